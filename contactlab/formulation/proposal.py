@@ -94,14 +94,23 @@ def _acting(rows: VelocityBlocks | Rows) -> tuple[IntArray, IntArray]:
 
 
 def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
-    """First velocities of the trees that contacts join, and the spans of the rows; one tree where rows of joints do."""
+    """First velocities of the trees that contacts join, and the spans of [N; F; L; B]; one tree where other rows do."""
+    from contactlab.formulation.kernels.joint_spans import place_joint_spans
+    from contactlab.formulation.kernels.spans import SPAN_INTS
+
     one = np.array([0, blocks.nv], dtype=np.int64), ALL_COLUMNS
     starts = blocks.tree_starts
-    if blocks.nl + blocks.nb + blocks.nbox > 0 or starts.size == 2:
+    if starts.size == 2:
         return one
     contacts = np.arange(blocks.nc)
     contact = np.concatenate((contacts, np.repeat(contacts, blocks.r)))
+    of_joints = np.zeros((blocks.nl + blocks.nbox, SPAN_INTS), dtype=np.int64)
+    J, Y = blocks.J[contact.size :], blocks.Y[contact.size :]
+    if len(J) > 0 and not place_joint_spans(blocks.nl, blocks.nb, J, Y, starts, of_joints):
+        return one
     row, column = _acting(blocks)
+    end = np.searchsorted(row, contact.size)
+    row, column = row[:end], column[:end]
     on, tree = contact[row], np.searchsorted(starts, column, side="right") - 1
     first, last = np.full(blocks.nc, starts.size - 2), np.zeros(blocks.nc, dtype=np.int64)
     np.minimum.at(first, on, tree)
@@ -112,7 +121,7 @@ def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
     lower, upper = np.minimum(first, last), np.maximum(first, last)
     spans = np.stack((starts[lower], starts[lower + 1], starts[upper], starts[upper + 1]), axis=1)
     spans[lower == upper, 2] = spans[lower == upper, 3]
-    return starts, spans[contact]
+    return starts, np.concatenate((spans[contact], of_joints))
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,11 +217,10 @@ def _found(
     wi = np.zeros(int(search_ints(blocks.nc, starts.size - 1)), dtype=np.int64)
     warm = z0 is not None
     f, v_plus = np.zeros(blocks.nc + blocks.nr + joined), np.zeros(blocks.nv)
+    q = np.zeros(n)
     if with_joints:
-        MM, q = formed.MM, formed.qq
-        found = select_with_joints(rows, starts, warm, exact, start, tolerance, wf, wi, MM, q, z, w, f, v_plus, out)
+        found = select_with_joints(rows, starts, warm, exact, start, tolerance, wf, wi, q, z, w, f, v_plus, out)
     else:
-        q = np.zeros(n)
         found = propose(rows, starts, selected, warm, exact, start, tolerance, wf, wi, q, z, w, f, v_plus, out)
         if found <= LATER:
             from contactlab.formulation.kernels.later_attempts import propose_later

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from contactlab.formulation.kernels.active_set import descend, keep_joints
+from contactlab.formulation.kernels.boxed_rows import add_anchors, evaluate_boxed, fill_boxed_loads, first_limit
 from contactlab.formulation.kernels.central_path import path_floats
 from contactlab.formulation.kernels.cone_measures import judge_cones
 from contactlab.formulation.kernels.contact_response import Polygon
@@ -40,7 +41,7 @@ from contactlab.multibody.kernels.views import rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 from lcp.kernels.body_blocks import copy_rows
-from lcp.kernels.residuals import is_solved, lcp_residuals, row_residuals
+from lcp.kernels.residuals import is_solved, row_residuals
 
 # Part of the tolerance that a proposal must meet: so far below it that what is left over adds up to nothing.
 STRICTNESS: Final = 1e-5
@@ -76,7 +77,7 @@ LATER: Final = -2_000_000
 def proposal_floats(nc: int, nr: int, nj: int, nv: int) -> int:
     """Length of the float workspace; nj rows [L; B]."""
     later = path_floats(nc, nr) + approach_floats(nc, nv)
-    return search_floats(nc, nr, nj, nv) + shifted_floats(nc, nv) + later + 3 * (nc + nr) + 2 * (2 * nr + 1)
+    return search_floats(nc, nr, nj, nv) + shifted_floats(nc, nv) + later + 3 * (nc + nr + nj) + 2 * (2 * nr + 1)
 
 
 @kernel(inline=True)
@@ -222,21 +223,24 @@ def go_closer(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, en
 
 @kernel(inline=True)
 def loads_at(rows: Rows, wf: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Where the workspace has the rows' rates (m,), and how large the entries of the LCP's rows are (n,)."""
-    m = rows.nc + rows.nr
+    """Where the workspace has the rows' rates (m,), and how large the entries of the LCP's rows are (>= n,)."""
+    m = rows.nc + rows.nr + rows.nl + rows.lo.shape[0]
     at = wf.shape[0] - 2 * (2 * rows.nr + 1) - 3 * m
     return wf[at : at + m], wf[at + m : at + 3 * m]
 
 
 @kernel(inner=True)
-def fill_loads(rows: Rows, q: FloatArray, own: FloatArray, sizes: FloatArray) -> None:
-    """Fill q of the LCP, and how large the entries of its rows are; ``own`` are the rows' own responses."""
+def fill_loads(rows: Rows, v: FloatArray, q: FloatArray, own: FloatArray, sizes: FloatArray) -> None:
+    """Fill q of the LCP, and how large the entries of its rows are.
+
+    ``v`` (nv,) is the velocity at z = 0, ``own`` are the own responses of the rows [N; F].
+    """
     nc = rows.nc
     nr = rows.nr
     J = rows.J
     for i in range(nc + nr):
         a, b, c, d = columns(rows.spans, i, J.shape[1])
-        rate = dot_within(a, b, c, d, J[i], rows.v_free) + rows.k[i]
+        rate = dot_within(a, b, c, d, J[i], v) + rows.k[i]
         response = own[i]
         q[i] = rate
         if i < nc:
@@ -249,19 +253,26 @@ def fill_loads(rows: Rows, q: FloatArray, own: FloatArray, sizes: FloatArray) ->
         cone = nc + 2 * nr + i
         q[cone] = 0.0
         sizes[cone] = max(rows.mu[i], rows.gammaE[i], 1.0 if rows.r[i] > 0 else 0.0)
+    limit = first_limit(rows)
+    for i in range(nc + nr, nc + nr + rows.nl):
+        a, b, c, d = columns(rows.spans, i, J.shape[1])
+        place = limit + i - nc - nr
+        q[place] = dot_within(a, b, c, d, J[i], v) + rows.k[i]
+        sizes[place] = rows.h * dot_within(a, b, c, d, J[i], rows.Y[i]) + rows.gamma[i]
+    fill_boxed_loads(rows, v, q, sizes)
 
 
 @kernel(inner=True)
 def evaluate(
     rows: Rows, own: FloatArray, z: FloatArray, f: FloatArray, v_plus: FloatArray, rate: FloatArray, w: FloatArray
 ) -> None:
-    """Fill f, v+, the rates of the rows, lambda in z, and w from the forces in z."""
+    """Fill f, v+, the rates of the rows, lambda and the rates of boxed rows in z, and w from the forces in z."""
     recover(rows, z, f, v_plus)
     nc = rows.nc
     nr = rows.nr
     r = rows.r
     gamma = rows.gamma
-    for i in range(nc + nr):
+    for i in range(nc + nr + rows.nl):
         a, b, c, d = columns(rows.spans, i, v_plus.shape[0])
         rate[i] = dot_within(a, b, c, d, rows.J[i], v_plus) + rows.k[i]
     first = nc
@@ -283,6 +294,10 @@ def evaluate(
             w[i] = rate[i] + gamma[i] * z[i] + speed
             w[i + nr] = -rate[i] + gamma[i] * z[i + nr] + speed
         first = last
+    limit = first_limit(rows)
+    for i in range(rows.nl):
+        w[limit + i] = rate[first + i] + gamma[first + i] * z[limit + i]
+    evaluate_boxed(rows, f, v_plus, z, w)
 
 
 @kernel(inner=True)
@@ -300,7 +315,7 @@ def judge(
     tolerance: float,
     measures: FloatArray,
 ) -> None:
-    """Fill the measures of the forces in z, of contacts alone, with what `evaluate` fills."""
+    """Fill the measures of the forces in z, with what `evaluate` fills."""
     if exact:
         judge_cones(rows, own, z, f, v_plus, tolerance, measures)
         return
@@ -346,7 +361,7 @@ def propose(
     rate, sizes = loads_at(rows, wf)
     own = search_own(rows, wf)
     fill_own(rows, own)
-    fill_loads(rows, q, own, sizes)
+    fill_loads(rows, rows.v_free, q, own, sizes)
     keep = False
     if warm:
         for i in range(n):
@@ -378,27 +393,6 @@ def propose(
     return LATER - CLOSE - 1
 
 
-@kernel(inner=True)
-def judge_joints(
-    rows: Rows,
-    exact: bool,
-    M: FloatArray,
-    q: FloatArray,
-    z: FloatArray,
-    w: FloatArray,
-    f: FloatArray,
-    v_plus: FloatArray,
-    wf: FloatArray,
-    tolerance: float,
-    measures: FloatArray,
-) -> None:
-    """Fill the measures of the forces in z by the LCP, or by the rows where friction has the exact cone."""
-    if exact:
-        judge_cones(rows, search_own(rows, wf), z, f, v_plus, tolerance, measures)
-    else:
-        lcp_residuals(M, q, z, w, measures)
-
-
 @kernel(short_loops=True)
 def select_with_joints(
     rows: Rows,
@@ -409,7 +403,6 @@ def select_with_joints(
     tolerance: float,
     wf: FloatArray,
     wi: IntArray,
-    M: FloatArray,
     q: FloatArray,
     z: FloatArray,
     w: FloatArray,
@@ -417,16 +410,19 @@ def select_with_joints(
     v_plus: FloatArray,
     measures: FloatArray,
 ) -> int:
-    """The forces selected of contacts and rows of joints, as `propose` does it.
-
-    They are judged by the LCP's M and q, with exact cones by the rows. ``f`` (m,) and ``v_plus`` (nv,) are scratch.
-    """
+    """The forces selected of contacts and rows of joints, with what `propose` is given and fills, and as it does it."""
+    rate, sizes = loads_at(rows, wf)
+    own = search_own(rows, wf)
+    fill_own(rows, own)
+    for p in range(v_plus.shape[0]):
+        v_plus[p] = rows.v_free[p]
+    add_anchors(rows, v_plus)
+    fill_loads(rows, v_plus, q, own, sizes)
     keep = False
-    fill_own(rows, search_own(rows, wf))
     if warm:
         for i in range(z.shape[0]):
             z[i] = z0[i]
-        judge_joints(rows, exact, M, q, z, w, f, v_plus, wf, tolerance, measures)
+        judge(rows, exact, own, q, sizes, z, f, v_plus, rate, w, tolerance, measures)
         # The rates y of boxed rows, which cones are not judged by, are those of the step before.
         keep = is_solved(measures, STRICTNESS * tolerance) and not (exact and rows.lo.shape[0] > 0)
     for attempt in range(CLOSE + 1):
@@ -436,7 +432,7 @@ def select_with_joints(
             return 0
         if found == 1 and keep:
             return found
-        judge_joints(rows, exact, M, q, z, w, f, v_plus, wf, tolerance, measures)
+        judge(rows, exact, own, q, sizes, z, f, v_plus, rate, w, tolerance, measures)
         if is_solved(measures, (ALL if exact else SELECTED) * tolerance):
             return found
     return 0

@@ -109,7 +109,7 @@ def recover_with_equations(rows: Rows, joints: Joints, forces: FloatArray, f: Fl
     for i in range(m - ng):
         f[i if i < nu else i + ng] = forces[i]
     add_impulses(rows.h, f[:nu], rows.Y, rows.spans, v_plus)
-    add_impulses(rows.h, f[nu + ng : m], rows.Y[nu + ng : m], rows.spans, v_plus)
+    add_impulses(rows.h, f[nu + ng : m], rows.Y[nu + ng : m], rows.spans[nu + ng :], v_plus)
     impulses = f[nu : nu + ng]
     G = rows.J[nu : nu + ng]
     P = rows_at(joints.P, 0, ng, ng)

@@ -164,7 +164,7 @@ class Control:
     has_z0: int
     pivots: int
     warm_hit: int
-    proposed: int  # what `propose` returned of a proposal of contacts alone that was taken; otherwise 0
+    proposed: int  # what `propose` or `select_with_joints` returned of a proposal that was taken; otherwise 0
     choice: int
     doubted: int  # 1 and the choice of forces proposed, in z0, that pivoting is to better; otherwise 0
     cone_solved: int  # the verdict on an answer with exact cones

@@ -7,11 +7,11 @@ assembled, by the kernels that the public path calls too.
 from __future__ import annotations
 
 from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
+from contactlab.formulation.kernels.joint_spans import place_joint_spans
 from contactlab.formulation.kernels.proposal import LATER, propose, select_with_joints
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.multibody.kernels.views import rows_at
-from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.kernels.blocks import build_blocks, complete_rows, warm_vector
+from contactlab.stepping.kernels.blocks import build_blocks, complete_rows, join_all, warm_vector
 from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
 from contactlab.stepping.kernels.joint_island import add_joint_rows, count_joint_rows, eliminate, warm_joints
 from contactlab.stepping.kernels.joint_layout import Joints
@@ -119,33 +119,38 @@ def proposal_made(control: Control) -> None:
 def pose(
     world: PackedWorld, work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters
 ) -> int:
-    """Pose the island's LCP for SOLVE, or for VERDICT where forces with rows of joints are selected."""
+    """Select forces of an island with rows of joints for VERDICT, or pose its LCP for SOLVE."""
     i = control.island
     nc = control.nc
     nr = control.nr
     rows = posed_rows(island, joints, control, parameters.h)
-    contacts_alone = rows.k.shape[0] == nc + nr and control.ncone == nc
-    if control.select != 0 and control.cone == 0 and control.n > MOST_UNKNOWNS:
-        return failed(control, FAILURE_LARGE)
-    complete_rows(island, nc + nr, control.nv)
-    if joints is not None:
+    if joints is not None and rows.k.shape[0] > nc + nr:
         control.n = add_joint_rows(world, work, joints, rows, i, parameters)
         if control.warm_start != 0 and warm_joints(island, joints, rows, i, parameters.cfm):
             control.has_z0 = 1
-        if control.select != 0 and control.cone == 0 and control.n > MOST_UNKNOWNS:
-            return failed(control, FAILURE_LARGE)
+        trees = work.tree_start[i + 1] - work.tree_start[i]
+        sparse = place_joint_spans(
+            rows.nl,
+            rows.nb,
+            rows.J[nc + nr :],
+            rows.Y[nc + nr :],
+            island.starts[: trees + 1],
+            island.spans[nc + nr :],
+        )
+        if rows.nb > 0 or not sparse:
+            complete_rows(island, nc + nr, control.nv)
+        if not sparse:
+            trees = 1
+            join_all(island, rows.k.shape[0], control.nv)
         if rows.nb > 0:
             eliminate(rows, joints)
-    M = rows_at(island.M, 0, control.n, control.n)
-    q = island.q[: control.n]
-    if joints is not None and rows.nb > 0:
-        rows = rows_left(rows, joints)
-    assemble_lcp(rows, M, q)
-    if joints is not None and not contacts_alone and propose_with_joints(rows, island, M, q, control, parameters):
-        control.cone_solved = 1
-        control.pivots = 0
-        control.place = VERDICT
-        return GO_ON
+            rows = rows_left(rows, island, joints)
+        if propose_with_joints(rows, island, trees, control, parameters):
+            return GO_ON
+    if control.select != 0 and control.cone == 0 and control.n > MOST_UNKNOWNS:
+        return failed(control, FAILURE_LARGE)
+    complete_rows(island, nc + nr, control.nv)
+    assemble_lcp(rows, rows_at(island.M, 0, control.n, control.n), island.q[: control.n])
     # A problem of cones is none for the solver inside, but where there is no contact.
     if control.solver == SOLVER_EXTERNAL or (control.cone != 0 and nc > 0):
         control.place = VERDICT
@@ -156,25 +161,24 @@ def pose(
 
 
 @kernel(inline=True)
-def propose_with_joints(
-    rows: Rows, island: Island, M: FloatArray, q: FloatArray, control: Control, parameters: Parameters
-) -> bool:
-    """Write the forces selected of contacts and rows of joints into z; whether they solve the LCP."""
+def propose_with_joints(rows: Rows, island: Island, trees: int, control: Control, parameters: Parameters) -> bool:
+    """Go on for VERDICT with forces selected of contacts and rows of joints; False where there are none."""
     if control.propose == 0 or control.select == 0 or control.nc == 0 or control.ncone != control.nc:
         return False
-    starts = island.starts[:2]
-    starts[1] = control.nv
+    starts = island.starts[: trees + 1]
     z = island.z[: control.n]
     z0 = island.z0[: control.n]
     tolerance = parameters.tolerance
     warm = control.has_z0 != 0
     exact = control.cone != 0
-    w, wf, wi = island.w[: control.n], island.proposal_floats, island.proposal_ints
+    q, w, wf, wi = island.q[: control.n], island.w[: control.n], island.proposal_floats, island.proposal_ints
     f, v_plus = island.f[: rows.k.shape[0]], island.v_plus[: control.nv]
-    found = select_with_joints(rows, starts, warm, exact, z0, tolerance, wf, wi, M, q, z, w, f, v_plus, island.measures)
-    if found > 0:
-        control.choice = CHOICE_SELECTED
-    return found != 0
+    control.proposed = select_with_joints(
+        rows, starts, warm, exact, z0, tolerance, wf, wi, q, z, w, f, v_plus, island.measures
+    )
+    if control.proposed != 0:
+        proposal_made(control)
+    return control.proposed != 0
 
 
 @kernel(inline=True)

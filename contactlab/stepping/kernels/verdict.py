@@ -112,8 +112,9 @@ def is_answer(island: Island, control: Control, tolerance: float) -> bool:
 @kernel(inline=True)
 def is_doubtful(island: Island, control: Control, tolerance: float) -> bool:
     """Whether forces selected solve the LCP of contacts alone, of no large one, and miss the tolerance mechanically."""
+    alone = control.nl + control.ng + control.nbox == 0
     selected = control.proposed != 0 and control.select != 0 and control.cone == 0
-    return selected and control.n <= MOST_PIVOTED and worst_scaled(island.certificate[:CERT_SIZE]) > tolerance
+    return alone and selected and control.n <= MOST_PIVOTED and worst_scaled(island.certificate[:CERT_SIZE]) > tolerance
 
 
 @kernel(inline=True)
@@ -141,14 +142,14 @@ def take_back(island: Island, control: Control) -> None:
 @kernel(inline=True)
 def recover_island(rows: Rows, island: Island, joints: Joints | None, control: Control) -> None:
     """Fill forces and velocity of the island, where the proposal has not."""
-    if control.proposed != 0:
+    if control.proposed != 0 and rows.nb == 0:
         return
     z = island.z[: control.n]
     f = island.f[: rows.k.shape[0]]
     v_plus = island.v_plus[: control.nv]
     if joints is not None and rows.nb > 0:
         forces = joints.f[: rows.k.shape[0] - rows.nb]
-        recover(rows_left(rows, joints), z, forces, v_plus)
+        recover(rows_left(rows, island, joints), z, forces, v_plus)
         recover_with_equations(rows, joints, forces, f, v_plus)
     else:
         recover(rows, z, f, v_plus)

@@ -123,7 +123,8 @@ def pose(
     i = control.island
     nc = control.nc
     nr = control.nr
-    rows = posed_rows(island, joints, control, parameters.h)
+    posed = posed_rows(island, joints, control, parameters.h)
+    rows = posed
     if joints is not None and rows.k.shape[0] > nc + nr:
         control.n = add_joint_rows(world, work, joints, rows, i, parameters)
         if control.warm_start != 0 and warm_joints(island, joints, rows, i, parameters.cfm):
@@ -137,19 +138,20 @@ def pose(
             island.starts[: trees + 1],
             island.spans[nc + nr :],
         )
-        if rows.nb > 0 or not sparse:
-            complete_rows(island, nc + nr, control.nv)
         if not sparse:
             trees = 1
+            complete_rows(rows.J[: nc + nr], rows.Y[: nc + nr], island.spans)
             join_all(island, rows.k.shape[0], control.nv)
         if rows.nb > 0:
-            eliminate(rows, joints)
+            eliminate(rows, island.spans[: rows.k.shape[0] - rows.nb], joints)
             rows = rows_left(rows, island, joints)
         if propose_with_joints(rows, island, trees, control, parameters):
             return GO_ON
     if control.select != 0 and control.cone == 0 and control.n > MOST_UNKNOWNS:
         return failed(control, FAILURE_LARGE)
-    complete_rows(island, nc + nr, control.nv)
+    complete_rows(posed.J, posed.Y, posed.spans)
+    if joints is not None and posed.nb > 0:
+        complete_rows(rows.J, rows.Y, rows.spans)
     assemble_lcp(rows, rows_at(island.M, 0, control.n, control.n), island.q[: control.n])
     # A problem of cones is none for the solver inside, but where there is no contact.
     if control.solver == SOLVER_EXTERNAL or (control.cone != 0 and nc > 0):

@@ -9,6 +9,7 @@ from contactlab.formulation.kernels.proposal import MOST_PIVOTED
 from contactlab.formulation.kernels.recover import recover
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.multibody.kernels.views import rows_at
+from contactlab.stepping.kernels.blocks import complete_rows
 from contactlab.stepping.kernels.finish import scatter_velocity
 from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
 from contactlab.stepping.kernels.joint_island import recover_with_equations, write_joint_rows
@@ -70,6 +71,8 @@ def verdict(
     of_joints = 0
     if joints is not None:
         if not certify_joints(rows, island):
+            # For who looks at the problem.
+            complete_rows(rows.J, rows.Y, rows.spans)
             return failed(control, FAILURE_INCONSISTENT)
         write_joint_rows(rows, island, joints, chunk, control)
         of_joints = joints.row_start[i + 1] - joints.row_start[i]

@@ -38,9 +38,8 @@ class BilateralRows:
         from contactlab.formulation.kernels.bilateral import project_rows
 
         left, locked = np.array(responses, order="C"), np.empty(len(rows), dtype=np.int64)
-        project_rows(
-            self.G, self.Y, self.W_pinv, np.ascontiguousarray(rows), left, locked, np.empty(3 * len(self.W_pinv))
-        )
+        every, work = np.zeros((0, 4), dtype=np.int64), np.empty(3 * len(self.W_pinv))
+        project_rows(self.G, self.Y, self.W_pinv, np.ascontiguousarray(rows), left, every, locked, work)
         return left, locked
 
     def add_impulses(self, v: FloatArray, kG: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -44,7 +44,7 @@ class UnilateralRows:
 
         v0 = self.bilateral.project_velocity(free, blocks.k[bilateral_part(blocks)])
         k = without_bilateral(blocks, blocks.k).copy()
-        lock_terms(self.locked, without_bilateral(blocks, blocks.J), v0, free, k)
+        lock_terms(self.locked, without_bilateral(blocks, blocks.J), ALL_COLUMNS, v0, free, k)
         return k, v0
 
     def problem(self, h: float, blocks: Blocks) -> Rows:

@@ -103,14 +103,23 @@ def _acting(rows: VelocityBlocks | Rows) -> tuple[IntArray, IntArray]:
 
 
 def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
-    """First velocities of the trees that contacts join, and the spans of the rows; one tree where rows of joints do."""
+    """First velocities of the trees that contacts join, and the spans of [N; F; L; B]; one tree where other rows do."""
+    from contactlab.formulation.kernels.joint_spans import place_joint_spans
+    from contactlab.formulation.kernels.spans import SPAN_INTS
+
     one = np.array([0, blocks.nv], dtype=np.int64), ALL_COLUMNS
     starts = blocks.tree_starts
-    if blocks.nl + blocks.nb + blocks.nbox > 0 or starts.size == 2:
+    if starts.size == 2:
         return one
     contacts = np.arange(blocks.nc)
     contact = np.concatenate((contacts, np.repeat(contacts, blocks.r)))
+    of_joints = np.zeros((blocks.nl + blocks.nbox, SPAN_INTS), dtype=np.int64)
+    J, Y = blocks.J[contact.size :], blocks.Y[contact.size :]
+    if len(J) > 0 and not place_joint_spans(blocks.nl, blocks.nb, J, Y, starts, of_joints):
+        return one
     row, column = _acting(blocks)
+    end = np.searchsorted(row, contact.size)
+    row, column = row[:end], column[:end]
     on, tree = contact[row], np.searchsorted(starts, column, side="right") - 1
     first, last = np.full(blocks.nc, starts.size - 2), np.zeros(blocks.nc, dtype=np.int64)
     np.minimum.at(first, on, tree)
@@ -121,7 +130,7 @@ def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
     lower, upper = np.minimum(first, last), np.maximum(first, last)
     spans = np.stack((starts[lower], starts[lower + 1], starts[upper], starts[upper + 1]), axis=1)
     spans[lower == upper, 2] = spans[lower == upper, 3]
-    return starts, spans[contact]
+    return starts, np.concatenate((spans[contact], of_joints))
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,8 +240,7 @@ def _found(
     start = np.zeros(n) if z0 is None else z0
     case = Case(rows, starts, selected, z0 is not None, exact, bits_of(attempts), start, tolerance)
     answer = Answer(
-        M=formed.MM if with_joints else np.zeros((0, 0)),
-        q=formed.qq if with_joints else np.zeros(n),
+        q=np.zeros(n),
         z=np.zeros(n),
         w=np.zeros(n),
         f=np.zeros(blocks.nc + blocks.nr + joined),

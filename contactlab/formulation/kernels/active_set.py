@@ -11,11 +11,10 @@ from typing import Final
 
 from contactlab.formulation.kernels.contact_response import Contacts, Polygon, fill_slope, force_of, place_rates
 from contactlab.formulation.kernels.elimination import factor_panels, solve_panels
-from contactlab.formulation.kernels.mode_system import form_system, push
+from contactlab.formulation.kernels.mode_system import form_system, push, push_row, row_speed
 from contactlab.formulation.kernels.proximal_points import JOINT_COMPLIANCE, ROUNDING, choose
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.search import Joined, Search
-from contactlab.formulation.kernels.spans import add_within, dot_within
 from lcp.kernels import kernel
 
 # Newton's steps from given modes.
@@ -46,7 +45,7 @@ def answer(rows: Rows, polygon: Polygon, search: Search, eps: float) -> None:
     for i in range(joined.p.shape[0]):
         joined.s[i] = rows.k[first + i]
         stiff_force(joined, i)
-        add_within(0, nv, nv, nv, rows.h * joined.p[i], rows.Y[first + i], v)
+        push_row(rows, first + i, joined.p[i], v)
 
 
 @kernel(inner=True)
@@ -72,7 +71,6 @@ def descend(rows: Rows, polygon: Polygon, search: Search, eps: float, most: int)
     they are not about to settle.
     """
     contacts, joined, v = search.contacts, search.joined, search.v
-    nv = v.shape[0]
     first = rows.nc + rows.nr
     # Of a contact that hardly carries the corner of a disc is rounding, and goes on turning.
     settled = (SETTLED if polygon.exact else ROUNDING) * search.speed
@@ -91,7 +89,7 @@ def descend(rows: Rows, polygon: Polygon, search: Search, eps: float, most: int)
         for c in range(rows.nc):
             soft_force(rows, polygon, contacts, c, eps)
         for i in range(joined.p.shape[0]):
-            joined.s[i] = dot_within(0, nv, nv, nv, rows.J[first + i], v) + rows.k[first + i]
+            joined.s[i] = row_speed(rows, first + i, v) + rows.k[first + i]
             stiff_force(joined, i)
         changed, turned, misfit = choose(rows, polygon, search, eps, 1.0)
         if not turned or (misfit <= settled and not polygon.exact):

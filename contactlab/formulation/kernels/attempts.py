@@ -23,6 +23,7 @@ from typing import Final, NamedTuple
 
 from contactlab.formulation.kernels.active_set import STEPS_AT_ONCE, descend, keep_joints, settle
 from contactlab.formulation.kernels.block_gauss_seidel import sweep
+from contactlab.formulation.kernels.boxed_rows import add_anchors
 from contactlab.formulation.kernels.central_path import lay_out_path, path_floats, select_by_path
 from contactlab.formulation.kernels.contact_response import THREE, Polygon
 from contactlab.formulation.kernels.convex_points import convex_floats, follow_shifts, lay_out_convex
@@ -34,6 +35,7 @@ from contactlab.formulation.kernels.judging import (
     Answer,
     Case,
     certified,
+    count_rows,
     fill_loads,
     judge,
     measure,
@@ -143,7 +145,7 @@ class Found(NamedTuple):
 def attempt_floats(nc: int, nr: int, nj: int, nv: int) -> int:
     """Length of the float workspace; nj rows [L; B]."""
     later = path_floats(nc, nr) + approach_floats(nc, nj, nv) + convex_floats(nc, nj)
-    return search_floats(nc, nr, nj, nv) + shifted_floats(nc, nv) + later + 4 * (nc + nr) + 2 * (2 * nr + 1)
+    return search_floats(nc, nr, nj, nv) + shifted_floats(nc, nv) + later + 4 * (nc + nr + nj) + 2 * (2 * nr + 1)
 
 
 @kernel(inline=True)
@@ -155,8 +157,8 @@ def polygon_at(rows: Rows, exact: bool, wf: FloatArray) -> Polygon:
 
 @kernel(inline=True)
 def loads_at(rows: Rows, wf: FloatArray) -> FloatArray:
-    """Where the workspace has rates of the rows of contacts, their rounding and sizes."""
-    m = rows.nc + rows.nr
+    """Where the workspace has rates of the rows, their rounding and sizes."""
+    m = count_rows(rows)
     at = wf.shape[0] - 2 * (2 * rows.nr + 1) - 4 * m
     return wf[at : at + 4 * m]
 
@@ -445,8 +447,10 @@ def propose(case: Case, answer: Answer, wf: FloatArray, wi: IntArray) -> Found:
     rows = case.rows
     own, loads = search_own(rows, wf), loads_at(rows, wf)
     fill_own(rows, own)
-    if answer.M.shape[0] == 0:
-        fill_loads(rows, own, answer.q, loads)
+    for p in range(answer.v_plus.shape[0]):
+        answer.v_plus[p] = rows.v_free[p]
+    add_anchors(rows, answer.v_plus)
+    fill_loads(rows, answer.v_plus, own, answer.q, loads)
     answer.state[NEAREST] = math.inf
     answer.state[AT_END] = 0.0
     keep = False

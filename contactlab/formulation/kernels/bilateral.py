@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from contactlab.formulation.kernels.condition_scales import keep_worst, least_rate
+from contactlab.formulation.kernels.spans import columns, dot_within
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
@@ -194,12 +195,14 @@ def project_rows(
     P: FloatArray,
     rows: FloatArray,
     responses: FloatArray,
+    spans: IntArray,
     locked: IntArray,
     work: FloatArray,
 ) -> None:
     """From responses M^-1 d_i of rows d_i to C d_i, in place; ``locked`` (m,) is 1 where only rounding was left: 0.
 
-    ``work`` (>= 3 nb,) is scratch.
+    Rows and responses, before and after, have columns in ``spans`` alone: the others are not read, and become 0 where
+    G changes a response. ``work`` (>= 3 nb,) is scratch.
     """
     nb = G.shape[0]
     m, nv = rows.shape
@@ -208,13 +211,19 @@ def project_rows(
     for i in range(nb):
         zero[i] = 0.0
     for i in range(m):
-        before = 0.0
+        locked[i] = 0
+        a, b, c, d = columns(spans, i, nv)
+        moved = False
+        for j in range(nb):
+            moved = moved or dot_within(a, b, c, d, G[j], responses[i]) != 0.0
+        if not moved:
+            continue
         for p in range(nv):
-            before += rows[i, p] * responses[i, p]
+            if not (a <= p < b or c <= p < d):
+                responses[i, p] = 0.0
+        before = dot_within(a, b, c, d, rows[i], responses[i])
         add_bilateral_impulses(G, Y, P, zero, responses[i], impulses, work)
-        after = 0.0
-        for p in range(nv):
-            after += rows[i, p] * responses[i, p]
+        after = dot_within(a, b, c, d, rows[i], responses[i])
         locked[i] = 1 if after <= _LOCKED * before and before > 0.0 else 0
         if locked[i] != 0:
             for p in range(nv):
@@ -222,16 +231,22 @@ def project_rows(
 
 
 @kernel
-def lock_terms(locked: IntArray, J: FloatArray, v0: FloatArray, v_free: FloatArray, k: FloatArray) -> None:
+def lock_terms(
+    locked: IntArray, J: FloatArray, spans: IntArray, v0: FloatArray, v_free: FloatArray, k: FloatArray
+) -> None:
     """A locked row is a number, not an equation: its rate joins k, and a zero that came out as -1e-17 is one.
 
-    ``J`` (m, nv) holds the rows as they were; v0 (nv,) is v_free after `add_bilateral_impulses`.
+    ``J`` (m, nv) holds the rows as they were, in ``spans``; v0 (nv,) is v_free after `add_bilateral_impulses`.
     """
     for i in range(locked.shape[0]):
         if locked[i] != 0:
             rate = k[i]
             size = abs(k[i])
-            for p in range(v0.shape[0]):
+            a, b, c, d = columns(spans, i, v0.shape[0])
+            for p in range(a, b):
+                rate += J[i, p] * v0[p]
+                size += abs(J[i, p]) * (abs(v0[p]) + abs(v_free[p]))
+            for p in range(c, d):
                 rate += J[i, p] * v0[p]
                 size += abs(J[i, p]) * (abs(v0[p]) + abs(v_free[p]))
             k[i] = 0.0 if abs(rate) <= _ROUNDING * size else rate

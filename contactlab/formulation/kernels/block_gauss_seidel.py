@@ -16,10 +16,9 @@ from contactlab.formulation.kernels.contact_response import (
     slide_to,
     tangential_response,
 )
-from contactlab.formulation.kernels.mode_system import push
+from contactlab.formulation.kernels.mode_system import push, push_row, row_speed
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.search import Search
-from contactlab.formulation.kernels.spans import add_within, dot_within
 from lcp.kernels import kernel
 
 
@@ -27,7 +26,6 @@ from lcp.kernels import kernel
 def sweep(rows: Rows, polygon: Polygon, search: Search, eps: float) -> None:
     """Let every force answer once; contacts give way by eps, rows of joints do not."""
     contacts, joined, v = search.contacts, search.joined, search.v
-    nv = v.shape[0]
     change = search.change
     for c in range(rows.nc):
         p = contacts.p[c]
@@ -48,8 +46,8 @@ def sweep(rows: Rows, polygon: Polygon, search: Search, eps: float) -> None:
     before = rows.nc + rows.nr
     for i in range(joined.p.shape[0]):
         if joined.own[i] > 0.0:
-            rate = dot_within(0, nv, nv, nv, rows.J[before + i], v) + rows.k[before + i]
+            rate = row_speed(rows, before + i, v) + rows.k[before + i]
             force = joined.p[i] - (rate + joined.gamma[i] * joined.p[i]) / joined.own[i]
             force = min(max(force, joined.lo[i]), joined.hi[i])
-            add_within(0, nv, nv, nv, rows.h * (force - joined.p[i]), rows.Y[before + i], v)
+            push_row(rows, before + i, force - joined.p[i], v)
             joined.p[i] = force

@@ -22,6 +22,7 @@ from typing import Final
 import numpy as np
 
 from contactlab.formulation.kernels.rows import Rows
+from contactlab.formulation.kernels.spans import add_within, columns, dot_within
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
@@ -178,6 +179,80 @@ def fill_boxed_rows(rows: Rows, M: FloatArray, q: FloatArray) -> None:
             q[y] = hi[b] - lo[b]
         if kind != _GIVEN:
             x += 1
+        if kind in (_BOTH, _FREE):
+            y += 1
+
+
+@kernel(inner=True)
+def add_anchors(rows: Rows, v: FloatArray) -> None:
+    """Add to the velocity v (nv,) what the forces of boxed rows at their anchors make of it."""
+    first = rows.nc + rows.nr + rows.nl
+    for i in range(rows.lo.shape[0]):
+        anchor = _anchor(rows.lo[i], rows.hi[i])
+        if anchor != 0.0:
+            a, b, c, d = columns(rows.spans, first + i, v.shape[0])
+            add_within(a, b, c, d, rows.h * anchor, rows.Y[first + i], v)
+
+
+@kernel(inner=True)
+def fill_boxed_loads(rows: Rows, v: FloatArray, q: FloatArray, sizes: FloatArray) -> None:
+    """Fill q of the variables x and y, and how large the entries of their rows are; v (nv,) has the anchors' part."""
+    lo = rows.lo
+    hi = rows.hi
+    first = rows.nc + rows.nr + rows.nl
+    xs, _ = boxed_variables(lo, hi)
+    x = first_limit(rows) + rows.nl
+    y = x + xs
+    for b in range(lo.shape[0]):
+        i = first + b
+        kind = _kind(lo[b], hi[b])
+        if kind == _GIVEN:
+            continue
+        begin, middle, other, end = columns(rows.spans, i, v.shape[0])
+        response = rows.h * dot_within(begin, middle, other, end, rows.J[i], rows.Y[i]) + rows.gamma[i]
+        rate = dot_within(begin, middle, other, end, rows.J[i], v) + rows.k[i]
+        rate += rows.gamma[i] * _anchor(lo[b], hi[b])
+        q[x] = -rate if kind == _ABOVE else rate
+        sizes[x] = response
+        if kind == _BOTH:
+            q[y] = hi[b] - lo[b]
+            sizes[x] = max(1.0, response)
+            sizes[y] = 1.0
+        elif kind == _FREE:
+            q[y] = -rate
+            sizes[y] = response
+        x += 1
+        if kind in (_BOTH, _FREE):
+            y += 1
+
+
+@kernel(inner=True)
+def evaluate_boxed(rows: Rows, f: FloatArray, v_plus: FloatArray, z: FloatArray, w: FloatArray) -> None:
+    """Fill w of the variables x and y for the forces f of all rows, and the rates y in z that are left at upper bounds.
+
+    ``z`` has the variables that f were recovered from.
+    """
+    lo = rows.lo
+    hi = rows.hi
+    first = rows.nc + rows.nr + rows.nl
+    xs, _ = boxed_variables(lo, hi)
+    x = first_limit(rows) + rows.nl
+    y = x + xs
+    for b in range(lo.shape[0]):
+        i = first + b
+        kind = _kind(lo[b], hi[b])
+        if kind == _GIVEN:
+            continue
+        begin, middle, other, end = columns(rows.spans, i, v_plus.shape[0])
+        rate = dot_within(begin, middle, other, end, rows.J[i], v_plus) + rows.k[i] + rows.gamma[i] * f[i]
+        w[x] = -rate if kind == _ABOVE else rate
+        if kind == _BOTH:
+            z[y] = max(-rate, 0.0) if f[i] == hi[b] else 0.0
+            w[x] = rate + z[y]
+            w[y] = hi[b] - lo[b] - z[x]
+        elif kind == _FREE:
+            w[y] = -rate
+        x += 1
         if kind in (_BOTH, _FREE):
             y += 1
 

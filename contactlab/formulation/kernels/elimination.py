@@ -62,15 +62,15 @@ def lay_out_elimination(starts: IntArray, nc: int, wi: IntArray) -> Elimination:
 
 @kernel(inline=True)
 def tree_at(starts: IntArray, column: int) -> int:
-    """The tree that begins at a column."""
+    """The tree that has a column."""
     low = 0
     high = starts.shape[0] - 2
     while low < high:
-        middle = (low + high) // 2
-        if starts[middle] < column:
-            low = middle + 1
+        middle = (low + high + 1) // 2
+        if starts[middle] <= column:
+            low = middle
         else:
-            high = middle
+            high = middle - 1
     return low
 
 

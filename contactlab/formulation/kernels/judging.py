@@ -1,6 +1,6 @@
 """Whether forces solve an island's problem, whoever found them: by the LCP's measures, and mechanically.
 
-Of contacts alone neither M nor any product of rows of two contacts is formed: rates are summed from J, Y and v+. Forces
+Neither M nor any product of rows of two contacts is formed: rates are summed from J, Y and v+. Forces
 count where both hold, the scaled residual that decides of every solver, which measures with the island's largest force,
 and the certificate of `certify`, in which every row has its own scale; `contactlab.verification` asks no less.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from contactlab.formulation.kernels.boxed_rows import evaluate_boxed, fill_boxed_loads, first_limit
 from contactlab.formulation.kernels.certify import CERT_SIZE, certify, worst_scaled
 from contactlab.formulation.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed, worst_boxed
 from contactlab.formulation.kernels.cone_measures import judge_cones, less, rate_rounding
@@ -17,7 +18,7 @@ from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.spans import columns, dot_within
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
-from lcp.kernels.residuals import SCALED, is_solved, lcp_residuals, row_residuals
+from lcp.kernels.residuals import SCALED, is_solved, row_residuals
 
 # Part of the tolerance that forces must meet: who judges them from a record forms everything anew, to other roundings.
 SHARE: Final = 0.9
@@ -39,7 +40,6 @@ class Case(NamedTuple):
 class Answer(NamedTuple):
     """What comes of it; all but q are of no use where nothing is found."""
 
-    M: FloatArray  # (n, n) of the LCP where there are rows of joints; of no rows otherwise
     q: FloatArray  # (n,)
     z: FloatArray  # (n,) variables of the LCP, and w = M z + q
     w: FloatArray
@@ -58,19 +58,26 @@ AT_END: Final = 1
 STATE: Final = 2
 
 
-@kernel(inner=True)
-def fill_loads(rows: Rows, own: FloatArray, q: FloatArray, loads: FloatArray) -> None:
-    """Fill q of the LCP of contacts alone; of the loads, what rounds the rates and how large the entries of rows are.
+@kernel(inline=True)
+def count_rows(rows: Rows) -> int:
+    """Number of the rows [N; F; L; B]."""
+    return rows.nc + rows.nr + rows.nl + rows.lo.shape[0]
 
-    ``own`` are the rows' own responses.
+
+@kernel(inner=True)
+def fill_loads(rows: Rows, v: FloatArray, own: FloatArray, q: FloatArray, loads: FloatArray) -> None:
+    """Fill q of the LCP; of the loads, what rounds the rates and how large the entries of the LCP's rows are.
+
+    ``v`` (nv,) is the velocity at z = 0, ``own`` are the own responses of the rows [N; F].
     """
     nc = rows.nc
     nr = rows.nr
     J = rows.J
-    blurs, sizes = loads[nc + nr : 2 * (nc + nr)], loads[2 * (nc + nr) :]
+    m = count_rows(rows)
+    blurs, sizes = loads[m : 2 * m], loads[2 * m :]
     for i in range(nc + nr):
         a, b, c, d = columns(rows.spans, i, J.shape[1])
-        rate = dot_within(a, b, c, d, J[i], rows.v_free) + rows.k[i]
+        rate = dot_within(a, b, c, d, J[i], v) + rows.k[i]
         blurs[i] = rate_rounding(rows, i)
         response = own[i]
         q[i] = rate
@@ -84,16 +91,24 @@ def fill_loads(rows: Rows, own: FloatArray, q: FloatArray, loads: FloatArray) ->
         cone = nc + 2 * nr + i
         q[cone] = 0.0
         sizes[cone] = max(rows.mu[i], rows.gammaE[i], 1.0 if rows.r[i] > 0 else 0.0)
+    limit = first_limit(rows)
+    for i in range(nc + nr, nc + nr + rows.nl):
+        a, b, c, d = columns(rows.spans, i, J.shape[1])
+        place = limit + i - nc - nr
+        blurs[i] = rate_rounding(rows, i)
+        q[place] = dot_within(a, b, c, d, J[i], v) + rows.k[i]
+        sizes[place] = rows.h * dot_within(a, b, c, d, J[i], rows.Y[i]) + rows.gamma[i]
+    fill_boxed_loads(rows, v, q, sizes)
 
 
 @kernel(inner=True)
 def evaluate(rows: Rows, own: FloatArray, answer: Answer, loads: FloatArray) -> None:
-    """Fill f, v+, the rates of the rows, lambda in z, and w from the forces in z, of contacts alone.
+    """Fill f, v+, the rates of the rows, lambda and the rates of boxed rows in z, and w from the forces in z.
 
     What rounding may have moved a rate by is taken off w: of bodies that fall side by side it is all there is.
     """
     z, w = answer.z, answer.w
-    m = rows.nc + rows.nr
+    m = count_rows(rows)
     rate, blur = loads[:m], loads[m : 2 * m]
     recover(rows, z, answer.f, answer.v_plus)
     nc = rows.nc
@@ -101,7 +116,7 @@ def evaluate(rows: Rows, own: FloatArray, answer: Answer, loads: FloatArray) -> 
     r = rows.r
     gamma = rows.gamma
     nv = answer.v_plus.shape[0]
-    for i in range(nc + nr):
+    for i in range(nc + nr + rows.nl):
         a, b, c, d = columns(rows.spans, i, nv)
         rate[i] = dot_within(a, b, c, d, rows.J[i], answer.v_plus) + rows.k[i]
     first = nc
@@ -123,20 +138,21 @@ def evaluate(rows: Rows, own: FloatArray, answer: Answer, loads: FloatArray) -> 
             w[i] = less(rate[i] + gamma[i] * z[i] + speed, blur[i])
             w[i + nr] = less(-rate[i] + gamma[i] * z[i + nr] + speed, blur[i])
         first = last
+    limit = first_limit(rows)
+    for i in range(rows.nl):
+        w[limit + i] = less(rate[first + i] + gamma[first + i] * z[limit + i], blur[first + i])
+    evaluate_boxed(rows, answer.f, answer.v_plus, z, w)
 
 
 @kernel(inner=True)
 def measure(case: Case, answer: Answer, own: FloatArray, loads: FloatArray) -> None:
-    """Fill the measures of the forces in z, with f and v+; ``loads`` (4 m,) are those of contacts alone."""
+    """Fill the measures of the forces in z, with f and v+; ``loads`` (4 m,) are those of `fill_loads`."""
     rows = case.rows
     if case.exact:
         judge_cones(rows, own, answer.z, answer.f, answer.v_plus, case.tolerance, answer.measures)
-    elif answer.M.shape[0] > 0:
-        lcp_residuals(answer.M, answer.q, answer.z, answer.w, answer.measures)
-        recover(rows, answer.z, answer.f, answer.v_plus)
     else:
         evaluate(rows, own, answer, loads)
-        row_residuals(answer.q, loads[2 * (rows.nc + rows.nr) :], answer.z, answer.w, answer.measures)
+        row_residuals(answer.q, loads[2 * count_rows(rows) :], answer.z, answer.w, answer.measures)
 
 
 @kernel(inner=True)

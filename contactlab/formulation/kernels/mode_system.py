@@ -11,9 +11,9 @@ one another.
 from __future__ import annotations
 
 from contactlab.formulation.kernels.contact_response import THREE, Contacts, Polygon
-from contactlab.formulation.kernels.elimination import Elimination, lower_panel, panel_size, upper_panel
+from contactlab.formulation.kernels.elimination import Elimination, lower_panel, panel_size, tree_at, upper_panel
 from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.spans import add_within, columns
+from contactlab.formulation.kernels.spans import add_within, columns, dot_within
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
@@ -30,7 +30,7 @@ def form_system(
 ) -> None:
     """Fill the panels of K = 1 + h sum Y' B J; W (3, nv) is scratch.
 
-    ``slopes`` are those of the rows behind the friction rows; where there are any, all velocities are one tree.
+    ``slopes`` are those of the rows behind the friction rows, each of which acts on one tree.
     """
     starts, pairs = trees.starts, trees.pairs
     J, Y = rows.J, rows.Y
@@ -76,11 +76,16 @@ def form_system(
     for i in range(slopes.shape[0]):
         slope = rows.h * slopes[i]
         if slope != 0.0:
-            upper = upper_panel(trees, K, 0)
-            for p in range(nv):
-                factor = slope * rows.Y[behind + i, p]
+            begin, end, _, _ = columns(rows.spans, behind + i, nv)
+            a = tree_at(starts, begin)
+            begin, end = starts[a], starts[a + 1]
+            upper = upper_panel(trees, K, a)
+            for p in range(begin, end):
+                factor = slope * Y[behind + i, p]
                 if factor != 0.0:
-                    add_within(0, nv, nv, nv, factor, rows.J[behind + i], upper[p])
+                    row = J[behind + i, begin:end]
+                    for q in range(row.shape[0]):
+                        upper[p - begin, q] += factor * row[q]
 
 
 @kernel(inner=True)
@@ -131,3 +136,17 @@ def push(rows: Rows, polygon: Polygon, c: int, p: FloatArray, v: FloatArray) -> 
             add_within(a, b, d, e, impulse * along, rows.Y[first], v)
         if polygon.r > 1 and p[2] != 0.0:
             add_within(a, b, d, e, impulse * polygon.stretch * p[2], rows.Y[first + polygon.across], v)
+
+
+@kernel(inner=True)
+def push_row(rows: Rows, i: int, force: float, v: FloatArray) -> None:
+    """Add h Y' p of the force p of row i to the velocities v."""
+    a, b, c, d = columns(rows.spans, i, v.shape[0])
+    add_within(a, b, c, d, rows.h * force, rows.Y[i], v)
+
+
+@kernel(inner=True)
+def row_speed(rows: Rows, i: int, v: FloatArray) -> float:
+    """Rate of row i at the velocities v, without its term k."""
+    a, b, c, d = columns(rows.spans, i, v.shape[0])
+    return dot_within(a, b, c, d, rows.J[i], v)

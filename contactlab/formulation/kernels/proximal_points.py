@@ -24,10 +24,10 @@ from contactlab.formulation.kernels.contact_response import (
     tangential_response,
 )
 from contactlab.formulation.kernels.elimination import factor_panels, solve_panels
-from contactlab.formulation.kernels.mode_system import form_system, push
+from contactlab.formulation.kernels.mode_system import form_system, push, push_row, row_speed
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.search import Search, recover_velocity
-from contactlab.formulation.kernels.spans import add_within, columns, dot_within
+from contactlab.formulation.kernels.spans import columns, dot_within
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
@@ -165,7 +165,7 @@ def take_step(rows: Rows, polygon: Polygon, search: Search, eps: float) -> None:
     first = rows.nc + rows.nr
     for i in range(joined.p.shape[0]):
         change = -joined.slope[i] * (joined.s[i] + joined.gamma[i] * joined.p[i])
-        add_within(0, nv, nv, nv, rows.h * change, rows.Y[first + i], dv)
+        push_row(rows, first + i, change, dv)
     solve_panels(search.trees, search.K, dv)
     for c in range(rows.nc):
         a, b, d, e = columns(rows.spans, c, nv)
@@ -180,7 +180,7 @@ def take_step(rows: Rows, polygon: Polygon, search: Search, eps: float) -> None:
         for i in range(THREE):
             contacts.p[c, i] += shift[i]
     for i in range(joined.p.shape[0]):
-        rate = joined.s[i] + dot_within(0, nv, nv, nv, rows.J[first + i], dv)
+        rate = joined.s[i] + row_speed(rows, first + i, dv)
         joined.p[i] -= joined.slope[i] * (rate + joined.gamma[i] * joined.p[i])
 
 

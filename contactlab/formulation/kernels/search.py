@@ -12,9 +12,9 @@ from contactlab.formulation.kernels.boxed_rows import first_limit, give_boxed_fo
 from contactlab.formulation.kernels.contact_modes import enclosing_edge, fill_turns
 from contactlab.formulation.kernels.contact_response import SLIDE_FLOATS, THREE, Contacts, Polygon, place_rates
 from contactlab.formulation.kernels.elimination import Elimination, elimination_ints, lay_out_elimination
-from contactlab.formulation.kernels.mode_system import push
+from contactlab.formulation.kernels.mode_system import push, push_row, row_speed
 from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.spans import add_within, columns, dot_within
+from contactlab.formulation.kernels.spans import columns, dot_within
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
@@ -134,7 +134,8 @@ def lay_out(rows: Rows, starts: IntArray, wf: FloatArray, wi: IntArray) -> Searc
     for i in range(nj):
         joined.lo[i] = 0.0 if i < rows.nl else rows.lo[i - rows.nl]
         joined.hi[i] = math.inf if i < rows.nl else rows.hi[i - rows.nl]
-        joined.own[i] = rows.h * dot_within(0, nv, nv, nv, rows.J[m + i], rows.Y[m + i]) + rows.gamma[m + i]
+        a, b, c, d = columns(rows.spans, m + i, nv)
+        joined.own[i] = rows.h * dot_within(a, b, c, d, rows.J[m + i], rows.Y[m + i]) + rows.gamma[m + i]
         joined.base[i] = min(max(0.0, joined.lo[i]), joined.hi[i])
     scratch = rows_at(wf, at, 2, THREE)
     before = wi[nc : 2 * nc]
@@ -186,10 +187,10 @@ def recover_velocity(rows: Rows, polygon: Polygon, search: Search) -> None:
         push(rows, polygon, c, contacts.p[c], v)
     first = rows.nc + rows.nr
     for i in range(joined.p.shape[0]):
-        add_within(0, nv, nv, nv, rows.h * joined.p[i], rows.Y[first + i], v)
+        push_row(rows, first + i, joined.p[i], v)
     place_rates(rows, polygon, v, 1.0, contacts.s)
     for i in range(joined.p.shape[0]):
-        joined.s[i] = dot_within(0, nv, nv, nv, rows.J[first + i], v) + rows.k[first + i]
+        joined.s[i] = row_speed(rows, first + i, v) + rows.k[first + i]
 
 
 @kernel(inner=True)

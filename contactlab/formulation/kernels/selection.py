@@ -15,10 +15,10 @@ from typing import Final
 from contactlab.formulation.kernels.active_set import descend, keep_joints
 from contactlab.formulation.kernels.contact_response import THREE, Polygon, place_rates
 from contactlab.formulation.kernels.katzenelson import Shifted, begin, follow_line
+from contactlab.formulation.kernels.mode_system import row_speed
 from contactlab.formulation.kernels.proximal_points import JOINT_COMPLIANCE, choose
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.search import UNKNOWN, Search
-from contactlab.formulation.kernels.spans import dot_within
 from lcp.kernels import kernel
 
 # Compliance of the end of the branch: this part of the least own response of a contact, at least that of the largest.
@@ -66,7 +66,7 @@ def follow_branch(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted
     first = rows.nc + rows.nr
     for i in range(joined.p.shape[0]):
         joined.p[i] = min(max(0.0, joined.lo[i]), joined.hi[i])
-        joined.s[i] = dot_within(0, nv, nv, nv, rows.J[first + i], search.v) + rows.k[first + i]
+        joined.s[i] = row_speed(rows, first + i, search.v) + rows.k[first + i]
     choose(rows, polygon, search, largest, 1.0)
     solved = along_branch(rows, polygon, search, shifted, largest, largest, end, SHRINK)
     more = keep_joints(rows, polygon, search, end) if solved > 0 else -1

@@ -200,16 +200,25 @@ def place_spans(world: PackedWorld, work: Work, island: Island, i: int, edges: i
 
 
 @kernel(inner=True)
-def complete_rows(island: Island, m: int, nv: int) -> None:
-    """Fill the columns of J and Y outside the spans, for those who read them all."""
-    J = rows_at(island.J, 0, m, nv)
-    Y = rows_at(island.Y, 0, m, nv)
+def complete_rows(J: FloatArray, Y: FloatArray, spans: IntArray) -> None:
+    """Fill the columns of J (m, nv) and Y outside the spans, for those who read them all."""
+    m, nv = J.shape
     for row in range(m):
-        a, b, c, d = columns(island.spans, row, nv)
+        a, b, c, d = columns(spans, row, nv)
         for j in range(nv):
             if not (a <= j < b or c <= j < d):
                 J[row, j] = 0.0
                 Y[row, j] = 0.0
+
+
+@kernel(inner=True)
+def join_all(island: Island, m: int, nv: int) -> None:
+    """Make one tree of an island's trees, whose m rows then have all columns (`complete_rows`)."""
+    island.starts[1] = nv
+    for row in range(m):
+        span = island.spans[row]
+        span[0] = 0
+        span[1] = span[2] = span[3] = nv
 
 
 @kernel(inner=True)

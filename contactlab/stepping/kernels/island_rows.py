@@ -13,13 +13,13 @@ from lcp.kernels import kernel
 def posed_rows(island: Island, joints: Joints | None, control: Control, h: float) -> Rows:
     """All rows [N; F; L; G; B] as they were posed.
 
-    Rows of joints have all columns, and in an island with some of them so have those of contacts (`complete_rows`).
+    The island's spans are those of [N; F; L; B], once rows of joints are added. Where there are rows G, they have all
+    columns, and so have those behind them.
     """
     nc = control.nc
     nv = control.nv
     nr = control.nr
-    of_joints = control.nl + control.ng + control.nbox
-    m = nc + nr + of_joints
+    m = nc + nr + control.nl + control.ng + control.nbox
     lo = island.k[:0]
     hi = island.k[:0]
     if joints is not None:
@@ -43,12 +43,12 @@ def posed_rows(island: Island, joints: Joints | None, control: Control, h: float
         hi,
         island.v_free[:nv],
         island.Mv[:nv],
-        island.spans[: m if of_joints == 0 else 0],
+        island.spans[: m if control.ng == 0 else nc + nr + control.nl],
     )
 
 
 @kernel(inline=True)
-def rows_left(rows: Rows, joints: Joints) -> Rows:
+def rows_left(rows: Rows, island: Island, joints: Joints) -> Rows:
     """Rows [N; F; L; B] once `eliminate` has taken the rows G out of them."""
     nv = rows.v_free.shape[0]
     m = rows.k.shape[0] - rows.nb
@@ -70,5 +70,5 @@ def rows_left(rows: Rows, joints: Joints) -> Rows:
         rows.hi,
         joints.v0[:nv],
         rows.Mv,
-        rows.spans,
+        island.spans[:m],
     )

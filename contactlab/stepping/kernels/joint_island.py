@@ -12,10 +12,20 @@ from contactlab.formulation.kernels.bilateral import (
 from contactlab.formulation.kernels.boxed_rows import boxed_variables, first_limit
 from contactlab.formulation.kernels.recover import add_impulses
 from contactlab.formulation.kernels.rows import Rows
+from contactlab.formulation.kernels.spans import columns
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.stepping.kernels.joint_layout import BOXED, GIVES_WAY, LIMIT, Joints
 from contactlab.stepping.kernels.joint_rows import fill_joint_row
-from contactlab.stepping.kernels.layout import Chunk, Control, FloatArray, Island, PackedWorld, Parameters, Work
+from contactlab.stepping.kernels.layout import (
+    Chunk,
+    Control,
+    FloatArray,
+    IntArray,
+    Island,
+    PackedWorld,
+    Parameters,
+    Work,
+)
 from lcp.kernels import kernel
 
 
@@ -62,8 +72,8 @@ def add_joint_rows(world: PackedWorld, work: Work, joints: Joints, rows: Rows, i
 
 
 @kernel(inner=True)
-def eliminate(rows: Rows, joints: Joints) -> None:
-    """Fill J, Y, k, gamma and v0 of [N; F; L; B] and the pseudo-inverse P of the rows G."""
+def eliminate(rows: Rows, spans: IntArray, joints: Joints) -> None:
+    """Fill J, Y, k, gamma and v0 of [N; F; L; B], within their ``spans``, and the pseudo-inverse P of the rows G."""
     nv = rows.v_free.shape[0]
     ng = rows.nb
     nu = rows.nc + rows.nr + rows.nl
@@ -78,17 +88,21 @@ def eliminate(rows: Rows, joints: Joints) -> None:
         place = row if row < nu else row + ng
         joints.k[row] = rows.k[place]
         joints.gamma[row] = rows.gamma[place]
-        for p in range(nv):
+        a, b, c, d = columns(spans, row, nv)
+        for p in range(a, b):
+            left[row, p] = rows.J[place, p]
+            responses[row, p] = rows.Y[place, p]
+        for p in range(c, d):
             left[row, p] = rows.J[place, p]
             responses[row, p] = rows.Y[place, p]
     locked = joints.locked[:own]
-    project_rows(G, YG, P, left, responses, locked, joints.work)
+    project_rows(G, YG, P, left, responses, spans, locked, joints.work)
     v0 = joints.v0[:nv]
     for p in range(nv):
         v0[p] = rows.v_free[p]
     impulses = joints.f[:ng]
     add_bilateral_impulses(G, YG, P, rows.k[nu : nu + ng], v0, impulses, joints.work)
-    lock_terms(locked, left, v0, rows.v_free, joints.k[:own])
+    lock_terms(locked, left, spans, v0, rows.v_free, joints.k[:own])
     for row in range(own):
         if locked[row] != 0:
             for p in range(nv):
@@ -109,7 +123,7 @@ def recover_with_equations(rows: Rows, joints: Joints, forces: FloatArray, f: Fl
     for i in range(m - ng):
         f[i if i < nu else i + ng] = forces[i]
     add_impulses(rows.h, f[:nu], rows.Y, rows.spans, v_plus)
-    add_impulses(rows.h, f[nu + ng : m], rows.Y[nu + ng : m], rows.spans, v_plus)
+    add_impulses(rows.h, f[nu + ng : m], rows.Y[nu + ng : m], rows.spans[nu + ng :], v_plus)
     impulses = f[nu : nu + ng]
     G = rows.J[nu : nu + ng]
     P = rows_at(joints.P, 0, ng, ng)

@@ -9,11 +9,12 @@ from __future__ import annotations
 from contactlab.formulation.kernels.attempts import NONE, PIVOTS, Found, propose
 from contactlab.formulation.kernels.attempts import OTHERS as FOUND_OTHERS
 from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
+from contactlab.formulation.kernels.joint_spans import place_joint_spans
 from contactlab.formulation.kernels.judging import NEAREST, Answer, Case
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.multibody.kernels.views import rows_at
-from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.stepping.kernels.blocks import build_blocks, complete_rows, warm_vector
+from contactlab.spatial.arrays import IntArray
+from contactlab.stepping.kernels.blocks import build_blocks, complete_rows, join_all, warm_vector
 from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
 from contactlab.stepping.kernels.joint_island import add_joint_rows, count_joint_rows, eliminate, warm_joints
 from contactlab.stepping.kernels.joint_layout import Joints
@@ -85,7 +86,7 @@ def next_island(
     if contacts_alone and nc > 0 and control.propose != 0:
         starts = island.starts[: work.tree_start[i + 1] - work.tree_start[i] + 1]
         case = case_of(rows, starts, island, control, parameters)
-        answer = answer_of(rows, rows_at(island.M, 0, 0, 0), island, control)
+        answer = answer_of(rows, island, control)
         found = propose(case, answer, island.proposal_floats, island.proposal_ints)
         return made(found, island, control)
     control.place = POSE
@@ -108,11 +109,10 @@ def case_of(rows: Rows, starts: IntArray, island: Island, control: Control, para
 
 
 @kernel(inline=True)
-def answer_of(rows: Rows, M: FloatArray, island: Island, control: Control) -> Answer:
+def answer_of(rows: Rows, island: Island, control: Control) -> Answer:
     """Where they write what they find."""
     n = control.n
     return Answer(
-        M,
         island.q[:n],
         island.z[:n],
         island.w[:n],
@@ -150,45 +150,49 @@ def made(found: Found, island: Island, control: Control) -> int:
 def pose(
     world: PackedWorld, work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters
 ) -> int:
-    """Pose the island's LCP for SOLVE, or for VERDICT where forces with rows of joints are selected."""
+    """Make attempts at an island with rows of joints, or pose the island's LCP for SOLVE."""
     i = control.island
     nc = control.nc
     nr = control.nr
-    rows = posed_rows(island, joints, control, parameters.h)
-    contacts_alone = rows.k.shape[0] == nc + nr and control.ncone == nc
-    if contacts_alone and control.tried != 0 and not may_pivot(control):
+    posed = posed_rows(island, joints, control, parameters.h)
+    rows = posed
+    if joints is not None and rows.k.shape[0] > nc + nr:
+        control.n = add_joint_rows(world, work, joints, rows, i, parameters)
+        if control.warm_start != 0 and warm_joints(island, joints, rows, i, parameters.cfm):
+            control.has_z0 = 1
+        trees = work.tree_start[i + 1] - work.tree_start[i]
+        sparse = place_joint_spans(
+            rows.nl,
+            rows.nb,
+            rows.J[nc + nr :],
+            rows.Y[nc + nr :],
+            island.starts[: trees + 1],
+            island.spans[nc + nr :],
+        )
+        if not sparse:
+            trees = 1
+            complete_rows(rows.J[: nc + nr], rows.Y[: nc + nr], island.spans)
+            join_all(island, rows.k.shape[0], control.nv)
+        if rows.nb > 0:
+            eliminate(rows, island.spans[: rows.k.shape[0] - rows.nb], joints)
+            rows = rows_left(rows, island, joints)
+        if control.tried == 0 and may_propose(control):
+            case = case_of(rows, island.starts[: trees + 1], island, control, parameters)
+            answer = answer_of(rows, island, control)
+            found = propose(case, answer, island.proposal_floats, island.proposal_ints)
+            reason = made(found, island, control)
+            if control.place == VERDICT or reason == NEED_LATER:
+                return reason
+    if control.tried != 0 and not may_pivot(control):
         control.exhausted = 1
         control.place = VERDICT
         return GO_ON
     if control.select != 0 and control.cone == 0 and control.n > MOST_UNKNOWNS:
         return failed(control, FAILURE_LARGE)
-    complete_rows(island, nc + nr, control.nv)
-    if joints is not None:
-        control.n = add_joint_rows(world, work, joints, rows, i, parameters)
-        if control.warm_start != 0 and warm_joints(island, joints, rows, i, parameters.cfm):
-            control.has_z0 = 1
-        if control.select != 0 and control.cone == 0 and control.n > MOST_UNKNOWNS:
-            return failed(control, FAILURE_LARGE)
-        if rows.nb > 0:
-            eliminate(rows, joints)
-    M = rows_at(island.M, 0, control.n, control.n)
-    q = island.q[: control.n]
-    if joints is not None and rows.nb > 0:
-        rows = rows_left(rows, joints)
-    assemble_lcp(rows, M, q)
-    if joints is not None and not contacts_alone and control.tried == 0 and may_propose(control):
-        starts = island.starts[:2]
-        starts[1] = control.nv
-        case = case_of(rows, starts, island, control, parameters)
-        answer = answer_of(rows, M, island, control)
-        found = propose(case, answer, island.proposal_floats, island.proposal_ints)
-        reason = made(found, island, control)
-        if control.place == VERDICT or reason == NEED_LATER:
-            return reason
-    if control.tried != 0 and not may_pivot(control):
-        control.exhausted = 1
-        control.place = VERDICT
-        return GO_ON
+    complete_rows(posed.J, posed.Y, posed.spans)
+    if joints is not None and posed.nb > 0:
+        complete_rows(rows.J, rows.Y, rows.spans)
+    assemble_lcp(rows, rows_at(island.M, 0, control.n, control.n), island.q[: control.n])
     # A problem of cones is none for the solver inside, but where there is no contact.
     if control.solver == SOLVER_EXTERNAL or (control.cone != 0 and nc > 0):
         control.place = VERDICT

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contactlab.formulation.kernels.attempts import propose_later
-from contactlab.multibody.kernels.views import rows_at
 from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import Control, Island, Parameters
@@ -16,15 +15,13 @@ from lcp.kernels import kernel
 def later(island: Island, joints: Joints | None, trees: int, control: Control, parameters: Parameters) -> None:
     """Serve `layout.NEED_LATER` for the island in progress, of so many trees."""
     rows = posed_rows(island, joints, control, parameters.h)
-    n = 0
     if joints is not None:
-        # Rows of joints are judged by the LCP.
-        n = control.n if rows.k.shape[0] > rows.nc + rows.nr else 0
-        trees = 1 if n > 0 else trees
+        # Rows of joints may have made one tree of all.
+        trees = 1 if island.starts[1] == control.nv else trees
         if rows.nb > 0:
-            rows = rows_left(rows, joints)
+            rows = rows_left(rows, island, joints)
     case = case_of(rows, island.starts[: trees + 1], island, control, parameters)
-    answer = answer_of(rows, rows_at(island.M, 0, n, n), island, control)
+    answer = answer_of(rows, island, control)
     found = propose_later(case, answer, island.proposal_floats, island.proposal_ints)
     made(found, island, control)
 

@@ -80,7 +80,7 @@ def pose_projection(world: PackedWorld, work: Work, island: Island, control: Con
         least = min(least, island.q[c])
     if least == 0.0:
         return False
-    complete_rows(island, nc, nv)
+    complete_rows(J, Y, island.spans)
     for c in range(nc):
         for d in range(c, nc):
             w = 0.0

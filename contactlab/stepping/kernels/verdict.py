@@ -9,6 +9,7 @@ from contactlab.formulation.kernels.certify_boxed import BOXED_CERT_SIZE, certif
 from contactlab.formulation.kernels.recover import recover
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.multibody.kernels.views import rows_at
+from contactlab.stepping.kernels.blocks import complete_rows
 from contactlab.stepping.kernels.finish import scatter_velocity
 from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
 from contactlab.stepping.kernels.joint_island import recover_with_equations, write_joint_rows
@@ -64,8 +65,8 @@ def verdict(
         settle(island, control)
     i = control.island
     rows = posed_rows(island, joints, control, parameters.h)
-    # What attempts found of contacts alone was recovered and certified when it was judged.
-    if control.attempt == NONE or joints is not None:
+    # What attempts found was recovered when it was judged, and certified, but for equations.
+    if control.attempt == NONE or rows.nb > 0:
         recover_island(rows, island, joints, control)
         certify_contacts(rows, island, control)
     of_joints = 0
@@ -73,6 +74,8 @@ def verdict(
     if not answers and not (consistent and will_do(rows, island, control)):
         return failed(control, FAILURE_LCP)
     if not consistent:
+        # For who looks at the problem.
+        complete_rows(rows.J, rows.Y, rows.spans)
         return failed(control, FAILURE_INCONSISTENT)
     if joints is not None:
         write_joint_rows(rows, island, joints, chunk, control)
@@ -123,7 +126,7 @@ def recover_island(rows: Rows, island: Island, joints: Joints | None, control: C
     v_plus = island.v_plus[: control.nv]
     if joints is not None and rows.nb > 0:
         forces = joints.f[: rows.k.shape[0] - rows.nb]
-        recover(rows_left(rows, joints), z, forces, v_plus)
+        recover(rows_left(rows, island, joints), z, forces, v_plus)
         recover_with_equations(rows, joints, forces, f, v_plus)
     else:
         recover(rows, z, f, v_plus)

@@ -1,0 +1,166 @@
+"""A robot among bodies: rows of joints leave an island's matrix as sparse as contacts alone make it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lcp
+from contactlab.certificate import Choice
+from contactlab.constraints import LoopConstraint
+from contactlab.contact import Box, HalfSpace, Material
+from contactlab.formulation import JointLimit, PositionDrive
+from contactlab.formulation.discretized import form_discretized_lcp
+from contactlab.formulation.proposal import _trees
+from contactlab.multibody import ModelBuilder, joints
+from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate
+from contactlab.spatial import RigidInertia, Transform
+from contactlab.world.joint_actions import Follower, JointActions
+from problem_data import ConstraintVelProblemData
+
+H = 2e-3
+HALF = (0.05, 0.05, 0.04)
+FINGER = (0.02, 0.04, 0.035)
+SCENES = {
+    "drives and stops": ({}, {}),
+    "an equation": ({"follower": True}, {}),
+    "an equation between trees": ({"tethered": True}, {}),
+    "one that gives way": ({"tethered": True}, {"cfm": 1e-6}),
+    "exact cones": ({"follower": True}, {"friction": "cone"}),
+}
+
+
+def gripped_wall(layers: int = 6, columns: int = 5, *, follower: bool = False, tethered: bool = False) -> World:
+    """A wall of bricks whose topmost one a gripper presses down and holds: drives, stops and dry friction.
+
+    ``follower``: one finger goes as the other does, which is an equation. ``tethered``: a brick is bound to the palm.
+    """
+    material = Material(0.6)
+    builder = WorldBuilder()
+    builder.add_half_space("ground", HalfSpace(), material)
+    top = 2 * HALF[2] * (layers + 1)
+    hand = ModelBuilder()
+    palm = Transform(p=(0.0, 0.0, top + HALF[2]))
+    hand.add_body(
+        "palm", joint=joints.Prismatic((0, 0, 1)), placement=palm, inertia=RigidInertia.solid_box(1.0, (0.1,) * 3)
+    )
+    for name, side in (("left", -1.0), ("right", 1.0)):
+        hand.add_body(
+            name,
+            parent="palm",
+            joint=joints.Prismatic((-side, 0, 0)),
+            placement=Transform(p=(side * (HALF[0] + FINGER[0]), 0.0, -2 * HALF[2])),
+            inertia=RigidInertia.solid_box(0.3, FINGER),
+        )
+    builder.add_model(hand.build())
+    for name in ("left", "right"):
+        builder.add_shape(name, Box(FINGER), material)
+        builder.add_joint_limit(JointLimit(name, -0.02, 1e-4))
+        builder.add_joint_friction(name, 0.5)
+    builder.add_drive(PositionDrive("palm", -0.1, 1e4, 50.0, max_force=30.0))
+    builder.add_drive(PositionDrive("left", 0.05, 1e4, 50.0, max_force=20.0))
+    if follower:
+        builder.add_actions(JointActions(followers=(Follower("right", "left", 1.0, 0.0),)))
+    else:
+        builder.add_drive(PositionDrive("right", 0.05, 1e4, 50.0, max_force=20.0))
+    inertia = RigidInertia.solid_box(1.0, HALF)
+    for layer in range(layers):
+        for i in range(columns):
+            x = 2.1 * HALF[0] * (i - 0.5 * (columns - 1) + 0.25 * (-1) ** layer)
+            builder.add_free_body(
+                f"brick {layer} {i}", inertia, Box(HALF), material, (x, 0, HALF[2] * (2 * layer + 1), 1, 0, 0, 0)
+            )
+    builder.add_free_body("held", inertia, Box(HALF), material, (0, 0, top - HALF[2], 1, 0, 0, 0))
+    if tethered:
+        builder.add_loop(
+            LoopConstraint("palm", "held", Transform(p=(0, 0, -2 * HALF[2])), Transform(), (0, 0, 0, 0, 0, 1))
+        )
+    return builder.build()
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_public_path_gives_the_recorded_bits(scene):
+    """The trees and columns of both drivers are the same, where they are many and where rows make one of them."""
+    of_world, of_stepper = SCENES[scene]
+    stepper = TimeStepping(H, **of_stepper)
+    recording = simulate(gripped_wall(2, 15, **of_world), stepper, steps=12)
+    assert recording.warm_start(8) is not None
+    for i in (0, 4, 8, 11):
+        data = recording.problem(i)
+        assert data.nv == 189
+        answer = stepper.constraint_solver.solve_discretized_problem(data, H, z0=recording.warm_start(i))
+        np.testing.assert_array_equal(answer.v_plus, recording.v_plus(i))
+        forces = recording.forces(i)
+        for name in ("fN", "fF", "fL", "fG", "fB"):
+            np.testing.assert_array_equal(getattr(answer.forces, name), getattr(forces, name))
+        assert answer.choice == Choice.SELECTED
+        row = recording.certificates.step == i
+        assert recording.certificates.mechanical[row] == answer.certificate.worst
+        # Of cones found, the public path measures their own problem.
+        if "friction" not in of_stepper:
+            assert recording.certificates.scaled[row] == answer.result.residual.scaled
+        sparse = scene not in ("an equation between trees", "one that gives way")
+        assert (_trees(data.blocks())[0].size > 30) == sparse
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_the_forces_are_those_of_one_tree(scene):
+    """Without the trees of a problem its matrix is dense: other bits, the same forces."""
+    of_world, of_stepper = SCENES[scene]
+    recording = simulate(gripped_wall(2, 15, **of_world), TimeStepping(H, **of_stepper), steps=6)
+    solver = recording.stepper.constraint_solver
+    for i in (0, 5):
+        data = recording.problem(i)
+        one = data.blocks()._replace(tree_starts=np.array([0, data.nv]))
+        whole = ConstraintVelProblemData.from_blocks(one, solve_inertia=data.solve_inertia)
+        sparse, dense = (solver.solve_discretized_problem(each, H) for each in (data, whole))
+        assert sparse.choice == dense.choice == Choice.SELECTED
+        np.testing.assert_allclose(sparse.v_plus, dense.v_plus, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(
+            sparse.generalized_force, dense.generalized_force, rtol=0, atol=1e-9 * np.abs(dense.generalized_force).max()
+        )
+        np.testing.assert_allclose(sparse.forces.fN, dense.forces.fN, rtol=0, atol=1e-9 * dense.forces.fN.max())
+        np.testing.assert_allclose(sparse.forces.fB, dense.forces.fB, rtol=0, atol=1e-9 * np.abs(dense.forces.fB).max())
+
+
+def test_no_matrix_is_needed_of_a_large_island():
+    """An LCP of 6000 unknowns, which no pivoting method would be given."""
+    recording = simulate(gripped_wall(2, 50), TimeStepping(H), steps=5)
+    assert recording.problem(4).nv == 609
+    assert (recording.certificates.choice == Choice.SELECTED).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_are_judged_as_the_dense_lcp_judges_them(seed):
+    """Of every kind of bounds: M z + q from the rows, and q."""
+    from contactlab.formulation.kernels.proposal import proposal_floats, select_with_joints
+    from contactlab.formulation.kernels.search import search_ints
+    from lcp.kernels.residuals import SIZE
+
+    rng = np.random.default_rng(seed)
+    lo, hi = [-1.0, 0.5, -np.inf, -np.inf, 0.3, -0.2], [1.0, np.inf, -0.5, np.inf, 0.3, 2.0]
+    A = rng.standard_normal((9, 9))
+    data = ConstraintVelProblemData(
+        M=A @ A.T + np.eye(9),
+        Mv=rng.standard_normal(9),
+        N=rng.standard_normal((2, 9)),
+        F=rng.standard_normal((4, 9)),
+        mu=[0.5, 0.2],
+        r=[2, 2],
+        L=rng.standard_normal((2, 9)),
+        B=rng.standard_normal((6, 9)),
+        lo=lo,
+        hi=hi,
+        gammaB=rng.uniform(0.0, 0.1, 6),
+    )
+    formed = form_discretized_lcp(data, 0.1)
+    n, nv, nj, rows = formed.n, 9, 8, formed.posed
+    wf, wi = np.zeros(proposal_floats(2, 4, nj, nv)), np.zeros(search_ints(2, 1), dtype=np.int64)
+    q, z, w, measures, f, v_plus = (np.zeros(size) for size in (n, n, n, SIZE, 6 + nj, nv))
+    starts, start = np.array([0, nv]), np.zeros(n)
+    found = select_with_joints(rows, starts, False, False, start, 1e-8, wf, wi, q, z, w, f, v_plus, measures)
+    assert found > 0
+    np.testing.assert_allclose(q, formed.qq, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(w, formed.MM @ z + formed.qq, rtol=0, atol=1e-12)
+    assert z.min() >= 0.0
+    assert lcp.residuals(formed.problem, z).natural_map < 1e-12

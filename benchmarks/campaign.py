@@ -31,9 +31,11 @@ import numpy as np
 from limited import allow, tell, told
 from tables import environment, markdown
 
+# How many islands each attempt answered; "solver": those without contacts, of solvers, or of nothing.
+ATTEMPTS = ("solver", "held", "modes", "sweeps", "branch", "closer", "path", "shifts", "pivots")
 HEAD = (
-    "kind", "seed", "mode", "bodies", "mu", "h", "masses", "steps", "done", "contacts", "islands", "other", "solver",
-    "uncertified", "seconds", "median", "slowest", "over 2 s", "ratio", "verified", "refused", "note",
+    "kind", "seed", "mode", "bodies", "mu", "h", "masses", "steps", "done", "contacts", "islands", "other", "later",
+    *ATTEMPTS, "uncertified", "seconds", "median", "slowest", "over 2 s", "ratio", "verified", "refused", "note",
 )  # fmt: skip
 # Steps over this many seconds of the processor are counted.
 LONG = 2.0
@@ -147,11 +149,12 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
     mean = float(np.mean(spent)) if spent else float("nan")
     row |= {
         "done": driver.step, "contacts": int(counts.max()), "islands": islands,
-        "other": int(recording.chosen(Choice.NOT_SELECTED).sum()), "solver": len(hard),
+        "other": int(recording.chosen(Choice.NOT_SELECTED).sum()), "later": len(hard),
         "uncertified": len(getattr(recording, "uncertified", ())), "seconds": round(sum(spent), 3),
         "median": float(f"{np.median(spent):.3g}") if spent else "", "slowest": float(f"{max(spent, default=0.0):.3g}"),
         "over 2 s": int(np.sum(np.array(spent) > LONG)), "note": note,
     }  # fmt: skip
+    row |= recording.certificates.answered()
     tell(row=row | {"note": note or "ended by the limit in verify"})
     if with_mujoco:
         row["ratio"] = float(f"{mean / mujoco_seconds(scene, driver.step or 1):.3g}")
@@ -211,7 +214,7 @@ def is_good(row: dict[str, Any]) -> bool:
 
 def summary(rows: list[dict[str, Any]]) -> str:
     """Table by kind of scene, and by kind of friction."""
-    head = ("", "scenes", "ended early", "steps over 2 s", "refused", "islands", "other", "later", "uncertified")
+    head = ("", "scenes", "ended early", "steps over 2 s", "refused", "islands", "other", *ATTEMPTS[1:], "uncertified")
     head += ("slowest s", "slowest / median", "median ratio")
     lines = []
     for group in ("mode", "kind"):
@@ -228,7 +231,7 @@ def summary(rows: list[dict[str, Any]]) -> str:
                 [
                     name, len(own), sum(bool(row["note"]) for row in own), total("over 2 s"),
                     sum(str(row["verified"]) == "False" for row in own), total("islands"), total("other"),
-                    total("solver"), total("uncertified"),
+                    *map(total, ATTEMPTS[1:]), total("uncertified"),
                     f"{max((float(row['slowest'] or 0) for row in own), default=0.0):.2f}",
                     f"{max(over, default=0.0):.0f}", f"{np.median(finite):.2f}" if finite else "-",
                 ]

@@ -170,6 +170,17 @@ def beyond_search(rows: Rows, search: Search, wf: FloatArray) -> FloatArray:
 
 
 @kernel(inner=True)
+def lend_responses(rows: Rows, own: FloatArray) -> None:
+    """Give normals that nothing moves the largest response, as a unit: they open, or touch without load."""
+    largest = 0.0
+    for c in range(rows.nc):
+        largest = max(largest, own[c])
+    for c in range(rows.nc):
+        if own[c] == 0.0:
+            own[c] = largest
+
+
+@kernel(inner=True)
 def is_for_attempts(rows: Rows, polygon: Polygon, search: Search) -> bool:
     """Whether contacts have alike polygons without softness of F and lambda, and all of them a response."""
     if polygon.r < 0:
@@ -468,6 +479,7 @@ def propose(case: Case, answer: Answer, wf: FloatArray, wi: IntArray) -> Found:
             return Found(HELD, SELECTED, 0)
     if not (case.warm or case.selected):
         return Found(NONE, NOTHING, 0)
+    lend_responses(rows, own)
     search = lay_out(rows, case.starts, wf, wi)
     polygon = polygon_at(rows, case.exact, wf)
     if not is_for_attempts(rows, polygon, search):

@@ -46,6 +46,8 @@ WEIGHT: Final = 1e3
 # How far changes of the forces may turn, and by what part they may differ, that count as the same again.
 SAME_WAY: Final = 0.99
 SAME_SIZE: Final = 0.5
+# Part of the way to a cone's side that is not at it yet.
+INSIDE: Final = 1e-9
 MOST_WEIGHT: Final = 1e6
 TURN: Final = 5
 NEAR: Final = 1e-2
@@ -312,11 +314,42 @@ def next_shifts(rows: Rows, polygon: Polygon, search: Search, memory: Convex, ep
 
 
 @kernel(inner=True)
-def go_on_drifting(rows: Rows, search: Search, memory: Convex) -> bool:
-    """Where a point has changed the forces as the one before did, go on until the first contact opens; whether it has.
+def way_to_slip(polygon: Polygon, mu: float, p: FloatArray, d: FloatArray) -> float:
+    """How many times d (3,) leads from the force p (3,), inside its cone, to the cone's side; infinite if never."""
+    if polygon.r == 0 or mu == 0.0 or not p[0] > 0.0:
+        return math.inf
+    if polygon.exact:
+        # |pT + t dT| = mu (pN + t dN), squared.
+        inside = mu * mu * p[0] * p[0] - p[1] * p[1] - p[2] * p[2]
+        half = p[1] * d[1] + p[2] * d[2] - mu * mu * p[0] * d[0]
+        square = d[1] * d[1] + d[2] * d[2] - mu * mu * d[0] * d[0]
+        if not inside > INSIDE * mu * mu * p[0] * p[0]:
+            return math.inf
+        root = half * half + square * inside
+        below = half + math.sqrt(root) if root >= 0.0 else 0.0
+        return inside / below if below > 0.0 else math.inf
+    far = math.inf
+    turns = polygon.turns
+    for j in range(2 * polygon.r):
+        x, y = turns[j, 0], 0.0
+        reach = 1.0
+        if polygon.r > 1:
+            x += turns[j + 1, 0]
+            y = turns[j, 1] + turns[j + 1, 1]
+            reach = x * turns[j, 0] + y * turns[j, 1]
+        room = mu * reach * p[0] - x * p[1] - y * p[2]
+        speed = x * d[1] + y * d[2] - mu * reach * d[0]
+        if speed > 0.0 and room > INSIDE * mu * reach * p[0]:
+            far = min(far, room / speed)
+    return far
+
+
+@kernel(inner=True)
+def go_on_drifting(rows: Rows, polygon: Polygon, search: Search, memory: Convex) -> bool:
+    """Where a point has changed the forces as the one before did, go on to the first contact that opens or slips.
 
     Where gaps contradict one another, each point moves forces along the self-stress by what rates are off, for as long
-    as nothing opens.
+    as nothing opens or slips. Returns whether they were moved.
     """
     contacts, joined = search.contacts, search.joined
     square = 0.0
@@ -341,6 +374,7 @@ def go_on_drifting(rows: Rows, search: Search, memory: Convex) -> bool:
     for c in range(rows.nc):
         if memory.drift[c, 0] < 0.0 and contacts.p[c, 0] > 0.0:
             far = min(far, -contacts.p[c, 0] / memory.drift[c, 0])
+        far = min(far, way_to_slip(polygon, rows.mu[c], contacts.p[c], memory.drift[c]))
     for i in range(joined.p.shape[0]):
         change = memory.joined[7, i]
         if change != 0.0 and joined.lo[i] < joined.p[i] < joined.hi[i]:
@@ -394,7 +428,7 @@ def follow_shifts(
         if misfit < least:
             least = misfit
             note_forces(search, memory.best, memory.joined[5])
-        if not go_on_drifting(rows, search, memory) and turn % TURN == 0 and misfit < NEAR:
+        if not go_on_drifting(rows, polygon, search, memory) and turn % TURN == 0 and misfit < NEAR:
             # The convex points go on from where they are, if Newton's method does not arrive.
             note_forces(search, memory.moved, memory.joined[3])
             more, misfit = approach(rows, polygon, search, near, LAST_SYSTEMS)

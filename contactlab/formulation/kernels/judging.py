@@ -18,7 +18,7 @@ from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.spans import columns, dot_within
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
-from lcp.kernels.residuals import SCALED, is_solved, row_residuals
+from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, SCALED, is_solved, row_residuals
 
 # Part of the tolerance that forces must meet: who judges them from a record forms everything anew, to other roundings.
 SHARE: Final = 0.9
@@ -175,7 +175,8 @@ def judge(case: Case, answer: Answer, own: FloatArray, loads: FloatArray) -> boo
     """Whether the forces in z solve the problem; the best so far are kept."""
     measure(case, answer, own, loads)
     worst = certified(case, answer)
-    far = max(worst, answer.measures[SCALED])
+    natural = case.tolerance * answer.measures[NATURAL_MAP] / answer.measures[NATURAL_LIMIT]
+    far = max(worst, answer.measures[SCALED], natural)
     if far < answer.state[NEAREST]:
         answer.state[NEAREST] = far
         for i in range(answer.z.shape[0]):

@@ -94,10 +94,10 @@ def test_public_path_gives_the_recorded_bits(scene):
         for name in ("fN", "fF", "fL", "fG", "fB"):
             np.testing.assert_array_equal(getattr(answer.forces, name), getattr(forces, name))
         assert answer.choice == Choice.SELECTED
-        row = recording.certificates.step == i
-        assert recording.certificates.mechanical[row] == answer.certificate.worst
-        # Of cones found, the public path measures their own problem.
+        # Of exact cones the public path measures another statement of the problem.
         if "friction" not in of_stepper:
+            row = recording.certificates.step == i
+            assert recording.certificates.mechanical[row] == answer.certificate.worst
             assert recording.certificates.scaled[row] == answer.result.residual.scaled
         sparse = scene not in ("an equation between trees", "one that gives way")
         assert (_trees(data.blocks())[0].size > 30) == sparse

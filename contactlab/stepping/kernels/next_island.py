@@ -147,9 +147,9 @@ def pose(
             rows = rows_left(rows, island, joints)
         if propose_with_joints(rows, island, trees, control, parameters):
             return GO_ON
+    complete_rows(posed.J, posed.Y, posed.spans)
     if control.select != 0 and control.cone == 0 and control.n > MOST_UNKNOWNS:
         return failed(control, FAILURE_LARGE)
-    complete_rows(posed.J, posed.Y, posed.spans)
     if joints is not None and posed.nb > 0:
         complete_rows(rows.J, rows.Y, rows.spans)
     assemble_lcp(rows, rows_at(island.M, 0, control.n, control.n), island.q[: control.n])

@@ -63,7 +63,8 @@ class Joints(NamedTuple):
     z: FloatArray  # (n, 2) LCP variables
     was: IntArray  # (n,) whether the row took part in the previous step
     previous_z: FloatArray  # (n, 2)
-    # The island in progress without its rows G: those of [N; F; L; B], in flat buffers of at least the size needed.
+    # The island in progress without its rows G: those of [N; F; L; B], in flat buffers of at least the size needed, J
+    # and Y filled in the columns of the island's spans, elsewhere while M is assembled.
     J: FloatArray  # m nv
     Y: FloatArray
     k: FloatArray  # m

@@ -183,13 +183,14 @@ def pose(
             reason = made(found, island, control)
             if control.place == VERDICT or reason == NEED_LATER:
                 return reason
+    # For who looks at the problem, too.
+    complete_rows(posed.J, posed.Y, posed.spans)
     if control.tried != 0 and not may_pivot(control):
         control.exhausted = 1
         control.place = VERDICT
         return GO_ON
     if control.select != 0 and control.cone == 0 and control.n > MOST_UNKNOWNS:
         return failed(control, FAILURE_LARGE)
-    complete_rows(posed.J, posed.Y, posed.spans)
     if joints is not None and posed.nb > 0:
         complete_rows(rows.J, rows.Y, rows.spans)
     assemble_lcp(rows, rows_at(island.M, 0, control.n, control.n), island.q[: control.n])

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import abusive_worlds
+import numpy as np
 import pytest
 
+from contactlab.contact import Box, HalfSpace, Material
 from contactlab.formulation import proposal
-from contactlab.simulation import ImplausibleWarning, SimulationError, TimeStepping, simulate, verify
+from contactlab.simulation import (
+    ImplausibleWarning,
+    SimulationError,
+    TimeStepping,
+    World,
+    WorldBuilder,
+    simulate,
+    verify,
+)
+from contactlab.spatial import RigidInertia
 from contactlab.stepping import driver
 from contactlab.stepping.island_view import IslandView
 
@@ -49,24 +60,31 @@ def asked(monkeypatch):
     return calls
 
 
-PIVOTS = 133  # a world that is pivoted for longer than a moment
+def pivoted() -> World:
+    """Boxes that fall on one another and resist turning, which no attempt is for: pivoted for longer than a moment."""
+    rng, builder, material = np.random.default_rng(1), WorldBuilder(), Material(0.5, torsional=0.02, rolling=0.01)
+    builder.add_half_space("floor", HalfSpace(), material)
+    inertia = RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1))
+    for i in range(10):
+        angle, place = 0.5 * rng.uniform(0.0, 0.7), (*(0.02 * rng.standard_normal(2)), 0.1 + 0.2 * i)
+        q, v = (*place, np.cos(angle), 0, 0, np.sin(angle)), (*rng.normal(size=2), -3, 0, 0, 5 * rng.normal())
+        builder.add_free_body(f"box {i}", inertia, Box.cube(0.1), material, q=q, v=v)
+    return builder.build()
 
 
 def test_pivoting_that_takes_too_long_goes_to_other_solvers(asked):
     """They answer, and the record is as good."""
-    world, stepper, _ = abusive_worlds.case_of(PIVOTS)[1:]
-    recording = simulate(world, stepper, steps=3)
-    assert len(asked) == 1
+    recording = simulate(pivoted(), TimeStepping(2e-3), steps=3)
+    assert asked
     assert verify(recording).holds
 
 
 def test_a_step_without_an_answer_in_time_says_what_to_do(asked, monkeypatch):
     """Default solvers that are given no time; with an adaptive stepper, too, there is one try."""
     monkeypatch.setattr(proposal, "PATIENCE", 1e-9)
-    world, stepper, _ = abusive_worlds.case_of(PIVOTS)[1:]
     for adaptive in (False, True):
         asked.clear()
         with pytest.raises(SimulationError, match=r"takes its own limits. A smaller h") as failure:
-            simulate(world, TimeStepping(stepper.h, adaptive=adaptive), steps=3)
+            simulate(pivoted(), TimeStepping(2e-3, adaptive=adaptive), steps=3)
         assert failure.value.result.status.name == "ITERATION_LIMIT"
         assert len(asked) == 1

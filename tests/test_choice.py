@@ -85,7 +85,7 @@ def test_a_pile_tells_its_fall_backs():
     recording = simulate(bin_of("boxes", 20, 3, 1), TimeStepping(2e-3, attempts=attempts), steps=100)
     table = recording.certificates
     missed = table.choice == Choice.NOT_SELECTED
-    assert 0 < missed.sum() < 0.2 * len(table)
+    assert 0 < missed.sum() < 0.5 * len(table)
     assert np.all(missed[table.pivots > 0])
     np.testing.assert_array_equal(recording.statistics.not_selected, np.bincount(table.step[missed], minlength=100))
     first = int(table.step[missed][0])

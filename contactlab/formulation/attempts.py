@@ -38,7 +38,7 @@ class Attempt:
 ATTEMPTS: tuple[Attempt, ...] = (
     Attempt(
         "held",
-        "there are forces of the step before",
+        "nothing approaches, or there are forces of the step before",
         "forces that solve the problem still: single contacts, bodies at rest, solvers that are named",
         "Rockafellar 1976 (proximal points)",
     ),

@@ -4,7 +4,7 @@ Forces are *selected* where contacts are redundant (`selection`): those of conta
 none. Each attempt leads from what is at hand to forces; `judging` decides whether they solve the problem, whoever found
 them. The table is walked from the top, and the first forces that hold end it::
 
-    HELD      forces of the step before that solve the problem still, and are unique or those selected
+    HELD      none where nothing approaches; forces of the step before that solve the problem still, unique or selected
     MODES     the branch's end, by an active set from the modes of the forces before        (`active_set`)
     SWEEPS    the same from what 20 sweeps of block Gauss-Seidel show                       (`block_gauss_seidel`)
     BRANCH    the branch from large compliance to its end, along lines where it turns       (`selection`, `katzenelson`)
@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 from contactlab.formulation.kernels.active_set import STEPS_AT_ONCE, descend, keep_joints, settle
 from contactlab.formulation.kernels.block_gauss_seidel import sweep
-from contactlab.formulation.kernels.boxed_rows import add_anchors
+from contactlab.formulation.kernels.boxed_rows import add_anchors, first_limit
 from contactlab.formulation.kernels.central_path import lay_out_path, path_floats, select_by_path
 from contactlab.formulation.kernels.contact_response import THREE, Polygon
 from contactlab.formulation.kernels.convex_points import convex_floats, follow_shifts, lay_out_convex
@@ -430,6 +430,21 @@ def walk(case: Case, answer: Answer, search: Search, attempts: tuple[int, ...], 
 
 
 @kernel(inner=True)
+def needs_no_force(rows: Rows, q: FloatArray, loads: FloatArray) -> bool:
+    """Whether nothing approaches by more than rounding: what that would press is none."""
+    if rows.lo.shape[0] > 0:
+        return False
+    blurs = loads[count_rows(rows) :]
+    limit = first_limit(rows)
+    least = 0.0
+    for c in range(rows.nc):
+        least = min(least, q[c] + blurs[c])
+    for i in range(rows.nl):
+        least = min(least, q[limit + i] + blurs[rows.nc + rows.nr + i])
+    return least >= 0.0
+
+
+@kernel(inner=True)
 def near_before(case: Case, answer: Answer, search: Search, wf: FloatArray) -> Found:
     """HELD where any forces do: those next to the ones before."""
     rows = case.rows
@@ -465,6 +480,12 @@ def propose(case: Case, answer: Answer, wf: FloatArray, wi: IntArray) -> Found:
     answer.state[NEAREST] = math.inf
     answer.state[AT_END] = 0.0
     keep = False
+    if may(case, HELD) and needs_no_force(rows, answer.q, loads):
+        for i in range(answer.z.shape[0]):
+            answer.z[i] = 0.0
+        measure(case, answer, own, loads)
+        if is_solved(answer.measures, case.tolerance) and certified(case, answer) <= SHARE * case.tolerance:
+            return Found(HELD, SELECTED, 0)
     if case.warm:
         for i in range(answer.z.shape[0]):
             answer.z[i] = max(case.z0[i], 0.0)

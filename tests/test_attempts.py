@@ -118,7 +118,12 @@ def test_nearest_points_of_cones(r: int, exact: bool, mu: float, weight: float, 
     rays = np.column_stack((np.ones(count), mu * np.cos(angles), mu * np.sin(angles) * (r > 1)))
     share, distance = nnls((rays * scale).T, point * scale)
     assert np.linalg.norm((p - point) * scale) <= distance + 1e-9
-    np.testing.assert_allclose(p, share @ rays, atol=1e-3 if exact else 1e-8)
+    if exact:
+        # Rays are some of the disc's: in the cone, and square to what is left, it is the nearest.
+        assert np.hypot(p[1], p[2]) <= mu * p[0] + 1e-12
+        assert abs((p - point) * scale @ (p * scale)) < 1e-12
+    else:
+        np.testing.assert_allclose(p, share @ rays, atol=1e-8)
 
 
 @given(r=st.sampled_from([1, 2, 4]), exact=st.booleans(), seed=st.integers(0, 10_000))

@@ -225,11 +225,12 @@ def _found(
     asked = selected or (z0 is not None and not with_joints)
     if blocks.nc == 0 or blocks.ncone != blocks.nc or not asked:
         return None
-    from contactlab.formulation.kernels.attempts import NONE, OTHERS, attempt_floats, propose
+    from contactlab.formulation.kernels.attempts import NONE, OTHERS, propose
     from contactlab.formulation.kernels.certify import CERT_SIZE
     from contactlab.formulation.kernels.certify_boxed import BOXED_CERT_SIZE
     from contactlab.formulation.kernels.judging import NEAREST, STATE, Answer, Case
     from contactlab.formulation.kernels.search import search_ints
+    from contactlab.formulation.kernels.ways import attempt_floats
     from lcp.kernels.residuals import SIZE
 
     n, nv, joined = formed.n, blocks.nv, blocks.nl + blocks.nbox

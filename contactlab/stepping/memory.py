@@ -178,10 +178,10 @@ def new_island(
     With ``moments`` every contact may have torsional and rolling friction. Where forces are selected (``selects``), no
     LCP beyond `layout.MOST_UNKNOWNS` is ever formed.
     """
-    from contactlab.formulation.kernels.attempts import attempt_floats
     from contactlab.formulation.kernels.judging import STATE
     from contactlab.formulation.kernels.search import search_ints
     from contactlab.formulation.kernels.spans import SPAN_INTS
+    from contactlab.formulation.kernels.ways import attempt_floats
     from lcp.kernels.lemke import INFO_SIZE, lemke_float_size, lemke_int_size
 
     m = max(rows, contacts * (1 + edges // 2) * (2 if moments else 1))

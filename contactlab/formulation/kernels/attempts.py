@@ -21,13 +21,9 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from contactlab.formulation.kernels.active_set import STEPS_AT_ONCE, descend, keep_joints, settle
-from contactlab.formulation.kernels.block_gauss_seidel import sweep
 from contactlab.formulation.kernels.boxed_rows import add_anchors, first_limit
-from contactlab.formulation.kernels.central_path import lay_out_path, path_floats, select_by_path
-from contactlab.formulation.kernels.contact_response import THREE, Polygon
-from contactlab.formulation.kernels.convex_points import convex_floats, follow_shifts, lay_out_convex
-from contactlab.formulation.kernels.elimination import factor_work, order_elimination
+from contactlab.formulation.kernels.contact_response import Polygon
+from contactlab.formulation.kernels.elimination import order_elimination
 from contactlab.formulation.kernels.judging import (
     AT_END,
     NEAREST,
@@ -40,43 +36,37 @@ from contactlab.formulation.kernels.judging import (
     judge,
     measure,
 )
-from contactlab.formulation.kernels.katzenelson import Shifted, lay_out_shifted, shifted_floats
-from contactlab.formulation.kernels.proximal_newton import (
-    Approach,
-    approach,
-    approach_floats,
-    lay_out_approach,
-    natural_misfit,
-    note_forces,
-    put_forces,
-)
-from contactlab.formulation.kernels.proximal_points import choose, harden
+from contactlab.formulation.kernels.katzenelson import lay_out_shifted
+from contactlab.formulation.kernels.proximal_points import harden
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.search import (
-    UNKNOWN,
     Search,
     as_before,
     fill_own,
     give_forces,
     lay_out,
-    polygon_of,
-    recover_velocity,
-    search_floats,
     search_own,
     take_forces,
 )
 from contactlab.formulation.kernels.selection import (
-    SHRINK,
     SMALL,
-    STEPS,
-    along_branch,
     end_of_branch,
     follow_branch,
 )
-from contactlab.multibody.kernels.views import rows_at
+from contactlab.formulation.kernels.ways import (
+    POINTS,
+    beyond_search,
+    loads_at,
+    polygon_at,
+    to_rigid,
+    try_closer,
+    try_modes,
+    try_path,
+    try_shifts,
+    try_sweeps,
+)
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
-from lcp.kernels.body_blocks import copy_rows
 from lcp.kernels.residuals import is_solved
 
 # The attempts, in order.
@@ -111,26 +101,6 @@ STRICTNESS: Final = 1e-5
 FLOOR: Final = 1e-2
 # Forces that solve the problem, and are this part of the largest from those selected, are those.
 KEPT: Final = 1e-5
-# A compliance of more than this part of a contact's own response is none for proximal points to converge with.
-SOFT: Final = 1e-4
-# Points at most; where there are many contacts, whose modes go on changing, Newton's method has more of a chance.
-POINTS: Final = 20
-FEW_POINTS: Final = 6
-# From the end of the branch to where it is followed closer.
-NEARER: Final = 1e-3
-# Sweeps to forces near those selected, and Newton's steps from the modes that they show.
-MANY_SWEEPS: Final = 20
-# Systems of the proximal points behind CLOSER, and compliances of paths in that of the branch's end.
-SYSTEMS: Final = 80
-SOFTER: Final = (10.0, 1e4)
-# Weights of the proximal points of SHIFTS, one after the other, and the misfit that ends them.
-WEIGHTS: Final = (1e3, 1e4)
-ENOUGH: Final = 1e-12
-# Work of SHIFTS on an island, in products: about a second. A system costs what its factors do, and so many products for
-# a contact. Systems at most, where there are few contacts.
-WORK: Final = 6e9
-WORK_OF_CONTACT: Final = 3e3
-MOST_SYSTEMS: Final = 8000
 
 
 class Found(NamedTuple):
@@ -139,34 +109,6 @@ class Found(NamedTuple):
     attempt: int  # that answered; NONE
     outcome: int
     systems: int  # solved in all attempts
-
-
-@kernel
-def attempt_floats(nc: int, nr: int, nj: int, nv: int) -> int:
-    """Length of the float workspace; nj rows [L; B]."""
-    later = path_floats(nc, nr) + approach_floats(nc, nj, nv) + convex_floats(nc, nj)
-    return search_floats(nc, nr, nj, nv) + shifted_floats(nc, nv) + later + 4 * (nc + nr + nj) + 2 * (2 * nr + 1)
-
-
-@kernel(inline=True)
-def polygon_at(rows: Rows, exact: bool, wf: FloatArray) -> Polygon:
-    """The cones' edges, at the end of the workspace."""
-    at = wf.shape[0] - 2 * (2 * rows.nr + 1)
-    return polygon_of(rows, exact, rows_at(wf, at, 2 * rows.nr + 1, 2), wf)
-
-
-@kernel(inline=True)
-def loads_at(rows: Rows, wf: FloatArray) -> FloatArray:
-    """Where the workspace has rates of the rows, their rounding and sizes."""
-    m = count_rows(rows)
-    at = wf.shape[0] - 2 * (2 * rows.nr + 1) - 4 * m
-    return wf[at : at + 4 * m]
-
-
-@kernel(inline=True)
-def beyond_search(rows: Rows, search: Search, wf: FloatArray) -> FloatArray:
-    """The workspace behind that of the search."""
-    return wf[search_floats(rows.nc, rows.nr, search.joined.p.shape[0], rows.v_free.shape[0]) :]
 
 
 @kernel(inner=True)
@@ -195,12 +137,6 @@ def is_for_attempts(rows: Rows, polygon: Polygon, search: Search) -> bool:
 
 
 @kernel(inline=True)
-def are_many(rows: Rows, polygon: Polygon, search: Search) -> bool:
-    """Whether there are so many contacts, with edges and without joints, that modes go on changing."""
-    return rows.nc > SMALL and polygon.r > 0 and not polygon.exact and search.joined.p.shape[0] == 0
-
-
-@kernel(inline=True)
 def may(case: Case, attempt: int) -> bool:
     """Whether an attempt may be made."""
     return (case.allowed >> attempt) & 1 == 1
@@ -225,159 +161,14 @@ def is_next(case: Case, polygon: Polygon, search: Search, attempt: int, at_end: 
 
 
 @kernel(inner=True)
-def forget_forces(search: Search) -> None:
-    """Begin with no force of contacts, and with those before of rows of joints."""
-    for c in range(search.contacts.mode.shape[0]):
-        search.contacts.mode[c] = UNKNOWN
-        for i in range(THREE):
-            search.contacts.p[c, i] = 0.0
-    for i in range(search.joined.p.shape[0]):
-        search.joined.p[i] = search.joined.base[i]
-
-
-@kernel(inner=True)
-def try_modes(case: Case, polygon: Polygon, search: Search) -> int:
-    """MODES: the branch's end by the modes of the forces before, those in the search; systems, 0 where not there."""
-    rows = case.rows
-    recover_velocity(rows, polygon, search)
-    choose(rows, polygon, search, 0.0, 1.0)
-    return settle(rows, polygon, search, end_of_branch(search), STEPS_AT_ONCE)
-
-
-@kernel(inner=True)
-def try_sweeps(case: Case, polygon: Polygon, search: Search) -> int:
-    """SWEEPS: the branch's end by the modes that sweeps show; systems, 0 where not there."""
-    rows, end = case.rows, end_of_branch(search)
-    if case.warm:
-        take_forces(rows, polygon, search, case.z0)
-    else:
-        forget_forces(search)
-    recover_velocity(rows, polygon, search)
-    for _ in range(MANY_SWEEPS):
-        sweep(rows, polygon, search, end)
-    recover_velocity(rows, polygon, search)
-    for i in range(search.joined.p.shape[0]):
-        search.joined.base[i] = search.joined.p[i]
-    choose(rows, polygon, search, end, 1.0)
-    return settle(rows, polygon, search, end, STEPS)
-
-
-@kernel(inner=True)
-def to_rigid(case: Case, polygon: Polygon, search: Search, shifted: Shifted) -> int:
-    """From the branch's end, whose matrix is factored, to the rigid problem by proximal points; systems formed."""
-    rows, eps = case.rows, end_of_branch(search)
-    for c in range(rows.nc):
-        search.before[c] = search.contacts.mode[c]
-        if eps > SOFT * search.contacts.own[c]:
-            eps = 0.0
-    if are_many(rows, polygon, search):
-        return harden_or_keep(rows, polygon, search, shifted, eps, FEW_POINTS)
-    return harden(rows, polygon, search, eps, POINTS)
-
-
-@kernel(inner=True)
-def harden_or_keep(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, eps: float, most: int) -> int:
-    """Proximal points, or the forces of modes before where these solve the rigid problem better; systems formed."""
-    contacts = search.contacts
-    copy_rows(contacts.p, shifted.fixed)
-    recover_velocity(rows, polygon, search)
-    _, _, before = choose(rows, polygon, search, 0.0, 1.0)
-    copy_rows(shifted.fixed, contacts.p)
-    for c in range(rows.nc):
-        contacts.mode[c] = search.before[c]
-    formed = harden(rows, polygon, search, eps, most)
-    copy_rows(contacts.p, shifted.moving)
-    recover_velocity(rows, polygon, search)
-    _, _, misfit = choose(rows, polygon, search, 0.0, 1.0)
-    copy_rows(shifted.moving if misfit <= before else shifted.fixed, contacts.p)
-    recover_velocity(rows, polygon, search)
-    return formed
-
-
-@kernel(inner=True)
-def go_closer(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted) -> int:
-    """Follow the branch from its end, of modes before, to contacts that give way less; 0 where that failed."""
-    joined, end = search.joined, end_of_branch(search)
-    for c in range(0 if polygon.exact else rows.nc):
-        search.contacts.mode[c] = search.before[c]
-    for i in range(joined.p.shape[0]):
-        joined.base[i] = joined.p[i]
-    solved = descend(rows, polygon, search, end, STEPS)
-    if solved < 0:
-        return 0
-    more = along_branch(rows, polygon, search, shifted, end, NEARER * end, NEARER * end, SHRINK)
-    if more > 0:
-        more = solved + more
-        solved = keep_joints(rows, polygon, search, NEARER * end)
-    return solved + more if solved >= 0 and more > 0 else 0
-
-
-@kernel(inner=True)
-def try_closer(case: Case, polygon: Polygon, search: Search, wf: FloatArray) -> tuple[int, int]:
-    """CLOSER: where gaps contradict one another by more than contacts give way, to where that opens some of them."""
-    rows = case.rows
-    nc, nj, nv = rows.nc, search.joined.p.shape[0], rows.v_free.shape[0]
-    memory = beyond_search(rows, search, wf)
-    shifted = lay_out_shifted(nc, nv, memory)
-    near = lay_out_approach(nc, nj, nv, memory[shifted_floats(nc, nv) + path_floats(nc, rows.nr) :])
-    note_forces(search, near.best, near.joined[1])
-    solved = go_closer(rows, polygon, search, shifted)
-    if solved == 0:
-        put_forces(search, near.best, near.joined[1])
-    more, _ = approach(rows, polygon, search, near, SYSTEMS)
-    more += last_digits(rows, polygon, search, near)
-    # From the end of the branch alone forces may have gone to others.
-    return SELECTED if solved > 0 else OTHERS, solved + more
-
-
-@kernel(inner=True)
-def last_digits(rows: Rows, polygon: Polygon, search: Search, near: Approach) -> int:
-    """Proximal points of the modes that Newton's method has left, where these come closer; systems formed."""
-    before = natural_misfit(rows, polygon, search)
-    note_forces(search, near.before, near.joined[0])
-    formed = harden(rows, polygon, search, 0.0, FEW_POINTS)
-    if not natural_misfit(rows, polygon, search) < before:
-        put_forces(search, near.before, near.joined[0])
-        recover_velocity(rows, polygon, search)
-    return formed
-
-
-@kernel(inner=True)
-def try_path(case: Case, polygon: Polygon, search: Search, turn: int, wf: FloatArray) -> int:
-    """PATH: the branch's end by way of a softer one, which an interior point finds; systems, 0 where not there."""
-    rows = case.rows
-    memory = beyond_search(rows, search, wf)
-    shifted = lay_out_shifted(rows.nc, rows.v_free.shape[0], memory)
-    path = lay_out_path(polygon, search, memory[shifted_floats(rows.nc, rows.v_free.shape[0]) :])
-    return select_by_path(rows, polygon, search, path, shifted, SOFTER[turn])
-
-
-@kernel(inner=True)
-def try_shifts(case: Case, polygon: Polygon, search: Search, turn: int, wf: FloatArray) -> int:
-    """SHIFTS: any forces, from those before or from none, by proximal points of one of the weights; systems."""
-    rows = case.rows
-    nc, nj, nv = rows.nc, search.joined.p.shape[0], rows.v_free.shape[0]
-    at = shifted_floats(nc, nv) + path_floats(nc, rows.nr)
-    memory = beyond_search(rows, search, wf)[at:]
-    near = lay_out_approach(nc, nj, nv, memory)
-    convex = lay_out_convex(nc, nj, memory[approach_floats(nc, nj, nv) :])
-    forget_forces(search)
-    if case.warm:
-        take_forces(rows, polygon, search, case.z0)
-    most = min(MOST_SYSTEMS, WORK / (factor_work(search.trees) + WORK_OF_CONTACT * nc))
-    solved, _ = follow_shifts(rows, polygon, search, convex, near, int(most / len(WEIGHTS)), ENOUGH, WEIGHTS[turn])
-    return solved + last_digits(rows, polygon, search, near)
-
-
-@kernel(inner=True)
 def attempt_forces(
     case: Case, polygon: Polygon, search: Search, attempt: int, turn: int, keep: bool, wf: FloatArray
 ) -> tuple[int, int, bool]:
     """Make one attempt: its outcome, systems solved, and whether the forces of z0, which hold, are these."""
     rows = case.rows
     if attempt == CLOSER:
-        outcome, solved = try_closer(case, polygon, search, wf)
-        return outcome, solved, False
+        followed, solved = try_closer(case, polygon, search, wf)
+        return SELECTED if followed else OTHERS, solved, False
     if attempt == SHIFTS:
         return OTHERS, try_shifts(case, polygon, search, turn, wf), False
     shifted = lay_out_shifted(rows.nc, rows.v_free.shape[0], beyond_search(rows, search, wf))

@@ -119,6 +119,7 @@ def own_solver() -> dict[str, Any]:
 
 
 GIVEN = {
+    "attempts": dict,
     "bridge": bridge,
     "cone_friction": cone,
     "event_driven": lambda: {"world": falling_box().build()},

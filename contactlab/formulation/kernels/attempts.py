@@ -271,7 +271,7 @@ def propose(case: Case, answer: Answer, wf: FloatArray, wi: IntArray) -> Found:
     answer.state[NEAREST] = math.inf
     answer.state[AT_END] = 0.0
     keep = False
-    if may(case, HELD) and needs_no_force(rows, answer.q, loads):
+    if case.selected and may(case, HELD) and needs_no_force(rows, answer.q, loads):
         for i in range(answer.z.shape[0]):
             answer.z[i] = 0.0
         measure(case, answer, own, loads)

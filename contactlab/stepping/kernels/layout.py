@@ -75,7 +75,7 @@ FAILURE_SPACE: Final = 7  # the island's arrays would take more memory than ther
 #: Unknowns of an LCP that is formed where forces are selected, and of one that is pivoted where none were found, with
 #: pivots at most.
 MOST_UNKNOWNS: Final = 4000
-MOST_PIVOTED: Final = 400
+MOST_PIVOTED: Final = 1000
 MOST_PIVOTS: Final = 2000
 
 # Which of the forces that solve an island it has: `contactlab.certificate.Choice`.

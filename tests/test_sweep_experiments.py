@@ -81,7 +81,7 @@ def test_a_failed_run_says_at_which_step(tmp_path: Path) -> None:
     """Its row is failed, without the name of a file that no other run would have."""
     path = write(tmp_path)
     solver = {"name": "Lemke", "max_pivots": 1}
-    grid = {"stepper.solver": ["Lemke", solver], "stepper.warm_start": [False], "stepper.on_unsolved": ["raise"]}
+    grid = {"stepper.solver": ["Lemke", solver], "stepper.on_unsolved": ["raise"]}
     first, second = (scene_sweep(path, grid, jobs=1) for _ in range(2))
     assert [row["outcome"] for row in first.rows] == ["done", "failed"]
     assert "stopped at step" in first.rows[1]["error"]

@@ -42,7 +42,6 @@ LEAST_RELAXED: Final = 0.5
 MOST_RELAXED: Final = 100.0
 # Weight of the proximal points against the contacts' own responses; every so many of them Newton's method is tried on
 # Coulomb's law, from misfits that are near, in so many systems.
-WEIGHT: Final = 1e3
 # How far changes of the forces may turn, and by what part they may differ, that count as the same again.
 SAME_WAY: Final = 0.99
 SAME_SIZE: Final = 0.5
@@ -107,20 +106,16 @@ def lay_out_convex(nc: int, nj: int, memory: FloatArray) -> Convex:
 
 
 @kernel(inner=True)
-def begin_point(rows: Rows, polygon: Polygon, search: Search, memory: Convex, eps: float, rho: float) -> None:
-    """Take the forces in the search as p0; of contacts that give way by eps > 0, none."""
+def begin_point(rows: Rows, polygon: Polygon, search: Search, memory: Convex, rho: float) -> None:
+    """Take the forces in the search as p0, of this weight."""
     contacts, joined = search.contacts, search.joined
     for c in range(rows.nc):
-        if eps > 0.0:
-            memory.weight[c, 0] = 1.0 / (rows.gamma[c] + eps)
-            memory.weight[c, 1] = 1.0 / eps
-        else:
-            weight = rho / contacts.own[c]
-            memory.weight[c, 0] = weight / (1.0 + weight * rows.gamma[c])
-            memory.weight[c, 1] = rho / tangential_response(rows, polygon, contacts, c)
+        weight = rho / contacts.own[c]
+        memory.weight[c, 0] = weight / (1.0 + weight * rows.gamma[c])
+        memory.weight[c, 1] = rho / tangential_response(rows, polygon, contacts, c)
         for i in range(THREE):
             memory.held[c, i] = contacts.p[c, i]
-            memory.base[c, i] = 0.0 if eps > 0.0 else contacts.p[c, i]
+            memory.base[c, i] = contacts.p[c, i]
         memory.base[c, 0] *= memory.weight[c, 0] * contacts.own[c] / rho
     base, weights, held = memory.joined[0], memory.joined[1], memory.joined[2]
     for i in range(joined.p.shape[0]):
@@ -271,24 +266,15 @@ def solve_convex(rows: Rows, polygon: Polygon, search: Search, memory: Convex, e
 
 
 @kernel(inner=True)
-def shift_of(rows: Rows, polygon: Polygon, search: Search, memory: Convex, c: int, eps: float) -> float:
-    """The shift of the slip of a contact in the search; what it takes up by giving way by eps > 0 is no slip."""
-    u = memory.x[:3]
-    for i in range(THREE):
-        u[i] = search.contacts.s[c, i] + eps * search.contacts.p[c, i]
-    return rows.mu[c] * slip_speed(polygon, u)
-
-
-@kernel(inner=True)
-def begin_shifts(rows: Rows, polygon: Polygon, search: Search, memory: Convex, eps: float) -> None:
+def begin_shifts(rows: Rows, polygon: Polygon, search: Search, memory: Convex) -> None:
     """Fill the shifts of the slips in the search."""
     for c in range(rows.nc):
-        memory.g[c] = shift_of(rows, polygon, search, memory, c, eps)
+        memory.g[c] = rows.mu[c] * slip_speed(polygon, search.contacts.s[c])
         memory.gain[c] = 0.0
 
 
 @kernel(inner=True)
-def next_shifts(rows: Rows, polygon: Polygon, search: Search, memory: Convex, eps: float, relaxation: float) -> float:
+def next_shifts(rows: Rows, polygon: Polygon, search: Search, memory: Convex, relaxation: float) -> float:
     """Move the shifts towards those of the slips in the search, by Aitken's relaxation (Irons and Tuck 1969).
 
     Where bodies slide the sequence may creep for hundreds of points by the same little, until a contact opens or holds.
@@ -298,7 +284,7 @@ def next_shifts(rows: Rows, polygon: Polygon, search: Search, memory: Convex, ep
     square = 0.0
     before = 0.0
     for c in range(rows.nc):
-        gain = shift_of(rows, polygon, search, memory, c, eps) - memory.g[c]
+        gain = rows.mu[c] * slip_speed(polygon, search.contacts.s[c]) - memory.g[c]
         change = gain - memory.gain[c]
         product -= memory.gain[c] * change
         square += change * change
@@ -412,19 +398,19 @@ def follow_shifts(
     memory.drift[:] = 0.0
     memory.joined[7, :] = 0.0
     relaxation = 1.0
-    begin_shifts(rows, polygon, search, memory, 0.0)
+    begin_shifts(rows, polygon, search, memory)
     while least > enough and spent < most:
         turn += 1
         # The forces of the point before are p0, those best so far are kept aside.
         weight = min(MOST_WEIGHT, rho * max(1.0, 1e-3 / max(least, 1e-300)))
-        begin_point(rows, polygon, search, memory, 0.0, weight)
+        begin_point(rows, polygon, search, memory, weight)
         near_enough = weight * search.speed * (INNER * min(misfit, 1.0) + ROUNDED)
         solved = solve_convex(rows, polygon, search, memory, near_enough)
         spent += 1 + solved
         # Of a point that is not there yet, the forces that belong to the velocities.
         put_forces(search, memory.held, memory.joined[2])
         misfit = natural_misfit(rows, polygon, search) / search.speed
-        relaxation = next_shifts(rows, polygon, search, memory, 0.0, relaxation)
+        relaxation = next_shifts(rows, polygon, search, memory, relaxation)
         if misfit < least:
             least = misfit
             note_forces(search, memory.best, memory.joined[5])

@@ -74,8 +74,8 @@ def pivoted() -> World:
 
 def test_pivoting_that_takes_too_long_goes_to_other_solvers(asked):
     """They answer, and the record is as good."""
-    recording = simulate(pivoted(), TimeStepping(2e-3), steps=3)
-    assert asked
+    recording = simulate(pivoted(), TimeStepping(2e-3), steps=1)
+    assert len(asked) == 1
     assert verify(recording).holds
 
 

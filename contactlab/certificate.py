@@ -111,7 +111,7 @@ class Certificate:
     """The checks of one solved problem; `FORMULAS`, `CONE_FORMULAS` or `ACCELERATION_FORMULAS` state each.
 
     Where softening acts, the cone is widened by gammaE lambda and maximum dissipation includes the softening's own
-    share (`formulation.kernels.certify`). A scaled value compares the violation with the size of the terms before
+    share (`lcp.contacts.kernels.certify`). A scaled value compares the violation with the size of the terms before
     cancellation, so that units and mass ratios drop out (componentwise backward error, Oettli and Prager 1964).
     """
 

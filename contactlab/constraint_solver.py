@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 import lcp
 from contactlab.certificate import Certificate, Choice
 from contactlab.formulation.acceleration import form_acceleration_lcp
-from contactlab.formulation.attempts import NAMES
 from contactlab.formulation.bilateral import factor_bilateral_rows
 from contactlab.formulation.blocks import bilateral_part
 from contactlab.formulation.boxed import lcp_size_text
@@ -35,6 +34,7 @@ from contactlab.formulation.solution import (
 )
 from contactlab.formulation.verdict import certify_accelerations, certify_cone_forces, certify_forces
 from contactlab.spatial.arrays import FloatArray
+from lcp.contacts.attempts import NAMES
 from problem_data import ConstraintAccelProblemData, ConstraintForces, ConstraintVelProblemData, ProblemDataError
 
 __all__ = [

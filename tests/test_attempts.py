@@ -11,12 +11,12 @@ from scipy.optimize import nnls
 import lcp
 from contactlab import Choice, EqualCompliance
 from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.formulation.attempts import ATTEMPTS, NAMES, bits_of
-from contactlab.formulation.kernels import attempts as kernels
-from contactlab.formulation.kernels.associated import nearest
-from contactlab.formulation.kernels.contact_response import Polygon
 from contactlab.simulation import SimulationConfigError, TimeStepping, World, WorldBuilder, simulate, verify
 from contactlab.spatial import RigidInertia
+from lcp.contacts.attempts import ATTEMPTS, NAMES, bits_of
+from lcp.contacts.kernels import attempts as kernels
+from lcp.contacts.kernels.associated import nearest
+from lcp.contacts.kernels.contact_response import Polygon
 
 
 def pile(seed: int = 0) -> World:

@@ -211,7 +211,7 @@ def test_nothing_to_check_is_certified() -> None:
 
 def test_the_names_are_in_the_kernels_order() -> None:
     """CONDITIONS numbers the conditions as the kernel does, and every condition has a formula."""
-    from contactlab.formulation.kernels import certify
+    from lcp.contacts.kernels import certify
 
     for number, name in enumerate(CONDITIONS):
         assert getattr(certify, name.upper()) == number
@@ -221,7 +221,7 @@ def test_the_names_are_in_the_kernels_order() -> None:
 
 def test_the_kernels_worst_is_the_certificates() -> None:
     """The compiled step and the printed certificate name the same worst number."""
-    from contactlab.formulation.kernels.certify import CERT_SIZE, worst_scaled
+    from lcp.contacts.kernels.certify import CERT_SIZE, worst_scaled
 
     cert = np.random.default_rng(0).uniform(size=CERT_SIZE)
     cert[4:6] = 0.0

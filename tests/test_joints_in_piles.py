@@ -133,10 +133,10 @@ def test_no_matrix_is_needed_of_a_large_island():
 @pytest.mark.parametrize("seed", range(5))
 def test_rows_are_judged_as_the_dense_lcp_judges_them(seed):
     """Of every kind of bounds: M z + q from the rows, and q."""
-    from contactlab.formulation.kernels.attempts import EVERY, SELECTED, propose
-    from contactlab.formulation.kernels.judging import STATE, Answer, Case
-    from contactlab.formulation.kernels.search import search_ints
-    from contactlab.formulation.kernels.ways import attempt_floats
+    from lcp.contacts.kernels.attempts import EVERY, SELECTED, propose
+    from lcp.contacts.kernels.judging import STATE, Answer, Case
+    from lcp.contacts.kernels.search import search_ints
+    from lcp.contacts.kernels.ways import attempt_floats
     from lcp.kernels.residuals import SIZE
 
     rng = np.random.default_rng(seed)

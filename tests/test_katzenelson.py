@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from test_large_islands import H, bin_of
 
-from contactlab.formulation.kernels.contact_response import Polygon, mode_of
-from contactlab.formulation.kernels.katzenelson import facet
 from contactlab.simulation import TimeStepping, simulate, verify
+from lcp.contacts.kernels.contact_response import Polygon, mode_of
+from lcp.contacts.kernels.katzenelson import facet
 from lcp.kernels import kernel
 
 

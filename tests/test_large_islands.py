@@ -10,11 +10,11 @@ import pytest
 import contactlab.stepping.kernels.layout as layout
 from contactlab import Choice, ConstraintSolver, EqualCompliance
 from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.formulation.kernels import elimination
 from contactlab.recording.failure import simulation_error
 from contactlab.simulation import SimulationError, TimeStepping, World, WorldBuilder, simulate, verify
 from contactlab.spatial import RigidInertia
 from contactlab.stepping.driver import Driver
+from lcp.contacts.kernels import elimination
 from lcp.kernels import kernel
 from problem_data import ConstraintVelProblemData, ProblemDataError
 

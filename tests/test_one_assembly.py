@@ -178,25 +178,26 @@ def test_both_levels_fill_the_same_matrix_where_nothing_slides() -> None:
 
 def test_every_caller_uses_the_same_kernels() -> None:
     """Code that solves contact problems inside the compiled step holds the very kernels of the formulation."""
+    assembly, core = "contactlab.formulation.kernels", "lcp.contacts.kernels"
     kernels = {
-        "assemble_lcp": "discretized_lcp",
-        "assemble_sparse_lcp": "discretized_lcp",
-        "fill_rates": "discretized_lcp",
-        "fill_rows": "discretized_lcp",
-        "fill_cone": "discretized_lcp",
-        "assemble_acceleration_lcp": "acceleration_lcp",
-        "fill_boxed_rows": "boxed_rows",
-        "recover": "recover",
-        "recover_boxed_forces": "boxed_rows",
-        "certify": "certify",
-        "certify_boxed": "certify_boxed",
+        "assemble_lcp": f"{assembly}.discretized_lcp",
+        "assemble_sparse_lcp": f"{assembly}.discretized_lcp",
+        "fill_rates": f"{assembly}.discretized_lcp",
+        "fill_rows": f"{assembly}.discretized_lcp",
+        "fill_cones": f"{assembly}.discretized_lcp",
+        "assemble_acceleration_lcp": f"{assembly}.acceleration_lcp",
+        "fill_boxed_rows": f"{core}.boxed_rows",
+        "recover": f"{core}.recover",
+        "recover_boxed_forces": f"{core}.boxed_rows",
+        "certify": f"{core}.certify",
+        "certify_boxed": f"{core}.certify_boxed",
     }
-    for file in sources("contactlab"):
+    for file in sources("contactlab", "lcp"):
         tree = ast.parse(file.read_text())
         for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef) and node.name in kernels:
-                assert file.parts[-3:] == ("formulation", "kernels", f"{kernels[node.name]}.py"), file
+            if isinstance(node, ast.FunctionDef) and node.name in kernels and file.parent.name == "kernels":
+                assert file.as_posix().endswith(f"{kernels[node.name].replace('.', '/')}.py"), file
             if isinstance(node, ast.ImportFrom):
                 for alias in node.names:
                     if alias.name in kernels:
-                        assert node.module == f"contactlab.formulation.kernels.{kernels[alias.name]}", file
+                        assert node.module == kernels[alias.name], file

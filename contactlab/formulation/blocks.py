@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from contactlab.formulation.bilateral import BilateralRows, factor_bilateral_rows
-from contactlab.formulation.kernels.rows import Rows
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.contacts.kernels.contact_system import ContactSystem
 from problem_data import AccelerationBlocks, VelocityBlocks
 
-#: The spans of rows that are dense: see `contactlab.formulation.kernels.spans`.
+#: The spans of rows that are dense: see `lcp.contacts.kernels.spans`.
 ALL_COLUMNS = np.zeros((0, 4), dtype=np.int64)
 Blocks = VelocityBlocks | AccelerationBlocks
 
@@ -47,7 +47,7 @@ class UnilateralRows:
         lock_terms(self.locked, without_bilateral(blocks, blocks.J), ALL_COLUMNS, v0, free, k)
         return k, v0
 
-    def problem(self, h: float, blocks: Blocks) -> Rows:
+    def problem(self, h: float, blocks: Blocks) -> ContactSystem:
         """These rows as kernels take them, with the vectors of ``blocks``."""
         k, v0 = self.terms(blocks)
         posed = problem_rows(h, blocks)
@@ -55,7 +55,7 @@ class UnilateralRows:
         return posed._replace(nb=0, J=self.J, Y=self.Y, k=k, gamma=gamma, v_free=v0)
 
 
-def problem_rows(h: float, blocks: Blocks) -> Rows:
+def problem_rows(h: float, blocks: Blocks) -> ContactSystem:
     """All rows of a problem, as kernels take them; h is 1 at acceleration level."""
     nothing = np.zeros(0)
     counts = (blocks.nc, blocks.nr, blocks.nl, blocks.nb)
@@ -64,11 +64,11 @@ def problem_rows(h: float, blocks: Blocks) -> Rows:
         soft = (np.zeros(len(blocks.k)), np.zeros(blocks.nns), nothing, nothing)
         motion = (blocks.a_free, blocks.tau)
         cones = (blocks.r, blocks.mu_non_sliding, blocks.non_sliding)
-        return Rows(h, *counts, *cones, *operators, *soft, *motion, ALL_COLUMNS)
+        return ContactSystem(h, *counts, *cones, *operators, *soft, *motion, ALL_COLUMNS)
     soft = (blocks.gamma, blocks.gammaE, blocks.lo, blocks.hi)
     motion = (blocks.v_free, blocks.Mv)
     cones = (blocks.r, blocks.mu, blocks.cone_contacts)
-    return Rows(h, *counts, *cones, *operators, *soft, *motion, ALL_COLUMNS)
+    return ContactSystem(h, *counts, *cones, *operators, *soft, *motion, ALL_COLUMNS)
 
 
 def bilateral_part(blocks: Blocks) -> slice:

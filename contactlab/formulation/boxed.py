@@ -13,7 +13,7 @@ from problem_data import VelocityBlocks
 
 def lcp_size(blocks: VelocityBlocks) -> int:
     """Number of variables n of the velocity-level LCP."""
-    from contactlab.formulation.kernels.boxed_rows import boxed_variables
+    from lcp.contacts.kernels.boxed_rows import boxed_variables
 
     n = blocks.nc + 2 * blocks.nr + blocks.ncone + blocks.nl
     return n + sum(boxed_variables(blocks.lo, blocks.hi)) if blocks.nbox else n

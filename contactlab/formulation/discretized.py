@@ -42,9 +42,9 @@ from contactlab.formulation.blocks import (
     without_bilateral,
 )
 from contactlab.formulation.boxed import lcp_size, lcp_size_text, zero_force_vector
-from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.step import check_step
 from contactlab.spatial.arrays import FloatArray
+from lcp.contacts.kernels.contact_system import ContactSystem
 from problem_data import ConstraintForces, ConstraintVelProblemData, ProblemDataError
 
 # What a rate is not known better than to, of the largest rate of the problem. Rates are sums over the same velocities,
@@ -62,7 +62,7 @@ def stated_lcp(MM: FloatArray, qq: FloatArray, lo: FloatArray, hi: FloatArray, f
     entries of its row are what is left of sums that cancel. Rows of friction cones, from ``first_cone`` on, have no
     rate; where a row holds the room between two bounds of a force, the noise of a rate is no more than a formality.
     """
-    from contactlab.formulation.kernels.boxed_rows import boxed_variables
+    from lcp.contacts.kernels.boxed_rows import boxed_variables
 
     rooms = boxed_variables(lo, hi)[1] if lo.size else 0
     largest = float(np.abs(qq[: len(qq) - rooms]).max(initial=0.0))
@@ -90,7 +90,7 @@ class BaseLCP:
     data: ConstraintVelProblemData
 
     @property
-    def posed(self) -> Rows:
+    def posed(self) -> ContactSystem:
         """The rows as kernels take them."""
         problem = self.rows.problem(1.0, self.data.blocks())
         return problem._replace(gamma=np.zeros_like(problem.gamma), gammaE=np.zeros_like(problem.gammaE))
@@ -184,7 +184,7 @@ class DiscretizedLCP(BaseLCP):
     h: float
 
     @property
-    def posed(self) -> Rows:
+    def posed(self) -> ContactSystem:
         """The rows as kernels take them."""
         return self.rows.problem(self.h, self.data.blocks())
 
@@ -277,7 +277,7 @@ def recover_forces(h: float, rows: UnilateralRows, blocks: Blocks, z: FloatArray
     With bilateral rows, v+ is formed from the forces and M^-1 alone, so that a certificate on it judges the forces. At
     acceleration level h is 1 and v+ an acceleration.
     """
-    from contactlab.formulation.kernels.recover import recover
+    from lcp.contacts.kernels.recover import recover
 
     nu = blocks.nc + blocks.nr + blocks.nl
     f = np.empty(nu + blocks.nbox)
@@ -293,7 +293,7 @@ def add_bilateral_forces(
     h: float, rows: UnilateralRows, blocks: Blocks, f: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Bilateral forces (nb,) of minimum norm beside forces f (nu + nbox,) of the other rows, and the motion then."""
-    from contactlab.formulation.kernels.recover import add_impulses
+    from lcp.contacts.kernels.recover import add_impulses
 
     unilateral = free_motion(blocks).copy()
     responses = np.ascontiguousarray(without_bilateral(blocks, force_responses(blocks)))

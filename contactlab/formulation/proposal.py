@@ -10,13 +10,13 @@ import numpy as np
 
 import lcp
 from contactlab.certificate import Choice
-from contactlab.formulation.attempts import NAMES, bits_of
 from contactlab.formulation.blocks import ALL_COLUMNS
 from contactlab.formulation.cone import ConeProblem, cone_problem
 from contactlab.formulation.discretized import DiscretizedLCP
 from contactlab.formulation.friction_backend import friction_objection
-from contactlab.formulation.kernels.rows import Rows
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.contacts.attempts import NAMES, bits_of
+from lcp.contacts.kernels.contact_system import ContactSystem
 from problem_data import VelocityBlocks
 
 # Unknowns from which on a sparse matrix may cost less than a dense one, and the part of it that it may fill.
@@ -31,14 +31,14 @@ class Proposal:
     """Answer in place of a solver: the forces of z0, or forces near them, or the forces selected.
 
     It is made before any solver is asked, and taken where it meets the LCP well within the tolerance: see
-    `contactlab.formulation.kernels.attempts`.
+    `lcp.contacts.kernels.attempts`.
 
     Parameters
     ----------
     choice
         What it is.
     attempt
-        Name of the attempt that found it: see `contactlab.formulation.attempts`.
+        Name of the attempt that found it: see `lcp.contacts.attempts`.
     """
 
     choice: Choice = Choice.ANY
@@ -53,7 +53,7 @@ class EqualCompliance:
     set: one corner of a face carries all of its load, and what such forces do to a gripped box is not what it does.
     Selected are the forces of contacts with a compliance eps, the same for all of them and in every direction, in the
     limit of eps = 0. They solve the rigid problem, and are found in the space of the velocities: from large to small
-    eps, then by proximal points (`contactlab.formulation.kernels.selection`). Rows of joints are rigid throughout.
+    eps, then by proximal points (`lcp.contacts.kernels.selection`). Rows of joints are rigid throughout.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class EqualCompliance:
         `lcp.default_solver` would try, for half a minute of the processor; with ``friction="cone"`` what
         `lcp.default_friction_solver` would try, for as long.
     attempts
-        Names of the attempts that may be made: see `contactlab.formulation.attempts`.
+        Names of the attempts that may be made: see `lcp.contacts.attempts`.
 
     Notes
     -----
@@ -96,7 +96,7 @@ class EqualCompliance:
         return replace(lcp.default_friction_solver(), time_limit=PATIENCE)
 
 
-def _acting(rows: VelocityBlocks | Rows) -> tuple[IntArray, IntArray]:
+def _acting(rows: VelocityBlocks | ContactSystem) -> tuple[IntArray, IntArray]:
     """Rows, and the columns that each of them acts on."""
     row, column = np.nonzero((rows.J != 0.0) | (rows.Y != 0.0))
     return row, column
@@ -105,7 +105,7 @@ def _acting(rows: VelocityBlocks | Rows) -> tuple[IntArray, IntArray]:
 def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
     """First velocities of the trees that contacts join, and the spans of [N; F; L; B]; one tree where other rows do."""
     from contactlab.formulation.kernels.joint_spans import place_joint_spans
-    from contactlab.formulation.kernels.spans import SPAN_INTS
+    from lcp.contacts.kernels.spans import SPAN_INTS
 
     one = np.array([0, blocks.nv], dtype=np.int64), ALL_COLUMNS
     starts = blocks.tree_starts
@@ -209,7 +209,7 @@ class _Found(NamedTuple):
     out: FloatArray
     solver: Proposal
     detail: str
-    rows: Rows
+    rows: ContactSystem
 
 
 def _found(
@@ -225,12 +225,12 @@ def _found(
     asked = selected or (z0 is not None and not with_joints)
     if blocks.nc == 0 or blocks.ncone != blocks.nc or not asked:
         return None
-    from contactlab.formulation.kernels.attempts import NONE, OTHERS, propose
-    from contactlab.formulation.kernels.certify import CERT_SIZE
-    from contactlab.formulation.kernels.certify_boxed import BOXED_CERT_SIZE
-    from contactlab.formulation.kernels.judging import NEAREST, STATE, Answer, Case
-    from contactlab.formulation.kernels.search import search_ints
-    from contactlab.formulation.kernels.ways import attempt_floats
+    from lcp.contacts.kernels.attempts import NONE, OTHERS, propose
+    from lcp.contacts.kernels.certify import CERT_SIZE
+    from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE
+    from lcp.contacts.kernels.judging import NEAREST, STATE, Answer, Case
+    from lcp.contacts.kernels.search import search_ints
+    from lcp.contacts.kernels.ways import attempt_floats
     from lcp.kernels.residuals import SIZE
 
     n, nv, joined = formed.n, blocks.nv, blocks.nl + blocks.nbox
@@ -255,7 +255,7 @@ def _found(
     found = propose(case, answer, wf, wi)
     systems = found.systems
     if found.attempt == NONE and selected and answer.state[NEAREST] >= 0.0:
-        from contactlab.formulation.kernels.attempts import propose_later
+        from lcp.contacts.kernels.attempts import propose_later
 
         found = propose_later(case, answer, wf, wi)
         systems += found.systems
@@ -271,7 +271,7 @@ def _found(
     return _Found(answer.z, answer.w, answer.measures, Proposal(choice, name), detail, rows)
 
 
-def lcp_matrix(formed: DiscretizedLCP, rows: Rows) -> Any:
+def lcp_matrix(formed: DiscretizedLCP, rows: ContactSystem) -> Any:
     """M of the LCP, sparse where that costs less: its entries are those of rows that act on the same velocities."""
     m = rows.nc + rows.nr
     if rows.J.shape[0] > m or formed.n < _LARGE:

@@ -6,8 +6,8 @@ import numpy as np
 
 from contactlab.certificate import ACCELERATION_FORMULAS, CONE_FORMULAS, Certificate, Check
 from contactlab.formulation.blocks import Blocks, bilateral_part, force_responses, problem_rows
-from contactlab.formulation.kernels.rows import Rows
 from contactlab.spatial.arrays import FloatArray
+from lcp.contacts.kernels.contact_system import ContactSystem
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 
 
@@ -59,19 +59,19 @@ def certify_accelerations(
 
 
 def _certify(
-    rows: Rows, responses: FloatArray, cone: bool, z: FloatArray, packed: FloatArray, motion: FloatArray
+    rows: ContactSystem, responses: FloatArray, cone: bool, z: FloatArray, packed: FloatArray, motion: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Conditions of contacts and limits as the kernel fills them, and the size (nv + 1,) of the velocities."""
-    from contactlab.formulation.kernels.certify import CERT_SIZE, certify
+    from lcp.contacts.kernels.certify import CERT_SIZE, certify
 
     cert, size = np.empty(CERT_SIZE), np.empty(len(motion) + 1)
     certify(rows, responses, cone, z, packed, motion, size, cert)
     return cert, size
 
 
-def _boxed(rows: Rows, packed: FloatArray, v_plus: FloatArray, size: FloatArray) -> FloatArray | None:
+def _boxed(rows: ContactSystem, packed: FloatArray, v_plus: FloatArray, size: FloatArray) -> FloatArray | None:
     """Conditions of the boxed rows as the kernel fills them; None where there is no such row."""
-    from contactlab.formulation.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
+    from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
 
     if rows.lo.size == 0:
         return None

@@ -116,7 +116,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
         else:
             problem = view.problem()
             saved, note = _save(problem, step, path)
-            from contactlab.formulation.kernels.judging import NEAREST
+            from lcp.contacts.kernels.judging import NEAREST
 
             note = f"{sunk(world, view.contacts(), step)}{note}"
             if failure == layout.FAILURE_LARGE:

@@ -167,7 +167,7 @@ class Recording(Record):
     def z(self, i: int, island: int = 0) -> FloatArray:
         """Return the solution of an island of step ``i`` in the order of its LCP.
 
-        [fN | fF+ | fF- | lambda | fL], then x and y of boxed rows (`contactlab.formulation.kernels.boxed_rows`).
+        [fN | fF+ | fF- | lambda | fL], then x and y of boxed rows (`lcp.contacts.kernels.boxed_rows`).
         """
         return solution_of(self, i, island)
 

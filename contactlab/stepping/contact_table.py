@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.formulation.attempts import NAMES
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.spatial.errors import close_names
 from contactlab.stepping.kernels.layout import OPEN, SLIDE, STICK
 from contactlab.stepping.record_schema import Rows
 from contactlab.world.errors import SimulationConfigError
+from lcp.contacts.attempts import NAMES
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
@@ -279,7 +279,7 @@ class CertificateTable:
     choice
         Which of the forces that solve it they are: numbers of `contactlab.Choice`.
     attempt, systems
-        Which of `contactlab.formulation.attempts.ATTEMPTS` answered, counted from 1, 0 where a solver did or nothing
+        Which of `lcp.contacts.attempts.ATTEMPTS` answered, counted from 1, 0 where a solver did or nothing
         did or the record does not tell; linear systems solved in all attempts at it.
     natural_map, scaled
         Residuals of the LCP, as `lcp.residuals`: max |min(z, w)|, and the scaled one that decides.

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contactlab.formulation.attempts import bits_of
 from contactlab.multibody import workspace
 from contactlab.multibody.structure import head_views
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kernels.layout import Control, Island, Moments, Parameters, Work
 from contactlab.stepping.prepared import arrays_of, lcp_width
 from contactlab.stepping.records import new_record
+from lcp.contacts.attempts import bits_of
 
 if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
@@ -178,10 +178,10 @@ def new_island(
     With ``moments`` every contact may have torsional and rolling friction. Where forces are selected (``selects``), no
     LCP beyond `layout.MOST_UNKNOWNS` is ever formed.
     """
-    from contactlab.formulation.kernels.judging import STATE
-    from contactlab.formulation.kernels.search import search_ints
-    from contactlab.formulation.kernels.spans import SPAN_INTS
-    from contactlab.formulation.kernels.ways import attempt_floats
+    from lcp.contacts.kernels.judging import STATE
+    from lcp.contacts.kernels.search import search_ints
+    from lcp.contacts.kernels.spans import SPAN_INTS
+    from lcp.contacts.kernels.ways import attempt_floats
     from lcp.kernels.lemke import INFO_SIZE, lemke_float_size, lemke_int_size
 
     m = max(rows, contacts * (1 + edges // 2) * (2 if moments else 1))

@@ -9,7 +9,6 @@ from typing import Any
 import lcp
 from contactlab.constraint_solver import ConstraintSolver
 from contactlab.contact import ContactError, check_edges
-from contactlab.formulation.attempts import NAMES, bits_of
 from contactlab.formulation.friction_backend import friction_objection
 from contactlab.formulation.proposal import EqualCompliance
 from contactlab.formulation.shrinking import SMALLEST_FRACTION
@@ -25,6 +24,7 @@ from contactlab.world.errors import SimulationConfigError
 from contactlab.world.plane import PLANAR_EDGES
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
+from lcp.contacts.attempts import NAMES, bits_of
 
 # Two orthonormal tangents, each both ways.
 CONE_EDGES = 4
@@ -169,7 +169,7 @@ class TimeStepping:
     h_min
         No step shorter than this is tried [s]; None for h / 1024. The last one is the last attempt.
     attempts
-        Names of the attempts at forces selected that may be made, of `contactlab.formulation.attempts`; all, but for
+        Names of the attempts at forces selected that may be made, of `lcp.contacts.attempts`; all, but for
         studies of what each is worth.
     on_unsolved
         What becomes of a run when every attempt at an island's forces has failed. ``"go on"``: the best forces found

@@ -13,15 +13,15 @@ matrix is J C R' in every row, limits included. Only contacts at tangential rest
 
 from __future__ import annotations
 
-from contactlab.formulation.kernels.boxed_rows import first_limit
 from contactlab.formulation.kernels.discretized_lcp import fill_cones, fill_rows
-from contactlab.formulation.kernels.rows import Rows
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.contacts.kernels.boxed_rows import first_limit
+from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import kernel
 
 
 @kernel(inner=True)
-def _fill_sliding_column(rows: Rows, c: int, response: FloatArray, M: FloatArray) -> None:
+def _fill_sliding_column(rows: ContactSystem, c: int, response: FloatArray, M: FloatArray) -> None:
     """Replace column c of M by J response, rows F also negated."""
     nc = rows.nc
     nr = rows.nr
@@ -39,7 +39,7 @@ def _fill_sliding_column(rows: Rows, c: int, response: FloatArray, M: FloatArray
 
 @kernel
 def assemble_acceleration_lcp(
-    rows: Rows, sliding: IntArray, responses: FloatArray, M: FloatArray, q: FloatArray
+    rows: ContactSystem, sliding: IntArray, responses: FloatArray, M: FloatArray, q: FloatArray
 ) -> None:
     """Fill M and q of the acceleration-level LCP.
 

@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from contactlab.formulation.kernels.condition_scales import keep_worst, least_rate
-from contactlab.formulation.kernels.spans import columns, dot_within
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.contacts.kernels.condition_scales import keep_worst, least_rate
+from lcp.contacts.kernels.spans import columns, dot_within
 from lcp.kernels import kernel
 
 _EPS: Final = float(np.finfo(np.float64).eps)

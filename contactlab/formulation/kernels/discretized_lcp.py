@@ -20,15 +20,15 @@ between many bodies most entries are zero: `assemble_sparse_lcp` states the othe
 
 from __future__ import annotations
 
-from contactlab.formulation.kernels.boxed_rows import fill_boxed_rows, first_limit
-from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.spans import columns, dot_within
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.contacts.kernels.boxed_rows import fill_boxed_rows, first_limit
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.spans import columns, dot_within
 from lcp.kernels import kernel
 
 
 @kernel
-def fill_rates(rows: Rows, q: FloatArray) -> None:
+def fill_rates(rows: ContactSystem, q: FloatArray) -> None:
     """Fill q (n,) with the rates of the rows [N; F; L] without forces; all other entries become zero."""
     nc = rows.nc
     nr = rows.nr
@@ -46,7 +46,7 @@ def fill_rates(rows: Rows, q: FloatArray) -> None:
 
 
 @kernel
-def fill_rows(rows: Rows, M: FloatArray, q: FloatArray) -> None:
+def fill_rows(rows: ContactSystem, M: FloatArray, q: FloatArray) -> None:
     """Fill q (n,) and the physical blocks of M (n, n), h W + gamma; all other entries become zero.
 
     Notes
@@ -97,7 +97,7 @@ def fill_rows(rows: Rows, M: FloatArray, q: FloatArray) -> None:
 
 
 @kernel
-def fill_cones(rows: Rows, M: FloatArray) -> None:
+def fill_cones(rows: ContactSystem, M: FloatArray) -> None:
     """Fill Coulomb's row of every cone, 0 <= lambda  _|_  mu fN - sum(fF+ + fF-) + gammaE lambda >= 0, in M (n, n)."""
     nr = rows.nr
     edge = rows.nc
@@ -114,7 +114,7 @@ def fill_cones(rows: Rows, M: FloatArray) -> None:
 
 
 @kernel
-def assemble_lcp(rows: Rows, M: FloatArray, q: FloatArray) -> None:
+def assemble_lcp(rows: ContactSystem, M: FloatArray, q: FloatArray) -> None:
     """Fill M (n, n) and q (n,) of the LCP of the rows [N; F; L; B]: `first_limit`, nl and the `boxed_variables`."""
     fill_rows(rows, M, q)
     fill_cones(rows, M)
@@ -132,7 +132,7 @@ def put(a: int, b: int, entry: float, at: IntArray, indices: IntArray, data: Flo
 
 @kernel
 def assemble_sparse_lcp(
-    rows: Rows, first: IntArray, near: IntArray, at: IntArray, indices: IntArray, data: FloatArray
+    rows: ContactSystem, first: IntArray, near: IntArray, at: IntArray, indices: IntArray, data: FloatArray
 ) -> None:
     """Fill M in compressed rows, of contacts alone: the entries of `assemble_lcp` that can differ from zero.
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contactlab.formulation.kernels.elimination import tree_at
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.contacts.kernels.elimination import tree_at
 from lcp.kernels import kernel
 
 

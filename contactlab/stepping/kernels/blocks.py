@@ -11,7 +11,6 @@ import math
 from contactlab.contact.kernels.friction_pyramid import planar_tangents, tangential, turn
 from contactlab.contact.kernels.rows import add_contact_columns, add_turning_columns
 from contactlab.formulation.kernels.laws import unilateral
-from contactlab.formulation.kernels.spans import columns, dot_within
 from contactlab.multibody.kernels.ltl import solve_three, solve_vector_l, solve_vector_lt
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.stepping.kernels.kinematic import carried, motion_of
@@ -41,6 +40,7 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
+from lcp.contacts.kernels.spans import columns, dot_within
 from lcp.kernels import kernel
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from contactlab.formulation.kernels.rows import Rows
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import Control, Island
+from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import kernel
 
 
 @kernel(inline=True)
-def posed_rows(island: Island, joints: Joints | None, control: Control, h: float) -> Rows:
+def posed_rows(island: Island, joints: Joints | None, control: Control, h: float) -> ContactSystem:
     """All rows [N; F; L; G; B] as they were posed.
 
     The island's spans are those of [N; F; L; B], once rows of joints are added. Where there are rows G, they have all
@@ -25,7 +25,7 @@ def posed_rows(island: Island, joints: Joints | None, control: Control, h: float
     if joints is not None:
         lo = joints.lo[: control.nbox]
         hi = joints.hi[: control.nbox]
-    return Rows(
+    return ContactSystem(
         h,
         nc,
         nr,
@@ -48,11 +48,11 @@ def posed_rows(island: Island, joints: Joints | None, control: Control, h: float
 
 
 @kernel(inline=True)
-def rows_left(rows: Rows, island: Island, joints: Joints) -> Rows:
+def rows_left(rows: ContactSystem, island: Island, joints: Joints) -> ContactSystem:
     """Rows [N; F; L; B] once `eliminate` has taken the rows G out of them."""
     nv = rows.v_free.shape[0]
     m = rows.k.shape[0] - rows.nb
-    return Rows(
+    return ContactSystem(
         rows.h,
         rows.nc,
         rows.nr,

@@ -9,10 +9,6 @@ from contactlab.formulation.kernels.bilateral import (
     lock_terms,
     project_rows,
 )
-from contactlab.formulation.kernels.boxed_rows import boxed_variables, first_limit
-from contactlab.formulation.kernels.recover import add_impulses
-from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.spans import columns
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.stepping.kernels.joint_layout import BOXED, GIVES_WAY, LIMIT, Joints
 from contactlab.stepping.kernels.joint_rows import fill_joint_row
@@ -26,6 +22,10 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
+from lcp.contacts.kernels.boxed_rows import boxed_variables, first_limit
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.recover import add_impulses
+from lcp.contacts.kernels.spans import columns
 from lcp.kernels import kernel
 
 
@@ -54,7 +54,9 @@ def count_joint_rows(joints: Joints, control: Control, cfm: float) -> None:
 
 
 @kernel(inner=True)
-def add_joint_rows(world: PackedWorld, work: Work, joints: Joints, rows: Rows, i: int, parameters: Parameters) -> int:
+def add_joint_rows(
+    world: PackedWorld, work: Work, joints: Joints, rows: ContactSystem, i: int, parameters: Parameters
+) -> int:
     """Fill the rows [L; G; B] of island ``i``, and the bounds of B; return the number of variables of its LCP."""
     first = joints.row_start[i]
     before = rows.nc + rows.nr
@@ -72,7 +74,7 @@ def add_joint_rows(world: PackedWorld, work: Work, joints: Joints, rows: Rows, i
 
 
 @kernel(inner=True)
-def eliminate(rows: Rows, spans: IntArray, joints: Joints) -> None:
+def eliminate(rows: ContactSystem, spans: IntArray, joints: Joints) -> None:
     """Fill J, Y, k, gamma and v0 of [N; F; L; B], within their ``spans``, and the pseudo-inverse P of the rows G."""
     nv = rows.v_free.shape[0]
     ng = rows.nb
@@ -110,7 +112,9 @@ def eliminate(rows: Rows, spans: IntArray, joints: Joints) -> None:
 
 
 @kernel(inner=True)
-def recover_with_equations(rows: Rows, joints: Joints, forces: FloatArray, f: FloatArray, v_plus: FloatArray) -> None:
+def recover_with_equations(
+    rows: ContactSystem, joints: Joints, forces: FloatArray, f: FloatArray, v_plus: FloatArray
+) -> None:
     """Fill the forces f of all rows and v+ from those of the rows left (`forces`), which `recover` has filled.
 
     v+ is formed from the forces and M^-1 alone, so that the certificate judges the forces.
@@ -133,7 +137,7 @@ def recover_with_equations(rows: Rows, joints: Joints, forces: FloatArray, f: Fl
 
 
 @kernel(inner=True)
-def warm_joints(island: Island, joints: Joints, rows: Rows, i: int, cfm: float) -> bool:
+def warm_joints(island: Island, joints: Joints, rows: ContactSystem, i: int, cfm: float) -> bool:
     """Fill z0 behind the contacts with the previous step's variables of the same rows; False when none took part."""
     xs, _ = boxed_variables(rows.lo, rows.hi)
     matched = False
@@ -158,7 +162,7 @@ def warm_joints(island: Island, joints: Joints, rows: Rows, i: int, cfm: float) 
 
 
 @kernel(inner=True)
-def write_joint_rows(rows: Rows, island: Island, joints: Joints, chunk: Chunk, control: Control) -> None:
+def write_joint_rows(rows: ContactSystem, island: Island, joints: Joints, chunk: Chunk, control: Control) -> None:
     """Write the rows of joints of the island in progress, and keep their LCP variables by row."""
     i = control.island
     before = rows.nc + rows.nr

@@ -331,8 +331,8 @@ class Island(NamedTuple):
     certificate: FloatArray  # (CERTIFICATE,) of the kernels certify... in contactlab.formulation.kernels
     certificate_work: FloatArray  # nv + 1
     best: FloatArray  # n: of the forces that came closest to solving it, and how close
-    state: FloatArray  # (STATE,) of contactlab.formulation.kernels.judging
-    proposal_floats: FloatArray  # of contactlab.formulation.kernels.attempts
+    state: FloatArray  # (STATE,) of lcp.contacts.kernels.judging
+    proposal_floats: FloatArray  # of lcp.contacts.kernels.attempts
     proposal_ints: IntArray
     options: FloatArray  # of lcp.kernels.lemke
     float_work: FloatArray

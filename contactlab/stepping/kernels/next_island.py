@@ -6,12 +6,8 @@ assembled, by the kernels that the public path calls too.
 
 from __future__ import annotations
 
-from contactlab.formulation.kernels.attempts import NONE, PIVOTS, Found, propose
-from contactlab.formulation.kernels.attempts import OTHERS as FOUND_OTHERS
 from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
 from contactlab.formulation.kernels.joint_spans import place_joint_spans
-from contactlab.formulation.kernels.judging import NEAREST, Answer, Case
-from contactlab.formulation.kernels.rows import Rows
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.spatial.arrays import IntArray
 from contactlab.stepping.kernels.blocks import build_blocks, complete_rows, join_all, warm_vector
@@ -43,6 +39,10 @@ from contactlab.stepping.kernels.layout import (
 )
 from contactlab.stepping.kernels.moments import add_moments, count_moments, exchange_moments
 from contactlab.stepping.kernels.outcome import failed
+from lcp.contacts.kernels.attempts import NONE, PIVOTS, Found, propose
+from lcp.contacts.kernels.attempts import OTHERS as FOUND_OTHERS
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.judging import NEAREST, Answer, Case
 from lcp.kernels import kernel
 from lcp.kernels.lemke import STAGE as LEMKE_STAGE
 from lcp.kernels.lemke import START as LEMKE_START
@@ -94,7 +94,7 @@ def next_island(
 
 
 @kernel(inline=True)
-def case_of(rows: Rows, starts: IntArray, island: Island, control: Control, parameters: Parameters) -> Case:
+def case_of(rows: ContactSystem, starts: IntArray, island: Island, control: Control, parameters: Parameters) -> Case:
     """What is asked of the attempts at the island in progress."""
     return Case(
         rows,
@@ -109,7 +109,7 @@ def case_of(rows: Rows, starts: IntArray, island: Island, control: Control, para
 
 
 @kernel(inline=True)
-def answer_of(rows: Rows, island: Island, control: Control) -> Answer:
+def answer_of(rows: ContactSystem, island: Island, control: Control) -> Answer:
     """Where they write what they find."""
     n = control.n
     return Answer(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contactlab.formulation.kernels.attempts import propose_later
 from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import Control, Island, Parameters
 from contactlab.stepping.kernels.next_island import answer_of, case_of, made
 from contactlab.stepping.kernels.solve import solve
+from lcp.contacts.kernels.attempts import propose_later
 from lcp.kernels import kernel
 
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 
-from contactlab.formulation.kernels.spans import columns, dot_within
 from contactlab.multibody.kernels.configurations import integrate_configuration
 from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
@@ -45,6 +44,7 @@ from contactlab.stepping.kernels.layout import (
 )
 from contactlab.stepping.kernels.outcome import failed
 from contactlab.stepping.kernels.solve import pivot
+from lcp.contacts.kernels.spans import columns, dot_within
 from lcp.kernels import kernel
 from lcp.kernels.codes import RUNNING, SOLVED
 from lcp.kernels.residuals import is_solved, lcp_residuals

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.kernels.friction_pyramid import planar_tangents, tangential
-from contactlab.formulation.kernels.attempts import NONE, PIVOTS
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -32,6 +31,7 @@ from contactlab.stepping.kernels.layout import (
     Work,
 )
 from contactlab.stepping.kernels.relative import relative_velocity
+from lcp.contacts.kernels.attempts import NONE, PIVOTS
 from lcp.kernels import kernel
 
 

@@ -13,12 +13,12 @@ alone would let it have a hundred times that. Ten thousand such steps make less 
 
 from __future__ import annotations
 
-from contactlab.formulation.kernels.attempts import NONE
-from contactlab.formulation.kernels.condition_scales import row_rate
-from contactlab.formulation.kernels.judging import NEAREST
-from contactlab.formulation.kernels.rows import Rows
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels.layout import CERTIFICATE, CHOICE_UNCERTIFIED, MADE, NEAR, Control, Island
+from lcp.contacts.kernels.attempts import NONE
+from lcp.contacts.kernels.condition_scales import row_rate
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.judging import NEAREST
 from lcp.kernels import kernel
 from lcp.kernels.residuals import NATURAL_MAP, SCALED
 
@@ -39,7 +39,7 @@ def settle(island: Island, control: Control) -> None:
 
 
 @kernel(inner=True)
-def will_do(rows: Rows, island: Island, control: Control) -> bool:
+def will_do(rows: ContactSystem, island: Island, control: Control) -> bool:
     """Whether the forces, as certified, are taken; notes that they are."""
     if not is_near(rows, island):
         return False
@@ -51,7 +51,7 @@ def will_do(rows: Rows, island: Island, control: Control) -> bool:
 
 
 @kernel(inner=True)
-def is_near(rows: Rows, island: Island) -> bool:
+def is_near(rows: ContactSystem, island: Island) -> bool:
     """Whether forces, as certified, are nearly right and make no energy; what is no number is neither."""
     for c in range(CERTIFICATE // 2):
         if not island.certificate[2 * c] <= NEAR * island.certificate[2 * c + 1]:
@@ -62,7 +62,7 @@ def is_near(rows: Rows, island: Island) -> bool:
 
 
 @kernel(inner=True)
-def makes_no_energy(rows: Rows, f: FloatArray, v_plus: FloatArray, u: FloatArray) -> bool:
+def makes_no_energy(rows: ContactSystem, f: FloatArray, v_plus: FloatArray, u: FloatArray) -> bool:
     """Whether the power of the forces at their own rates is not positive; u is what `certify` filled."""
     power = 0.0
     exchanged = 0.0

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from contactlab.formulation.kernels.attempts import NONE
 from contactlab.formulation.kernels.bilateral import certify_bilateral
-from contactlab.formulation.kernels.certify import CERT_SIZE, certify
-from contactlab.formulation.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
-from contactlab.formulation.kernels.recover import recover
-from contactlab.formulation.kernels.rows import Rows
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.stepping.kernels.blocks import complete_rows
 from contactlab.stepping.kernels.finish import scatter_velocity
@@ -34,6 +29,11 @@ from contactlab.stepping.kernels.outcome import failed
 from contactlab.stepping.kernels.projection import pose_projection
 from contactlab.stepping.kernels.rows import write_island, write_rows
 from contactlab.stepping.kernels.unsolved import settle, will_do
+from lcp.contacts.kernels.attempts import NONE
+from lcp.contacts.kernels.certify import CERT_SIZE, certify
+from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.recover import recover
 from lcp.kernels import kernel
 from lcp.kernels.lemke import STAGE as LEMKE_STAGE
 from lcp.kernels.lemke import START as LEMKE_START
@@ -119,7 +119,7 @@ def is_answer(island: Island, control: Control, tolerance: float) -> bool:
 
 
 @kernel(inline=True)
-def recover_island(rows: Rows, island: Island, joints: Joints | None, control: Control) -> None:
+def recover_island(rows: ContactSystem, island: Island, joints: Joints | None, control: Control) -> None:
     """Fill forces and velocity of the island."""
     z = island.z[: control.n]
     f = island.f[: rows.k.shape[0]]
@@ -133,7 +133,7 @@ def recover_island(rows: Rows, island: Island, joints: Joints | None, control: C
 
 
 @kernel(inline=True)
-def certify_contacts(rows: Rows, island: Island, control: Control) -> None:
+def certify_contacts(rows: ContactSystem, island: Island, control: Control) -> None:
     """Fill the certificate's conditions of contacts and limits."""
     cone = control.cone != 0
     f = island.f[: rows.k.shape[0]]
@@ -145,7 +145,7 @@ def certify_contacts(rows: Rows, island: Island, control: Control) -> None:
 
 
 @kernel(inline=True)
-def certify_joints(rows: Rows, island: Island) -> bool:
+def certify_joints(rows: ContactSystem, island: Island) -> bool:
     """Fill the certificate's conditions of boxed rows and equations; False where these contradict one another."""
     nv = rows.v_free.shape[0]
     v_plus = island.v_plus[:nv]

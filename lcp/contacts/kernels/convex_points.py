@@ -17,17 +17,16 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from contactlab.formulation.kernels.associated import nearest, slip_speed
-from contactlab.formulation.kernels.contact_response import THREE, Polygon, place_rates, tangential_response
-from contactlab.formulation.kernels.elimination import factor_panels, solve_panels
-from contactlab.formulation.kernels.mode_system import form_system, push, spread_slope
-from contactlab.formulation.kernels.proximal_newton import Approach, approach, natural_misfit, note_forces, put_forces
-from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.search import Search, recover_velocity
-from contactlab.formulation.kernels.spans import add_within, columns, dot_within
-from contactlab.multibody.kernels.views import rows_at
-from contactlab.spatial.arrays import FloatArray
-from lcp.kernels import kernel
+from lcp.compiler.views import rows_at
+from lcp.contacts.kernels.associated import nearest, slip_speed
+from lcp.contacts.kernels.contact_response import THREE, Polygon, place_rates, tangential_response
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.elimination import factor_panels, solve_panels
+from lcp.contacts.kernels.mode_system import form_system, push, spread_slope
+from lcp.contacts.kernels.proximal_newton import Approach, approach, natural_misfit, note_forces, put_forces
+from lcp.contacts.kernels.search import Search, recover_velocity
+from lcp.contacts.kernels.spans import add_within, columns, dot_within
+from lcp.kernels import Floats, kernel
 
 # Systems of one convex problem; how far forces held and those of the rates may be apart at its end, in parts of what
 # the point moves them by and of the rounding of rates, times the weight.
@@ -56,19 +55,19 @@ LAST_SYSTEMS: Final = 20
 class Convex(NamedTuple):
     """Memory of the method; forces along normal and axes."""
 
-    base: FloatArray  # (nc, 3) p0, as the softness of the normal row leaves it
-    weight: FloatArray  # (nc, 2) W along the normal and across it
-    g: FloatArray  # (nc,) shifts
-    gain: FloatArray  # (nc,) what the last point would have made of them, less them
-    held: FloatArray  # (nc, 3)
-    moved: FloatArray  # (nc, 3) what a whole step makes of them
-    ds: FloatArray  # (nc, 3) change of the rates
-    best: FloatArray  # (nc, 3)
-    before: FloatArray  # (nc, 3) p0
-    drift: FloatArray  # (nc, 3) what the last point has changed
-    D: FloatArray  # (nc, 3, 3) slopes
-    joined: FloatArray  # (8, nj) the same of rows of joints: base, weight, held, moved, ds, best, before, drift
-    x: FloatArray  # (9,) scratch
+    base: Floats  # (nc, 3) p0, as the softness of the normal row leaves it
+    weight: Floats  # (nc, 2) W along the normal and across it
+    g: Floats  # (nc,) shifts
+    gain: Floats  # (nc,) what the last point would have made of them, less them
+    held: Floats  # (nc, 3)
+    moved: Floats  # (nc, 3) what a whole step makes of them
+    ds: Floats  # (nc, 3) change of the rates
+    best: Floats  # (nc, 3)
+    before: Floats  # (nc, 3) p0
+    drift: Floats  # (nc, 3) what the last point has changed
+    D: Floats  # (nc, 3, 3) slopes
+    joined: Floats  # (8, nj) the same of rows of joints: base, weight, held, moved, ds, best, before, drift
+    x: Floats  # (9,) scratch
 
 
 @kernel
@@ -78,7 +77,7 @@ def convex_floats(nc: int, nj: int) -> int:
 
 
 @kernel(inner=True)
-def lay_out_convex(nc: int, nj: int, memory: FloatArray) -> Convex:
+def lay_out_convex(nc: int, nj: int, memory: Floats) -> Convex:
     """Cut it from its memory."""
     size = THREE * nc
     at = 7 * size
@@ -106,7 +105,7 @@ def lay_out_convex(nc: int, nj: int, memory: FloatArray) -> Convex:
 
 
 @kernel(inner=True)
-def begin_point(rows: Rows, polygon: Polygon, search: Search, memory: Convex, rho: float) -> None:
+def begin_point(rows: ContactSystem, polygon: Polygon, search: Search, memory: Convex, rho: float) -> None:
     """Take the forces in the search as p0, of this weight."""
     contacts, joined = search.contacts, search.joined
     for c in range(rows.nc):
@@ -131,7 +130,7 @@ def begin_point(rows: Rows, polygon: Polygon, search: Search, memory: Convex, rh
 
 
 @kernel(inner=True)
-def respond(rows: Rows, polygon: Polygon, search: Search, memory: Convex, step: float) -> tuple[float, float]:
+def respond(rows: ContactSystem, polygon: Polygon, search: Search, memory: Convex, step: float) -> tuple[float, float]:
     """Fill the forces at the rates s + step ds, with their slopes; returns how far they are from those held, and slope.
 
     The first is a speed, the second that of the merit function along the step, times -1.
@@ -176,7 +175,7 @@ def stand_still(search: Search, memory: Convex) -> None:
 
 
 @kernel(inner=True)
-def newton_step(rows: Rows, polygon: Polygon, search: Search, memory: Convex) -> bool:
+def newton_step(rows: ContactSystem, polygon: Polygon, search: Search, memory: Convex) -> bool:
     """Fill the changes of velocities, in trial, and of rates, and the forces moved; False without factors."""
     contacts, joined, dv = search.contacts, search.joined, search.trial
     nv = dv.shape[0]
@@ -216,7 +215,7 @@ def newton_step(rows: Rows, polygon: Polygon, search: Search, memory: Convex) ->
 
 
 @kernel(inner=True)
-def line_search(rows: Rows, polygon: Polygon, search: Search, memory: Convex) -> float:
+def line_search(rows: ContactSystem, polygon: Polygon, search: Search, memory: Convex) -> float:
     """The share of the step at which the merit function is flat; forces are those at its end."""
     _, first = respond(rows, polygon, search, memory, 0.0)
     _, last = respond(rows, polygon, search, memory, 1.0)
@@ -240,7 +239,7 @@ def line_search(rows: Rows, polygon: Polygon, search: Search, memory: Convex) ->
 
 
 @kernel(inner=True)
-def solve_convex(rows: Rows, polygon: Polygon, search: Search, memory: Convex, enough: float) -> int:
+def solve_convex(rows: ContactSystem, polygon: Polygon, search: Search, memory: Convex, enough: float) -> int:
     """Newton's method on the convex problem of the shifts and p0 in memory; the systems solved."""
     contacts, joined, v = search.contacts, search.joined, search.v
     stand_still(search, memory)
@@ -266,7 +265,7 @@ def solve_convex(rows: Rows, polygon: Polygon, search: Search, memory: Convex, e
 
 
 @kernel(inner=True)
-def begin_shifts(rows: Rows, polygon: Polygon, search: Search, memory: Convex) -> None:
+def begin_shifts(rows: ContactSystem, polygon: Polygon, search: Search, memory: Convex) -> None:
     """Fill the shifts of the slips in the search."""
     for c in range(rows.nc):
         memory.g[c] = rows.mu[c] * slip_speed(polygon, search.contacts.s[c])
@@ -274,7 +273,7 @@ def begin_shifts(rows: Rows, polygon: Polygon, search: Search, memory: Convex) -
 
 
 @kernel(inner=True)
-def next_shifts(rows: Rows, polygon: Polygon, search: Search, memory: Convex, relaxation: float) -> float:
+def next_shifts(rows: ContactSystem, polygon: Polygon, search: Search, memory: Convex, relaxation: float) -> float:
     """Move the shifts towards those of the slips in the search, by Aitken's relaxation (Irons and Tuck 1969).
 
     Where bodies slide the sequence may creep for hundreds of points by the same little, until a contact opens or holds.
@@ -300,7 +299,7 @@ def next_shifts(rows: Rows, polygon: Polygon, search: Search, memory: Convex, re
 
 
 @kernel(inner=True)
-def way_to_slip(polygon: Polygon, mu: float, p: FloatArray, d: FloatArray) -> float:
+def way_to_slip(polygon: Polygon, mu: float, p: Floats, d: Floats) -> float:
     """How many times d (3,) leads from the force p (3,), inside its cone, to the cone's side; infinite if never."""
     if polygon.r == 0 or mu == 0.0 or not p[0] > 0.0:
         return math.inf
@@ -331,7 +330,7 @@ def way_to_slip(polygon: Polygon, mu: float, p: FloatArray, d: FloatArray) -> fl
 
 
 @kernel(inner=True)
-def go_on_drifting(rows: Rows, polygon: Polygon, search: Search, memory: Convex) -> bool:
+def go_on_drifting(rows: ContactSystem, polygon: Polygon, search: Search, memory: Convex) -> bool:
     """Where a point has changed the forces as the one before did, go on to the first contact that opens or slips.
 
     Where gaps contradict one another, each point moves forces along the self-stress by what rates are off, for as long
@@ -379,7 +378,14 @@ def go_on_drifting(rows: Rows, polygon: Polygon, search: Search, memory: Convex)
 
 @kernel(inner=True)
 def follow_shifts(
-    rows: Rows, polygon: Polygon, search: Search, memory: Convex, near: Approach, most: int, enough: float, rho: float
+    rows: ContactSystem,
+    polygon: Polygon,
+    search: Search,
+    memory: Convex,
+    near: Approach,
+    most: int,
+    enough: float,
+    rho: float,
 ) -> tuple[int, float]:
     """From the forces in the search to some of the rigid problem; systems solved, and the misfit in parts of the speed.
 

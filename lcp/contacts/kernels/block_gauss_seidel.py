@@ -6,8 +6,8 @@ contacts bear and which slide; an active set method starts from there.
 
 from __future__ import annotations
 
-from contactlab.formulation.kernels.contact_modes import ALONG
-from contactlab.formulation.kernels.contact_response import (
+from lcp.contacts.kernels.contact_modes import ALONG
+from lcp.contacts.kernels.contact_response import (
     THREE,
     Polygon,
     force_of,
@@ -16,14 +16,14 @@ from contactlab.formulation.kernels.contact_response import (
     slide_to,
     tangential_response,
 )
-from contactlab.formulation.kernels.mode_system import push, push_row, row_speed
-from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.search import Search
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.mode_system import push, push_row, row_speed
+from lcp.contacts.kernels.search import Search
 from lcp.kernels import kernel
 
 
 @kernel(inner=True)
-def sweep(rows: Rows, polygon: Polygon, search: Search, eps: float) -> None:
+def sweep(rows: ContactSystem, polygon: Polygon, search: Search, eps: float) -> None:
     """Let every force answer once; contacts give way by eps, rows of joints do not."""
     contacts, joined, v = search.contacts, search.joined, search.v
     change = search.change

@@ -30,11 +30,10 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from contactlab.formulation.kernels.condition_scales import keep_worst, ratio, row_rate
-from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.spans import columns
-from contactlab.spatial.arrays import FloatArray
-from lcp.kernels import kernel
+from lcp.contacts.kernels.condition_scales import keep_worst, ratio, row_rate
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.spans import columns
+from lcp.kernels import Floats, kernel
 
 # Condition numbers, in the order of contactlab.certificate.CONDITIONS.
 NORMAL_GAP: Final = 0
@@ -53,7 +52,7 @@ NOTHING: Final = 1e-6
 
 @kernel(inner=True)
 def _unilateral(
-    cert: FloatArray, gap: int, complementarity: int, f: float, slack: float, scale: float, force: float
+    cert: Floats, gap: int, complementarity: int, f: float, slack: float, scale: float, force: float
 ) -> None:
     """0 <= f _|_ slack >= 0 of one row."""
     keep_worst(cert, gap, max(0.0, -slack), scale)
@@ -63,17 +62,17 @@ def _unilateral(
 
 @kernel(inner=True)
 def _pyramid(
-    rows: Rows,
+    rows: ContactSystem,
     cone: int,
     first: int,
     last: int,
     scale_n: float,
     force_n: float,
-    z: FloatArray,
-    f: FloatArray,
-    v_plus: FloatArray,
-    u: FloatArray,
-    cert: FloatArray,
+    z: Floats,
+    f: Floats,
+    v_plus: Floats,
+    u: Floats,
+    cert: Floats,
 ) -> None:
     """Conditions of the friction rows first .. last of a cone, with the edge magnitudes in z."""
     physical = 0.0  # sum |fF|
@@ -110,16 +109,16 @@ def _pyramid(
 
 @kernel(inner=True)
 def _cone(
-    rows: Rows,
+    rows: ContactSystem,
     cone: int,
     first: int,
     last: int,
     scale_n: float,
     force_n: float,
-    f: FloatArray,
-    v_plus: FloatArray,
-    u: FloatArray,
-    cert: FloatArray,
+    f: Floats,
+    v_plus: Floats,
+    u: Floats,
+    cert: Floats,
 ) -> None:
     """Conditions of the friction rows first .. last of a cone, as the exact one."""
     square_f = 0.0
@@ -147,17 +146,17 @@ def _cone(
 
 @kernel(inline=True)
 def _friction(
-    rows: Rows,
+    rows: ContactSystem,
     exact: bool,
     cone: int,
     first: int,
     scale_n: float,
     force_n: float,
-    z: FloatArray,
-    f: FloatArray,
-    v_plus: FloatArray,
-    u: FloatArray,
-    cert: FloatArray,
+    z: Floats,
+    f: Floats,
+    v_plus: Floats,
+    u: Floats,
+    cert: Floats,
 ) -> int:
     """Conditions of a cone whose rows begin at ``first``; where those of the next one begin."""
     last = first + rows.r[cone]
@@ -171,14 +170,14 @@ def _friction(
 
 @kernel
 def certify(
-    rows: Rows,
-    responses: FloatArray,
+    rows: ContactSystem,
+    responses: Floats,
     exact: bool,
-    z: FloatArray,
-    f: FloatArray,
-    v_plus: FloatArray,
-    u: FloatArray,
-    cert: FloatArray,
+    z: Floats,
+    f: Floats,
+    v_plus: Floats,
+    u: Floats,
+    cert: Floats,
 ) -> None:
     """Fill cert with the worst violation and its scale for each condition.
 
@@ -268,7 +267,7 @@ def certify(
 
 
 @kernel
-def worst_scaled(cert: FloatArray) -> float:
+def worst_scaled(cert: Floats) -> float:
     """Largest violation over scale of a filled certificate."""
     worst = 0.0
     for c in range(CERT_SIZE // 2):

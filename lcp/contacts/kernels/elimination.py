@@ -10,26 +10,25 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from contactlab.formulation.kernels.spans import columns
-from contactlab.multibody.kernels.views import rows_at
-from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.kernels import kernel
+from lcp.compiler.views import rows_at
+from lcp.contacts.kernels.spans import columns
+from lcp.kernels import Floats, Ints, kernel
 
 
 class Elimination(NamedTuple):
     """The order in which the trees of an island are eliminated, and where the panels stand."""
 
-    starts: IntArray  # (nt + 1,) first velocity of each tree
-    order: IntArray  # (nt,) the tree at each place
-    width: IntArray  # (nt,) of each tree's upper panel
-    at: IntArray  # (nt,) where that panel begins; the lower one follows it
-    fill: IntArray  # (nt + 1,) by place, into the next two
-    later: IntArray  # trees that follow and are coupled, in the order of elimination
-    offset: IntArray  # their columns in the upper panel
-    pairs: IntArray  # (nc, 3) of each contact its trees, the earlier one first, -1 for none, and the other one's column
-    degree: IntArray  # (nt,) scratch, then the place of each tree
-    runs: IntArray  # (nt + 1, 2) scratch
-    beside: IntArray  # (nt, nt) scratch: whether two trees are coupled
+    starts: Ints  # (nt + 1,) first velocity of each tree
+    order: Ints  # (nt,) the tree at each place
+    width: Ints  # (nt,) of each tree's upper panel
+    at: Ints  # (nt,) where that panel begins; the lower one follows it
+    fill: Ints  # (nt + 1,) by place, into the next two
+    later: Ints  # trees that follow and are coupled, in the order of elimination
+    offset: Ints  # their columns in the upper panel
+    pairs: Ints  # (nc, 3) of each contact its trees, the earlier one first, -1 for none, and the other one's column
+    degree: Ints  # (nt,) scratch, then the place of each tree
+    runs: Ints  # (nt + 1, 2) scratch
+    beside: Ints  # (nt, nt) scratch: whether two trees are coupled
 
 
 @kernel
@@ -39,7 +38,7 @@ def elimination_ints(nc: int, nt: int) -> int:
 
 
 @kernel(inner=True)
-def lay_out_elimination(starts: IntArray, nc: int, wi: IntArray) -> Elimination:
+def lay_out_elimination(starts: Ints, nc: int, wi: Ints) -> Elimination:
     """Cut it from its workspace."""
     nt = starts.shape[0] - 1
     pairs = rows_at(wi, 0, nc, 3)
@@ -61,7 +60,7 @@ def lay_out_elimination(starts: IntArray, nc: int, wi: IntArray) -> Elimination:
 
 
 @kernel(inline=True)
-def tree_at(starts: IntArray, column: int) -> int:
+def tree_at(starts: Ints, column: int) -> int:
     """The tree that has a column."""
     low = 0
     high = starts.shape[0] - 2
@@ -75,7 +74,7 @@ def tree_at(starts: IntArray, column: int) -> int:
 
 
 @kernel(inner=True)
-def order_elimination(trees: Elimination, spans: IntArray) -> None:
+def order_elimination(trees: Elimination, spans: Ints) -> None:
     """Find the order for contacts in the given spans, of none in all columns, and place the panels."""
     starts, order, fill, later, offset, pairs = (
         trees.starts,
@@ -183,27 +182,27 @@ def factor_work(trees: Elimination) -> float:
 
 
 @kernel(inline=True)
-def upper_panel(trees: Elimination, K: FloatArray, k: int) -> FloatArray:
+def upper_panel(trees: Elimination, K: Floats, k: int) -> Floats:
     """The rows of tree k."""
     return rows_at(K, trees.at[k], trees.starts[k + 1] - trees.starts[k], trees.width[k])
 
 
 @kernel(inline=True)
-def lower_panel(trees: Elimination, K: FloatArray, k: int) -> FloatArray:
+def lower_panel(trees: Elimination, K: Floats, k: int) -> Floats:
     """The columns of tree k below its own block, transposed."""
     n = trees.starts[k + 1] - trees.starts[k]
     return rows_at(K, trees.at[k] + n * trees.width[k], n, trees.width[k] - n)
 
 
 @kernel(inner=True)
-def take_times(factor: float, x: FloatArray, y: FloatArray) -> None:
+def take_times(factor: float, x: Floats, y: Floats) -> None:
     """y -= factor x."""
     for j in range(y.shape[0]):
         y[j] -= factor * x[j]
 
 
 @kernel(inner=True)
-def factor_panels(trees: Elimination, K: FloatArray, total: FloatArray) -> bool:
+def factor_panels(trees: Elimination, K: Floats, total: Floats) -> bool:
     """LU of K in place; False where a pivot vanishes. ``total`` (nv,) is scratch."""
     starts, fill, later, offset = trees.starts, trees.fill, trees.later, trees.offset
     for place in range(trees.order.shape[0]):
@@ -246,7 +245,7 @@ def factor_panels(trees: Elimination, K: FloatArray, total: FloatArray) -> bool:
 
 
 @kernel(inner=True, long_loops=True)
-def products(left: FloatArray, column: int, right: FloatArray, first: int, total: FloatArray) -> None:
+def products(left: Floats, column: int, right: Floats, first: int, total: Floats) -> None:
     """Fill total with a column of one panel times the columns of the other one from ``first`` on."""
     n = left.shape[0]
     size = total.shape[0]
@@ -295,7 +294,7 @@ def find_runs(trees: Elimination, x: int, end: int, width: int) -> int:
 
 
 @kernel(inner=True, long_loops=True)
-def take_runs(runs: IntArray, count: int, skip: int, total: FloatArray, row: FloatArray) -> None:
+def take_runs(runs: Ints, count: int, skip: int, total: Floats, row: Floats) -> None:
     """Take the runs of a sum from a row of a panel; both lack the first ``skip`` columns."""
     for i in range(count):
         begin = max(runs[i, 0] - skip, 0)
@@ -306,7 +305,7 @@ def take_runs(runs: IntArray, count: int, skip: int, total: FloatArray, row: Flo
 
 
 @kernel(inner=True)
-def solve_panels(trees: Elimination, K: FloatArray, x: FloatArray) -> None:
+def solve_panels(trees: Elimination, K: Floats, x: Floats) -> None:
     """Put K^-1 x in place of x (nv,), K as factored."""
     starts, fill, later, offset = trees.starts, trees.fill, trees.later, trees.offset
     nt = trees.order.shape[0]

@@ -20,10 +20,9 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.spans import columns
-from contactlab.spatial.arrays import FloatArray
-from lcp.kernels import kernel
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.spans import columns
+from lcp.kernels import Floats, kernel
 
 # Share of the largest rate a motion of its energy can have that every row's scale has at least: factors of M and
 # products with its inverse are rounded as a whole, too.
@@ -39,7 +38,7 @@ def ratio(violation: float, scale: float) -> float:
 
 
 @kernel(inner=True)
-def keep_worst(cert: FloatArray, condition: int, violation: float, scale: float) -> None:
+def keep_worst(cert: Floats, condition: int, violation: float, scale: float) -> None:
     """Keep of a condition the row with the largest ratio, in a certificate array that starts as zeros."""
     at = 2 * condition
     unset = cert[at] == 0.0 and cert[at + 1] == 0.0
@@ -58,7 +57,7 @@ def least_rate(own: float, speed: float) -> float:
 
 
 @kernel(inner=True)
-def row_rate(rows: Rows, i: int, f: FloatArray, v_plus: FloatArray, u: FloatArray) -> tuple[float, float, float]:
+def row_rate(rows: ContactSystem, i: int, f: Floats, v_plus: Floats, u: Floats) -> tuple[float, float, float]:
     """Rate J_i v+ + k_i of row i, its scale s_i and its force scale phi_i."""
     rate = 0.0
     scale = 0.0

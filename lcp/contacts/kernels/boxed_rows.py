@@ -21,10 +21,9 @@ from typing import Final
 
 import numpy as np
 
-from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.spans import add_within, columns, dot_within
-from contactlab.spatial.arrays import FloatArray
-from lcp.kernels import kernel
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.spans import add_within, columns, dot_within
+from lcp.kernels import Floats, kernel
 
 _GIVEN: Final = 0
 _BELOW: Final = 1
@@ -37,7 +36,7 @@ _NEAR: Final = 4.0 * float(np.finfo(np.float64).eps)
 
 
 @kernel(inline=True)
-def first_limit(rows: Rows) -> int:
+def first_limit(rows: ContactSystem) -> int:
     """Place of the first fL in the LCP's variables [fN | fF+ | fF- | lambda | fL | x | y]."""
     return rows.nc + 2 * rows.nr + rows.r.shape[0]
 
@@ -61,7 +60,7 @@ def _anchor(lo: float, hi: float) -> float:
 
 
 @kernel
-def boxed_variables(lo: FloatArray, hi: FloatArray) -> tuple[int, int]:
+def boxed_variables(lo: Floats, hi: Floats) -> tuple[int, int]:
     """Numbers of variables x and y that the boxed rows bring."""
     xs = 0
     ys = 0
@@ -75,7 +74,7 @@ def boxed_variables(lo: FloatArray, hi: FloatArray) -> tuple[int, int]:
 
 
 @kernel(inner=True)
-def _couple(M: FloatArray, a: int, a_less: int, a_sign: float, b: int, b_less: int, b_sign: float, w: float) -> None:
+def _couple(M: Floats, a: int, a_less: int, a_sign: float, b: int, b_less: int, b_sign: float, w: float) -> None:
     """Write what two forces do to each other's rows, w for a unit each, symmetrically.
 
     ``a`` and ``b`` are the places of their variables, which count with a sign; ``a_less`` and ``b_less`` those of
@@ -93,7 +92,7 @@ def _couple(M: FloatArray, a: int, a_less: int, a_sign: float, b: int, b_less: i
 
 
 @kernel(inner=True)
-def _shift(q: FloatArray, a: int, a_less: int, a_sign: float, rate: float) -> None:
+def _shift(q: Floats, a: int, a_less: int, a_sign: float, rate: float) -> None:
     """Add a rate to the rows of a force; places as for `_couple`."""
     if a >= 0:
         q[a] += a_sign * rate
@@ -102,7 +101,7 @@ def _shift(q: FloatArray, a: int, a_less: int, a_sign: float, rate: float) -> No
 
 
 @kernel
-def fill_boxed_rows(rows: Rows, M: FloatArray, q: FloatArray) -> None:
+def fill_boxed_rows(rows: ContactSystem, M: Floats, q: Floats) -> None:
     """Fill the blocks of the boxed rows, their coupling with all others, and what their anchors add to every row of q.
 
     M (n, n) and q (n,) are zero in the rows and columns of x and y.
@@ -184,7 +183,7 @@ def fill_boxed_rows(rows: Rows, M: FloatArray, q: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def add_anchors(rows: Rows, v: FloatArray) -> None:
+def add_anchors(rows: ContactSystem, v: Floats) -> None:
     """Add to the velocity v (nv,) what the forces of boxed rows at their anchors make of it."""
     first = rows.nc + rows.nr + rows.nl
     for i in range(rows.lo.shape[0]):
@@ -195,7 +194,7 @@ def add_anchors(rows: Rows, v: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def fill_boxed_loads(rows: Rows, v: FloatArray, q: FloatArray, sizes: FloatArray) -> None:
+def fill_boxed_loads(rows: ContactSystem, v: Floats, q: Floats, sizes: Floats) -> None:
     """Fill q of the variables x and y, and how large the entries of their rows are; v (nv,) has the anchors' part."""
     lo = rows.lo
     hi = rows.hi
@@ -227,7 +226,7 @@ def fill_boxed_loads(rows: Rows, v: FloatArray, q: FloatArray, sizes: FloatArray
 
 
 @kernel(inner=True)
-def evaluate_boxed(rows: Rows, f: FloatArray, v_plus: FloatArray, z: FloatArray, w: FloatArray) -> None:
+def evaluate_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, z: Floats, w: Floats) -> None:
     """Fill w of the variables x and y for the forces f of all rows, and the rates y in z that are left at upper bounds.
 
     ``z`` has the variables that f were recovered from.
@@ -258,7 +257,7 @@ def evaluate_boxed(rows: Rows, f: FloatArray, v_plus: FloatArray, z: FloatArray,
 
 
 @kernel
-def recover_boxed_forces(first: int, lo: FloatArray, hi: FloatArray, z: FloatArray, fB: FloatArray) -> None:
+def recover_boxed_forces(first: int, lo: Floats, hi: Floats, z: Floats, fB: Floats) -> None:
     """Fill the forces fB (nbox,) from an LCP solution z whose first x stands at ``first``."""
     xs, _ = boxed_variables(lo, hi)
     x = first
@@ -281,9 +280,7 @@ def recover_boxed_forces(first: int, lo: FloatArray, hi: FloatArray, z: FloatArr
 
 
 @kernel
-def give_boxed_forces(
-    first: int, lo: FloatArray, hi: FloatArray, fB: FloatArray, rate: FloatArray, z: FloatArray
-) -> None:
+def give_boxed_forces(first: int, lo: Floats, hi: Floats, fB: Floats, rate: Floats, z: Floats) -> None:
     """Write forces fB (nbox,) within their bounds, and rates s of the rows, as variables x and y of z."""
     xs, _ = boxed_variables(lo, hi)
     x = first

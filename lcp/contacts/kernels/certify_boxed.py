@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from contactlab.formulation.kernels.condition_scales import keep_worst, ratio, row_rate
-from contactlab.formulation.kernels.rows import Rows
-from contactlab.spatial.arrays import FloatArray
-from lcp.kernels import kernel
+from lcp.contacts.kernels.condition_scales import keep_worst, ratio, row_rate
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.kernels import Floats, kernel
 
 # Condition numbers, in the order of contactlab.certificate.BOXED_CONDITIONS.
 BOX_BOUNDS: Final = 0
@@ -26,7 +25,7 @@ BOXED_CERT_SIZE: Final = 6
 
 
 @kernel
-def certify_boxed(rows: Rows, f: FloatArray, v_plus: FloatArray, u: FloatArray, cert: FloatArray) -> None:
+def certify_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, u: Floats, cert: Floats) -> None:
     """Fill cert (6,) with the worst violation of each condition and its scale; infinite where a value is not finite.
 
     f are the forces of all rows, u (nv + 1,) what `certify` filled.
@@ -67,7 +66,7 @@ def certify_boxed(rows: Rows, f: FloatArray, v_plus: FloatArray, u: FloatArray, 
 
 
 @kernel
-def worst_boxed(cert: FloatArray) -> float:
+def worst_boxed(cert: Floats) -> float:
     """Largest violation over scale of a filled certificate."""
     worst = 0.0
     for c in range(BOXED_CERT_SIZE // 2):

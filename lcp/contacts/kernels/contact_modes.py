@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from contactlab.spatial.arrays import FloatArray
-from lcp.kernels import kernel
+from lcp.kernels import Floats, kernel
 
 # Mode of a contact: of a sliding one, ALONG + 2 j along edge j and BETWEEN + 2 j between the edges j and j + 1.
 OPEN: Final = 0
@@ -21,7 +20,7 @@ BETWEEN: Final = 3
 
 
 @kernel(inner=True)
-def fill_turns(r: int, turns: FloatArray) -> None:
+def fill_turns(r: int, turns: Floats) -> None:
     """Fill ``turns`` for r directions."""
     for j in range(2 * r + 1):
         turns[j, 0] = math.cos(math.pi * j / r)
@@ -29,7 +28,7 @@ def fill_turns(r: int, turns: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def enclosing_edge(r: int, turns: FloatArray, x: float, y: float) -> tuple[int, float, float]:
+def enclosing_edge(r: int, turns: Floats, x: float, y: float) -> tuple[int, float, float]:
     """Edge j, and the parts of (x, y) along the edges j and j + 1 that enclose it; r = 1 knows the sign of x alone."""
     if r == 1:
         return (0, x, 0.0) if x >= 0.0 else (1, -x, 0.0)
@@ -49,7 +48,7 @@ def enclosing_edge(r: int, turns: FloatArray, x: float, y: float) -> tuple[int, 
 
 
 @kernel(inner=True)
-def sliding_mode(r: int, turns: FloatArray, j: int, x: float, y: float, bound: float) -> int:
+def sliding_mode(r: int, turns: Floats, j: int, x: float, y: float, bound: float) -> int:
     """Mode of the point of the polygon of radius ``bound`` nearest to (x, y), which edges j and j + 1 enclose."""
     if r == 1:
         return ALONG + 2 * j

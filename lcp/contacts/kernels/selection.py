@@ -12,13 +12,13 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from contactlab.formulation.kernels.active_set import descend, keep_joints
-from contactlab.formulation.kernels.contact_response import THREE, Polygon, place_rates
-from contactlab.formulation.kernels.katzenelson import Shifted, begin, follow_line
-from contactlab.formulation.kernels.mode_system import row_speed
-from contactlab.formulation.kernels.proximal_points import JOINT_COMPLIANCE, choose
-from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.search import UNKNOWN, Search
+from lcp.contacts.kernels.active_set import descend, keep_joints
+from lcp.contacts.kernels.contact_response import THREE, Polygon, place_rates
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.katzenelson import Shifted, begin, follow_line
+from lcp.contacts.kernels.mode_system import row_speed
+from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE, choose
+from lcp.contacts.kernels.search import UNKNOWN, Search
 from lcp.kernels import kernel
 
 # Compliance of the end of the branch: this part of the least own response of a contact, at least that of the largest.
@@ -50,7 +50,7 @@ def end_of_branch(search: Search) -> float:
 
 
 @kernel(inner=True)
-def follow_branch(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, end: float) -> int:
+def follow_branch(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, end: float) -> int:
     """Follow the forces from contacts that give way much to ``end``; the systems solved, 0 where the branch ends."""
     contacts, joined = search.contacts, search.joined
     nv = search.v.shape[0]
@@ -75,7 +75,14 @@ def follow_branch(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted
 
 @kernel(inner=True)
 def along_branch(
-    rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, last: float, eps: float, end: float, shrink: float
+    rows: ContactSystem,
+    polygon: Polygon,
+    search: Search,
+    shifted: Shifted,
+    last: float,
+    eps: float,
+    end: float,
+    shrink: float,
 ) -> int:
     """Follow the forces of modes in the search from ``last`` by eps to ``end``; systems solved, 0 where that failed."""
     contacts, joined = search.contacts, search.joined
@@ -118,7 +125,7 @@ def along_branch(
 
 
 @kernel(inner=True)
-def as_before_step(rows: Rows, search: Search) -> None:
+def as_before_step(rows: ContactSystem, search: Search) -> None:
     """Take back the modes, and the forces of rows of joints."""
     joined = search.joined
     for c in range(rows.nc):

@@ -21,10 +21,11 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from contactlab.formulation.kernels.boxed_rows import add_anchors, first_limit
-from contactlab.formulation.kernels.contact_response import Polygon
-from contactlab.formulation.kernels.elimination import order_elimination
-from contactlab.formulation.kernels.judging import (
+from lcp.contacts.kernels.boxed_rows import add_anchors, first_limit
+from lcp.contacts.kernels.contact_response import Polygon
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.elimination import order_elimination
+from lcp.contacts.kernels.judging import (
     AT_END,
     NEAREST,
     SHARE,
@@ -36,10 +37,9 @@ from contactlab.formulation.kernels.judging import (
     judge,
     measure,
 )
-from contactlab.formulation.kernels.katzenelson import lay_out_shifted
-from contactlab.formulation.kernels.proximal_points import harden
-from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.search import (
+from lcp.contacts.kernels.katzenelson import lay_out_shifted
+from lcp.contacts.kernels.proximal_points import harden
+from lcp.contacts.kernels.search import (
     Search,
     as_before,
     fill_own,
@@ -48,12 +48,12 @@ from contactlab.formulation.kernels.search import (
     search_own,
     take_forces,
 )
-from contactlab.formulation.kernels.selection import (
+from lcp.contacts.kernels.selection import (
     SMALL,
     end_of_branch,
     follow_branch,
 )
-from contactlab.formulation.kernels.ways import (
+from lcp.contacts.kernels.ways import (
     POINTS,
     beyond_search,
     loads_at,
@@ -65,8 +65,7 @@ from contactlab.formulation.kernels.ways import (
     try_shifts,
     try_sweeps,
 )
-from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.residuals import is_solved
 
 # The attempts, in order.
@@ -112,7 +111,7 @@ class Found(NamedTuple):
 
 
 @kernel(inner=True)
-def lend_responses(rows: Rows, own: FloatArray) -> None:
+def lend_responses(rows: ContactSystem, own: Floats) -> None:
     """Give normals that nothing moves the largest response, as a unit: they open, or touch without load."""
     largest = 0.0
     for c in range(rows.nc):
@@ -123,7 +122,7 @@ def lend_responses(rows: Rows, own: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def is_for_attempts(rows: Rows, polygon: Polygon, search: Search) -> bool:
+def is_for_attempts(rows: ContactSystem, polygon: Polygon, search: Search) -> bool:
     """Whether contacts have alike polygons without softness of F and lambda, and all of them a response."""
     if polygon.r < 0:
         return False
@@ -162,7 +161,7 @@ def is_next(case: Case, polygon: Polygon, search: Search, attempt: int, at_end: 
 
 @kernel(inner=True)
 def attempt_forces(
-    case: Case, polygon: Polygon, search: Search, attempt: int, turn: int, keep: bool, wf: FloatArray
+    case: Case, polygon: Polygon, search: Search, attempt: int, turn: int, keep: bool, wf: Floats
 ) -> tuple[int, int, bool]:
     """Make one attempt: its outcome, systems solved, and whether the forces of z0, which hold, are these."""
     rows = case.rows
@@ -188,7 +187,7 @@ def attempt_forces(
 
 
 @kernel(inner=True)
-def walk(case: Case, answer: Answer, search: Search, attempts: tuple[int, ...], keep: bool, wf: FloatArray) -> Found:
+def walk(case: Case, answer: Answer, search: Search, attempts: tuple[int, ...], keep: bool, wf: Floats) -> Found:
     """Make attempts, one after the other, until forces solve the problem.
 
     ``keep``: those of z0 do, and are to be kept where they are those selected.
@@ -221,7 +220,7 @@ def walk(case: Case, answer: Answer, search: Search, attempts: tuple[int, ...], 
 
 
 @kernel(inner=True)
-def needs_no_force(rows: Rows, q: FloatArray, loads: FloatArray) -> bool:
+def needs_no_force(rows: ContactSystem, q: Floats, loads: Floats) -> bool:
     """Whether nothing approaches by more than rounding: what that would press is none."""
     if rows.lo.shape[0] > 0:
         return False
@@ -236,7 +235,7 @@ def needs_no_force(rows: Rows, q: FloatArray, loads: FloatArray) -> bool:
 
 
 @kernel(inner=True)
-def near_before(case: Case, answer: Answer, search: Search, wf: FloatArray) -> Found:
+def near_before(case: Case, answer: Answer, search: Search, wf: Floats) -> Found:
     """HELD where any forces do: those next to the ones before."""
     rows = case.rows
     polygon = polygon_at(rows, case.exact, wf)
@@ -249,7 +248,7 @@ def near_before(case: Case, answer: Answer, search: Search, wf: FloatArray) -> F
 
 
 @kernel(short_loops=True)
-def propose(case: Case, answer: Answer, wf: FloatArray, wi: IntArray) -> Found:
+def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     """Make the attempts that most islands need.
 
     Parameters
@@ -306,7 +305,7 @@ def propose(case: Case, answer: Answer, wf: FloatArray, wi: IntArray) -> Found:
 
 
 @kernel(short_loops=True)
-def propose_later(case: Case, answer: Answer, wf: FloatArray, wi: IntArray) -> Found:
+def propose_later(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     """Make the attempts from PATH on where `propose` has found nothing, with what it was given and has left."""
     search = lay_out(case.rows, case.starts, wf, wi)
     return walk(case, answer, search, LATER, False, wf)

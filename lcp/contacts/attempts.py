@@ -1,6 +1,6 @@
 """The attempts at an island's contact forces, by name: what each is for, and when it is made.
 
-The kernels are walked by `contactlab.formulation.kernels.attempts.walk`, in this order; what each is worth is measured
+The kernels are walked by `lcp.contacts.kernels.attempts.walk`, in this order; what each is worth is measured
 in `docs/attempts.md`.
 """
 

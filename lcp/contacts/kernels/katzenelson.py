@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from contactlab.formulation.kernels.active_set import soft_force
-from contactlab.formulation.kernels.contact_modes import ALONG, BETWEEN, OPEN, STICK
-from contactlab.formulation.kernels.contact_response import (
+from lcp.compiler.views import rows_at
+from lcp.contacts.kernels.active_set import soft_force
+from lcp.contacts.kernels.contact_modes import ALONG, BETWEEN, OPEN, STICK
+from lcp.contacts.kernels.contact_response import (
     THREE,
     Polygon,
     fill_slope,
@@ -22,13 +23,11 @@ from contactlab.formulation.kernels.contact_response import (
     place_rates,
     tangential_response,
 )
-from contactlab.formulation.kernels.elimination import factor_panels, solve_panels
-from contactlab.formulation.kernels.mode_system import form_system, push
-from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.search import Search, recover_velocity
-from contactlab.multibody.kernels.views import rows_at
-from contactlab.spatial.arrays import FloatArray
-from lcp.kernels import kernel
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.elimination import factor_panels, solve_panels
+from lcp.contacts.kernels.mode_system import form_system, push
+from lcp.contacts.kernels.search import Search, recover_velocity
+from lcp.kernels import Floats, kernel
 
 # How far beyond a change of modes the new one is asked for, in parts of the point, at first and at most.
 BEYOND: Final = 1e-12
@@ -38,10 +37,10 @@ FARTHEST: Final = 1e-3
 class Shifted(NamedTuple):
     """Points x = fixed + t moving that contacts' forces are those of, and the shift they come from."""
 
-    shift: FloatArray  # (nc, 3)
-    fixed: FloatArray  # (nc, 3)
-    moving: FloatArray  # (nc, 3)
-    v: FloatArray  # (nv,) velocity for a unit of t
+    shift: Floats  # (nc, 3)
+    fixed: Floats  # (nc, 3)
+    moving: Floats  # (nc, 3)
+    v: Floats  # (nv,) velocity for a unit of t
 
 
 @kernel
@@ -51,7 +50,7 @@ def shifted_floats(nc: int, nv: int) -> int:
 
 
 @kernel(inner=True)
-def lay_out_shifted(nc: int, nv: int, memory: FloatArray) -> Shifted:
+def lay_out_shifted(nc: int, nv: int, memory: Floats) -> Shifted:
     """Cut it from its memory."""
     size = THREE * nc
     return Shifted(
@@ -63,7 +62,7 @@ def lay_out_shifted(nc: int, nv: int, memory: FloatArray) -> Shifted:
 
 
 @kernel(inner=True)
-def facet(polygon: Polygon, mu: float, mode: int, i: int, n: FloatArray) -> bool:
+def facet(polygon: Polygon, mu: float, mode: int, i: int, n: Floats) -> bool:
     """Fill n of the i-th inequality n x <= 0 of the points x of a mode; False where there are no more."""
     n[0] = -1.0
     n[1] = 0.0
@@ -106,7 +105,7 @@ def facet(polygon: Polygon, mu: float, mode: int, i: int, n: FloatArray) -> bool
 
 
 @kernel(inner=True)
-def outside(turns: FloatArray, mu: float, j: int, sign: float, n: FloatArray) -> None:
+def outside(turns: Floats, mu: float, j: int, sign: float, n: Floats) -> None:
     """Fill n of being outside the side from edge j to the next, times ``sign``."""
     x = turns[j, 0] + turns[j + 1, 0]
     y = turns[j, 1] + turns[j + 1, 1]
@@ -116,7 +115,7 @@ def outside(turns: FloatArray, mu: float, j: int, sign: float, n: FloatArray) ->
 
 
 @kernel(inner=True)
-def beside(turns: FloatArray, mu: float, j: int, corner: int, sign: float, n: FloatArray) -> None:
+def beside(turns: Floats, mu: float, j: int, corner: int, sign: float, n: Floats) -> None:
     """Fill n of being past a corner in the direction of side j, times ``sign``."""
     x = turns[j + 1, 0] - turns[j, 0]
     y = turns[j + 1, 1] - turns[j, 1]
@@ -126,7 +125,7 @@ def beside(turns: FloatArray, mu: float, j: int, corner: int, sign: float, n: Fl
 
 
 @kernel(inner=True)
-def begin(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, before: float, eps: float) -> None:
+def begin(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, before: float, eps: float) -> None:
     """Fill the shift at which the rates in the search, of contacts that give way by ``before``, are those at eps."""
     contacts = search.contacts
     for c in range(rows.nc):
@@ -141,7 +140,7 @@ def begin(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, before
 
 
 @kernel(inner=True)
-def begin_near(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> None:
+def begin_near(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> None:
     """Fill the shift at which forces near those in the search, with their rates, are those at eps."""
     contacts = search.contacts
     for c in range(rows.nc):
@@ -165,7 +164,7 @@ def begin_near(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, e
 
 
 @kernel(inner=True)
-def line(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> bool:
+def line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> bool:
     """Fill the points and velocities of the modes in the search; False where their system has no factors."""
     contacts, v, moving = search.contacts, search.v, shifted.v
     for i in range(v.shape[0]):
@@ -203,7 +202,7 @@ def line(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, eps: fl
 
 @kernel(inner=True)
 def next_change(
-    rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, t: float, way: float, n: FloatArray
+    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, t: float, way: float, n: Floats
 ) -> tuple[float, int, int]:
     """How far t goes until a contact changes its mode, which one, and the number of the inequality."""
     least = math.inf
@@ -228,7 +227,7 @@ def next_change(
 
 @kernel(inner=True)
 def change_mode(
-    rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, c: int, t: float, n: FloatArray
+    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, c: int, t: float, n: Floats
 ) -> bool:
     """Change the mode of a contact whose point meets the inequality n; False where there is no other."""
     contacts = search.contacts
@@ -251,7 +250,7 @@ def change_mode(
 
 
 @kernel(inner=True)
-def follow_line(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, eps: float, most: int) -> int:
+def follow_line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float, most: int) -> int:
     """From the modes in the search and the shift that they begin with to modes at eps, without any.
 
     Returns the systems solved, negative where it does not get there.

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from contactlab.formulation.kernels.boxed_rows import first_limit, recover_boxed_forces
-from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.spans import add_within, columns
-from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.kernels import kernel
+from lcp.contacts.kernels.boxed_rows import first_limit, recover_boxed_forces
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.spans import add_within, columns
+from lcp.kernels import Floats, Ints, kernel
 
 
 @kernel(inline=True)
-def add_impulses(h: float, f: FloatArray, Y: FloatArray, spans: IntArray, v: FloatArray) -> None:
+def add_impulses(h: float, f: Floats, Y: Floats, spans: Ints, v: Floats) -> None:
     """v (nv,) += h sum_i f_i Y_i over the forces f (m,), for Y (>= m, nv) with ``spans``."""
     for i in range(f.shape[0]):
         impulse = h * f[i]
@@ -20,7 +19,7 @@ def add_impulses(h: float, f: FloatArray, Y: FloatArray, spans: IntArray, v: Flo
 
 
 @kernel
-def recover(rows: Rows, z: FloatArray, f: FloatArray, v_plus: FloatArray) -> None:
+def recover(rows: ContactSystem, z: Floats, f: Floats, v_plus: Floats) -> None:
     """Fill f = [fN | fF+ - fF- | fL | fB] (nu + nbox,) and v+ = v_free + h sum_i f_i Y_i (nv,), G eliminated.
 
     z (n,) solves the LCP, in the order of `discretized_lcp`.

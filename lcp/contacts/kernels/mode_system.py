@@ -10,23 +10,22 @@ one another.
 
 from __future__ import annotations
 
-from contactlab.formulation.kernels.contact_response import THREE, Contacts, Polygon
-from contactlab.formulation.kernels.elimination import Elimination, lower_panel, panel_size, tree_at, upper_panel
-from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.spans import add_within, columns, dot_within
-from contactlab.spatial.arrays import FloatArray
-from lcp.kernels import kernel
+from lcp.contacts.kernels.contact_response import THREE, Contacts, Polygon
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.elimination import Elimination, lower_panel, panel_size, tree_at, upper_panel
+from lcp.contacts.kernels.spans import add_within, columns, dot_within
+from lcp.kernels import Floats, kernel
 
 
 @kernel(inner=True)
 def form_system(
-    rows: Rows,
+    rows: ContactSystem,
     polygon: Polygon,
     contacts: Contacts,
-    slopes: FloatArray,
+    slopes: Floats,
     trees: Elimination,
-    W: FloatArray,
-    K: FloatArray,
+    W: Floats,
+    K: Floats,
 ) -> None:
     """Fill the panels of K = 1 + h sum Y' B J; W (3, nv) is scratch.
 
@@ -89,7 +88,7 @@ def form_system(
 
 
 @kernel(inner=True)
-def spread_slope(polygon: Polygon, D: FloatArray, B: FloatArray) -> None:
+def spread_slope(polygon: Polygon, D: Floats, B: Floats) -> None:
     """Fill B of a contact's three rows from the slope D along normal and axes."""
     skew = polygon.skew
     stretch = polygon.stretch
@@ -107,14 +106,14 @@ def spread_slope(polygon: Polygon, D: FloatArray, B: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def add_three(f: float, g: float, h: float, x: FloatArray, y: FloatArray, z: FloatArray, row: FloatArray) -> None:
+def add_three(f: float, g: float, h: float, x: Floats, y: Floats, z: Floats, row: Floats) -> None:
     """Row += f x + g y + h z."""
     for j in range(x.shape[0]):
         row[j] += f * x[j] + g * y[j] + h * z[j]
 
 
 @kernel(inline=True)
-def three(rows: Rows, polygon: Polygon, c: int, i: int) -> int:
+def three(rows: ContactSystem, polygon: Polygon, c: int, i: int) -> int:
     """The i-th of the three rows of a contact; the normal where there is none."""
     if i == 0 or i > polygon.r:
         return c
@@ -123,7 +122,7 @@ def three(rows: Rows, polygon: Polygon, c: int, i: int) -> int:
 
 
 @kernel(inner=True)
-def push(rows: Rows, polygon: Polygon, c: int, p: FloatArray, v: FloatArray) -> None:
+def push(rows: ContactSystem, polygon: Polygon, c: int, p: Floats, v: Floats) -> None:
     """Add h Y' p of a contact's force p (3,), along normal and axes, to the velocities v."""
     a, b, d, e = columns(rows.spans, c, v.shape[0])
     impulse = rows.h
@@ -139,14 +138,14 @@ def push(rows: Rows, polygon: Polygon, c: int, p: FloatArray, v: FloatArray) -> 
 
 
 @kernel(inner=True)
-def push_row(rows: Rows, i: int, force: float, v: FloatArray) -> None:
+def push_row(rows: ContactSystem, i: int, force: float, v: Floats) -> None:
     """Add h Y' p of the force p of row i to the velocities v."""
     a, b, c, d = columns(rows.spans, i, v.shape[0])
     add_within(a, b, c, d, rows.h * force, rows.Y[i], v)
 
 
 @kernel(inner=True)
-def row_speed(rows: Rows, i: int, v: FloatArray) -> float:
+def row_speed(rows: ContactSystem, i: int, v: Floats) -> float:
     """Rate of row i at the velocities v, without its term k."""
     a, b, c, d = columns(rows.spans, i, v.shape[0])
     return dot_within(a, b, c, d, rows.J[i], v)

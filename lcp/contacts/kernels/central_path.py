@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from contactlab.formulation.kernels.active_set import descend
-from contactlab.formulation.kernels.contact_response import THREE, Polygon, place_rates, tangential_response
-from contactlab.formulation.kernels.elimination import factor_panels, solve_panels
-from contactlab.formulation.kernels.katzenelson import Shifted
-from contactlab.formulation.kernels.mode_system import form_system, push, spread_slope
-from contactlab.formulation.kernels.proximal_points import choose
-from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.search import Search
-from contactlab.formulation.kernels.selection import along_branch, end_of_branch
-from contactlab.multibody.kernels.views import rows_at
-from contactlab.spatial.arrays import FloatArray
-from lcp.kernels import kernel
+from lcp.compiler.views import rows_at
+from lcp.contacts.kernels.active_set import descend
+from lcp.contacts.kernels.contact_response import THREE, Polygon, place_rates, tangential_response
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.elimination import factor_panels, solve_panels
+from lcp.contacts.kernels.katzenelson import Shifted
+from lcp.contacts.kernels.mode_system import form_system, push, spread_slope
+from lcp.contacts.kernels.proximal_points import choose
+from lcp.contacts.kernels.search import Search
+from lcp.contacts.kernels.selection import along_branch, end_of_branch
+from lcp.kernels import Floats, kernel
 from lcp.kernels.pyramid_interior_point import (
     BACK_OFF,
     CENTRE,
@@ -54,10 +53,10 @@ LEAST_MU: Final = 1e-3
 class Path(NamedTuple):
     """A point of the central path, and memory for the next step."""
 
-    mu: FloatArray  # (nc,)
-    edges: FloatArray  # (k, 2) of the pyramids
-    z: FloatArray  # (nc, k + 2) variables of each contact's LCP
-    w: FloatArray
+    mu: Floats  # (nc,)
+    edges: Floats  # (k, 2) of the pyramids
+    z: Floats  # (nc, k + 2) variables of each contact's LCP
+    w: Floats
     work: InteriorWork
 
 
@@ -68,7 +67,7 @@ def path_floats(nc: int, nr: int) -> int:
 
 
 @kernel(inner=True)
-def lay_out_path(polygon: Polygon, search: Search, memory: FloatArray) -> Path:
+def lay_out_path(polygon: Polygon, search: Search, memory: Floats) -> Path:
     """Cut it from its memory."""
     contacts = search.contacts
     nc = contacts.mode.shape[0]
@@ -94,7 +93,7 @@ def lay_out_path(polygon: Polygon, search: Search, memory: FloatArray) -> Path:
 
 
 @kernel(inner=True)
-def give_way(gamma: float, eps: float, D: FloatArray, g: FloatArray) -> None:
+def give_way(gamma: float, eps: float, D: Floats, g: Floats) -> None:
     """Turn dp = g - D du, u = s + E p of a contact that gives way, into dp = g - D ds, in place.
 
     E has gamma + eps along the normal and eps across it; of D the first row has but its first entry.
@@ -124,7 +123,7 @@ def give_way(gamma: float, eps: float, D: FloatArray, g: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def mean_product(rows: Rows, polygon: Polygon, search: Search, path: Path, eps: float) -> float:
+def mean_product(rows: ContactSystem, polygon: Polygon, search: Search, path: Path, eps: float) -> float:
     """Fill p, v and s of z, and miss = w - (M z + q); the mean of z w is returned."""
     contacts, v = search.contacts, search.v
     impulses_of(path.edges, path.z, contacts.p)
@@ -142,7 +141,7 @@ def mean_product(rows: Rows, polygon: Polygon, search: Search, path: Path, eps: 
 
 
 @kernel(inner=True)
-def move(rows: Rows, polygon: Polygon, search: Search, path: Path, eps: float, form: bool) -> bool:
+def move(rows: ContactSystem, polygon: Polygon, search: Search, path: Path, eps: float, form: bool) -> bool:
     """Fill du of a step; the matrix is formed where asked. False where it has no factors."""
     contacts, work, dv = search.contacts, path.work, search.trial
     for i in range(dv.shape[0]):
@@ -172,7 +171,7 @@ def move(rows: Rows, polygon: Polygon, search: Search, path: Path, eps: float, f
 
 
 @kernel(inner=True)
-def start_path(rows: Rows, polygon: Polygon, search: Search, path: Path) -> float:
+def start_path(rows: ContactSystem, polygon: Polygon, search: Search, path: Path) -> float:
     """Fill z and w of a start, in units of the problem; the product z w in these units is returned."""
     contacts = search.contacts
     place_rates(rows, polygon, rows.v_free, 1.0, contacts.s)
@@ -198,7 +197,14 @@ def start_path(rows: Rows, polygon: Polygon, search: Search, path: Path) -> floa
 
 @kernel(inner=True)
 def follow_path(
-    rows: Rows, polygon: Polygon, search: Search, path: Path, eps: float, power: float, target: float, budget: int
+    rows: ContactSystem,
+    polygon: Polygon,
+    search: Search,
+    path: Path,
+    eps: float,
+    power: float,
+    target: float,
+    budget: int,
 ) -> tuple[int, float]:
     """Move along the path until the mean of z w is ``target``; steps made, and that mean. p, v and s are those of z.
 
@@ -243,7 +249,9 @@ def follow_path(
 
 
 @kernel(inner=True)
-def select_by_path(rows: Rows, polygon: Polygon, search: Search, path: Path, shifted: Shifted, softer: float) -> int:
+def select_by_path(
+    rows: ContactSystem, polygon: Polygon, search: Search, path: Path, shifted: Shifted, softer: float
+) -> int:
     """Find the forces at `end_of_branch` by the path of contacts that give way ``softer`` times as much.
 
     Returns the systems solved, 0 where that failed.

@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import math
 
-from contactlab.formulation.kernels.contact_modes import enclosing_edge
-from contactlab.formulation.kernels.contact_response import THREE, Polygon
-from contactlab.spatial.arrays import FloatArray
-from lcp.kernels import kernel
+from lcp.contacts.kernels.contact_modes import enclosing_edge
+from lcp.contacts.kernels.contact_response import THREE, Polygon
+from lcp.kernels import Floats, kernel
 
 
 @kernel(inner=True)
-def slip_speed(polygon: Polygon, u: FloatArray) -> float:
+def slip_speed(polygon: Polygon, u: Floats) -> float:
     """Speed of slip of the rates u (3,): the largest along an edge, or the length."""
     if polygon.r == 0:
         return 0.0
@@ -36,7 +35,7 @@ def slip_speed(polygon: Polygon, u: FloatArray) -> float:
 
 
 @kernel(inner=True)
-def add_square(factor: float, a: FloatArray, D: FloatArray) -> None:
+def add_square(factor: float, a: Floats, D: Floats) -> None:
     """D += factor a a'."""
     for i in range(THREE):
         for j in range(THREE):
@@ -44,7 +43,7 @@ def add_square(factor: float, a: FloatArray, D: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def to_ray(x: float, y: float, z: float, a: FloatArray, p: FloatArray, D: FloatArray) -> None:
+def to_ray(x: float, y: float, z: float, a: Floats, p: Floats, D: Floats) -> None:
     """Move (x; y, z) to the ray of a (3,), with its slope."""
     square = a[0] * a[0] + a[1] * a[1] + a[2] * a[2]
     share = (x * a[0] + y * a[1] + z * a[2]) / square
@@ -55,9 +54,7 @@ def to_ray(x: float, y: float, z: float, a: FloatArray, p: FloatArray, D: FloatA
 
 
 @kernel(inner=True)
-def to_disc_cone(
-    mu: float, x: float, y: float, z: float, a: FloatArray, b: FloatArray, p: FloatArray, D: FloatArray
-) -> None:
+def to_disc_cone(mu: float, x: float, y: float, z: float, a: Floats, b: Floats, p: Floats, D: Floats) -> None:
     """Move (x; y, z), outside the cone over the disc, to it; a, b (3,) are scratch."""
     size = math.sqrt(y * y + z * z)
     if mu * size <= -x:
@@ -81,10 +78,10 @@ def to_pyramid(
     x: float,
     y: float,
     z: float,
-    a: FloatArray,
-    b: FloatArray,
-    p: FloatArray,
-    D: FloatArray,
+    a: Floats,
+    b: Floats,
+    p: Floats,
+    D: Floats,
 ) -> None:
     """Move (x; y, z), enclosed by edges j and j + 1 outside the pyramid, to its side or edge; a, b (3,) are scratch."""
     turns = polygon.turns
@@ -131,11 +128,11 @@ def nearest(
     mu: float,
     normal: float,
     tangent: float,
-    x: FloatArray,
-    a: FloatArray,
-    b: FloatArray,
-    p: FloatArray,
-    D: FloatArray,
+    x: Floats,
+    a: Floats,
+    b: Floats,
+    p: Floats,
+    D: Floats,
 ) -> None:
     """Fill p (3,) with the point of the cone nearest to x (3,), and D (3, 3) = dp / dx.
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from contactlab.formulation.kernels.contact_modes import ALONG
-from contactlab.formulation.kernels.contact_response import (
+from lcp.compiler.views import rows_at
+from lcp.contacts.kernels.contact_modes import ALONG
+from lcp.contacts.kernels.contact_response import (
     THREE,
     Polygon,
     fill_slope,
@@ -20,15 +21,13 @@ from contactlab.formulation.kernels.contact_response import (
     slide_to,
     tangential_response,
 )
-from contactlab.formulation.kernels.elimination import factor_panels, solve_panels
-from contactlab.formulation.kernels.mode_system import form_system, push
-from contactlab.formulation.kernels.proximal_points import ROUNDING
-from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.search import Search, recover_velocity
-from contactlab.formulation.kernels.spans import add_within, columns, dot_within
-from contactlab.multibody.kernels.views import rows_at
-from contactlab.spatial.arrays import FloatArray
-from lcp.kernels import kernel
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.elimination import factor_panels, solve_panels
+from lcp.contacts.kernels.mode_system import form_system, push
+from lcp.contacts.kernels.proximal_points import ROUNDING
+from lcp.contacts.kernels.search import Search, recover_velocity
+from lcp.contacts.kernels.spans import add_within, columns, dot_within
+from lcp.kernels import Floats, kernel
 from lcp.kernels.body_blocks import copy_rows
 from lcp.kernels.proximal_contacts import HALVINGS, INNER, LEAST, LOWER, MOST, RAISE, SLOW, STEPS
 
@@ -44,12 +43,12 @@ WORTH: Final = 1e-8
 class Approach(NamedTuple):
     """Memory of the method."""
 
-    before: FloatArray  # (nc, 3) p0
-    best: FloatArray  # (nc, 3)
-    v: FloatArray  # (nv,)
-    F: FloatArray  # (nv,)
-    G: FloatArray  # (nv,)
-    joined: FloatArray  # (2, nj) p0 and best of rows of joints
+    before: Floats  # (nc, 3) p0
+    best: Floats  # (nc, 3)
+    v: Floats  # (nv,)
+    F: Floats  # (nv,)
+    G: Floats  # (nv,)
+    joined: Floats  # (2, nj) p0 and best of rows of joints
 
 
 @kernel
@@ -59,7 +58,7 @@ def approach_floats(nc: int, nj: int, nv: int) -> int:
 
 
 @kernel(inner=True)
-def lay_out_approach(nc: int, nj: int, nv: int, memory: FloatArray) -> Approach:
+def lay_out_approach(nc: int, nj: int, nv: int, memory: Floats) -> Approach:
     """Cut it from its memory."""
     vectors = rows_at(memory, 6 * nc, 3, nv)
     return Approach(
@@ -73,7 +72,9 @@ def lay_out_approach(nc: int, nj: int, nv: int, memory: FloatArray) -> Approach:
 
 
 @kernel(inner=True)
-def answer_of(rows: Rows, polygon: Polygon, c: int, soft: float, x: float, y: float, z: float, p: FloatArray) -> int:
+def answer_of(
+    rows: ContactSystem, polygon: Polygon, c: int, soft: float, x: float, y: float, z: float, p: Floats
+) -> int:
     """Fill p (3,) with what contact c answers to (x; y, z), reached by the response ``soft``; its mode is returned."""
     mode = mode_of(polygon, rows.mu[c], c, x, y, z)
     if polygon.exact and mode >= ALONG:
@@ -84,7 +85,7 @@ def answer_of(rows: Rows, polygon: Polygon, c: int, soft: float, x: float, y: fl
 
 
 @kernel(inner=True)
-def natural_misfit(rows: Rows, polygon: Polygon, search: Search) -> float:
+def natural_misfit(rows: ContactSystem, polygon: Polygon, search: Search) -> float:
     """Fill v and s of the forces; the largest speed by which a row is off its law."""
     contacts, joined = search.contacts, search.joined
     recover_velocity(rows, polygon, search)
@@ -107,7 +108,7 @@ def natural_misfit(rows: Rows, polygon: Polygon, search: Search) -> float:
 
 
 @kernel(inner=True)
-def excess(rows: Rows, polygon: Polygon, search: Search, memory: Approach, rho: float, v: FloatArray) -> float:
+def excess(rows: ContactSystem, polygon: Polygon, search: Search, memory: Approach, rho: float, v: Floats) -> float:
     """Fill modes, p = P(p0 - t s(v)) and G = v_free + h sum Y' p - v; the largest |G| is returned."""
     contacts, joined = search.contacts, search.joined
     G = memory.G
@@ -144,7 +145,7 @@ def excess(rows: Rows, polygon: Polygon, search: Search, memory: Approach, rho: 
 
 
 @kernel(inner=True)
-def newton_step(rows: Rows, polygon: Polygon, search: Search, memory: Approach, rho: float) -> bool:
+def newton_step(rows: ContactSystem, polygon: Polygon, search: Search, memory: Approach, rho: float) -> bool:
     """Replace F by the step of the modes in the search; False where their system has no factors."""
     contacts = search.contacts
     for c in range(rows.nc):
@@ -160,7 +161,7 @@ def newton_step(rows: Rows, polygon: Polygon, search: Search, memory: Approach, 
 
 
 @kernel(inner=True)
-def put_forces(search: Search, forces: FloatArray, joined: FloatArray) -> None:
+def put_forces(search: Search, forces: Floats, joined: Floats) -> None:
     """Put forces into the search."""
     copy_rows(forces, search.contacts.p)
     for i in range(joined.shape[0]):
@@ -168,7 +169,7 @@ def put_forces(search: Search, forces: FloatArray, joined: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def note_forces(search: Search, forces: FloatArray, joined: FloatArray) -> None:
+def note_forces(search: Search, forces: Floats, joined: Floats) -> None:
     """Note the forces in the search."""
     copy_rows(search.contacts.p, forces)
     for i in range(joined.shape[0]):
@@ -176,7 +177,7 @@ def note_forces(search: Search, forces: FloatArray, joined: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def approach(rows: Rows, polygon: Polygon, search: Search, memory: Approach, most: int) -> tuple[int, float]:
+def approach(rows: ContactSystem, polygon: Polygon, search: Search, memory: Approach, most: int) -> tuple[int, float]:
     """Move forces that are near to ones of the rigid problem; the systems solved, and the misfit."""
     v, trial = search.v, memory.v
     nv = v.shape[0]

@@ -22,17 +22,16 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from contactlab.formulation.kernels.contact_modes import (
+from lcp.contacts.kernels.contact_modes import (
     ALONG,
     OPEN,
     STICK,
     enclosing_edge,
     sliding_mode,
 )
-from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.spans import columns, dot_within
-from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.kernels import kernel
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.spans import columns, dot_within
+from lcp.kernels import Floats, Ints, kernel
 
 #: Rows of a contact that take part: normal, first direction, direction across it.
 THREE: Final = 3
@@ -53,23 +52,23 @@ class Polygon(NamedTuple):
     across: int  # number of the direction most across the first
     skew: float  # the second axis is skew times the first direction and stretch times the one across
     stretch: float
-    turns: FloatArray  # (2 r + 1, 2) corners
+    turns: Floats  # (2 r + 1, 2) corners
     exact: bool  # whether it is a disc; the mode of its contact c that slides is ALONG + 2 c
-    slides: FloatArray  # (nc, SLIDE_FLOATS) of a disc: where each contact slides
+    slides: Floats  # (nc, SLIDE_FLOATS) of a disc: where each contact slides
 
 
 class Contacts(NamedTuple):
     """State of the contacts of an island; forces and rates along normal and axes."""
 
-    mode: IntArray  # (nc,)
-    p: FloatArray  # (nc, 3) forces
-    s: FloatArray  # (nc, 3) rates
-    B: FloatArray  # (nc, 3, 3) force on each of the three rows for a unit of rate of each, negative
-    own: FloatArray  # (m,) response of every row to its own force
+    mode: Ints  # (nc,)
+    p: Floats  # (nc, 3) forces
+    s: Floats  # (nc, 3) rates
+    B: Floats  # (nc, 3, 3) force on each of the three rows for a unit of rate of each, negative
+    own: Floats  # (m,) response of every row to its own force
 
 
 @kernel(inner=True)
-def rates_of(rows: Rows, polygon: Polygon, c: int, v: FloatArray, known: float, s: FloatArray) -> None:
+def rates_of(rows: ContactSystem, polygon: Polygon, c: int, v: Floats, known: float, s: Floats) -> None:
     """Fill the rates s (3,) of one contact."""
     a, b, d, e = columns(rows.spans, c, v.shape[0])
     s[0] = dot_within(a, b, d, e, rows.J[c], v) + known * rows.k[c]
@@ -85,7 +84,7 @@ def rates_of(rows: Rows, polygon: Polygon, c: int, v: FloatArray, known: float, 
 
 
 @kernel(inner=True)
-def place_rates(rows: Rows, polygon: Polygon, v: FloatArray, known: float, s: FloatArray) -> None:
+def place_rates(rows: ContactSystem, polygon: Polygon, v: Floats, known: float, s: Floats) -> None:
     """Fill the rates s (nc, 3) of velocities v, the rows' known terms times ``known``, softness not included."""
     for c in range(rows.nc):
         rates_of(rows, polygon, c, v, known, s[c])
@@ -109,7 +108,7 @@ def mode_of(polygon: Polygon, mu: float, c: int, x: float, y: float, z: float) -
 
 @kernel(inner=True)
 def slide_to(
-    polygon: Polygon, mu: float, c: int, slid: bool, soft: float, x: float, y: float, z: float, aim: FloatArray
+    polygon: Polygon, mu: float, c: int, slid: bool, soft: float, x: float, y: float, z: float, aim: Floats
 ) -> float:
     """Fill aim (3,), where (x; y, z), outside the cone, is moved to; by how much the corner turns to it.
 
@@ -142,7 +141,7 @@ def side(polygon: Polygon, mode: int) -> tuple[float, float]:
 
 
 @kernel(inner=True)
-def force_of(polygon: Polygon, mu: float, mode: int, x: float, y: float, z: float, p: FloatArray) -> None:
+def force_of(polygon: Polygon, mu: float, mode: int, x: float, y: float, z: float, p: Floats) -> None:
     """Fill p (3,): the point (x; y, z) moved as its mode has it."""
     p[0] = 0.0
     p[1] = 0.0
@@ -176,7 +175,7 @@ def force_of(polygon: Polygon, mu: float, mode: int, x: float, y: float, z: floa
 
 
 @kernel(inner=True)
-def fill_slope(polygon: Polygon, mu: float, mode: int, normal: float, tangent: float, B: FloatArray) -> None:
+def fill_slope(polygon: Polygon, mu: float, mode: int, normal: float, tangent: float, B: Floats) -> None:
     """Fill B (3, 3) of a mode, ``normal`` and ``tangent`` being 1 / eps in these directions."""
     for i in range(THREE):
         for j in range(THREE):
@@ -231,7 +230,7 @@ def fill_slope(polygon: Polygon, mu: float, mode: int, normal: float, tangent: f
 
 
 @kernel(inline=True)
-def tangential_response(rows: Rows, polygon: Polygon, contacts: Contacts, c: int) -> float:
+def tangential_response(rows: ContactSystem, polygon: Polygon, contacts: Contacts, c: int) -> float:
     """The larger response of a contact's two tangential rows; the normal's where nothing moves along them."""
     if polygon.r == 0:
         return contacts.own[c]

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 
 SPAN_INTS: Final = 4
 
 
 @kernel(inline=True)
-def columns(spans: IntArray, i: int, nv: int) -> tuple[int, int, int, int]:
+def columns(spans: Ints, i: int, nv: int) -> tuple[int, int, int, int]:
     """The two ranges of row i."""
     if i >= spans.shape[0]:
         return 0, nv, nv, nv
@@ -23,7 +22,7 @@ def columns(spans: IntArray, i: int, nv: int) -> tuple[int, int, int, int]:
 
 
 @kernel(inner=True)
-def dot_within(a: int, b: int, c: int, d: int, x: FloatArray, y: FloatArray) -> float:
+def dot_within(a: int, b: int, c: int, d: int, x: Floats, y: Floats) -> float:
     """Sum of x_p y_p over the ranges a .. b and c .. d, in this order."""
     total = 0.0
     for p in range(a, b):
@@ -34,7 +33,7 @@ def dot_within(a: int, b: int, c: int, d: int, x: FloatArray, y: FloatArray) -> 
 
 
 @kernel(inner=True)
-def add_within(a: int, b: int, c: int, d: int, factor: float, x: FloatArray, y: FloatArray) -> None:
+def add_within(a: int, b: int, c: int, d: int, factor: float, x: Floats, y: Floats) -> None:
     """y_p += factor x_p over the ranges a .. b and c .. d."""
     for p in range(a, b):
         y[p] += factor * x[p]

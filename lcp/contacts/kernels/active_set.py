@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from contactlab.formulation.kernels.contact_response import Contacts, Polygon, fill_slope, force_of, place_rates
-from contactlab.formulation.kernels.elimination import factor_panels, solve_panels
-from contactlab.formulation.kernels.mode_system import form_system, push, push_row, row_speed
-from contactlab.formulation.kernels.proximal_points import JOINT_COMPLIANCE, ROUNDING, choose
-from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.search import Joined, Search
+from lcp.contacts.kernels.contact_response import Contacts, Polygon, fill_slope, force_of, place_rates
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.elimination import factor_panels, solve_panels
+from lcp.contacts.kernels.mode_system import form_system, push, push_row, row_speed
+from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE, ROUNDING, choose
+from lcp.contacts.kernels.search import Joined, Search
 from lcp.kernels import kernel
 
 # Newton's steps from given modes.
@@ -29,7 +29,7 @@ JOINT_ROUNDS: Final = 3
 
 
 @kernel(inner=True)
-def answer(rows: Rows, polygon: Polygon, search: Search, eps: float) -> None:
+def answer(rows: ContactSystem, polygon: Polygon, search: Search, eps: float) -> None:
     """Fill velocities and forces of contacts that give way by eps in given modes, and of rows of joints likewise."""
     contacts, joined, v = search.contacts, search.joined, search.v
     nv = v.shape[0]
@@ -49,7 +49,7 @@ def answer(rows: Rows, polygon: Polygon, search: Search, eps: float) -> None:
 
 
 @kernel(inner=True)
-def soft_force(rows: Rows, polygon: Polygon, contacts: Contacts, c: int, eps: float) -> None:
+def soft_force(rows: ContactSystem, polygon: Polygon, contacts: Contacts, c: int, eps: float) -> None:
     """Fill the force of a contact that gives way by eps in its mode, for its rates."""
     s = contacts.s[c]
     x = -s[0] / (rows.gamma[c] + eps)
@@ -64,7 +64,7 @@ def stiff_force(joined: Joined, i: int) -> None:
 
 
 @kernel(inner=True)
-def descend(rows: Rows, polygon: Polygon, search: Search, eps: float, most: int) -> int:
+def descend(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, most: int) -> int:
     """From the modes in the search to those of contacts that give way by eps; systems solved, -1 where they go on.
 
     A primal-dual active set method: modes give forces and rates, which give modes. Where many of these change at once,
@@ -101,7 +101,7 @@ def descend(rows: Rows, polygon: Polygon, search: Search, eps: float, most: int)
 
 
 @kernel(inner=True)
-def keep_joints(rows: Rows, polygon: Polygon, search: Search, eps: float) -> int:
+def keep_joints(rows: ContactSystem, polygon: Polygon, search: Search, eps: float) -> int:
     """Make the rows of joints rigid while contacts give way by eps; steps made, or -1."""
     joined = search.joined
     steps = 0
@@ -116,7 +116,7 @@ def keep_joints(rows: Rows, polygon: Polygon, search: Search, eps: float) -> int
 
 
 @kernel(inner=True)
-def settle(rows: Rows, polygon: Polygon, search: Search, eps: float, most: int) -> int:
+def settle(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, most: int) -> int:
     """From the modes in the search to forces at eps, rows of joints rigid; the systems solved, or 0."""
     solved = descend(rows, polygon, search, eps, most)
     if solved < 0:

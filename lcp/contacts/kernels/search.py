@@ -8,16 +8,15 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from contactlab.formulation.kernels.boxed_rows import first_limit, give_boxed_forces, recover_boxed_forces
-from contactlab.formulation.kernels.contact_modes import enclosing_edge, fill_turns
-from contactlab.formulation.kernels.contact_response import SLIDE_FLOATS, THREE, Contacts, Polygon, place_rates
-from contactlab.formulation.kernels.elimination import Elimination, elimination_ints, lay_out_elimination
-from contactlab.formulation.kernels.mode_system import push, push_row, row_speed
-from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.spans import columns, dot_within
-from contactlab.multibody.kernels.views import rows_at
-from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.kernels import kernel
+from lcp.compiler.views import rows_at
+from lcp.contacts.kernels.boxed_rows import first_limit, give_boxed_forces, recover_boxed_forces
+from lcp.contacts.kernels.contact_modes import enclosing_edge, fill_turns
+from lcp.contacts.kernels.contact_response import SLIDE_FLOATS, THREE, Contacts, Polygon, place_rates
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.elimination import Elimination, elimination_ints, lay_out_elimination
+from lcp.contacts.kernels.mode_system import push, push_row, row_speed
+from lcp.contacts.kernels.spans import columns, dot_within
+from lcp.kernels import Floats, Ints, kernel
 
 #: Mode of a contact and slope of a row of joints that are still to be chosen.
 UNKNOWN: Final = -1
@@ -26,14 +25,14 @@ UNKNOWN: Final = -1
 class Joined(NamedTuple):
     """State of the rows [L; B]."""
 
-    lo: FloatArray  # bounds of their forces
-    hi: FloatArray
-    p: FloatArray  # forces
-    base: FloatArray  # forces from before
-    s: FloatArray  # rates
-    slope: FloatArray
-    own: FloatArray  # response of each row to its own force
-    gamma: FloatArray
+    lo: Floats  # bounds of their forces
+    hi: Floats
+    p: Floats  # forces
+    base: Floats  # forces from before
+    s: Floats  # rates
+    slope: Floats
+    own: Floats  # response of each row to its own force
+    gamma: Floats
 
 
 class Search(NamedTuple):
@@ -41,15 +40,15 @@ class Search(NamedTuple):
 
     contacts: Contacts
     joined: Joined
-    before: IntArray  # (nc,) modes before a step
+    before: Ints  # (nc,) modes before a step
     speed: float  # of the free motion, at most, along a row of a contact
-    v: FloatArray  # (nv,) velocity
-    trial: FloatArray
+    v: Floats  # (nv,) velocity
+    trial: Floats
     trees: Elimination
-    W: FloatArray  # (3, nv) scratch
-    K: FloatArray  # panels of the matrix, or of its factors
-    shift: FloatArray  # (3,) scratch
-    change: FloatArray  # (3,) scratch
+    W: Floats  # (3, nv) scratch
+    K: Floats  # panels of the matrix, or of its factors
+    shift: Floats  # (3,) scratch
+    change: Floats  # (3,) scratch
 
 
 @kernel
@@ -65,7 +64,7 @@ def search_ints(nc: int, nt: int) -> int:
 
 
 @kernel(inline=True)
-def search_own(rows: Rows, wf: FloatArray) -> FloatArray:
+def search_own(rows: ContactSystem, wf: Floats) -> Floats:
     """Where the search keeps the rows' responses to their own forces."""
     nv = rows.v_free.shape[0]
     at = nv * nv + 5 * nv + 15 * rows.nc
@@ -73,7 +72,7 @@ def search_own(rows: Rows, wf: FloatArray) -> FloatArray:
 
 
 @kernel(inner=True)
-def fill_own(rows: Rows, own: FloatArray) -> None:
+def fill_own(rows: ContactSystem, own: Floats) -> None:
     """Fill the response of each row [N; F] to its own force."""
     nv = rows.v_free.shape[0]
     for i in range(own.shape[0]):
@@ -82,7 +81,7 @@ def fill_own(rows: Rows, own: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def free_speed(rows: Rows) -> float:
+def free_speed(rows: ContactSystem) -> float:
     """Bound on the rates of the contacts' normals, term by term, before there are forces."""
     nv = rows.v_free.shape[0]
     speed = 0.0
@@ -98,7 +97,7 @@ def free_speed(rows: Rows) -> float:
 
 
 @kernel(inner=True)
-def lay_out(rows: Rows, starts: IntArray, wf: FloatArray, wi: IntArray) -> Search:
+def lay_out(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) -> Search:
     """Cut the search from its workspaces, in which the rows [N; F] have their own responses; fill those of [L; B].
 
     ``starts`` (nt + 1,) are the first velocities of the trees.
@@ -146,7 +145,7 @@ def lay_out(rows: Rows, starts: IntArray, wf: FloatArray, wi: IntArray) -> Searc
 
 
 @kernel(inner=True)
-def polygon_of(rows: Rows, exact: bool, turns: FloatArray, wf: FloatArray) -> Polygon:
+def polygon_of(rows: ContactSystem, exact: bool, turns: Floats, wf: Floats) -> Polygon:
     """The polygon of all contacts, or the disc where ``exact``; of -1 directions where they differ.
 
     ``wf`` is the workspace of the search, of which the slides are the last part. In the plane there is no difference.
@@ -177,7 +176,7 @@ def polygon_of(rows: Rows, exact: bool, turns: FloatArray, wf: FloatArray) -> Po
 
 
 @kernel(inner=True)
-def recover_velocity(rows: Rows, polygon: Polygon, search: Search) -> None:
+def recover_velocity(rows: ContactSystem, polygon: Polygon, search: Search) -> None:
     """Fill v of the forces, and the rates of all rows."""
     contacts, joined, v = search.contacts, search.joined, search.v
     nv = v.shape[0]
@@ -194,7 +193,7 @@ def recover_velocity(rows: Rows, polygon: Polygon, search: Search) -> None:
 
 
 @kernel(inner=True)
-def take_forces(rows: Rows, polygon: Polygon, search: Search, z0: FloatArray) -> None:
+def take_forces(rows: ContactSystem, polygon: Polygon, search: Search, z0: Floats) -> None:
     """Put the forces of z0 into the search."""
     nc = rows.nc
     contacts, joined = search.contacts, search.joined
@@ -222,7 +221,7 @@ def take_forces(rows: Rows, polygon: Polygon, search: Search, z0: FloatArray) ->
 
 
 @kernel(inner=True)
-def as_before(rows: Rows, polygon: Polygon, search: Search, z0: FloatArray, part: float) -> bool:
+def as_before(rows: ContactSystem, polygon: Polygon, search: Search, z0: Floats, part: float) -> bool:
     """Whether the forces in the search are those of z0, to so small a part of the largest."""
     nc = rows.nc
     contacts, joined = search.contacts, search.joined
@@ -256,7 +255,7 @@ def as_before(rows: Rows, polygon: Polygon, search: Search, z0: FloatArray, part
 
 
 @kernel(inner=True)
-def give_forces(rows: Rows, polygon: Polygon, search: Search, z: FloatArray) -> None:
+def give_forces(rows: ContactSystem, polygon: Polygon, search: Search, z: Floats) -> None:
     """Write the forces of the search, and the slip speeds of contacts at their bounds, as variables of the LCP."""
     nc = rows.nc
     nr = rows.nr

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from contactlab.formulation.kernels.active_set import STEPS_AT_ONCE, descend, keep_joints, settle
-from contactlab.formulation.kernels.block_gauss_seidel import sweep
-from contactlab.formulation.kernels.central_path import lay_out_path, path_floats, select_by_path
-from contactlab.formulation.kernels.contact_response import THREE, Polygon
-from contactlab.formulation.kernels.convex_points import convex_floats, follow_shifts, lay_out_convex
-from contactlab.formulation.kernels.elimination import factor_work
-from contactlab.formulation.kernels.judging import (
+from lcp.compiler.views import rows_at
+from lcp.contacts.kernels.active_set import STEPS_AT_ONCE, descend, keep_joints, settle
+from lcp.contacts.kernels.block_gauss_seidel import sweep
+from lcp.contacts.kernels.central_path import lay_out_path, path_floats, select_by_path
+from lcp.contacts.kernels.contact_response import THREE, Polygon
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.convex_points import convex_floats, follow_shifts, lay_out_convex
+from lcp.contacts.kernels.elimination import factor_work
+from lcp.contacts.kernels.judging import (
     Case,
     count_rows,
 )
-from contactlab.formulation.kernels.katzenelson import Shifted, lay_out_shifted, shifted_floats
-from contactlab.formulation.kernels.proximal_newton import (
+from lcp.contacts.kernels.katzenelson import Shifted, lay_out_shifted, shifted_floats
+from lcp.contacts.kernels.proximal_newton import (
     Approach,
     approach,
     approach_floats,
@@ -28,9 +30,8 @@ from contactlab.formulation.kernels.proximal_newton import (
     note_forces,
     put_forces,
 )
-from contactlab.formulation.kernels.proximal_points import choose, harden
-from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.search import (
+from lcp.contacts.kernels.proximal_points import choose, harden
+from lcp.contacts.kernels.search import (
     UNKNOWN,
     Search,
     polygon_of,
@@ -38,16 +39,14 @@ from contactlab.formulation.kernels.search import (
     search_floats,
     take_forces,
 )
-from contactlab.formulation.kernels.selection import (
+from lcp.contacts.kernels.selection import (
     SHRINK,
     SMALL,
     STEPS,
     along_branch,
     end_of_branch,
 )
-from contactlab.multibody.kernels.views import rows_at
-from contactlab.spatial.arrays import FloatArray
-from lcp.kernels import kernel
+from lcp.kernels import Floats, kernel
 from lcp.kernels.body_blocks import copy_rows
 
 # A compliance of more than this part of a contact's own response is none for proximal points to converge with.
@@ -80,14 +79,14 @@ def attempt_floats(nc: int, nr: int, nj: int, nv: int) -> int:
 
 
 @kernel(inline=True)
-def polygon_at(rows: Rows, exact: bool, wf: FloatArray) -> Polygon:
+def polygon_at(rows: ContactSystem, exact: bool, wf: Floats) -> Polygon:
     """The cones' edges, at the end of the workspace."""
     at = wf.shape[0] - 2 * (2 * rows.nr + 1)
     return polygon_of(rows, exact, rows_at(wf, at, 2 * rows.nr + 1, 2), wf)
 
 
 @kernel(inline=True)
-def loads_at(rows: Rows, wf: FloatArray) -> FloatArray:
+def loads_at(rows: ContactSystem, wf: Floats) -> Floats:
     """Where the workspace has rates of the rows, their rounding and sizes."""
     m = count_rows(rows)
     at = wf.shape[0] - 2 * (2 * rows.nr + 1) - 4 * m
@@ -95,13 +94,13 @@ def loads_at(rows: Rows, wf: FloatArray) -> FloatArray:
 
 
 @kernel(inline=True)
-def beyond_search(rows: Rows, search: Search, wf: FloatArray) -> FloatArray:
+def beyond_search(rows: ContactSystem, search: Search, wf: Floats) -> Floats:
     """The workspace behind that of the search."""
     return wf[search_floats(rows.nc, rows.nr, search.joined.p.shape[0], rows.v_free.shape[0]) :]
 
 
 @kernel(inline=True)
-def are_many(rows: Rows, polygon: Polygon, search: Search) -> bool:
+def are_many(rows: ContactSystem, polygon: Polygon, search: Search) -> bool:
     """Whether there are so many contacts, with edges and without joints, that modes go on changing."""
     return rows.nc > SMALL and polygon.r > 0 and not polygon.exact and search.joined.p.shape[0] == 0
 
@@ -158,7 +157,9 @@ def to_rigid(case: Case, polygon: Polygon, search: Search, shifted: Shifted) -> 
 
 
 @kernel(inner=True)
-def harden_or_keep(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, eps: float, most: int) -> int:
+def harden_or_keep(
+    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float, most: int
+) -> int:
     """Proximal points, or the forces of modes before where these solve the rigid problem better; systems formed."""
     contacts = search.contacts
     copy_rows(contacts.p, shifted.fixed)
@@ -177,7 +178,7 @@ def harden_or_keep(rows: Rows, polygon: Polygon, search: Search, shifted: Shifte
 
 
 @kernel(inner=True)
-def go_closer(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted) -> int:
+def go_closer(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted) -> int:
     """Follow the branch from its end, of modes before, to contacts that give way less; 0 where that failed."""
     joined, end = search.joined, end_of_branch(search)
     for c in range(0 if polygon.exact else rows.nc):
@@ -195,7 +196,7 @@ def go_closer(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted) ->
 
 
 @kernel(inner=True)
-def try_closer(case: Case, polygon: Polygon, search: Search, wf: FloatArray) -> tuple[bool, int]:
+def try_closer(case: Case, polygon: Polygon, search: Search, wf: Floats) -> tuple[bool, int]:
     """CLOSER: where gaps contradict one another by more than contacts give way, to where that opens some of them.
 
     Returns whether the branch was followed there, and systems: from its end alone forces may have gone to others.
@@ -215,7 +216,7 @@ def try_closer(case: Case, polygon: Polygon, search: Search, wf: FloatArray) -> 
 
 
 @kernel(inner=True)
-def last_digits(rows: Rows, polygon: Polygon, search: Search, near: Approach) -> int:
+def last_digits(rows: ContactSystem, polygon: Polygon, search: Search, near: Approach) -> int:
     """Proximal points of the modes that Newton's method has left, where these come closer; systems formed."""
     before = natural_misfit(rows, polygon, search)
     note_forces(search, near.before, near.joined[0])
@@ -227,7 +228,7 @@ def last_digits(rows: Rows, polygon: Polygon, search: Search, near: Approach) ->
 
 
 @kernel(inner=True)
-def try_path(case: Case, polygon: Polygon, search: Search, turn: int, wf: FloatArray) -> int:
+def try_path(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats) -> int:
     """PATH: the branch's end by way of a softer one, which an interior point finds; systems, 0 where not there."""
     rows = case.rows
     memory = beyond_search(rows, search, wf)
@@ -237,7 +238,7 @@ def try_path(case: Case, polygon: Polygon, search: Search, turn: int, wf: FloatA
 
 
 @kernel(inner=True)
-def try_shifts(case: Case, polygon: Polygon, search: Search, turn: int, wf: FloatArray) -> int:
+def try_shifts(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats) -> int:
     """SHIFTS: any forces, from those before or from none, by proximal points of one of the weights; systems."""
     rows = case.rows
     nc, nj, nv = rows.nc, search.joined.p.shape[0], rows.v_free.shape[0]

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 
-from contactlab.formulation.kernels.recover import recover
-from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.spans import columns, dot_within
-from contactlab.spatial.arrays import FloatArray
-from lcp.kernels import kernel
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.recover import recover
+from lcp.contacts.kernels.spans import columns, dot_within
+from lcp.kernels import Floats, kernel
 from lcp.kernels.cone_measures import (
     PLAIN,
     PLAIN_SIZE,
@@ -27,7 +26,7 @@ from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, ROUNDING, ROUNDING
 
 
 @kernel(inner=True)
-def rate_rounding(rows: Rows, i: int) -> float:
+def rate_rounding(rows: ContactSystem, i: int) -> float:
     """How far rounding of J v_free may move the rate of row i, whatever arithmetic formed it."""
     a, b, c, d = columns(rows.spans, i, rows.v_free.shape[0])
     row, v = rows.J[i], rows.v_free
@@ -46,7 +45,7 @@ def less(rate: float, blur: float) -> float:
 
 
 @kernel(inner=True)
-def rate_and_load(rows: Rows, i: int, f: FloatArray, v_plus: FloatArray) -> tuple[float, float]:
+def rate_and_load(rows: ContactSystem, i: int, f: Floats, v_plus: Floats) -> tuple[float, float]:
     """Rate of row i at v+ with its softness, less its rounding, and without any force."""
     a, b, c, d = columns(rows.spans, i, v_plus.shape[0])
     row = rows.J[i]
@@ -57,7 +56,7 @@ def rate_and_load(rows: Rows, i: int, f: FloatArray, v_plus: FloatArray) -> tupl
 
 @kernel(inner=True)
 def judge_cones(
-    rows: Rows, own: FloatArray, z: FloatArray, f: FloatArray, v_plus: FloatArray, tolerance: float, out: FloatArray
+    rows: ContactSystem, own: Floats, z: Floats, f: Floats, v_plus: Floats, tolerance: float, out: Floats
 ) -> None:
     """Fill f, v+, the speeds of slip in z and the measures ``out`` of the forces in z.
 

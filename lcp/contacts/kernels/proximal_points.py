@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from contactlab.formulation.kernels.contact_modes import ALONG, OPEN
-from contactlab.formulation.kernels.contact_response import (
+from lcp.contacts.kernels.contact_modes import ALONG, OPEN
+from lcp.contacts.kernels.contact_response import (
     THREE,
     Contacts,
     Polygon,
@@ -23,13 +23,12 @@ from contactlab.formulation.kernels.contact_response import (
     slide_to,
     tangential_response,
 )
-from contactlab.formulation.kernels.elimination import factor_panels, solve_panels
-from contactlab.formulation.kernels.mode_system import form_system, push, push_row, row_speed
-from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.search import Search, recover_velocity
-from contactlab.formulation.kernels.spans import columns, dot_within
-from contactlab.spatial.arrays import FloatArray
-from lcp.kernels import kernel
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.elimination import factor_panels, solve_panels
+from lcp.contacts.kernels.mode_system import form_system, push, push_row, row_speed
+from lcp.contacts.kernels.search import Search, recover_velocity
+from lcp.contacts.kernels.spans import columns, dot_within
+from lcp.kernels import Floats, kernel
 
 # How stiff a contact is against its own response, where each has its own; compliance of rows of joints likewise.
 STIFFNESS: Final = 1e7
@@ -41,7 +40,7 @@ FAR: Final = 1e-3
 
 
 @kernel(inner=True)
-def choose(rows: Rows, polygon: Polygon, search: Search, eps: float, share: float) -> tuple[int, bool, float]:
+def choose(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, share: float) -> tuple[int, bool, float]:
     """Choose modes by what each force would be if it alone answered its rate.
 
     Returns how many changed, whether any did or the corner of a disc turned, and the misfit. Contacts give way by eps,
@@ -105,7 +104,7 @@ def choose(rows: Rows, polygon: Polygon, search: Search, eps: float, share: floa
 
 
 @kernel(inner=True)
-def stiffness_of(rows: Rows, polygon: Polygon, contacts: Contacts, c: int, eps: float) -> tuple[float, float]:
+def stiffness_of(rows: ContactSystem, polygon: Polygon, contacts: Contacts, c: int, eps: float) -> tuple[float, float]:
     """1 / compliance of a contact along its normal and tangents."""
     if eps > 0.0:
         return 1.0 / (rows.gamma[c] + eps), 1.0 / eps
@@ -115,7 +114,7 @@ def stiffness_of(rows: Rows, polygon: Polygon, contacts: Contacts, c: int, eps: 
 
 @kernel(inner=True)
 def step_of(
-    rows: Rows, polygon: Polygon, contacts: Contacts, c: int, eps: float, ds: FloatArray, shift: FloatArray
+    rows: ContactSystem, polygon: Polygon, contacts: Contacts, c: int, eps: float, ds: Floats, shift: Floats
 ) -> None:
     """Fill the change (3,) of a contact's force in its mode, for its rates and their change ds (3,)."""
     if contacts.mode[c] == OPEN:
@@ -145,7 +144,7 @@ def step_of(
 
 
 @kernel(inner=True)
-def take_step(rows: Rows, polygon: Polygon, search: Search, eps: float) -> None:
+def take_step(rows: ContactSystem, polygon: Polygon, search: Search, eps: float) -> None:
     """One proximal point of the modes, whose matrix is factored: K dv = -h Y' B s, and the forces that go with it.
 
     ``eps`` is the compliance in the matrix, 0 where each contact has its own.
@@ -185,7 +184,7 @@ def take_step(rows: Rows, polygon: Polygon, search: Search, eps: float) -> None:
 
 
 @kernel(inner=True)
-def harden(rows: Rows, polygon: Polygon, search: Search, eps: float, most: int) -> int:
+def harden(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, most: int) -> int:
     """Proximal points, ``most`` at most, from the forces in the search to those of the rigid problem; systems formed.
 
     ``eps`` > 0: the matrix of the modes in the search is factored, for contacts that give way by eps.

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from contactlab.formulation.kernels.boxed_rows import evaluate_boxed, fill_boxed_loads, first_limit
-from contactlab.formulation.kernels.certify import CERT_SIZE, certify, worst_scaled
-from contactlab.formulation.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed, worst_boxed
-from contactlab.formulation.kernels.cone_measures import judge_cones, less, rate_rounding
-from contactlab.formulation.kernels.recover import recover
-from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.spans import columns, dot_within
-from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.kernels import kernel
+from lcp.contacts.kernels.boxed_rows import evaluate_boxed, fill_boxed_loads, first_limit
+from lcp.contacts.kernels.certify import CERT_SIZE, certify, worst_scaled
+from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed, worst_boxed
+from lcp.contacts.kernels.cone_measures import judge_cones, less, rate_rounding
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.recover import recover
+from lcp.contacts.kernels.spans import columns, dot_within
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, SCALED, is_solved, row_residuals
 
 # Part of the tolerance that forces must meet: who judges them from a record forms everything anew, to other roundings.
@@ -27,29 +26,29 @@ SHARE: Final = 0.9
 class Case(NamedTuple):
     """What is asked of the attempts."""
 
-    rows: Rows  # [N; F; L; B]
-    starts: IntArray  # (nt + 1,) first velocity of each tree, ascending; one tree where rows have all columns
+    rows: ContactSystem  # [N; F; L; B]
+    starts: Ints  # (nt + 1,) first velocity of each tree, ascending; one tree where rows have all columns
     selected: bool  # whether the forces selected are asked for, or any next to those before
     warm: bool  # whether z0 is that of the step before, 0 for what is new
     exact: bool  # whether friction has the exact cone over two tangents, of which z says the force as those of edges
     allowed: int  # bits of the attempts that may be made
-    z0: FloatArray  # (n,)
+    z0: Floats  # (n,)
     tolerance: float  # of the scaled residual
 
 
 class Answer(NamedTuple):
     """What comes of it; all but q are of no use where nothing is found."""
 
-    q: FloatArray  # (n,)
-    z: FloatArray  # (n,) variables of the LCP, and w = M z + q
-    w: FloatArray
-    f: FloatArray  # (m,) forces of the rows
-    v_plus: FloatArray  # (nv,)
-    measures: FloatArray  # of `lcp.kernels.residuals`
-    certificate: FloatArray  # of `certify` and `certify_boxed`, one behind the other
-    u: FloatArray  # (nv + 1,) what `certify` fills
-    best: FloatArray  # (n,) z of the forces that came closest
-    state: FloatArray  # (STATE,)
+    q: Floats  # (n,)
+    z: Floats  # (n,) variables of the LCP, and w = M z + q
+    w: Floats
+    f: Floats  # (m,) forces of the rows
+    v_plus: Floats  # (nv,)
+    measures: Floats  # of `lcp.kernels.residuals`
+    certificate: Floats  # of `certify` and `certify_boxed`, one behind the other
+    u: Floats  # (nv + 1,) what `certify` fills
+    best: Floats  # (n,) z of the forces that came closest
+    state: Floats  # (STATE,)
 
 
 # Places in the state: how far the best forces are from solving the problem, and whether the branch's end is known.
@@ -59,13 +58,13 @@ STATE: Final = 2
 
 
 @kernel(inline=True)
-def count_rows(rows: Rows) -> int:
+def count_rows(rows: ContactSystem) -> int:
     """Number of the rows [N; F; L; B]."""
     return rows.nc + rows.nr + rows.nl + rows.lo.shape[0]
 
 
 @kernel(inner=True)
-def fill_loads(rows: Rows, v: FloatArray, own: FloatArray, q: FloatArray, loads: FloatArray) -> None:
+def fill_loads(rows: ContactSystem, v: Floats, own: Floats, q: Floats, loads: Floats) -> None:
     """Fill q of the LCP; of the loads, what rounds the rates and how large the entries of the LCP's rows are.
 
     ``v`` (nv,) is the velocity at z = 0, ``own`` are the own responses of the rows [N; F].
@@ -102,7 +101,7 @@ def fill_loads(rows: Rows, v: FloatArray, own: FloatArray, q: FloatArray, loads:
 
 
 @kernel(inner=True)
-def evaluate(rows: Rows, own: FloatArray, answer: Answer, loads: FloatArray) -> None:
+def evaluate(rows: ContactSystem, own: Floats, answer: Answer, loads: Floats) -> None:
     """Fill f, v+, the rates of the rows, lambda and the rates of boxed rows in z, and w from the forces in z.
 
     What rounding may have moved a rate by is taken off w: of bodies that fall side by side it is all there is.
@@ -145,7 +144,7 @@ def evaluate(rows: Rows, own: FloatArray, answer: Answer, loads: FloatArray) -> 
 
 
 @kernel(inner=True)
-def measure(case: Case, answer: Answer, own: FloatArray, loads: FloatArray) -> None:
+def measure(case: Case, answer: Answer, own: Floats, loads: Floats) -> None:
     """Fill the measures of the forces in z, with f and v+; ``loads`` (4 m,) are those of `fill_loads`."""
     rows = case.rows
     if case.exact:
@@ -171,7 +170,7 @@ def certified(case: Case, answer: Answer) -> float:
 
 
 @kernel(inner=True)
-def judge(case: Case, answer: Answer, own: FloatArray, loads: FloatArray) -> bool:
+def judge(case: Case, answer: Answer, own: Floats, loads: Floats) -> bool:
     """Whether the forces in z solve the problem; the best so far are kept."""
     measure(case, answer, own, loads)
     worst = certified(case, answer)

@@ -1,0 +1,1 @@
+"""Frictional contact problems in the space of velocities: one core, walked as a table of named attempts."""

@@ -1,0 +1,34 @@
+"""The rows of one step's problem, as every kernel of this folder takes them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lcp.kernels import Floats, Ints
+
+
+class ContactSystem(NamedTuple):
+    """Rows [N; F; L; G; B] with their responses and terms; m rows in all, of which nbox are boxed.
+
+    Who assembles or recovers takes them with the rows G eliminated (nb = 0), who certifies as they were posed. At
+    acceleration level h is 1 and velocities are accelerations.
+    """
+
+    h: float  # step [s]
+    nc: int  # contacts
+    nr: int  # friction directions of all contacts
+    nl: int  # limits
+    nb: int  # bilateral rows
+    r: Ints  # (ncone,) directions of each friction cone: of the contacts' own, then of further ones
+    mu: Floats  # (ncone,) friction coefficient, or length [m] of a cone of moments
+    cone_contacts: Ints  # (ncone,) the contact on whose normal force each cone leans
+    J: Floats  # (>= m, nv) constraint rows
+    Y: Floats  # (>= m, nv) row i is C J_i, C the inverse inertia
+    k: Floats  # (>= m,) terms of the rows [m/s for contacts]
+    gamma: Floats  # (>= m,) softening [s/kg for contacts]
+    gammaE: Floats  # (ncone,) softening of the slack lambda
+    lo: Floats  # (nbox,) bounds of the forces of boxed rows
+    hi: Floats
+    v_free: Floats  # (nv,) velocity after the step without the forces of these rows
+    Mv: Floats  # (nv,) M v_free
+    spans: Ints  # columns of the rows, see `spans`; of length 0 for all

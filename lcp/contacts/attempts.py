@@ -73,6 +73,12 @@ ATTEMPTS: tuple[Attempt, ...] = (
         "Mehrotra 1992 (interior point)",
     ),
     Attempt(
+        "lines",
+        "polygons; nothing else has led anywhere",
+        "jams, impacts of hundreds of contacts: a line from no forces at all, which arrives",
+        "Lemke 1965; Katzenelson 1965; Eaves 1976",
+    ),
+    Attempt(
         "shifts",
         "nothing else has led anywhere",
         "where the branch turns back for good: any forces that solve the problem",

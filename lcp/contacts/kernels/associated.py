@@ -157,7 +157,7 @@ def nearest(
     if polygon.exact:
         inside = x[0] >= 0.0 and y * y + z * z <= bound * bound
     else:
-        j, along, next_along = enclosing_edge(polygon.r, polygon.turns, y, z)
+        j, along, next_along = enclosing_edge(polygon.half, polygon.turns, y, z)
         inside = x[0] >= 0.0 and along + next_along <= bound
     if inside:
         for i in range(THREE):

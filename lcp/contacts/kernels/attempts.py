@@ -60,6 +60,7 @@ from lcp.contacts.kernels.ways import (
     polygon_at,
     to_rigid,
     try_closer,
+    try_lines,
     try_modes,
     try_path,
     try_shifts,
@@ -75,10 +76,11 @@ SWEEPS: Final = 2
 BRANCH: Final = 3
 CLOSER: Final = 4
 PATH: Final = 5
-SHIFTS: Final = 6
-PIVOTS: Final = 7
+LINES: Final = 6
+SHIFTS: Final = 7
+PIVOTS: Final = 8
 #: Their names, as `TimeStepping.attempts` and records have them.
-NAMES: Final = ("held", "modes", "sweeps", "branch", "closer", "path", "shifts", "pivots")
+NAMES: Final = ("held", "modes", "sweeps", "branch", "closer", "path", "lines", "shifts", "pivots")
 #: No attempt: nothing was found.
 NONE: Final = -1
 #: All may be made.
@@ -87,7 +89,7 @@ EVERY: Final = (1 << len(NAMES)) - 1
 # In the order in which they are made: what most islands need, and what is compiled when first asked for. One that
 # stands there again has other numbers, its turn.
 FIRST: Final = (MODES, SWEEPS, BRANCH, CLOSER)
-LATER: Final = (PATH, CLOSER, PATH, CLOSER, SHIFTS, SHIFTS)
+LATER: Final = (PATH, CLOSER, PATH, CLOSER, *(LINES, CLOSER) * 6, SHIFTS, SHIFTS)
 
 # What an attempt comes to: no forces; forces that are not those selected; those selected.
 NOTHING: Final = 0
@@ -156,6 +158,8 @@ def is_next(case: Case, polygon: Polygon, search: Search, attempt: int, at_end: 
         return not at_end and (case.rows.nc <= SMALL or not plain)
     if attempt == CLOSER:
         return at_end
+    if attempt == LINES:
+        return polygon.r > 0
     return attempt == SHIFTS or (attempt == PATH and plain and case.rows.nr > 0)
 
 
@@ -170,13 +174,18 @@ def attempt_forces(
         return SELECTED if followed else OTHERS, solved, False
     if attempt == SHIFTS:
         return OTHERS, try_shifts(case, polygon, search, turn, wf), False
-    shifted = lay_out_shifted(rows.nc, rows.v_free.shape[0], beyond_search(rows, search, wf))
+    shifted = lay_out_shifted(rows.nc, search.joined.p.shape[0], rows.v_free.shape[0], beyond_search(rows, search, wf))
     if attempt == MODES:
         solved = try_modes(case, polygon, search)
     elif attempt == SWEEPS:
         solved = try_sweeps(case, polygon, search)
     elif attempt == BRANCH:
         solved = follow_branch(rows, polygon, search, shifted, end_of_branch(search))
+    elif attempt == LINES:
+        line = try_lines(case, polygon, search, turn, wf)
+        if not line.arrived:
+            return NOTHING, line.systems, False
+        solved = line.systems
     else:
         solved = try_path(case, polygon, search, turn, wf)
     if solved == 0:
@@ -201,7 +210,7 @@ def walk(case: Case, answer: Answer, search: Search, attempts: tuple[int, ...], 
         turn = 0
         for before in range(place):
             turn += 1 if attempts[before] == attempt else 0
-        if attempt == PATH:
+        if attempt in (PATH, LINES):
             answer.state[AT_END] = 0.0
         if not is_next(case, polygon, search, attempt, answer.state[AT_END] != 0.0):
             continue

@@ -49,10 +49,11 @@ class Polygon(NamedTuple):
     """The friction polygon that all contacts of a problem have, or the disc in its place."""
 
     r: int  # directions, 0 without friction
+    half: int  # edges on half of the plane: r, but where a disc is told by a polygon of more
     across: int  # number of the direction most across the first
     skew: float  # the second axis is skew times the first direction and stretch times the one across
     stretch: float
-    turns: Floats  # (2 r + 1, 2) corners
+    turns: Floats  # (2 half + 1, 2) corners
     exact: bool  # whether it is a disc; the mode of its contact c that slides is ALONG + 2 c
     slides: Floats  # (nc, SLIDE_FLOATS) of a disc: where each contact slides
 
@@ -100,10 +101,10 @@ def mode_of(polygon: Polygon, mu: float, c: int, x: float, y: float, z: float) -
     bound = mu * x
     if polygon.exact:
         return ALONG + 2 * c if y * y + z * z > bound * bound else STICK
-    j, along, next_along = enclosing_edge(polygon.r, polygon.turns, y, z)
+    j, along, next_along = enclosing_edge(polygon.half, polygon.turns, y, z)
     if along + next_along <= bound:
         return STICK
-    return sliding_mode(polygon.r, polygon.turns, j, y, z, bound)
+    return sliding_mode(polygon.half, polygon.turns, j, y, z, bound)
 
 
 @kernel(inner=True)

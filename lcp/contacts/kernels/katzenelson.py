@@ -1,9 +1,17 @@
-"""Forces of contacts that give way by eps, along a piecewise linear path that no fold of it ends.
+"""Lines through the changes of contacts' modes: forces at eps from where they are known, whatever folds lie between.
 
-Known terms are shifted so that given forces answer them; as the shift t is taken back from 1 to 0 velocities and forces
-change linearly until a contact changes its mode, and go on in the new modes, t rising again where the path turns back
-(Katzenelson 1965 for networks of resistors; Fujisawa and Kuh 1972 for the turns). It goes on where an active set goes
-round in circles and where a branch followed by eps ends, at the price of a system for each change.
+Contacts that give way by eps answer rates s by P(x), x = -s / eps, P linear by pieces (`contact_response`). With a shift,
+x = t b - s / eps, velocities and forces are linear in t until a contact changes its mode; there the line goes on in the
+new mode, t rising again where it turns back (Katzenelson 1965 for networks of resistors; Fujisawa and Kuh 1972 for the
+turns). Two beginnings are known at t = 1:
+
+* ``begin_near``: forces at another compliance, by the shift that makes them an answer. A short way, mostly;
+* ``begin_open``: no forces at all, by a shift b that holds every contact open (Lemke 1965). From here a line arrives:
+  where nothing is redundant it cannot end but at t = 0, for beyond its beginning there is no other answer, and in
+  between v is bounded by v_free. With p b' the shift of a contact's rates, p . J v <= -p (k + t b') in each contact that
+  bears, so that v M v <= v M v_free + terms in k. Entries of b differ, so that no two contacts change at once.
+
+A change of modes changes one block of the matrix; what is not factored is kept beside, and formed anew now and then.
 """
 
 from __future__ import annotations
@@ -21,43 +29,62 @@ from lcp.contacts.kernels.contact_response import (
     force_of,
     mode_of,
     place_rates,
-    tangential_response,
+    rates_of,
 )
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.elimination import factor_panels, solve_panels
-from lcp.contacts.kernels.mode_system import form_system, push
-from lcp.contacts.kernels.search import Search, recover_velocity
+from lcp.contacts.kernels.elimination import factor_panels, panel_size, solve_panels
+from lcp.contacts.kernels.mode_system import add_contact, add_row, form_system, push, push_row, row_speed
+from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE
+from lcp.contacts.kernels.search import Search
 from lcp.kernels import Floats, kernel
 
 # How far beyond a change of modes the new one is asked for, in parts of the point, at first and at most.
 BEYOND: Final = 1e-12
 FARTHEST: Final = 1e-3
+# Pieces after which the matrix is formed anew: what was added and taken away leaves its rounding.
+REFRESH: Final = 40
+# Shift of the tangents in parts of that of the normals, which it must not outweigh.
+ACROSS: Final = 0.2
 
 
 class Shifted(NamedTuple):
-    """Points x = fixed + t moving that contacts' forces are those of, and the shift they come from."""
+    """A line: points x = fixed + t moving that forces are those of, and the linear system that they come from."""
 
     shift: Floats  # (nc, 3)
     fixed: Floats  # (nc, 3)
     moving: Floats  # (nc, 3)
-    v: Floats  # (nv,) velocity for a unit of t
+    joined: Floats  # (3, nj) the same of rows of joints
+    right: Floats  # (2, nv) right-hand sides, without t and of it
+    v: Floats  # (2, nv) velocities likewise
+    base: Floats  # (nv^2,) panels of the matrix, not factored
+
+
+class Line(NamedTuple):
+    """How far a line has led."""
+
+    arrived: bool  # at t = 0
+    systems: int
 
 
 @kernel
-def shifted_floats(nc: int, nv: int) -> int:
+def shifted_floats(nc: int, nj: int, nv: int) -> int:
     """Numbers that it keeps."""
-    return 3 * THREE * nc + nv
+    return 3 * THREE * nc + 3 * nj + 4 * nv + nv * nv
 
 
 @kernel(inner=True)
-def lay_out_shifted(nc: int, nv: int, memory: Floats) -> Shifted:
+def lay_out_shifted(nc: int, nj: int, nv: int, memory: Floats) -> Shifted:
     """Cut it from its memory."""
     size = THREE * nc
+    at = 3 * size + 3 * nj
     return Shifted(
         rows_at(memory, 0, nc, THREE),
         rows_at(memory, size, nc, THREE),
         rows_at(memory, 2 * size, nc, THREE),
-        memory[3 * size : 3 * size + nv],
+        rows_at(memory, 3 * size, 3, nj),
+        rows_at(memory, at, 2, nv),
+        rows_at(memory, at + 2 * nv, 2, nv),
+        memory[at + 4 * nv : at + 4 * nv + nv * nv],
     )
 
 
@@ -75,7 +102,7 @@ def facet(polygon: Polygon, mu: float, mode: int, i: int, n: Floats) -> bool:
     if polygon.r == 0 or mu == 0.0:
         return False
     turns = polygon.turns
-    if polygon.r == 1:
+    if polygon.half == 1:
         if i > (2 if mode == STICK else 1):
             return False
         sign = (1.0 if i == 1 else -1.0) if mode == STICK else (-1.0 if mode == ALONG else 1.0)
@@ -83,7 +110,7 @@ def facet(polygon: Polygon, mu: float, mode: int, i: int, n: Floats) -> bool:
         n[1] = sign
         return True
     if mode == STICK:
-        if i > 2 * polygon.r:
+        if i > 2 * polygon.half:
             return False
         outside(turns, mu, i - 1, 1.0, n)
         return True
@@ -99,7 +126,7 @@ def facet(polygon: Polygon, mu: float, mode: int, i: int, n: Floats) -> bool:
     if i == 1:
         beside(turns, mu, j, j, 1.0, n)
     elif i == 2:
-        before = j - 1 if j > 0 else 2 * polygon.r - 1
+        before = j - 1 if j > 0 else 2 * polygon.half - 1
         beside(turns, mu, before, before + 1, -1.0, n)
     return i < 3
 
@@ -125,7 +152,7 @@ def beside(turns: Floats, mu: float, j: int, corner: int, sign: float, n: Floats
 
 
 @kernel(inner=True)
-def begin(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, before: float, eps: float) -> None:
+def begin_near(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, before: float, eps: float) -> None:
     """Fill the shift at which the rates in the search, of contacts that give way by ``before``, are those at eps."""
     contacts = search.contacts
     for c in range(rows.nc):
@@ -137,74 +164,146 @@ def begin(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifte
         shifted.shift[c, 0] = x + s[0] / (rows.gamma[c] + eps)
         shifted.shift[c, 1] = y + s[1] / eps
         shifted.shift[c, 2] = z + s[2] / eps
+    shifted.joined[0, :] = 0.0
+
+
+@kernel(inline=True)
+def spread(c: int, step: float) -> float:
+    """A number in [0, 1) for each c, far from those of its neighbours."""
+    return (c + 1) * step % 1.0
 
 
 @kernel(inner=True)
-def begin_near(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> None:
-    """Fill the shift at which forces near those in the search, with their rates, are those at eps."""
-    contacts = search.contacts
-    for c in range(rows.nc):
-        p = contacts.p[c]
-        s = contacts.s[c]
-        soft = tangential_response(rows, polygon, contacts, c)
-        x = p[0] - (s[0] + rows.gamma[c] * p[0]) / contacts.own[c]
-        y = p[1] - s[1] / soft
-        z = p[2] - s[2] / soft
-        contacts.mode[c] = mode_of(polygon, rows.mu[c], c, x, y, z)
-        force_of(polygon, rows.mu[c], contacts.mode[c], x, y, z, p)
-        shifted.shift[c, 0] = x
-        shifted.shift[c, 1] = y
-        shifted.shift[c, 2] = z
-    recover_velocity(rows, polygon, search)
-    for c in range(rows.nc):
-        s = contacts.s[c]
-        shifted.shift[c, 0] += s[0] / (rows.gamma[c] + eps)
-        shifted.shift[c, 1] += s[1] / eps
-        shifted.shift[c, 2] += s[2] / eps
-
-
-@kernel(inner=True)
-def line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> bool:
-    """Fill the points and velocities of the modes in the search; False where their system has no factors."""
-    contacts, v, moving = search.contacts, search.v, shifted.v
-    for i in range(v.shape[0]):
-        search.trial[i] = 0.0
-        v[i] = rows.v_free[i]
-        moving[i] = 0.0
+def begin_open(
+    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float, turn: int
+) -> None:
+    """Fill a shift that holds every contact open, and rows of joints at a bound; modes are those at its beginning."""
+    contacts, joined = search.contacts, search.joined
+    for i in range(search.trial.shape[0]):
+        search.trial[i] = rows.v_free[i]
     place_rates(rows, polygon, search.trial, 1.0, contacts.s)
+    speed = 0.0
     for c in range(rows.nc):
-        mode = contacts.mode[c]
-        fill_slope(polygon, rows.mu[c], mode, 1.0 / (rows.gamma[c] + eps), 1.0 / eps, contacts.B[c])
-        soft_force(rows, polygon, contacts, c, eps)
-        push(rows, polygon, c, contacts.p[c], v)
-        b = shifted.shift[c]
-        force_of(polygon, rows.mu[c], mode, b[0], b[1], b[2], contacts.p[c])
-        push(rows, polygon, c, contacts.p[c], moving)
-    form_system(rows, polygon, contacts, search.joined.slope, search.trees, search.W, search.K)
+        for i in range(THREE):
+            speed = max(speed, abs(contacts.s[c, i]))
+    for c in range(rows.nc):
+        contacts.mode[c] = OPEN
+        shifted.shift[c, 0] = -speed * (1.0 + spread(c + turn * rows.nc, 0.6180339887498949)) / (rows.gamma[c] + eps)
+        across = ACROSS * speed / (eps * max(1.0, rows.mu[c]))
+        shifted.shift[c, 1] = across * (spread(c + turn * rows.nc, 0.7548776662466927) - 0.5)
+        shifted.shift[c, 2] = across * (spread(c + turn * rows.nc, 0.5698402909980532) - 0.5)
+    for i in range(joined.p.shape[0]):
+        stiff = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.own[i]) if joined.own[i] > 0.0 else 0.0
+        far = speed * stiff * (1.0 + spread((turn + 1) * rows.nc + i, 0.6180339887498949))
+        joined.slope[i] = 0.0
+        shifted.joined[0, i] = 0.0
+        if joined.lo[i] > -math.inf:
+            joined.p[i] = joined.lo[i]
+            shifted.joined[0, i] = -far
+        elif joined.hi[i] < math.inf:
+            joined.p[i] = joined.hi[i]
+            shifted.joined[0, i] = far
+        else:
+            joined.slope[i] = stiff
+
+
+@kernel(inner=True)
+def add_forces(
+    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, c: int, eps: float, sign: float
+) -> None:
+    """Add to the right-hand sides what a contact's forces are in its mode at no velocity; take it away by -1."""
+    p = search.contacts.p[c]
+    b = shifted.shift[c]
+    for side in range(2):
+        if side == 0:
+            rates_of(rows, polygon, c, search.trial, 1.0, search.contacts.s[c])
+            soft_force(rows, polygon, search.contacts, c, eps)
+        else:
+            force_of(polygon, rows.mu[c], search.contacts.mode[c], b[0], b[1], b[2], p)
+        for i in range(THREE):
+            p[i] *= sign
+        push(rows, polygon, c, p, shifted.right[side])
+
+
+@kernel(inner=True)
+def add_row_forces(rows: ContactSystem, search: Search, shifted: Shifted, i: int, sign: float) -> None:
+    """The same of a row of joints."""
+    joined = search.joined
+    at = rows.nc + rows.nr + i
+    if joined.slope[i] > 0.0:
+        force = (JOINT_COMPLIANCE * joined.own[i] * joined.base[i] - rows.k[at]) * joined.slope[i]
+        push_row(rows, at, sign * force, shifted.right[0])
+        push_row(rows, at, sign * shifted.joined[0, i], shifted.right[1])
+    else:
+        push_row(rows, at, sign * joined.p[i], shifted.right[0])
+
+
+@kernel(inner=True)
+def form_line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> None:
+    """Form the system of the modes in the search."""
+    contacts, right = search.contacts, shifted.right
+    for i in range(right.shape[1]):
+        search.trial[i] = 0.0
+        right[0, i] = rows.v_free[i]
+        right[1, i] = 0.0
+    for c in range(rows.nc):
+        fill_slope(polygon, rows.mu[c], contacts.mode[c], 1.0 / (rows.gamma[c] + eps), 1.0 / eps, contacts.B[c])
+        if contacts.mode[c] != OPEN:
+            add_forces(rows, polygon, search, shifted, c, eps, 1.0)
+    for i in range(search.joined.p.shape[0]):
+        add_row_forces(rows, search, shifted, i, 1.0)
+    form_system(rows, polygon, contacts, search.joined.slope, search.trees, search.W, shifted.base)
+
+
+@kernel(inner=True)
+def solve_line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> bool:
+    """Fill the points and velocities of the system; False where it has no factors."""
+    contacts, joined, v = search.contacts, search.joined, shifted.v
+    for i in range(panel_size(search.trees)):
+        search.K[i] = shifted.base[i]
     if not factor_panels(search.trees, search.K, search.W[0]):
         return False
-    solve_panels(search.trees, search.K, v)
-    solve_panels(search.trees, search.K, moving)
-    place_rates(rows, polygon, moving, 0.0, contacts.s)
-    for c in range(rows.nc):
-        s = contacts.s[c]
-        shifted.moving[c, 0] = shifted.shift[c, 0] - s[0] / (rows.gamma[c] + eps)
-        shifted.moving[c, 1] = shifted.shift[c, 1] - s[1] / eps
-        shifted.moving[c, 2] = shifted.shift[c, 2] - s[2] / eps
-    place_rates(rows, polygon, v, 1.0, contacts.s)
-    for c in range(rows.nc):
-        s = contacts.s[c]
-        shifted.fixed[c, 0] = -s[0] / (rows.gamma[c] + eps)
-        shifted.fixed[c, 1] = -s[1] / eps
-        shifted.fixed[c, 2] = -s[2] / eps
+    for side in range(2):
+        for i in range(v.shape[1]):
+            v[side, i] = shifted.right[side, i]
+        solve_panels(search.trees, search.K, v[side])
+        place_rates(rows, polygon, v[side], 1.0 - side, contacts.s)
+        points = shifted.fixed if side == 0 else shifted.moving
+        for c in range(rows.nc):
+            s, b = contacts.s[c], shifted.shift[c]
+            points[c, 0] = side * b[0] - s[0] / (rows.gamma[c] + eps)
+            points[c, 1] = side * b[1] - s[1] / eps
+            points[c, 2] = side * b[2] - s[2] / eps
+        for i in range(joined.p.shape[0]):
+            at = rows.nc + rows.nr + i
+            rate = row_speed(rows, at, v[side]) + (1.0 - side) * rows.k[at]
+            soft = JOINT_COMPLIANCE * joined.own[i]
+            kept = side * shifted.joined[0, i]
+            if joined.own[i] > 0.0:
+                kept += ((1.0 - side) * soft * joined.base[i] - rate) / (joined.gamma[i] + soft)
+            shifted.joined[1 + side, i] = kept
     return True
 
 
 @kernel(inner=True)
+def first_t(rows: ContactSystem, search: Search, shifted: Shifted) -> float:
+    """From where on, t rising, nothing bears: 1 but where rows of joints without bounds move what is free."""
+    joined = search.joined
+    t = 1.0
+    for c in range(rows.nc):
+        t = max(t, -1.01 * shifted.fixed[c, 0] / shifted.moving[c, 0])
+    for i in range(joined.p.shape[0]):
+        if shifted.joined[0, i] != 0.0:
+            t = max(t, 1.01 * (joined.p[i] - shifted.joined[1, i]) / shifted.joined[2, i])
+    return t
+
+
+@kernel(inner=True)
 def next_change(
-    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, t: float, way: float, n: Floats
+    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, t: float, way: float
 ) -> tuple[float, int, int]:
-    """How far t goes until a contact changes its mode, which one, and the number of the inequality."""
+    """How far t goes until a mode changes, which contact's or, behind them, row's, and the number of the inequality."""
+    n, joined = search.change, search.joined
     least = math.inf
     changing = -1
     which = -1
@@ -222,6 +321,23 @@ def next_change(
                     changing = c
                     which = i
             i += 1
+    for i in range(joined.p.shape[0]):
+        if not (joined.own[i] > 0.0 and joined.lo[i] < joined.hi[i]):
+            continue
+        speed = way * shifted.joined[2, i]
+        point = shifted.joined[1, i] + t * shifted.joined[2, i]
+        # Between its bounds a row meets one of them, at a bound it leaves that one to the inside.
+        inside = joined.slope[i] > 0.0
+        bound = joined.p[i]
+        if inside:
+            bound = joined.hi[i] if speed > 0.0 else joined.lo[i]
+        outwards = speed > 0.0 if inside or bound == joined.lo[i] else speed < 0.0
+        if speed != 0.0 and abs(bound) < math.inf and (inside or outwards):
+            far = max(0.0, (bound - point) / speed)
+            if far < least:
+                least = far
+                changing = rows.nc + i
+                which = 1 if speed > 0.0 else 0
     return least, changing, which
 
 
@@ -250,31 +366,76 @@ def change_mode(
 
 
 @kernel(inner=True)
-def follow_line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float, most: int) -> int:
-    """From the modes in the search and the shift that they begin with to modes at eps, without any.
+def update_contact(
+    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, c: int, before: int, eps: float
+) -> None:
+    """Bring the system to the mode of contact c, from the mode before."""
+    contacts = search.contacts
+    B = contacts.B[c]
+    mode = contacts.mode[c]
+    for turn in range(2):
+        contacts.mode[c] = before if turn == 0 else mode
+        sign = -1.0 if turn == 0 else 1.0
+        if contacts.mode[c] != OPEN:
+            add_forces(rows, polygon, search, shifted, c, eps, sign)
+            fill_slope(polygon, rows.mu[c], contacts.mode[c], 1.0 / (rows.gamma[c] + eps), 1.0 / eps, B)
+            for i in range(THREE):
+                for j in range(THREE):
+                    B[i, j] *= sign
+            add_contact(rows, polygon, search.trees, c, B, search.W, shifted.base)
 
-    Returns the systems solved, negative where it does not get there.
+
+@kernel(inner=True)
+def update_row(rows: ContactSystem, search: Search, shifted: Shifted, i: int, upwards: bool) -> None:
+    """Bring a row of joints that moves upwards through a bound, or downwards, to its other mode, and the system."""
+    joined = search.joined
+    add_row_forces(rows, search, shifted, i, -1.0)
+    if joined.slope[i] > 0.0:
+        add_row(rows, search.trees, i, -joined.slope[i], shifted.base)
+        joined.slope[i] = 0.0
+        joined.p[i] = joined.hi[i] if upwards else joined.lo[i]
+    else:
+        joined.slope[i] = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.own[i])
+        add_row(rows, search.trees, i, joined.slope[i], shifted.base)
+    add_row_forces(rows, search, shifted, i, 1.0)
+
+
+@kernel(inner=True)
+def follow_line(
+    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float, open_at: bool, most: int
+) -> Line:
+    """From the modes in the search and the shift that they begin with to modes at eps, without any; ``most`` systems.
+
+    ``open_at`` says that it begins where nothing bears.
     """
-    n = search.shift
-    t = 1.0
-    way = -1.0
-    changing = 0
+    n, contacts = search.shift, search.contacts
+    t, way = 1.0, -1.0
+    changing = -1
     for solved in range(1, most + 1):
-        if not line(rows, polygon, search, shifted, eps):
-            return -solved
-        if solved > 1:
+        if solved % REFRESH == 1:
+            form_line(rows, polygon, search, shifted, eps)
+        if not solve_line(rows, polygon, search, shifted, eps):
+            return Line(False, solved)
+        if solved == 1 and open_at:
+            t = first_t(rows, search, shifted)
+        elif changing >= rows.nc:
+            way = 1.0 if n[0] * shifted.joined[2, changing - rows.nc] > 0.0 else -1.0
+        elif changing >= 0:
             d = shifted.moving[changing]
             way = 1.0 if n[0] * d[0] + n[1] * d[1] + n[2] * d[2] > 0.0 else -1.0
-        far, changing, which = next_change(rows, polygon, search, shifted, t, way, search.change)
+        far, changing, which = next_change(rows, polygon, search, shifted, t, way)
         if way < 0.0 and not far < t:
-            return solved
+            return Line(True, solved)
         if changing < 0:
-            return -solved
+            return Line(False, solved)
         t += way * far
-        # Beyond its beginning a line wanders, and was never seen to come back.
-        if t > 1.0:
-            return -solved
-        facet(polygon, rows.mu[changing], search.contacts.mode[changing], which, n)
+        if changing >= rows.nc:
+            n[0] = 1.0 if which == 1 else -1.0
+            update_row(rows, search, shifted, changing - rows.nc, which == 1)
+            continue
+        before = contacts.mode[changing]
+        facet(polygon, rows.mu[changing], before, which, n)
         if not change_mode(rows, polygon, search, shifted, changing, t, n):
-            return -solved
-    return -most
+            return Line(False, solved)
+        update_contact(rows, polygon, search, shifted, changing, before, eps)
+    return Line(False, most)

@@ -31,9 +31,6 @@ def form_system(
 
     ``slopes`` are those of the rows behind the friction rows, each of which acts on one tree.
     """
-    starts, pairs = trees.starts, trees.pairs
-    J, Y = rows.J, rows.Y
-    nv = rows.v_free.shape[0]
     for i in range(panel_size(trees)):
         K[i] = 0.0
     for k in range(trees.order.shape[0]):
@@ -41,50 +38,63 @@ def form_system(
         for p in range(upper.shape[0]):
             upper[p, p] = 1.0
     for c in range(rows.nc):
-        B = contacts.B[c]
-        if B[0, 0] == 0.0:
-            continue
-        i, j, k = c, three(rows, polygon, c, 1), three(rows, polygon, c, 2)
-        begin, middle, other, end = columns(rows.spans, c, nv)
-        for e in range(THREE):
-            f, g, h = rows.h * B[e, 0], rows.h * B[e, 1], rows.h * B[e, 2]
-            for p in range(begin, middle):
-                W[e, p] = f * J[i, p] + g * J[j, p] + h * J[k, p]
-            for p in range(other, end):
-                W[e, p] = f * J[i, p] + g * J[j, p] + h * J[k, p]
-        a = pairs[c, 0]
-        begin, end = starts[a], starts[a + 1]
-        upper = upper_panel(trees, K, a)
-        for p in range(begin, end):
-            add_three(Y[i, p], Y[j, p], Y[k, p], W[0, begin:end], W[1, begin:end], W[2, begin:end], upper[p - begin])
-        b = pairs[c, 1]
-        if b < 0:
-            continue
-        first, last = starts[b], starts[b + 1]
-        at = pairs[c, 2]
-        lower = lower_panel(trees, K, a)
-        for p in range(begin, end):
-            row = upper[p - begin, at:]
-            add_three(Y[i, p], Y[j, p], Y[k, p], W[0, first:last], W[1, first:last], W[2, first:last], row)
-            row = lower[p - begin, at - (end - begin) :]
-            add_three(W[0, p], W[1, p], W[2, p], Y[i, first:last], Y[j, first:last], Y[k, first:last], row)
-        upper = upper_panel(trees, K, b)
-        for p in range(first, last):
-            add_three(Y[i, p], Y[j, p], Y[k, p], W[0, first:last], W[1, first:last], W[2, first:last], upper[p - first])
-    behind = rows.nc + rows.nr
+        if contacts.B[c, 0, 0] != 0.0:
+            add_contact(rows, polygon, trees, c, contacts.B[c], W, K)
     for i in range(slopes.shape[0]):
-        slope = rows.h * slopes[i]
-        if slope != 0.0:
-            begin, end, _, _ = columns(rows.spans, behind + i, nv)
-            a = tree_at(starts, begin)
-            begin, end = starts[a], starts[a + 1]
-            upper = upper_panel(trees, K, a)
-            for p in range(begin, end):
-                factor = slope * Y[behind + i, p]
-                if factor != 0.0:
-                    row = J[behind + i, begin:end]
-                    for q in range(row.shape[0]):
-                        upper[p - begin, q] += factor * row[q]
+        if slopes[i] != 0.0:
+            add_row(rows, trees, i, slopes[i], K)
+
+
+@kernel(inner=True)
+def add_contact(
+    rows: ContactSystem, polygon: Polygon, trees: Elimination, c: int, B: Floats, W: Floats, K: Floats
+) -> None:
+    """K += h Y' B J of a contact."""
+    starts, pairs = trees.starts, trees.pairs
+    J, Y = rows.J, rows.Y
+    i, j, k = c, three(rows, polygon, c, 1), three(rows, polygon, c, 2)
+    begin, middle, other, end = columns(rows.spans, c, rows.v_free.shape[0])
+    for e in range(THREE):
+        f, g, h = rows.h * B[e, 0], rows.h * B[e, 1], rows.h * B[e, 2]
+        for p in range(begin, middle):
+            W[e, p] = f * J[i, p] + g * J[j, p] + h * J[k, p]
+        for p in range(other, end):
+            W[e, p] = f * J[i, p] + g * J[j, p] + h * J[k, p]
+    a = pairs[c, 0]
+    begin, end = starts[a], starts[a + 1]
+    upper = upper_panel(trees, K, a)
+    for p in range(begin, end):
+        add_three(Y[i, p], Y[j, p], Y[k, p], W[0, begin:end], W[1, begin:end], W[2, begin:end], upper[p - begin])
+    b = pairs[c, 1]
+    if b < 0:
+        return
+    first, last = starts[b], starts[b + 1]
+    at = pairs[c, 2]
+    lower = lower_panel(trees, K, a)
+    for p in range(begin, end):
+        row = upper[p - begin, at:]
+        add_three(Y[i, p], Y[j, p], Y[k, p], W[0, first:last], W[1, first:last], W[2, first:last], row)
+        row = lower[p - begin, at - (end - begin) :]
+        add_three(W[0, p], W[1, p], W[2, p], Y[i, first:last], Y[j, first:last], Y[k, first:last], row)
+    upper = upper_panel(trees, K, b)
+    for p in range(first, last):
+        add_three(Y[i, p], Y[j, p], Y[k, p], W[0, first:last], W[1, first:last], W[2, first:last], upper[p - first])
+
+
+@kernel(inner=True)
+def add_row(rows: ContactSystem, trees: Elimination, i: int, slope: float, K: Floats) -> None:
+    """K += h slope Y' J of the i-th row behind the friction rows, which acts on one tree."""
+    behind = rows.nc + rows.nr + i
+    begin, _, _, _ = columns(rows.spans, behind, rows.v_free.shape[0])
+    k = tree_at(trees.starts, begin)
+    begin, end = trees.starts[k], trees.starts[k + 1]
+    upper = upper_panel(trees, K, k)
+    for p in range(begin, end):
+        factor = rows.h * slope * rows.Y[behind, p]
+        if factor != 0.0:
+            row = rows.J[behind, begin:end]
+            for q in range(row.shape[0]):
+                upper[p - begin, q] += factor * row[q]
 
 
 @kernel(inner=True)

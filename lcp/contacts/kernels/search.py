@@ -160,19 +160,19 @@ def polygon_of(rows: ContactSystem, exact: bool, turns: Floats, wf: Floats) -> P
     if r < 2:
         if r == 1:
             fill_turns(1, turns)
-        return Polygon(r, 0, 0.0, 1.0, turns, False, slides)
+        return Polygon(r, r, 0, 0.0, 1.0, turns, False, slides)
     fill_turns(r, turns)
     if exact:
         for j in range(2 * r + 1):
             # The tangents, not to rounding but as they are.
             turns[j, 0] = math.floor(turns[j, 0] + 0.5)
             turns[j, 1] = math.floor(turns[j, 1] + 0.5)
-        return Polygon(r if r == 2 else -1, 1, 0.0, 1.0, turns, True, slides)
+        return Polygon(r if r == 2 else -1, 2, 1, 0.0, 1.0, turns, True, slides)
     across = r // 2
     if r % 2 == 0:
-        return Polygon(r, across, 0.0, 1.0, turns, False, slides)
+        return Polygon(r, r, across, 0.0, 1.0, turns, False, slides)
     skew, stretch = -turns[across, 0] / turns[across, 1], 1.0 / turns[across, 1]
-    return Polygon(r, across, skew, stretch, turns, False, slides)
+    return Polygon(r, r, across, skew, stretch, turns, False, slides)
 
 
 @kernel(inner=True)

@@ -15,7 +15,8 @@ from typing import Final
 from lcp.contacts.kernels.active_set import descend, keep_joints
 from lcp.contacts.kernels.contact_response import THREE, Polygon, place_rates
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.katzenelson import Shifted, begin, follow_line
+from lcp.contacts.kernels.elimination import factor_work
+from lcp.contacts.kernels.katzenelson import Line, Shifted, begin_near, begin_open, follow_line
 from lcp.contacts.kernels.mode_system import row_speed
 from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE, choose
 from lcp.contacts.kernels.search import UNKNOWN, Search
@@ -27,15 +28,19 @@ SMALLEST_COMPLIANCE: Final = 1e-9
 # From one compliance of the branch to the next; Newton's steps for each.
 SHRINK: Final = 0.03
 STEPS: Final = 8
+# The same of lines.
+SHORTER: Final = 0.1
 # Contacts up to which the branch is followed where the modes of sweeps do not lead there.
 SMALL: Final = 32
-# Steps after which the next one is longer; the factor with which a branch that resists is given up.
+# Steps after which the next one is longer; the factor with which a branch of discs that resists is given up.
 EASY: Final = 3
 SHORTEST: Final = 0.9
-# Systems with which it is given up, where lines pass its changes of modes and where they do not, and of a line.
-MOST_SYSTEMS: Final = 1000
-MOST_WITHOUT: Final = 150
-MOST_OF_LINE: Final = 300
+# Systems with which that is given up.
+MOST_SYSTEMS: Final = 150
+# Pieces of a line: some, and so many for a contact, from forces that are near and from none.
+PIECES: Final = 50
+OF_NEAR: Final = 0.25
+OF_OPEN: Final = 6.0
 
 
 @kernel(inner=True)
@@ -74,6 +79,18 @@ def follow_branch(rows: ContactSystem, polygon: Polygon, search: Search, shifted
 
 
 @kernel(inner=True)
+def cross(
+    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, last: float, eps: float
+) -> Line:
+    """Get from the forces at ``last``, of modes in the search, to those at eps along a line."""
+    if not (eps < last and descend(rows, polygon, search, last, STEPS) >= 0):
+        return Line(False, STEPS)
+    begin_near(rows, polygon, search, shifted, last, eps)
+    line = follow_line(rows, polygon, search, shifted, eps, False, PIECES + int(OF_NEAR * rows.nc))
+    return Line(line.arrived and descend(rows, polygon, search, eps, STEPS) >= 0, line.systems)
+
+
+@kernel(inner=True)
 def along_branch(
     rows: ContactSystem,
     polygon: Polygon,
@@ -86,7 +103,6 @@ def along_branch(
 ) -> int:
     """Follow the forces of modes in the search from ``last`` by eps to ``end``; systems solved, 0 where that failed."""
     contacts, joined = search.contacts, search.joined
-    lines = joined.p.shape[0] == 0 and not polygon.exact
     longest = shrink
     solved = 0
     for c in range(rows.nc):
@@ -98,12 +114,11 @@ def along_branch(
         if more < 0:
             solved += STEPS
             as_before_step(rows, search)
-            if lines and eps < last and descend(rows, polygon, search, last, STEPS) >= 0:
-                begin(rows, polygon, search, shifted, last, eps)
-                more = follow_line(rows, polygon, search, shifted, eps, MOST_OF_LINE)
-                solved += abs(more)
-                if more > 0:
-                    more = descend(rows, polygon, search, eps, STEPS)
+            if not polygon.exact:
+                line = cross(rows, polygon, search, shifted, last, eps)
+                solved += line.systems
+                if line.arrived:
+                    more = 1
         if more >= 0:
             solved += more
             for c in range(rows.nc):
@@ -118,7 +133,7 @@ def along_branch(
         else:
             # A shorter way from where the branch was left.
             shrink = math.sqrt(shrink)
-            if shrink > SHORTEST or solved > (MOST_SYSTEMS if lines else MOST_WITHOUT):
+            if shrink > SHORTEST or solved > MOST_SYSTEMS + (0 if polygon.exact else rows.nc):
                 return 0
             as_before_step(rows, search)
         eps = max(end, shrink * last)
@@ -134,3 +149,34 @@ def as_before_step(rows: ContactSystem, search: Search) -> None:
         joined.p[i] = joined.base[i]
         free = joined.own[i] > 0.0 and joined.lo[i] < joined.p[i] < joined.hi[i]
         joined.slope[i] = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.own[i]) if free else 0.0
+
+
+@kernel(inner=True)
+def select_by_lines(
+    rows: ContactSystem, polygon: Polygon, flat: Polygon, search: Search, shifted: Shifted, softer: float, turn: int
+) -> Line:
+    """Find the forces at `end_of_branch` along a line from none to contacts that give way ``softer`` times as much.
+
+    Of discs the line is that of their polygons ``flat``, from whose end Newton's method goes to the discs. Every ``turn``
+    has a line of its own.
+    """
+    contacts, joined, end = search.contacts, search.joined, end_of_branch(search)
+    eps = softer * end
+    for i in range(joined.p.shape[0]):
+        joined.base[i] = min(max(0.0, joined.lo[i]), joined.hi[i])
+    begin_open(rows, flat, search, shifted, eps, turn)
+    line = follow_line(rows, flat, search, shifted, eps, True, PIECES + int(OF_OPEN * rows.nc))
+    spent = line.systems
+    if not (line.arrived and descend(rows, flat, search, eps, STEPS) >= 0):
+        return Line(False, spent)
+    if polygon.exact:
+        for c in range(rows.nc):
+            contacts.mode[c] = UNKNOWN
+        choose(rows, polygon, search, eps, 1.0)
+    if eps > end or polygon.exact:
+        more = along_branch(rows, polygon, search, shifted, eps, eps, end, SHORTER)
+        spent += more
+        if more == 0:
+            return Line(False, spent)
+    more = keep_joints(rows, polygon, search, end)
+    return Line(more >= 0, spent + max(more, 0))

@@ -12,6 +12,7 @@ from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.active_set import STEPS_AT_ONCE, descend, keep_joints, settle
 from lcp.contacts.kernels.block_gauss_seidel import sweep
 from lcp.contacts.kernels.central_path import lay_out_path, path_floats, select_by_path
+from lcp.contacts.kernels.contact_modes import fill_turns
 from lcp.contacts.kernels.contact_response import THREE, Polygon
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.convex_points import convex_floats, follow_shifts, lay_out_convex
@@ -20,7 +21,7 @@ from lcp.contacts.kernels.judging import (
     Case,
     count_rows,
 )
-from lcp.contacts.kernels.katzenelson import Shifted, lay_out_shifted, shifted_floats
+from lcp.contacts.kernels.katzenelson import Line, Shifted, lay_out_shifted, shifted_floats
 from lcp.contacts.kernels.proximal_newton import (
     Approach,
     approach,
@@ -45,6 +46,7 @@ from lcp.contacts.kernels.selection import (
     STEPS,
     along_branch,
     end_of_branch,
+    select_by_lines,
 )
 from lcp.kernels import Floats, kernel
 from lcp.kernels.body_blocks import copy_rows
@@ -61,6 +63,9 @@ MANY_SWEEPS: Final = 20
 # Systems of the proximal points behind CLOSER, and compliances of paths in that of the branch's end.
 SYSTEMS: Final = 80
 SOFTER: Final = (10.0, 1e4)
+# Compliance to which every other line leads, in that of the branch's end, and half the edges that stand for a disc.
+SOFT_LINE: Final = 1e4
+HALF: Final = 4
 # Weights of the proximal points of SHIFTS, one after the other, and the misfit that ends them.
 WEIGHTS: Final = (1e3, 1e4)
 ENOUGH: Final = 1e-12
@@ -75,7 +80,13 @@ MOST_SYSTEMS: Final = 8000
 def attempt_floats(nc: int, nr: int, nj: int, nv: int) -> int:
     """Length of the float workspace; nj rows [L; B]."""
     later = path_floats(nc, nr) + approach_floats(nc, nj, nv) + convex_floats(nc, nj)
-    return search_floats(nc, nr, nj, nv) + shifted_floats(nc, nv) + later + 4 * (nc + nr + nj) + 2 * (2 * nr + 1)
+    return search_floats(nc, nr, nj, nv) + shifted_floats(nc, nj, nv) + later + 4 * (nc + nr + nj) + tail_floats(nr)
+
+
+@kernel(inline=True)
+def tail_floats(nr: int) -> int:
+    """Length of its end: corners of the polygon that stands for a disc, and of the contacts' own."""
+    return 2 * (2 * HALF + 1) + 2 * (2 * nr + 1)
 
 
 @kernel(inline=True)
@@ -85,11 +96,22 @@ def polygon_at(rows: ContactSystem, exact: bool, wf: Floats) -> Polygon:
     return polygon_of(rows, exact, rows_at(wf, at, 2 * rows.nr + 1, 2), wf)
 
 
+@kernel(inner=True)
+def flat_at(rows: ContactSystem, polygon: Polygon, wf: Floats) -> Polygon:
+    """The polygon that stands for a disc, of so many edges; polygons as they are."""
+    if not polygon.exact:
+        return polygon
+    at = wf.shape[0] - tail_floats(rows.nr)
+    turns = rows_at(wf, at, 2 * HALF + 1, 2)
+    fill_turns(HALF, turns)
+    return Polygon(polygon.r, HALF, polygon.across, polygon.skew, polygon.stretch, turns, False, polygon.slides)
+
+
 @kernel(inline=True)
 def loads_at(rows: ContactSystem, wf: Floats) -> Floats:
     """Where the workspace has rates of the rows, their rounding and sizes."""
     m = count_rows(rows)
-    at = wf.shape[0] - 2 * (2 * rows.nr + 1) - 4 * m
+    at = wf.shape[0] - tail_floats(rows.nr) - 4 * m
     return wf[at : at + 4 * m]
 
 
@@ -204,8 +226,8 @@ def try_closer(case: Case, polygon: Polygon, search: Search, wf: Floats) -> tupl
     rows = case.rows
     nc, nj, nv = rows.nc, search.joined.p.shape[0], rows.v_free.shape[0]
     memory = beyond_search(rows, search, wf)
-    shifted = lay_out_shifted(nc, nv, memory)
-    near = lay_out_approach(nc, nj, nv, memory[shifted_floats(nc, nv) + path_floats(nc, rows.nr) :])
+    shifted = lay_out_shifted(nc, nj, nv, memory)
+    near = lay_out_approach(nc, nj, nv, memory[shifted_floats(nc, nj, nv) + path_floats(nc, rows.nr) :])
     note_forces(search, near.best, near.joined[1])
     solved = go_closer(rows, polygon, search, shifted)
     if solved == 0:
@@ -232,9 +254,20 @@ def try_path(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats
     """PATH: the branch's end by way of a softer one, which an interior point finds; systems, 0 where not there."""
     rows = case.rows
     memory = beyond_search(rows, search, wf)
-    shifted = lay_out_shifted(rows.nc, rows.v_free.shape[0], memory)
-    path = lay_out_path(polygon, search, memory[shifted_floats(rows.nc, rows.v_free.shape[0]) :])
+    shifted = lay_out_shifted(rows.nc, search.joined.p.shape[0], rows.v_free.shape[0], memory)
+    path = lay_out_path(polygon, search, memory[shifted_floats(rows.nc, search.joined.p.shape[0], rows.v_free.shape[0]) :])
     return select_by_path(rows, polygon, search, path, shifted, SOFTER[turn])
+
+
+@kernel(inner=True)
+def try_lines(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats) -> Line:
+    """LINES: the branch's end along a line from no forces at all, which arrives, sooner or later."""
+    rows = case.rows
+    nc, nj, nv = rows.nc, search.joined.p.shape[0], rows.v_free.shape[0]
+    shifted = lay_out_shifted(nc, nj, nv, beyond_search(rows, search, wf))
+    flat = flat_at(rows, polygon, wf)
+    softer = SOFT_LINE if turn % 2 == 0 else 1.0
+    return select_by_lines(rows, polygon, flat, search, shifted, softer, turn)
 
 
 @kernel(inner=True)
@@ -242,7 +275,7 @@ def try_shifts(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floa
     """SHIFTS: any forces, from those before or from none, by proximal points of one of the weights; systems."""
     rows = case.rows
     nc, nj, nv = rows.nc, search.joined.p.shape[0], rows.v_free.shape[0]
-    at = shifted_floats(nc, nv) + path_floats(nc, rows.nr)
+    at = shifted_floats(nc, nj, nv) + path_floats(nc, rows.nr)
     memory = beyond_search(rows, search, wf)[at:]
     near = lay_out_approach(nc, nj, nv, memory)
     convex = lay_out_convex(nc, nj, memory[approach_floats(nc, nj, nv) :])

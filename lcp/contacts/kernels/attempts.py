@@ -89,12 +89,13 @@ EVERY: Final = (1 << len(NAMES)) - 1
 # In the order in which they are made: what most islands need, and what is compiled when first asked for. One that
 # stands there again has other numbers, its turn.
 FIRST: Final = (MODES, SWEEPS, BRANCH, CLOSER)
-LATER: Final = (PATH, CLOSER, PATH, CLOSER, *(LINES, CLOSER) * 6, SHIFTS, SHIFTS)
+LATER: Final = (PATH, CLOSER, PATH, CLOSER, *(LINES, CLOSER) * 4, SHIFTS, SHIFTS)
 
-# What an attempt comes to: no forces; forces that are not those selected; those selected.
+# What an attempt comes to: no forces; forces that are not those selected; those selected; those of z0, which are.
 NOTHING: Final = 0
 OTHERS: Final = 1
 SELECTED: Final = 2
+BEFORE: Final = 3
 
 # Part of the tolerance within which forces from before still solve a problem: so far below that what is left over adds
 # up to nothing. Of those next to them, where contacts of one body contradict one another by the rounding of their gaps.
@@ -102,6 +103,13 @@ STRICTNESS: Final = 1e-5
 FLOOR: Final = 1e-2
 # Forces that solve the problem, and are this part of the largest from those selected, are those.
 KEPT: Final = 1e-5
+
+
+class Made(NamedTuple):
+    """What one attempt has come to."""
+
+    outcome: int
+    systems: int  # solved
 
 
 class Found(NamedTuple):
@@ -159,40 +167,38 @@ def is_next(case: Case, polygon: Polygon, search: Search, attempt: int, at_end: 
     if attempt == CLOSER:
         return at_end
     if attempt == LINES:
-        return polygon.r > 0
+        return not at_end
     return attempt == SHIFTS or (attempt == PATH and plain and case.rows.nr > 0)
 
 
 @kernel(inner=True)
 def attempt_forces(
     case: Case, polygon: Polygon, search: Search, attempt: int, turn: int, keep: bool, wf: Floats
-) -> tuple[int, int, bool]:
-    """Make one attempt: its outcome, systems solved, and whether the forces of z0, which hold, are these."""
-    rows = case.rows
+) -> Made:
+    """Make one attempt."""
+    rows, end = case.rows, end_of_branch(search)
     if attempt == CLOSER:
-        followed, solved = try_closer(case, polygon, search, wf)
-        return SELECTED if followed else OTHERS, solved, False
+        reached = try_closer(case, polygon, search, wf)
+        return Made(SELECTED if reached.eps < end else OTHERS, reached.systems)
     if attempt == SHIFTS:
-        return OTHERS, try_shifts(case, polygon, search, turn, wf), False
+        return Made(OTHERS, try_shifts(case, polygon, search, turn, wf))
     shifted = lay_out_shifted(rows.nc, search.joined.p.shape[0], rows.v_free.shape[0], beyond_search(rows, search, wf))
     if attempt == MODES:
-        solved = try_modes(case, polygon, search)
+        reached = try_modes(case, polygon, search)
     elif attempt == SWEEPS:
-        solved = try_sweeps(case, polygon, search)
+        reached = try_sweeps(case, polygon, search)
     elif attempt == BRANCH:
-        solved = follow_branch(rows, polygon, search, shifted, end_of_branch(search))
+        reached = follow_branch(rows, polygon, search, shifted, end)
     elif attempt == LINES:
-        line = try_lines(case, polygon, search, turn, wf)
-        if not line.arrived:
-            return NOTHING, line.systems, False
-        solved = line.systems
+        reached = try_lines(case, polygon, search, turn, wf)
     else:
-        solved = try_path(case, polygon, search, turn, wf)
-    if solved == 0:
-        return NOTHING, 0, False
+        reached = try_path(case, polygon, search, turn, wf)
+    if reached.eps == 0.0:
+        return Made(NOTHING, reached.systems)
     if keep and as_before(rows, polygon, search, case.z0, KEPT):
-        return SELECTED, solved, True
-    return SELECTED, solved + to_rigid(case, polygon, search, shifted), False
+        return Made(BEFORE, reached.systems)
+    systems = reached.systems + to_rigid(rows, polygon, search, shifted, reached.eps)
+    return Made(SELECTED if reached.eps == end else OTHERS, systems)
 
 
 @kernel(inner=True)
@@ -214,17 +220,17 @@ def walk(case: Case, answer: Answer, search: Search, attempts: tuple[int, ...], 
             answer.state[AT_END] = 0.0
         if not is_next(case, polygon, search, attempt, answer.state[AT_END] != 0.0):
             continue
-        outcome, solved, kept = attempt_forces(case, polygon, search, attempt, turn, keep, wf)
-        systems += solved
-        if kept:
+        made = attempt_forces(case, polygon, search, attempt, turn, keep, wf)
+        systems += made.systems
+        if made.outcome == BEFORE:
             return Found(HELD, SELECTED, systems)
-        if outcome == NOTHING:
+        if made.outcome == NOTHING:
             continue
-        if attempt != CLOSER:
+        if attempt != CLOSER and made.outcome == SELECTED:
             answer.state[AT_END] = 1.0
         give_forces(rows, polygon, search, answer.z)
         if judge(case, answer, own, loads):
-            return Found(attempt, outcome, systems)
+            return Found(attempt, made.outcome, systems)
     return Found(NONE, NOTHING, systems)
 
 

@@ -18,7 +18,7 @@ from lcp.contacts.kernels.katzenelson import Shifted
 from lcp.contacts.kernels.mode_system import form_system, push, spread_slope
 from lcp.contacts.kernels.proximal_points import choose
 from lcp.contacts.kernels.search import Search
-from lcp.contacts.kernels.selection import along_branch, end_of_branch
+from lcp.contacts.kernels.selection import Reached, along_branch, end_of_branch
 from lcp.kernels import Floats, kernel
 from lcp.kernels.pyramid_interior_point import (
     BACK_OFF,
@@ -251,11 +251,8 @@ def follow_path(
 @kernel(inner=True)
 def select_by_path(
     rows: ContactSystem, polygon: Polygon, search: Search, path: Path, shifted: Shifted, softer: float
-) -> int:
-    """Find the forces at `end_of_branch` by the path of contacts that give way ``softer`` times as much.
-
-    Returns the systems solved, 0 where that failed.
-    """
+) -> Reached:
+    """Find the forces at `end_of_branch` by the path of contacts that give way ``softer`` times as much."""
     end = end_of_branch(search)
     eps = softer * end
     unit = start_path(rows, polygon, search, path)
@@ -264,13 +261,10 @@ def select_by_path(
         steps, mean = follow_path(rows, polygon, search, path, eps, POWER, share * unit, PATH_STEPS)
         solved += steps
         if mean > share * unit:
-            return 0
+            break
         choose(rows, polygon, search, eps, SHARE)
         steps = descend(rows, polygon, search, eps, MODE_STEPS)
         if steps > 0:
-            solved += steps
-            if eps == end:
-                return solved
-            more = along_branch(rows, polygon, search, shifted, eps, SHRINK * eps, end, SHRINK)
-            return solved + more if more > 0 else 0
-    return 0
+            reached = along_branch(rows, polygon, search, shifted, eps, SHRINK * eps, end, SHRINK)
+            return Reached(reached.eps, solved + steps + reached.systems)
+    return Reached(0.0, solved)

@@ -35,7 +35,7 @@ from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, panel_size, solve_panels
 from lcp.contacts.kernels.mode_system import add_contact, add_row, form_system, push, push_row, row_speed
 from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE
-from lcp.contacts.kernels.search import Search
+from lcp.contacts.kernels.search import Search, recover_velocity
 from lcp.kernels import Floats, kernel
 
 # How far beyond a change of modes the new one is asked for, in parts of the point, at first and at most.
@@ -45,6 +45,9 @@ FARTHEST: Final = 1e-3
 REFRESH: Final = 40
 # Shift of the tangents in parts of that of the normals, which it must not outweigh.
 ACROSS: Final = 0.2
+# By how much a turn scatters the forces that a line begins near; what scatters.
+BESIDE: Final = 0.5
+GOLDEN: Final = 0.6180339887498949
 
 
 class Shifted(NamedTuple):
@@ -53,7 +56,8 @@ class Shifted(NamedTuple):
     shift: Floats  # (nc, 3)
     fixed: Floats  # (nc, 3)
     moving: Floats  # (nc, 3)
-    joined: Floats  # (3, nj) the same of rows of joints
+    kept: Floats  # (nc, 3) forces from which a line begins
+    joined: Floats  # (3, nj) shift, fixed and moving of rows of joints
     right: Floats  # (2, nv) right-hand sides, without t and of it
     v: Floats  # (2, nv) velocities likewise
     base: Floats  # (nv^2,) panels of the matrix, not factored
@@ -69,19 +73,20 @@ class Line(NamedTuple):
 @kernel
 def shifted_floats(nc: int, nj: int, nv: int) -> int:
     """Numbers that it keeps."""
-    return 3 * THREE * nc + 3 * nj + 4 * nv + nv * nv
+    return 4 * THREE * nc + 3 * nj + 4 * nv + nv * nv
 
 
 @kernel(inner=True)
 def lay_out_shifted(nc: int, nj: int, nv: int, memory: Floats) -> Shifted:
     """Cut it from its memory."""
     size = THREE * nc
-    at = 3 * size + 3 * nj
+    at = 4 * size + 3 * nj
     return Shifted(
         rows_at(memory, 0, nc, THREE),
         rows_at(memory, size, nc, THREE),
         rows_at(memory, 2 * size, nc, THREE),
-        rows_at(memory, 3 * size, 3, nj),
+        rows_at(memory, 3 * size, nc, THREE),
+        rows_at(memory, 4 * size, 3, nj),
         rows_at(memory, at, 2, nv),
         rows_at(memory, at + 2 * nv, 2, nv),
         memory[at + 4 * nv : at + 4 * nv + nv * nv],
@@ -151,22 +156,6 @@ def beside(turns: Floats, mu: float, j: int, corner: int, sign: float, n: Floats
     n[2] = sign * y
 
 
-@kernel(inner=True)
-def begin_near(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, before: float, eps: float) -> None:
-    """Fill the shift at which the rates in the search, of contacts that give way by ``before``, are those at eps."""
-    contacts = search.contacts
-    for c in range(rows.nc):
-        s = contacts.s[c]
-        x = -s[0] / (rows.gamma[c] + before)
-        y = -s[1] / before
-        z = -s[2] / before
-        contacts.mode[c] = mode_of(polygon, rows.mu[c], c, x, y, z)
-        shifted.shift[c, 0] = x + s[0] / (rows.gamma[c] + eps)
-        shifted.shift[c, 1] = y + s[1] / eps
-        shifted.shift[c, 2] = z + s[2] / eps
-    shifted.joined[0, :] = 0.0
-
-
 @kernel(inline=True)
 def spread(c: int, step: float) -> float:
     """A number in [0, 1) for each c, far from those of its neighbours."""
@@ -174,9 +163,34 @@ def spread(c: int, step: float) -> float:
 
 
 @kernel(inner=True)
-def begin_open(
-    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float, turn: int
+def begin_near(
+    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, before: float, eps: float, turn: int
 ) -> None:
+    """Fill the shift at which forces of contacts that give way by ``before``, with rates in the search, are those at eps.
+
+    Turns after the first begin at forces beside them.
+    """
+    contacts = search.contacts
+    for c in range(rows.nc):
+        s, x = contacts.s[c], shifted.shift[c]
+        x[0] = -s[0] / (rows.gamma[c] + before)
+        x[1] = -s[1] / before
+        x[2] = -s[2] / before
+        for i in range(THREE):
+            x[i] *= 1.0 + BESIDE * turn * (spread(THREE * c + i, GOLDEN) - 0.5)
+        contacts.mode[c] = mode_of(polygon, rows.mu[c], c, x[0], x[1], x[2])
+        force_of(polygon, rows.mu[c], contacts.mode[c], x[0], x[1], x[2], contacts.p[c])
+    recover_velocity(rows, polygon, search)
+    for c in range(rows.nc):
+        s, x = contacts.s[c], shifted.shift[c]
+        x[0] += s[0] / (rows.gamma[c] + eps)
+        x[1] += s[1] / eps
+        x[2] += s[2] / eps
+    shifted.joined[0, :] = 0.0
+
+
+@kernel(inner=True)
+def begin_open(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float, turn: int) -> None:
     """Fill a shift that holds every contact open, and rows of joints at a bound; modes are those at its beginning."""
     contacts, joined = search.contacts, search.joined
     for i in range(search.trial.shape[0]):
@@ -188,13 +202,13 @@ def begin_open(
             speed = max(speed, abs(contacts.s[c, i]))
     for c in range(rows.nc):
         contacts.mode[c] = OPEN
-        shifted.shift[c, 0] = -speed * (1.0 + spread(c + turn * rows.nc, 0.6180339887498949)) / (rows.gamma[c] + eps)
+        shifted.shift[c, 0] = -speed * (1.0 + spread(c + turn * rows.nc, GOLDEN)) / (rows.gamma[c] + eps)
         across = ACROSS * speed / (eps * max(1.0, rows.mu[c]))
         shifted.shift[c, 1] = across * (spread(c + turn * rows.nc, 0.7548776662466927) - 0.5)
         shifted.shift[c, 2] = across * (spread(c + turn * rows.nc, 0.5698402909980532) - 0.5)
     for i in range(joined.p.shape[0]):
         stiff = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.own[i]) if joined.own[i] > 0.0 else 0.0
-        far = speed * stiff * (1.0 + spread((turn + 1) * rows.nc + i, 0.6180339887498949))
+        far = speed * stiff * (1.0 + spread((turn + 1) * rows.nc + i, GOLDEN))
         joined.slope[i] = 0.0
         shifted.joined[0, i] = 0.0
         if joined.lo[i] > -math.inf:

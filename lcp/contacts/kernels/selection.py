@@ -10,7 +10,7 @@ modes one by one (`katzenelson`).
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Final, NamedTuple
 
 from lcp.contacts.kernels.active_set import descend, keep_joints
 from lcp.contacts.kernels.contact_response import THREE, Polygon, place_rates
@@ -19,8 +19,9 @@ from lcp.contacts.kernels.elimination import factor_work
 from lcp.contacts.kernels.katzenelson import Line, Shifted, begin_near, begin_open, follow_line
 from lcp.contacts.kernels.mode_system import row_speed
 from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE, choose
-from lcp.contacts.kernels.search import UNKNOWN, Search
+from lcp.contacts.kernels.search import UNKNOWN, Search, recover_velocity
 from lcp.kernels import kernel
+from lcp.kernels.body_blocks import copy_rows
 
 # Compliance of the end of the branch: this part of the least own response of a contact, at least that of the largest.
 LEAST_COMPLIANCE: Final = 1e-7
@@ -35,12 +36,28 @@ SMALL: Final = 32
 # Steps after which the next one is longer; the factor with which a branch of discs that resists is given up.
 EASY: Final = 3
 SHORTEST: Final = 0.9
+# Newton's method having failed with a longer factor, polygons go on along a line.
+LINE_FROM: Final = 0.5
 # Systems with which that is given up.
 MOST_SYSTEMS: Final = 150
 # Pieces of a line: some, and so many for a contact, from forces that are near and from none.
-PIECES: Final = 50
-OF_NEAR: Final = 0.25
-OF_OPEN: Final = 6.0
+PIECES: Final = 100
+OF_NEAR: Final = 1.0
+OF_OPEN: Final = 8.0
+# Lines from forces that are near, before one from none.
+TURNS: Final = 3
+# Work of one line, in products, about a quarter of a second: a piece costs what its factors do, and so many for a
+# contact and in any case.
+WORK: Final = 1.2e9
+WORK_OF_CONTACT: Final = 900.0
+WORK_OF_PIECE: Final = 2e5
+
+
+class Reached(NamedTuple):
+    """How far the branch was followed: the compliance, 0 for nowhere, and systems solved."""
+
+    eps: float
+    systems: int
 
 
 @kernel(inner=True)
@@ -55,8 +72,8 @@ def end_of_branch(search: Search) -> float:
 
 
 @kernel(inner=True)
-def follow_branch(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, end: float) -> int:
-    """Follow the forces from contacts that give way much to ``end``; the systems solved, 0 where the branch ends."""
+def follow_branch(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, end: float) -> Reached:
+    """Follow the forces from contacts that give way much to ``end``; where it ends."""
     contacts, joined = search.contacts, search.joined
     nv = search.v.shape[0]
     for p in range(nv):
@@ -73,21 +90,43 @@ def follow_branch(rows: ContactSystem, polygon: Polygon, search: Search, shifted
         joined.p[i] = min(max(0.0, joined.lo[i]), joined.hi[i])
         joined.s[i] = row_speed(rows, first + i, search.v) + rows.k[first + i]
     choose(rows, polygon, search, largest, 1.0)
-    solved = along_branch(rows, polygon, search, shifted, largest, largest, end, SHRINK)
-    more = keep_joints(rows, polygon, search, end) if solved > 0 else -1
-    return 0 if more < 0 else solved + more
+    reached = along_branch(rows, polygon, search, shifted, largest, largest, end, SHRINK)
+    return with_rigid_joints(rows, polygon, search, end, reached)
 
 
 @kernel(inner=True)
-def cross(
-    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, last: float, eps: float
-) -> Line:
-    """Get from the forces at ``last``, of modes in the search, to those at eps along a line."""
-    if not (eps < last and descend(rows, polygon, search, last, STEPS) >= 0):
-        return Line(False, STEPS)
-    begin_near(rows, polygon, search, shifted, last, eps)
-    line = follow_line(rows, polygon, search, shifted, eps, False, PIECES + int(OF_NEAR * rows.nc))
-    return Line(line.arrived and descend(rows, polygon, search, eps, STEPS) >= 0, line.systems)
+def with_rigid_joints(rows: ContactSystem, polygon: Polygon, search: Search, end: float, reached: Reached) -> Reached:
+    """Make the rows of joints rigid at the branch's end, where it was reached."""
+    if reached.eps != end:
+        return reached
+    more = keep_joints(rows, polygon, search, end)
+    return Reached(end if more >= 0 else 0.0, reached.systems + max(more, 0))
+
+
+@kernel(inner=True)
+def most_pieces(rows: ContactSystem, search: Search, of_contact: float) -> int:
+    """How many pieces a line may have."""
+    affordable = WORK / (factor_work(search.trees) + WORK_OF_CONTACT * rows.nc + WORK_OF_PIECE)
+    return int(min(PIECES + of_contact * rows.nc, affordable))
+
+
+@kernel(inner=True)
+def cross(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, last: float, eps: float) -> Line:
+    """Get from the forces kept, of contacts that give way by ``last``, to those at eps along a line."""
+    spent = 0
+    for turn in range(TURNS):
+        copy_rows(shifted.kept, search.contacts.p)
+        for i in range(search.joined.p.shape[0]):
+            search.joined.p[i] = search.joined.base[i]
+        recover_velocity(rows, polygon, search)
+        begin_near(rows, polygon, search, shifted, last, eps, turn)
+        line = follow_line(rows, polygon, search, shifted, eps, False, most_pieces(rows, search, OF_NEAR))
+        spent += line.systems
+        if line.arrived and descend(rows, polygon, search, eps, STEPS) >= 0:
+            return Line(True, spent)
+    begin_open(rows, polygon, search, shifted, eps, 0)
+    line = follow_line(rows, polygon, search, shifted, eps, True, most_pieces(rows, search, OF_OPEN))
+    return Line(line.arrived and descend(rows, polygon, search, eps, STEPS) >= 0, spent + line.systems)
 
 
 @kernel(inner=True)
@@ -100,43 +139,50 @@ def along_branch(
     eps: float,
     end: float,
     shrink: float,
-) -> int:
-    """Follow the forces of modes in the search from ``last`` by eps to ``end``; systems solved, 0 where that failed."""
-    contacts, joined = search.contacts, search.joined
+) -> Reached:
+    """Follow the forces in the search from ``last`` by eps to ``end``; those at ``last`` are known where it is larger."""
+    contacts = search.contacts
     longest = shrink
     solved = 0
-    for c in range(rows.nc):
-        search.before[c] = contacts.mode[c]
-    for i in range(joined.p.shape[0]):
-        joined.base[i] = joined.p[i]
+    known = eps < last
+    keep_step(rows, search, shifted)
     while True:
         more = descend(rows, polygon, search, eps, STEPS)
         if more < 0:
             solved += STEPS
             as_before_step(rows, search)
-            if not polygon.exact:
+            if known and not polygon.exact and shrink > LINE_FROM:
                 line = cross(rows, polygon, search, shifted, last, eps)
                 solved += line.systems
                 if line.arrived:
                     more = 1
         if more >= 0:
             solved += more
-            for c in range(rows.nc):
-                search.before[c] = contacts.mode[c]
-            for i in range(joined.p.shape[0]):
-                joined.base[i] = joined.p[i]
+            keep_step(rows, search, shifted)
             if eps == end:
-                return solved
+                return Reached(eps, solved)
             last = eps
+            known = True
             if more <= EASY:
                 shrink = max(longest, shrink * shrink)
         else:
             # A shorter way from where the branch was left.
             shrink = math.sqrt(shrink)
-            if shrink > SHORTEST or solved > MOST_SYSTEMS + (0 if polygon.exact else rows.nc):
-                return 0
             as_before_step(rows, search)
+            if shrink > SHORTEST or solved > MOST_SYSTEMS + (0 if polygon.exact else OF_NEAR * rows.nc):
+                copy_rows(shifted.kept, contacts.p)
+                return Reached(last if known else 0.0, solved)
         eps = max(end, shrink * last)
+
+
+@kernel(inner=True)
+def keep_step(rows: ContactSystem, search: Search, shifted: Shifted) -> None:
+    """Note modes and forces as those from which the next step is made."""
+    copy_rows(search.contacts.p, shifted.kept)
+    for c in range(rows.nc):
+        search.before[c] = search.contacts.mode[c]
+    for i in range(search.joined.p.shape[0]):
+        search.joined.base[i] = search.joined.p[i]
 
 
 @kernel(inner=True)
@@ -154,8 +200,8 @@ def as_before_step(rows: ContactSystem, search: Search) -> None:
 @kernel(inner=True)
 def select_by_lines(
     rows: ContactSystem, polygon: Polygon, flat: Polygon, search: Search, shifted: Shifted, softer: float, turn: int
-) -> Line:
-    """Find the forces at `end_of_branch` along a line from none to contacts that give way ``softer`` times as much.
+) -> Reached:
+    """Find forces near `end_of_branch` along a line from none to contacts that give way ``softer`` times as much.
 
     Of discs the line is that of their polygons ``flat``, from whose end Newton's method goes to the discs. Every ``turn``
     has a line of its own.
@@ -165,18 +211,13 @@ def select_by_lines(
     for i in range(joined.p.shape[0]):
         joined.base[i] = min(max(0.0, joined.lo[i]), joined.hi[i])
     begin_open(rows, flat, search, shifted, eps, turn)
-    line = follow_line(rows, flat, search, shifted, eps, True, PIECES + int(OF_OPEN * rows.nc))
-    spent = line.systems
+    line = follow_line(rows, flat, search, shifted, eps, True, most_pieces(rows, search, OF_OPEN))
     if not (line.arrived and descend(rows, flat, search, eps, STEPS) >= 0):
-        return Line(False, spent)
+        return Reached(0.0, line.systems)
     if polygon.exact:
         for c in range(rows.nc):
             contacts.mode[c] = UNKNOWN
         choose(rows, polygon, search, eps, 1.0)
-    if eps > end or polygon.exact:
-        more = along_branch(rows, polygon, search, shifted, eps, eps, end, SHORTER)
-        spent += more
-        if more == 0:
-            return Line(False, spent)
-    more = keep_joints(rows, polygon, search, end)
-    return Line(more >= 0, spent + max(more, 0))
+    last, eps = (eps, eps) if polygon.exact else (eps, max(end, SHORTER * eps))
+    reached = along_branch(rows, polygon, search, shifted, last, eps, end, SHORTER)
+    return with_rigid_joints(rows, polygon, search, end, Reached(reached.eps, line.systems + reached.systems))

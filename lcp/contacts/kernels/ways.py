@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from lcp.compiler.views import rows_at
-from lcp.contacts.kernels.active_set import STEPS_AT_ONCE, descend, keep_joints, settle
+from lcp.contacts.kernels.active_set import STEPS_AT_ONCE, keep_joints, settle
 from lcp.contacts.kernels.block_gauss_seidel import sweep
 from lcp.contacts.kernels.central_path import lay_out_path, path_floats, select_by_path
 from lcp.contacts.kernels.contact_modes import fill_turns
@@ -21,7 +21,7 @@ from lcp.contacts.kernels.judging import (
     Case,
     count_rows,
 )
-from lcp.contacts.kernels.katzenelson import Line, Shifted, lay_out_shifted, shifted_floats
+from lcp.contacts.kernels.katzenelson import Shifted, lay_out_shifted, shifted_floats
 from lcp.contacts.kernels.proximal_newton import (
     Approach,
     approach,
@@ -41,11 +41,12 @@ from lcp.contacts.kernels.search import (
     take_forces,
 )
 from lcp.contacts.kernels.selection import (
-    SHRINK,
     SMALL,
     STEPS,
+    Reached,
     along_branch,
     end_of_branch,
+    keep_step,
     select_by_lines,
 )
 from lcp.kernels import Floats, kernel
@@ -56,8 +57,11 @@ SOFT: Final = 1e-4
 # Points at most; where there are many contacts, whose modes go on changing, Newton's method has more of a chance.
 POINTS: Final = 20
 FEW_POINTS: Final = 6
-# From the end of the branch to where it is followed closer.
-NEARER: Final = 1e-3
+# From the end of the branch it is followed closer so far at a time, so often; the misfit, in parts of the speed, at
+# which proximal points have arrived.
+DECADE: Final = 0.1
+DECADES: Final = 4
+CLOSE: Final = 1e-12
 # Sweeps to forces near those selected, and Newton's steps from the modes that they show.
 MANY_SWEEPS: Final = 20
 # Systems of the proximal points behind CLOSER, and compliances of paths in that of the branch's end.
@@ -139,17 +143,18 @@ def forget_forces(search: Search) -> None:
 
 
 @kernel(inner=True)
-def try_modes(case: Case, polygon: Polygon, search: Search) -> int:
-    """MODES: the branch's end by the modes of the forces before, those in the search; systems, 0 where not there."""
-    rows = case.rows
+def try_modes(case: Case, polygon: Polygon, search: Search) -> Reached:
+    """MODES: the branch's end by the modes of the forces before, those in the search."""
+    rows, end = case.rows, end_of_branch(search)
     recover_velocity(rows, polygon, search)
     choose(rows, polygon, search, 0.0, 1.0)
-    return settle(rows, polygon, search, end_of_branch(search), STEPS_AT_ONCE)
+    solved = settle(rows, polygon, search, end, STEPS_AT_ONCE)
+    return Reached(end if solved > 0 else 0.0, solved)
 
 
 @kernel(inner=True)
-def try_sweeps(case: Case, polygon: Polygon, search: Search) -> int:
-    """SWEEPS: the branch's end by the modes that sweeps show; systems, 0 where not there."""
+def try_sweeps(case: Case, polygon: Polygon, search: Search) -> Reached:
+    """SWEEPS: the branch's end by the modes that sweeps show."""
     rows, end = case.rows, end_of_branch(search)
     if case.warm:
         take_forces(rows, polygon, search, case.z0)
@@ -162,20 +167,24 @@ def try_sweeps(case: Case, polygon: Polygon, search: Search) -> int:
     for i in range(search.joined.p.shape[0]):
         search.joined.base[i] = search.joined.p[i]
     choose(rows, polygon, search, end, 1.0)
-    return settle(rows, polygon, search, end, STEPS)
+    solved = settle(rows, polygon, search, end, STEPS)
+    return Reached(end if solved > 0 else 0.0, solved)
 
 
 @kernel(inner=True)
-def to_rigid(case: Case, polygon: Polygon, search: Search, shifted: Shifted) -> int:
-    """From the branch's end, whose matrix is factored, to the rigid problem by proximal points; systems formed."""
-    rows, eps = case.rows, end_of_branch(search)
+def to_rigid(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> int:
+    """From the branch at eps, whose forces and modes are kept, to the rigid problem by proximal points; systems formed.
+
+    Where eps is the branch's end its matrix is factored.
+    """
+    keep_step(rows, search, shifted)
+    compliance = eps if eps == end_of_branch(search) else 0.0
     for c in range(rows.nc):
-        search.before[c] = search.contacts.mode[c]
         if eps > SOFT * search.contacts.own[c]:
-            eps = 0.0
+            compliance = 0.0
     if are_many(rows, polygon, search):
-        return harden_or_keep(rows, polygon, search, shifted, eps, FEW_POINTS)
-    return harden(rows, polygon, search, eps, POINTS)
+        return harden_or_keep(rows, polygon, search, shifted, compliance, FEW_POINTS)
+    return harden(rows, polygon, search, compliance, POINTS)
 
 
 @kernel(inner=True)
@@ -200,41 +209,43 @@ def harden_or_keep(
 
 
 @kernel(inner=True)
-def go_closer(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted) -> int:
-    """Follow the branch from its end, of modes before, to contacts that give way less; 0 where that failed."""
-    joined, end = search.joined, end_of_branch(search)
-    for c in range(0 if polygon.exact else rows.nc):
-        search.contacts.mode[c] = search.before[c]
-    for i in range(joined.p.shape[0]):
-        joined.base[i] = joined.p[i]
-    solved = descend(rows, polygon, search, end, STEPS)
-    if solved < 0:
-        return 0
-    more = along_branch(rows, polygon, search, shifted, end, NEARER * end, NEARER * end, SHRINK)
-    if more > 0:
-        more = solved + more
-        solved = keep_joints(rows, polygon, search, NEARER * end)
-    return solved + more if solved >= 0 and more > 0 else 0
-
-
-@kernel(inner=True)
-def try_closer(case: Case, polygon: Polygon, search: Search, wf: Floats) -> tuple[bool, int]:
+def try_closer(case: Case, polygon: Polygon, search: Search, wf: Floats) -> Reached:
     """CLOSER: where gaps contradict one another by more than contacts give way, to where that opens some of them.
 
-    Returns whether the branch was followed there, and systems: from its end alone forces may have gone to others.
+    From the branch's end, decade by decade, to the first from which proximal points arrive. The compliance that the
+    branch was followed to is returned: from its end alone forces may have gone to others.
     """
     rows = case.rows
-    nc, nj, nv = rows.nc, search.joined.p.shape[0], rows.v_free.shape[0]
+    contacts, joined, end = search.contacts, search.joined, end_of_branch(search)
+    nc, nj, nv = rows.nc, joined.p.shape[0], rows.v_free.shape[0]
     memory = beyond_search(rows, search, wf)
     shifted = lay_out_shifted(nc, nj, nv, memory)
     near = lay_out_approach(nc, nj, nv, memory[shifted_floats(nc, nj, nv) + path_floats(nc, rows.nr) :])
+    least = natural_misfit(rows, polygon, search)
     note_forces(search, near.best, near.joined[1])
-    solved = go_closer(rows, polygon, search, shifted)
-    if solved == 0:
-        put_forces(search, near.best, near.joined[1])
+    eps, solved = end, 0
+    for _ in range(DECADES):
+        copy_rows(shifted.kept, contacts.p)
+        for c in range(nc):
+            contacts.mode[c] = search.before[c]
+        for i in range(nj):
+            joined.p[i] = joined.base[i]
+            joined.slope[i] = UNKNOWN
+        reached = along_branch(rows, polygon, search, shifted, eps, DECADE * eps, DECADE * eps, DECADE)
+        solved += reached.systems
+        if reached.eps == eps:
+            break
+        eps = reached.eps
+        solved += max(0, keep_joints(rows, polygon, search, eps)) + to_rigid(rows, polygon, search, shifted, eps)
+        misfit = natural_misfit(rows, polygon, search)
+        if misfit < least:
+            least = misfit
+            note_forces(search, near.best, near.joined[1])
+        if least <= CLOSE * search.speed:
+            break
+    put_forces(search, near.best, near.joined[1])
     more, _ = approach(rows, polygon, search, near, SYSTEMS)
-    more += last_digits(rows, polygon, search, near)
-    return solved > 0, solved + more
+    return Reached(eps, solved + more + last_digits(rows, polygon, search, near))
 
 
 @kernel(inner=True)
@@ -250,24 +261,24 @@ def last_digits(rows: ContactSystem, polygon: Polygon, search: Search, near: App
 
 
 @kernel(inner=True)
-def try_path(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats) -> int:
-    """PATH: the branch's end by way of a softer one, which an interior point finds; systems, 0 where not there."""
+def try_path(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats) -> Reached:
+    """PATH: the branch's end by way of a softer one, which an interior point finds."""
     rows = case.rows
+    nc, nj, nv = rows.nc, search.joined.p.shape[0], rows.v_free.shape[0]
     memory = beyond_search(rows, search, wf)
-    shifted = lay_out_shifted(rows.nc, search.joined.p.shape[0], rows.v_free.shape[0], memory)
-    path = lay_out_path(polygon, search, memory[shifted_floats(rows.nc, search.joined.p.shape[0], rows.v_free.shape[0]) :])
+    shifted = lay_out_shifted(nc, nj, nv, memory)
+    path = lay_out_path(polygon, search, memory[shifted_floats(nc, nj, nv) :])
     return select_by_path(rows, polygon, search, path, shifted, SOFTER[turn])
 
 
 @kernel(inner=True)
-def try_lines(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats) -> Line:
-    """LINES: the branch's end along a line from no forces at all, which arrives, sooner or later."""
+def try_lines(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats) -> Reached:
+    """LINES: the branch, or what of it is reached, along a line from no forces at all."""
     rows = case.rows
     nc, nj, nv = rows.nc, search.joined.p.shape[0], rows.v_free.shape[0]
     shifted = lay_out_shifted(nc, nj, nv, beyond_search(rows, search, wf))
-    flat = flat_at(rows, polygon, wf)
     softer = SOFT_LINE if turn % 2 == 0 else 1.0
-    return select_by_lines(rows, polygon, flat, search, shifted, softer, turn)
+    return select_by_lines(rows, polygon, flat_at(rows, polygon, wf), search, shifted, softer, turn)
 
 
 @kernel(inner=True)

@@ -89,7 +89,7 @@ EVERY: Final = (1 << len(NAMES)) - 1
 # In the order in which they are made: what most islands need, and what is compiled when first asked for. One that
 # stands there again has other numbers, its turn.
 FIRST: Final = (MODES, SWEEPS, BRANCH, CLOSER)
-LATER: Final = (PATH, CLOSER, PATH, CLOSER, *(LINES, CLOSER) * 4, SHIFTS, SHIFTS)
+LATER: Final = (PATH, CLOSER, PATH, CLOSER, LINES, CLOSER, SHIFTS, SHIFTS, LINES, CLOSER, SHIFTS, SHIFTS, LINES, CLOSER)
 
 # What an attempt comes to: no forces; forces that are not those selected; those selected; those of z0, which are.
 NOTHING: Final = 0
@@ -173,7 +173,7 @@ def is_next(case: Case, polygon: Polygon, search: Search, attempt: int, at_end: 
 
 @kernel(inner=True)
 def attempt_forces(
-    case: Case, polygon: Polygon, search: Search, attempt: int, turn: int, keep: bool, wf: Floats
+    case: Case, answer: Answer, polygon: Polygon, search: Search, attempt: int, turn: int, keep: bool, wf: Floats
 ) -> Made:
     """Make one attempt."""
     rows, end = case.rows, end_of_branch(search)
@@ -181,7 +181,7 @@ def attempt_forces(
         reached = try_closer(case, polygon, search, wf)
         return Made(SELECTED if reached.eps < end else OTHERS, reached.systems)
     if attempt == SHIFTS:
-        return Made(OTHERS, try_shifts(case, polygon, search, turn, wf))
+        return Made(OTHERS, try_shifts(case, answer, polygon, search, turn, wf))
     shifted = lay_out_shifted(rows.nc, search.joined.p.shape[0], rows.v_free.shape[0], beyond_search(rows, search, wf))
     if attempt == MODES:
         reached = try_modes(case, polygon, search)
@@ -220,7 +220,7 @@ def walk(case: Case, answer: Answer, search: Search, attempts: tuple[int, ...], 
             answer.state[AT_END] = 0.0
         if not is_next(case, polygon, search, attempt, answer.state[AT_END] != 0.0):
             continue
-        made = attempt_forces(case, polygon, search, attempt, turn, keep, wf)
+        made = attempt_forces(case, answer, polygon, search, attempt, turn, keep, wf)
         systems += made.systems
         if made.outcome == BEFORE:
             return Found(HELD, SELECTED, systems)

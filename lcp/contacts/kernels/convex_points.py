@@ -49,7 +49,11 @@ INSIDE: Final = 1e-9
 MOST_WEIGHT: Final = 1e6
 TURN: Final = 5
 NEAR: Final = 1e-2
+NEARER: Final = 0.1
 LAST_SYSTEMS: Final = 20
+# Points in which the least misfit has to fall to this part of itself: what does not is begun again elsewhere.
+PATIENCE: Final = 150
+BETTER: Final = 0.7
 
 
 class Convex(NamedTuple):
@@ -405,10 +409,11 @@ def follow_shifts(
     memory.joined[7, :] = 0.0
     relaxation = 1.0
     begin_shifts(rows, polygon, search, memory)
-    while least > enough and spent < most:
+    progress, last = least, 0
+    while least > enough and spent < most and turn - last < PATIENCE:
         turn += 1
         # The forces of the point before are p0, those best so far are kept aside.
-        weight = min(MOST_WEIGHT, rho * max(1.0, 1e-3 / max(least, 1e-300)))
+        weight = min(MOST_WEIGHT, rho * max(1.0, 1e-3 / max(misfit, 1e-300)))
         begin_point(rows, polygon, search, memory, weight)
         near_enough = weight * search.speed * (INNER * min(misfit, 1.0) + ROUNDED)
         solved = solve_convex(rows, polygon, search, memory, near_enough)
@@ -421,16 +426,22 @@ def follow_shifts(
             least = misfit
             note_forces(search, memory.best, memory.joined[5])
         if not go_on_drifting(rows, polygon, search, memory) and turn % TURN == 0 and misfit < NEAR:
-            # The convex points go on from where they are, if Newton's method does not arrive.
+            # The convex points go on from where they are, if Newton's method does not come much nearer.
             note_forces(search, memory.moved, memory.joined[3])
-            more, misfit = approach(rows, polygon, search, near, LAST_SYSTEMS)
+            more, newton = approach(rows, polygon, search, near, LAST_SYSTEMS)
             spent += more
-            if misfit < least * search.speed:
-                least = misfit / search.speed
+            newton = newton / search.speed
+            if newton < least:
+                least = newton
                 note_forces(search, memory.best, memory.joined[5])
-            if least > enough:
+            if newton < NEARER * misfit:
+                misfit = newton
+                begin_shifts(rows, polygon, search, memory)
+            else:
                 put_forces(search, memory.moved, memory.joined[3])
                 recover_velocity(rows, polygon, search)
+        if least < BETTER * progress:
+            progress, last = least, turn
     put_forces(search, memory.best, memory.joined[5])
     recover_velocity(rows, polygon, search)
     return spent, least

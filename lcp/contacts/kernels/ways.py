@@ -6,6 +6,7 @@ says when which is made, and whether its forces solve the problem.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from lcp.compiler.views import rows_at
@@ -18,6 +19,8 @@ from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.convex_points import convex_floats, follow_shifts, lay_out_convex
 from lcp.contacts.kernels.elimination import factor_work
 from lcp.contacts.kernels.judging import (
+    NEAREST,
+    Answer,
     Case,
     count_rows,
 )
@@ -71,13 +74,15 @@ SOFTER: Final = (10.0, 1e4)
 SOFT_LINE: Final = 1e4
 HALF: Final = 4
 # Weights of the proximal points of SHIFTS, one after the other, and the misfit that ends them.
-WEIGHTS: Final = (1e3, 1e4)
+WEIGHTS: Final = (1e3, 1e4, 1e2)
 ENOUGH: Final = 1e-12
 # Work of SHIFTS on an island, in products: about a second. A system costs what its factors do, and so many products for
 # a contact. Systems at most, where there are few contacts.
-WORK: Final = 6e9
+WORK: Final = 1.5e9
 WORK_OF_CONTACT: Final = 3e3
-MOST_SYSTEMS: Final = 8000
+MOST_SYSTEMS: Final = 3000
+# It begins by turns at the forces before, twice, at the best so far, and at none.
+BEGINNINGS: Final = 4
 
 
 @kernel
@@ -282,7 +287,7 @@ def try_lines(case: Case, polygon: Polygon, search: Search, turn: int, wf: Float
 
 
 @kernel(inner=True)
-def try_shifts(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats) -> int:
+def try_shifts(case: Case, answer: Answer, polygon: Polygon, search: Search, turn: int, wf: Floats) -> int:
     """SHIFTS: any forces, from those before or from none, by proximal points of one of the weights; systems."""
     rows = case.rows
     nc, nj, nv = rows.nc, search.joined.p.shape[0], rows.v_free.shape[0]
@@ -291,8 +296,11 @@ def try_shifts(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floa
     near = lay_out_approach(nc, nj, nv, memory)
     convex = lay_out_convex(nc, nj, memory[approach_floats(nc, nj, nv) :])
     forget_forces(search)
-    if case.warm:
+    if turn % BEGINNINGS == 2 and answer.state[NEAREST] < math.inf:
+        take_forces(rows, polygon, search, answer.best)
+    elif turn % BEGINNINGS < 2 and case.warm:
         take_forces(rows, polygon, search, case.z0)
     most = min(MOST_SYSTEMS, WORK / (factor_work(search.trees) + WORK_OF_CONTACT * nc))
-    solved, _ = follow_shifts(rows, polygon, search, convex, near, int(most / len(WEIGHTS)), ENOUGH, WEIGHTS[turn])
+    rho = WEIGHTS[turn % len(WEIGHTS)]
+    solved, _ = follow_shifts(rows, polygon, search, convex, near, int(most), ENOUGH, rho)
     return solved + last_digits(rows, polygon, search, near)

@@ -31,8 +31,10 @@ import numpy as np
 from limited import allow, tell, told
 from tables import environment, markdown
 
+from lcp.contacts.attempts import NAMES
+
 # How many islands each attempt answered; "solver": those without contacts, of solvers, or of nothing.
-ATTEMPTS = ("solver", "held", "modes", "sweeps", "branch", "closer", "path", "shifts", "pivots")
+ATTEMPTS = ("solver", *NAMES)
 HEAD = (
     "kind", "seed", "mode", "bodies", "mu", "h", "masses", "steps", "done", "contacts", "islands", "other", "later",
     *ATTEMPTS, "uncertified", "seconds", "median", "slowest", "over 2 s", "ratio", "verified", "refused", "note",

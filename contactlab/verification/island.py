@@ -21,7 +21,7 @@ Measures = tuple[str, IntArray, FloatArray]
 NOTHING = 1e-6
 # Share of the largest rate a motion of its energy can have that any rate is measured against at least.
 FAINT = 1e-4
-ROUNDING = 8.0 * float(np.finfo(np.float64).eps)  # of a row's rate, in units of its terms before they cancel
+ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # of a row's rate, in units of its terms before they cancel
 MANY = 6  # contacts of an island whose kN is in doubt, tried in all combinations
 TINY = float(np.finfo(float).tiny)
 

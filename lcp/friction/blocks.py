@@ -55,17 +55,19 @@ class Scaled:
     #: W, q: The matrix and the rows (nc, 3) of the vector.
     W: Any
     q: Vector
-    back: float  # factor from r here to r there
+    #: w, p: Powers of two.
+    w: float
+    p: float
 
     def original(self, rows: Vector) -> Vector:
         """R (m,) of the problem from rows (nc, 3) here."""
-        return self.problem.flat(rows * self.back)
+        return self.problem.flat(rows * (self.p / self.w))
 
     def start(self, r: Vector | None) -> Vector:
         """Rows (nc, 3) here of a start r (m,), zeros without one."""
         if r is None:
             return np.zeros((self.problem.nc, 3))
-        return self.problem.contacts(r) / self.back
+        return self.problem.contacts(r) / (self.p / self.w)
 
 
 def scaled(problem: FrictionProblem) -> Scaled:
@@ -76,7 +78,7 @@ def scaled(problem: FrictionProblem) -> Scaled:
     p = float(np.abs(problem._q).max(initial=0.0))
     w, p = _power_of_two(w), _power_of_two(p)
     # One factor after the other: their quotient may be beyond double precision where r is not.
-    return Scaled(problem, problem._W / w, problem.contacts(problem._q / p), p / w)
+    return Scaled(problem, problem._W / w, problem.contacts(problem._q / p), w, p)
 
 
 def _power_of_two(value: float) -> float:

@@ -179,12 +179,20 @@ def note_forces(search: Search, forces: Floats, joined: Floats) -> None:
 @kernel(inner=True)
 def approach(rows: ContactSystem, polygon: Polygon, search: Search, memory: Approach, most: int) -> tuple[int, float]:
     """Move forces that are near to ones of the rigid problem; the systems solved, and the misfit."""
+    misfit = natural_misfit(rows, polygon, search)
+    if not misfit <= NEAR * search.speed:
+        return 0, misfit
+    return go_on(rows, polygon, search, memory, misfit, most)
+
+
+@kernel(inner=True)
+def go_on(
+    rows: ContactSystem, polygon: Polygon, search: Search, memory: Approach, least: float, most: int
+) -> tuple[int, float]:
+    """Move forces of this misfit, whose v and s are filled, to ones of the rigid problem."""
     v, trial = search.v, memory.v
     nv = v.shape[0]
     of_joints, best_of_joints = memory.joined[0], memory.joined[1]
-    least = natural_misfit(rows, polygon, search)
-    if not least <= NEAR * search.speed:
-        return 0, least
     note_forces(search, memory.before, of_joints)
     note_forces(search, memory.best, best_of_joints)
     last = least

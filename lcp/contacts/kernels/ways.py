@@ -11,7 +11,7 @@ from typing import Final
 from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.active_set import STEPS_AT_ONCE, descend, keep_joints, settle
 from lcp.contacts.kernels.block_gauss_seidel import sweep
-from lcp.contacts.kernels.central_path import lay_out_path, path_floats, select_by_path
+from lcp.contacts.kernels.central_path import cones_by_path, lay_out_path, path_floats, select_by_path
 from lcp.contacts.kernels.contact_response import THREE, Polygon
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.convex_points import convex_floats, follow_shifts, lay_out_convex
@@ -64,7 +64,7 @@ SOFTER: Final = (10.0, 1e4)
 # Weights of the proximal points of SHIFTS, one after the other, and the misfit that ends them.
 WEIGHTS: Final = (1e3, 1e4)
 ENOUGH: Final = 1e-12
-# Work of SHIFTS on an island, in products: about a second. A system costs what its factors do, and so many products for
+# Work of SHIFTS, and of PATH with cones, on an island, in products: about a second. A system costs what its factors do, and so many products for
 # a contact. Systems at most, where there are few contacts.
 WORK: Final = 6e9
 WORK_OF_CONTACT: Final = 3e3
@@ -228,12 +228,28 @@ def last_digits(rows: ContactSystem, polygon: Polygon, search: Search, near: App
 
 
 @kernel(inner=True)
+def systems_for(rows: ContactSystem, search: Search) -> int:
+    """How many systems of an island one turn of two may solve."""
+    most = min(MOST_SYSTEMS, WORK / (factor_work(search.trees) + WORK_OF_CONTACT * rows.nc))
+    return int(most / len(WEIGHTS))
+
+
+@kernel(inner=True)
 def try_path(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats) -> int:
-    """PATH: the branch's end by way of a softer one, which an interior point finds; systems, 0 where not there."""
+    """PATH: the branch's end by way of a softer one, which an interior point finds; systems, 0 where not there.
+
+    Of exact cones any forces, by the path of pyramids.
+    """
     rows = case.rows
     memory = beyond_search(rows, search, wf)
     shifted = lay_out_shifted(rows.nc, rows.v_free.shape[0], memory)
-    path = lay_out_path(polygon, search, memory[shifted_floats(rows.nc, rows.v_free.shape[0]) :])
+    at = shifted_floats(rows.nc, rows.v_free.shape[0])
+    last = at + path_floats(rows.nc, rows.nr)
+    path = lay_out_path(polygon, search, memory[at:last])
+    if polygon.exact:
+        near = lay_out_approach(rows.nc, 0, rows.v_free.shape[0], memory[last:])
+        solved = cones_by_path(rows, polygon, search, path, near, turn, systems_for(rows, search))
+        return solved + last_digits(rows, polygon, search, near)
     return select_by_path(rows, polygon, search, path, shifted, SOFTER[turn])
 
 
@@ -249,6 +265,6 @@ def try_shifts(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floa
     forget_forces(search)
     if case.warm:
         take_forces(rows, polygon, search, case.z0)
-    most = min(MOST_SYSTEMS, WORK / (factor_work(search.trees) + WORK_OF_CONTACT * nc))
-    solved, _ = follow_shifts(rows, polygon, search, convex, near, int(most / len(WEIGHTS)), ENOUGH, WEIGHTS[turn])
+    most = systems_for(rows, search)
+    solved, _ = follow_shifts(rows, polygon, search, convex, near, most, ENOUGH, WEIGHTS[turn])
     return solved + last_digits(rows, polygon, search, near)

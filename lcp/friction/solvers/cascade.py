@@ -16,6 +16,7 @@ from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, measure
 from lcp.friction.result import FrictionAttempt, FrictionClaim
 from lcp.friction.solvers.admm import ADMM
 from lcp.friction.solvers.alart_curnier import AlartCurnier
+from lcp.friction.solvers.contact_attempts import ContactAttempts
 from lcp.friction.solvers.nsgs import NSGS
 from lcp.friction.solvers.proximal_point import ProximalPoint
 from lcp.friction.solvers.watch import FrictionMethod
@@ -69,6 +70,7 @@ class FrictionCascade(FrictionMethod):
         sweeps, burst = (_ROUGH_SWEEPS, min(30.0, 0.5 * whole)) if rough else (_SWEEPS, min(6.0, 0.2 * whole))
         share = min(30.0, 0.3 * whole)
         return (
+            (ContactAttempts(time_limit=whole), True),
             (NSGS(max_iterations=sweeps, time_limit=burst), True),
             (ProximalPoint(alpha=1e-2, max_iterations=400), True),
             (ProximalPoint(alpha=1.0, max_iterations=1_000), False),

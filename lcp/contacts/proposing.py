@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+from lcp.clock import processor_seconds
 
 if TYPE_CHECKING:
     from lcp.contacts.kernels.judging import Answer, Case
@@ -19,8 +22,11 @@ class Proposed(NamedTuple):
     systems: int  # that were solved
 
 
-def propose_forces(case: Case) -> Proposed:
-    """Make the attempts of a case: those that most islands need, then the later ones."""
+def propose_forces(case: Case, deadline: float = math.inf) -> Proposed:
+    """Make the attempts of a case: those that most islands need, then the later ones.
+
+    These are not begun when the processor's seconds have come to the ``deadline``.
+    """
     from lcp.contacts.kernels.attempts import NONE, propose, propose_later
     from lcp.contacts.kernels.certify import CERT_SIZE
     from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE
@@ -47,7 +53,8 @@ def propose_forces(case: Case) -> Proposed:
     )
     found = propose(case, answer, wf, wi)
     systems = found.systems
-    if found.attempt == NONE and case.selected and answer.state[NEAREST] >= 0.0:
+    unsolved = found.attempt == NONE and case.selected and answer.state[NEAREST] >= 0.0
+    if unsolved and processor_seconds() < deadline:
         found = propose_later(case, answer, wf, wi)
         systems += found.systems
     return Proposed(answer, found.attempt, found.outcome, systems)

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.friction.problem import FrictionProblem, Indices
+from lcp.friction.problem import FrictionProblem
+
+if TYPE_CHECKING:
+    from lcp.kernels.friction_sweeps import ContactBlocks
 
 
-@dataclass(frozen=True, eq=False)
-class Blocks:
-    """Off-diagonal blocks in rows, diagonal ones apart; components a contact lacks are zeros."""
-
-    #: pointer, column, block: Row a has the blocks ``block[k]`` (3, 3) at contact ``column[k]``, k in
-    #: ``pointer[a]:pointer[a + 1]``.
-    pointer: Indices
-    column: Indices
-    block: Vector
-    diagonal: Vector  # (nc, 3, 3)
-
-
-def blocks_of(problem: FrictionProblem, W: Any) -> Blocks:
+def blocks_of(problem: FrictionProblem, W: Any) -> ContactBlocks:
     """Blocks of a matrix (m, m) by the contacts of ``problem``; blocks of zeros are left out."""
     from scipy import sparse
+
+    from lcp.kernels.friction_sweeps import ContactBlocks
 
     nc = problem.nc
     contact = np.repeat(np.arange(nc, dtype=np.int64), problem._dims)
@@ -44,7 +37,8 @@ def blocks_of(problem: FrictionProblem, W: Any) -> Blocks:
     block[at, i, j] = value
     pointer = np.zeros(nc + 1, dtype=np.int64)
     np.cumsum(np.bincount(key // max(nc, 1), minlength=nc), out=pointer[1:])
-    return Blocks(pointer, np.ascontiguousarray(key % max(nc, 1)), block, diagonal)
+    columns = np.ascontiguousarray(key % max(nc, 1))
+    return ContactBlocks(pointer, columns, block, diagonal, problem._mu, problem._dims)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """Modes of contacts that give way, by an interior point: where an active set method goes round in circles.
 
-The central path (`lcp.kernels.pyramid_interior_point`) of the friction pyramids, each contact giving way by eps along
+The central path (`interior_steps`) of the friction pyramids, each contact giving way by eps along
 its normal and tangents, leads from any state of motion to one where modes show. A step of it is a system of
 `mode_system`; the slopes are those of the barrier.
 """
@@ -15,14 +15,7 @@ from lcp.contacts.kernels.active_set import descend
 from lcp.contacts.kernels.contact_response import THREE, Polygon, place_rates, tangential_response
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
-from lcp.contacts.kernels.katzenelson import Shifted
-from lcp.contacts.kernels.mode_system import form_system, push, spread_slope
-from lcp.contacts.kernels.proximal_newton import WORTH, Approach, go_on, natural_misfit
-from lcp.contacts.kernels.proximal_points import choose
-from lcp.contacts.kernels.search import Search
-from lcp.contacts.kernels.selection import along_branch, end_of_branch
-from lcp.kernels import Floats, kernel
-from lcp.kernels.pyramid_interior_point import (
+from lcp.contacts.kernels.interior_steps import (
     BACK_OFF,
     CENTRE,
     CENTRING,
@@ -37,6 +30,13 @@ from lcp.kernels.pyramid_interior_point import (
     impulses_of,
     linearise,
 )
+from lcp.contacts.kernels.katzenelson import Shifted
+from lcp.contacts.kernels.mode_system import form_system, push, spread_slope
+from lcp.contacts.kernels.proximal_newton import WORTH, Approach, go_on, natural_misfit
+from lcp.contacts.kernels.proximal_points import choose
+from lcp.contacts.kernels.search import Search
+from lcp.contacts.kernels.selection import along_branch, end_of_branch
+from lcp.kernels import Floats, kernel
 
 # Means of z w, in units of the problem, at which modes are looked at; steps to each, and of the active set from there.
 MEANS: Final = (1e-11, 1e-14)
@@ -48,11 +48,11 @@ POWER: Final = 3.0
 SHRINK: Final = 0.1
 # A force tells from a rate by this share of its row's own response.
 SHARE: Final = 1e-5
-# Edges of the pyramid in an exact cone's place; starts of its path in units of the problem, and powers of the corrector.
+# Edges of the pyramid in a cone's place; starts of its path in units of the problem, and powers of the corrector.
 EDGES: Final = 16
 STARTS: Final = (1.0, 10.0)
 POWERS: Final = (2.0, 1.0)
-# Means at which the cones are tried, each some times as long as that brings them ten times nearer, with so many systems.
+# Means at which the cones are tried, each as long as a round of so many systems brings them ten times nearer.
 TRIES: Final = (1e-6, 1e-7, 1e-8)
 ROUNDS: Final = 3
 ROUND: Final = 100
@@ -81,8 +81,7 @@ def path_floats(nc: int, nr: int) -> int:
 @kernel(inner=True)
 def lay_out_path(polygon: Polygon, search: Search, memory: Floats) -> Path:
     """Cut it from its memory."""
-    contacts = search.contacts
-    nc = contacts.mode.shape[0]
+    nc = search.contacts.mode.shape[0]
     edges = polygon.turns[: 2 * polygon.r]
     if polygon.exact:
         edges = rows_at(memory, memory.shape[0] - 2 * EDGES, EDGES, 2)
@@ -104,9 +103,7 @@ def lay_out_path(polygon: Polygon, search: Search, memory: Floats) -> Path:
     du = rows_at(memory, at + 3 * nc, nc, THREE)
     D = memory[at + 6 * nc : at + 15 * nc].reshape(nc, THREE, THREE)
     mu = memory[at + 15 * nc : at + 16 * nc]
-    p, s = contacts.p, contacts.s
-    # The last four belong to another way to solve its systems.
-    work = InteriorWork(dz, dw, second, miss, d, e, D, g, p, s, du, s, s, s, s)
+    work = InteriorWork(dz, dw, second, miss, d, e, D, g, du)
     return Path(mu, edges, z, w, work)
 
 

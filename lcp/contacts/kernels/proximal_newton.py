@@ -1,7 +1,7 @@
 """Proximal points from forces that are near: of growing weight, each by Newton's method with a line search.
 
 With forces p0 from before and a weight t = rho / own response of each row, the next ones are p = P(p0 - t s) at the
-rates s that they lead to (`lcp.kernels.proximal_contacts`). For a large rho, with the right modes, one is enough
+rates s that they lead to. For a large rho, with the right modes, one is enough
 (`proximal_points.harden`); where modes are still to be found a small one tells them apart.
 """
 
@@ -28,13 +28,21 @@ from lcp.contacts.kernels.proximal_points import ROUNDING
 from lcp.contacts.kernels.search import Search, recover_velocity
 from lcp.contacts.kernels.spans import add_within, columns, dot_within
 from lcp.kernels import Floats, kernel
-from lcp.kernels.body_blocks import copy_rows
-from lcp.kernels.proximal_contacts import HALVINGS, INNER, LEAST, LOWER, MOST, RAISE, SLOW, STEPS
 
 # rho at first, by the misfit in parts of the speed; a misfit that is not near; systems in all.
 FIRST: Final = 0.05
 NEAR: Final = 1e-2
 SYSTEMS: Final = 80
+# Share of the misfit to which a proximal point is found, Newton's steps for it, and halvings of a step.
+INNER: Final = 0.03
+STEPS: Final = 15
+HALVINGS: Final = 6
+# Factor of rho where misfits fall slowly, and its inverse after a failure; range of rho.
+RAISE: Final = 10.0
+LOWER: Final = 0.25
+MOST: Final = 1e9
+LEAST: Final = 1.0
+SLOW: Final = 0.3  # a misfit that falls less
 # Misfits, in parts of the speed, at which it ends, and which are worth a verdict.
 ENOUGH: Final = 1e-12
 WORTH: Final = 1e-8
@@ -158,6 +166,14 @@ def newton_step(rows: ContactSystem, polygon: Polygon, search: Search, memory: A
         return False
     solve_panels(search.trees, search.K, memory.F)
     return True
+
+
+@kernel(inner=True)
+def copy_rows(source: Floats, target: Floats) -> None:
+    """Copy a matrix."""
+    for i in range(source.shape[0]):
+        for j in range(source.shape[1]):
+            target[i, j] = source[i, j]
 
 
 @kernel(inner=True)

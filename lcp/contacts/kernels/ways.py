@@ -25,6 +25,7 @@ from lcp.contacts.kernels.proximal_newton import (
     Approach,
     approach,
     approach_floats,
+    copy_rows,
     lay_out_approach,
     natural_misfit,
     note_forces,
@@ -47,7 +48,6 @@ from lcp.contacts.kernels.selection import (
     end_of_branch,
 )
 from lcp.kernels import Floats, kernel
-from lcp.kernels.body_blocks import copy_rows
 
 # A compliance of more than this part of a contact's own response is none for proximal points to converge with.
 SOFT: Final = 1e-4
@@ -64,7 +64,7 @@ SOFTER: Final = (10.0, 1e4)
 # Weights of the proximal points of SHIFTS, one after the other, and the misfit that ends them.
 WEIGHTS: Final = (1e3, 1e4)
 ENOUGH: Final = 1e-12
-# Work of SHIFTS, and of PATH with cones, on an island, in products: about a second. A system costs what its factors do, and so many products for
+# Work of SHIFTS, and of PATH with cones, in products: about a second. A system costs what its factors do, and so many for
 # a contact. Systems at most, where there are few contacts.
 WORK: Final = 6e9
 WORK_OF_CONTACT: Final = 3e3

@@ -1,4 +1,4 @@
-"""The attempts at contact forces, between the bodies: what a step of contactlab makes of an island, with exact cones."""
+"""The attempts at contact forces, between the bodies, with exact cones."""
 
 from __future__ import annotations
 
@@ -51,6 +51,11 @@ class ContactAttempts(FrictionMethod):
 
     traits: ClassVar[Traits] = Traits.CONE | Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE | Traits.WARM_START | Traits.SPARSE
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "attempts", tuple(self.attempts))
+        bits_of(self.attempts)
+
     def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
         """Lay the problem out between its bodies, and make the attempts."""
         from lcp.contacts.kernels.attempts import NONE
@@ -73,7 +78,7 @@ class ContactAttempts(FrictionMethod):
         strict = tolerance * max(_SHARE * min(1.0, watch.units.w), _STRICTEST)
         allowed, variables = bits_of(self.attempts), rows.variables(start)
         case = Case(rows.system, rows.starts, True, z0 is not None, True, allowed, variables, strict)
-        found = propose_forces(case)
+        found = propose_forces(case, watch.deadline)
         answered = found.attempt != NONE
         forces = rows.forces(found.answer.z if answered else found.answer.best)
         if watch.look(rows.swept(forces), found.systems) > 1.0:

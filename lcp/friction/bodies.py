@@ -111,12 +111,12 @@ def bodies_of_matrix(problem: FrictionProblem) -> Bodies | None:
     order = np.argsort(part, kind="stable")
     parts, starts = [], [0]
     for own in np.split(order, np.flatnonzero(np.diff(part[order])) + 1):
-        J = _square_root(W[own][:, own].toarray()) if own.size <= _DENSE else None
-        if J is None:
+        root = _square_root(W[own][:, own].toarray()) if own.size <= _DENSE else None
+        if root is None:
             return None
-        if J.shape[1] > 0:
-            columns = starts[-1] + np.arange(J.shape[1])
-            parts.append((J.ravel(), np.repeat(own, columns.size), np.tile(columns, own.size)))
+        if root.shape[1] > 0:
+            columns = starts[-1] + np.arange(root.shape[1])
+            parts.append((root.ravel(), np.repeat(own, columns.size), np.tile(columns, own.size)))
             starts.append(starts[-1] + columns.size)
     if not parts:
         return None

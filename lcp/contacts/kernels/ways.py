@@ -64,8 +64,8 @@ SOFTER: Final = (10.0, 1e4)
 # Weights of the proximal points of SHIFTS, one after the other, and the misfit that ends them.
 WEIGHTS: Final = (1e3, 1e4)
 ENOUGH: Final = 1e-12
-# Work of SHIFTS, and of PATH with cones, in products: about a second. A system costs what its factors do, and so many for
-# a contact. Systems at most, where there are few contacts.
+# Work of SHIFTS, and of PATH with cones, in products: about a second. A system costs what its factors do, and so many
+# products for a contact. Systems at most, where there are few contacts.
 WORK: Final = 6e9
 WORK_OF_CONTACT: Final = 3e3
 MOST_SYSTEMS: Final = 8000

@@ -160,7 +160,7 @@ def by_pyramid(solver: Any) -> Callable[[Island, float, float], Answer]:
 
 #: Name: (friction, package that it needs, solve).
 SOLVERS: dict[str, tuple[str, type[Any] | None, Callable[[Island, float, float], Answer]]] = {
-    "ContactInteriorPoint": ("cone", None, by_cone(lcp.ContactInteriorPoint())),
+    "ContactAttempts": ("cone", None, by_cone(lcp.ContactAttempts())),
     "FrictionCascade (default)": ("cone", None, by_cone(lcp.FrictionCascade())),
     "EqualCompliance (default)": ("pyramid", None, by_pyramid(EqualCompliance())),
     "Lemke": ("pyramid", None, by_pyramid(lcp.Lemke())),

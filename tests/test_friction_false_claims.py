@@ -15,7 +15,7 @@ SOLVERS = (
     lcp.SemismoothNewton(),
     lcp.ProximalPoint(),
     lcp.ADMM(max_iterations=400),
-    lcp.ContactInteriorPoint(),
+    lcp.ContactAttempts(),
 )
 
 

@@ -17,6 +17,8 @@ from contactlab.formulation.friction_backend import friction_objection
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.contacts.attempts import NAMES, bits_of
 from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.proposing import propose_forces
+from lcp.contacts.trees import contact_spans
 from problem_data import VelocityBlocks
 
 # Unknowns from which on a sparse matrix may cost less than a dense one, and the part of it that it may fill.
@@ -119,17 +121,9 @@ def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
         return one
     row, column = _acting(blocks)
     end = np.searchsorted(row, contact.size)
-    row, column = row[:end], column[:end]
-    on, tree = contact[row], np.searchsorted(starts, column, side="right") - 1
-    first, last = np.full(blocks.nc, starts.size - 2), np.zeros(blocks.nc, dtype=np.int64)
-    np.minimum.at(first, on, tree)
-    np.maximum.at(last, on, tree)
-    if ((tree != first[on]) & (tree != last[on])).any():
+    spans = contact_spans(starts, blocks.nc, contact[row[:end]], column[:end])
+    if spans is None:
         return one
-    # A contact that acts on nothing has found neither.
-    lower, upper = np.minimum(first, last), np.maximum(first, last)
-    spans = np.stack((starts[lower], starts[lower + 1], starts[upper], starts[upper + 1]), axis=1)
-    spans[lower == upper, 2] = spans[lower == upper, 3]
     return starts, np.concatenate((spans[contact], of_joints))
 
 
@@ -225,42 +219,16 @@ def _found(
     asked = selected or (z0 is not None and not with_joints)
     if blocks.nc == 0 or blocks.ncone != blocks.nc or not asked:
         return None
-    from lcp.contacts.kernels.attempts import NONE, OTHERS, propose
-    from lcp.contacts.kernels.certify import CERT_SIZE
-    from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE
-    from lcp.contacts.kernels.judging import NEAREST, STATE, Answer, Case
-    from lcp.contacts.kernels.search import search_ints
-    from lcp.contacts.kernels.ways import attempt_floats
-    from lcp.kernels.residuals import SIZE
+    from lcp.contacts.kernels.attempts import NONE, OTHERS
+    from lcp.contacts.kernels.judging import Case
 
-    n, nv, joined = formed.n, blocks.nv, blocks.nl + blocks.nbox
     starts, spans = _trees(blocks)
     rows = formed.posed._replace(spans=spans)
-    wf = np.zeros(int(attempt_floats(blocks.nc, blocks.nr, joined, nv)))
-    wi = np.zeros(int(search_ints(blocks.nc, starts.size - 1)), dtype=np.int64)
-    start = np.zeros(n) if z0 is None else z0
-    case = Case(rows, starts, selected, z0 is not None, exact, bits_of(attempts), start, tolerance)
-    answer = Answer(
-        q=np.zeros(n),
-        z=np.zeros(n),
-        w=np.zeros(n),
-        f=np.zeros(blocks.nc + blocks.nr + joined),
-        v_plus=np.zeros(nv),
-        measures=np.zeros(SIZE),
-        certificate=np.zeros(CERT_SIZE + BOXED_CERT_SIZE),
-        u=np.zeros(nv + 1),
-        best=np.zeros(n),
-        state=np.zeros(STATE),
-    )
-    found = propose(case, answer, wf, wi)
-    systems = found.systems
-    if found.attempt == NONE and selected and answer.state[NEAREST] >= 0.0:
-        from lcp.contacts.kernels.attempts import propose_later
-
-        found = propose_later(case, answer, wf, wi)
-        systems += found.systems
+    start = np.zeros(formed.n) if z0 is None else z0
+    found = propose_forces(Case(rows, starts, selected, z0 is not None, exact, bits_of(attempts), start, tolerance))
     if found.attempt == NONE:
         return None
+    answer, systems = found.answer, found.systems
     kind, choice = "forces near z0", Choice.ANY
     if selected:
         kind, choice = "forces selected", Choice.SELECTED

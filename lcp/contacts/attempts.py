@@ -68,8 +68,8 @@ ATTEMPTS: tuple[Attempt, ...] = (
     ),
     Attempt(
         "path",
-        "contacts alone, with polygons",
-        "many contacts in impact, where the active set goes round in circles",
+        "contacts alone",
+        "many contacts in impact, where the active set goes round in circles; with exact cones any forces",
         "Mehrotra 1992 (interior point)",
     ),
     Attempt(

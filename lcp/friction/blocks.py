@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.friction.problem import FrictionProblem, Indices
+from lcp.friction.problem import FrictionProblem
+
+if TYPE_CHECKING:
+    from lcp.kernels.friction_sweeps import ContactBlocks
 
 
-@dataclass(frozen=True, eq=False)
-class Blocks:
-    """Off-diagonal blocks in rows, diagonal ones apart; components a contact lacks are zeros."""
-
-    #: pointer, column, block: Row a has the blocks ``block[k]`` (3, 3) at contact ``column[k]``, k in
-    #: ``pointer[a]:pointer[a + 1]``.
-    pointer: Indices
-    column: Indices
-    block: Vector
-    diagonal: Vector  # (nc, 3, 3)
-
-
-def blocks_of(problem: FrictionProblem, W: Any) -> Blocks:
+def blocks_of(problem: FrictionProblem, W: Any) -> ContactBlocks:
     """Blocks of a matrix (m, m) by the contacts of ``problem``; blocks of zeros are left out."""
     from scipy import sparse
+
+    from lcp.kernels.friction_sweeps import ContactBlocks
 
     nc = problem.nc
     contact = np.repeat(np.arange(nc, dtype=np.int64), problem._dims)
@@ -44,7 +37,8 @@ def blocks_of(problem: FrictionProblem, W: Any) -> Blocks:
     block[at, i, j] = value
     pointer = np.zeros(nc + 1, dtype=np.int64)
     np.cumsum(np.bincount(key // max(nc, 1), minlength=nc), out=pointer[1:])
-    return Blocks(pointer, np.ascontiguousarray(key % max(nc, 1)), block, diagonal)
+    columns = np.ascontiguousarray(key % max(nc, 1))
+    return ContactBlocks(pointer, columns, block, diagonal, problem._mu, problem._dims)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,17 +49,19 @@ class Scaled:
     #: W, q: The matrix and the rows (nc, 3) of the vector.
     W: Any
     q: Vector
-    back: float  # factor from r here to r there
+    #: w, p: Powers of two.
+    w: float
+    p: float
 
     def original(self, rows: Vector) -> Vector:
         """R (m,) of the problem from rows (nc, 3) here."""
-        return self.problem.flat(rows * self.back)
+        return self.problem.flat(rows * (self.p / self.w))
 
     def start(self, r: Vector | None) -> Vector:
         """Rows (nc, 3) here of a start r (m,), zeros without one."""
         if r is None:
             return np.zeros((self.problem.nc, 3))
-        return self.problem.contacts(r) / self.back
+        return self.problem.contacts(r) / (self.p / self.w)
 
 
 def scaled(problem: FrictionProblem) -> Scaled:
@@ -76,7 +72,7 @@ def scaled(problem: FrictionProblem) -> Scaled:
     p = float(np.abs(problem._q).max(initial=0.0))
     w, p = _power_of_two(w), _power_of_two(p)
     # One factor after the other: their quotient may be beyond double precision where r is not.
-    return Scaled(problem, problem._W / w, problem.contacts(problem._q / p), p / w)
+    return Scaled(problem, problem._W / w, problem.contacts(problem._q / p), w, p)
 
 
 def _power_of_two(value: float) -> float:

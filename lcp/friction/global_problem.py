@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from lcp.arrays import Vector, checked_square, checked_vector, dense_matrix, read_only
 from lcp.errors import ProblemError
+from lcp.friction.bodies import bodies_of_masses
 from lcp.friction.problem import FrictionProblem, Indices, checked_dims, checked_mu
 
 # Scaled residual of the equations up to which a factorisation is believed, and equations are called consistent.
@@ -179,7 +180,12 @@ def _reduced(source: GlobalFrictionProblem) -> FrictionReduction:
     K = sparse.csc_matrix(M) if p == 0 else sparse.bmat([[M, -sparse.csc_matrix(G)], [sparse.csc_matrix(G).T, None]])
     K = sparse.csc_matrix(K)
     system, deficient = _system(K)
-    W, error = _delassus(system, K, sparse.csc_matrix(H), n, p)
+    bodies = bodies_of_masses(source)
+    if bodies is not None:
+        # With little fill, and no column of M^-1 H.
+        W, error = bodies.J @ bodies.J.T, 0.0
+    else:
+        W, error = _delassus(system, K, sparse.csc_matrix(H), n, p)
     x = system(np.concatenate([f, -b]))
     error = max(error, _miss(K, x[:, None], np.concatenate([f, -b])[:, None]))
     if error > _CONSISTENT and not deficient and n + p <= _DENSE:
@@ -191,7 +197,9 @@ def _reduced(source: GlobalFrictionProblem) -> FrictionReduction:
     q = H.T @ x[:n] + w if finite else np.zeros(m)
     W = W if finite else sparse.csr_matrix((m, m))
     local = FrictionProblem(W if W.nnz < 0.5 * m * m else W.toarray(), q, mu, dims)
-    return FrictionReduction(local._of_bodies(source), finite and error <= _CONSISTENT, deficient, source, system)
+    if bodies is not None:
+        local = local._of_bodies(bodies)
+    return FrictionReduction(local, finite and error <= _CONSISTENT, deficient, source, system)
 
 
 def _system(K: Any) -> tuple[Any, bool]:

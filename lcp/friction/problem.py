@@ -14,7 +14,7 @@ from lcp.arrays import Vector, checked_square, checked_vector, read_only
 from lcp.errors import ProblemError
 
 if TYPE_CHECKING:
-    from lcp.friction.global_problem import GlobalFrictionProblem
+    from lcp.friction.bodies import Bodies
 
 Indices = NDArray[np.int64]
 
@@ -96,8 +96,8 @@ class FrictionProblem:
     _index: Indices = field(repr=False)
     # (nc,): largest |entry| of each contact's own block of W, the median of all where it is zero.
     _block_size: Vector = field(repr=False)
-    # The bodies' own problem, where W was made of one.
-    _source: GlobalFrictionProblem | None = field(repr=False)
+    # Where W was made of bodies, these.
+    _bodies: Bodies | None = field(repr=False)
 
     def __init__(self, W: Any, q: ArrayLike, mu: ArrayLike, dim: int | Sequence[int] | Indices = 3) -> None:
         matrix = checked_square("W", W)
@@ -117,14 +117,14 @@ class FrictionProblem:
             object.__setattr__(self, f"_{name}", value)
         object.__setattr__(self, "_index", padded_index(dims))
         object.__setattr__(self, "_block_size", _block_sizes(matrix, self._index))
-        object.__setattr__(self, "_source", None)
+        object.__setattr__(self, "_bodies", None)
 
-    def _of_bodies(self, source: GlobalFrictionProblem) -> FrictionProblem:
-        """The same problem, which knows the one that it was made of; pickled, it forgets."""
+    def _of_bodies(self, bodies: Bodies) -> FrictionProblem:
+        """The same problem, which knows the bodies that it was made of; pickled, it forgets."""
         problem = object.__new__(FrictionProblem)
         for each in fields(self):
             object.__setattr__(problem, each.name, getattr(self, each.name))
-        object.__setattr__(problem, "_source", source)
+        object.__setattr__(problem, "_bodies", bodies)
         return problem
 
     @property

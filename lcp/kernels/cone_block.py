@@ -15,6 +15,7 @@ import math
 from typing import Final
 
 from lcp.kernels import Floats, kernel
+from lcp.kernels.cone_projection import in_cone, to_cone
 
 OPEN: Final = 0
 STICK: Final = 1
@@ -235,20 +236,8 @@ def _project_steps(A: Floats, b: Floats, mu: float, r: Floats) -> None:
         u0 = A[0, 0] * r[0] + A[0, 1] * r[1] + A[0, 2] * r[2] + b[0]
         u1 = A[1, 0] * r[0] + A[1, 1] * r[1] + A[1, 2] * r[2] + b[1]
         u2 = A[2, 0] * r[0] + A[2, 1] * r[1] + A[2, 2] * r[2] + b[2]
-        z0 = r[0] - rho * (u0 + mu * math.sqrt(u1 * u1 + u2 * u2))
-        z1 = r[1] - rho * u1
-        z2 = r[2] - rho * u2
-        t = math.sqrt(z1 * z1 + z2 * z2)
-        if mu * t <= -z0:
-            r[0] = 0.0
-            r[1] = 0.0
-            r[2] = 0.0
-        elif t > mu * z0:
-            n = (z0 + mu * t) / (1.0 + mu * mu)
-            r[0] = n
-            r[1] = mu * n * z1 / t
-            r[2] = mu * n * z2 / t
-        else:
-            r[0] = z0
-            r[1] = z1
-            r[2] = z2
+        r[0] -= rho * (u0 + mu * math.sqrt(u1 * u1 + u2 * u2))
+        r[1] -= rho * u1
+        r[2] -= rho * u2
+        if not in_cone(mu, r[0], r[1], r[2]):
+            r[0], r[1], r[2] = to_cone(mu, r[0], r[1], r[2])

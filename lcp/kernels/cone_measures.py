@@ -10,6 +10,7 @@ import math
 from typing import Final
 
 from lcp.kernels import Floats, kernel
+from lcp.kernels.cone_projection import in_cone, to_cone
 
 # Places of the sums of squares: the map with weight 1, and with the contact's; sizes of the terms of u and r in both.
 PLAIN: Final = 0
@@ -26,15 +27,11 @@ def natural_square(mu: float, r0: float, r1: float, r2: float, u0: float, u1: fl
     n = r0 - hat
     x = r1 - u1
     y = r2 - u2
-    t = math.sqrt(x * x + y * y)
-    if n >= 0.0 and t <= mu * n:
+    if in_cone(mu, n, x, y):
         # r - (r - u_hat): the difference would leave nothing of u_hat where r is large.
         return hat * hat + u1 * u1 + u2 * u2
-    if mu * t <= -n:
-        return r0 * r0 + r1 * r1 + r2 * r2
-    s = (n + mu * t) / (1.0 + mu * mu)
-    along = mu * s / t if t > 0.0 else 0.0
-    return (r0 - s) ** 2 + (r1 - along * x) ** 2 + (r2 - along * y) ** 2
+    n, x, y = to_cone(mu, n, x, y)
+    return (r0 - n) ** 2 + (r1 - x) ** 2 + (r2 - y) ** 2
 
 
 @kernel(inner=True)

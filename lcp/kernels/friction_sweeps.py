@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.cone_block import PROJECTED, solve_block
 
 
+class ContactBlocks(NamedTuple):
+    """Contacts and their W: row a has the blocks ``block[k]`` at contact ``column[k]``, k in pointer[a]:pointer[a + 1].
+
+    Components that a contact lacks are zeros.
+    """
+
+    pointer: Ints  # (nc + 1,)
+    column: Ints
+    block: Floats  # (count, 3, 3) off the diagonal
+    diagonal: Floats  # (nc, 3, 3)
+    mu: Floats  # (nc,)
+    dims: Ints  # (nc,)
+
+
 @kernel
 def friction_sweeps(
-    pointer: Ints,
-    column: Ints,
-    block: Floats,
-    diagonal: Floats,
+    contacts: ContactBlocks,
     shift: Floats,
     q: Floats,
-    mu: Floats,
-    dims: Ints,
     order: Ints,
     relaxation: float,
     r: Floats,
@@ -26,11 +36,10 @@ def friction_sweeps(
 ) -> int:
     """As many sweeps of r (nc, 3) as ``moved`` has entries, which become the lengths of their steps.
 
-    Row a of W has the blocks ``block[k]`` (3, 3) at contact ``column[k]``, k from ``pointer[a]`` to
-    ``pointer[a + 1]``, the diagonal one apart in ``diagonal``. ``shift`` (nc,) is what a proximal term adds to the
-    diagonal (q holds the rest of it). ``order`` is that of the contacts, ``work`` (5, 3). Returns how often a block
-    had no mode that fitted, in the last sweep.
+    ``shift`` (nc,) is what a proximal term adds to the diagonal (q holds the rest of it). ``order`` is that of the
+    contacts, ``work`` (5, 3). Returns how often a block had no mode that fitted, in the last sweep.
     """
+    pointer, column, block, diagonal, mu, dims = contacts
     A = work[:3]
     b = work[3]
     new = work[4]

@@ -9,7 +9,8 @@ them. The table is walked from the top, and the first forces that hold end it::
     SWEEPS    the same from what 20 sweeps of block Gauss-Seidel show                       (`block_gauss_seidel`)
     BRANCH    the branch from large compliance to its end, along lines where it turns       (`selection`, `katzenelson`)
     CLOSER    from the branch's end a thousandth further, and proximal points               (`proximal_newton`)
-    PATH      the branch's end by an interior point of contacts that give way more          (`central_path`)
+    PATH      the branch's end by an interior point of contacts that give way more; with
+              exact cones any forces, from pyramids                                         (`central_path`)
     SHIFTS    De Saxce's fixed point: any forces that solve the problem                     (`convex_points`)
 
 Behind them stands pivoting, of LCPs that are small (`PIVOTS`, by who asks). Attempts from PATH on are compiled when
@@ -168,7 +169,7 @@ def is_next(case: Case, polygon: Polygon, search: Search, attempt: int, at_end: 
         return at_end
     if attempt == LINES:
         return not at_end
-    return attempt == SHIFTS or (attempt == PATH and plain and case.rows.nr > 0)
+    return attempt == SHIFTS or (attempt == PATH and search.joined.p.shape[0] == 0 and case.rows.nr > 0)
 
 
 @kernel(inner=True)
@@ -193,6 +194,8 @@ def attempt_forces(
         reached = try_lines(case, polygon, search, turn, wf)
     else:
         reached = try_path(case, polygon, search, turn, wf)
+        if polygon.exact:
+            return Made(OTHERS, reached.systems)
     if reached.eps == 0.0:
         return Made(NOTHING, reached.systems)
     if keep and as_before(rows, polygon, search, case.z0, KEPT):
@@ -226,7 +229,7 @@ def walk(case: Case, answer: Answer, search: Search, attempts: tuple[int, ...], 
             return Found(HELD, SELECTED, systems)
         if made.outcome == NOTHING:
             continue
-        if attempt != CLOSER and made.outcome == SELECTED:
+        if made.outcome == SELECTED:
             answer.state[AT_END] = 1.0
         give_forces(rows, polygon, search, answer.z)
         if judge(case, answer, own, loads):

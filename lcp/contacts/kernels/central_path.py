@@ -1,12 +1,13 @@
 """Modes of contacts that give way, by an interior point: where an active set method goes round in circles.
 
-The central path (`lcp.kernels.pyramid_interior_point`) of the friction pyramids, each contact giving way by eps along
+The central path (`interior_steps`) of the friction pyramids, each contact giving way by eps along
 its normal and tangents, leads from any state of motion to one where modes show. A step of it is a system of
 `mode_system`; the slopes are those of the barrier.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
 from lcp.compiler.views import rows_at
@@ -14,13 +15,7 @@ from lcp.contacts.kernels.active_set import descend
 from lcp.contacts.kernels.contact_response import THREE, Polygon, place_rates, tangential_response
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
-from lcp.contacts.kernels.katzenelson import Shifted
-from lcp.contacts.kernels.mode_system import form_system, push, spread_slope
-from lcp.contacts.kernels.proximal_points import choose
-from lcp.contacts.kernels.search import Search
-from lcp.contacts.kernels.selection import Reached, along_branch, end_of_branch
-from lcp.kernels import Floats, kernel
-from lcp.kernels.pyramid_interior_point import (
+from lcp.contacts.kernels.interior_steps import (
     BACK_OFF,
     CENTRE,
     CENTRING,
@@ -35,6 +30,13 @@ from lcp.kernels.pyramid_interior_point import (
     impulses_of,
     linearise,
 )
+from lcp.contacts.kernels.katzenelson import Shifted
+from lcp.contacts.kernels.mode_system import form_system, push, spread_slope
+from lcp.contacts.kernels.proximal_newton import WORTH, Approach, go_on, natural_misfit
+from lcp.contacts.kernels.proximal_points import choose
+from lcp.contacts.kernels.search import Search
+from lcp.contacts.kernels.selection import Reached, along_branch, end_of_branch
+from lcp.kernels import Floats, kernel
 
 # Means of z w, in units of the problem, at which modes are looked at; steps to each, and of the active set from there.
 MEANS: Final = (1e-11, 1e-14)
@@ -46,6 +48,15 @@ POWER: Final = 3.0
 SHRINK: Final = 0.1
 # A force tells from a rate by this share of its row's own response.
 SHARE: Final = 1e-5
+# Edges of the pyramid in a cone's place; starts of its path in units of the problem, and powers of the corrector.
+EDGES: Final = 16
+STARTS: Final = (1.0, 10.0)
+POWERS: Final = (2.0, 1.0)
+# Means at which the cones are tried, each as long as a round of so many systems brings them ten times nearer.
+TRIES: Final = (1e-6, 1e-7, 1e-8)
+ROUNDS: Final = 3
+ROUND: Final = 100
+GAIN: Final = 0.1
 # Without any friction a pyramid has no inside.
 LEAST_MU: Final = 1e-3
 
@@ -63,15 +74,21 @@ class Path(NamedTuple):
 @kernel
 def path_floats(nc: int, nr: int) -> int:
     """Numbers that the path keeps."""
-    return 16 * (nc + nr) + (2 * THREE + THREE * THREE + 1) * nc
+    width = max(2 * (nc + nr), (EDGES + 2) * nc)
+    return 8 * width + (2 * THREE + THREE * THREE + 1) * nc + 2 * EDGES
 
 
 @kernel(inner=True)
 def lay_out_path(polygon: Polygon, search: Search, memory: Floats) -> Path:
     """Cut it from its memory."""
-    contacts = search.contacts
-    nc = contacts.mode.shape[0]
-    width = 2 * polygon.r + 2
+    nc = search.contacts.mode.shape[0]
+    edges = polygon.turns[: 2 * polygon.r]
+    if polygon.exact:
+        edges = rows_at(memory, memory.shape[0] - 2 * EDGES, EDGES, 2)
+        for j in range(EDGES):
+            edges[j, 0] = math.cos(2.0 * math.pi * j / EDGES)
+            edges[j, 1] = math.sin(2.0 * math.pi * j / EDGES)
+    width = edges.shape[0] + 2
     size = nc * width
     z = rows_at(memory, 0, nc, width)
     w = rows_at(memory, size, nc, width)
@@ -86,10 +103,8 @@ def lay_out_path(polygon: Polygon, search: Search, memory: Floats) -> Path:
     du = rows_at(memory, at + 3 * nc, nc, THREE)
     D = memory[at + 6 * nc : at + 15 * nc].reshape(nc, THREE, THREE)
     mu = memory[at + 15 * nc : at + 16 * nc]
-    p, s = contacts.p, contacts.s
-    # The last four belong to another way to solve its systems.
-    work = InteriorWork(dz, dw, second, miss, d, e, D, g, p, s, du, s, s, s, s)
-    return Path(mu, polygon.turns[: 2 * polygon.r], z, w, work)
+    work = InteriorWork(dz, dw, second, miss, d, e, D, g, du)
+    return Path(mu, edges, z, w, work)
 
 
 @kernel(inner=True)
@@ -268,3 +283,35 @@ def select_by_path(
             reached = along_branch(rows, polygon, search, shifted, eps, SHRINK * eps, end, SHRINK)
             return Reached(reached.eps, solved + steps + reached.systems)
     return Reached(0.0, solved)
+
+
+@kernel(inner=True)
+def cones_by_path(
+    rows: ContactSystem, polygon: Polygon, search: Search, path: Path, near: Approach, turn: int, most: int
+) -> int:
+    """Find forces of rigid contacts with exact cones by the path of pyramids in their place; systems solved.
+
+    At some points of the path proximal points of the cones are tried from there. ``most`` systems, about.
+    """
+    unit = start_path(rows, polygon, search, path)
+    for c in range(rows.nc):
+        for i in range(path.z.shape[1]):
+            path.z[c, i] *= STARTS[turn]
+            path.w[c, i] *= STARTS[turn]
+    solved = 0
+    for share in TRIES:
+        budget = min(PATH_STEPS, most - solved)
+        steps, mean = follow_path(rows, polygon, search, path, 0.0, POWERS[turn], share * unit, budget)
+        solved += steps
+        misfit = natural_misfit(rows, polygon, search)
+        for _ in range(ROUNDS):
+            last = misfit
+            if not last > WORTH * search.speed or solved >= most:
+                return solved
+            steps, misfit = go_on(rows, polygon, search, near, last, min(ROUND, most - solved))
+            solved += steps
+            if misfit > GAIN * last:
+                break
+        if misfit <= WORTH * search.speed or mean > share * unit:
+            return solved
+    return solved

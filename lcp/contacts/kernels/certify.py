@@ -28,7 +28,7 @@ violation infinite.
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Final, NamedTuple
 
 from lcp.contacts.kernels.condition_scales import keep_worst, ratio, row_rate
 from lcp.contacts.kernels.contact_system import ContactSystem
@@ -50,6 +50,14 @@ CERT_SIZE: Final = 16
 NOTHING: Final = 1e-6
 
 
+class Reached(NamedTuple):
+    """The forces and velocities that are checked."""
+
+    f: Floats
+    v_plus: Floats  # (nv,)
+    u: Floats  # (nv + 1,) sizes of the velocities before cancellation, and of all
+
+
 @kernel(inner=True)
 def _unilateral(
     cert: Floats, gap: int, complementarity: int, f: float, slack: float, scale: float, force: float
@@ -69,12 +77,11 @@ def _pyramid(
     scale_n: float,
     force_n: float,
     z: Floats,
-    f: Floats,
-    v_plus: Floats,
-    u: Floats,
+    reached: Reached,
     cert: Floats,
 ) -> None:
     """Conditions of the friction rows first .. last of a cone, with the edge magnitudes in z."""
+    f = reached.f
     physical = 0.0  # sum |fF|
     edges = 0.0  # sum (fF+ + fF-)
     power = 0.0  # fF . s
@@ -84,7 +91,7 @@ def _pyramid(
     scale_f = 0.0
     force_f = 0.0
     for i in range(first, last):
-        rate, scale, force = row_rate(rows, i, f, v_plus, u)
+        rate, scale, force = row_rate(rows, i, f, reached.v_plus, reached.u)
         plus = z[i]
         minus = z[i + rows.nr]
         keep_worst(cert, FORCE_SIGN, max(0.0, -plus, -minus), force)
@@ -115,19 +122,18 @@ def _cone(
     last: int,
     scale_n: float,
     force_n: float,
-    f: Floats,
-    v_plus: Floats,
-    u: Floats,
+    reached: Reached,
     cert: Floats,
 ) -> None:
     """Conditions of the friction rows first .. last of a cone, as the exact one."""
+    f = reached.f
     square_f = 0.0
     square_s = 0.0
     power = 0.0
     scale_f = 0.0
     force_f = 0.0
     for i in range(first, last):
-        rate, scale, force = row_rate(rows, i, f, v_plus, u)
+        rate, scale, force = row_rate(rows, i, f, reached.v_plus, reached.u)
         s = rate + rows.gamma[i] * f[i]
         square_f += f[i] * f[i]
         square_s += s * s
@@ -153,18 +159,16 @@ def _friction(
     scale_n: float,
     force_n: float,
     z: Floats,
-    f: Floats,
-    v_plus: Floats,
-    u: Floats,
+    reached: Reached,
     cert: Floats,
 ) -> int:
     """Conditions of a cone whose rows begin at ``first``; where those of the next one begin."""
     last = first + rows.r[cone]
     if last > first:
         if exact:
-            _cone(rows, cone, first, last, scale_n, force_n, f, v_plus, u, cert)
+            _cone(rows, cone, first, last, scale_n, force_n, reached, cert)
         else:
-            _pyramid(rows, cone, first, last, scale_n, force_n, z, f, v_plus, u, cert)
+            _pyramid(rows, cone, first, last, scale_n, force_n, z, reached, cert)
     return last
 
 
@@ -245,6 +249,7 @@ def certify(
             for p in range(c, d):
                 u[p] += impulse * abs(response[p])
 
+    reached = Reached(f, v_plus, u)
     cones = rows.r.shape[0]
     cone = 0
     first = nc
@@ -253,12 +258,12 @@ def certify(
         _unilateral(cert, NORMAL_GAP, NORMAL_COMPLEMENTARITY, f[c], rate + rows.gamma[c] * f[c], scale, force)
         # Sliding contacts have no cone at acceleration level.
         if cone < cones and rows.cone_contacts[cone] == c:
-            first = _friction(rows, exact, cone, first, scale, force, z, f, v_plus, u, cert)
+            first = _friction(rows, exact, cone, first, scale, force, z, reached, cert)
             cone += 1
     while cone < cones:
         # A cone of moments shares no unit of speed with the normal row.
         _, _, force = row_rate(rows, rows.cone_contacts[cone], f, v_plus, u)
-        first = _friction(rows, exact, cone, first, 0.0, force, z, f, v_plus, u, cert)
+        first = _friction(rows, exact, cone, first, 0.0, force, z, reached, cert)
         cone += 1
 
     for i in range(nf, nu):

@@ -21,6 +21,7 @@ from lcp.kernels.cone_measures import (
     add_bounded,
     add_contact,
     add_size,
+    natural_square,
 )
 from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, ROUNDING, ROUNDING_DECIDED, SCALED
 
@@ -78,6 +79,13 @@ def judge_cones(
     sums = out[:SUMS]
     for i in range(SUMS):
         sums[i] = 0.0
+    # Each contact by itself, forces in units of the largest one and rates in those of what that does to its rows.
+    worst = 0.0
+    largest = 0.0
+    for i in range(nc + rows.nr):
+        largest = max(largest, abs(f[i]))
+    if largest == 0.0:
+        largest = 1.0
     square = 0.0
     first = nc
     for c in range(nc):
@@ -88,16 +96,21 @@ def judge_cones(
         u0, load = rate_and_load(rows, c, f, v_plus)
         square += load * load
         add_size(sums, weight, abs(load) + own[c] * abs(f[c]), f[c])
+        unit = abs(load) + own[c] * largest
         r1 = u1 = r2 = u2 = 0.0
         for i in range(first, last):
             slip, load = rate_and_load(rows, i, f, v_plus)
             square += load * load
             add_size(sums, weight, abs(load) + own[i] * abs(f[i]), f[i])
+            unit = max(unit, abs(load) + own[i] * largest)
             if i == first:
                 r1, u1 = f[i], slip
             else:
                 r2, u2 = f[i], slip
         mu = rows.mu[c] if last > first else 0.0
+        if unit > 0.0:
+            a, b, d = f[c] / largest, r1 / largest, r2 / largest
+            worst = max(worst, natural_square(mu, a, b, d, u0 / unit, u1 / unit, u2 / unit))
         add_contact(sums, mu, weight, f[c], r1, r2, u0, u1, u2)
         z[nc + 2 * rows.nr + c] = math.sqrt(u1 * u1 + u2 * u2)
         first = last
@@ -119,6 +132,6 @@ def judge_cones(
     for i in range(out.shape[0]):
         out[i] = 0.0
     out[NATURAL_MAP] = plain / size
-    out[SCALED] = scaled / size
+    out[SCALED] = max(scaled / size, math.sqrt(worst))
     out[NATURAL_LIMIT] = max(tolerance, ROUNDING * rounding / size)
     out[ROUNDING_DECIDED] = 1.0 if out[NATURAL_MAP] > tolerance else 0.0

@@ -1,15 +1,16 @@
 """Lines through the changes of contacts' modes: forces at eps from where they are known, whatever folds lie between.
 
-Contacts that give way by eps answer rates s by P(x), x = -s / eps, P linear by pieces (`contact_response`). With a shift,
-x = t b - s / eps, velocities and forces are linear in t until a contact changes its mode; there the line goes on in the
-new mode, t rising again where it turns back (Katzenelson 1965 for networks of resistors; Fujisawa and Kuh 1972 for the
-turns). Two beginnings are known at t = 1:
+Contacts that give way by eps answer rates s by P(x), x = -s / eps, P linear by pieces (`contact_response`). With a
+shift, x = t b - s / eps, velocities and forces are linear in t until a contact changes its mode; there the line goes on
+in the new mode, t rising again where it turns back (Katzenelson 1965 for networks of resistors; Fujisawa and Kuh 1972
+for the turns). Two beginnings are known at t = 1:
 
 * ``begin_near``: forces at another compliance, by the shift that makes them an answer. A short way, mostly;
-* ``begin_open``: no forces at all, by a shift b that holds every contact open (Lemke 1965). From here a line arrives:
-  where nothing is redundant it cannot end but at t = 0, for beyond its beginning there is no other answer, and in
-  between v is bounded by v_free. With p b' the shift of a contact's rates, p . J v <= -p (k + t b') in each contact that
-  bears, so that v M v <= v M v_free + terms in k. Entries of b differ, so that no two contacts change at once.
+* ``begin_open``: no forces at all, by a shift b that holds every contact open (Lemke 1965). In exact arithmetic this
+  line arrives at t = 0. It has no other end: beyond its beginning nothing bears, which is one answer alone, and between
+  v cannot grow, since a force on a contact that bears takes energy, p . J v <= -p (k + t |b| eps), friction included.
+  How many pieces it takes nobody knows; in jams most turns are long and some are short, so that another one, with
+  other entries of b, is worth more than a longer one.
 
 A change of modes changes one block of the matrix; what is not factored is kept beside, and formed anew now and then.
 """
@@ -166,7 +167,7 @@ def spread(c: int, step: float) -> float:
 def begin_near(
     rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, before: float, eps: float, turn: int
 ) -> None:
-    """Fill the shift at which forces of contacts that give way by ``before``, with rates in the search, are those at eps.
+    """Fill the shift that makes forces of contacts that give way by ``before``, by rates in the search, those at eps.
 
     Turns after the first begin at forces beside them.
     """

@@ -1,7 +1,7 @@
 """Proximal points from forces that are near: of growing weight, each by Newton's method with a line search.
 
 With forces p0 from before and a weight t = rho / own response of each row, the next ones are p = P(p0 - t s) at the
-rates s that they lead to (`lcp.kernels.proximal_contacts`). For a large rho, with the right modes, one is enough
+rates s that they lead to. For a large rho, with the right modes, one is enough
 (`proximal_points.harden`); where modes are still to be found a small one tells them apart.
 """
 
@@ -25,16 +25,24 @@ from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
 from lcp.contacts.kernels.mode_system import form_system, push
 from lcp.contacts.kernels.proximal_points import ROUNDING
-from lcp.contacts.kernels.search import Search, recover_velocity
+from lcp.contacts.kernels.search import Search, copy_rows, recover_velocity
 from lcp.contacts.kernels.spans import add_within, columns, dot_within
 from lcp.kernels import Floats, kernel
-from lcp.kernels.body_blocks import copy_rows
-from lcp.kernels.proximal_contacts import HALVINGS, INNER, LEAST, LOWER, MOST, RAISE, SLOW, STEPS
 
 # rho at first, by the misfit in parts of the speed; a misfit that is not near; systems in all.
 FIRST: Final = 0.05
 NEAR: Final = 1e-2
 SYSTEMS: Final = 80
+# Share of the misfit to which a proximal point is found, Newton's steps for it, and halvings of a step.
+INNER: Final = 0.03
+STEPS: Final = 15
+HALVINGS: Final = 6
+# Factor of rho where misfits fall slowly, and its inverse after a failure; range of rho.
+RAISE: Final = 10.0
+LOWER: Final = 0.25
+MOST: Final = 1e9
+LEAST: Final = 1.0
+SLOW: Final = 0.3  # a misfit that falls less
 # Misfits, in parts of the speed, at which it ends, and which are worth a verdict.
 ENOUGH: Final = 1e-12
 WORTH: Final = 1e-8
@@ -179,12 +187,20 @@ def note_forces(search: Search, forces: Floats, joined: Floats) -> None:
 @kernel(inner=True)
 def approach(rows: ContactSystem, polygon: Polygon, search: Search, memory: Approach, most: int) -> tuple[int, float]:
     """Move forces that are near to ones of the rigid problem; the systems solved, and the misfit."""
+    misfit = natural_misfit(rows, polygon, search)
+    if not misfit <= NEAR * search.speed:
+        return 0, misfit
+    return go_on(rows, polygon, search, memory, misfit, most)
+
+
+@kernel(inner=True)
+def go_on(
+    rows: ContactSystem, polygon: Polygon, search: Search, memory: Approach, least: float, most: int
+) -> tuple[int, float]:
+    """Move forces of this misfit, whose v and s are filled, to ones of the rigid problem."""
     v, trial = search.v, memory.v
     nv = v.shape[0]
     of_joints, best_of_joints = memory.joined[0], memory.joined[1]
-    least = natural_misfit(rows, polygon, search)
-    if not least <= NEAR * search.speed:
-        return 0, least
     note_forces(search, memory.before, of_joints)
     note_forces(search, memory.best, best_of_joints)
     last = least

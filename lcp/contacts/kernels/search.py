@@ -290,3 +290,11 @@ def give_forces(rows: ContactSystem, polygon: Polygon, search: Search, z: Floats
     for i in range(joined.p.shape[0]):
         joined.base[i] = joined.s[i] + joined.gamma[i] * joined.p[i]
     give_boxed_forces(first + rows.nl, rows.lo, rows.hi, joined.p[rows.nl :], joined.base[rows.nl :], z)
+
+
+@kernel(inner=True)
+def copy_rows(source: Floats, target: Floats) -> None:
+    """Copy a matrix."""
+    for i in range(source.shape[0]):
+        for j in range(source.shape[1]):
+            target[i, j] = source[i, j]

@@ -19,9 +19,8 @@ from lcp.contacts.kernels.elimination import factor_work
 from lcp.contacts.kernels.katzenelson import Line, Shifted, begin_near, begin_open, follow_line
 from lcp.contacts.kernels.mode_system import row_speed
 from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE, choose
-from lcp.contacts.kernels.search import UNKNOWN, Search, recover_velocity
+from lcp.contacts.kernels.search import UNKNOWN, Search, copy_rows, recover_velocity
 from lcp.kernels import kernel
-from lcp.kernels.body_blocks import copy_rows
 
 # Compliance of the end of the branch: this part of the least own response of a contact, at least that of the largest.
 LEAST_COMPLIANCE: Final = 1e-7
@@ -140,7 +139,7 @@ def along_branch(
     end: float,
     shrink: float,
 ) -> Reached:
-    """Follow the forces in the search from ``last`` by eps to ``end``; those at ``last`` are known where it is larger."""
+    """Follow the forces in the search from ``last`` by eps to ``end``; at a larger ``last`` they are known."""
     contacts = search.contacts
     longest = shrink
     solved = 0
@@ -203,8 +202,8 @@ def select_by_lines(
 ) -> Reached:
     """Find forces near `end_of_branch` along a line from none to contacts that give way ``softer`` times as much.
 
-    Of discs the line is that of their polygons ``flat``, from whose end Newton's method goes to the discs. Every ``turn``
-    has a line of its own.
+    Of discs the line is that of their polygons ``flat``, from whose end Newton's method goes to the discs. Every
+    ``turn`` has a line of its own.
     """
     contacts, joined, end = search.contacts, search.joined, end_of_branch(search)
     eps = softer * end

@@ -12,7 +12,7 @@ from typing import Final
 from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.active_set import STEPS_AT_ONCE, keep_joints, settle
 from lcp.contacts.kernels.block_gauss_seidel import sweep
-from lcp.contacts.kernels.central_path import lay_out_path, path_floats, select_by_path
+from lcp.contacts.kernels.central_path import cones_by_path, lay_out_path, path_floats, select_by_path
 from lcp.contacts.kernels.contact_modes import fill_turns
 from lcp.contacts.kernels.contact_response import THREE, Polygon
 from lcp.contacts.kernels.contact_system import ContactSystem
@@ -38,6 +38,7 @@ from lcp.contacts.kernels.proximal_points import choose, harden
 from lcp.contacts.kernels.search import (
     UNKNOWN,
     Search,
+    copy_rows,
     polygon_of,
     recover_velocity,
     search_floats,
@@ -53,7 +54,6 @@ from lcp.contacts.kernels.selection import (
     select_by_lines,
 )
 from lcp.kernels import Floats, kernel
-from lcp.kernels.body_blocks import copy_rows
 
 # A compliance of more than this part of a contact's own response is none for proximal points to converge with.
 SOFT: Final = 1e-4
@@ -76,8 +76,8 @@ HALF: Final = 4
 # Weights of the proximal points of SHIFTS, one after the other, and the misfit that ends them.
 WEIGHTS: Final = (1e3, 1e4, 1e2)
 ENOUGH: Final = 1e-12
-# Work of SHIFTS on an island, in products: about a second. A system costs what its factors do, and so many products for
-# a contact. Systems at most, where there are few contacts.
+# Work of one turn of SHIFTS, or of PATH with cones, in products: a system costs what its factors do, and so many
+# products for a contact. Systems at most, where there are few contacts.
 WORK: Final = 1.5e9
 WORK_OF_CONTACT: Final = 3e3
 MOST_SYSTEMS: Final = 3000
@@ -266,13 +266,25 @@ def last_digits(rows: ContactSystem, polygon: Polygon, search: Search, near: App
 
 
 @kernel(inner=True)
+def systems_for(rows: ContactSystem, search: Search) -> int:
+    """How many systems of an island one turn may solve."""
+    return int(min(MOST_SYSTEMS, WORK / (factor_work(search.trees) + WORK_OF_CONTACT * rows.nc)))
+
+
+@kernel(inner=True)
 def try_path(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats) -> Reached:
-    """PATH: the branch's end by way of a softer one, which an interior point finds."""
+    """PATH: the branch's end by way of a softer one, which an interior point finds; of cones any forces."""
     rows = case.rows
     nc, nj, nv = rows.nc, search.joined.p.shape[0], rows.v_free.shape[0]
     memory = beyond_search(rows, search, wf)
     shifted = lay_out_shifted(nc, nj, nv, memory)
-    path = lay_out_path(polygon, search, memory[shifted_floats(nc, nj, nv) :])
+    at = shifted_floats(nc, nj, nv)
+    last = at + path_floats(nc, rows.nr)
+    path = lay_out_path(polygon, search, memory[at:last])
+    if polygon.exact:
+        near = lay_out_approach(nc, 0, nv, memory[last:])
+        solved = cones_by_path(rows, polygon, search, path, near, turn, systems_for(rows, search))
+        return Reached(0.0, solved + last_digits(rows, polygon, search, near))
     return select_by_path(rows, polygon, search, path, shifted, SOFTER[turn])
 
 
@@ -300,7 +312,7 @@ def try_shifts(case: Case, answer: Answer, polygon: Polygon, search: Search, tur
         take_forces(rows, polygon, search, answer.best)
     elif turn % BEGINNINGS < 2 and case.warm:
         take_forces(rows, polygon, search, case.z0)
-    most = min(MOST_SYSTEMS, WORK / (factor_work(search.trees) + WORK_OF_CONTACT * nc))
+    most = systems_for(rows, search)
     rho = WEIGHTS[turn % len(WEIGHTS)]
-    solved, _ = follow_shifts(rows, polygon, search, convex, near, int(most), ENOUGH, rho)
+    solved, _ = follow_shifts(rows, polygon, search, convex, near, most, ENOUGH, rho)
     return solved + last_digits(rows, polygon, search, near)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from lcp.friction.solvers.admm import ADMM
 from lcp.friction.solvers.cascade import FrictionCascade
-from lcp.friction.solvers.contact_interior_point import ContactInteriorPoint
+from lcp.friction.solvers.contact_attempts import ContactAttempts
 from lcp.friction.solvers.nsgs import NSGS
 from lcp.friction.solvers.proximal_point import ProximalPoint
 from lcp.friction.solvers.semismooth_newton import SemismoothNewton
 
-ALL_FRICTION_SOLVERS = (NSGS, SemismoothNewton, ProximalPoint, ADMM, ContactInteriorPoint)
+ALL_FRICTION_SOLVERS = (NSGS, SemismoothNewton, ProximalPoint, ADMM, ContactAttempts)
 
 __all__ = [
     "ADMM",
     "ALL_FRICTION_SOLVERS",
     "NSGS",
-    "ContactInteriorPoint",
+    "ContactAttempts",
     "FrictionCascade",
     "ProximalPoint",
     "SemismoothNewton",

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lcp.friction.cone import project
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
 from lcp.friction.solvers.watch import FrictionMethod, Watch
@@ -64,6 +63,8 @@ class ADMM(FrictionMethod):
     traits: ClassVar[Traits] = Traits.CONE | Traits.WARM_START | Traits.SPARSE
 
     def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
+        from lcp.kernels.cone_projection import project_cones
+
         z0, tolerance, trace = request
         watch = Watch(problem, tolerance, self.time_limit, trace)
         units, mu = watch.units, problem._mu
@@ -90,7 +91,8 @@ class ADMM(FrictionMethod):
             r = problem.contacts(factor(problem.flat(rho * (z - y)) - load))
             eased = self.relaxation * r + (1.0 - self.relaxation) * z
             before = z
-            z = project(eased + y, mu)
+            z = eased + y
+            project_cones(mu, z)
             y = y + eased - z
             # u_T from the dual variable: De Saxce's term touches u_N alone.
             s = mu * rho * np.hypot(y[:, 1], y[:, 2])

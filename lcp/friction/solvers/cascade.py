@@ -1,4 +1,4 @@
-"""The default for friction: sweeps, then proximal points, then a polish to full precision."""
+"""The default for friction: attempts between the bodies, then sweeps and proximal points, and a polish."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from lcp.friction.infeasibility import no_admissible_motion
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, measure
 from lcp.friction.result import FrictionAttempt, FrictionClaim
-from lcp.friction.solvers.admm import ADMM
 from lcp.friction.solvers.alart_curnier import AlartCurnier
+from lcp.friction.solvers.contact_attempts import ContactAttempts
 from lcp.friction.solvers.nsgs import NSGS
 from lcp.friction.solvers.proximal_point import ProximalPoint
 from lcp.friction.solvers.watch import FrictionMethod
@@ -42,13 +42,14 @@ _ROUNDING = 1e-15
 
 @dataclass(frozen=True)
 class FrictionCascade(FrictionMethod):
-    """A burst of `NSGS`, then `ProximalPoint` from where it ended, then from zero, then both for longer, then `ADMM`.
+    """`ContactAttempts`; then a burst of `NSGS`, `ProximalPoint` from its end and from zero, and both for longer.
 
-    Block Gauss-Seidel finds out cheaply which contacts are open, stick and slide, Newton's method does the digits. The
-    answer is polished: Newton on the equations of its modes, to rounding. Where the tolerance is 1e-6 or more the burst
-    goes on for thousands of sweeps, and nothing is polished. The first verified answer ends it;
-    ``Result.attempts`` lists each attempt. After two failures a linear program looks for a proof that no forces in the
-    cones keep the contacts from penetrating (`lcp.friction.infeasibility`).
+    The attempts are for a W that is symmetric and positive semidefinite. Of any other W block Gauss-Seidel finds out
+    cheaply which contacts are open, stick and slide, Newton's method does the digits. The answer is polished: Newton on
+    the equations of its modes, to rounding. Where the tolerance is 1e-6 or more the burst goes on for thousands of
+    sweeps, and nothing is polished. The first verified answer ends it; ``Result.attempts`` lists each attempt. After
+    two failures a linear program looks for a proof that no forces in the cones keep the contacts from penetrating
+    (`lcp.friction.infeasibility`).
 
     Parameters
     ----------
@@ -69,14 +70,12 @@ class FrictionCascade(FrictionMethod):
         sweeps, burst = (_ROUGH_SWEEPS, min(30.0, 0.5 * whole)) if rough else (_SWEEPS, min(6.0, 0.2 * whole))
         share = min(30.0, 0.3 * whole)
         return (
+            (ContactAttempts(time_limit=whole), True),
             (NSGS(max_iterations=sweeps, time_limit=burst), True),
             (ProximalPoint(alpha=1e-2, max_iterations=400), True),
             (ProximalPoint(alpha=1.0, max_iterations=1_000), False),
             (NSGS(max_iterations=10_000, time_limit=share), True),
             (ProximalPoint(alpha=1e-1), True),
-            (ADMM(max_iterations=5_000, time_limit=share), False),
-            (ProximalPoint(alpha=1e-2), True),
-            (NSGS(relaxation=0.7), True),
         )
 
     def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.friction.blocks import Blocks, blocks_of
+from lcp.friction.blocks import blocks_of
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
 from lcp.friction.solvers.watch import FrictionMethod, Watch
@@ -82,8 +82,8 @@ class Sweeper:
     """Sweeps over one W; the last step's length in ``moved``, how many blocks had no mode in ``projected``."""
 
     def __init__(self, problem: FrictionProblem, W: object, sweep: str = "forward", relaxation: float = 1.0) -> None:
-        self.blocks: Blocks = blocks_of(problem, W)
-        self.mu, self.dims, self.relaxation = problem._mu, problem._dims, relaxation
+        self.blocks = blocks_of(problem, W)
+        self.relaxation = relaxation
         forward = np.arange(problem.nc, dtype=np.int64)
         self.order = np.concatenate([forward, forward[::-1]]) if sweep == "symmetric" else forward
         self.work = np.empty((5, 3))
@@ -101,22 +101,8 @@ class Sweeper:
         from lcp.kernels.friction_sweeps import friction_sweeps
 
         steps = np.empty(count)
-        b = self.blocks
-        self.projected = friction_sweeps(
-            b.pointer,
-            b.column,
-            b.block,
-            b.diagonal,
-            self.none if shift is None else shift,
-            q,
-            self.mu,
-            self.dims,
-            self.order,
-            self.relaxation,
-            rows,
-            self.work,
-            steps,
-        )
+        shift = self.none if shift is None else shift
+        self.projected = friction_sweeps(self.blocks, shift, q, self.order, self.relaxation, rows, self.work, steps)
         self.moved = float(steps[-1])
 
 

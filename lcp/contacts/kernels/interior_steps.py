@@ -1,40 +1,29 @@
-"""Mehrotra's predictor and corrector on the LCP of friction pyramids, in the space of the bodies.
+"""A step of Mehrotra's predictor and corrector on the LCP of friction pyramids, contact by contact.
 
 Of each contact the unknowns are z = (fN, f1, ..., fk, lambda), forces along the edges t1 ... tk, with w = M z + q:
 
     w = (uN, lambda + t1 uT, ..., lambda + tk uT, mu fN - sum of the fi),      z, w >= 0, z w = 0.
 
 A step of Newton's method on z w = sigma m (m the mean of z w) gives, contact by contact, the change of p = (fN, fT)
-by that of u: dp = g - D du. What is left is (1 + J' D J) dy = J' g, a sparse system of the bodies (`body_blocks`).
+by that of u: dp = g - D du. What is left is a sparse system of the velocities (`central_path`).
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from lcp.kernels import Floats, kernel
-from lcp.kernels.body_blocks import (
-    BlockFactors,
-    BodySystem,
-    add_impulses,
-    assemble_blocks,
-    contact_motion,
-    copy_rows,
-    factor_blocks,
-    moved_by,
-    solve_blocks,
-)
 
-SHORT = 0.05  # a step below this share is a failure
-FAILURES = 6
+SHORT: Final = 0.05  # a step below this share is a failure
+FAILURES: Final = 6
 # Predictor, corrector, and a step to the middle where the corrector's is too short.
-PREDICT = 0
-CORRECT = 1
-CENTRE = 2
-CENTRING = 0.7
-LEAST_STEP = 0.2
-BACK_OFF = 0.95  # share of the way to the boundary
+PREDICT: Final = 0
+CORRECT: Final = 1
+CENTRE: Final = 2
+CENTRING: Final = 0.7
+LEAST_STEP: Final = 0.2
+BACK_OFF: Final = 0.95  # share of the way to the boundary
 
 
 class InteriorWork(NamedTuple):
@@ -48,13 +37,7 @@ class InteriorWork(NamedTuple):
     e: Floats
     D: Floats  # (nc, 3, 3)
     g: Floats  # (nc, 3)
-    p: Floats
-    u: Floats
     du: Floats
-    y: Floats  # (nb, 6)
-    dy: Floats
-    right: Floats
-    rest: Floats
 
 
 @kernel(inner=True)
@@ -103,32 +86,6 @@ def linearise(edges: Floats, mu: Floats, z: Floats, w: Floats, goal: float, work
         D[2, 0] = a2 * share * mu[c] * d[0]
         D[2, 1] = D[1, 2]
         D[2, 2] = d22 - a2 * share * a2
-
-
-@kernel(inner=True)
-def move_bodies(system: BodySystem, factors: BlockFactors, work: InteriorWork) -> None:
-    """Fill dy and du = J dy of (1 + J' D J) dy = J' g, refined once."""
-    right = work.right
-    right[:] = 0.0
-    add_impulses(system, work.g, right)
-    dy = work.dy
-    copy_rows(right, dy)
-    solve_blocks(system, factors, dy)
-    contact_motion(system, dy, False, work.du)
-    D = work.D
-    for c in range(D.shape[0]):
-        for i in range(3):
-            work.p[c, i] = -(D[c, i, 0] * work.du[c, 0] + D[c, i, 1] * work.du[c, 1] + D[c, i, 2] * work.du[c, 2])
-    rest = work.rest
-    for k in range(dy.shape[0]):
-        for j in range(dy.shape[1]):
-            rest[k, j] = right[k, j] - dy[k, j]
-    add_impulses(system, work.p, rest)
-    solve_blocks(system, factors, rest)
-    for k in range(dy.shape[0]):
-        for j in range(dy.shape[1]):
-            dy[k, j] += rest[k, j]
-    contact_motion(system, dy, False, work.du)
 
 
 @kernel(inner=True)
@@ -192,7 +149,7 @@ def fill_misses(edges: Floats, mu: Floats, z: Floats, w: Floats, u: Floats, miss
     return total / z.size
 
 
-@kernel
+@kernel(inner=True)
 def impulses_of(edges: Floats, z: Floats, p: Floats) -> None:
     """Fill p = (fN, f1, f2) of z."""
     for c in range(z.shape[0]):
@@ -205,14 +162,6 @@ def impulses_of(edges: Floats, z: Floats, p: Floats) -> None:
 
 
 @kernel(inner=True)
-def mean_product(system: BodySystem, edges: Floats, z: Floats, w: Floats, work: InteriorWork) -> float:
-    """Fill miss = w - (M z + q), and return the mean of z w."""
-    impulses_of(edges, z, work.p)
-    moved_by(system, work.p, work.y, work.u)
-    return fill_misses(edges, system.mu, z, w, work.u, work.miss)
-
-
-@kernel(inner=True)
 def aim(z: Floats, w: Floats, longest: float, mean: float, power: float, work: InteriorWork) -> float:
     """Keep the products of the predictor's steps, and return the mean that the corrector aims at."""
     total = 0.0
@@ -221,54 +170,3 @@ def aim(z: Floats, w: Floats, longest: float, mean: float, power: float, work: I
             total += (z[c, i] + longest * work.dz[c, i]) * (w[c, i] + longest * work.dw[c, i])
             work.second[c, i] = work.dz[c, i] * work.dw[c, i]
     return mean * min(1.0, max(1e-12, total / z.size / mean)) ** power
-
-
-@kernel
-def follow_path(
-    system: BodySystem,
-    factors: BlockFactors,
-    work: InteriorWork,
-    edges: Floats,
-    power: float,
-    target: float,
-    budget: int,
-    z: Floats,
-    w: Floats,
-) -> tuple[int, float]:
-    """Move z, w (nc, k + 2) > 0 along the central path until the mean of z w is ``target``; steps made, and that mean.
-
-    The corrector aims at the predictor's share of the mean, to the ``power`` given.
-    """
-    steps = 0
-    failures = 0
-    mean = mean_product(system, edges, z, w, work)
-    while mean > target and steps < budget and failures < FAILURES:
-        steps += 1
-        work.second[:] = 0.0
-        longest = 0.0
-        goal = 0.0
-        for stage in range(3):
-            if stage == CENTRE:
-                if longest >= LEAST_STEP:
-                    break
-                work.second[:] = 0.0
-                goal = CENTRING * mean
-            linearise(edges, system.mu, z, w, goal, work)
-            if stage == PREDICT:
-                assemble_blocks(system, work.D, factors)
-                factor_blocks(system, factors)
-            move_bodies(system, factors, work)
-            longest = fill_steps(edges, system.mu, z, w, goal, work)
-            if stage == PREDICT:
-                goal = aim(z, w, longest, mean, power, work)
-        step = min(1.0, BACK_OFF * longest)
-        if step < SHORT:
-            failures += 1
-        if step == 0.0:
-            break
-        for c in range(z.shape[0]):
-            for i in range(z.shape[1]):
-                z[c, i] += step * work.dz[c, i]
-                w[c, i] += step * work.dw[c, i]
-        mean = mean_product(system, edges, z, w, work)
-    return steps, mean

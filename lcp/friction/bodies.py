@@ -1,0 +1,140 @@
+"""W of a friction problem as J J': the contacts' rows at trees of velocities in which the inertia is 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lcp.arrays import Vector
+
+if TYPE_CHECKING:
+    from lcp.friction.global_problem import GlobalFrictionProblem
+    from lcp.friction.problem import FrictionProblem, Indices
+
+# Velocities of a free body; in the plane.
+_BODIES = (6, 3)
+# Unknowns of a tree, or of contacts that W joins, up to which they are factorised.
+_DENSE = 3000
+# Part of the largest entry below which a pivot of W is rounding, and up to which W may differ from J J'.
+_ROUNDING = 1e-13
+_REST = 1e-9
+# Of a mass matrix: asymmetry that is none, and part of its diagonal below which a pivot is rounding.
+_SYMMETRIC = 1e-13
+_PIVOT = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class Bodies:
+    """u = J (v_free + J' r) + bias, by velocities that stand together tree by tree."""
+
+    J: Any  # (m, n) sparse, by rows
+    v_free: Vector  # (n,)
+    bias: Vector  # (m,)
+    starts: Indices  # (nt + 1,) first velocity of each tree
+
+
+def bodies_of_masses(source: GlobalFrictionProblem) -> Bodies | None:
+    """J = H' L^-T with M = L L' tree by tree; None with bilateral rows, or where M is not positive definite."""
+    from scipy import sparse
+
+    M, H, f, w, _, _, _, b = source._parts
+    M = sparse.csr_matrix(M)
+    if b.shape[0] or source.n == 0 or abs(M - M.T).max() > _SYMMETRIC * abs(M).max():
+        return None
+    M.eliminate_zeros()
+    tree = _trees(M)
+    sizes = np.bincount(tree)
+    starts = np.concatenate(([0], np.cumsum(sizes)))
+    order = np.argsort(tree, kind="stable")
+    place = np.empty(source.n, dtype=np.int64)
+    place[order] = np.arange(source.n)
+    place -= starts[tree]
+    entries = M.tocoo()
+    of = tree[entries.row]
+    parts = []
+    # Trees of one size at once.
+    for size in np.unique(sizes):
+        own = np.flatnonzero(sizes == size)
+        if size > _DENSE:
+            return None
+        inside = sizes[of] == size
+        blocks = np.zeros((own.size, size, size))
+        row, column = entries.row[inside], entries.col[inside]
+        blocks[np.searchsorted(own, of[inside]), place[row], place[column]] = entries.data[inside]
+        try:
+            L = np.linalg.cholesky(blocks)
+        except np.linalg.LinAlgError:
+            return None
+        pivots, diagonal = np.einsum("kii->ki", L) ** 2, np.einsum("kii->ki", blocks)
+        if not (pivots > _PIVOT * diagonal).all():
+            return None
+        at = starts[own][:, None, None] + np.arange(size)
+        parts.append((np.linalg.inv(L), np.broadcast_to(at.transpose(0, 2, 1), blocks.shape), order[at]))
+    values = np.concatenate([inverse.ravel() for inverse, _, _ in parts])
+    rows = np.concatenate([row.ravel() for _, row, _ in parts])
+    columns = np.concatenate([np.broadcast_to(column, row.shape).ravel() for _, row, column in parts])
+    kept = values != 0.0
+    inverse = sparse.csr_matrix((values[kept], (rows[kept], columns[kept])), shape=M.shape)
+    J = sparse.csr_matrix((inverse @ sparse.csr_matrix(H)).T)
+    return Bodies(J, inverse @ f, w, starts)
+
+
+def _trees(M: Any) -> Indices:
+    """Number of each velocity's tree: six or three in a row, as bodies are stated, where M allows, or what M joins."""
+    from scipy.sparse.csgraph import connected_components
+
+    n = M.shape[0]
+    entries = M.tocoo()
+    for size in _BODIES:
+        if n % size == 0 and (entries.row // size == entries.col // size).all():
+            return np.arange(n, dtype=np.int64) // size
+    return np.asarray(connected_components(M, directed=False)[1], dtype=np.int64)
+
+
+def bodies_of_matrix(problem: FrictionProblem) -> Bodies | None:
+    """J of W = J J' by its triangular factors, v_free = 0: what W joins is a tree.
+
+    None where W is not symmetric and positive semidefinite, or joins too many rows.
+    """
+    from scipy import sparse
+    from scipy.sparse.csgraph import connected_components
+
+    W = sparse.csr_matrix(problem._W)
+    W.eliminate_zeros()
+    nc, m = problem.nc, problem.m
+    contact = np.repeat(np.arange(nc, dtype=np.int64), problem._dims)
+    entries = W.tocoo()
+    joined = sparse.coo_matrix((np.ones(entries.nnz), (contact[entries.row], contact[entries.col])), shape=(nc, nc))
+    part = connected_components(joined, directed=False)[1][contact]
+    order = np.argsort(part, kind="stable")
+    parts, starts = [], [0]
+    for own in np.split(order, np.flatnonzero(np.diff(part[order])) + 1):
+        root = _square_root(W[own][:, own].toarray()) if own.size <= _DENSE else None
+        if root is None:
+            return None
+        if root.shape[1] > 0:
+            columns = starts[-1] + np.arange(root.shape[1])
+            parts.append((root.ravel(), np.repeat(own, columns.size), np.tile(columns, own.size)))
+            starts.append(starts[-1] + columns.size)
+    if not parts:
+        return None
+    value, row, column = (np.concatenate(each) for each in zip(*parts, strict=True))
+    J = sparse.csr_matrix((value, (row, column)), shape=(m, starts[-1]))
+    return Bodies(J, np.zeros(starts[-1]), problem._q, np.array(starts, dtype=np.int64))
+
+
+def _square_root(W: Vector) -> Vector | None:
+    """J of W = J J', of no more columns than the rank, by Cholesky's method with pivoting; None where there is none."""
+    from scipy.linalg.lapack import dpstrf
+
+    size = float(np.abs(W).max(initial=0.0))
+    if not np.isfinite(size):
+        return None
+    half = 0.5 * W + 0.5 * W.T
+    factor, pivots, rank, _ = dpstrf(half, tol=_ROUNDING * size, lower=1)
+    J = np.empty((W.shape[0], rank))
+    J[pivots - 1] = np.tril(factor)[:, :rank]
+    # What is left where W is not symmetric, or has a negative eigenvalue.
+    return J if np.abs(J @ J.T - W).max(initial=0.0) <= _REST * size else None

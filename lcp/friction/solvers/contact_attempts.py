@@ -1,0 +1,87 @@
+"""The attempts at contact forces, between the bodies, with exact cones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from lcp.contacts.attempts import NAMES, bits_of
+from lcp.contacts.proposing import propose_forces
+from lcp.friction.bodies import bodies_of_matrix
+from lcp.friction.contact_rows import contact_rows
+from lcp.friction.problem import FrictionProblem
+from lcp.friction.result import FrictionClaim
+from lcp.friction.solvers.watch import FrictionMethod, Watch
+from lcp.method import Request
+from lcp.options import positive
+from lcp.status import Status
+from lcp.traits import Traits
+
+# Part of the tolerance that is asked for, for the judge adds up in another way, and at least.
+_SHARE, _STRICTEST = 0.5, 1e-5
+
+
+@dataclass(frozen=True)
+class ContactAttempts(FrictionMethod):
+    """The attempts of `lcp.contacts.attempts`, one after the other: Newton's methods in the space of the bodies.
+
+    Of the many forces that solve a problem with redundant contacts those are looked for that contacts share which give
+    way alike; where that leads nowhere, any. A linear system has a block for every body and every two that touch, and
+    is regular whatever contacts depend on one another; no matrix of the contacts is formed (`lcp.solve` has a sparse
+    one, to judge the answer). The bodies are those of a `GlobalFrictionProblem` with a symmetric positive definite M
+    and no bilateral rows; a `FrictionProblem` that was given its W is taken apart by Cholesky's method, which is dense.
+
+    Parameters
+    ----------
+    attempts
+        Names of the attempts that may be made.
+    time_limit
+        Seconds of the processor, heeded between attempts.
+
+    References
+    ----------
+    J. Katzenelson, An algorithm for solving nonlinear resistor networks, Bell System Technical Journal 44 (1965).
+    G. De Saxce, Z.-Q. Feng, The bipotential method, Mathematical and Computer Modelling 28 (1998).
+    V. Acary, F. Cadoux, C. Lemarechal, J. Malick, A formulation of the linear discrete Coulomb friction problem via
+    convex optimization, ZAMM 91 (2011).
+    """
+
+    attempts: tuple[str, ...] = NAMES
+    time_limit: float = positive(120.0)
+
+    traits: ClassVar[Traits] = Traits.CONE | Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE | Traits.WARM_START | Traits.SPARSE
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "attempts", tuple(self.attempts))
+        bits_of(self.attempts)
+
+    def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
+        """Lay the problem out between its bodies, and make the attempts."""
+        from lcp.contacts.kernels.attempts import NONE
+        from lcp.contacts.kernels.judging import Case
+
+        z0, tolerance, trace = request
+        watch = Watch(problem, tolerance, self.time_limit, trace)
+        start = watch.units.start(z0)
+        if watch.look(start, 0) <= 1.0 or watch.late:
+            return watch.claim(0)
+        bodies = problem._bodies if problem._bodies is not None else bodies_of_matrix(problem)
+        rows = None if bodies is None else contact_rows(problem, bodies, watch.units)
+        if rows is None:
+            return watch.claim(
+                0,
+                "W is not symmetric and positive semidefinite, or too large to tell: pose the problem with its bodies",
+                Status.UNSUITABLE,
+            )
+        # FCLIB's residual adds forces to velocities, and asks for more where W is small.
+        strict = tolerance * max(_SHARE * min(1.0, watch.units.w), _STRICTEST)
+        allowed, variables = bits_of(self.attempts), rows.variables(start)
+        case = Case(rows.system, rows.starts, True, z0 is not None, True, allowed, variables, strict)
+        found = propose_forces(case, watch.deadline)
+        answered = found.attempt != NONE
+        forces = rows.forces(found.answer.z if answered else found.answer.best)
+        if watch.look(rows.swept(forces), found.systems) > 1.0:
+            watch.look(forces, found.systems)
+        detail = NAMES[found.attempt] if answered else "no attempt led to forces that solve the problem"
+        return watch.claim(found.systems, detail, Status.STALLED)

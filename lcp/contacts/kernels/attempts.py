@@ -90,7 +90,7 @@ EVERY: Final = (1 << len(NAMES)) - 1
 # In the order in which they are made: what most islands need, and what is compiled when first asked for. One that
 # stands there again has other numbers, its turn.
 FIRST: Final = (MODES, SWEEPS, BRANCH, CLOSER)
-LATER: Final = (PATH, CLOSER, PATH, CLOSER, LINES, CLOSER, SHIFTS, SHIFTS, LINES, CLOSER, SHIFTS, SHIFTS, LINES, CLOSER)
+LATER: Final = (PATH, CLOSER, PATH, CLOSER, LINES, CLOSER, PATH, PATH, SHIFTS, SHIFTS, LINES, CLOSER, SHIFTS, SHIFTS)
 
 # What an attempt comes to: no forces; forces that are not those selected; those selected; those of z0, which are.
 NOTHING: Final = 0
@@ -194,7 +194,7 @@ def attempt_forces(
         reached = try_lines(case, polygon, search, turn, wf)
     else:
         reached = try_path(case, polygon, search, turn, wf)
-        if polygon.exact:
+        if reached.eps == 0.0 and (polygon.exact or turn >= 2):
             return Made(OTHERS, reached.systems)
     if reached.eps == 0.0:
         return Made(NOTHING, reached.systems)

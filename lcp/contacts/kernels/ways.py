@@ -78,10 +78,10 @@ WEIGHTS: Final = (1e3, 1e4, 1e2)
 ENOUGH: Final = 1e-12
 # Work of one turn of SHIFTS, or of PATH with cones, in products: a system costs what its factors do, and so many
 # products for a contact. Systems at most, where there are few contacts.
-WORK: Final = 1.5e9
+WORK: Final = 1e9
 WORK_OF_CONTACT: Final = 3e3
 MOST_SYSTEMS: Final = 3000
-# It begins by turns at the forces before, twice, at the best so far, and at none.
+# It begins by turns at the best forces so far, at those before, twice, and at none.
 BEGINNINGS: Final = 4
 
 
@@ -281,9 +281,9 @@ def try_path(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats
     at = shifted_floats(nc, nj, nv)
     last = at + path_floats(nc, rows.nr)
     path = lay_out_path(polygon, search, memory[at:last])
-    if polygon.exact:
+    if polygon.exact or turn >= len(SOFTER):
         near = lay_out_approach(nc, 0, nv, memory[last:])
-        solved = cones_by_path(rows, polygon, search, path, near, turn, systems_for(rows, search))
+        solved = cones_by_path(rows, polygon, search, path, near, turn % len(SOFTER), systems_for(rows, search))
         return Reached(0.0, solved + last_digits(rows, polygon, search, near))
     return select_by_path(rows, polygon, search, path, shifted, SOFTER[turn])
 
@@ -308,9 +308,9 @@ def try_shifts(case: Case, answer: Answer, polygon: Polygon, search: Search, tur
     near = lay_out_approach(nc, nj, nv, memory)
     convex = lay_out_convex(nc, nj, memory[approach_floats(nc, nj, nv) :])
     forget_forces(search)
-    if turn % BEGINNINGS == 2 and answer.state[NEAREST] < math.inf:
+    if turn % BEGINNINGS == 0 and answer.state[NEAREST] < math.inf:
         take_forces(rows, polygon, search, answer.best)
-    elif turn % BEGINNINGS < 2 and case.warm:
+    elif turn % BEGINNINGS < 3 and case.warm:
         take_forces(rows, polygon, search, case.z0)
     most = systems_for(rows, search)
     rho = WEIGHTS[turn % len(WEIGHTS)]

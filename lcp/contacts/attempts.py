@@ -73,22 +73,16 @@ ATTEMPTS: tuple[Attempt, ...] = (
         "Mehrotra 1992 (interior point)",
     ),
     Attempt(
-        "lines",
-        "polygons; nothing else has led anywhere",
-        "jams, impacts of hundreds of contacts: a line from no forces at all, which arrives",
-        "Lemke 1965; Katzenelson 1965; Eaves 1976",
-    ),
-    Attempt(
         "shifts",
-        "nothing else has led anywhere",
-        "where the branch turns back for good: any forces that solve the problem",
+        "nothing before has led anywhere",
+        "where the branch turns back for good, or gaps contradict one another: any forces that solve the problem",
         "De Saxce and Feng 1998; Acary, Cadoux, Lemarechal and Malick 2011",
     ),
     Attempt(
-        "pivots",
-        "an LCP of at most 1000 variables",
-        "what is left of small islands",
-        "Lemke 1965",
+        "lines",
+        "the branch's end is not known",
+        "jams, impacts of hundreds of contacts: a line from no forces at all, which arrives",
+        "Lemke 1965; Katzenelson 1965; Eaves 1976",
     ),
 )
 #: Their names.

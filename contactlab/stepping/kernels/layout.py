@@ -72,11 +72,8 @@ FAILURE_PROJECTION: Final = 4
 FAILURE_INCONSISTENT: Final = 5  # the current island's bilateral equations contradict one another
 FAILURE_LARGE: Final = 6  # no forces were selected, and the LCP has too many unknowns to pivot
 FAILURE_SPACE: Final = 7  # the island's arrays would take more memory than there is
-#: Unknowns of an LCP that is formed where forces are selected, and of one that is pivoted where none were found, with
-#: pivots at most.
+#: Unknowns of an LCP that is formed where forces are selected.
 MOST_UNKNOWNS: Final = 4000
-MOST_PIVOTED: Final = 1000
-MOST_PIVOTS: Final = 2000
 
 # Which of the forces that solve an island it has: `contactlab.certificate.Choice`.
 CHOICE_ANY: Final = 1

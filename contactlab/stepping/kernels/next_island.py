@@ -21,7 +21,6 @@ from contactlab.stepping.kernels.layout import (
     FAILURE_LARGE,
     FINISH,
     GO_ON,
-    MOST_PIVOTED,
     MOST_UNKNOWNS,
     NEED_LATER,
     NEED_SOLVE,
@@ -39,7 +38,7 @@ from contactlab.stepping.kernels.layout import (
 )
 from contactlab.stepping.kernels.moments import add_moments, count_moments, exchange_moments
 from contactlab.stepping.kernels.outcome import failed
-from lcp.contacts.kernels.attempts import NONE, PIVOTS, Found, propose
+from lcp.contacts.kernels.attempts import NONE, Found, propose
 from lcp.contacts.kernels.attempts import OTHERS as FOUND_OTHERS
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.judging import NEAREST, Answer, Case
@@ -185,7 +184,7 @@ def pose(
                 return reason
     # For who looks at the problem, too.
     complete_rows(posed.J, posed.Y, posed.spans)
-    if control.tried != 0 and not may_pivot(control):
+    if control.tried != 0:
         control.exhausted = 1
         control.place = VERDICT
         return GO_ON
@@ -201,12 +200,6 @@ def pose(
     island.info[LEMKE_STAGE] = LEMKE_START
     control.place = SOLVE
     return GO_ON
-
-
-@kernel(inline=True)
-def may_pivot(control: Control) -> bool:
-    """Whether an LCP that all attempts have left is to be pivoted."""
-    return control.cone == 0 and control.n <= MOST_PIVOTED and (control.allowed >> PIVOTS) & 1 == 1
 
 
 @kernel(inline=True)

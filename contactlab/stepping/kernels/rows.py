@@ -31,7 +31,6 @@ from contactlab.stepping.kernels.layout import (
     Work,
 )
 from contactlab.stepping.kernels.relative import relative_velocity
-from lcp.contacts.kernels.attempts import NONE, PIVOTS
 from lcp.kernels import kernel
 
 
@@ -140,8 +139,7 @@ def write_island(island: Island, chunk: Chunk, control: Control, of_joints: int)
     row.warm = control.warm_hit
     row.choice = control.choice
     # Counted from 1: 0 are islands of no attempt, or of records that do not tell.
-    attempt = PIVOTS if control.tried != 0 and control.exhausted == 0 and control.attempt == NONE else control.attempt
-    row.attempt = attempt + 1
+    row.attempt = control.attempt + 1
     row.systems = control.systems
     for j in range(MEASURES):
         row.measures[j] = island.measures[j]

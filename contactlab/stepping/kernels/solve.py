@@ -5,7 +5,6 @@ from __future__ import annotations
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.stepping.kernels.layout import (
     GO_ON,
-    MOST_PIVOTS,
     NEED_SOLVE,
     PAUSED,
     PIVOT_BUDGET,
@@ -41,12 +40,10 @@ def pivot(island: Island, n: int, warm: bool) -> int:
 def solve(island: Island, control: Control) -> int:
     """Solve the island's problem; what the kernel leaves unsolved may go to solvers outside."""
     code = pivot(island, control.n, control.has_z0 != 0)
-    if code == RUNNING and (control.tried == 0 or island.info[PIVOTS] < MOST_PIVOTS):
+    if code == RUNNING:
         return PAUSED
     control.pivots = island.info[PIVOTS]
     control.place = VERDICT
-    if control.tried != 0:
-        control.exhausted = 1 if code != SOLVED else 0
-    elif code != SOLVED and control.solver == SOLVER_LEMKE_FIRST:
+    if code != SOLVED and control.solver == SOLVER_LEMKE_FIRST:
         return NEED_SOLVE
     return GO_ON

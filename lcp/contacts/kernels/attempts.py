@@ -8,13 +8,15 @@ them. The table is walked from the top, and the first forces that hold end it::
     MODES     the branch's end, by an active set from the modes of the forces before        (`active_set`)
     SWEEPS    the same from what 20 sweeps of block Gauss-Seidel show                       (`block_gauss_seidel`)
     BRANCH    the branch from large compliance to its end, along lines where it turns       (`selection`, `katzenelson`)
-    CLOSER    from the branch's end a thousandth further, and proximal points               (`proximal_newton`)
-    PATH      the branch's end by an interior point of contacts that give way more; with
-              exact cones any forces, from pyramids                                         (`central_path`)
+    CLOSER    from the branch's end further, decade by decade, and proximal points          (`proximal_newton`)
+    PATH      the branch's end by an interior point of contacts that give way more; in turns
+              after those, and of exact cones, any forces                                   (`central_path`)
     SHIFTS    De Saxce's fixed point: any forces that solve the problem                     (`convex_points`)
+    LINES     the branch along a line from no forces at all, Lemke's method in velocities   (`katzenelson`)
 
-Behind them stands pivoting, of LCPs that are small (`PIVOTS`, by who asks). Attempts from PATH on are compiled when
-first asked for, which in most worlds is never.
+Attempts from PATH on are compiled when first asked for, which in most worlds is never. The last three take turns: what
+one of them finds in a jam in ten systems takes another ten thousand, and nobody can say which. Each turn has other
+numbers, and SHIFTS goes on from the best that the others have left.
 """
 
 from __future__ import annotations
@@ -77,11 +79,10 @@ SWEEPS: Final = 2
 BRANCH: Final = 3
 CLOSER: Final = 4
 PATH: Final = 5
-LINES: Final = 6
-SHIFTS: Final = 7
-PIVOTS: Final = 8
+SHIFTS: Final = 6
+LINES: Final = 7
 #: Their names, as `TimeStepping.attempts` and records have them.
-NAMES: Final = ("held", "modes", "sweeps", "branch", "closer", "path", "lines", "shifts", "pivots")
+NAMES: Final = ("held", "modes", "sweeps", "branch", "closer", "path", "shifts", "lines")
 #: No attempt: nothing was found.
 NONE: Final = -1
 #: All may be made.

@@ -111,10 +111,12 @@ class ContactProblem:
     def _blur(self, k: FloatArray) -> FloatArray:
         """Return how far rounding of J v_free may move each rate (nc + nr,), whatever arithmetic formed it.
 
-        Of bodies that fall side by side, or a ball that rolls without load, it is rounding alone, no unit for itself.
+        Of bodies that fall side by side, or a ball that rolls without load, it is rounding alone, no unit for itself:
+        a normal is known to its rounding, and takes that part of the motion across it.
         """
-        terms = np.abs(np.concatenate((k, self.rows.kF)))
-        return np.asarray(ROUNDING * (abs(self.J) @ np.abs(self.v_free) + terms))
+        terms = abs(self.J) @ np.abs(self.v_free) + np.abs(np.concatenate((k, self.rows.kF)))
+        motion = self.liveliness[self.island[self.rows.row_contact]]
+        return np.asarray(ROUNDING * (terms + np.sqrt(np.maximum(0.0, self.W.diagonal())) * motion))
 
     def _lcp_residual(self, k: FloatArray) -> Measures:
         """Return max |min(z, w)| of islands, z in units of the largest z, w_i of |q_i| + max_j |M_ij| max|z|."""

@@ -27,8 +27,21 @@ from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, ROUNDING, ROUNDING
 
 
 @kernel(inner=True)
-def rate_rounding(rows: ContactSystem, i: int) -> float:
-    """How far rounding of J v_free may move the rate of row i, whatever arithmetic formed it."""
+def motion_size(rows: ContactSystem) -> float:
+    """Size of the free motion of the whole system, the root of v M v."""
+    energy = 0.0
+    for p in range(rows.v_free.shape[0]):
+        energy += rows.v_free[p] * rows.Mv[p]
+    return math.sqrt(max(0.0, energy))
+
+
+@kernel(inner=True)
+def rate_rounding(rows: ContactSystem, i: int, motion: float) -> float:
+    """How far rounding of J and v_free may move the rate of row i, whatever arithmetic formed it.
+
+    A normal is known to its rounding, and so is what it takes of a ``motion`` (`motion_size`) across it: bodies that
+    fall side by side have no speed along theirs but that.
+    """
     a, b, c, d = columns(rows.spans, i, rows.v_free.shape[0])
     row, v = rows.J[i], rows.v_free
     terms = abs(rows.k[i])
@@ -36,7 +49,8 @@ def rate_rounding(rows: ContactSystem, i: int) -> float:
         terms += abs(row[p] * v[p])
     for p in range(c, d):
         terms += abs(row[p] * v[p])
-    return ROUNDING * terms
+    response = dot_within(a, b, c, d, row, rows.Y[i])
+    return ROUNDING * (terms + math.sqrt(max(0.0, response)) * motion)
 
 
 @kernel(inline=True)
@@ -46,13 +60,13 @@ def less(rate: float, blur: float) -> float:
 
 
 @kernel(inner=True)
-def rate_and_load(rows: ContactSystem, i: int, f: Floats, v_plus: Floats) -> tuple[float, float]:
+def rate_and_load(rows: ContactSystem, i: int, motion: float, f: Floats, v_plus: Floats) -> tuple[float, float]:
     """Rate of row i at v+ with its softness, less its rounding, and without any force."""
     a, b, c, d = columns(rows.spans, i, v_plus.shape[0])
     row = rows.J[i]
     load = dot_within(a, b, c, d, row, rows.v_free) + rows.k[i]
     rate = dot_within(a, b, c, d, row, v_plus) + rows.k[i] + rows.gamma[i] * f[i]
-    return less(rate, rate_rounding(rows, i)), load
+    return less(rate, rate_rounding(rows, i, motion)), load
 
 
 @kernel(inner=True)
@@ -75,6 +89,7 @@ def judge_cones(
         Bound on both measures.
     """
     nc = rows.nc
+    motion = motion_size(rows)
     recover(rows, z, f, v_plus)
     sums = out[:SUMS]
     for i in range(SUMS):
@@ -93,13 +108,13 @@ def judge_cones(
         last = first + rows.r[c]
         for i in range(first, last):
             weight = max(weight, own[i])
-        u0, load = rate_and_load(rows, c, f, v_plus)
+        u0, load = rate_and_load(rows, c, motion, f, v_plus)
         square += load * load
         add_size(sums, weight, abs(load) + own[c] * abs(f[c]), f[c])
         unit = abs(load) + own[c] * largest
         r1 = u1 = r2 = u2 = 0.0
         for i in range(first, last):
-            slip, load = rate_and_load(rows, i, f, v_plus)
+            slip, load = rate_and_load(rows, i, motion, f, v_plus)
             square += load * load
             add_size(sums, weight, abs(load) + own[i] * abs(f[i]), f[i])
             unit = max(unit, abs(load) + own[i] * largest)
@@ -119,7 +134,7 @@ def judge_cones(
         response = rows.h * dot_within(a, b, c, d, rows.J[i], rows.Y[i]) + rows.gamma[i]
         # A row that nothing moves has no unit of its own.
         weight = response if response > 0.0 else 1.0
-        rate, load = rate_and_load(rows, i, f, v_plus)
+        rate, load = rate_and_load(rows, i, motion, f, v_plus)
         square += load * load
         add_size(sums, weight, abs(load) + response * abs(f[i]), f[i])
         boxed = i - first - rows.nl

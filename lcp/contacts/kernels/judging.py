@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from lcp.contacts.kernels.boxed_rows import evaluate_boxed, fill_boxed_loads, first_limit
 from lcp.contacts.kernels.certify import CERT_SIZE, certify, worst_scaled
 from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed, worst_boxed
-from lcp.contacts.kernels.cone_measures import judge_cones, less, rate_rounding
+from lcp.contacts.kernels.cone_measures import judge_cones, less, motion_size, rate_rounding
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.recover import recover
 from lcp.contacts.kernels.spans import columns, dot_within
@@ -74,10 +74,11 @@ def fill_loads(rows: ContactSystem, v: Floats, own: Floats, q: Floats, loads: Fl
     J = rows.J
     m = count_rows(rows)
     blurs, sizes = loads[m : 2 * m], loads[2 * m :]
+    motion = motion_size(rows)
     for i in range(nc + nr):
         a, b, c, d = columns(rows.spans, i, J.shape[1])
         rate = dot_within(a, b, c, d, J[i], v) + rows.k[i]
-        blurs[i] = rate_rounding(rows, i)
+        blurs[i] = rate_rounding(rows, i, motion)
         response = own[i]
         q[i] = rate
         if i < nc:
@@ -94,7 +95,7 @@ def fill_loads(rows: ContactSystem, v: Floats, own: Floats, q: Floats, loads: Fl
     for i in range(nc + nr, nc + nr + rows.nl):
         a, b, c, d = columns(rows.spans, i, J.shape[1])
         place = limit + i - nc - nr
-        blurs[i] = rate_rounding(rows, i)
+        blurs[i] = rate_rounding(rows, i, motion)
         q[place] = dot_within(a, b, c, d, J[i], v) + rows.k[i]
         sizes[place] = rows.h * dot_within(a, b, c, d, J[i], rows.Y[i]) + rows.gamma[i]
     fill_boxed_loads(rows, v, q, sizes)

@@ -319,12 +319,9 @@ def next_change(
 ) -> tuple[float, int, int]:
     """How far t goes until a mode changes, which contact's or, behind them, row's, and the number of the inequality."""
     n, joined = search.change, search.joined
-    least = math.inf
-    changing = -1
-    which = -1
+    least, changing, which = math.inf, -1, -1
     for c in range(rows.nc):
-        x = shifted.fixed[c]
-        d = shifted.moving[c]
+        x, d = shifted.fixed[c], shifted.moving[c]
         i = 0
         while facet(polygon, rows.mu[c], search.contacts.mode[c], i, n):
             speed = way * (n[0] * d[0] + n[1] * d[1] + n[2] * d[2])
@@ -362,11 +359,8 @@ def change_mode(
 ) -> bool:
     """Change the mode of a contact whose point meets the inequality n; False where there is no other."""
     contacts = search.contacts
-    fixed = shifted.fixed[c]
-    moving = shifted.moving[c]
-    x = fixed[0] + t * moving[0]
-    y = fixed[1] + t * moving[1]
-    z = fixed[2] + t * moving[2]
+    fixed, moving = shifted.fixed[c], shifted.moving[c]
+    x, y, z = fixed[0] + t * moving[0], fixed[1] + t * moving[1], fixed[2] + t * moving[2]
     size = max(abs(x), abs(y), abs(z))
     normal = math.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
     beyond = BEYOND

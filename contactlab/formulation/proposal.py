@@ -112,7 +112,7 @@ def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
     if starts.size == 2:
         return one
     contacts = np.arange(blocks.nc)
-    contact = np.concatenate((contacts, np.repeat(contacts, blocks.r)))
+    contact = np.concatenate((contacts, np.repeat(blocks.cone_contacts, blocks.r)))
     of_joints = np.zeros((blocks.nl + blocks.nbox, SPAN_INTS), dtype=np.int64)
     J, Y = blocks.J[contact.size :], blocks.Y[contact.size :]
     if len(J) > 0 and not place_joint_spans(blocks.nl, blocks.nb, J, Y, starts, of_joints):
@@ -223,7 +223,7 @@ def _found(
     blocks = formed.data.blocks()
     with_joints = blocks.nl + blocks.nb + blocks.nbox > 0
     asked = selected or (z0 is not None and not with_joints)
-    if blocks.nc == 0 or blocks.ncone != blocks.nc or not asked:
+    if blocks.nc == 0 or not asked:
         return None
     from lcp.contacts.kernels.attempts import NONE, OTHERS, propose
     from lcp.contacts.kernels.certify import CERT_SIZE
@@ -236,8 +236,8 @@ def _found(
     n, nv, joined = formed.n, blocks.nv, blocks.nl + blocks.nbox
     starts, spans = _trees(blocks)
     rows = formed.posed._replace(spans=spans)
-    wf = np.zeros(int(attempt_floats(blocks.nc, blocks.nr, joined, nv)))
-    wi = np.zeros(int(search_ints(blocks.nc, starts.size - 1)), dtype=np.int64)
+    wf = np.zeros(int(attempt_floats(blocks.nc, blocks.ncone, blocks.nr, joined, nv)))
+    wi = np.zeros(int(search_ints(blocks.ncone, starts.size - 1)), dtype=np.int64)
     start = np.zeros(n) if z0 is None else z0
     case = Case(rows, starts, selected, z0 is not None, exact, bits_of(attempts), start, tolerance)
     answer = Answer(

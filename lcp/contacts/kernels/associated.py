@@ -8,14 +8,17 @@ Saxce's shift g = mu times the speed of slip, Coulomb's law is that of K (De Sax
 where P moves a point to the nearest one of K in the metric 1 / W, W the weights along the normal and across it. For a
 given g that is the gradient of a convex function of the rates s: unlike Coulomb's response, in which the bound of
 friction follows the normal force and not the other way round, it has a symmetric slope.
+
+Of a cone of moments the bound is that of the normal force p0N from before (Tresca's law): the sections of K at p0N, for
+which no shift is needed.
 """
 
 from __future__ import annotations
 
 import math
 
-from lcp.contacts.kernels.contact_modes import enclosing_edge
-from lcp.contacts.kernels.contact_response import THREE, Polygon
+from lcp.contacts.kernels.contact_modes import ALONG, OPEN, STICK, enclosing_edge
+from lcp.contacts.kernels.contact_response import THREE, Polygon, force_of, mode_of, side
 from lcp.kernels import Floats, kernel
 
 
@@ -175,3 +178,39 @@ def nearest(
         p[i] /= stretch
         D[i, 0] /= stretch
         D[0, i] *= stretch
+
+
+@kernel
+def nearest_moment(polygon: Polygon, r: int, x: Floats, p: Floats, D: Floats) -> None:
+    """Fill p (3,) with the point nearest to x (3,) of the section of a cone of moments at x[0], and D (3, 3) = dp / dx.
+
+    ``r`` are its directions. In the plane all weights are alike.
+    """
+    for i in range(THREE):
+        p[i] = 0.0
+        for j in range(THREE):
+            D[i, j] = 0.0
+    mode = mode_of(polygon, 1.0, 0, x[0], x[1], x[2])
+    if mode == STICK:
+        p[1] = x[1]
+        p[2] = x[2]
+        D[1, 1] = 1.0
+        D[2, 2] = 1.0 if r > 1 else 0.0
+    elif mode != OPEN and polygon.exact:
+        size = math.sqrt(x[1] * x[1] + x[2] * x[2])
+        y, z = x[1] / size, x[2] / size
+        p[1] = x[0] * y
+        p[2] = x[0] * z
+        share = x[0] / size
+        D[1, 1] = share * z * z
+        D[2, 2] = share * y * y if r > 1 else 0.0
+        D[1, 2] = D[2, 1] = -share * y * z
+    elif mode != OPEN:
+        force_of(polygon, 1.0, mode, x[0], x[1], x[2], p)
+        if (mode - ALONG) % 2 == 1:
+            ex, ey = side(polygon, mode)
+            share = 1.0 / (ex * ex + ey * ey)
+            D[1, 1] = share * ex * ex
+            D[2, 2] = share * ey * ey
+            D[1, 2] = D[2, 1] = share * ex * ey
+    p[0] = x[0]

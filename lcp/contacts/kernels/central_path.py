@@ -150,7 +150,7 @@ def move(rows: ContactSystem, polygon: Polygon, search: Search, path: Path, eps:
         give_way(rows.gamma[c], eps, work.D[c], work.g[c])
         push(rows, polygon, c, work.g[c], dv)
         if form:
-            spread_slope(polygon, work.D[c], contacts.B[c])
+            spread_slope(rows, polygon, c, work.D[c], contacts.B[c])
     if form:
         form_system(rows, polygon, contacts, search.joined.slope, search.trees, search.W, search.K)
         if not factor_panels(search.trees, search.K, search.W[0]):
@@ -256,7 +256,7 @@ def select_by_path(
 
     Returns the systems solved, 0 where that failed.
     """
-    end = end_of_branch(search)
+    end = end_of_branch(rows, search)
     eps = softer * end
     unit = start_path(rows, polygon, search, path)
     solved = 0

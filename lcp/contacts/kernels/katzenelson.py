@@ -22,6 +22,7 @@ from lcp.contacts.kernels.contact_response import (
     mode_of,
     place_rates,
     tangential_response,
+    width_of,
 )
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
@@ -37,26 +38,26 @@ FARTHEST: Final = 1e-3
 class Shifted(NamedTuple):
     """Points x = fixed + t moving that contacts' forces are those of, and the shift they come from."""
 
-    shift: Floats  # (nc, 3)
-    fixed: Floats  # (nc, 3)
-    moving: Floats  # (nc, 3)
+    shift: Floats  # (ncone, 3)
+    fixed: Floats  # (ncone, 3)
+    moving: Floats  # (ncone, 3)
     v: Floats  # (nv,) velocity for a unit of t
 
 
 @kernel
-def shifted_floats(nc: int, nv: int) -> int:
+def shifted_floats(ncone: int, nv: int) -> int:
     """Numbers that it keeps."""
-    return 3 * THREE * nc + nv
+    return 3 * THREE * ncone + nv
 
 
 @kernel(inner=True)
-def lay_out_shifted(nc: int, nv: int, memory: Floats) -> Shifted:
+def lay_out_shifted(ncone: int, nv: int, memory: Floats) -> Shifted:
     """Cut it from its memory."""
-    size = THREE * nc
+    size = THREE * ncone
     return Shifted(
-        rows_at(memory, 0, nc, THREE),
-        rows_at(memory, size, nc, THREE),
-        rows_at(memory, 2 * size, nc, THREE),
+        rows_at(memory, 0, ncone, THREE),
+        rows_at(memory, size, ncone, THREE),
+        rows_at(memory, 2 * size, ncone, THREE),
         memory[3 * size : 3 * size + nv],
     )
 
@@ -104,6 +105,15 @@ def facet(polygon: Polygon, mu: float, mode: int, i: int, n: Floats) -> bool:
     return i < 3
 
 
+@kernel(inline=True)
+def facet_of(rows: ContactSystem, polygon: Polygon, c: int, mode: int, i: int, n: Floats) -> bool:
+    """`facet` of a contact or of a cone of moments."""
+    there = facet(polygon, width_of(rows, c), mode, i, n)
+    if rows.r[c] == 1:
+        n[2] = 0.0
+    return there
+
+
 @kernel(inner=True)
 def outside(turns: Floats, mu: float, j: int, sign: float, n: Floats) -> None:
     """Fill n of being outside the side from edge j to the next, times ``sign``."""
@@ -128,13 +138,13 @@ def beside(turns: Floats, mu: float, j: int, corner: int, sign: float, n: Floats
 def begin(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, before: float, eps: float) -> None:
     """Fill the shift at which the rates in the search, of contacts that give way by ``before``, are those at eps."""
     contacts = search.contacts
-    for c in range(rows.nc):
+    for c in range(search.contacts.p.shape[0]):
         s = contacts.s[c]
-        x = -s[0] / (rows.gamma[c] + before)
+        x = -s[0] / (rows.gamma[rows.cone_contacts[c]] + before)
         y = -s[1] / before
         z = -s[2] / before
-        contacts.mode[c] = mode_of(polygon, rows.mu[c], c, x, y, z)
-        shifted.shift[c, 0] = x + s[0] / (rows.gamma[c] + eps)
+        contacts.mode[c] = mode_of(polygon, width_of(rows, c), c, x, y, z)
+        shifted.shift[c, 0] = x + s[0] / (rows.gamma[rows.cone_contacts[c]] + eps)
         shifted.shift[c, 1] = y + s[1] / eps
         shifted.shift[c, 2] = z + s[2] / eps
 
@@ -143,22 +153,22 @@ def begin(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifte
 def begin_near(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> None:
     """Fill the shift at which forces near those in the search, with their rates, are those at eps."""
     contacts = search.contacts
-    for c in range(rows.nc):
+    for c in range(search.contacts.p.shape[0]):
         p = contacts.p[c]
         s = contacts.s[c]
         soft = tangential_response(rows, polygon, contacts, c)
-        x = p[0] - (s[0] + rows.gamma[c] * p[0]) / contacts.own[c]
+        x = p[0] - (s[0] + rows.gamma[rows.cone_contacts[c]] * p[0]) / contacts.own[rows.cone_contacts[c]]
         y = p[1] - s[1] / soft
         z = p[2] - s[2] / soft
-        contacts.mode[c] = mode_of(polygon, rows.mu[c], c, x, y, z)
-        force_of(polygon, rows.mu[c], contacts.mode[c], x, y, z, p)
+        contacts.mode[c] = mode_of(polygon, width_of(rows, c), c, x, y, z)
+        force_of(polygon, width_of(rows, c), contacts.mode[c], x, y, z, p)
         shifted.shift[c, 0] = x
         shifted.shift[c, 1] = y
         shifted.shift[c, 2] = z
     recover_velocity(rows, polygon, search)
-    for c in range(rows.nc):
+    for c in range(search.contacts.p.shape[0]):
         s = contacts.s[c]
-        shifted.shift[c, 0] += s[0] / (rows.gamma[c] + eps)
+        shifted.shift[c, 0] += s[0] / (rows.gamma[rows.cone_contacts[c]] + eps)
         shifted.shift[c, 1] += s[1] / eps
         shifted.shift[c, 2] += s[2] / eps
 
@@ -172,13 +182,14 @@ def line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted
         v[i] = rows.v_free[i]
         moving[i] = 0.0
     place_rates(rows, polygon, search.trial, 1.0, contacts.s)
-    for c in range(rows.nc):
+    for c in range(search.contacts.p.shape[0]):
         mode = contacts.mode[c]
-        fill_slope(polygon, rows.mu[c], mode, 1.0 / (rows.gamma[c] + eps), 1.0 / eps, contacts.B[c])
+        normal = 1.0 / (rows.gamma[rows.cone_contacts[c]] + eps)
+        fill_slope(rows, polygon, c, mode, normal, 1.0 / eps, contacts.B[c])
         soft_force(rows, polygon, contacts, c, eps)
         push(rows, polygon, c, contacts.p[c], v)
         b = shifted.shift[c]
-        force_of(polygon, rows.mu[c], mode, b[0], b[1], b[2], contacts.p[c])
+        force_of(polygon, width_of(rows, c), mode, b[0], b[1], b[2], contacts.p[c])
         push(rows, polygon, c, contacts.p[c], moving)
     form_system(rows, polygon, contacts, search.joined.slope, search.trees, search.W, search.K)
     if not factor_panels(search.trees, search.K, search.W[0]):
@@ -186,15 +197,15 @@ def line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted
     solve_panels(search.trees, search.K, v)
     solve_panels(search.trees, search.K, moving)
     place_rates(rows, polygon, moving, 0.0, contacts.s)
-    for c in range(rows.nc):
+    for c in range(search.contacts.p.shape[0]):
         s = contacts.s[c]
-        shifted.moving[c, 0] = shifted.shift[c, 0] - s[0] / (rows.gamma[c] + eps)
+        shifted.moving[c, 0] = shifted.shift[c, 0] - s[0] / (rows.gamma[rows.cone_contacts[c]] + eps)
         shifted.moving[c, 1] = shifted.shift[c, 1] - s[1] / eps
         shifted.moving[c, 2] = shifted.shift[c, 2] - s[2] / eps
     place_rates(rows, polygon, v, 1.0, contacts.s)
-    for c in range(rows.nc):
+    for c in range(search.contacts.p.shape[0]):
         s = contacts.s[c]
-        shifted.fixed[c, 0] = -s[0] / (rows.gamma[c] + eps)
+        shifted.fixed[c, 0] = -s[0] / (rows.gamma[rows.cone_contacts[c]] + eps)
         shifted.fixed[c, 1] = -s[1] / eps
         shifted.fixed[c, 2] = -s[2] / eps
     return True
@@ -208,11 +219,12 @@ def next_change(
     least = math.inf
     changing = -1
     which = -1
-    for c in range(rows.nc):
+    for c in range(search.contacts.p.shape[0]):
         x = shifted.fixed[c]
         d = shifted.moving[c]
-        i = 0
-        while facet(polygon, rows.mu[c], search.contacts.mode[c], i, n):
+        # Moments open with the contact that they lean on.
+        i = 0 if c < rows.nc else 1
+        while facet_of(rows, polygon, c, search.contacts.mode[c], i, n):
             speed = way * (n[0] * d[0] + n[1] * d[1] + n[2] * d[2])
             if speed > 0.0:
                 fixed = n[0] * x[0] + n[1] * x[1] + n[2] * x[2]
@@ -227,9 +239,9 @@ def next_change(
 
 @kernel(inner=True)
 def change_mode(
-    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, c: int, t: float, n: Floats
+    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, c: int, which: int, t: float, n: Floats
 ) -> bool:
-    """Change the mode of a contact whose point meets the inequality n; False where there is no other."""
+    """Change the mode of a contact whose point meets an inequality n, of that number; False where there is no other."""
     contacts = search.contacts
     fixed = shifted.fixed[c]
     moving = shifted.moving[c]
@@ -241,12 +253,26 @@ def change_mode(
     beyond = BEYOND
     while beyond < FARTHEST:
         far = beyond * size / normal
-        mode = mode_of(polygon, rows.mu[c], c, x + far * n[0], y + far * n[1], z + far * n[2])
+        mode = mode_of(polygon, width_of(rows, c), c, x + far * n[0], y + far * n[1], z + far * n[2])
         if mode != contacts.mode[c]:
             contacts.mode[c] = mode
+            if which == 0:
+                open_moments(rows, polygon, search, shifted, c, t, x + far * n[0])
             return True
         beyond *= 10.0
     return False
+
+
+@kernel(inner=True)
+def open_moments(
+    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, contact: int, t: float, x: float
+) -> None:
+    """Change the modes of the moments that lean on a contact whose normal point has come to x."""
+    for c in range(rows.nc, rows.r.shape[0]):
+        if rows.cone_contacts[c] == contact:
+            y = shifted.fixed[c, 1] + t * shifted.moving[c, 1]
+            z = shifted.fixed[c, 2] + t * shifted.moving[c, 2]
+            search.contacts.mode[c] = mode_of(polygon, 1.0, c, x, y, z)
 
 
 @kernel(inner=True)
@@ -274,7 +300,7 @@ def follow_line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: 
         # Beyond its beginning a line wanders, and was never seen to come back.
         if t > 1.0:
             return -solved
-        facet(polygon, rows.mu[changing], search.contacts.mode[changing], which, n)
-        if not change_mode(rows, polygon, search, shifted, changing, t, n):
+        facet_of(rows, polygon, changing, search.contacts.mode[changing], which, n)
+        if not change_mode(rows, polygon, search, shifted, changing, which, t, n):
             return -solved
     return -most

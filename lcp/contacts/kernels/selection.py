@@ -39,11 +39,11 @@ MOST_OF_LINE: Final = 300
 
 
 @kernel(inner=True)
-def end_of_branch(search: Search) -> float:
+def end_of_branch(rows: ContactSystem, search: Search) -> float:
     """The least compliance."""
     least = math.inf
     largest = 0.0
-    for c in range(search.contacts.mode.shape[0]):
+    for c in range(rows.nc):
         least = min(least, search.contacts.own[c])
         largest = max(largest, search.contacts.own[c])
     return max(LEAST_COMPLIANCE * least, SMALLEST_COMPLIANCE * largest)
@@ -60,6 +60,7 @@ def follow_branch(rows: ContactSystem, polygon: Polygon, search: Search, shifted
     largest = 0.0
     for c in range(rows.nc):
         largest = max(largest, contacts.own[c])
+    for c in range(contacts.mode.shape[0]):
         contacts.mode[c] = UNKNOWN
         for i in range(THREE):
             contacts.p[c, i] = 0.0
@@ -89,7 +90,7 @@ def along_branch(
     lines = joined.p.shape[0] == 0 and not polygon.exact
     longest = shrink
     solved = 0
-    for c in range(rows.nc):
+    for c in range(contacts.mode.shape[0]):
         search.before[c] = contacts.mode[c]
     for i in range(joined.p.shape[0]):
         joined.base[i] = joined.p[i]
@@ -97,7 +98,7 @@ def along_branch(
         more = descend(rows, polygon, search, eps, STEPS)
         if more < 0:
             solved += STEPS
-            as_before_step(rows, search)
+            as_before_step(search)
             if lines and eps < last and descend(rows, polygon, search, last, STEPS) >= 0:
                 begin(rows, polygon, search, shifted, last, eps)
                 more = follow_line(rows, polygon, search, shifted, eps, MOST_OF_LINE)
@@ -106,7 +107,7 @@ def along_branch(
                     more = descend(rows, polygon, search, eps, STEPS)
         if more >= 0:
             solved += more
-            for c in range(rows.nc):
+            for c in range(contacts.mode.shape[0]):
                 search.before[c] = contacts.mode[c]
             for i in range(joined.p.shape[0]):
                 joined.base[i] = joined.p[i]
@@ -120,15 +121,15 @@ def along_branch(
             shrink = math.sqrt(shrink)
             if shrink > SHORTEST or solved > (MOST_SYSTEMS if lines else MOST_WITHOUT):
                 return 0
-            as_before_step(rows, search)
+            as_before_step(search)
         eps = max(end, shrink * last)
 
 
 @kernel(inner=True)
-def as_before_step(rows: ContactSystem, search: Search) -> None:
+def as_before_step(search: Search) -> None:
     """Take back the modes, and the forces of rows of joints."""
     joined = search.joined
-    for c in range(rows.nc):
+    for c in range(search.before.shape[0]):
         search.contacts.mode[c] = search.before[c]
     for i in range(joined.p.shape[0]):
         joined.p[i] = joined.base[i]

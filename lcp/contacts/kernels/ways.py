@@ -12,7 +12,7 @@ from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.active_set import STEPS_AT_ONCE, descend, keep_joints, settle
 from lcp.contacts.kernels.block_gauss_seidel import sweep
 from lcp.contacts.kernels.central_path import lay_out_path, path_floats, select_by_path
-from lcp.contacts.kernels.contact_response import THREE, Polygon
+from lcp.contacts.kernels.contact_response import THREE, Polygon, tangential_response
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.convex_points import convex_floats, follow_shifts, lay_out_convex
 from lcp.contacts.kernels.elimination import factor_work
@@ -46,7 +46,7 @@ from lcp.contacts.kernels.selection import (
     along_branch,
     end_of_branch,
 )
-from lcp.kernels import Floats, kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.body_blocks import copy_rows
 
 # A compliance of more than this part of a contact's own response is none for proximal points to converge with.
@@ -72,31 +72,33 @@ MOST_SYSTEMS: Final = 8000
 
 
 @kernel
-def attempt_floats(nc: int, nr: int, nj: int, nv: int) -> int:
-    """Length of the float workspace; nj rows [L; B]."""
-    later = path_floats(nc, nr) + approach_floats(nc, nj, nv) + convex_floats(nc, nj)
-    return search_floats(nc, nr, nj, nv) + shifted_floats(nc, nv) + later + 4 * (nc + nr + nj) + 2 * (2 * nr + 1)
+def attempt_floats(nc: int, ncone: int, nr: int, nj: int, nv: int) -> int:
+    """Length of the float workspace, of ncone cones of contacts and of moments; nj rows [L; B]."""
+    first = search_floats(ncone, nc + nr, nj, nv) + shifted_floats(ncone, nv)
+    later = path_floats(nc, nr) + approach_floats(ncone, nj, nv) + convex_floats(ncone, nj)
+    return first + later + 4 * (nc + nr + nj) + ncone - nc + 2 * (2 * nr + 1)
 
 
 @kernel(inline=True)
-def polygon_at(rows: ContactSystem, exact: bool, wf: Floats) -> Polygon:
+def polygon_at(rows: ContactSystem, exact: bool, wf: Floats, wi: Ints) -> Polygon:
     """The cones' edges, at the end of the workspace."""
     at = wf.shape[0] - 2 * (2 * rows.nr + 1)
-    return polygon_of(rows, exact, rows_at(wf, at, 2 * rows.nr + 1, 2), wf)
+    return polygon_of(rows, exact, rows_at(wf, at, 2 * rows.nr + 1, 2), wf, wi)
 
 
 @kernel(inline=True)
 def loads_at(rows: ContactSystem, wf: Floats) -> Floats:
     """Where the workspace has rates of the rows, their rounding and sizes."""
-    m = count_rows(rows)
-    at = wf.shape[0] - 2 * (2 * rows.nr + 1) - 4 * m
-    return wf[at : at + 4 * m]
+    size = 4 * count_rows(rows) + rows.r.shape[0] - rows.nc
+    at = wf.shape[0] - 2 * (2 * rows.nr + 1) - size
+    return wf[at : at + size]
 
 
 @kernel(inline=True)
 def beyond_search(rows: ContactSystem, search: Search, wf: Floats) -> Floats:
     """The workspace behind that of the search."""
-    return wf[search_floats(rows.nc, rows.nr, search.joined.p.shape[0], rows.v_free.shape[0]) :]
+    ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
+    return wf[search_floats(ncone, rows.nc + rows.nr, nj, rows.v_free.shape[0]) :]
 
 
 @kernel(inline=True)
@@ -122,13 +124,14 @@ def try_modes(case: Case, polygon: Polygon, search: Search) -> int:
     rows = case.rows
     recover_velocity(rows, polygon, search)
     choose(rows, polygon, search, 0.0, 1.0)
-    return settle(rows, polygon, search, end_of_branch(search), STEPS_AT_ONCE)
+    return settle(rows, polygon, search, end_of_branch(rows, search), STEPS_AT_ONCE)
 
 
 @kernel(inner=True)
 def try_sweeps(case: Case, polygon: Polygon, search: Search) -> int:
     """SWEEPS: the branch's end by the modes that sweeps show; systems, 0 where not there."""
-    rows, end = case.rows, end_of_branch(search)
+    rows = case.rows
+    end = end_of_branch(rows, search)
     if case.warm:
         take_forces(rows, polygon, search, case.z0)
     else:
@@ -146,10 +149,15 @@ def try_sweeps(case: Case, polygon: Polygon, search: Search) -> int:
 @kernel(inner=True)
 def to_rigid(case: Case, polygon: Polygon, search: Search, shifted: Shifted) -> int:
     """From the branch's end, whose matrix is factored, to the rigid problem by proximal points; systems formed."""
-    rows, eps = case.rows, end_of_branch(search)
-    for c in range(rows.nc):
+    rows = case.rows
+    eps = end_of_branch(rows, search)
+    for c in range(search.before.shape[0]):
         search.before[c] = search.contacts.mode[c]
+    for c in range(rows.nc):
         if eps > SOFT * search.contacts.own[c]:
+            eps = 0.0
+    for c in range(rows.nc, rows.r.shape[0]):
+        if eps > SOFT * tangential_response(rows, polygon, search.contacts, c):
             eps = 0.0
     if are_many(rows, polygon, search):
         return harden_or_keep(rows, polygon, search, shifted, eps, FEW_POINTS)
@@ -166,7 +174,7 @@ def harden_or_keep(
     recover_velocity(rows, polygon, search)
     _, _, before = choose(rows, polygon, search, 0.0, 1.0)
     copy_rows(shifted.fixed, contacts.p)
-    for c in range(rows.nc):
+    for c in range(search.before.shape[0]):
         contacts.mode[c] = search.before[c]
     formed = harden(rows, polygon, search, eps, most)
     copy_rows(contacts.p, shifted.moving)
@@ -180,8 +188,8 @@ def harden_or_keep(
 @kernel(inner=True)
 def go_closer(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted) -> int:
     """Follow the branch from its end, of modes before, to contacts that give way less; 0 where that failed."""
-    joined, end = search.joined, end_of_branch(search)
-    for c in range(0 if polygon.exact else rows.nc):
+    joined, end = search.joined, end_of_branch(rows, search)
+    for c in range(0 if polygon.exact else search.before.shape[0]):
         search.contacts.mode[c] = search.before[c]
     for i in range(joined.p.shape[0]):
         joined.base[i] = joined.p[i]
@@ -202,10 +210,10 @@ def try_closer(case: Case, polygon: Polygon, search: Search, wf: Floats) -> tupl
     Returns whether the branch was followed there, and systems: from its end alone forces may have gone to others.
     """
     rows = case.rows
-    nc, nj, nv = rows.nc, search.joined.p.shape[0], rows.v_free.shape[0]
+    ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
     memory = beyond_search(rows, search, wf)
-    shifted = lay_out_shifted(nc, nv, memory)
-    near = lay_out_approach(nc, nj, nv, memory[shifted_floats(nc, nv) + path_floats(nc, rows.nr) :])
+    shifted = lay_out_shifted(ncone, nv, memory)
+    near = lay_out_approach(ncone, nj, nv, memory[shifted_floats(ncone, nv) + path_floats(rows.nc, rows.nr) :])
     note_forces(search, near.best, near.joined[1])
     solved = go_closer(rows, polygon, search, shifted)
     if solved == 0:
@@ -241,14 +249,14 @@ def try_path(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats
 def try_shifts(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats) -> int:
     """SHIFTS: any forces, from those before or from none, by proximal points of one of the weights; systems."""
     rows = case.rows
-    nc, nj, nv = rows.nc, search.joined.p.shape[0], rows.v_free.shape[0]
-    at = shifted_floats(nc, nv) + path_floats(nc, rows.nr)
+    ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
+    at = shifted_floats(ncone, nv) + path_floats(rows.nc, rows.nr)
     memory = beyond_search(rows, search, wf)[at:]
-    near = lay_out_approach(nc, nj, nv, memory)
-    convex = lay_out_convex(nc, nj, memory[approach_floats(nc, nj, nv) :])
+    near = lay_out_approach(ncone, nj, nv, memory)
+    convex = lay_out_convex(ncone, nj, memory[approach_floats(ncone, nj, nv) :])
     forget_forces(search)
     if case.warm:
         take_forces(rows, polygon, search, case.z0)
-    most = min(MOST_SYSTEMS, WORK / (factor_work(search.trees) + WORK_OF_CONTACT * nc))
+    most = min(MOST_SYSTEMS, WORK / (factor_work(search.trees) + WORK_OF_CONTACT * ncone))
     solved, _ = follow_shifts(rows, polygon, search, convex, near, int(most / len(WEIGHTS)), ENOUGH, WEIGHTS[turn])
     return solved + last_digits(rows, polygon, search, near)

@@ -146,7 +146,7 @@ def is_next(case: Case, polygon: Polygon, search: Search, attempt: int, at_end: 
     """The condition of an attempt; ``at_end``: the branch's end is known."""
     if not case.selected or not may(case, attempt):
         return False
-    plain = not polygon.exact and search.joined.p.shape[0] == 0 and case.rows.r.shape[0] == case.rows.nc
+    plain = not polygon.exact and search.joined.p.shape[0] == 0
     if attempt == MODES:
         return case.warm
     if attempt == SWEEPS:

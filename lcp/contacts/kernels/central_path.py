@@ -2,7 +2,8 @@
 
 The central path (`lcp.kernels.pyramid_interior_point`) of the friction pyramids, each contact giving way by eps along
 its normal and tangents, leads from any state of motion to one where modes show. A step of it is a system of
-`mode_system`; the slopes are those of the barrier.
+`mode_system`; the slopes are those of the barrier. A cone of moments repeats the normal's variables of the contact that
+it leans on: they make the same steps.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final, NamedTuple
 
 from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.active_set import descend
-from lcp.contacts.kernels.contact_response import THREE, Polygon, place_rates, tangential_response
+from lcp.contacts.kernels.contact_response import THREE, Polygon, place_rates, tangential_response, width_of
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
 from lcp.contacts.kernels.katzenelson import Shifted
@@ -53,39 +54,40 @@ LEAST_MU: Final = 1e-3
 class Path(NamedTuple):
     """A point of the central path, and memory for the next step."""
 
-    mu: Floats  # (nc,)
+    mu: Floats  # (ncone,)
     edges: Floats  # (k, 2) of the pyramids
-    z: Floats  # (nc, k + 2) variables of each contact's LCP
+    z: Floats  # (ncone, k + 2) variables of each cone's LCP
     w: Floats
     work: InteriorWork
 
 
 @kernel
-def path_floats(nc: int, nr: int) -> int:
-    """Numbers that the path keeps."""
-    return 16 * (nc + nr) + (2 * THREE + THREE * THREE + 1) * nc
+def path_floats(nc: int, ncone: int, nr: int) -> int:
+    """Numbers that the path keeps, of nr rows F of all cones."""
+    edges = nr // max(nc, 1)
+    return (16 * (1 + edges) + 2 * THREE + THREE * THREE + 1) * ncone
 
 
 @kernel(inner=True)
 def lay_out_path(polygon: Polygon, search: Search, memory: Floats) -> Path:
     """Cut it from its memory."""
     contacts = search.contacts
-    nc = contacts.mode.shape[0]
+    ncone = contacts.mode.shape[0]
     width = 2 * polygon.r + 2
-    size = nc * width
-    z = rows_at(memory, 0, nc, width)
-    w = rows_at(memory, size, nc, width)
-    dz = rows_at(memory, 2 * size, nc, width)
-    dw = rows_at(memory, 3 * size, nc, width)
-    second = rows_at(memory, 4 * size, nc, width)
-    miss = rows_at(memory, 5 * size, nc, width)
-    d = rows_at(memory, 6 * size, nc, width)
-    e = rows_at(memory, 7 * size, nc, width)
+    size = ncone * width
+    z = rows_at(memory, 0, ncone, width)
+    w = rows_at(memory, size, ncone, width)
+    dz = rows_at(memory, 2 * size, ncone, width)
+    dw = rows_at(memory, 3 * size, ncone, width)
+    second = rows_at(memory, 4 * size, ncone, width)
+    miss = rows_at(memory, 5 * size, ncone, width)
+    d = rows_at(memory, 6 * size, ncone, width)
+    e = rows_at(memory, 7 * size, ncone, width)
     at = 8 * size
-    g = rows_at(memory, at, nc, THREE)
-    du = rows_at(memory, at + 3 * nc, nc, THREE)
-    D = memory[at + 6 * nc : at + 15 * nc].reshape(nc, THREE, THREE)
-    mu = memory[at + 15 * nc : at + 16 * nc]
+    g = rows_at(memory, at, ncone, THREE)
+    du = rows_at(memory, at + 3 * ncone, ncone, THREE)
+    D = memory[at + 6 * ncone : at + 15 * ncone].reshape(ncone, THREE, THREE)
+    mu = memory[at + 15 * ncone : at + 16 * ncone]
     p, s = contacts.p, contacts.s
     # The last four belong to another way to solve its systems.
     work = InteriorWork(dz, dw, second, miss, d, e, D, g, p, s, du, s, s, s, s)
@@ -129,12 +131,12 @@ def mean_product(rows: ContactSystem, polygon: Polygon, search: Search, path: Pa
     impulses_of(path.edges, path.z, contacts.p)
     for i in range(v.shape[0]):
         v[i] = rows.v_free[i]
-    for c in range(rows.nc):
+    for c in range(rows.r.shape[0]):
         push(rows, polygon, c, contacts.p[c], v)
     place_rates(rows, polygon, v, 1.0, contacts.s)
     u = path.work.du
-    for c in range(rows.nc):
-        u[c, 0] = contacts.s[c, 0] + (rows.gamma[c] + eps) * contacts.p[c, 0]
+    for c in range(rows.r.shape[0]):
+        u[c, 0] = contacts.s[c, 0] + (rows.gamma[rows.cone_contacts[c]] + eps) * contacts.p[c, 0]
         u[c, 1] = contacts.s[c, 1] + eps * contacts.p[c, 1]
         u[c, 2] = contacts.s[c, 2] + eps * contacts.p[c, 2]
     return fill_misses(path.edges, path.mu, path.z, path.w, u, path.work.miss)
@@ -146,8 +148,8 @@ def move(rows: ContactSystem, polygon: Polygon, search: Search, path: Path, eps:
     contacts, work, dv = search.contacts, path.work, search.trial
     for i in range(dv.shape[0]):
         dv[i] = 0.0
-    for c in range(rows.nc):
-        give_way(rows.gamma[c], eps, work.D[c], work.g[c])
+    for c in range(rows.r.shape[0]):
+        give_way(rows.gamma[rows.cone_contacts[c]], eps, work.D[c], work.g[c])
         push(rows, polygon, c, work.g[c], dv)
         if form:
             spread_slope(rows, polygon, c, work.D[c], contacts.B[c])
@@ -157,14 +159,14 @@ def move(rows: ContactSystem, polygon: Polygon, search: Search, path: Path, eps:
             return False
     solve_panels(search.trees, search.K, dv)
     place_rates(rows, polygon, dv, 0.0, work.du)
-    for c in range(rows.nc):
+    for c in range(rows.r.shape[0]):
         D = work.D[c]
         du = work.du[c]
         g = work.g[c]
         x = du[0]
         y = du[1]
         z = du[2]
-        du[0] += (rows.gamma[c] + eps) * (g[0] - D[0, 0] * x)
+        du[0] += (rows.gamma[rows.cone_contacts[c]] + eps) * (g[0] - D[0, 0] * x)
         du[1] += eps * (g[1] - D[1, 0] * x - D[1, 1] * y - D[1, 2] * z)
         du[2] += eps * (g[2] - D[2, 0] * x - D[2, 1] * y - D[2, 2] * z)
     return True
@@ -176,15 +178,15 @@ def start_path(rows: ContactSystem, polygon: Polygon, search: Search, path: Path
     contacts = search.contacts
     place_rates(rows, polygon, rows.v_free, 1.0, contacts.s)
     speed = 0.0
-    for c in range(rows.nc):
+    for c in range(rows.r.shape[0]):
         for i in range(THREE):
             speed = max(speed, abs(contacts.s[c, i]))
     if speed == 0.0:
         speed = 1.0
     total = 0.0
-    for c in range(rows.nc):
-        own = max(contacts.own[c], tangential_response(rows, polygon, contacts, c))
-        path.mu[c] = max(rows.mu[c], LEAST_MU)
+    for c in range(rows.r.shape[0]):
+        own = max(contacts.own[rows.cone_contacts[c]], tangential_response(rows, polygon, contacts, c))
+        path.mu[c] = max(width_of(rows, c), LEAST_MU)
         last = path.z.shape[1] - 1
         for i in range(last):
             path.z[c, i] = speed / own
@@ -192,7 +194,7 @@ def start_path(rows: ContactSystem, polygon: Polygon, search: Search, path: Path
         path.z[c, last] = speed
         path.w[c, last] = speed / own
         total += speed * speed / own
-    return total / rows.nc
+    return total / rows.r.shape[0]
 
 
 @kernel(inner=True)
@@ -216,7 +218,7 @@ def follow_path(
     mean = mean_product(rows, polygon, search, path, eps)
     while mean > target and steps < budget and failures < FAILURES:
         steps += 1
-        for c in range(rows.nc):
+        for c in range(rows.r.shape[0]):
             for i in range(z.shape[1]):
                 work.second[c, i] = 0.0
         longest = 0.0
@@ -225,7 +227,7 @@ def follow_path(
             if stage == CENTRE:
                 if longest >= LEAST_STEP:
                     break
-                for c in range(rows.nc):
+                for c in range(rows.r.shape[0]):
                     for i in range(z.shape[1]):
                         work.second[c, i] = 0.0
                 goal = CENTRING * mean
@@ -240,7 +242,7 @@ def follow_path(
             failures += 1
         if step == 0.0:
             break
-        for c in range(rows.nc):
+        for c in range(rows.r.shape[0]):
             for i in range(z.shape[1]):
                 z[c, i] += step * work.dz[c, i]
                 w[c, i] += step * work.dw[c, i]

@@ -75,7 +75,7 @@ MOST_SYSTEMS: Final = 8000
 def attempt_floats(nc: int, ncone: int, nr: int, nj: int, nv: int) -> int:
     """Length of the float workspace, of ncone cones of contacts and of moments; nj rows [L; B]."""
     first = search_floats(ncone, nc + nr, nj, nv) + shifted_floats(ncone, nv)
-    later = path_floats(nc, nr) + approach_floats(ncone, nj, nv) + convex_floats(ncone, nj)
+    later = path_floats(nc, ncone, nr) + approach_floats(ncone, nj, nv) + convex_floats(ncone, nj)
     return first + later + 4 * (nc + nr + nj) + ncone - nc + 2 * (2 * nr + 1)
 
 
@@ -213,7 +213,7 @@ def try_closer(case: Case, polygon: Polygon, search: Search, wf: Floats) -> tupl
     ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
     memory = beyond_search(rows, search, wf)
     shifted = lay_out_shifted(ncone, nv, memory)
-    near = lay_out_approach(ncone, nj, nv, memory[shifted_floats(ncone, nv) + path_floats(rows.nc, rows.nr) :])
+    near = lay_out_approach(ncone, nj, nv, memory[shifted_floats(ncone, nv) + path_floats(rows.nc, ncone, rows.nr) :])
     note_forces(search, near.best, near.joined[1])
     solved = go_closer(rows, polygon, search, shifted)
     if solved == 0:
@@ -240,8 +240,9 @@ def try_path(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats
     """PATH: the branch's end by way of a softer one, which an interior point finds; systems, 0 where not there."""
     rows = case.rows
     memory = beyond_search(rows, search, wf)
-    shifted = lay_out_shifted(rows.nc, rows.v_free.shape[0], memory)
-    path = lay_out_path(polygon, search, memory[shifted_floats(rows.nc, rows.v_free.shape[0]) :])
+    ncone, nv = rows.r.shape[0], rows.v_free.shape[0]
+    shifted = lay_out_shifted(ncone, nv, memory)
+    path = lay_out_path(polygon, search, memory[shifted_floats(ncone, nv) :])
     return select_by_path(rows, polygon, search, path, shifted, SOFTER[turn])
 
 
@@ -250,7 +251,7 @@ def try_shifts(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floa
     """SHIFTS: any forces, from those before or from none, by proximal points of one of the weights; systems."""
     rows = case.rows
     ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
-    at = shifted_floats(ncone, nv) + path_floats(rows.nc, rows.nr)
+    at = shifted_floats(ncone, nv) + path_floats(rows.nc, ncone, rows.nr)
     memory = beyond_search(rows, search, wf)[at:]
     near = lay_out_approach(ncone, nj, nv, memory)
     convex = lay_out_convex(ncone, nj, memory[approach_floats(ncone, nj, nv) :])

@@ -58,8 +58,8 @@ class EqualCompliance:
     Parameters
     ----------
     otherwise
-        Solver of the LCP where nothing was found: softness of friction, torsional or rolling friction, contacts of
-        different numbers of directions, and where all attempts were in vain. By default Lemke's method, then what
+        Solver of the LCP where nothing was found: softness of friction, contacts of different numbers of directions,
+        and where all attempts were in vain. By default Lemke's method, then what
         `lcp.default_solver` would try, for half a minute of the processor; with ``friction="cone"`` what
         `lcp.default_friction_solver` would try, for as long.
     attempts

@@ -196,15 +196,6 @@ def nearest_moment(polygon: Polygon, r: int, x: Floats, p: Floats, D: Floats) ->
         p[2] = x[2]
         D[1, 1] = 1.0
         D[2, 2] = 1.0 if r > 1 else 0.0
-    elif mode != OPEN and polygon.exact:
-        size = math.sqrt(x[1] * x[1] + x[2] * x[2])
-        y, z = x[1] / size, x[2] / size
-        p[1] = x[0] * y
-        p[2] = x[0] * z
-        share = x[0] / size
-        D[1, 1] = share * z * z
-        D[2, 2] = share * y * y if r > 1 else 0.0
-        D[1, 2] = D[2, 1] = -share * y * z
     elif mode != OPEN:
         force_of(polygon, 1.0, mode, x[0], x[1], x[2], p)
         if (mode - ALONG) % 2 == 1:

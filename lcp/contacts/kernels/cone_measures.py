@@ -55,40 +55,6 @@ def rate_and_load(rows: ContactSystem, i: int, f: Floats, v_plus: Floats) -> tup
 
 
 @kernel(inner=True)
-def add_moment(
-    rows: ContactSystem, own: Floats, cone: int, first: int, f: Floats, v_plus: Floats, sums: Floats, z: Floats
-) -> float:
-    """Add the maps of a cone of moments, whose rows begin at ``first``; the square of its load is returned.
-
-    They are those of a contact with the normal of the one that it leans on and mu = 1, moments over the cone's length
-    and rates times it. Its speed is filled in z.
-    """
-    contact = rows.cone_contacts[cone]
-    length = rows.mu[cone]
-    if length == 0.0:
-        return 0.0
-    weight = own[contact]
-    last = first + rows.r[cone]
-    for i in range(first, last):
-        weight = max(weight, length * length * own[i])
-    u0, _ = rate_and_load(rows, contact, f, v_plus)
-    square = 0.0
-    r1 = u1 = r2 = u2 = 0.0
-    for i in range(first, last):
-        rate, load = rate_and_load(rows, i, f, v_plus)
-        square += length * load * length * load
-        force = f[i] / length
-        add_size(sums, weight, length * (abs(load) + own[i] * abs(f[i])), force)
-        if i == first:
-            r1, u1 = force, length * rate
-        else:
-            r2, u2 = force, length * rate
-    add_contact(sums, 1.0, weight, f[contact], r1, r2, u0, u1, u2)
-    z[rows.nc + 2 * rows.nr + cone] = math.sqrt(u1 * u1 + u2 * u2) / length
-    return square
-
-
-@kernel(inner=True)
 def judge_cones(
     rows: ContactSystem, own: Floats, z: Floats, f: Floats, v_plus: Floats, tolerance: float, out: Floats
 ) -> None:
@@ -97,9 +63,9 @@ def judge_cones(
     Parameters
     ----------
     rows
-        [N; F; L; B], of one or two tangents per contact and directions per cone of moments.
+        [N; F; L; B], of one or two tangents per contact.
     own
-        (nc + nr,) response of the rows [N; F] to their own forces.
+        (nc + nr,) response of the rows of contacts to their own forces.
     z
         (n,) variables of the LCP, see `discretized_lcp`; an edge is a tangent or its negative.
     f, v_plus
@@ -135,9 +101,6 @@ def judge_cones(
         add_contact(sums, mu, weight, f[c], r1, r2, u0, u1, u2)
         z[nc + 2 * rows.nr + c] = math.sqrt(u1 * u1 + u2 * u2)
         first = last
-    for cone in range(nc, rows.r.shape[0]):
-        square += add_moment(rows, own, cone, first, f, v_plus, sums, z)
-        first += rows.r[cone]
     for i in range(first, first + rows.nl + rows.lo.shape[0]):
         a, b, c, d = columns(rows.spans, i, v_plus.shape[0])
         response = rows.h * dot_within(a, b, c, d, rows.J[i], rows.Y[i]) + rows.gamma[i]

@@ -114,7 +114,7 @@ def begin_point(rows: ContactSystem, polygon: Polygon, search: Search, memory: C
         normal = rows.cone_contacts[c]
         weight = rho / contacts.own[normal]
         memory.weight[c, 0] = weight / (1.0 + weight * rows.gamma[normal])
-        # That of the normal also where moments move little: a narrower bend would be one that Newton's method jumps over.
+        # Moments move little, but bends as narrow as that are ones that Newton's method jumps over.
         own = tangential_response(rows, polygon, contacts, c) if c < rows.nc else contacts.own[normal]
         memory.weight[c, 1] = rho / own
         for i in range(THREE):

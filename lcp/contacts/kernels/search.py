@@ -149,8 +149,8 @@ def lay_out(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) -> Search:
 def polygon_of(rows: ContactSystem, exact: bool, turns: Floats, wf: Floats, wi: Ints) -> Polygon:
     """The polygon of all cones, or the disc where ``exact``; of -1 directions where they differ.
 
-    ``wf`` and ``wi`` are the workspaces of the search, of which the slides are the last part and the first rows F of the
-    cones the third. In the plane there is no difference.
+    ``wf`` and ``wi`` are the workspaces of the search: the slides are the last part of the one, the first rows F of the
+    cones the third of the other. In the plane there is no difference.
     """
     ncone = rows.r.shape[0]
     at = search_floats(ncone, rows.nc + rows.nr, rows.nl + rows.lo.shape[0], rows.v_free.shape[0])

@@ -87,7 +87,7 @@ def test_names_that_do_not_exist_are_refused() -> None:
 def polygon(r: int, exact: bool) -> Polygon:
     angles = np.pi * np.arange(2 * r + 1) / r
     turns = np.column_stack((np.cos(angles), np.sin(angles)))
-    return Polygon(r, r, r // 2, 0.0, 1.0, turns, exact, np.zeros((1, 4)))
+    return Polygon(r, r, np.zeros(1, dtype=np.int64), r // 2, 0.0, 1.0, turns, exact, np.zeros((1, 4)))
 
 
 def nearest_point(

@@ -60,8 +60,8 @@ class EqualCompliance:
     Parameters
     ----------
     otherwise
-        Solver of the LCP where nothing was found: softness of friction, torsional or rolling friction, contacts of
-        different numbers of directions, and where all attempts were in vain. By default Lemke's method, then what
+        Solver of the LCP where nothing was found: softness of friction, contacts of different numbers of directions,
+        and where all attempts were in vain. By default Lemke's method, then what
         `lcp.default_solver` would try, for half a minute of the processor; with ``friction="cone"`` what
         `lcp.default_friction_solver` would try, for as long.
     attempts
@@ -114,7 +114,7 @@ def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
     if starts.size == 2:
         return one
     contacts = np.arange(blocks.nc)
-    contact = np.concatenate((contacts, np.repeat(contacts, blocks.r)))
+    contact = np.concatenate((contacts, np.repeat(blocks.cone_contacts, blocks.r)))
     of_joints = np.zeros((blocks.nl + blocks.nbox, SPAN_INTS), dtype=np.int64)
     J, Y = blocks.J[contact.size :], blocks.Y[contact.size :]
     if len(J) > 0 and not place_joint_spans(blocks.nl, blocks.nb, J, Y, starts, of_joints):
@@ -217,7 +217,7 @@ def _found(
     blocks = formed.data.blocks()
     with_joints = blocks.nl + blocks.nb + blocks.nbox > 0
     asked = selected or (z0 is not None and not with_joints)
-    if blocks.nc == 0 or blocks.ncone != blocks.nc or not asked:
+    if blocks.nc == 0 or not asked or (exact and blocks.ncone != blocks.nc):
         return None
     from lcp.contacts.kernels.attempts import NONE, OTHERS
     from lcp.contacts.kernels.judging import Case

@@ -211,7 +211,7 @@ def new_island(
         "certificate_work": nv + 1,
         "best": n,
         "state": STATE,
-        "proposal_floats": int(attempt_floats(contacts, m - contacts, m, nv)),
+        "proposal_floats": int(attempt_floats(contacts, cones, m - contacts, m, nv)),
         "float_work": int(lemke_float_size(dense)),
     }
     ints: dict[str, int | tuple[int, int]] = {
@@ -219,7 +219,7 @@ def new_island(
         "cone_contacts": cones,
         "spans": (m, SPAN_INTS),
         "starts": trees + 1,
-        "proposal_ints": int(search_ints(contacts, trees)),
+        "proposal_ints": int(search_ints(cones, trees)),
         "int_work": int(lemke_int_size(dense)),
         "info": INFO_SIZE,
     }

@@ -139,7 +139,7 @@ def assemble_sparse_lcp(
     Parameters
     ----------
     rows
-        The problem, without limits, boxed rows and further cones, with spans.
+        The problem, without limits and boxed rows, with spans.
     first, near
         (nc + nr + 1,) and (first[-1],): row i of [N; F] answers to the rows near[first[i] : first[i + 1]].
     at
@@ -165,12 +165,12 @@ def assemble_sparse_lcp(
                 if j >= nc:
                     put(i + nr, j + nr, own, at, indices, data)
     edge = nc
-    for cone in range(nc + 2 * nr, 2 * nc + 2 * nr):
-        contact = cone - nc - 2 * nr
-        put(cone, contact, rows.mu[contact], at, indices, data)
-        put(cone, cone, rows.gammaE[contact], at, indices, data)
-        for i in range(edge, edge + rows.r[contact]):
+    for c in range(rows.r.shape[0]):
+        cone = nc + 2 * nr + c
+        put(cone, rows.cone_contacts[c], rows.mu[c], at, indices, data)
+        put(cone, cone, rows.gammaE[c], at, indices, data)
+        for i in range(edge, edge + rows.r[c]):
             for side in range(i, i + nr + 1, nr):
                 put(side, cone, 1.0, at, indices, data)
                 put(cone, side, -1.0, at, indices, data)
-        edge += rows.r[contact]
+        edge += rows.r[c]

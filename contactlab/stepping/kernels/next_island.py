@@ -81,8 +81,7 @@ def next_island(
     control.attempt = NONE
     control.systems = 0
     control.choice = CHOICE_NOT_SELECTED if control.select != 0 and nc > 0 else CHOICE_ANY
-    contacts_alone = rows.k.shape[0] == nc + nr and control.ncone == nc
-    if contacts_alone and nc > 0 and control.propose != 0:
+    if rows.k.shape[0] == nc + nr and nc > 0 and control.propose != 0:
         starts = island.starts[: work.tree_start[i + 1] - work.tree_start[i] + 1]
         case = case_of(rows, starts, island, control, parameters)
         answer = answer_of(rows, island, control)
@@ -205,7 +204,7 @@ def pose(
 @kernel(inline=True)
 def may_propose(control: Control) -> bool:
     """Whether attempts are made at an island of contacts and rows of joints."""
-    return control.propose != 0 and control.select != 0 and control.nc > 0 and control.ncone == control.nc
+    return control.propose != 0 and control.select != 0 and control.nc > 0
 
 
 @kernel(inline=True)

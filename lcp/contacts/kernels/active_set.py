@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from lcp.contacts.kernels.contact_response import Contacts, Polygon, fill_slope, force_of, place_rates
+from lcp.contacts.kernels.contact_response import (
+    Contacts,
+    Polygon,
+    fill_slope,
+    force_of,
+    place_rates,
+    width_of,
+)
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
 from lcp.contacts.kernels.mode_system import form_system, push, push_row, row_speed
@@ -39,7 +46,7 @@ def answer(rows: ContactSystem, polygon: Polygon, search: Search, eps: float) ->
         search.trial[p] = 0.0
         v[p] = rows.v_free[p]
     place_rates(rows, polygon, search.trial, 1.0, contacts.s)
-    for c in range(rows.nc):
+    for c in range(contacts.p.shape[0]):
         soft_force(rows, polygon, contacts, c, eps)
         push(rows, polygon, c, contacts.p[c], v)
     for i in range(joined.p.shape[0]):
@@ -52,8 +59,8 @@ def answer(rows: ContactSystem, polygon: Polygon, search: Search, eps: float) ->
 def soft_force(rows: ContactSystem, polygon: Polygon, contacts: Contacts, c: int, eps: float) -> None:
     """Fill the force of a contact that gives way by eps in its mode, for its rates."""
     s = contacts.s[c]
-    x = -s[0] / (rows.gamma[c] + eps)
-    force_of(polygon, rows.mu[c], contacts.mode[c], x, -s[1] / eps, -s[2] / eps, contacts.p[c])
+    x = -s[0] / (rows.gamma[rows.cone_contacts[c]] + eps)
+    force_of(polygon, width_of(rows, c), contacts.mode[c], x, -s[1] / eps, -s[2] / eps, contacts.p[c])
 
 
 @kernel(inner=True)
@@ -76,8 +83,9 @@ def descend(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, m
     settled = (SETTLED if polygon.exact else ROUNDING) * search.speed
     found = False
     for step in range(TURNING * most if polygon.exact else most):
-        for c in range(rows.nc):
-            fill_slope(polygon, rows.mu[c], contacts.mode[c], 1.0 / (rows.gamma[c] + eps), 1.0 / eps, contacts.B[c])
+        for c in range(contacts.p.shape[0]):
+            normal = 1.0 / (rows.gamma[rows.cone_contacts[c]] + eps)
+            fill_slope(rows, polygon, c, contacts.mode[c], normal, 1.0 / eps, contacts.B[c])
         form_system(rows, polygon, contacts, joined.slope, search.trees, search.W, search.K)
         if not factor_panels(search.trees, search.K, search.W[0]):
             return -1
@@ -86,7 +94,7 @@ def descend(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, m
         answer(rows, polygon, search, eps)
         solve_panels(search.trees, search.K, v)
         place_rates(rows, polygon, v, 1.0, contacts.s)
-        for c in range(rows.nc):
+        for c in range(contacts.p.shape[0]):
             soft_force(rows, polygon, contacts, c, eps)
         for i in range(joined.p.shape[0]):
             joined.s[i] = row_speed(rows, first + i, v) + rows.k[first + i]
@@ -94,7 +102,7 @@ def descend(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, m
         changed, turned, misfit = choose(rows, polygon, search, eps, 1.0)
         if not turned or (misfit <= settled and not polygon.exact):
             return step + 1
-        if step > 0 and changed > max(FEW, rows.nc // 4) and not polygon.exact:
+        if step > 0 and changed > max(FEW, contacts.p.shape[0] // 4) and not polygon.exact:
             return -1
         found = misfit <= settled
     return -1

@@ -8,15 +8,22 @@ Saxce's shift g = mu times the speed of slip, Coulomb's law is that of K (De Sax
 where P moves a point to the nearest one of K in the metric 1 / W, W the weights along the normal and across it. For a
 given g that is the gradient of a convex function of the rates s: unlike Coulomb's response, in which the bound of
 friction follows the normal force and not the other way round, it has a symmetric slope.
+
+Of a cone of moments the bound is that of the normal force p0N from before (Tresca's law): the sections of K at p0N, for
+which no shift is needed.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Final
 
-from lcp.contacts.kernels.contact_modes import enclosing_edge
-from lcp.contacts.kernels.contact_response import THREE, Polygon
+from lcp.contacts.kernels.contact_modes import ALONG, OPEN, STICK, enclosing_edge
+from lcp.contacts.kernels.contact_response import THREE, Polygon, force_of, mode_of, side
 from lcp.kernels import Floats, kernel
+
+# Part of the way to a cone's side that is not at it yet.
+INSIDE: Final = 1e-9
 
 
 @kernel(inner=True)
@@ -175,3 +182,61 @@ def nearest(
         p[i] /= stretch
         D[i, 0] /= stretch
         D[0, i] *= stretch
+
+
+@kernel
+def nearest_moment(polygon: Polygon, r: int, x: Floats, p: Floats, D: Floats) -> None:
+    """Fill p (3,) with the point nearest to x (3,) of the section of a cone of moments at x[0], and D (3, 3) = dp / dx.
+
+    ``r`` are its directions. In the plane all weights are alike.
+    """
+    for i in range(THREE):
+        p[i] = 0.0
+        for j in range(THREE):
+            D[i, j] = 0.0
+    mode = mode_of(polygon, 1.0, 0, x[0], x[1], x[2])
+    if mode == STICK:
+        p[1] = x[1]
+        p[2] = x[2]
+        D[1, 1] = 1.0
+        D[2, 2] = 1.0 if r > 1 else 0.0
+    elif mode != OPEN:
+        force_of(polygon, 1.0, mode, x[0], x[1], x[2], p)
+        if (mode - ALONG) % 2 == 1:
+            ex, ey = side(polygon, mode)
+            share = 1.0 / (ex * ex + ey * ey)
+            D[1, 1] = share * ex * ex
+            D[2, 2] = share * ey * ey
+            D[1, 2] = D[2, 1] = share * ex * ey
+    p[0] = x[0]
+
+
+@kernel(inner=True)
+def way_to_slip(polygon: Polygon, mu: float, p: Floats, d: Floats) -> float:
+    """How many times d (3,) leads from the force p (3,), inside its cone, to the cone's side; infinite if never."""
+    if polygon.r == 0 or mu == 0.0 or not p[0] > 0.0:
+        return math.inf
+    if polygon.exact:
+        # |pT + t dT| = mu (pN + t dN), squared.
+        inside = mu * mu * p[0] * p[0] - p[1] * p[1] - p[2] * p[2]
+        half = p[1] * d[1] + p[2] * d[2] - mu * mu * p[0] * d[0]
+        square = d[1] * d[1] + d[2] * d[2] - mu * mu * d[0] * d[0]
+        if not inside > INSIDE * mu * mu * p[0] * p[0]:
+            return math.inf
+        root = half * half + square * inside
+        below = half + math.sqrt(root) if root >= 0.0 else 0.0
+        return inside / below if below > 0.0 else math.inf
+    far = math.inf
+    turns = polygon.turns
+    for j in range(2 * polygon.r):
+        x, y = turns[j, 0], 0.0
+        reach = 1.0
+        if polygon.r > 1:
+            x += turns[j + 1, 0]
+            y = turns[j, 1] + turns[j + 1, 1]
+            reach = x * turns[j, 0] + y * turns[j, 1]
+        room = mu * reach * p[0] - x * p[1] - y * p[2]
+        speed = x * d[1] + y * d[2] - mu * reach * d[0]
+        if speed > 0.0 and room > INSIDE * mu * reach * p[0]:
+            far = min(far, room / speed)
+    return far

@@ -138,11 +138,11 @@ def is_for_attempts(rows: ContactSystem, polygon: Polygon, search: Search) -> bo
     """Whether contacts have alike polygons without softness of F and lambda, and all of them a response."""
     if polygon.r < 0:
         return False
-    for c in range(rows.nc):
+    for c in range(rows.r.shape[0]):
         friction = rows.gammaE[c]
-        for i in range(rows.nc + c * polygon.r, rows.nc + (c + 1) * polygon.r):
+        for i in range(polygon.first[c], polygon.first[c] + rows.r[c]):
             friction = max(friction, rows.gamma[i])
-        if friction > 0.0 or not search.contacts.own[c] > 0.0:
+        if friction > 0.0 or not search.contacts.own[rows.cone_contacts[c]] > 0.0:
             return False
     return True
 
@@ -178,13 +178,14 @@ def attempt_forces(
     case: Case, answer: Answer, polygon: Polygon, search: Search, attempt: int, turn: int, keep: bool, wf: Floats
 ) -> Made:
     """Make one attempt."""
-    rows, end = case.rows, end_of_branch(search)
+    rows, end = case.rows, end_of_branch(case.rows, search)
     if attempt == CLOSER:
         reached = try_closer(case, polygon, search, wf)
         return Made(SELECTED if reached.eps < end else OTHERS, reached.systems)
     if attempt == SHIFTS:
         return Made(OTHERS, try_shifts(case, answer, polygon, search, turn, wf))
-    shifted = lay_out_shifted(rows.nc, search.joined.p.shape[0], rows.v_free.shape[0], beyond_search(rows, search, wf))
+    nj, nv = search.joined.p.shape[0], rows.v_free.shape[0]
+    shifted = lay_out_shifted(rows.r.shape[0], nj, nv, beyond_search(rows, search, wf))
     if attempt == MODES:
         reached = try_modes(case, polygon, search)
     elif attempt == SWEEPS:
@@ -206,14 +207,16 @@ def attempt_forces(
 
 
 @kernel(inner=True)
-def walk(case: Case, answer: Answer, search: Search, attempts: tuple[int, ...], keep: bool, wf: Floats) -> Found:
+def walk(
+    case: Case, answer: Answer, search: Search, attempts: tuple[int, ...], keep: bool, wf: Floats, wi: Ints
+) -> Found:
     """Make attempts, one after the other, until forces solve the problem.
 
     ``keep``: those of z0 do, and are to be kept where they are those selected.
     """
     rows = case.rows
     own, loads = search_own(rows, wf), loads_at(rows, wf)
-    polygon = polygon_at(rows, case.exact, wf)
+    polygon = polygon_at(rows, case.exact, wf, wi)
     systems = 0
     for place in range(len(attempts)):
         attempt = attempts[place]
@@ -254,10 +257,10 @@ def needs_no_force(rows: ContactSystem, q: Floats, loads: Floats) -> bool:
 
 
 @kernel(inner=True)
-def near_before(case: Case, answer: Answer, search: Search, wf: Floats) -> Found:
+def near_before(case: Case, answer: Answer, search: Search, wf: Floats, wi: Ints) -> Found:
     """HELD where any forces do: those next to the ones before."""
     rows = case.rows
-    polygon = polygon_at(rows, case.exact, wf)
+    polygon = polygon_at(rows, case.exact, wf, wi)
     take_forces(rows, polygon, search, case.z0)
     systems = harden(rows, polygon, search, 0.0, POINTS)
     give_forces(rows, polygon, search, answer.z)
@@ -273,7 +276,7 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     Parameters
     ----------
     case
-        What is asked; at least one contact, and a cone of sliding for each, with no further ones.
+        What is asked; at least one contact, a cone of sliding for each, and cones of moments behind these.
     answer
         Output. Where nothing was found, `propose_later` goes on from what it and the workspaces hold.
     wf, wi
@@ -311,7 +314,7 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
         return Found(NONE, NOTHING, 0)
     lend_responses(rows, own)
     search = lay_out(rows, case.starts, wf, wi)
-    polygon = polygon_at(rows, case.exact, wf)
+    polygon = polygon_at(rows, case.exact, wf, wi)
     if not is_for_attempts(rows, polygon, search):
         answer.state[NEAREST] = -1.0
         return Found(NONE, NOTHING, 0)
@@ -319,12 +322,12 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     if case.warm:
         take_forces(rows, polygon, search, case.z0)
     if not case.selected:
-        return near_before(case, answer, search, wf)
-    return walk(case, answer, search, FIRST, keep, wf)
+        return near_before(case, answer, search, wf, wi)
+    return walk(case, answer, search, FIRST, keep, wf, wi)
 
 
 @kernel(short_loops=True)
 def propose_later(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     """Make the attempts from PATH on where `propose` has found nothing, with what it was given and has left."""
     search = lay_out(case.rows, case.starts, wf, wi)
-    return walk(case, answer, search, LATER, False, wf)
+    return walk(case, answer, search, LATER, False, wf, wi)

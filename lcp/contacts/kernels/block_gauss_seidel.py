@@ -15,6 +15,7 @@ from lcp.contacts.kernels.contact_response import (
     rates_of,
     slide_to,
     tangential_response,
+    width_of,
 )
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.mode_system import push, push_row, row_speed
@@ -27,18 +28,23 @@ def sweep(rows: ContactSystem, polygon: Polygon, search: Search, eps: float) -> 
     """Let every force answer once; contacts give way by eps, rows of joints do not."""
     contacts, joined, v = search.contacts, search.joined, search.v
     change = search.change
-    for c in range(rows.nc):
+    for c in range(contacts.p.shape[0]):
         p = contacts.p[c]
         rates_of(rows, polygon, c, v, 1.0, change)
         soft = tangential_response(rows, polygon, contacts, c) + eps
-        x = p[0] - (change[0] + (rows.gamma[c] + eps) * p[0]) / (contacts.own[c] + eps)
+        if c < rows.nc:
+            x = p[0] - (change[0] + (rows.gamma[c] + eps) * p[0]) / (contacts.own[c] + eps)
+        else:
+            # A moment leans on what its contact has answered.
+            x = contacts.p[rows.cone_contacts[c], 0]
         y = p[1] - (change[1] + eps * p[1]) / soft
         z = p[2] - (change[2] + eps * p[2]) / soft
-        mode = mode_of(polygon, rows.mu[c], c, x, y, z)
+        mu = width_of(rows, c)
+        mode = mode_of(polygon, mu, c, x, y, z)
         if polygon.exact and mode >= ALONG:
-            slide_to(polygon, rows.mu[c], c, False, soft, x, y, z, search.shift)
+            slide_to(polygon, mu, c, False, soft, x, y, z, search.shift)
         else:
-            force_of(polygon, rows.mu[c], mode, x, y, z, search.shift)
+            force_of(polygon, mu, mode, x, y, z, search.shift)
         for i in range(THREE):
             change[i] = search.shift[i] - p[i]
             p[i] = search.shift[i]

@@ -2,7 +2,8 @@
 
 The central path (`interior_steps`) of the friction pyramids, each contact giving way by eps along
 its normal and tangents, leads from any state of motion to one where modes show. A step of it is a system of
-`mode_system`; the slopes are those of the barrier.
+`mode_system`; the slopes are those of the barrier. A cone of moments repeats the normal's variables of the contact that
+it leans on: they make the same steps.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Final, NamedTuple
 
 from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.active_set import descend
-from lcp.contacts.kernels.contact_response import THREE, Polygon, place_rates, tangential_response
+from lcp.contacts.kernels.contact_response import THREE, Polygon, place_rates, tangential_response, width_of
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
 from lcp.contacts.kernels.interior_steps import (
@@ -64,24 +65,26 @@ LEAST_MU: Final = 1e-3
 class Path(NamedTuple):
     """A point of the central path, and memory for the next step."""
 
-    mu: Floats  # (nc,)
+    mu: Floats  # (ncone,)
     edges: Floats  # (k, 2) of the pyramids
-    z: Floats  # (nc, k + 2) variables of each contact's LCP
+    z: Floats  # (ncone, k + 2) variables of each cone's LCP
     w: Floats
     work: InteriorWork
 
 
 @kernel
-def path_floats(nc: int, nr: int) -> int:
-    """Numbers that the path keeps."""
-    width = max(2 * (nc + nr), (EDGES + 2) * nc)
-    return 8 * width + (2 * THREE + THREE * THREE + 1) * nc + 2 * EDGES
+def path_floats(nc: int, ncone: int, nr: int) -> int:
+    """Numbers that the path keeps, of nr rows F of all cones."""
+    # A cone of moments has as many edges as contacts do.
+    edges = -(-nr // max(nc, 1))
+    width = max(2 * (1 + edges), EDGES + 2)
+    return (8 * width + 2 * THREE + THREE * THREE + 1) * ncone + 2 * EDGES
 
 
 @kernel(inner=True)
 def lay_out_path(polygon: Polygon, search: Search, memory: Floats) -> Path:
     """Cut it from its memory."""
-    nc = search.contacts.mode.shape[0]
+    ncone = search.contacts.mode.shape[0]
     edges = polygon.turns[: 2 * polygon.r]
     if polygon.exact:
         edges = rows_at(memory, memory.shape[0] - 2 * EDGES, EDGES, 2)
@@ -89,20 +92,20 @@ def lay_out_path(polygon: Polygon, search: Search, memory: Floats) -> Path:
             edges[j, 0] = math.cos(2.0 * math.pi * j / EDGES)
             edges[j, 1] = math.sin(2.0 * math.pi * j / EDGES)
     width = edges.shape[0] + 2
-    size = nc * width
-    z = rows_at(memory, 0, nc, width)
-    w = rows_at(memory, size, nc, width)
-    dz = rows_at(memory, 2 * size, nc, width)
-    dw = rows_at(memory, 3 * size, nc, width)
-    second = rows_at(memory, 4 * size, nc, width)
-    miss = rows_at(memory, 5 * size, nc, width)
-    d = rows_at(memory, 6 * size, nc, width)
-    e = rows_at(memory, 7 * size, nc, width)
+    size = ncone * width
+    z = rows_at(memory, 0, ncone, width)
+    w = rows_at(memory, size, ncone, width)
+    dz = rows_at(memory, 2 * size, ncone, width)
+    dw = rows_at(memory, 3 * size, ncone, width)
+    second = rows_at(memory, 4 * size, ncone, width)
+    miss = rows_at(memory, 5 * size, ncone, width)
+    d = rows_at(memory, 6 * size, ncone, width)
+    e = rows_at(memory, 7 * size, ncone, width)
     at = 8 * size
-    g = rows_at(memory, at, nc, THREE)
-    du = rows_at(memory, at + 3 * nc, nc, THREE)
-    D = memory[at + 6 * nc : at + 15 * nc].reshape(nc, THREE, THREE)
-    mu = memory[at + 15 * nc : at + 16 * nc]
+    g = rows_at(memory, at, ncone, THREE)
+    du = rows_at(memory, at + 3 * ncone, ncone, THREE)
+    D = memory[at + 6 * ncone : at + 15 * ncone].reshape(ncone, THREE, THREE)
+    mu = memory[at + 15 * ncone : at + 16 * ncone]
     work = InteriorWork(dz, dw, second, miss, d, e, D, g, du)
     return Path(mu, edges, z, w, work)
 
@@ -144,12 +147,12 @@ def mean_product(rows: ContactSystem, polygon: Polygon, search: Search, path: Pa
     impulses_of(path.edges, path.z, contacts.p)
     for i in range(v.shape[0]):
         v[i] = rows.v_free[i]
-    for c in range(rows.nc):
+    for c in range(rows.r.shape[0]):
         push(rows, polygon, c, contacts.p[c], v)
     place_rates(rows, polygon, v, 1.0, contacts.s)
     u = path.work.du
-    for c in range(rows.nc):
-        u[c, 0] = contacts.s[c, 0] + (rows.gamma[c] + eps) * contacts.p[c, 0]
+    for c in range(rows.r.shape[0]):
+        u[c, 0] = contacts.s[c, 0] + (rows.gamma[rows.cone_contacts[c]] + eps) * contacts.p[c, 0]
         u[c, 1] = contacts.s[c, 1] + eps * contacts.p[c, 1]
         u[c, 2] = contacts.s[c, 2] + eps * contacts.p[c, 2]
     return fill_misses(path.edges, path.mu, path.z, path.w, u, path.work.miss)
@@ -161,25 +164,25 @@ def move(rows: ContactSystem, polygon: Polygon, search: Search, path: Path, eps:
     contacts, work, dv = search.contacts, path.work, search.trial
     for i in range(dv.shape[0]):
         dv[i] = 0.0
-    for c in range(rows.nc):
-        give_way(rows.gamma[c], eps, work.D[c], work.g[c])
+    for c in range(rows.r.shape[0]):
+        give_way(rows.gamma[rows.cone_contacts[c]], eps, work.D[c], work.g[c])
         push(rows, polygon, c, work.g[c], dv)
         if form:
-            spread_slope(polygon, work.D[c], contacts.B[c])
+            spread_slope(rows, polygon, c, work.D[c], contacts.B[c])
     if form:
         form_system(rows, polygon, contacts, search.joined.slope, search.trees, search.W, search.K)
         if not factor_panels(search.trees, search.K, search.W[0]):
             return False
     solve_panels(search.trees, search.K, dv)
     place_rates(rows, polygon, dv, 0.0, work.du)
-    for c in range(rows.nc):
+    for c in range(rows.r.shape[0]):
         D = work.D[c]
         du = work.du[c]
         g = work.g[c]
         x = du[0]
         y = du[1]
         z = du[2]
-        du[0] += (rows.gamma[c] + eps) * (g[0] - D[0, 0] * x)
+        du[0] += (rows.gamma[rows.cone_contacts[c]] + eps) * (g[0] - D[0, 0] * x)
         du[1] += eps * (g[1] - D[1, 0] * x - D[1, 1] * y - D[1, 2] * z)
         du[2] += eps * (g[2] - D[2, 0] * x - D[2, 1] * y - D[2, 2] * z)
     return True
@@ -191,23 +194,25 @@ def start_path(rows: ContactSystem, polygon: Polygon, search: Search, path: Path
     contacts = search.contacts
     place_rates(rows, polygon, rows.v_free, 1.0, contacts.s)
     speed = 0.0
-    for c in range(rows.nc):
+    for c in range(rows.r.shape[0]):
         for i in range(THREE):
             speed = max(speed, abs(contacts.s[c, i]))
     if speed == 0.0:
         speed = 1.0
     total = 0.0
-    for c in range(rows.nc):
-        own = max(contacts.own[c], tangential_response(rows, polygon, contacts, c))
-        path.mu[c] = max(rows.mu[c], LEAST_MU)
+    for c in range(rows.r.shape[0]):
+        own = max(contacts.own[rows.cone_contacts[c]], tangential_response(rows, polygon, contacts, c))
+        path.mu[c] = max(width_of(rows, c), LEAST_MU)
         last = path.z.shape[1] - 1
         for i in range(last):
             path.z[c, i] = speed / own
             path.w[c, i] = speed
+        # Of one normal the variables begin alike.
+        path.z[c, 0] = path.z[rows.cone_contacts[c], 0]
         path.z[c, last] = speed
         path.w[c, last] = speed / own
         total += speed * speed / own
-    return total / rows.nc
+    return total / rows.r.shape[0]
 
 
 @kernel(inner=True)
@@ -231,7 +236,7 @@ def follow_path(
     mean = mean_product(rows, polygon, search, path, eps)
     while mean > target and steps < budget and failures < FAILURES:
         steps += 1
-        for c in range(rows.nc):
+        for c in range(rows.r.shape[0]):
             for i in range(z.shape[1]):
                 work.second[c, i] = 0.0
         longest = 0.0
@@ -240,7 +245,7 @@ def follow_path(
             if stage == CENTRE:
                 if longest >= LEAST_STEP:
                     break
-                for c in range(rows.nc):
+                for c in range(rows.r.shape[0]):
                     for i in range(z.shape[1]):
                         work.second[c, i] = 0.0
                 goal = CENTRING * mean
@@ -255,7 +260,7 @@ def follow_path(
             failures += 1
         if step == 0.0:
             break
-        for c in range(rows.nc):
+        for c in range(rows.r.shape[0]):
             for i in range(z.shape[1]):
                 z[c, i] += step * work.dz[c, i]
                 w[c, i] += step * work.dw[c, i]
@@ -268,7 +273,7 @@ def select_by_path(
     rows: ContactSystem, polygon: Polygon, search: Search, path: Path, shifted: Shifted, softer: float
 ) -> Reached:
     """Find the forces at `end_of_branch` by the path of contacts that give way ``softer`` times as much."""
-    end = end_of_branch(search)
+    end = end_of_branch(rows, search)
     eps = softer * end
     unit = start_path(rows, polygon, search, path)
     solved = 0
@@ -294,7 +299,7 @@ def cones_by_path(
     At some points of the path proximal points of the cones are tried from there. ``most`` systems, about.
     """
     unit = start_path(rows, polygon, search, path)
-    for c in range(rows.nc):
+    for c in range(rows.r.shape[0]):
         for i in range(path.z.shape[1]):
             path.z[c, i] *= STARTS[turn]
             path.w[c, i] *= STARTS[turn]

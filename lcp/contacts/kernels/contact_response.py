@@ -15,6 +15,12 @@ being the speed of slip over mu pN. Repeated, with the corner that comes of it, 
 
 Rows of a contact are taken as three: the normal, its first direction, and the one most across that; the rows of the
 others follow from these. The tangential plane has axes along the first direction and square to it.
+
+A cone of moments (torsional and rolling friction) is one more of these contacts, behind the others: its three rows are
+the normal of the contact that it leans on, whose force and rate it repeats and which does not act a second time, and
+its own. Its bound is a length rho times the normal force. In the plane it has moments over rho and rates times rho, so
+that all is in newtons and metres per second, its law is that of mu = 1, and eps is the compliance of a contact at a
+distance of rho. A torsional cone has one direction: of the plane its points have the first axis alone.
 """
 
 from __future__ import annotations
@@ -46,48 +52,59 @@ SLIDE_FLOATS: Final = 4
 
 
 class Polygon(NamedTuple):
-    """The friction polygon that all contacts of a problem have, or the disc in its place."""
+    """The friction polygon that all cones of a problem have, or the disc in its place."""
 
-    r: int  # directions, 0 without friction
+    r: int  # directions, 0 without friction; a cone has as many, or one
     half: int  # edges on half of the plane: r, but where a disc is told by a polygon of more
+    first: Ints  # (ncone,) the first row F of each cone
     across: int  # number of the direction most across the first
     skew: float  # the second axis is skew times the first direction and stretch times the one across
     stretch: float
     turns: Floats  # (2 half + 1, 2) corners
-    exact: bool  # whether it is a disc; the mode of its contact c that slides is ALONG + 2 c
-    slides: Floats  # (nc, SLIDE_FLOATS) of a disc: where each contact slides
+    exact: bool  # whether it is a disc; the mode of its cone c that slides is ALONG + 2 c
+    slides: Floats  # (ncone, SLIDE_FLOATS) of a disc: where each cone slides
 
 
 class Contacts(NamedTuple):
-    """State of the contacts of an island; forces and rates along normal and axes."""
+    """State of the contacts of an island, and of its cones of moments; forces and rates along normal and axes."""
 
-    mode: Ints  # (nc,)
-    p: Floats  # (nc, 3) forces
-    s: Floats  # (nc, 3) rates
-    B: Floats  # (nc, 3, 3) force on each of the three rows for a unit of rate of each, negative
+    mode: Ints  # (ncone,)
+    p: Floats  # (ncone, 3) forces
+    s: Floats  # (ncone, 3) rates
+    B: Floats  # (ncone, 3, 3) force on each of the three rows for a unit of rate of each, negative
     own: Floats  # (m,) response of every row to its own force
+
+
+@kernel(inline=True)
+def width_of(rows: ContactSystem, c: int) -> float:
+    """Bound of the forces of a cone in its plane, of a unit of normal force."""
+    return rows.mu[c] if c < rows.nc else 1.0
 
 
 @kernel(inner=True)
 def rates_of(rows: ContactSystem, polygon: Polygon, c: int, v: Floats, known: float, s: Floats) -> None:
-    """Fill the rates s (3,) of one contact."""
-    a, b, d, e = columns(rows.spans, c, v.shape[0])
-    s[0] = dot_within(a, b, d, e, rows.J[c], v) + known * rows.k[c]
+    """Fill the rates s (3,) of one contact, or of one cone of moments."""
+    normal = rows.cone_contacts[c]
+    a, b, d, e = columns(rows.spans, normal, v.shape[0])
+    s[0] = dot_within(a, b, d, e, rows.J[normal], v) + known * rows.k[normal]
     s[1] = 0.0
     s[2] = 0.0
-    if polygon.r > 0:
-        first = rows.nc + c * polygon.r
+    if rows.r[c] > 0:
+        first = polygon.first[c]
         s[1] = dot_within(a, b, d, e, rows.J[first], v) + known * rows.k[first]
-        if polygon.r > 1:
+        if rows.r[c] > 1:
             across = first + polygon.across
             rate = dot_within(a, b, d, e, rows.J[across], v) + known * rows.k[across]
             s[2] = polygon.skew * s[1] + polygon.stretch * rate
+    if c >= rows.nc:
+        s[1] *= rows.mu[c]
+        s[2] *= rows.mu[c]
 
 
 @kernel(inner=True)
 def place_rates(rows: ContactSystem, polygon: Polygon, v: Floats, known: float, s: Floats) -> None:
-    """Fill the rates s (nc, 3) of velocities v, the rows' known terms times ``known``, softness not included."""
-    for c in range(rows.nc):
+    """Fill the rates s (ncone, 3) of velocities v, the rows' known terms times ``known``, softness not included."""
+    for c in range(s.shape[0]):
         rates_of(rows, polygon, c, v, known, s[c])
 
 
@@ -176,8 +193,11 @@ def force_of(polygon: Polygon, mu: float, mode: int, x: float, y: float, z: floa
 
 
 @kernel(inner=True)
-def fill_slope(polygon: Polygon, mu: float, mode: int, normal: float, tangent: float, B: Floats) -> None:
-    """Fill B (3, 3) of a mode, ``normal`` and ``tangent`` being 1 / eps in these directions."""
+def fill_slope(
+    rows: ContactSystem, polygon: Polygon, c: int, mode: int, normal: float, tangent: float, B: Floats
+) -> None:
+    """Fill B (3, 3) of a mode of contact c, ``normal`` and ``tangent`` being 1 / eps in these directions."""
+    mu = width_of(rows, c)
     for i in range(THREE):
         for j in range(THREE):
             B[i, j] = 0.0
@@ -216,18 +236,30 @@ def fill_slope(polygon: Polygon, mu: float, mode: int, normal: float, tangent: f
             d00 = share * ex * ex
             d01 = share * ex * ey
             d11 = share * ey * ey
-    if polygon.r == 1:
+    if rows.r[c] == 1:
         B[1, 0] = along
         B[1, 1] = d00
-        return
-    skew = polygon.skew
-    stretch = polygon.stretch
-    B[1, 0] = along + skew * across
-    B[2, 0] = stretch * across
-    B[1, 1] = d00 + 2.0 * skew * d01 + skew * skew * d11
-    B[1, 2] = stretch * (d01 + skew * d11)
-    B[2, 1] = B[1, 2]
-    B[2, 2] = stretch * stretch * d11
+    else:
+        skew = polygon.skew
+        stretch = polygon.stretch
+        B[1, 0] = along + skew * across
+        B[2, 0] = stretch * across
+        B[1, 1] = d00 + 2.0 * skew * d01 + skew * skew * d11
+        B[1, 2] = stretch * (d01 + skew * d11)
+        B[2, 1] = B[1, 2]
+        B[2, 2] = stretch * stretch * d11
+    if c >= rows.nc:
+        to_moments(rows.mu[c], B)
+
+
+@kernel(inner=True)
+def to_moments(length: float, B: Floats) -> None:
+    """Take the slope B (3, 3) of a cone of moments to its rows: of moments, without a normal force of its own."""
+    for i in range(1, THREE):
+        B[0, i] = 0.0
+        for j in range(THREE):
+            B[i, j] *= length if j == 0 else length * length
+    B[0, 0] = 0.0
 
 
 @kernel(inline=True)
@@ -235,6 +267,10 @@ def tangential_response(rows: ContactSystem, polygon: Polygon, contacts: Contact
     """The larger response of a contact's two tangential rows; the normal's where nothing moves along them."""
     if polygon.r == 0:
         return contacts.own[c]
-    first = rows.nc + c * polygon.r
-    size = max(contacts.own[first], contacts.own[first + polygon.across])
-    return size if size > 0.0 else contacts.own[c]
+    first = polygon.first[c]
+    size = contacts.own[first]
+    if rows.r[c] > 1:
+        size = max(size, contacts.own[first + polygon.across])
+    if c >= rows.nc:
+        size *= rows.mu[c] * rows.mu[c]
+    return size if size > 0.0 else contacts.own[rows.cone_contacts[c]]

@@ -7,6 +7,8 @@ from anywhere by Newton's method with a line search. Its slips give the next g. 
 where Newton's method on Coulomb's law itself goes round in circles, and it gains a digit in some five problems: the
 last ones are left to `proximal_newton`.
 
+Moments are bounded by the normal forces of the point before, and shift nothing: their lengths are small against bodies.
+
 Newton's method keeps forces ``held`` that belong to the velocities, v = v_free + h sum Y held. Their difference to the
 forces p of the rates of v is its right-hand side and, times the change of the rates, the slope of its merit function
 along a step.
@@ -18,8 +20,8 @@ import math
 from typing import Final, NamedTuple
 
 from lcp.compiler.views import rows_at
-from lcp.contacts.kernels.associated import nearest, slip_speed
-from lcp.contacts.kernels.contact_response import THREE, Polygon, place_rates, tangential_response
+from lcp.contacts.kernels.associated import nearest, nearest_moment, slip_speed, way_to_slip
+from lcp.contacts.kernels.contact_response import THREE, Polygon, place_rates, tangential_response, width_of
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
 from lcp.contacts.kernels.mode_system import form_system, push, spread_slope
@@ -44,8 +46,6 @@ MOST_RELAXED: Final = 100.0
 # How far changes of the forces may turn, and by what part they may differ, that count as the same again.
 SAME_WAY: Final = 0.99
 SAME_SIZE: Final = 0.5
-# Part of the way to a cone's side that is not at it yet.
-INSIDE: Final = 1e-9
 MOST_WEIGHT: Final = 1e6
 TURN: Final = 5
 NEAR: Final = 1e-2
@@ -59,49 +59,49 @@ BETTER: Final = 0.7
 class Convex(NamedTuple):
     """Memory of the method; forces along normal and axes."""
 
-    base: Floats  # (nc, 3) p0, as the softness of the normal row leaves it
-    weight: Floats  # (nc, 2) W along the normal and across it
-    g: Floats  # (nc,) shifts
-    gain: Floats  # (nc,) what the last point would have made of them, less them
-    held: Floats  # (nc, 3)
-    moved: Floats  # (nc, 3) what a whole step makes of them
-    ds: Floats  # (nc, 3) change of the rates
-    best: Floats  # (nc, 3)
-    before: Floats  # (nc, 3) p0
-    drift: Floats  # (nc, 3) what the last point has changed
-    D: Floats  # (nc, 3, 3) slopes
+    base: Floats  # (ncone, 3) p0, as the softness of the normal row leaves it
+    weight: Floats  # (ncone, 2) W along the normal and across it
+    g: Floats  # (ncone,) shifts
+    gain: Floats  # (ncone,) what the last point would have made of them, less them
+    held: Floats  # (ncone, 3)
+    moved: Floats  # (ncone, 3) what a whole step makes of them
+    ds: Floats  # (ncone, 3) change of the rates
+    best: Floats  # (ncone, 3)
+    before: Floats  # (ncone, 3) p0
+    drift: Floats  # (ncone, 3) what the last point has changed
+    D: Floats  # (ncone, 3, 3) slopes
     joined: Floats  # (8, nj) the same of rows of joints: base, weight, held, moved, ds, best, before, drift
     x: Floats  # (9,) scratch
 
 
 @kernel
-def convex_floats(nc: int, nj: int) -> int:
+def convex_floats(ncone: int, nj: int) -> int:
     """Numbers that it keeps."""
-    return (3 * 7 + 2 + 2 + 9) * nc + 8 * nj + 9
+    return (3 * 7 + 2 + 2 + 9) * ncone + 8 * nj + 9
 
 
 @kernel(inner=True)
-def lay_out_convex(nc: int, nj: int, memory: Floats) -> Convex:
+def lay_out_convex(ncone: int, nj: int, memory: Floats) -> Convex:
     """Cut it from its memory."""
-    size = THREE * nc
+    size = THREE * ncone
     at = 7 * size
-    D = memory[at : at + 3 * size].reshape(nc, THREE, THREE)
+    D = memory[at : at + 3 * size].reshape(ncone, THREE, THREE)
     at += 3 * size
-    weight = rows_at(memory, at, nc, 2)
-    g = memory[at + 2 * nc : at + 3 * nc]
-    gain = memory[at + 3 * nc : at + 4 * nc]
-    at += 4 * nc
+    weight = rows_at(memory, at, ncone, 2)
+    g = memory[at + 2 * ncone : at + 3 * ncone]
+    gain = memory[at + 3 * ncone : at + 4 * ncone]
+    at += 4 * ncone
     return Convex(
-        rows_at(memory, 0, nc, THREE),
+        rows_at(memory, 0, ncone, THREE),
         weight,
         g,
         gain,
-        rows_at(memory, size, nc, THREE),
-        rows_at(memory, 2 * size, nc, THREE),
-        rows_at(memory, 3 * size, nc, THREE),
-        rows_at(memory, 4 * size, nc, THREE),
-        rows_at(memory, 5 * size, nc, THREE),
-        rows_at(memory, 6 * size, nc, THREE),
+        rows_at(memory, size, ncone, THREE),
+        rows_at(memory, 2 * size, ncone, THREE),
+        rows_at(memory, 3 * size, ncone, THREE),
+        rows_at(memory, 4 * size, ncone, THREE),
+        rows_at(memory, 5 * size, ncone, THREE),
+        rows_at(memory, 6 * size, ncone, THREE),
         D,
         rows_at(memory, at, 8, nj),
         memory[at + 8 * nj : at + 8 * nj + 9],
@@ -112,14 +112,18 @@ def lay_out_convex(nc: int, nj: int, memory: Floats) -> Convex:
 def begin_point(rows: ContactSystem, polygon: Polygon, search: Search, memory: Convex, rho: float) -> None:
     """Take the forces in the search as p0, of this weight."""
     contacts, joined = search.contacts, search.joined
-    for c in range(rows.nc):
-        weight = rho / contacts.own[c]
-        memory.weight[c, 0] = weight / (1.0 + weight * rows.gamma[c])
-        memory.weight[c, 1] = rho / tangential_response(rows, polygon, contacts, c)
+    for c in range(contacts.p.shape[0]):
+        normal = rows.cone_contacts[c]
+        weight = rho / contacts.own[normal]
+        memory.weight[c, 0] = weight / (1.0 + weight * rows.gamma[normal])
+        # Moments move little, but bends as narrow as that are ones that Newton's method jumps over.
+        own = tangential_response(rows, polygon, contacts, c) if c < rows.nc else contacts.own[normal]
+        memory.weight[c, 1] = rho / own
         for i in range(THREE):
             memory.held[c, i] = contacts.p[c, i]
             memory.base[c, i] = contacts.p[c, i]
-        memory.base[c, 0] *= memory.weight[c, 0] * contacts.own[c] / rho
+        if c < rows.nc:
+            memory.base[c, 0] *= memory.weight[c, 0] * contacts.own[c] / rho
     base, weights, held = memory.joined[0], memory.joined[1], memory.joined[2]
     for i in range(joined.p.shape[0]):
         weights[i] = 0.0
@@ -143,17 +147,23 @@ def respond(rows: ContactSystem, polygon: Polygon, search: Search, memory: Conve
     x, a, b = memory.x[:3], memory.x[3:6], memory.x[6:9]
     off = 0.0
     slope = 0.0
-    for c in range(rows.nc):
+    for c in range(contacts.p.shape[0]):
         s, ds, p = contacts.s[c], memory.ds[c], contacts.p[c]
         normal, tangent = memory.weight[c, 0], memory.weight[c, 1]
-        x[0] = memory.base[c, 0] - normal * (s[0] + step * ds[0] + memory.g[c])
+        x[0] = memory.base[c, 0]
         x[1] = memory.base[c, 1] - tangent * (s[1] + step * ds[1])
         x[2] = memory.base[c, 2] - tangent * (s[2] + step * ds[2])
-        nearest(polygon, rows.mu[c], normal, tangent, x, a, b, p, memory.D[c])
+        if c < rows.nc:
+            own = contacts.own[c]
+            x[0] -= normal * (s[0] + step * ds[0] + memory.g[c])
+            nearest(polygon, rows.mu[c], normal, tangent, x, a, b, p, memory.D[c])
+        else:
+            own = tangential_response(rows, polygon, contacts, c)
+            nearest_moment(polygon, rows.r[c], x, p, memory.D[c])
         for i in range(THREE):
             miss = p[i] - ((1.0 - step) * memory.held[c, i] + step * memory.moved[c, i])
             slope += ds[i] * miss
-            off = max(off, contacts.own[c] * abs(miss))
+            off = max(off, own * abs(miss))
     base, weights, held, moved, ds_of = (
         memory.joined[0],
         memory.joined[1],
@@ -186,14 +196,14 @@ def newton_step(rows: ContactSystem, polygon: Polygon, search: Search, memory: C
     for i in range(nv):
         dv[i] = 0.0
     x = memory.x[:3]
-    for c in range(rows.nc):
+    for c in range(contacts.p.shape[0]):
         D, B = memory.D[c], contacts.B[c]
         for i in range(THREE):
             D[i, 0] *= memory.weight[c, 0]
             D[i, 1] *= memory.weight[c, 1]
             D[i, 2] *= memory.weight[c, 1]
             x[i] = contacts.p[c, i] - memory.held[c, i]
-        spread_slope(polygon, D, B)
+        spread_slope(rows, polygon, c, D, B)
         push(rows, polygon, c, x, dv)
     first = rows.nc + rows.nr
     held, moved, ds = memory.joined[2], memory.joined[3], memory.joined[4]
@@ -205,7 +215,7 @@ def newton_step(rows: ContactSystem, polygon: Polygon, search: Search, memory: C
         return False
     solve_panels(search.trees, search.K, dv)
     place_rates(rows, polygon, dv, 0.0, memory.ds)
-    for c in range(rows.nc):
+    for c in range(contacts.p.shape[0]):
         for i in range(THREE):
             change = 0.0
             for j in range(THREE):
@@ -256,7 +266,7 @@ def solve_convex(rows: ContactSystem, polygon: Polygon, search: Search, memory: 
         share = line_search(rows, polygon, search, memory)
         for i in range(v.shape[0]):
             v[i] += share * search.trial[i]
-        for c in range(rows.nc):
+        for c in range(contacts.p.shape[0]):
             for i in range(THREE):
                 contacts.s[c, i] += share * memory.ds[c, i]
                 memory.held[c, i] += share * (memory.moved[c, i] - memory.held[c, i])
@@ -303,37 +313,6 @@ def next_shifts(rows: ContactSystem, polygon: Polygon, search: Search, memory: C
 
 
 @kernel(inner=True)
-def way_to_slip(polygon: Polygon, mu: float, p: Floats, d: Floats) -> float:
-    """How many times d (3,) leads from the force p (3,), inside its cone, to the cone's side; infinite if never."""
-    if polygon.r == 0 or mu == 0.0 or not p[0] > 0.0:
-        return math.inf
-    if polygon.exact:
-        # |pT + t dT| = mu (pN + t dN), squared.
-        inside = mu * mu * p[0] * p[0] - p[1] * p[1] - p[2] * p[2]
-        half = p[1] * d[1] + p[2] * d[2] - mu * mu * p[0] * d[0]
-        square = d[1] * d[1] + d[2] * d[2] - mu * mu * d[0] * d[0]
-        if not inside > INSIDE * mu * mu * p[0] * p[0]:
-            return math.inf
-        root = half * half + square * inside
-        below = half + math.sqrt(root) if root >= 0.0 else 0.0
-        return inside / below if below > 0.0 else math.inf
-    far = math.inf
-    turns = polygon.turns
-    for j in range(2 * polygon.r):
-        x, y = turns[j, 0], 0.0
-        reach = 1.0
-        if polygon.r > 1:
-            x += turns[j + 1, 0]
-            y = turns[j, 1] + turns[j + 1, 1]
-            reach = x * turns[j, 0] + y * turns[j, 1]
-        room = mu * reach * p[0] - x * p[1] - y * p[2]
-        speed = x * d[1] + y * d[2] - mu * reach * d[0]
-        if speed > 0.0 and room > INSIDE * mu * reach * p[0]:
-            far = min(far, room / speed)
-    return far
-
-
-@kernel(inner=True)
 def go_on_drifting(rows: ContactSystem, polygon: Polygon, search: Search, memory: Convex) -> bool:
     """Where a point has changed the forces as the one before did, go on to the first contact that opens or slips.
 
@@ -344,12 +323,13 @@ def go_on_drifting(rows: ContactSystem, polygon: Polygon, search: Search, memory
     square = 0.0
     product = 0.0
     before = 0.0
-    for c in range(rows.nc):
+    for c in range(contacts.p.shape[0]):
+        own = contacts.own[rows.cone_contacts[c]]
         for i in range(THREE):
             change = contacts.p[c, i] - memory.before[c, i]
-            square += contacts.own[c] * change * change
-            product += contacts.own[c] * change * memory.drift[c, i]
-            before += contacts.own[c] * memory.drift[c, i] * memory.drift[c, i]
+            square += own * change * change
+            product += own * change * memory.drift[c, i]
+            before += own * memory.drift[c, i] * memory.drift[c, i]
             memory.drift[c, i] = change
     for i in range(joined.p.shape[0]):
         change = joined.p[i] - memory.joined[6, i]
@@ -360,17 +340,17 @@ def go_on_drifting(rows: ContactSystem, polygon: Polygon, search: Search, memory
     if not (product > SAME_WAY * math.sqrt(square * before) and SAME_SIZE * before < square < before / SAME_SIZE):
         return False
     far = math.inf
-    for c in range(rows.nc):
+    for c in range(contacts.p.shape[0]):
         if memory.drift[c, 0] < 0.0 and contacts.p[c, 0] > 0.0:
             far = min(far, -contacts.p[c, 0] / memory.drift[c, 0])
-        far = min(far, way_to_slip(polygon, rows.mu[c], contacts.p[c], memory.drift[c]))
+        far = min(far, way_to_slip(polygon, width_of(rows, c), contacts.p[c], memory.drift[c]))
     for i in range(joined.p.shape[0]):
         change = memory.joined[7, i]
         if change != 0.0 and joined.lo[i] < joined.p[i] < joined.hi[i]:
             far = min(far, ((joined.hi[i] if change > 0.0 else joined.lo[i]) - joined.p[i]) / change)
     if far == math.inf:
         return False
-    for c in range(rows.nc):
+    for c in range(contacts.p.shape[0]):
         for i in range(THREE):
             contacts.p[c, i] += far * memory.drift[c, i]
             memory.drift[c, i] = 0.0
@@ -398,9 +378,7 @@ def follow_shifts(
     spent = 0
     least = natural_misfit(rows, polygon, search) / search.speed
     if not least <= 1.0:
-        for c in range(rows.nc):
-            for i in range(THREE):
-                search.contacts.p[c, i] = 0.0
+        search.contacts.p[:] = 0.0
         least = natural_misfit(rows, polygon, search) / search.speed
     note_forces(search, memory.best, memory.joined[5])
     misfit = least
@@ -420,6 +398,8 @@ def follow_shifts(
         spent += 1 + solved
         # Of a point that is not there yet, the forces that belong to the velocities.
         put_forces(search, memory.held, memory.joined[2])
+        for c in range(rows.nc, rows.r.shape[0]):
+            search.contacts.p[c, 0] = search.contacts.p[rows.cone_contacts[c], 0]
         misfit = natural_misfit(rows, polygon, search) / search.speed
         relaxation = next_shifts(rows, polygon, search, memory, relaxation)
         if misfit < least:

@@ -87,7 +87,7 @@ def fill_loads(rows: ContactSystem, v: Floats, own: Floats, q: Floats, loads: Fl
             q[i + nr] = -rate
             sizes[i] = max(1.0, response)
             sizes[i + nr] = sizes[i]
-    for i in range(nc):
+    for i in range(rows.r.shape[0]):
         cone = nc + 2 * nr + i
         q[cone] = 0.0
         sizes[cone] = max(rows.mu[i], rows.gammaE[i], 1.0 if rows.r[i] > 0 else 0.0)
@@ -122,13 +122,14 @@ def evaluate(rows: ContactSystem, own: Floats, answer: Answer, loads: Floats) ->
     first = nc
     for c in range(nc):
         w[c] = less(rate[c] + gamma[c] * z[c], blur[c])
+    for c in range(r.shape[0]):
         last = first + r[c]
         spent = 0.0
         slack = 0.0
         for i in range(first, last):
             spent += z[i] + z[i + nr]
             slack = max(slack, -rate[i] - gamma[i] * z[i], rate[i] - gamma[i] * z[i + nr])
-        left = rows.mu[c] * z[c] - spent
+        left = rows.mu[c] * z[rows.cone_contacts[c]] - spent
         cone = nc + 2 * nr + c
         # The slip speed belongs to a force on its bound; below it a slip is rounding, or no solution.
         speed = slack if r[c] == 0 or left * own[first] <= slack else 0.0
@@ -146,7 +147,7 @@ def evaluate(rows: ContactSystem, own: Floats, answer: Answer, loads: Floats) ->
 
 @kernel(inner=True)
 def measure(case: Case, answer: Answer, own: Floats, loads: Floats) -> None:
-    """Fill the measures of the forces in z, with f and v+; ``loads`` (4 m,) are those of `fill_loads`."""
+    """Fill the measures of the forces in z, with f and v+; ``loads`` are those of `fill_loads`."""
     rows = case.rows
     if case.exact:
         judge_cones(rows, own, answer.z, answer.f, answer.v_plus, case.tolerance, answer.measures)

@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 
 from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.active_set import soft_force
-from lcp.contacts.kernels.contact_modes import ALONG, BETWEEN, OPEN, STICK
+from lcp.contacts.kernels.contact_modes import OPEN
 from lcp.contacts.kernels.contact_response import (
     THREE,
     Polygon,
@@ -31,9 +31,11 @@ from lcp.contacts.kernels.contact_response import (
     mode_of,
     place_rates,
     rates_of,
+    width_of,
 )
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, panel_size, solve_panels
+from lcp.contacts.kernels.facets import facet_of
 from lcp.contacts.kernels.mode_system import add_contact, add_row, form_system, push, push_row, row_speed
 from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE
 from lcp.contacts.kernels.search import Search, recover_velocity
@@ -54,10 +56,10 @@ GOLDEN: Final = 0.6180339887498949
 class Shifted(NamedTuple):
     """A line: points x = fixed + t moving that forces are those of, and the linear system that they come from."""
 
-    shift: Floats  # (nc, 3)
-    fixed: Floats  # (nc, 3)
-    moving: Floats  # (nc, 3)
-    kept: Floats  # (nc, 3) forces from which a line begins
+    shift: Floats  # (ncone, 3)
+    fixed: Floats  # (ncone, 3)
+    moving: Floats  # (ncone, 3)
+    kept: Floats  # (ncone, 3) forces from which a line begins
     joined: Floats  # (3, nj) shift, fixed and moving of rows of joints
     right: Floats  # (2, nv) right-hand sides, without t and of it
     v: Floats  # (2, nv) velocities likewise
@@ -72,89 +74,26 @@ class Line(NamedTuple):
 
 
 @kernel
-def shifted_floats(nc: int, nj: int, nv: int) -> int:
+def shifted_floats(ncone: int, nj: int, nv: int) -> int:
     """Numbers that it keeps."""
-    return 4 * THREE * nc + 3 * nj + 4 * nv + nv * nv
+    return 4 * THREE * ncone + 3 * nj + 4 * nv + nv * nv
 
 
 @kernel(inner=True)
-def lay_out_shifted(nc: int, nj: int, nv: int, memory: Floats) -> Shifted:
+def lay_out_shifted(ncone: int, nj: int, nv: int, memory: Floats) -> Shifted:
     """Cut it from its memory."""
-    size = THREE * nc
+    size = THREE * ncone
     at = 4 * size + 3 * nj
     return Shifted(
-        rows_at(memory, 0, nc, THREE),
-        rows_at(memory, size, nc, THREE),
-        rows_at(memory, 2 * size, nc, THREE),
-        rows_at(memory, 3 * size, nc, THREE),
+        rows_at(memory, 0, ncone, THREE),
+        rows_at(memory, size, ncone, THREE),
+        rows_at(memory, 2 * size, ncone, THREE),
+        rows_at(memory, 3 * size, ncone, THREE),
         rows_at(memory, 4 * size, 3, nj),
         rows_at(memory, at, 2, nv),
         rows_at(memory, at + 2 * nv, 2, nv),
         memory[at + 4 * nv : at + 4 * nv + nv * nv],
     )
-
-
-@kernel(inner=True)
-def facet(polygon: Polygon, mu: float, mode: int, i: int, n: Floats) -> bool:
-    """Fill n of the i-th inequality n x <= 0 of the points x of a mode; False where there are no more."""
-    n[0] = -1.0
-    n[1] = 0.0
-    n[2] = 0.0
-    if mode == OPEN:
-        n[0] = 1.0
-        return i == 0
-    if i == 0:
-        return True
-    if polygon.r == 0 or mu == 0.0:
-        return False
-    turns = polygon.turns
-    if polygon.half == 1:
-        if i > (2 if mode == STICK else 1):
-            return False
-        sign = (1.0 if i == 1 else -1.0) if mode == STICK else (-1.0 if mode == ALONG else 1.0)
-        n[0] = -mu if mode == STICK else mu
-        n[1] = sign
-        return True
-    if mode == STICK:
-        if i > 2 * polygon.half:
-            return False
-        outside(turns, mu, i - 1, 1.0, n)
-        return True
-    j = (mode - ALONG) // 2
-    if (mode - ALONG) % 2 == BETWEEN - ALONG:
-        if i == 1:
-            outside(turns, mu, j, -1.0, n)
-        elif i == 2:
-            beside(turns, mu, j, j, -1.0, n)
-        elif i == 3:
-            beside(turns, mu, j, j + 1, 1.0, n)
-        return i < 4
-    if i == 1:
-        beside(turns, mu, j, j, 1.0, n)
-    elif i == 2:
-        before = j - 1 if j > 0 else 2 * polygon.half - 1
-        beside(turns, mu, before, before + 1, -1.0, n)
-    return i < 3
-
-
-@kernel(inner=True)
-def outside(turns: Floats, mu: float, j: int, sign: float, n: Floats) -> None:
-    """Fill n of being outside the side from edge j to the next, times ``sign``."""
-    x = turns[j, 0] + turns[j + 1, 0]
-    y = turns[j, 1] + turns[j + 1, 1]
-    n[0] = -sign * mu * (x * turns[j, 0] + y * turns[j, 1])
-    n[1] = sign * x
-    n[2] = sign * y
-
-
-@kernel(inner=True)
-def beside(turns: Floats, mu: float, j: int, corner: int, sign: float, n: Floats) -> None:
-    """Fill n of being past a corner in the direction of side j, times ``sign``."""
-    x = turns[j + 1, 0] - turns[j, 0]
-    y = turns[j + 1, 1] - turns[j, 1]
-    n[0] = -sign * mu * (x * turns[corner, 0] + y * turns[corner, 1])
-    n[1] = sign * x
-    n[2] = sign * y
 
 
 @kernel(inline=True)
@@ -172,19 +111,21 @@ def begin_near(
     Turns after the first begin at forces beside them.
     """
     contacts = search.contacts
-    for c in range(rows.nc):
+    for c in range(contacts.p.shape[0]):
         s, x = contacts.s[c], shifted.shift[c]
-        x[0] = -s[0] / (rows.gamma[c] + before)
+        x[0] = -s[0] / (rows.gamma[rows.cone_contacts[c]] + before)
         x[1] = -s[1] / before
         x[2] = -s[2] / before
         for i in range(THREE):
             x[i] *= 1.0 + BESIDE * turn * (spread(THREE * c + i, GOLDEN) - 0.5)
-        contacts.mode[c] = mode_of(polygon, rows.mu[c], c, x[0], x[1], x[2])
-        force_of(polygon, rows.mu[c], contacts.mode[c], x[0], x[1], x[2], contacts.p[c])
+        if c >= rows.nc:
+            x[0] = shifted.shift[rows.cone_contacts[c], 0]
+        contacts.mode[c] = mode_of(polygon, width_of(rows, c), c, x[0], x[1], x[2])
+        force_of(polygon, width_of(rows, c), contacts.mode[c], x[0], x[1], x[2], contacts.p[c])
     recover_velocity(rows, polygon, search)
-    for c in range(rows.nc):
+    for c in range(contacts.p.shape[0]):
         s, x = contacts.s[c], shifted.shift[c]
-        x[0] += s[0] / (rows.gamma[c] + eps)
+        x[0] += s[0] / (rows.gamma[rows.cone_contacts[c]] + eps)
         x[1] += s[1] / eps
         x[2] += s[2] / eps
     shifted.joined[0, :] = 0.0
@@ -198,18 +139,22 @@ def begin_open(rows: ContactSystem, polygon: Polygon, search: Search, shifted: S
         search.trial[i] = rows.v_free[i]
     place_rates(rows, polygon, search.trial, 1.0, contacts.s)
     speed = 0.0
-    for c in range(rows.nc):
+    ncone = contacts.mode.shape[0]
+    for c in range(ncone):
         for i in range(THREE):
             speed = max(speed, abs(contacts.s[c, i]))
-    for c in range(rows.nc):
+    for c in range(ncone):
         contacts.mode[c] = OPEN
-        shifted.shift[c, 0] = -speed * (1.0 + spread(c + turn * rows.nc, GOLDEN)) / (rows.gamma[c] + eps)
-        across = ACROSS * speed / (eps * max(1.0, rows.mu[c]))
-        shifted.shift[c, 1] = across * (spread(c + turn * rows.nc, 0.7548776662466927) - 0.5)
-        shifted.shift[c, 2] = across * (spread(c + turn * rows.nc, 0.5698402909980532) - 0.5)
+        normal = rows.cone_contacts[c]
+        shifted.shift[c, 0] = -speed * (1.0 + spread(normal + turn * ncone, GOLDEN)) / (rows.gamma[normal] + eps)
+        across = ACROSS * speed / (eps * max(1.0, width_of(rows, c)))
+        shifted.shift[c, 1] = across * (spread(c + turn * ncone, 0.7548776662466927) - 0.5)
+        shifted.shift[c, 2] = across * (spread(c + turn * ncone, 0.5698402909980532) - 0.5)
+        if c >= rows.nc and rows.r[c] == 1:
+            shifted.shift[c, 2] = 0.0
     for i in range(joined.p.shape[0]):
         stiff = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.own[i]) if joined.own[i] > 0.0 else 0.0
-        far = speed * stiff * (1.0 + spread((turn + 1) * rows.nc + i, GOLDEN))
+        far = speed * stiff * (1.0 + spread((turn + 1) * ncone + i, GOLDEN))
         joined.slope[i] = 0.0
         shifted.joined[0, i] = 0.0
         if joined.lo[i] > -math.inf:
@@ -234,7 +179,7 @@ def add_forces(
             rates_of(rows, polygon, c, search.trial, 1.0, search.contacts.s[c])
             soft_force(rows, polygon, search.contacts, c, eps)
         else:
-            force_of(polygon, rows.mu[c], search.contacts.mode[c], b[0], b[1], b[2], p)
+            force_of(polygon, width_of(rows, c), search.contacts.mode[c], b[0], b[1], b[2], p)
         for i in range(THREE):
             p[i] *= sign
         push(rows, polygon, c, p, shifted.right[side])
@@ -261,8 +206,9 @@ def form_line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Sh
         search.trial[i] = 0.0
         right[0, i] = rows.v_free[i]
         right[1, i] = 0.0
-    for c in range(rows.nc):
-        fill_slope(polygon, rows.mu[c], contacts.mode[c], 1.0 / (rows.gamma[c] + eps), 1.0 / eps, contacts.B[c])
+    for c in range(contacts.mode.shape[0]):
+        normal = 1.0 / (rows.gamma[rows.cone_contacts[c]] + eps)
+        fill_slope(rows, polygon, c, contacts.mode[c], normal, 1.0 / eps, contacts.B[c])
         if contacts.mode[c] != OPEN:
             add_forces(rows, polygon, search, shifted, c, eps, 1.0)
     for i in range(search.joined.p.shape[0]):
@@ -284,9 +230,9 @@ def solve_line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: S
         solve_panels(search.trees, search.K, v[side])
         place_rates(rows, polygon, v[side], 1.0 - side, contacts.s)
         points = shifted.fixed if side == 0 else shifted.moving
-        for c in range(rows.nc):
+        for c in range(contacts.mode.shape[0]):
             s, b = contacts.s[c], shifted.shift[c]
-            points[c, 0] = side * b[0] - s[0] / (rows.gamma[c] + eps)
+            points[c, 0] = side * b[0] - s[0] / (rows.gamma[rows.cone_contacts[c]] + eps)
             points[c, 1] = side * b[1] - s[1] / eps
             points[c, 2] = side * b[2] - s[2] / eps
         for i in range(joined.p.shape[0]):
@@ -320,10 +266,11 @@ def next_change(
     """How far t goes until a mode changes, which contact's or, behind them, row's, and the number of the inequality."""
     n, joined = search.change, search.joined
     least, changing, which = math.inf, -1, -1
-    for c in range(rows.nc):
+    for c in range(search.contacts.mode.shape[0]):
         x, d = shifted.fixed[c], shifted.moving[c]
-        i = 0
-        while facet(polygon, rows.mu[c], search.contacts.mode[c], i, n):
+        # Moments open with the contact that they lean on.
+        i = 0 if c < rows.nc else 1
+        while facet_of(rows, polygon, c, search.contacts.mode[c], i, n):
             speed = way * (n[0] * d[0] + n[1] * d[1] + n[2] * d[2])
             if speed > 0.0:
                 fixed = n[0] * x[0] + n[1] * x[1] + n[2] * x[2]
@@ -348,7 +295,7 @@ def next_change(
             far = max(0.0, (bound - point) / speed)
             if far < least:
                 least = far
-                changing = rows.nc + i
+                changing = search.contacts.mode.shape[0] + i
                 which = 1 if speed > 0.0 else 0
     return least, changing, which
 
@@ -366,7 +313,9 @@ def change_mode(
     beyond = BEYOND
     while beyond < FARTHEST:
         far = beyond * size / normal
-        mode = mode_of(polygon, rows.mu[c], c, x + far * n[0], y + far * n[1], z + far * n[2])
+        # Moments keep the normal force that they have.
+        normal_point = x + far * n[0] if c < rows.nc else x
+        mode = mode_of(polygon, width_of(rows, c), c, normal_point, y + far * n[1], z + far * n[2])
         if mode != contacts.mode[c]:
             contacts.mode[c] = mode
             return True
@@ -387,11 +336,29 @@ def update_contact(
         sign = -1.0 if turn == 0 else 1.0
         if contacts.mode[c] != OPEN:
             add_forces(rows, polygon, search, shifted, c, eps, sign)
-            fill_slope(polygon, rows.mu[c], contacts.mode[c], 1.0 / (rows.gamma[c] + eps), 1.0 / eps, B)
+            normal = 1.0 / (rows.gamma[rows.cone_contacts[c]] + eps)
+            fill_slope(rows, polygon, c, contacts.mode[c], normal, 1.0 / eps, B)
             for i in range(THREE):
                 for j in range(THREE):
                     B[i, j] *= sign
             add_contact(rows, polygon, search.trees, c, B, search.W, shifted.base)
+
+
+@kernel(inner=True)
+def update_moments(
+    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, contact: int, t: float, eps: float
+) -> None:
+    """Open the moments that lean on a contact which has opened, or close them: they slide there, without a force."""
+    contacts = search.contacts
+    for c in range(rows.nc, contacts.mode.shape[0]):
+        if rows.cone_contacts[c] == contact:
+            y = shifted.fixed[c, 1] + t * shifted.moving[c, 1]
+            z = shifted.fixed[c, 2] + t * shifted.moving[c, 2]
+            size = max(abs(y), abs(z))
+            x = 0.0 if contacts.mode[contact] == OPEN else (BEYOND * size if size > 0.0 else 1.0)
+            before = contacts.mode[c]
+            contacts.mode[c] = mode_of(polygon, 1.0, c, x, y, z)
+            update_contact(rows, polygon, search, shifted, c, before, eps)
 
 
 @kernel(inner=True)
@@ -417,7 +384,7 @@ def follow_line(
 
     ``open_at`` says that it begins where nothing bears.
     """
-    n, contacts = search.shift, search.contacts
+    n, contacts, ncone = search.shift, search.contacts, rows.r.shape[0]
     t, way = 1.0, -1.0
     changing = -1
     for solved in range(1, most + 1):
@@ -427,8 +394,8 @@ def follow_line(
             return Line(False, solved)
         if solved == 1 and open_at:
             t = first_t(rows, search, shifted)
-        elif changing >= rows.nc:
-            way = 1.0 if n[0] * shifted.joined[2, changing - rows.nc] > 0.0 else -1.0
+        elif changing >= ncone:
+            way = 1.0 if n[0] * shifted.joined[2, changing - ncone] > 0.0 else -1.0
         elif changing >= 0:
             d = shifted.moving[changing]
             way = 1.0 if n[0] * d[0] + n[1] * d[1] + n[2] * d[2] > 0.0 else -1.0
@@ -438,13 +405,15 @@ def follow_line(
         if changing < 0:
             return Line(False, solved)
         t += way * far
-        if changing >= rows.nc:
+        if changing >= ncone:
             n[0] = 1.0 if which == 1 else -1.0
-            update_row(rows, search, shifted, changing - rows.nc, which == 1)
+            update_row(rows, search, shifted, changing - ncone, which == 1)
             continue
         before = contacts.mode[changing]
-        facet(polygon, rows.mu[changing], before, which, n)
+        facet_of(rows, polygon, changing, before, which, n)
         if not change_mode(rows, polygon, search, shifted, changing, t, n):
             return Line(False, solved)
         update_contact(rows, polygon, search, shifted, changing, before, eps)
+        if (before == OPEN) != (contacts.mode[changing] == OPEN):
+            update_moments(rows, polygon, search, shifted, changing, t, eps)
     return Line(False, most)

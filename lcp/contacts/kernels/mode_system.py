@@ -10,7 +10,7 @@ one another.
 
 from __future__ import annotations
 
-from lcp.contacts.kernels.contact_response import THREE, Contacts, Polygon
+from lcp.contacts.kernels.contact_response import THREE, Contacts, Polygon, to_moments
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import Elimination, lower_panel, panel_size, tree_at, upper_panel
 from lcp.contacts.kernels.spans import add_within, columns, dot_within
@@ -37,8 +37,9 @@ def form_system(
         upper = upper_panel(trees, K, k)
         for p in range(upper.shape[0]):
             upper[p, p] = 1.0
-    for c in range(rows.nc):
-        if contacts.B[c, 0, 0] != 0.0:
+    for c in range(contacts.B.shape[0]):
+        # Open; a cone of moments has no normal force of its own.
+        if contacts.B[c, 0, 0] != 0.0 or (c >= rows.nc and turns_with(contacts.B[c])):
             add_contact(rows, polygon, trees, c, contacts.B[c], W, K)
     for i in range(slopes.shape[0]):
         if slopes[i] != 0.0:
@@ -49,27 +50,27 @@ def form_system(
 def add_contact(
     rows: ContactSystem, polygon: Polygon, trees: Elimination, c: int, B: Floats, W: Floats, K: Floats
 ) -> None:
-    """K += h Y' B J of a contact."""
+    """K += h Y' B J of a contact, or of a cone of moments."""
     starts, pairs = trees.starts, trees.pairs
     J, Y = rows.J, rows.Y
-    i, j, k = c, three(rows, polygon, c, 1), three(rows, polygon, c, 2)
-    begin, middle, other, end = columns(rows.spans, c, rows.v_free.shape[0])
+    i, j, k = three(rows, polygon, c, 0), three(rows, polygon, c, 1), three(rows, polygon, c, 2)
+    begin, middle, other, end = columns(rows.spans, i, rows.v_free.shape[0])
     for e in range(THREE):
         f, g, h = rows.h * B[e, 0], rows.h * B[e, 1], rows.h * B[e, 2]
         for p in range(begin, middle):
             W[e, p] = f * J[i, p] + g * J[j, p] + h * J[k, p]
         for p in range(other, end):
             W[e, p] = f * J[i, p] + g * J[j, p] + h * J[k, p]
-    a = pairs[c, 0]
+    a = pairs[i, 0]
     begin, end = starts[a], starts[a + 1]
     upper = upper_panel(trees, K, a)
     for p in range(begin, end):
         add_three(Y[i, p], Y[j, p], Y[k, p], W[0, begin:end], W[1, begin:end], W[2, begin:end], upper[p - begin])
-    b = pairs[c, 1]
+    b = pairs[i, 1]
     if b < 0:
         return
     first, last = starts[b], starts[b + 1]
-    at = pairs[c, 2]
+    at = pairs[i, 2]
     lower = lower_panel(trees, K, a)
     for p in range(begin, end):
         row = upper[p - begin, at:]
@@ -97,9 +98,15 @@ def add_row(rows: ContactSystem, trees: Elimination, i: int, slope: float, K: Fl
                 upper[p - begin, q] += factor * row[q]
 
 
+@kernel(inline=True)
+def turns_with(B: Floats) -> bool:
+    """Whether a moment of slope B (3, 3) changes with any rate."""
+    return B[1, 0] != 0.0 or B[2, 0] != 0.0 or B[1, 1] != 0.0 or B[2, 2] != 0.0
+
+
 @kernel(inner=True)
-def spread_slope(polygon: Polygon, D: Floats, B: Floats) -> None:
-    """Fill B of a contact's three rows from the slope D along normal and axes."""
+def spread_slope(rows: ContactSystem, polygon: Polygon, c: int, D: Floats, B: Floats) -> None:
+    """Fill B of the three rows of contact c from the slope D along normal and axes."""
     skew = polygon.skew
     stretch = polygon.stretch
     for i in range(THREE):
@@ -109,10 +116,12 @@ def spread_slope(polygon: Polygon, D: Floats, B: Floats) -> None:
     for j in range(THREE):
         B[1, j] += skew * B[2, j]
         B[2, j] *= stretch
-    if polygon.r == 1:
+    if rows.r[c] == 1:
         for i in range(THREE):
             B[i, 2] = 0.0
             B[2, i] = 0.0
+    if c >= rows.nc:
+        to_moments(rows.mu[c], B)
 
 
 @kernel(inner=True)
@@ -125,25 +134,27 @@ def add_three(f: float, g: float, h: float, x: Floats, y: Floats, z: Floats, row
 @kernel(inline=True)
 def three(rows: ContactSystem, polygon: Polygon, c: int, i: int) -> int:
     """The i-th of the three rows of a contact; the normal where there is none."""
-    if i == 0 or i > polygon.r:
-        return c
-    first = rows.nc + c * polygon.r
+    if i == 0 or i > rows.r[c]:
+        return rows.cone_contacts[c]
+    first = polygon.first[c]
     return first if i == 1 else first + polygon.across
 
 
 @kernel(inner=True)
 def push(rows: ContactSystem, polygon: Polygon, c: int, p: Floats, v: Floats) -> None:
     """Add h Y' p of a contact's force p (3,), along normal and axes, to the velocities v."""
-    a, b, d, e = columns(rows.spans, c, v.shape[0])
+    a, b, d, e = columns(rows.spans, rows.cone_contacts[c], v.shape[0])
     impulse = rows.h
-    if p[0] != 0.0:
+    if c >= rows.nc:
+        impulse *= rows.mu[c]
+    elif p[0] != 0.0:
         add_within(a, b, d, e, impulse * p[0], rows.Y[c], v)
-    if polygon.r > 0:
-        first = rows.nc + c * polygon.r
-        along = p[1] + polygon.skew * p[2] if polygon.r > 1 else p[1]
+    if rows.r[c] > 0:
+        first = polygon.first[c]
+        along = p[1] + polygon.skew * p[2] if rows.r[c] > 1 else p[1]
         if along != 0.0:
             add_within(a, b, d, e, impulse * along, rows.Y[first], v)
-        if polygon.r > 1 and p[2] != 0.0:
+        if rows.r[c] > 1 and p[2] != 0.0:
             add_within(a, b, d, e, impulse * polygon.stretch * p[2], rows.Y[first + polygon.across], v)
 
 

@@ -20,6 +20,7 @@ from lcp.contacts.kernels.contact_response import (
     place_rates,
     slide_to,
     tangential_response,
+    width_of,
 )
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
@@ -51,8 +52,8 @@ WORTH: Final = 1e-8
 class Approach(NamedTuple):
     """Memory of the method."""
 
-    before: Floats  # (nc, 3) p0
-    best: Floats  # (nc, 3)
+    before: Floats  # (ncone, 3) p0
+    best: Floats  # (ncone, 3)
     v: Floats  # (nv,)
     F: Floats  # (nv,)
     G: Floats  # (nv,)
@@ -60,22 +61,22 @@ class Approach(NamedTuple):
 
 
 @kernel
-def approach_floats(nc: int, nj: int, nv: int) -> int:
+def approach_floats(ncone: int, nj: int, nv: int) -> int:
     """Numbers that it keeps."""
-    return 2 * THREE * nc + 3 * nv + 2 * nj
+    return 2 * THREE * ncone + 3 * nv + 2 * nj
 
 
 @kernel(inner=True)
-def lay_out_approach(nc: int, nj: int, nv: int, memory: Floats) -> Approach:
+def lay_out_approach(ncone: int, nj: int, nv: int, memory: Floats) -> Approach:
     """Cut it from its memory."""
-    vectors = rows_at(memory, 6 * nc, 3, nv)
+    vectors = rows_at(memory, 6 * ncone, 3, nv)
     return Approach(
-        rows_at(memory, 0, nc, THREE),
-        rows_at(memory, 3 * nc, nc, THREE),
+        rows_at(memory, 0, ncone, THREE),
+        rows_at(memory, 3 * ncone, ncone, THREE),
         vectors[0],
         vectors[1],
         vectors[2],
-        rows_at(memory, 6 * nc + 3 * nv, 2, nj),
+        rows_at(memory, 6 * ncone + 3 * nv, 2, nj),
     )
 
 
@@ -84,11 +85,12 @@ def answer_of(
     rows: ContactSystem, polygon: Polygon, c: int, soft: float, x: float, y: float, z: float, p: Floats
 ) -> int:
     """Fill p (3,) with what contact c answers to (x; y, z), reached by the response ``soft``; its mode is returned."""
-    mode = mode_of(polygon, rows.mu[c], c, x, y, z)
+    mu = width_of(rows, c)
+    mode = mode_of(polygon, mu, c, x, y, z)
     if polygon.exact and mode >= ALONG:
-        slide_to(polygon, rows.mu[c], c, False, soft, x, y, z, p)
+        slide_to(polygon, mu, c, False, soft, x, y, z, p)
     else:
-        force_of(polygon, rows.mu[c], mode, x, y, z, p)
+        force_of(polygon, mu, mode, x, y, z, p)
     return mode
 
 
@@ -99,12 +101,13 @@ def natural_misfit(rows: ContactSystem, polygon: Polygon, search: Search) -> flo
     recover_velocity(rows, polygon, search)
     misfit = 0.0
     aim = search.shift
-    for c in range(rows.nc):
+    for c in range(contacts.p.shape[0]):
         p = contacts.p[c]
         s = contacts.s[c]
-        own = contacts.own[c]
+        normal = rows.cone_contacts[c]
+        own = contacts.own[normal]
         soft = tangential_response(rows, polygon, contacts, c)
-        x = p[0] - (s[0] + rows.gamma[c] * p[0]) / own
+        x = p[0] - (s[0] + rows.gamma[normal] * p[0]) / own
         answer_of(rows, polygon, c, soft, x, p[1] - s[1] / soft, p[2] - s[2] / soft, aim)
         misfit = max(misfit, own * abs(p[0] - aim[0]), soft * max(abs(p[1] - aim[1]), abs(p[2] - aim[2])))
     for i in range(joined.p.shape[0]):
@@ -124,12 +127,13 @@ def excess(rows: ContactSystem, polygon: Polygon, search: Search, memory: Approa
     place_rates(rows, polygon, v, 1.0, contacts.s)
     for i in range(nv):
         G[i] = rows.v_free[i] - v[i]
-    for c in range(rows.nc):
+    for c in range(contacts.p.shape[0]):
         s = contacts.s[c]
         before = memory.before[c]
-        weight = rho / contacts.own[c]
+        normal = rows.cone_contacts[c]
+        weight = rho / contacts.own[normal]
         soft = rho / tangential_response(rows, polygon, contacts, c)
-        x = (before[0] - weight * s[0]) / (1.0 + weight * rows.gamma[c])
+        x = (before[0] - weight * s[0]) / (1.0 + weight * rows.gamma[normal])
         y = before[1] - soft * s[1]
         z = before[2] - soft * s[2]
         contacts.mode[c] = answer_of(rows, polygon, c, 1.0 / soft, x, y, z, contacts.p[c])
@@ -156,11 +160,12 @@ def excess(rows: ContactSystem, polygon: Polygon, search: Search, memory: Approa
 def newton_step(rows: ContactSystem, polygon: Polygon, search: Search, memory: Approach, rho: float) -> bool:
     """Replace F by the step of the modes in the search; False where their system has no factors."""
     contacts = search.contacts
-    for c in range(rows.nc):
-        weight = rho / contacts.own[c]
+    for c in range(contacts.p.shape[0]):
+        normal = rows.cone_contacts[c]
+        weight = rho / contacts.own[normal]
         soft = rho / tangential_response(rows, polygon, contacts, c)
-        normal = weight / (1.0 + weight * rows.gamma[c])
-        fill_slope(polygon, rows.mu[c], contacts.mode[c], normal, soft, contacts.B[c])
+        weight /= 1.0 + weight * rows.gamma[normal]
+        fill_slope(rows, polygon, c, contacts.mode[c], weight, soft, contacts.B[c])
     form_system(rows, polygon, contacts, search.joined.slope, search.trees, search.W, search.K)
     if not factor_panels(search.trees, search.K, search.W[0]):
         return False

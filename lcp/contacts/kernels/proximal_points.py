@@ -19,15 +19,16 @@ from lcp.contacts.kernels.contact_response import (
     fill_slope,
     force_of,
     mode_of,
+    rates_of,
     side,
     slide_to,
     tangential_response,
+    width_of,
 )
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
 from lcp.contacts.kernels.mode_system import form_system, push, push_row, row_speed
 from lcp.contacts.kernels.search import Search, recover_velocity
-from lcp.contacts.kernels.spans import columns, dot_within
 from lcp.kernels import Floats, kernel
 
 # How stiff a contact is against its own response, where each has its own; compliance of rows of joints likewise.
@@ -54,25 +55,26 @@ def choose(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, sh
     turned = False
     misfit = 0.0
     aim = search.shift
-    for c in range(rows.nc):
+    for c in range(contacts.p.shape[0]):
         p = contacts.p[c]
         s = contacts.s[c]
-        own = share * contacts.own[c] + eps
+        normal, mu = rows.cone_contacts[c], width_of(rows, c)
+        own = share * contacts.own[normal] + eps
         soft = share * tangential_response(rows, polygon, contacts, c) + eps
-        x = p[0] - (s[0] + (rows.gamma[c] + eps) * p[0]) / own
+        x = p[0] - (s[0] + (rows.gamma[normal] + eps) * p[0]) / own
         y = p[1] - (s[1] + eps * p[1]) / soft
         z = p[2] - (s[2] + eps * p[2]) / soft
-        mode = mode_of(polygon, rows.mu[c], c, x, y, z)
+        mode = mode_of(polygon, mu, c, x, y, z)
         moved = mode != contacts.mode[c]
         if moved:
             changed += 1
         if polygon.exact and mode >= ALONG:
-            turn = slide_to(polygon, rows.mu[c], c, not moved, soft, x, y, z, aim)
+            turn = slide_to(polygon, mu, c, not moved, soft, x, y, z, aim)
             if turn > FAR and not moved:
                 changed += 1
             moved = turn > 0.0
         else:
-            force_of(polygon, rows.mu[c], mode, x, y, z, aim)
+            force_of(polygon, mu, mode, x, y, z, aim)
         off = max(abs(p[1] - aim[1]), abs(p[2] - aim[2]))
         if soft_misfit:
             misfit = max(misfit, eps * max(abs(p[0] - aim[0]), off))
@@ -81,7 +83,7 @@ def choose(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, sh
         if moved:
             turned = True
             contacts.mode[c] = mode
-            force_of(polygon, rows.mu[c], mode, p[0], p[1], p[2], p)
+            force_of(polygon, mu, mode, p[0], p[1], p[2], p)
     for i in range(joined.p.shape[0]):
         own = joined.own[i]
         soft = JOINT_COMPLIANCE * own
@@ -106,10 +108,11 @@ def choose(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, sh
 @kernel(inner=True)
 def stiffness_of(rows: ContactSystem, polygon: Polygon, contacts: Contacts, c: int, eps: float) -> tuple[float, float]:
     """1 / compliance of a contact along its normal and tangents."""
+    normal = rows.cone_contacts[c]
     if eps > 0.0:
-        return 1.0 / (rows.gamma[c] + eps), 1.0 / eps
+        return 1.0 / (rows.gamma[normal] + eps), 1.0 / eps
     tangent = STIFFNESS / tangential_response(rows, polygon, contacts, c)
-    return 1.0 / (rows.gamma[c] + contacts.own[c] / STIFFNESS), tangent
+    return 1.0 / (rows.gamma[normal] + contacts.own[normal] / STIFFNESS), tangent
 
 
 @kernel(inner=True)
@@ -124,13 +127,13 @@ def step_of(
     s = contacts.s[c]
     mode = contacts.mode[c]
     normal, tangent = stiffness_of(rows, polygon, contacts, c, eps)
-    x = -normal * (s[0] + rows.gamma[c] * contacts.p[c, 0] + ds[0])
+    x = -normal * (s[0] + rows.gamma[rows.cone_contacts[c]] * contacts.p[c, 0] + ds[0])
     y = -tangent * (s[1] + ds[1])
     z = -tangent * (s[2] + ds[2])
     if polygon.exact and mode >= ALONG:
         # The corner turns: a force is not yet at it.
         p = contacts.p[c]
-        force_of(polygon, rows.mu[c], mode, p[0] + x, p[1] + y, p[2] + z, shift)
+        force_of(polygon, width_of(rows, c), mode, p[0] + x, p[1] + y, p[2] + z, shift)
         for i in range(THREE):
             shift[i] -= p[i]
         return
@@ -140,7 +143,7 @@ def step_of(
         share = (ex * s[1] + ey * s[2] + (ex * ds[1] + ey * ds[2])) / (ex * ex + ey * ey)
         y = -tangent * share * ex
         z = -tangent * share * ey
-    force_of(polygon, rows.mu[c], mode, x, y, z, shift)
+    force_of(polygon, width_of(rows, c), mode, x, y, z, shift)
 
 
 @kernel(inner=True)
@@ -158,7 +161,7 @@ def take_step(rows: ContactSystem, polygon: Polygon, search: Search, eps: float)
     ds = search.change
     for i in range(THREE):
         ds[i] = 0.0
-    for c in range(rows.nc):
+    for c in range(contacts.p.shape[0]):
         step_of(rows, polygon, contacts, c, eps, ds, shift)
         push(rows, polygon, c, shift, dv)
     first = rows.nc + rows.nr
@@ -166,18 +169,13 @@ def take_step(rows: ContactSystem, polygon: Polygon, search: Search, eps: float)
         change = -joined.slope[i] * (joined.s[i] + joined.gamma[i] * joined.p[i])
         push_row(rows, first + i, change, dv)
     solve_panels(search.trees, search.K, dv)
-    for c in range(rows.nc):
-        a, b, d, e = columns(rows.spans, c, nv)
-        ds[0] = dot_within(a, b, d, e, rows.J[c], dv)
-        if polygon.r > 0:
-            row = rows.nc + c * polygon.r
-            ds[1] = dot_within(a, b, d, e, rows.J[row], dv)
-            if polygon.r > 1:
-                across = dot_within(a, b, d, e, rows.J[row + polygon.across], dv)
-                ds[2] = polygon.skew * ds[1] + polygon.stretch * across
+    for c in range(contacts.p.shape[0]):
+        rates_of(rows, polygon, c, dv, 0.0, ds)
         step_of(rows, polygon, contacts, c, eps, ds, shift)
         for i in range(THREE):
             contacts.p[c, i] += shift[i]
+        # Of a cone of moments to the bit that of its contact, whatever their modes.
+        contacts.p[c, 0] = contacts.p[rows.cone_contacts[c], 0]
     for i in range(joined.p.shape[0]):
         rate = joined.s[i] + row_speed(rows, first + i, dv)
         joined.p[i] -= joined.slope[i] * (rate + joined.gamma[i] * joined.p[i])
@@ -202,9 +200,9 @@ def harden(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, mo
             recover_velocity(rows, polygon, search)
         if turned or (formed == 0 and eps == 0.0):
             eps = 0.0
-            for c in range(rows.nc):
+            for c in range(contacts.p.shape[0]):
                 normal, tangent = stiffness_of(rows, polygon, contacts, c, eps)
-                fill_slope(polygon, rows.mu[c], contacts.mode[c], normal, tangent, contacts.B[c])
+                fill_slope(rows, polygon, c, contacts.mode[c], normal, tangent, contacts.B[c])
             form_system(rows, polygon, contacts, joined.slope, search.trees, search.W, search.K)
             formed += 1
             if not factor_panels(search.trees, search.K, search.W[0]):

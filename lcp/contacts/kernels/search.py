@@ -1,6 +1,7 @@
 """The state of a search for the forces of an island's contacts and rows of joints, and how it is taken from an LCP's z.
 
-Rows are [N; F; L; B] of `rows`, equations eliminated; every contact has the same number of friction directions.
+Rows are [N; F; L; B] of `rows`, equations eliminated; every contact has the same number of friction directions, and a
+cone of moments as many, or one.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Search(NamedTuple):
 
     contacts: Contacts
     joined: Joined
-    before: Ints  # (nc,) modes before a step
+    before: Ints  # (ncone,) modes before a step
     speed: float  # of the free motion, at most, along a row of a contact
     v: Floats  # (nv,) velocity
     trial: Floats
@@ -52,22 +53,22 @@ class Search(NamedTuple):
 
 
 @kernel
-def search_floats(nc: int, nr: int, nj: int, nv: int) -> int:
-    """Length of the float workspace; nj rows [L; B]."""
-    return nv * nv + 5 * nv + 15 * nc + nc + nr + 7 * nj + 2 * THREE + SLIDE_FLOATS * nc
+def search_floats(ncone: int, m: int, nj: int, nv: int) -> int:
+    """Length of the float workspace; m rows [N; F] and nj rows [L; B]."""
+    return nv * nv + 5 * nv + 15 * ncone + m + 7 * nj + 2 * THREE + SLIDE_FLOATS * ncone
 
 
 @kernel
-def search_ints(nc: int, nt: int) -> int:
-    """Length of the integer workspace, for nt trees."""
-    return 2 * nc + elimination_ints(nc, nt)
+def search_ints(ncone: int, nt: int) -> int:
+    """Length of the integer workspace, for ncone cones of contacts and of moments, and nt trees."""
+    return 3 * ncone + elimination_ints(ncone, nt)
 
 
 @kernel(inline=True)
 def search_own(rows: ContactSystem, wf: Floats) -> Floats:
     """Where the search keeps the rows' responses to their own forces."""
     nv = rows.v_free.shape[0]
-    at = nv * nv + 5 * nv + 15 * rows.nc
+    at = nv * nv + 5 * nv + 15 * rows.r.shape[0]
     return wf[at : at + rows.nc + rows.nr]
 
 
@@ -102,24 +103,24 @@ def lay_out(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) -> Search:
 
     ``starts`` (nt + 1,) are the first velocities of the trees.
     """
-    nc = rows.nc
+    ncone = rows.r.shape[0]
     nv = rows.v_free.shape[0]
-    m = nc + rows.nr
+    m = rows.nc + rows.nr
     nj = rows.nl + rows.lo.shape[0]
     K = wf[: nv * nv]
     at = nv * nv
     vectors = rows_at(wf, at, 2, nv)
     W = rows_at(wf, at + 2 * nv, 3, nv)
     at += 5 * nv
-    p = rows_at(wf, at, nc, THREE)
-    s = rows_at(wf, at + 3 * nc, nc, THREE)
-    B = wf[at + 6 * nc : at + 15 * nc].reshape(nc, THREE, THREE)
-    at += 15 * nc
+    p = rows_at(wf, at, ncone, THREE)
+    s = rows_at(wf, at + 3 * ncone, ncone, THREE)
+    B = wf[at + 6 * ncone : at + 15 * ncone].reshape(ncone, THREE, THREE)
+    at += 15 * ncone
     own = search_own(rows, wf)
     at += m
     of_joints = rows_at(wf, at, 7, nj)
     at += 7 * nj
-    contacts = Contacts(wi[:nc], p, s, B, own)
+    contacts = Contacts(wi[:ncone], p, s, B, own)
     joined = Joined(
         of_joints[0],
         of_joints[1],
@@ -137,42 +138,47 @@ def lay_out(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) -> Search:
         joined.own[i] = rows.h * dot_within(a, b, c, d, rows.J[m + i], rows.Y[m + i]) + rows.gamma[m + i]
         joined.base[i] = min(max(0.0, joined.lo[i]), joined.hi[i])
     scratch = rows_at(wf, at, 2, THREE)
-    before = wi[nc : 2 * nc]
-    trees = lay_out_elimination(starts, nc, wi[2 * nc :])
+    before = wi[ncone : 2 * ncone]
+    trees = lay_out_elimination(starts, rows.nc, wi[3 * ncone :])
     return Search(
         contacts, joined, before, free_speed(rows), vectors[0], vectors[1], trees, W, K, scratch[0], scratch[1]
     )
 
 
 @kernel(inner=True)
-def polygon_of(rows: ContactSystem, exact: bool, turns: Floats, wf: Floats) -> Polygon:
-    """The polygon of all contacts, or the disc where ``exact``; of -1 directions where they differ.
+def polygon_of(rows: ContactSystem, exact: bool, turns: Floats, wf: Floats, wi: Ints) -> Polygon:
+    """The polygon of all cones, or the disc where ``exact``; of -1 directions where they differ.
 
-    ``wf`` is the workspace of the search, of which the slides are the last part. In the plane there is no difference.
+    ``wf`` and ``wi`` are the workspaces of the search: the slides are the last part of the one, the first rows F of the
+    cones the third of the other. In the plane there is no difference.
     """
-    nv = rows.v_free.shape[0]
-    at = nv * nv + 5 * nv + 15 * rows.nc + rows.nc + rows.nr + 7 * (rows.nl + rows.lo.shape[0]) + 2 * THREE
-    slides = rows_at(wf, at, rows.nc, SLIDE_FLOATS)
+    ncone = rows.r.shape[0]
+    at = search_floats(ncone, rows.nc + rows.nr, rows.nl + rows.lo.shape[0], rows.v_free.shape[0])
+    slides = rows_at(wf, at - SLIDE_FLOATS * ncone, ncone, SLIDE_FLOATS)
+    first = wi[2 * ncone : 3 * ncone]
     r = rows.r[0] if rows.nc > 0 else 0
-    for c in range(rows.nc):
-        if rows.r[c] != r:
+    row = rows.nc
+    for c in range(ncone):
+        first[c] = row
+        row += rows.r[c]
+        if rows.r[c] != r and (c < rows.nc or r < 1 or rows.r[c] != 1):
             r = -1
     if r < 2:
         if r == 1:
             fill_turns(1, turns)
-        return Polygon(r, r, 0, 0.0, 1.0, turns, False, slides)
+        return Polygon(r, r, first, 0, 0.0, 1.0, turns, False, slides)
     fill_turns(r, turns)
     if exact:
         for j in range(2 * r + 1):
             # The tangents, not to rounding but as they are.
             turns[j, 0] = math.floor(turns[j, 0] + 0.5)
             turns[j, 1] = math.floor(turns[j, 1] + 0.5)
-        return Polygon(r if r == 2 else -1, 2, 1, 0.0, 1.0, turns, True, slides)
+        return Polygon(r if r == 2 else -1, 2, first, 1, 0.0, 1.0, turns, True, slides)
     across = r // 2
     if r % 2 == 0:
-        return Polygon(r, r, across, 0.0, 1.0, turns, False, slides)
+        return Polygon(r, r, first, across, 0.0, 1.0, turns, False, slides)
     skew, stretch = -turns[across, 0] / turns[across, 1], 1.0 / turns[across, 1]
-    return Polygon(r, r, across, skew, stretch, turns, False, slides)
+    return Polygon(r, r, first, across, skew, stretch, turns, False, slides)
 
 
 @kernel(inner=True)
@@ -182,7 +188,7 @@ def recover_velocity(rows: ContactSystem, polygon: Polygon, search: Search) -> N
     nv = v.shape[0]
     for p in range(nv):
         v[p] = rows.v_free[p]
-    for c in range(rows.nc):
+    for c in range(contacts.p.shape[0]):
         push(rows, polygon, c, contacts.p[c], v)
     first = rows.nc + rows.nr
     for i in range(joined.p.shape[0]):
@@ -193,22 +199,32 @@ def recover_velocity(rows: ContactSystem, polygon: Polygon, search: Search) -> N
 
 
 @kernel(inner=True)
+def forces_of(rows: ContactSystem, polygon: Polygon, c: int, z0: Floats, p: Floats) -> None:
+    """Fill the forces p (3,) of a contact, or of a cone of moments, that z0 says."""
+    p[0] = max(z0[rows.cone_contacts[c]], 0.0)
+    p[1] = 0.0
+    p[2] = 0.0
+    for e in range(rows.r[c]):
+        i = polygon.first[c] + e
+        signed = max(z0[i], 0.0) - max(z0[i + rows.nr], 0.0)
+        p[1] += signed * polygon.turns[e, 0]
+        p[2] += signed * polygon.turns[e, 1]
+    if rows.r[c] == 1:
+        p[2] = 0.0
+    if c >= rows.nc:
+        # Without a length there is no moment.
+        scale = 1.0 / rows.mu[c] if rows.mu[c] > 0.0 else 0.0
+        p[1] *= scale
+        p[2] *= scale
+
+
+@kernel(inner=True)
 def take_forces(rows: ContactSystem, polygon: Polygon, search: Search, z0: Floats) -> None:
     """Put the forces of z0 into the search."""
-    nc = rows.nc
     contacts, joined = search.contacts, search.joined
-    for c in range(nc):
+    for c in range(contacts.p.shape[0]):
         p = contacts.p[c]
-        p[0] = max(z0[c], 0.0)
-        p[1] = 0.0
-        p[2] = 0.0
-        for e in range(polygon.r):
-            i = nc + c * polygon.r + e
-            signed = max(z0[i], 0.0) - max(z0[i + rows.nr], 0.0)
-            p[1] += signed * polygon.turns[e, 0]
-            p[2] += signed * polygon.turns[e, 1]
-        if polygon.r == 1:
-            p[2] = 0.0
+        forces_of(rows, polygon, c, z0, p)
         contacts.mode[c] = UNKNOWN
     first = first_limit(rows)
     for i in range(rows.nl):
@@ -223,24 +239,15 @@ def take_forces(rows: ContactSystem, polygon: Polygon, search: Search, z0: Float
 @kernel(inner=True)
 def as_before(rows: ContactSystem, polygon: Polygon, search: Search, z0: Floats, part: float) -> bool:
     """Whether the forces in the search are those of z0, to so small a part of the largest."""
-    nc = rows.nc
     contacts, joined = search.contacts, search.joined
     largest = 0.0
     off = 0.0
-    for c in range(nc):
-        p = contacts.p[c]
-        largest = max(largest, p[0])
-        off = max(off, abs(p[0] - max(z0[c], 0.0)))
-        x = p[1]
-        y = p[2]
-        for e in range(polygon.r):
-            i = nc + c * polygon.r + e
-            signed = max(z0[i], 0.0) - max(z0[i + rows.nr], 0.0)
-            x -= signed * polygon.turns[e, 0]
-            y -= signed * polygon.turns[e, 1]
-        off = max(off, abs(x))
-        if polygon.r > 1:
-            off = max(off, abs(y))
+    before = search.shift
+    for c in range(contacts.p.shape[0]):
+        forces_of(rows, polygon, c, z0, before)
+        largest = max(largest, contacts.p[c, 0])
+        for i in range(THREE):
+            off = max(off, abs(contacts.p[c, i] - before[i]))
     if off > part * largest:
         return False
     first = first_limit(rows)
@@ -256,34 +263,30 @@ def as_before(rows: ContactSystem, polygon: Polygon, search: Search, z0: Floats,
 
 @kernel(inner=True)
 def give_forces(rows: ContactSystem, polygon: Polygon, search: Search, z: Floats) -> None:
-    """Write the forces of the search, and the slip speeds of contacts at their bounds, as variables of the LCP."""
+    """Write the forces of the search as variables of the LCP; the slip speeds are for who judges them."""
     nc = rows.nc
     nr = rows.nr
     contacts, joined = search.contacts, search.joined
     for c in range(nc):
+        z[c] = contacts.p[c, 0]
+    for c in range(contacts.p.shape[0]):
         p = contacts.p[c]
-        z[c] = p[0]
-        first = nc + c * polygon.r
-        for e in range(polygon.r):
+        r = rows.r[c]
+        first = polygon.first[c]
+        length = 1.0 if c < nc else rows.mu[c]
+        for e in range(r):
             z[first + e] = 0.0
             z[first + nr + e] = 0.0
         z[nc + 2 * nr + c] = 0.0
-        if polygon.exact:
-            for e in range(2):
-                z[first + e] = max(p[1 + e], 0.0)
-                z[first + nr + e] = max(-p[1 + e], 0.0)
-        elif polygon.r > 0:
-            j, along, next_along = enclosing_edge(polygon.r, polygon.turns, p[1], p[2])
-            slip = 0.0
-            for e in range(polygon.r):
-                slip = max(slip, abs(polygon.turns[e, 0] * contacts.s[c, 1] + polygon.turns[e, 1] * contacts.s[c, 2]))
-            # The slip speed belongs to a force on its bound; below it a slip is rounding, or no solution.
-            if (rows.mu[c] * p[0] - along - next_along) * contacts.own[first] <= slip:
-                z[nc + 2 * nr + c] = slip
-            z[first + j if j < polygon.r else first + nr + j - polygon.r] = along
-            if polygon.r > 1:
-                j = (j + 1) % (2 * polygon.r)
-                z[first + j if j < polygon.r else first + nr + j - polygon.r] = next_along
+        if polygon.exact or r == 1:
+            for e in range(r):
+                z[first + e] = length * max(p[1 + e], 0.0)
+                z[first + nr + e] = length * max(-p[1 + e], 0.0)
+        elif r > 0:
+            j, along, next_along = enclosing_edge(r, polygon.turns, p[1], p[2])
+            z[first + j if j < r else first + nr + j - r] = length * along
+            j = (j + 1) % (2 * r)
+            z[first + j if j < r else first + nr + j - r] = length * next_along
     first = first_limit(rows)
     for i in range(rows.nl):
         z[first + i] = joined.p[i]

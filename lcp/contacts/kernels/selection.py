@@ -60,11 +60,11 @@ class Reached(NamedTuple):
 
 
 @kernel(inner=True)
-def end_of_branch(search: Search) -> float:
+def end_of_branch(rows: ContactSystem, search: Search) -> float:
     """The least compliance."""
     least = math.inf
     largest = 0.0
-    for c in range(search.contacts.mode.shape[0]):
+    for c in range(rows.nc):
         least = min(least, search.contacts.own[c])
         largest = max(largest, search.contacts.own[c])
     return max(LEAST_COMPLIANCE * least, SMALLEST_COMPLIANCE * largest)
@@ -81,6 +81,7 @@ def follow_branch(rows: ContactSystem, polygon: Polygon, search: Search, shifted
     largest = 0.0
     for c in range(rows.nc):
         largest = max(largest, contacts.own[c])
+    for c in range(contacts.mode.shape[0]):
         contacts.mode[c] = UNKNOWN
         for i in range(THREE):
             contacts.p[c, i] = 0.0
@@ -103,10 +104,11 @@ def with_rigid_joints(rows: ContactSystem, polygon: Polygon, search: Search, end
 
 
 @kernel(inner=True)
-def most_pieces(rows: ContactSystem, search: Search, of_contact: float) -> int:
+def most_pieces(search: Search, of_contact: float) -> int:
     """How many pieces a line may have."""
-    affordable = WORK / (factor_work(search.trees) + WORK_OF_CONTACT * rows.nc + WORK_OF_PIECE)
-    return int(min(PIECES + of_contact * rows.nc, affordable))
+    ncone = search.contacts.mode.shape[0]
+    affordable = WORK / (factor_work(search.trees) + WORK_OF_CONTACT * ncone + WORK_OF_PIECE)
+    return int(min(PIECES + of_contact * ncone, affordable))
 
 
 @kernel(inner=True)
@@ -119,12 +121,12 @@ def cross(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifte
             search.joined.p[i] = search.joined.base[i]
         recover_velocity(rows, polygon, search)
         begin_near(rows, polygon, search, shifted, last, eps, turn)
-        line = follow_line(rows, polygon, search, shifted, eps, False, most_pieces(rows, search, OF_NEAR))
+        line = follow_line(rows, polygon, search, shifted, eps, False, most_pieces(search, OF_NEAR))
         spent += line.systems
         if line.arrived and descend(rows, polygon, search, eps, STEPS) >= 0:
             return Line(True, spent)
     begin_open(rows, polygon, search, shifted, eps, 0)
-    line = follow_line(rows, polygon, search, shifted, eps, True, most_pieces(rows, search, OF_OPEN))
+    line = follow_line(rows, polygon, search, shifted, eps, True, most_pieces(search, OF_OPEN))
     return Line(line.arrived and descend(rows, polygon, search, eps, STEPS) >= 0, spent + line.systems)
 
 
@@ -144,12 +146,12 @@ def along_branch(
     longest = shrink
     solved = 0
     known = eps < last
-    keep_step(rows, search, shifted)
+    keep_step(search, shifted)
     while True:
         more = descend(rows, polygon, search, eps, STEPS)
         if more < 0:
             solved += STEPS
-            as_before_step(rows, search)
+            as_before_step(search)
             if known and not polygon.exact and shrink > LINE_FROM:
                 line = cross(rows, polygon, search, shifted, last, eps)
                 solved += line.systems
@@ -157,7 +159,7 @@ def along_branch(
                     more = 1
         if more >= 0:
             solved += more
-            keep_step(rows, search, shifted)
+            keep_step(search, shifted)
             if eps == end:
                 return Reached(eps, solved)
             last = eps
@@ -167,28 +169,28 @@ def along_branch(
         else:
             # A shorter way from where the branch was left.
             shrink = math.sqrt(shrink)
-            as_before_step(rows, search)
-            if shrink > SHORTEST or solved > MOST_SYSTEMS + (0 if polygon.exact else OF_NEAR * rows.nc):
+            as_before_step(search)
+            if shrink > SHORTEST or solved > MOST_SYSTEMS + (0 if polygon.exact else OF_NEAR * contacts.p.shape[0]):
                 copy_rows(shifted.kept, contacts.p)
                 return Reached(last if known else 0.0, solved)
         eps = max(end, shrink * last)
 
 
 @kernel(inner=True)
-def keep_step(rows: ContactSystem, search: Search, shifted: Shifted) -> None:
+def keep_step(search: Search, shifted: Shifted) -> None:
     """Note modes and forces as those from which the next step is made."""
     copy_rows(search.contacts.p, shifted.kept)
-    for c in range(rows.nc):
+    for c in range(search.before.shape[0]):
         search.before[c] = search.contacts.mode[c]
     for i in range(search.joined.p.shape[0]):
         search.joined.base[i] = search.joined.p[i]
 
 
 @kernel(inner=True)
-def as_before_step(rows: ContactSystem, search: Search) -> None:
+def as_before_step(search: Search) -> None:
     """Take back the modes, and the forces of rows of joints."""
     joined = search.joined
-    for c in range(rows.nc):
+    for c in range(search.before.shape[0]):
         search.contacts.mode[c] = search.before[c]
     for i in range(joined.p.shape[0]):
         joined.p[i] = joined.base[i]
@@ -205,16 +207,16 @@ def select_by_lines(
     Of discs the line is that of their polygons ``flat``, from whose end Newton's method goes to the discs. Every
     ``turn`` has a line of its own.
     """
-    contacts, joined, end = search.contacts, search.joined, end_of_branch(search)
+    contacts, joined, end = search.contacts, search.joined, end_of_branch(rows, search)
     eps = softer * end
     for i in range(joined.p.shape[0]):
         joined.base[i] = min(max(0.0, joined.lo[i]), joined.hi[i])
     begin_open(rows, flat, search, shifted, eps, turn)
-    line = follow_line(rows, flat, search, shifted, eps, True, most_pieces(rows, search, OF_OPEN))
+    line = follow_line(rows, flat, search, shifted, eps, True, most_pieces(search, OF_OPEN))
     if not (line.arrived and descend(rows, flat, search, eps, STEPS) >= 0):
         return Reached(0.0, line.systems)
     if polygon.exact:
-        for c in range(rows.nc):
+        for c in range(contacts.mode.shape[0]):
             contacts.mode[c] = UNKNOWN
         choose(rows, polygon, search, eps, 1.0)
     last, eps = (eps, eps) if polygon.exact else (eps, max(end, SHORTER * eps))

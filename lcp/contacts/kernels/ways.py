@@ -14,7 +14,7 @@ from lcp.contacts.kernels.active_set import STEPS_AT_ONCE, keep_joints, settle
 from lcp.contacts.kernels.block_gauss_seidel import sweep
 from lcp.contacts.kernels.central_path import cones_by_path, lay_out_path, path_floats, select_by_path
 from lcp.contacts.kernels.contact_modes import fill_turns
-from lcp.contacts.kernels.contact_response import THREE, Polygon
+from lcp.contacts.kernels.contact_response import THREE, Polygon, tangential_response
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.convex_points import convex_floats, follow_shifts, lay_out_convex
 from lcp.contacts.kernels.elimination import factor_work
@@ -53,7 +53,7 @@ from lcp.contacts.kernels.selection import (
     keep_step,
     select_by_lines,
 )
-from lcp.kernels import Floats, kernel
+from lcp.kernels import Floats, Ints, kernel
 
 # A compliance of more than this part of a contact's own response is none for proximal points to converge with.
 SOFT: Final = 1e-4
@@ -86,10 +86,11 @@ BEGINNINGS: Final = 4
 
 
 @kernel
-def attempt_floats(nc: int, nr: int, nj: int, nv: int) -> int:
-    """Length of the float workspace; nj rows [L; B]."""
-    later = path_floats(nc, nr) + approach_floats(nc, nj, nv) + convex_floats(nc, nj)
-    return search_floats(nc, nr, nj, nv) + shifted_floats(nc, nj, nv) + later + 4 * (nc + nr + nj) + tail_floats(nr)
+def attempt_floats(nc: int, ncone: int, nr: int, nj: int, nv: int) -> int:
+    """Length of the float workspace, of ncone cones of contacts and of moments; nj rows [L; B]."""
+    first = search_floats(ncone, nc + nr, nj, nv) + shifted_floats(ncone, nj, nv)
+    later = path_floats(nc, ncone, nr) + approach_floats(ncone, nj, nv) + convex_floats(ncone, nj)
+    return first + later + 4 * (nc + nr + nj) + ncone - nc + tail_floats(nr)
 
 
 @kernel(inline=True)
@@ -99,10 +100,10 @@ def tail_floats(nr: int) -> int:
 
 
 @kernel(inline=True)
-def polygon_at(rows: ContactSystem, exact: bool, wf: Floats) -> Polygon:
+def polygon_at(rows: ContactSystem, exact: bool, wf: Floats, wi: Ints) -> Polygon:
     """The cones' edges, at the end of the workspace."""
     at = wf.shape[0] - 2 * (2 * rows.nr + 1)
-    return polygon_of(rows, exact, rows_at(wf, at, 2 * rows.nr + 1, 2), wf)
+    return polygon_of(rows, exact, rows_at(wf, at, 2 * rows.nr + 1, 2), wf, wi)
 
 
 @kernel(inner=True)
@@ -113,21 +114,24 @@ def flat_at(rows: ContactSystem, polygon: Polygon, wf: Floats) -> Polygon:
     at = wf.shape[0] - tail_floats(rows.nr)
     turns = rows_at(wf, at, 2 * HALF + 1, 2)
     fill_turns(HALF, turns)
-    return Polygon(polygon.r, HALF, polygon.across, polygon.skew, polygon.stretch, turns, False, polygon.slides)
+    return Polygon(
+        polygon.r, HALF, polygon.first, polygon.across, polygon.skew, polygon.stretch, turns, False, polygon.slides
+    )
 
 
 @kernel(inline=True)
 def loads_at(rows: ContactSystem, wf: Floats) -> Floats:
     """Where the workspace has rates of the rows, their rounding and sizes."""
-    m = count_rows(rows)
-    at = wf.shape[0] - tail_floats(rows.nr) - 4 * m
-    return wf[at : at + 4 * m]
+    size = 4 * count_rows(rows) + rows.r.shape[0] - rows.nc
+    at = wf.shape[0] - tail_floats(rows.nr) - size
+    return wf[at : at + size]
 
 
 @kernel(inline=True)
 def beyond_search(rows: ContactSystem, search: Search, wf: Floats) -> Floats:
     """The workspace behind that of the search."""
-    return wf[search_floats(rows.nc, rows.nr, search.joined.p.shape[0], rows.v_free.shape[0]) :]
+    ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
+    return wf[search_floats(ncone, rows.nc + rows.nr, nj, rows.v_free.shape[0]) :]
 
 
 @kernel(inline=True)
@@ -150,7 +154,7 @@ def forget_forces(search: Search) -> None:
 @kernel(inner=True)
 def try_modes(case: Case, polygon: Polygon, search: Search) -> Reached:
     """MODES: the branch's end by the modes of the forces before, those in the search."""
-    rows, end = case.rows, end_of_branch(search)
+    rows, end = case.rows, end_of_branch(case.rows, search)
     recover_velocity(rows, polygon, search)
     choose(rows, polygon, search, 0.0, 1.0)
     solved = settle(rows, polygon, search, end, STEPS_AT_ONCE)
@@ -160,7 +164,7 @@ def try_modes(case: Case, polygon: Polygon, search: Search) -> Reached:
 @kernel(inner=True)
 def try_sweeps(case: Case, polygon: Polygon, search: Search) -> Reached:
     """SWEEPS: the branch's end by the modes that sweeps show."""
-    rows, end = case.rows, end_of_branch(search)
+    rows, end = case.rows, end_of_branch(case.rows, search)
     if case.warm:
         take_forces(rows, polygon, search, case.z0)
     else:
@@ -182,10 +186,13 @@ def to_rigid(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shi
 
     Where eps is the branch's end its matrix is factored.
     """
-    keep_step(rows, search, shifted)
-    compliance = eps if eps == end_of_branch(search) else 0.0
+    keep_step(search, shifted)
+    compliance = eps if eps == end_of_branch(rows, search) else 0.0
     for c in range(rows.nc):
         if eps > SOFT * search.contacts.own[c]:
+            compliance = 0.0
+    for c in range(rows.nc, rows.r.shape[0]):
+        if eps > SOFT * tangential_response(rows, polygon, search.contacts, c):
             compliance = 0.0
     if are_many(rows, polygon, search):
         return harden_or_keep(rows, polygon, search, shifted, compliance, FEW_POINTS)
@@ -202,7 +209,7 @@ def harden_or_keep(
     recover_velocity(rows, polygon, search)
     _, _, before = choose(rows, polygon, search, 0.0, 1.0)
     copy_rows(shifted.fixed, contacts.p)
-    for c in range(rows.nc):
+    for c in range(search.before.shape[0]):
         contacts.mode[c] = search.before[c]
     formed = harden(rows, polygon, search, eps, most)
     copy_rows(contacts.p, shifted.moving)
@@ -221,17 +228,18 @@ def try_closer(case: Case, polygon: Polygon, search: Search, wf: Floats) -> Reac
     branch was followed to is returned: from its end alone forces may have gone to others.
     """
     rows = case.rows
-    contacts, joined, end = search.contacts, search.joined, end_of_branch(search)
-    nc, nj, nv = rows.nc, joined.p.shape[0], rows.v_free.shape[0]
+    contacts, joined, end = search.contacts, search.joined, end_of_branch(rows, search)
+    ncone, nj, nv = rows.r.shape[0], joined.p.shape[0], rows.v_free.shape[0]
     memory = beyond_search(rows, search, wf)
-    shifted = lay_out_shifted(nc, nj, nv, memory)
-    near = lay_out_approach(nc, nj, nv, memory[shifted_floats(nc, nj, nv) + path_floats(nc, rows.nr) :])
+    shifted = lay_out_shifted(ncone, nj, nv, memory)
+    at = shifted_floats(ncone, nj, nv) + path_floats(rows.nc, ncone, rows.nr)
+    near = lay_out_approach(ncone, nj, nv, memory[at:])
     least = natural_misfit(rows, polygon, search)
     note_forces(search, near.best, near.joined[1])
     eps, solved = end, 0
     for _ in range(DECADES):
         copy_rows(shifted.kept, contacts.p)
-        for c in range(nc):
+        for c in range(ncone):
             contacts.mode[c] = search.before[c]
         for i in range(nj):
             joined.p[i] = joined.base[i]
@@ -268,21 +276,21 @@ def last_digits(rows: ContactSystem, polygon: Polygon, search: Search, near: App
 @kernel(inner=True)
 def systems_for(rows: ContactSystem, search: Search) -> int:
     """How many systems of an island one turn may solve."""
-    return int(min(MOST_SYSTEMS, WORK / (factor_work(search.trees) + WORK_OF_CONTACT * rows.nc)))
+    return int(min(MOST_SYSTEMS, WORK / (factor_work(search.trees) + WORK_OF_CONTACT * rows.r.shape[0])))
 
 
 @kernel(inner=True)
 def try_path(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats) -> Reached:
     """PATH: the branch's end by way of a softer one, which an interior point finds; of cones any forces."""
     rows = case.rows
-    nc, nj, nv = rows.nc, search.joined.p.shape[0], rows.v_free.shape[0]
+    ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
     memory = beyond_search(rows, search, wf)
-    shifted = lay_out_shifted(nc, nj, nv, memory)
-    at = shifted_floats(nc, nj, nv)
-    last = at + path_floats(nc, rows.nr)
+    shifted = lay_out_shifted(ncone, nj, nv, memory)
+    at = shifted_floats(ncone, nj, nv)
+    last = at + path_floats(rows.nc, ncone, rows.nr)
     path = lay_out_path(polygon, search, memory[at:last])
     if polygon.exact or turn >= len(SOFTER):
-        near = lay_out_approach(nc, 0, nv, memory[last:])
+        near = lay_out_approach(ncone, 0, nv, memory[last:])
         solved = cones_by_path(rows, polygon, search, path, near, turn % len(SOFTER), systems_for(rows, search))
         return Reached(0.0, solved + last_digits(rows, polygon, search, near))
     return select_by_path(rows, polygon, search, path, shifted, SOFTER[turn])
@@ -292,8 +300,8 @@ def try_path(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats
 def try_lines(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats) -> Reached:
     """LINES: the branch, or what of it is reached, along a line from no forces at all."""
     rows = case.rows
-    nc, nj, nv = rows.nc, search.joined.p.shape[0], rows.v_free.shape[0]
-    shifted = lay_out_shifted(nc, nj, nv, beyond_search(rows, search, wf))
+    ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
+    shifted = lay_out_shifted(ncone, nj, nv, beyond_search(rows, search, wf))
     softer = SOFT_LINE if turn % 2 == 0 else 1.0
     return select_by_lines(rows, polygon, flat_at(rows, polygon, wf), search, shifted, softer, turn)
 
@@ -302,11 +310,11 @@ def try_lines(case: Case, polygon: Polygon, search: Search, turn: int, wf: Float
 def try_shifts(case: Case, answer: Answer, polygon: Polygon, search: Search, turn: int, wf: Floats) -> int:
     """SHIFTS: any forces, from those before or from none, by proximal points of one of the weights; systems."""
     rows = case.rows
-    nc, nj, nv = rows.nc, search.joined.p.shape[0], rows.v_free.shape[0]
-    at = shifted_floats(nc, nj, nv) + path_floats(nc, rows.nr)
+    ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
+    at = shifted_floats(ncone, nj, nv) + path_floats(rows.nc, ncone, rows.nr)
     memory = beyond_search(rows, search, wf)[at:]
-    near = lay_out_approach(nc, nj, nv, memory)
-    convex = lay_out_convex(nc, nj, memory[approach_floats(nc, nj, nv) :])
+    near = lay_out_approach(ncone, nj, nv, memory)
+    convex = lay_out_convex(ncone, nj, memory[approach_floats(ncone, nj, nv) :])
     forget_forces(search)
     if turn % BEGINNINGS == 0 and answer.state[NEAREST] < math.inf:
         take_forces(rows, polygon, search, answer.best)

@@ -1,0 +1,80 @@
+"""Where the modes of a contact's points end: the sides of each piece of its response, as inequalities."""
+
+from __future__ import annotations
+
+from lcp.contacts.kernels.contact_modes import ALONG, BETWEEN, OPEN, STICK
+from lcp.contacts.kernels.contact_response import Polygon, width_of
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.kernels import Floats, kernel
+
+
+@kernel(inner=True)
+def facet(polygon: Polygon, mu: float, mode: int, i: int, n: Floats) -> bool:
+    """Fill n of the i-th inequality n x <= 0 of the points x of a mode; False where there are no more."""
+    n[0] = -1.0
+    n[1] = 0.0
+    n[2] = 0.0
+    if mode == OPEN:
+        n[0] = 1.0
+        return i == 0
+    if i == 0:
+        return True
+    if polygon.r == 0 or mu == 0.0:
+        return False
+    turns = polygon.turns
+    if polygon.half == 1:
+        if i > (2 if mode == STICK else 1):
+            return False
+        sign = (1.0 if i == 1 else -1.0) if mode == STICK else (-1.0 if mode == ALONG else 1.0)
+        n[0] = -mu if mode == STICK else mu
+        n[1] = sign
+        return True
+    if mode == STICK:
+        if i > 2 * polygon.half:
+            return False
+        outside(turns, mu, i - 1, 1.0, n)
+        return True
+    j = (mode - ALONG) // 2
+    if (mode - ALONG) % 2 == BETWEEN - ALONG:
+        if i == 1:
+            outside(turns, mu, j, -1.0, n)
+        elif i == 2:
+            beside(turns, mu, j, j, -1.0, n)
+        elif i == 3:
+            beside(turns, mu, j, j + 1, 1.0, n)
+        return i < 4
+    if i == 1:
+        beside(turns, mu, j, j, 1.0, n)
+    elif i == 2:
+        before = j - 1 if j > 0 else 2 * polygon.half - 1
+        beside(turns, mu, before, before + 1, -1.0, n)
+    return i < 3
+
+
+@kernel(inline=True)
+def facet_of(rows: ContactSystem, polygon: Polygon, c: int, mode: int, i: int, n: Floats) -> bool:
+    """`facet` of a contact or of a cone of moments."""
+    there = facet(polygon, width_of(rows, c), mode, i, n)
+    if rows.r[c] == 1:
+        n[2] = 0.0
+    return there
+
+
+@kernel(inner=True)
+def outside(turns: Floats, mu: float, j: int, sign: float, n: Floats) -> None:
+    """Fill n of being outside the side from edge j to the next, times ``sign``."""
+    x = turns[j, 0] + turns[j + 1, 0]
+    y = turns[j, 1] + turns[j + 1, 1]
+    n[0] = -sign * mu * (x * turns[j, 0] + y * turns[j, 1])
+    n[1] = sign * x
+    n[2] = sign * y
+
+
+@kernel(inner=True)
+def beside(turns: Floats, mu: float, j: int, corner: int, sign: float, n: Floats) -> None:
+    """Fill n of being past a corner in the direction of side j, times ``sign``."""
+    x = turns[j + 1, 0] - turns[j, 0]
+    y = turns[j + 1, 1] - turns[j, 1]
+    n[0] = -sign * mu * (x * turns[corner, 0] + y * turns[corner, 1])
+    n[1] = sign * x
+    n[2] = sign * y

@@ -54,9 +54,9 @@ def rate_rounding(rows: ContactSystem, i: int, motion: float) -> float:
 
 
 @kernel(inline=True)
-def less(rate: float, blur: float) -> float:
-    """A rate without what rounding may have moved it by."""
-    return max(0.0, rate - blur) if rate >= 0.0 else min(0.0, rate + blur)
+def beyond(rate: float, blur: float) -> float:
+    """A rate, 0 where it is no more than rounding."""
+    return rate if abs(rate) > blur else 0.0
 
 
 @kernel(inner=True)
@@ -66,7 +66,7 @@ def rate_and_load(rows: ContactSystem, i: int, motion: float, f: Floats, v_plus:
     row = rows.J[i]
     load = dot_within(a, b, c, d, row, rows.v_free) + rows.k[i]
     rate = dot_within(a, b, c, d, row, v_plus) + rows.k[i] + rows.gamma[i] * f[i]
-    return less(rate, rate_rounding(rows, i, motion)), load
+    return beyond(rate, rate_rounding(rows, i, motion)), load
 
 
 @kernel(inner=True)

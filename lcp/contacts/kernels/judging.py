@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from lcp.contacts.kernels.boxed_rows import evaluate_boxed, fill_boxed_loads, first_limit
 from lcp.contacts.kernels.certify import CERT_SIZE, certify, worst_scaled
 from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed, worst_boxed
-from lcp.contacts.kernels.cone_measures import judge_cones, less, motion_size, rate_rounding
+from lcp.contacts.kernels.cone_measures import beyond, judge_cones, motion_size, rate_rounding
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.recover import recover
 from lcp.contacts.kernels.spans import columns, dot_within
@@ -121,7 +121,7 @@ def evaluate(rows: ContactSystem, own: Floats, answer: Answer, loads: Floats) ->
         rate[i] = dot_within(a, b, c, d, rows.J[i], answer.v_plus) + rows.k[i]
     first = nc
     for c in range(nc):
-        w[c] = less(rate[c] + gamma[c] * z[c], blur[c])
+        w[c] = beyond(rate[c] + gamma[c] * z[c], blur[c])
     for c in range(r.shape[0]):
         last = first + r[c]
         spent = 0.0
@@ -136,12 +136,12 @@ def evaluate(rows: ContactSystem, own: Floats, answer: Answer, loads: Floats) ->
         z[cone] = speed
         w[cone] = left + rows.gammaE[c] * speed
         for i in range(first, last):
-            w[i] = less(rate[i] + gamma[i] * z[i] + speed, blur[i])
-            w[i + nr] = less(-rate[i] + gamma[i] * z[i + nr] + speed, blur[i])
+            w[i] = beyond(rate[i] + gamma[i] * z[i] + speed, blur[i])
+            w[i + nr] = beyond(-rate[i] + gamma[i] * z[i + nr] + speed, blur[i])
         first = last
     limit = first_limit(rows)
     for i in range(rows.nl):
-        w[limit + i] = less(rate[first + i] + gamma[first + i] * z[limit + i], blur[first + i])
+        w[limit + i] = beyond(rate[first + i] + gamma[first + i] * z[limit + i], blur[first + i])
     evaluate_boxed(rows, answer.f, answer.v_plus, z, w)
 
 

@@ -77,8 +77,9 @@ HALF: Final = 4
 WEIGHTS: Final = (1e3, 1e4, 1e2)
 ENOUGH: Final = 1e-12
 # Work of one turn of SHIFTS, or of PATH with cones, in products: a system costs what its factors do, and so many
-# products for a contact. Systems at most, where there are few contacts.
+# products for a contact. The first turn of SHIFTS has more. Systems at most, where there are few contacts.
 WORK: Final = 1e9
+FIRST_TURN: Final = 4.0
 WORK_OF_CONTACT: Final = 3e3
 MOST_SYSTEMS: Final = 3000
 # It begins by turns at the best forces so far, at those before, twice, and at none.
@@ -274,9 +275,9 @@ def last_digits(rows: ContactSystem, polygon: Polygon, search: Search, near: App
 
 
 @kernel(inner=True)
-def systems_for(rows: ContactSystem, search: Search) -> int:
-    """How many systems of an island one turn may solve."""
-    return int(min(MOST_SYSTEMS, WORK / (factor_work(search.trees) + WORK_OF_CONTACT * rows.r.shape[0])))
+def systems_for(rows: ContactSystem, search: Search, times: float) -> int:
+    """How many systems of an island a turn may solve that has so many times the work of one."""
+    return int(min(MOST_SYSTEMS, times * WORK / (factor_work(search.trees) + WORK_OF_CONTACT * rows.nc)))
 
 
 @kernel(inner=True)
@@ -291,7 +292,7 @@ def try_path(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats
     path = lay_out_path(polygon, search, memory[at:last])
     if polygon.exact or turn >= len(SOFTER):
         near = lay_out_approach(ncone, 0, nv, memory[last:])
-        solved = cones_by_path(rows, polygon, search, path, near, turn % len(SOFTER), systems_for(rows, search))
+        solved = cones_by_path(rows, polygon, search, path, near, turn % len(SOFTER), systems_for(rows, search, 1.0))
         return Reached(0.0, solved + last_digits(rows, polygon, search, near))
     return select_by_path(rows, polygon, search, path, shifted, SOFTER[turn])
 
@@ -320,7 +321,7 @@ def try_shifts(case: Case, answer: Answer, polygon: Polygon, search: Search, tur
         take_forces(rows, polygon, search, answer.best)
     elif turn % BEGINNINGS < 3 and case.warm:
         take_forces(rows, polygon, search, case.z0)
-    most = systems_for(rows, search)
+    most = systems_for(rows, search, FIRST_TURN if turn == 0 else 1.0)
     rho = WEIGHTS[turn % len(WEIGHTS)]
     solved, _ = follow_shifts(rows, polygon, search, convex, near, most, ENOUGH, rho)
     return solved + last_digits(rows, polygon, search, near)

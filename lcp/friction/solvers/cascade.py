@@ -46,10 +46,10 @@ class FrictionCascade(FrictionMethod):
 
     The attempts are for a W that is symmetric and positive semidefinite. Of any other W block Gauss-Seidel finds out
     cheaply which contacts are open, stick and slide, Newton's method does the digits. The answer is polished: Newton on
-    the equations of its modes, to rounding. Where the tolerance is 1e-6 or more the burst goes on for thousands of
-    sweeps, and nothing is polished. The first verified answer ends it; ``Result.attempts`` lists each attempt. After
-    two failures a linear program looks for a proof that no forces in the cones keep the contacts from penetrating
-    (`lcp.friction.infeasibility`).
+    the equations of its modes, to rounding. Where the tolerance is 1e-6 or more the burst comes first, goes on for
+    thousands of sweeps, and nothing is polished. The first verified answer ends it; ``Result.attempts`` lists each
+    attempt. After two failures a linear program looks for a proof that no forces in the cones keep the contacts from
+    penetrating (`lcp.friction.infeasibility`).
 
     Parameters
     ----------
@@ -69,9 +69,10 @@ class FrictionCascade(FrictionMethod):
         rough, whole = tolerance >= _ROUGH, self.time_limit
         sweeps, burst = (_ROUGH_SWEEPS, min(30.0, 0.5 * whole)) if rough else (_SWEEPS, min(6.0, 0.2 * whole))
         share = min(30.0, 0.3 * whole)
+        attempts, swept = ContactAttempts(time_limit=whole), NSGS(max_iterations=sweeps, time_limit=burst)
         return (
-            (ContactAttempts(time_limit=whole), True),
-            (NSGS(max_iterations=sweeps, time_limit=burst), True),
+            (swept if rough else attempts, True),
+            (attempts if rough else swept, True),
             (ProximalPoint(alpha=1e-2, max_iterations=400), True),
             (ProximalPoint(alpha=1.0, max_iterations=1_000), False),
             (NSGS(max_iterations=10_000, time_limit=share), True),

@@ -50,9 +50,10 @@ def test_kernels_and_names_have_the_same_numbers():
         (scenes.cube_at_rest(), TimeStepping(1e-3, solver=lcp.Lemke()), Choice.ANY),
         (scenes.cube_at_rest(), TimeStepping(1e-3, solver=scenes.Outside()), Choice.ANY),
         (scenes.cube_at_rest(), TimeStepping(1e-3, friction="cone", solver=lcp.NSGS()), Choice.ANY),
-        (rolling_world(Material(0.8, rolling=0.01), (0.3, 0.0, 0.0)), TimeStepping(1e-3), Choice.NOT_SELECTED),
+        (rolling_world(Material(0.8, rolling=0.01), (0.3, 0.0, 0.0)), TimeStepping(1e-3), Choice.SELECTED),
+        (scenes.cube_at_rest(), TimeStepping(1e-3, attempts=()), Choice.NOT_SELECTED),
     ],
-    ids=["default", "cone", "joints", "Lemke", "outside", "cone solver", "rolling"],
+    ids=["default", "cone", "joints", "Lemke", "outside", "cone solver", "rolling", "no attempts"],
 )
 def test_each_way_to_an_answer_has_its_word(world, stepper, choice):
     """In the record, in the step's own table, and of the problem solved in public."""

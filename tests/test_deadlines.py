@@ -106,12 +106,11 @@ def hard_contacts(count):
 
 @pytest.mark.parametrize("method", [lcp.NSGS, lcp.ProximalPoint, lcp.ADMM, lcp.SemismoothNewton, lcp.FrictionCascade])
 def test_friction_solvers_end_at_their_limit(method):
-    """One factorisation is not cut off; the default's attempts solve this one in a hundred of them."""
+    """One factorisation is not cut off."""
     lcp.solve(hard_contacts(4), method(time_limit=0.3))  # compiles
     clock = time.process_time()
-    result = lcp.solve(hard_contacts(500), method(time_limit=0.1))
+    assert not lcp.solve(hard_contacts(500), method(time_limit=0.1)).solved
     assert time.process_time() - clock < 3.0
-    assert result.solved == (method is lcp.FrictionCascade)
 
 
 def test_a_step_gives_friction_solvers_as_long_as_others(monkeypatch):

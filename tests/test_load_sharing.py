@@ -64,17 +64,17 @@ def test_exact_cones_have_their_own_selection():
     assert np.all(np.isfinite(named.certificates.selection))
 
 
-def test_where_nothing_is_selected_it_is_infinite():
-    """A box whose four corners resist rolling has no branch to follow; nor has a ball, whose forces are unique."""
+def test_a_vertex_is_far_from_the_forces_selected():
+    """Of a box on four corners that resist rolling; the forces of a ball are unique."""
     builder = WorldBuilder()
     builder.add_half_space("floor", HalfSpace(), Material(0.5, rolling=0.01))
     inertia, rough = RigidInertia.solid_box(1.0, (0.1,) * 3), Material(0.5, rolling=0.01)
     builder.add_free_body("box", inertia, Box.cube(0.1), rough, (0, 0, 0.1, 1, 0, 0, 0))
     ball = rolling_world(Material(0.8, rolling=0.01), (0.3, 0.0, 0.0))
-    for world, distance in ((builder.build(), np.inf), (ball, 0.0)):
-        recording = simulate(world, TimeStepping(1e-3), steps=1)
+    for world, least, most in ((builder.build(), 0.4, np.inf), (ball, 0.0, 0.0)):
+        recording = simulate(world, TimeStepping(1e-3, attempts=()), steps=1)
         assert recording.certificates.choice[0] == Choice.NOT_SELECTED
-        assert recording.certificates.selection[0] == distance
+        assert least <= recording.certificates.selection[0] <= most
 
 
 def test_a_pile_says_where_its_forces_are_others():

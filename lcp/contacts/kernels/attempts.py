@@ -315,7 +315,7 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     lend_responses(rows, own)
     search = lay_out(rows, case.starts, wf, wi)
     polygon = polygon_at(rows, case.exact, wf, wi)
-    if not is_for_attempts(rows, polygon, search):
+    if case.allowed == 0 or not is_for_attempts(rows, polygon, search):
         answer.state[NEAREST] = -1.0
         return Found(NONE, NOTHING, 0)
     order_elimination(search.trees, rows.spans)

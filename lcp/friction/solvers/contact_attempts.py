@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
+from lcp.clock import processor_seconds
 from lcp.contacts.attempts import NAMES, bits_of
 from lcp.contacts.proposing import propose_forces
 from lcp.friction.bodies import bodies_of_matrix
@@ -17,8 +20,13 @@ from lcp.options import positive
 from lcp.status import Status
 from lcp.traits import Traits
 
+if TYPE_CHECKING:
+    from lcp.contacts.kernels.contact_system import ContactSystem
+
 # Part of the tolerance that is asked for, for the judge adds up in another way, and at least.
 _SHARE, _STRICTEST = 0.5, 1e-5
+# Systems that an attempt may need before anybody looks at the clock, and products a second.
+_SYSTEMS, _SPEED = 100, 1e10
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,8 @@ class ContactAttempts(FrictionMethod):
                 "W is not symmetric and positive semidefinite, or too large to tell: pose the problem with its bodies",
                 Status.UNSUITABLE,
             )
+        if _SYSTEMS * _products(rows.system) > _SPEED * (watch.deadline - processor_seconds()):
+            return watch.claim(0, "the first attempts would outlast the time limit", Status.ITERATION_LIMIT)
         # FCLIB's residual adds forces to velocities, and asks for more where W is small.
         strict = tolerance * max(_SHARE * min(1.0, watch.units.w), _STRICTEST)
         allowed, variables = bits_of(self.attempts), rows.variables(start)
@@ -85,3 +95,12 @@ class ContactAttempts(FrictionMethod):
             watch.look(forces, found.systems)
         detail = NAMES[found.attempt] if answered else "no attempt led to forces that solve the problem"
         return watch.claim(found.systems, detail, Status.STALLED)
+
+
+def _products(system: ContactSystem) -> float:
+    """How many products it takes, about, to form one linear system: each contact has a block of its velocities."""
+    spans = system.spans[: system.nc]
+    if not len(spans):
+        return 9.0 * system.nc * float(system.v_free.size) ** 2
+    widths = (spans[:, 1] - spans[:, 0] + spans[:, 3] - spans[:, 2]).astype(float)
+    return float(9.0 * np.sum(widths**2))

@@ -64,6 +64,13 @@ def soft_force(rows: ContactSystem, polygon: Polygon, contacts: Contacts, c: int
 
 
 @kernel(inner=True)
+def soft_slope(rows: ContactSystem, polygon: Polygon, contacts: Contacts, c: int, eps: float) -> None:
+    """Fill the slope of that force."""
+    normal = 1.0 / (rows.gamma[rows.cone_contacts[c]] + eps)
+    fill_slope(rows, polygon, c, contacts.mode[c], normal, 1.0 / eps, contacts.B[c])
+
+
+@kernel(inner=True)
 def stiff_force(joined: Joined, i: int) -> None:
     """Fill the force of a row of joints for its rate: at its bound, or between."""
     if joined.slope[i] > 0.0:
@@ -84,8 +91,7 @@ def descend(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, m
     found = False
     for step in range(TURNING * most if polygon.exact else most):
         for c in range(contacts.p.shape[0]):
-            normal = 1.0 / (rows.gamma[rows.cone_contacts[c]] + eps)
-            fill_slope(rows, polygon, c, contacts.mode[c], normal, 1.0 / eps, contacts.B[c])
+            soft_slope(rows, polygon, contacts, c, eps)
         form_system(rows, polygon, contacts, joined.slope, search.trees, search.W, search.K)
         if not factor_panels(search.trees, search.K, search.W[0]):
             return -1

@@ -59,6 +59,7 @@ from lcp.contacts.kernels.selection import (
 from lcp.contacts.kernels.ways import (
     POINTS,
     beyond_search,
+    finds_any,
     loads_at,
     polygon_at,
     to_rigid,
@@ -196,7 +197,7 @@ def attempt_forces(
         reached = try_lines(case, polygon, search, turn, wf)
     else:
         reached = try_path(case, polygon, search, turn, wf)
-        if reached.eps == 0.0 and (polygon.exact or turn >= 2):
+        if finds_any(polygon, turn):
             return Made(OTHERS, reached.systems)
     if reached.eps == 0.0:
         return Made(NOTHING, reached.systems)

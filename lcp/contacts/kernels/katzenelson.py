@@ -21,12 +21,11 @@ import math
 from typing import Final, NamedTuple
 
 from lcp.compiler.views import rows_at
-from lcp.contacts.kernels.active_set import soft_force
+from lcp.contacts.kernels.active_set import soft_force, soft_slope
 from lcp.contacts.kernels.contact_modes import OPEN
 from lcp.contacts.kernels.contact_response import (
     THREE,
     Polygon,
-    fill_slope,
     force_of,
     mode_of,
     place_rates,
@@ -207,8 +206,7 @@ def form_line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Sh
         right[0, i] = rows.v_free[i]
         right[1, i] = 0.0
     for c in range(contacts.mode.shape[0]):
-        normal = 1.0 / (rows.gamma[rows.cone_contacts[c]] + eps)
-        fill_slope(rows, polygon, c, contacts.mode[c], normal, 1.0 / eps, contacts.B[c])
+        soft_slope(rows, polygon, contacts, c, eps)
         if contacts.mode[c] != OPEN:
             add_forces(rows, polygon, search, shifted, c, eps, 1.0)
     for i in range(search.joined.p.shape[0]):
@@ -336,8 +334,7 @@ def update_contact(
         sign = -1.0 if turn == 0 else 1.0
         if contacts.mode[c] != OPEN:
             add_forces(rows, polygon, search, shifted, c, eps, sign)
-            normal = 1.0 / (rows.gamma[rows.cone_contacts[c]] + eps)
-            fill_slope(rows, polygon, c, contacts.mode[c], normal, 1.0 / eps, B)
+            soft_slope(rows, polygon, contacts, c, eps)
             for i in range(THREE):
                 for j in range(THREE):
                     B[i, j] *= sign

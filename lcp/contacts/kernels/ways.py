@@ -49,6 +49,7 @@ from lcp.contacts.kernels.selection import (
     STEPS,
     Reached,
     along_branch,
+    as_before_step,
     end_of_branch,
     keep_step,
     select_by_lines,
@@ -229,8 +230,8 @@ def try_closer(case: Case, polygon: Polygon, search: Search, wf: Floats) -> Reac
     branch was followed to is returned: from its end alone forces may have gone to others.
     """
     rows = case.rows
-    contacts, joined, end = search.contacts, search.joined, end_of_branch(rows, search)
-    ncone, nj, nv = rows.r.shape[0], joined.p.shape[0], rows.v_free.shape[0]
+    end = end_of_branch(rows, search)
+    ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
     memory = beyond_search(rows, search, wf)
     shifted = lay_out_shifted(ncone, nj, nv, memory)
     at = shifted_floats(ncone, nj, nv) + path_floats(rows.nc, ncone, rows.nr)
@@ -239,12 +240,8 @@ def try_closer(case: Case, polygon: Polygon, search: Search, wf: Floats) -> Reac
     note_forces(search, near.best, near.joined[1])
     eps, solved = end, 0
     for _ in range(DECADES):
-        copy_rows(shifted.kept, contacts.p)
-        for c in range(ncone):
-            contacts.mode[c] = search.before[c]
-        for i in range(nj):
-            joined.p[i] = joined.base[i]
-            joined.slope[i] = UNKNOWN
+        copy_rows(shifted.kept, search.contacts.p)
+        as_before_step(search)
         reached = along_branch(rows, polygon, search, shifted, eps, DECADE * eps, DECADE * eps, DECADE)
         solved += reached.systems
         if reached.eps == eps:
@@ -280,6 +277,12 @@ def systems_for(rows: ContactSystem, search: Search, times: float) -> int:
     return int(min(MOST_SYSTEMS, times * WORK / (factor_work(search.trees) + WORK_OF_CONTACT * rows.nc)))
 
 
+@kernel(inline=True)
+def finds_any(polygon: Polygon, turn: int) -> bool:
+    """Whether a turn of PATH looks for any forces: of exact cones, and after those to the branch."""
+    return polygon.exact or turn >= len(SOFTER)
+
+
 @kernel(inner=True)
 def try_path(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats) -> Reached:
     """PATH: the branch's end by way of a softer one, which an interior point finds; of cones any forces."""
@@ -290,7 +293,7 @@ def try_path(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats
     at = shifted_floats(ncone, nj, nv)
     last = at + path_floats(rows.nc, ncone, rows.nr)
     path = lay_out_path(polygon, search, memory[at:last])
-    if polygon.exact or turn >= len(SOFTER):
+    if finds_any(polygon, turn):
         near = lay_out_approach(ncone, 0, nv, memory[last:])
         solved = cones_by_path(rows, polygon, search, path, near, turn % len(SOFTER), systems_for(rows, search, 1.0))
         return Reached(0.0, solved + last_digits(rows, polygon, search, near))

@@ -106,7 +106,8 @@ class TimeStepping:
 
     M (v+ - v) = h (tau + bias + contact forces) with the contact conditions at v+, then q+ = q moved along v+ for h.
     The bias (weight, velocity products) is that of the start of the step, but for the gyroscopic torque of a tree that
-    is one free or ball-jointed link: by default the implicit midpoint rule, which neither gains nor loses energy. Every
+    is one free or ball-jointed link: by default the implicit midpoint rule, which neither gains nor loses energy. Where
+    links of other trees turn by more than a tenth of a radian in a step, velocity products give no energy. Every
     island of kinematic trees joined by contacts is one LCP.
 
     Parameters
@@ -146,7 +147,8 @@ class TimeStepping:
     gyroscopic
         Torque w x I w of a tree that is one free or ball-jointed link: ``"implicit"``, by the midpoint rule;
         ``"explicit"``, at the start of the step, which gains energy in every step; ``"off"``, left out: such bodies
-        turn as if their inertia were a ball's, steadily, but neither tumble nor precess.
+        turn as if their inertia were a ball's, steadily, but neither tumble nor precess. With ``"explicit"`` velocity
+        products of other trees are what they are at the start of the step, however fast these turn.
     sleep
         When islands at rest are left alone, neither solved nor moved; None: never.
     reduce_contacts

@@ -59,7 +59,7 @@ def _free(portion: Portion, push: FloatArray, forces: FloatArray) -> tuple[Float
     J = joint_jacobian(recording.world, loops)
     push = push + h[:, None] * np.einsum("sn,snv->sv", forces, J)
     guess = portion.v_plus - solved_where_regular(state.M, push)
-    args = (portion.v, portion.tau, h, guess, recording.stepper.gyroscopic)
+    args = (recording.q[portion.steps], portion.v, portion.tau, h, guess, recording.stepper.gyroscopic)
     momentum = free_momentum(recording.world, state, *args)
     return momentum, joint_laws(portion, loops, J, momentum), push
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contactlab.spatial.arrays import FloatArray
-from contactlab.verification.motion import Body, cross, moving_bodies, skew, tree_roots, turned
+from contactlab.verification.motion import Body, cross, moved, moving_bodies, skew, tree_roots, turned
 
 if TYPE_CHECKING:
     from contactlab.multibody import Model
@@ -28,6 +28,8 @@ PARTS = 1024
 WILD, TRIED = 4096.0, 32
 FEW = 0.5  # radians in a step below which its equation is always solved in one part
 CLOSE = 1e-9  # relative
+# Radians in a step from which on velocity products of fast trees are limited, as in the stepper.
+BEGINS, WHOLE = 0.1, 0.2
 SETTLED = 1e-14  # change of a Newton step, of the speeds: rounding
 
 
@@ -148,6 +150,7 @@ def dynamics(world: World, q: FloatArray, v: FloatArray) -> Dynamics:
 def free_momentum(
     world: World,
     state: Dynamics,
+    q: FloatArray,
     v: FloatArray,
     tau: FloatArray,
     h: FloatArray,
@@ -163,6 +166,7 @@ def free_momentum(
         return momentum
     model, step = world.model, h[:, None]
     specs = {spec.name: spec for spec in model.bodies}
+    _hold_energy(world, state, q, v, h, momentum)
     for names in _single_links(model):
         spec, body = specs[names[0]], state.bodies[names[0]]
         at = model.v_slice(spec.name).stop - 3
@@ -182,6 +186,54 @@ def free_momentum(
         d = _spins(I, w, h, rest, guess[:, own] - w)
         momentum[:, own] += turned(I, d) - step * (rest - turning)
     return momentum
+
+
+def _hold_energy(
+    world: World, state: Dynamics, q: FloatArray, v: FloatArray, h: FloatArray, momentum: FloatArray
+) -> None:
+    """Take out of M v_free what velocity products have gained in trees that turn fast, as the stepper does.
+
+    `contactlab.multibody.kernels.velocity_products` says what that is.
+    """
+    model = world.model
+    alone = {names[0] for names in _single_links(model)}
+    roots, fastest, weight = tree_roots(model), np.zeros((len(v), len(state.M))), np.zeros_like(v)
+    free = set()
+    for spec, tree in zip(model.bodies, world.body_trees, strict=True):
+        own = spec.inertia
+        if tree < 0 or roots[spec.name] in alone:
+            continue
+        if roots[spec.name] == spec.name and spec.joint.chain()[0].nq == 7:
+            free.add(tree)
+        if own is not None and own.mass > 0.0:
+            body = state.bodies[spec.name]
+            J = body.point_jacobian(body.p + turned(body.R, own.com))
+            weight[:, body.own] -= own.mass * (np.swapaxes(J, 1, 2) @ model.gravity)
+            fastest[:, tree] = np.maximum(fastest[:, tree], np.linalg.norm(body.w, axis=1))
+    share = np.clip((h[:, None] * fastest - BEGINS) / (WHOLE - BEGINS), 0.0, 1.0)
+    fast = np.flatnonzero(share.any(axis=1))
+    if not fast.size:
+        return
+    share, step = share[fast], h[fast, None]
+    behind = dynamics(world, moved(model, q[fast], v[fast], -h[fast]), v[fast])
+    for tree, block in enumerate(state.M):
+        part = slice(world.tree_starts[tree], world.tree_starts[tree + 1])
+        rate, M, before = v[fast, part], block[fast], behind.M[tree]
+        left = turned(M, rate) - step * (state.bias[fast, part] - weight[fast, part])
+        drift, come = np.zeros_like(rate), np.zeros_like(rate)
+        if tree in free:
+            drift[:, :3] = left[:, :3] / M[:, :1, 0]
+            come[:, :3] = turned(before, rate)[:, :3] / M[:, :1, 0]
+        own = left - turned(M, drift)
+        most = 0.5 * np.sum((rate - come) * turned(before, rate - come), axis=1)
+        # A tree that only damping keeps from being singular turns nothing.
+        ours = share[:, tree] > 0.0
+        after = np.zeros(len(fast))
+        after[ours] = 0.5 * np.sum(np.linalg.solve(M[ours], left[ours, :, None])[..., 0] * own[ours], axis=1)
+        limited = after > most
+        less = np.zeros(len(fast))
+        less[limited] = np.sqrt(np.maximum(most[limited], 0.0) / after[limited]) - 1.0
+        momentum[fast, part] += share[:, [tree]] * (less[:, None] * own + turned(M, come - drift))
 
 
 def _single_links(model: Model) -> list[list[str]]:

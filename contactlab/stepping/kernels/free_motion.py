@@ -3,7 +3,7 @@
 Everything comes from the multibody core: bias forces by `rnea`, the mass matrix by the composite-rigid-body algorithm
 and its factors tree by tree. Gravity and velocity products are taken at the start of the step, but for trees that are
 one freely turning link: their gyroscopic torque is that of the midpoint rule (see the core's `gyroscopic`), or left
-out.
+out; and what velocity products of fast chains would gain in energy is taken out (`velocity_products`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from contactlab.multibody.kernels.ltl import branch_times, factor_ltl, solve_vec
 from contactlab.multibody.kernels.newton_euler import link_forces
 from contactlab.multibody.kernels.rnea import joint_forces
 from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH
+from contactlab.multibody.kernels.velocity_products import energies_behind, limit_products, share_of_limit
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.multibody.kernels.workspace import frames
+from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.joint_rows import add_implicit
 from contactlab.stepping.kernels.layout import (
@@ -40,6 +42,18 @@ from lcp.kernels import kernel
 
 
 @kernel
+def turns_fast(world: PackedWorld, W: FloatArray, h: float) -> bool:
+    """Whether velocity products of any tree are to be limited."""
+    t = tree(world.ints, world.floats)
+    f = frames(W, t.parent.shape[0], t.dof_parent.shape[0])
+    for k in range(world.trees.shape[0] - 1):
+        first, last = world.trees[k, TREE_LINK], world.trees[k + 1, TREE_LINK]
+        if not turns_freely(t, first, last) and share_of_limit(t, f.V, first, last, h) > 0.0:
+            return True
+    return False
+
+
+@kernel
 def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float, control: Control) -> int:
     """Fill momentum, L, Mv and v_free; FAILURE_NONE, or why there is no such motion.
 
@@ -48,6 +62,9 @@ def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float,
     ``control`` hears of a singular place.
     """
     W = work.W
+    fast = control.gyroscopic != GYROSCOPIC_EXPLICIT and turns_fast(world, W, h)
+    if fast:
+        energies_behind(world.ints, world.floats, work.q, work.v, h, work.q_plus, W, work.v_plus)
     link_forces(world.ints, world.floats, W[0:0], rows_at(W, 0, 0, 6), W)
     if joint_forces(world.ints, W, work.bias) != GOOD:
         return FAILURE_NOT_FINITE
@@ -75,6 +92,12 @@ def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float,
         if control.gyroscopic != GYROSCOPIC_EXPLICIT and turns_freely(t, first, last):
             spins = control.gyroscopic == GYROSCOPIC_IMPLICIT
             turning_impulse(t, f.R, f.S, first, work.v, work.tau, h, spins, six, work.Mv)
+        elif fast:
+            share = share_of_limit(t, f.V, first, last, h)
+            if share > 0.0:
+                state, unused = (work.bias[a:b], work.momentum[a:b]), (work.v_free[a:b], work.q_plus[a:b])
+                behind, links = work.v_plus[a:b], (first, last)
+                limit_products(t, work.S[a:b], B, branch, links, h, behind, share, L, state, unused, work.Mv[a:b])
         if joints is not None:
             add_implicit(joints, work.q, h, a, b, L, work.Mv)
         # The bias of this tree has had its use.

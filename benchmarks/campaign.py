@@ -10,7 +10,7 @@ number of steps and a mapping of what it is made of.
 
 Scenes run in children, which the system ends at ``--limit`` seconds of the processor for a scene. Seconds of a step are
 of the processor, without what is compiled in it. ``--keep`` writes the problem and the warm start of every island at
-which all attempts failed.
+which all attempts failed, or which took half a second.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ HEAD = (
 )  # fmt: skip
 # Steps over this many seconds of the processor are counted.
 LONG = 2.0
+# Islands that took as long, or that nothing solved, are kept.
+KEPT = 0.5
 
 
 def made(folder: Path, kind: str, seed: int) -> tuple[Any, Any, int, dict[str, Any]]:
@@ -109,8 +111,10 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
                 return super()._serve(reason)
             hard.append(reason)
             problem = None if keep is None else held(self)
+            clock = time.process_time()
             served = super()._serve(reason)
-            if keep is not None and problem is not None and self.control.attempt < 0:
+            long = time.process_time() - clock > KEPT
+            if keep is not None and problem is not None and (long or self.control.attempt < 0):
                 from problem_data import save
 
                 name = f"{kind}_{seed}_{self.step:03d}_{self.control.island}_{len(hard)}"

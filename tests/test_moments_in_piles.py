@@ -47,7 +47,7 @@ def test_a_pile_is_answered_by_the_attempts(edges: int) -> None:
 
 
 @pytest.mark.parametrize("edges", [4, 6, 8])
-@pytest.mark.parametrize("alone", ["branch", "lines", "path", "shifts", "sweeps"])
+@pytest.mark.parametrize("alone", ["branch", "path", "shifts", "sweeps"])
 def test_each_attempt_takes_moments(alone: str, edges: int) -> None:
     """A ball that slides, spins and rolls has one motion, whoever finds the forces; sweeps begin from some."""
     builder = WorldBuilder()

@@ -79,10 +79,10 @@ ATTEMPTS: tuple[Attempt, ...] = (
         "De Saxce and Feng 1998; Acary, Cadoux, Lemarechal and Malick 2011",
     ),
     Attempt(
-        "lines",
-        "the branch's end is not known",
-        "jams, impacts of hundreds of contacts: a line from no forces at all, which arrives",
-        "Lemke 1965; Katzenelson 1965; Eaves 1976",
+        "points",
+        "contacts of polygons, forces are at hand that come near",
+        "gaps that contradict one another, jams: from forces that come near to ones that hold",
+        "Rockafellar 1976; Katzenelson 1965; Lemke 1965",
     ),
 )
 #: Their names.

@@ -12,11 +12,12 @@ them. The table is walked from the top, and the first forces that hold end it::
     PATH      the branch's end by an interior point of contacts that give way more; in turns
               after those, and of exact cones, any forces                                   (`central_path`)
     SHIFTS    De Saxce's fixed point: any forces that solve the problem                     (`convex_points`)
-    LINES     the branch along a line from no forces at all, Lemke's method in velocities   (`katzenelson`)
+    POINTS    proximal points from the best forces so far, each along the line from the one
+              before, through the changes of modes one by one                               (`proximal_lines`)
 
-Attempts from PATH on are compiled when first asked for, which in most worlds is never. The last three take turns: what
-one of them finds in a jam in ten systems takes another ten thousand, and nobody can say which. Each turn has other
-numbers, and SHIFTS goes on from the best that the others have left.
+Attempts from PATH on are compiled when first asked for, which in most worlds is never. PATH, SHIFTS and POINTS take
+turns: what one of them finds in a jam in ten systems takes another ten thousand, and nobody can say which. Each turn
+has other numbers, and SHIFTS and POINTS go on from the best that the others have left.
 """
 
 from __future__ import annotations
@@ -57,16 +58,18 @@ from lcp.contacts.kernels.selection import (
     follow_branch,
 )
 from lcp.contacts.kernels.ways import (
-    POINTS,
+    ALL_WORK,
+    MANY_POINTS,
     beyond_search,
     finds_any,
     loads_at,
     polygon_at,
+    systems_for,
     to_rigid,
     try_closer,
-    try_lines,
     try_modes,
     try_path,
+    try_points,
     try_shifts,
     try_sweeps,
 )
@@ -81,9 +84,9 @@ BRANCH: Final = 3
 CLOSER: Final = 4
 PATH: Final = 5
 SHIFTS: Final = 6
-LINES: Final = 7
+POINTS: Final = 7
 #: Their names, as `TimeStepping.attempts` and records have them.
-NAMES: Final = ("held", "modes", "sweeps", "branch", "closer", "path", "shifts", "lines")
+NAMES: Final = ("held", "modes", "sweeps", "branch", "closer", "path", "shifts", "points")
 #: No attempt: nothing was found.
 NONE: Final = -1
 #: All may be made.
@@ -92,7 +95,17 @@ EVERY: Final = (1 << len(NAMES)) - 1
 # In the order in which they are made: what most islands need, and what is compiled when first asked for. One that
 # stands there again has other numbers, its turn.
 FIRST: Final = (MODES, SWEEPS, BRANCH, CLOSER)
-LATER: Final = (PATH, CLOSER, PATH, CLOSER, LINES, CLOSER, PATH, PATH, SHIFTS, SHIFTS, LINES, CLOSER, SHIFTS, SHIFTS)
+LATER: Final = (
+    PATH, CLOSER, PATH, CLOSER, PATH, POINTS, POINTS, POINTS, SHIFTS, POINTS, POINTS, SHIFTS, POINTS, POINTS,
+    SHIFTS, POINTS, POINTS, SHIFTS, POINTS, POINTS, SHIFTS, POINTS, POINTS,
+)  # fmt: skip
+# Whether the branch's end is known, and has been left behind by CLOSER.
+UNKNOWN_END: Final = 0.0
+KNOWN_END: Final = 1.0
+LEFT_END: Final = 2.0
+
+# No limit on systems.
+NO_LIMIT: Final = 1 << 40
 
 # What an attempt comes to: no forces; forces that are not those selected; those selected; those of z0, which are.
 NOTHING: Final = 0
@@ -155,10 +168,11 @@ def may(case: Case, attempt: int) -> bool:
 
 
 @kernel(inner=True)
-def is_next(case: Case, polygon: Polygon, search: Search, attempt: int, at_end: bool) -> bool:
-    """The condition of an attempt; ``at_end``: the branch's end is known."""
+def is_next(case: Case, answer: Answer, polygon: Polygon, search: Search, attempt: int, turn: int) -> bool:
+    """The condition of an attempt, in its turn."""
     if not case.selected or not may(case, attempt):
         return False
+    at_end = answer.state[AT_END] != UNKNOWN_END
     plain = not polygon.exact and search.joined.p.shape[0] == 0
     if attempt == MODES:
         return case.warm
@@ -168,10 +182,12 @@ def is_next(case: Case, polygon: Polygon, search: Search, attempt: int, at_end: 
         # Of many contacts alone there is another way, which is faster.
         return not at_end and (case.rows.nc <= SMALL or not plain)
     if attempt == CLOSER:
-        return at_end
-    if attempt == LINES:
-        return not at_end
-    return attempt == SHIFTS or (attempt == PATH and search.joined.p.shape[0] == 0 and case.rows.nr > 0)
+        return answer.state[AT_END] == KNOWN_END
+    if attempt == PATH:
+        return search.joined.p.shape[0] == 0 and case.rows.nr > 0 and (finds_any(polygon, turn) or not at_end)
+    if attempt == POINTS:
+        return answer.state[NEAREST] < math.inf
+    return attempt == SHIFTS
 
 
 @kernel(inner=True)
@@ -183,6 +199,8 @@ def attempt_forces(
     if attempt == CLOSER:
         reached = try_closer(case, polygon, search, wf)
         return Made(SELECTED if reached.eps < end else OTHERS, reached.systems)
+    if attempt == POINTS:
+        return Made(OTHERS, try_points(case, answer, polygon, search, turn, wf))
     if attempt == SHIFTS:
         return Made(OTHERS, try_shifts(case, answer, polygon, search, turn, wf))
     nj, nv = search.joined.p.shape[0], rows.v_free.shape[0]
@@ -193,8 +211,6 @@ def attempt_forces(
         reached = try_sweeps(case, polygon, search)
     elif attempt == BRANCH:
         reached = follow_branch(rows, polygon, search, shifted, end)
-    elif attempt == LINES:
-        reached = try_lines(case, polygon, search, turn, wf)
     else:
         reached = try_path(case, polygon, search, turn, wf)
         if finds_any(polygon, turn):
@@ -209,11 +225,11 @@ def attempt_forces(
 
 @kernel(inner=True)
 def walk(
-    case: Case, answer: Answer, search: Search, attempts: tuple[int, ...], keep: bool, wf: Floats, wi: Ints
+    case: Case, answer: Answer, search: Search, attempts: tuple[int, ...], keep: bool, most: int, wf: Floats, wi: Ints
 ) -> Found:
     """Make attempts, one after the other, until forces solve the problem.
 
-    ``keep``: those of z0 do, and are to be kept where they are those selected.
+    ``keep``: those of z0 do, and are to be kept where they are those selected. None is begun behind ``most`` systems.
     """
     rows = case.rows
     own, loads = search_own(rows, wf), loads_at(rows, wf)
@@ -224,9 +240,7 @@ def walk(
         turn = 0
         for before in range(place):
             turn += 1 if attempts[before] == attempt else 0
-        if attempt in (PATH, LINES):
-            answer.state[AT_END] = 0.0
-        if not is_next(case, polygon, search, attempt, answer.state[AT_END] != 0.0):
+        if systems >= most or not is_next(case, answer, polygon, search, attempt, turn):
             continue
         made = attempt_forces(case, answer, polygon, search, attempt, turn, keep, wf)
         systems += made.systems
@@ -234,8 +248,10 @@ def walk(
             return Found(HELD, SELECTED, systems)
         if made.outcome == NOTHING:
             continue
-        if made.outcome == SELECTED:
-            answer.state[AT_END] = 1.0
+        if attempt == CLOSER:
+            answer.state[AT_END] = LEFT_END
+        elif made.outcome == SELECTED:
+            answer.state[AT_END] = KNOWN_END
         give_forces(rows, polygon, search, answer.z)
         if judge(case, answer, own, loads):
             return Found(attempt, made.outcome, systems)
@@ -263,7 +279,7 @@ def near_before(case: Case, answer: Answer, search: Search, wf: Floats, wi: Ints
     rows = case.rows
     polygon = polygon_at(rows, case.exact, wf, wi)
     take_forces(rows, polygon, search, case.z0)
-    systems = harden(rows, polygon, search, 0.0, POINTS)
+    systems = harden(rows, polygon, search, 0.0, MANY_POINTS)
     give_forces(rows, polygon, search, answer.z)
     measure(case, answer, search_own(rows, wf), loads_at(rows, wf))
     holds = is_solved(answer.measures, FLOOR * case.tolerance) and certified(case, answer) <= SHARE * case.tolerance
@@ -291,7 +307,7 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     add_anchors(rows, answer.v_plus)
     fill_loads(rows, answer.v_plus, own, answer.q, loads)
     answer.state[NEAREST] = math.inf
-    answer.state[AT_END] = 0.0
+    answer.state[AT_END] = UNKNOWN_END
     keep = False
     if case.selected and may(case, HELD) and needs_no_force(rows, answer.q, loads):
         for i in range(answer.z.shape[0]):
@@ -324,11 +340,12 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
         take_forces(rows, polygon, search, case.z0)
     if not case.selected:
         return near_before(case, answer, search, wf, wi)
-    return walk(case, answer, search, FIRST, keep, wf, wi)
+    return walk(case, answer, search, FIRST, keep, NO_LIMIT, wf, wi)
 
 
 @kernel(short_loops=True)
 def propose_later(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     """Make the attempts from PATH on where `propose` has found nothing, with what it was given and has left."""
     search = lay_out(case.rows, case.starts, wf, wi)
-    return walk(case, answer, search, LATER, False, wf, wi)
+    most = systems_for(case.rows, search, ALL_WORK)
+    return walk(case, answer, search, LATER, False, most, wf, wi)

@@ -54,11 +54,11 @@ EDGES: Final = 16
 STARTS: Final = (1.0, 10.0)
 POWERS: Final = (2.0, 1.0)
 # Means at which the cones are tried, each as long as a round of so many systems brings them ten times nearer.
-TRIES: Final = (1e-6, 1e-7, 1e-8)
+TRIES: Final = (1e-6, 1e-7, 1e-8, 1e-11, 1e-14)
 ROUNDS: Final = 3
 ROUND: Final = 100
 GAIN: Final = 0.1
-# Without any friction a pyramid has no inside.
+# With less friction a pyramid has hardly an inside.
 LEAST_MU: Final = 1e-3
 
 
@@ -202,7 +202,8 @@ def start_path(rows: ContactSystem, polygon: Polygon, search: Search, path: Path
     total = 0.0
     for c in range(rows.r.shape[0]):
         own = max(contacts.own[rows.cone_contacts[c]], tangential_response(rows, polygon, contacts, c))
-        path.mu[c] = max(width_of(rows, c), LEAST_MU)
+        width = width_of(rows, c) if rows.r[c] > 0 else 0.0
+        path.mu[c] = max(width, LEAST_MU) if width > 0.0 else 0.0
         last = path.z.shape[1] - 1
         for i in range(last):
             path.z[c, i] = speed / own
@@ -211,6 +212,10 @@ def start_path(rows: ContactSystem, polygon: Polygon, search: Search, path: Path
         path.z[c, 0] = path.z[rows.cone_contacts[c], 0]
         path.z[c, last] = speed
         path.w[c, last] = speed / own
+        if path.mu[c] == 0.0:
+            for i in range(1, last + 1):
+                path.z[c, i] = 0.0
+                path.w[c, i] = 0.0
         total += speed * speed / own
     return total / rows.r.shape[0]
 

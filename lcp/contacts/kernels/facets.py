@@ -22,6 +22,15 @@ def facet(polygon: Polygon, mu: float, mode: int, i: int, n: Floats) -> bool:
     if polygon.r == 0 or mu == 0.0:
         return False
     turns = polygon.turns
+    if polygon.exact:
+        # What sticks leaves a cone: see `katzenelson.way_to_cone`.
+        if mode == STICK or i > 1:
+            return False
+        slide = polygon.slides[(mode - ALONG) // 2]
+        n[0] = mu
+        n[1] = -slide[0]
+        n[2] = -slide[1]
+        return True
     if polygon.half == 1:
         if i > (2 if mode == STICK else 1):
             return False

@@ -5,7 +5,8 @@ Of each contact the unknowns are z = (fN, f1, ..., fk, lambda), forces along the
     w = (uN, lambda + t1 uT, ..., lambda + tk uT, mu fN - sum of the fi),      z, w >= 0, z w = 0.
 
 A step of Newton's method on z w = sigma m (m the mean of z w) gives, contact by contact, the change of p = (fN, fT)
-by that of u: dp = g - D du. What is left is a sparse system of the velocities (`central_path`).
+by that of u: dp = g - D du. What is left is a sparse system of the velocities (`central_path`). A contact without
+friction has fN alone; what stands behind it stays as it was.
 """
 
 from __future__ import annotations
@@ -48,8 +49,16 @@ def linearise(edges: Floats, mu: Floats, z: Floats, w: Floats, goal: float, work
         d = work.d[c]
         e = work.e[c]
         for i in range(last + 1):
+            if i > 0 and mu[c] == 0.0:
+                break
             d[i] = z[c, i] / w[c, i]
             e[i] = (goal - z[c, i] * w[c, i] - work.second[c, i] + z[c, i] * work.miss[c, i]) / w[c, i]
+        if mu[c] == 0.0:
+            for i in range(3):
+                work.g[c, i] = e[0] if i == 0 else 0.0
+                for j in range(3):
+                    work.D[c, i, j] = d[0] if i + j == 0 else 0.0
+            continue
         total = 0.0
         constant = e[last] / d[last] - mu[c] * e[0]
         a1 = 0.0
@@ -100,17 +109,21 @@ def fill_steps(edges: Floats, mu: Floats, z: Floats, w: Floats, goal: float, wor
         u2 = work.du[c, 2]
         dz = work.dz[c]
         dz[0] = e[0] - d[0] * work.du[c, 0]
-        total = 0.0
-        constant = e[last] / d[last] - mu[c] * dz[0]
-        for i in range(1, last):
-            total += d[i]
-            constant += e[i] - d[i] * (edges[i - 1, 0] * u1 + edges[i - 1, 1] * u2)
-        dz[last] = d[last] / (1.0 + d[last] * total) * constant
+        for i in range(1, last + 1):
+            dz[i] = 0.0
+            work.dw[c, i] = 0.0
         spent = 0.0
-        for i in range(1, last):
-            dz[i] = e[i] - d[i] * (dz[last] + (edges[i - 1, 0] * u1 + edges[i - 1, 1] * u2))
-            spent += dz[i]
-        for i in range(last + 1):
+        if mu[c] > 0.0:
+            total = 0.0
+            constant = e[last] / d[last] - mu[c] * dz[0]
+            for i in range(1, last):
+                total += d[i]
+                constant += e[i] - d[i] * (edges[i - 1, 0] * u1 + edges[i - 1, 1] * u2)
+            dz[last] = d[last] / (1.0 + d[last] * total) * constant
+            for i in range(1, last):
+                dz[i] = e[i] - d[i] * (dz[last] + (edges[i - 1, 0] * u1 + edges[i - 1, 1] * u2))
+                spent += dz[i]
+        for i in range(last + 1 if mu[c] > 0.0 else 1):
             # Of two equal expressions the one that loses no digits.
             if z[c, i] >= w[c, i]:
                 right = goal - z[c, i] * w[c, i] - work.second[c, i]
@@ -140,11 +153,14 @@ def fill_misses(edges: Floats, mu: Floats, z: Floats, w: Floats, u: Floats, miss
     for c in range(z.shape[0]):
         left = mu[c] * z[c, 0]
         miss[c, 0] = w[c, 0] - u[c, 0]
+        total += z[c, 0] * w[c, 0]
+        if mu[c] == 0.0:
+            continue
         for i in range(1, last):
             miss[c, i] = w[c, i] - z[c, last] - (edges[i - 1, 0] * u[c, 1] + edges[i - 1, 1] * u[c, 2])
             left -= z[c, i]
         miss[c, last] = w[c, last] - left
-        for i in range(last + 1):
+        for i in range(1, last + 1):
             total += z[c, i] * w[c, i]
     return total / z.size
 

@@ -2,15 +2,10 @@
 
 Contacts that give way by eps answer rates s by P(x), x = -s / eps, P linear by pieces (`contact_response`). With a
 shift, x = t b - s / eps, velocities and forces are linear in t until a contact changes its mode; there the line goes on
-in the new mode, t rising again where it turns back (Katzenelson 1965 for networks of resistors; Fujisawa and Kuh 1972
-for the turns). Two beginnings are known at t = 1:
-
-* ``begin_near``: forces at another compliance, by the shift that makes them an answer. A short way, mostly;
-* ``begin_open``: no forces at all, by a shift b that holds every contact open (Lemke 1965). In exact arithmetic this
-  line arrives at t = 0. It has no other end: beyond its beginning nothing bears, which is one answer alone, and between
-  v cannot grow, since a force on a contact that bears takes energy, p . J v <= -p (k + t |b| eps), friction included.
-  How many pieces it takes nobody knows; in jams most turns are long and some are short, so that another one, with
-  other entries of b, is worth more than a longer one.
+in the new mode, t rising again where it turns back (Katzenelson 1965 for networks of resistors; Lemke 1965; Fujisawa
+and Kuh 1972 for the turns). Two beginnings are known at t = 1, by the shift that makes them answers: forces at another
+compliance (`begin_near`), and those of a proximal point, which give way from where they are (`proximal_lines`). How
+many pieces a line takes nobody knows beforehand; mostly few. A disc answers as its tangent does where it slides.
 
 A change of modes changes one block of the matrix; what is not factored is kept beside, and formed anew now and then.
 """
@@ -22,7 +17,7 @@ from typing import Final, NamedTuple
 
 from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.active_set import soft_force, soft_slope
-from lcp.contacts.kernels.contact_modes import OPEN
+from lcp.contacts.kernels.contact_modes import ALONG, OPEN, STICK
 from lcp.contacts.kernels.contact_response import (
     THREE,
     Polygon,
@@ -30,6 +25,7 @@ from lcp.contacts.kernels.contact_response import (
     mode_of,
     place_rates,
     rates_of,
+    slide_to,
     width_of,
 )
 from lcp.contacts.kernels.contact_system import ContactSystem
@@ -45,11 +41,6 @@ BEYOND: Final = 1e-12
 FARTHEST: Final = 1e-3
 # Pieces after which the matrix is formed anew: what was added and taken away leaves its rounding.
 REFRESH: Final = 40
-# Shift of the tangents in parts of that of the normals, which it must not outweigh.
-ACROSS: Final = 0.2
-# By how much a turn scatters the forces that a line begins near; what scatters.
-BESIDE: Final = 0.5
-GOLDEN: Final = 0.6180339887498949
 
 
 class Shifted(NamedTuple):
@@ -59,6 +50,7 @@ class Shifted(NamedTuple):
     fixed: Floats  # (ncone, 3)
     moving: Floats  # (ncone, 3)
     kept: Floats  # (ncone, 3) forces from which a line begins
+    center: Floats  # (ncone, 3) forces at which contacts do not give way
     joined: Floats  # (3, nj) shift, fixed and moving of rows of joints
     right: Floats  # (2, nv) right-hand sides, without t and of it
     v: Floats  # (2, nv) velocities likewise
@@ -75,48 +67,39 @@ class Line(NamedTuple):
 @kernel
 def shifted_floats(ncone: int, nj: int, nv: int) -> int:
     """Numbers that it keeps."""
-    return 4 * THREE * ncone + 3 * nj + 4 * nv + nv * nv
+    return 5 * THREE * ncone + 3 * nj + 4 * nv + nv * nv
 
 
 @kernel(inner=True)
 def lay_out_shifted(ncone: int, nj: int, nv: int, memory: Floats) -> Shifted:
     """Cut it from its memory."""
     size = THREE * ncone
-    at = 4 * size + 3 * nj
+    at = 5 * size + 3 * nj
     return Shifted(
         rows_at(memory, 0, ncone, THREE),
         rows_at(memory, size, ncone, THREE),
         rows_at(memory, 2 * size, ncone, THREE),
         rows_at(memory, 3 * size, ncone, THREE),
-        rows_at(memory, 4 * size, 3, nj),
+        rows_at(memory, 4 * size, ncone, THREE),
+        rows_at(memory, 5 * size, 3, nj),
         rows_at(memory, at, 2, nv),
         rows_at(memory, at + 2 * nv, 2, nv),
         memory[at + 4 * nv : at + 4 * nv + nv * nv],
     )
 
 
-@kernel(inline=True)
-def spread(c: int, step: float) -> float:
-    """A number in [0, 1) for each c, far from those of its neighbours."""
-    return (c + 1) * step % 1.0
-
-
 @kernel(inner=True)
 def begin_near(
-    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, before: float, eps: float, turn: int
+    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, before: float, eps: float
 ) -> None:
-    """Fill the shift that makes forces of contacts that give way by ``before``, by rates in the search, those at eps.
-
-    Turns after the first begin at forces beside them.
-    """
+    """Fill the shift that makes forces of contacts that give way by ``before``, with rates there, those at eps."""
     contacts = search.contacts
+    shifted.center[:] = 0.0
     for c in range(contacts.p.shape[0]):
         s, x = contacts.s[c], shifted.shift[c]
         x[0] = -s[0] / (rows.gamma[rows.cone_contacts[c]] + before)
         x[1] = -s[1] / before
         x[2] = -s[2] / before
-        for i in range(THREE):
-            x[i] *= 1.0 + BESIDE * turn * (spread(THREE * c + i, GOLDEN) - 0.5)
         if c >= rows.nc:
             x[0] = shifted.shift[rows.cone_contacts[c], 0]
         contacts.mode[c] = mode_of(polygon, width_of(rows, c), c, x[0], x[1], x[2])
@@ -131,42 +114,6 @@ def begin_near(
 
 
 @kernel(inner=True)
-def begin_open(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float, turn: int) -> None:
-    """Fill a shift that holds every contact open, and rows of joints at a bound; modes are those at its beginning."""
-    contacts, joined = search.contacts, search.joined
-    for i in range(search.trial.shape[0]):
-        search.trial[i] = rows.v_free[i]
-    place_rates(rows, polygon, search.trial, 1.0, contacts.s)
-    speed = 0.0
-    ncone = contacts.mode.shape[0]
-    for c in range(ncone):
-        for i in range(THREE):
-            speed = max(speed, abs(contacts.s[c, i]))
-    for c in range(ncone):
-        contacts.mode[c] = OPEN
-        normal = rows.cone_contacts[c]
-        shifted.shift[c, 0] = -speed * (1.0 + spread(normal + turn * ncone, GOLDEN)) / (rows.gamma[normal] + eps)
-        across = ACROSS * speed / (eps * max(1.0, width_of(rows, c)))
-        shifted.shift[c, 1] = across * (spread(c + turn * ncone, 0.7548776662466927) - 0.5)
-        shifted.shift[c, 2] = across * (spread(c + turn * ncone, 0.5698402909980532) - 0.5)
-        if c >= rows.nc and rows.r[c] == 1:
-            shifted.shift[c, 2] = 0.0
-    for i in range(joined.p.shape[0]):
-        stiff = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.own[i]) if joined.own[i] > 0.0 else 0.0
-        far = speed * stiff * (1.0 + spread((turn + 1) * ncone + i, GOLDEN))
-        joined.slope[i] = 0.0
-        shifted.joined[0, i] = 0.0
-        if joined.lo[i] > -math.inf:
-            joined.p[i] = joined.lo[i]
-            shifted.joined[0, i] = -far
-        elif joined.hi[i] < math.inf:
-            joined.p[i] = joined.hi[i]
-            shifted.joined[0, i] = far
-        else:
-            joined.slope[i] = stiff
-
-
-@kernel(inner=True)
 def add_forces(
     rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, c: int, eps: float, sign: float
 ) -> None:
@@ -176,6 +123,8 @@ def add_forces(
     for side in range(2):
         if side == 0:
             rates_of(rows, polygon, c, search.trial, 1.0, search.contacts.s[c])
+            for i in range(THREE):
+                search.contacts.s[c, i] -= eps * shifted.center[c, i]
             soft_force(rows, polygon, search.contacts, c, eps)
         else:
             force_of(polygon, width_of(rows, c), search.contacts.mode[c], b[0], b[1], b[2], p)
@@ -230,6 +179,9 @@ def solve_line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: S
         points = shifted.fixed if side == 0 else shifted.moving
         for c in range(contacts.mode.shape[0]):
             s, b = contacts.s[c], shifted.shift[c]
+            if side == 0:
+                for i in range(THREE):
+                    s[i] -= eps * shifted.center[c, i]
             points[c, 0] = side * b[0] - s[0] / (rows.gamma[rows.cone_contacts[c]] + eps)
             points[c, 1] = side * b[1] - s[1] / eps
             points[c, 2] = side * b[2] - s[2] / eps
@@ -245,16 +197,30 @@ def solve_line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: S
 
 
 @kernel(inner=True)
-def first_t(rows: ContactSystem, search: Search, shifted: Shifted) -> float:
-    """From where on, t rising, nothing bears: 1 but where rows of joints without bounds move what is free."""
-    joined = search.joined
-    t = 1.0
-    for c in range(rows.nc):
-        t = max(t, -1.01 * shifted.fixed[c, 0] / shifted.moving[c, 0])
-    for i in range(joined.p.shape[0]):
-        if shifted.joined[0, i] != 0.0:
-            t = max(t, 1.01 * (joined.p[i] - shifted.joined[1, i]) / shifted.joined[2, i])
-    return t
+def way_to_cone(width: float, x: Floats, d: Floats, t: float, way: float) -> float:
+    """How far t goes until a point x + t d in a disc's cone, which sticks, slides."""
+    x0, y0, z0 = x[0] + t * d[0], x[1] + t * d[1], x[2] + t * d[2]
+    a = d[1] * d[1] + d[2] * d[2] - width * width * d[0] * d[0]
+    b = way * (y0 * d[1] + z0 * d[2] - width * width * x0 * d[0])
+    c = y0 * y0 + z0 * z0 - width * width * x0 * x0
+    if c >= 0.0:
+        return 0.0 if b > 0.0 else math.inf
+    # From inside (c < 0) along a growing b: the first root beyond.
+    square = b * b - a * c
+    if square < 0.0:
+        return math.inf
+    root = math.sqrt(square)
+    bottom = b + root
+    return -c / bottom if bottom > 0.0 else math.inf
+
+
+@kernel(inner=True)
+def leave_cone(polygon: Polygon, width: float, c: int, eps: float, x: Floats, d: Floats, t: float, n: Floats) -> None:
+    """Let a point that has come to its disc's cone slide there; n is out of the cone."""
+    y, z = x[1] + t * d[1], x[2] + t * d[2]
+    size = math.sqrt(y * y + z * z)
+    slide_to(polygon, width, c, False, eps, size / width, y, z, n)
+    n[0], n[1], n[2] = -width, y / size, z / size
 
 
 @kernel(inner=True)
@@ -268,6 +234,11 @@ def next_change(
         x, d = shifted.fixed[c], shifted.moving[c]
         # Moments open with the contact that they lean on.
         i = 0 if c < rows.nc else 1
+        width = width_of(rows, c)
+        if polygon.exact and search.contacts.mode[c] == STICK and width > 0.0 and rows.r[c] > 0:
+            far = way_to_cone(width, x, d, t, way)
+            if far < least:
+                least, changing, which = far, c, 1
         while facet_of(rows, polygon, c, search.contacts.mode[c], i, n):
             speed = way * (n[0] * d[0] + n[1] * d[1] + n[2] * d[2])
             if speed > 0.0:
@@ -333,8 +304,8 @@ def update_contact(
         contacts.mode[c] = before if turn == 0 else mode
         sign = -1.0 if turn == 0 else 1.0
         if contacts.mode[c] != OPEN:
-            add_forces(rows, polygon, search, shifted, c, eps, sign)
             soft_slope(rows, polygon, contacts, c, eps)
+            add_forces(rows, polygon, search, shifted, c, eps, sign)
             for i in range(THREE):
                 for j in range(THREE):
                     B[i, j] *= sign
@@ -374,13 +345,8 @@ def update_row(rows: ContactSystem, search: Search, shifted: Shifted, i: int, up
 
 
 @kernel(inner=True)
-def follow_line(
-    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float, open_at: bool, most: int
-) -> Line:
-    """From the modes in the search and the shift that they begin with to modes at eps, without any; ``most`` systems.
-
-    ``open_at`` says that it begins where nothing bears.
-    """
+def follow_line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float, most: int) -> Line:
+    """From the modes in the search and the shift that they begin with to modes at eps without; ``most`` systems."""
     n, contacts, ncone = search.shift, search.contacts, rows.r.shape[0]
     t, way = 1.0, -1.0
     changing = -1
@@ -389,9 +355,7 @@ def follow_line(
             form_line(rows, polygon, search, shifted, eps)
         if not solve_line(rows, polygon, search, shifted, eps):
             return Line(False, solved)
-        if solved == 1 and open_at:
-            t = first_t(rows, search, shifted)
-        elif changing >= ncone:
+        if changing >= ncone:
             way = 1.0 if n[0] * shifted.joined[2, changing - ncone] > 0.0 else -1.0
         elif changing >= 0:
             d = shifted.moving[changing]
@@ -407,8 +371,16 @@ def follow_line(
             update_row(rows, search, shifted, changing - ncone, which == 1)
             continue
         before = contacts.mode[changing]
+        if polygon.exact and before == STICK and which == 1:
+            width = width_of(rows, changing)
+            leave_cone(polygon, width, changing, eps, shifted.fixed[changing], shifted.moving[changing], t, n)
+            contacts.mode[changing] = ALONG + 2 * changing
+            update_contact(rows, polygon, search, shifted, changing, before, eps)
+            continue
         facet_of(rows, polygon, changing, before, which, n)
-        if not change_mode(rows, polygon, search, shifted, changing, t, n):
+        if polygon.exact and before >= ALONG:
+            contacts.mode[changing] = STICK if which == 1 else OPEN
+        elif not change_mode(rows, polygon, search, shifted, changing, t, n):
             return Line(False, solved)
         update_contact(rows, polygon, search, shifted, changing, before, eps)
         if (before == OPEN) != (contacts.mode[changing] == OPEN):

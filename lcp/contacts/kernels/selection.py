@@ -15,8 +15,7 @@ from typing import Final, NamedTuple
 from lcp.contacts.kernels.active_set import descend, keep_joints
 from lcp.contacts.kernels.contact_response import THREE, Polygon, place_rates
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.elimination import factor_work
-from lcp.contacts.kernels.katzenelson import Line, Shifted, begin_near, begin_open, follow_line
+from lcp.contacts.kernels.katzenelson import Line, Shifted, begin_near, follow_line
 from lcp.contacts.kernels.mode_system import row_speed
 from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE, choose
 from lcp.contacts.kernels.search import UNKNOWN, Search, copy_rows, recover_velocity
@@ -28,8 +27,6 @@ SMALLEST_COMPLIANCE: Final = 1e-9
 # From one compliance of the branch to the next; Newton's steps for each.
 SHRINK: Final = 0.03
 STEPS: Final = 8
-# The same of lines.
-SHORTER: Final = 0.1
 # Contacts up to which the branch is followed where the modes of sweeps do not lead there.
 SMALL: Final = 32
 # Steps after which the next one is longer; the factor with which a branch of discs that resists is given up.
@@ -39,17 +36,8 @@ SHORTEST: Final = 0.9
 LINE_FROM: Final = 0.5
 # Systems with which that is given up.
 MOST_SYSTEMS: Final = 150
-# Pieces of a line: some, and so many for a contact, from forces that are near and from none.
+# Pieces of a line from forces that are near, beside one for each contact.
 PIECES: Final = 100
-OF_NEAR: Final = 1.0
-OF_OPEN: Final = 8.0
-# Lines from forces that are near, before one from none.
-TURNS: Final = 3
-# Work of one line, in products, about a quarter of a second: a piece costs what its factors do, and so many for a
-# contact and in any case.
-WORK: Final = 1.2e9
-WORK_OF_CONTACT: Final = 900.0
-WORK_OF_PIECE: Final = 2e5
 
 
 class Reached(NamedTuple):
@@ -104,30 +92,15 @@ def with_rigid_joints(rows: ContactSystem, polygon: Polygon, search: Search, end
 
 
 @kernel(inner=True)
-def most_pieces(search: Search, of_contact: float) -> int:
-    """How many pieces a line may have."""
-    ncone = search.contacts.mode.shape[0]
-    affordable = WORK / (factor_work(search.trees) + WORK_OF_CONTACT * ncone + WORK_OF_PIECE)
-    return int(min(PIECES + of_contact * ncone, affordable))
-
-
-@kernel(inner=True)
 def cross(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, last: float, eps: float) -> Line:
     """Get from the forces kept, of contacts that give way by ``last``, to those at eps along a line."""
-    spent = 0
-    for turn in range(TURNS):
-        copy_rows(shifted.kept, search.contacts.p)
-        for i in range(search.joined.p.shape[0]):
-            search.joined.p[i] = search.joined.base[i]
-        recover_velocity(rows, polygon, search)
-        begin_near(rows, polygon, search, shifted, last, eps, turn)
-        line = follow_line(rows, polygon, search, shifted, eps, False, most_pieces(search, OF_NEAR))
-        spent += line.systems
-        if line.arrived and descend(rows, polygon, search, eps, STEPS) >= 0:
-            return Line(True, spent)
-    begin_open(rows, polygon, search, shifted, eps, 0)
-    line = follow_line(rows, polygon, search, shifted, eps, True, most_pieces(search, OF_OPEN))
-    return Line(line.arrived and descend(rows, polygon, search, eps, STEPS) >= 0, spent + line.systems)
+    copy_rows(shifted.kept, search.contacts.p)
+    for i in range(search.joined.p.shape[0]):
+        search.joined.p[i] = search.joined.base[i]
+    recover_velocity(rows, polygon, search)
+    begin_near(rows, polygon, search, shifted, last, eps)
+    line = follow_line(rows, polygon, search, shifted, eps, PIECES + rows.nc)
+    return Line(line.arrived and descend(rows, polygon, search, eps, STEPS) >= 0, line.systems)
 
 
 @kernel(inner=True)
@@ -170,7 +143,7 @@ def along_branch(
             # A shorter way from where the branch was left.
             shrink = math.sqrt(shrink)
             as_before_step(search)
-            if shrink > SHORTEST or solved > MOST_SYSTEMS + (0 if polygon.exact else OF_NEAR * contacts.p.shape[0]):
+            if shrink > SHORTEST or solved > MOST_SYSTEMS + (0 if polygon.exact else contacts.p.shape[0]):
                 copy_rows(shifted.kept, contacts.p)
                 return Reached(last if known else 0.0, solved)
         eps = max(end, shrink * last)
@@ -196,29 +169,3 @@ def as_before_step(search: Search) -> None:
         joined.p[i] = joined.base[i]
         free = joined.own[i] > 0.0 and joined.lo[i] < joined.p[i] < joined.hi[i]
         joined.slope[i] = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.own[i]) if free else 0.0
-
-
-@kernel(inner=True)
-def select_by_lines(
-    rows: ContactSystem, polygon: Polygon, flat: Polygon, search: Search, shifted: Shifted, softer: float, turn: int
-) -> Reached:
-    """Find forces near `end_of_branch` along a line from none to contacts that give way ``softer`` times as much.
-
-    Of discs the line is that of their polygons ``flat``, from whose end Newton's method goes to the discs. Every
-    ``turn`` has a line of its own.
-    """
-    contacts, joined, end = search.contacts, search.joined, end_of_branch(rows, search)
-    eps = softer * end
-    for i in range(joined.p.shape[0]):
-        joined.base[i] = min(max(0.0, joined.lo[i]), joined.hi[i])
-    begin_open(rows, flat, search, shifted, eps, turn)
-    line = follow_line(rows, flat, search, shifted, eps, True, most_pieces(search, OF_OPEN))
-    if not (line.arrived and descend(rows, flat, search, eps, STEPS) >= 0):
-        return Reached(0.0, line.systems)
-    if polygon.exact:
-        for c in range(contacts.mode.shape[0]):
-            contacts.mode[c] = UNKNOWN
-        choose(rows, polygon, search, eps, 1.0)
-    last, eps = (eps, eps) if polygon.exact else (eps, max(end, SHORTER * eps))
-    reached = along_branch(rows, polygon, search, shifted, last, eps, end, SHORTER)
-    return with_rigid_joints(rows, polygon, search, end, Reached(reached.eps, line.systems + reached.systems))

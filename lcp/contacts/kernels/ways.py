@@ -13,7 +13,6 @@ from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.active_set import STEPS_AT_ONCE, keep_joints, settle
 from lcp.contacts.kernels.block_gauss_seidel import sweep
 from lcp.contacts.kernels.central_path import cones_by_path, lay_out_path, path_floats, select_by_path
-from lcp.contacts.kernels.contact_modes import fill_turns
 from lcp.contacts.kernels.contact_response import THREE, Polygon, tangential_response
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.convex_points import convex_floats, follow_shifts, lay_out_convex
@@ -25,6 +24,7 @@ from lcp.contacts.kernels.judging import (
     count_rows,
 )
 from lcp.contacts.kernels.katzenelson import Shifted, lay_out_shifted, shifted_floats
+from lcp.contacts.kernels.proximal_lines import approach_along_lines
 from lcp.contacts.kernels.proximal_newton import (
     Approach,
     approach,
@@ -52,14 +52,13 @@ from lcp.contacts.kernels.selection import (
     as_before_step,
     end_of_branch,
     keep_step,
-    select_by_lines,
 )
 from lcp.kernels import Floats, Ints, kernel
 
 # A compliance of more than this part of a contact's own response is none for proximal points to converge with.
 SOFT: Final = 1e-4
 # Points at most; where there are many contacts, whose modes go on changing, Newton's method has more of a chance.
-POINTS: Final = 20
+MANY_POINTS: Final = 20
 FEW_POINTS: Final = 6
 # From the end of the branch it is followed closer so far at a time, so often; the misfit, in parts of the speed, at
 # which proximal points have arrived.
@@ -68,23 +67,26 @@ DECADES: Final = 4
 CLOSE: Final = 1e-12
 # Sweeps to forces near those selected, and Newton's steps from the modes that they show.
 MANY_SWEEPS: Final = 20
-# Systems of the proximal points behind CLOSER, and compliances of paths in that of the branch's end.
+# Systems of the proximal points behind CLOSER, and those after which no decade is begun, beside one for each contact;
+# compliances of paths in that of the branch's end.
 SYSTEMS: Final = 80
 SOFTER: Final = (10.0, 1e4)
-# Compliance to which every other line leads, in that of the branch's end, and half the edges that stand for a disc.
-SOFT_LINE: Final = 1e4
-HALF: Final = 4
 # Weights of the proximal points of SHIFTS, one after the other, and the misfit that ends them.
 WEIGHTS: Final = (1e3, 1e4, 1e2)
 ENOUGH: Final = 1e-12
-# Work of one turn of SHIFTS, or of PATH with cones, in products: a system costs what its factors do, and so many
-# products for a contact. The first turn of SHIFTS has more. Systems at most, where there are few contacts.
-WORK: Final = 1e9
-FIRST_TURN: Final = 4.0
+# Work of one turn of SHIFTS or POINTS, or of PATH with cones, and of all later turns together, in products: a system
+# costs what its factors do, and so many products for a contact. Systems of a turn, where there are few contacts.
+WORK: Final = 6e8
+ALL_WORK: Final = 7e9
 WORK_OF_CONTACT: Final = 3e3
 MOST_SYSTEMS: Final = 3000
-# It begins by turns at the best forces so far, at those before, twice, and at none.
-BEGINNINGS: Final = 4
+# Compliances of the proximal points of POINTS, in the least response of a contact, from forces that are near and from
+# those that are not: off by this part of a condition's scale. Pieces of their lines, beside one for each contact.
+NEAR_COMPLIANCES: Final = (1e-4, 1e-3, 1e-5)
+FAR_COMPLIANCES: Final = (1e-1, 1e-2, 1e-3)
+FAR: Final = 1e-4
+NEAR_PIECES: Final = 200
+FAR_PIECES: Final = 1000
 
 
 @kernel
@@ -92,13 +94,7 @@ def attempt_floats(nc: int, ncone: int, nr: int, nj: int, nv: int) -> int:
     """Length of the float workspace, of ncone cones of contacts and of moments; nj rows [L; B]."""
     first = search_floats(ncone, nc + nr, nj, nv) + shifted_floats(ncone, nj, nv)
     later = path_floats(nc, ncone, nr) + approach_floats(ncone, nj, nv) + convex_floats(ncone, nj)
-    return first + later + 4 * (nc + nr + nj) + ncone - nc + tail_floats(nr)
-
-
-@kernel(inline=True)
-def tail_floats(nr: int) -> int:
-    """Length of its end: corners of the polygon that stands for a disc, and of the contacts' own."""
-    return 2 * (2 * HALF + 1) + 2 * (2 * nr + 1)
+    return first + later + 4 * (nc + nr + nj) + ncone - nc + 2 * (2 * nr + 1)
 
 
 @kernel(inline=True)
@@ -108,24 +104,11 @@ def polygon_at(rows: ContactSystem, exact: bool, wf: Floats, wi: Ints) -> Polygo
     return polygon_of(rows, exact, rows_at(wf, at, 2 * rows.nr + 1, 2), wf, wi)
 
 
-@kernel(inner=True)
-def flat_at(rows: ContactSystem, polygon: Polygon, wf: Floats) -> Polygon:
-    """The polygon that stands for a disc, of so many edges; polygons as they are."""
-    if not polygon.exact:
-        return polygon
-    at = wf.shape[0] - tail_floats(rows.nr)
-    turns = rows_at(wf, at, 2 * HALF + 1, 2)
-    fill_turns(HALF, turns)
-    return Polygon(
-        polygon.r, HALF, polygon.first, polygon.across, polygon.skew, polygon.stretch, turns, False, polygon.slides
-    )
-
-
 @kernel(inline=True)
 def loads_at(rows: ContactSystem, wf: Floats) -> Floats:
     """Where the workspace has rates of the rows, their rounding and sizes."""
     size = 4 * count_rows(rows) + rows.r.shape[0] - rows.nc
-    at = wf.shape[0] - tail_floats(rows.nr) - size
+    at = wf.shape[0] - 2 * (2 * rows.nr + 1) - size
     return wf[at : at + size]
 
 
@@ -198,7 +181,7 @@ def to_rigid(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shi
             compliance = 0.0
     if are_many(rows, polygon, search):
         return harden_or_keep(rows, polygon, search, shifted, compliance, FEW_POINTS)
-    return harden(rows, polygon, search, compliance, POINTS)
+    return harden(rows, polygon, search, compliance, MANY_POINTS)
 
 
 @kernel(inner=True)
@@ -252,7 +235,7 @@ def try_closer(case: Case, polygon: Polygon, search: Search, wf: Floats) -> Reac
         if misfit < least:
             least = misfit
             note_forces(search, near.best, near.joined[1])
-        if least <= CLOSE * search.speed:
+        if least <= CLOSE * search.speed or solved > SYSTEMS + rows.nc:
             break
     put_forces(search, near.best, near.joined[1])
     more, _ = approach(rows, polygon, search, near, SYSTEMS)
@@ -272,9 +255,15 @@ def last_digits(rows: ContactSystem, polygon: Polygon, search: Search, near: App
 
 
 @kernel(inner=True)
-def systems_for(rows: ContactSystem, search: Search, times: float) -> int:
-    """How many systems of an island a turn may solve that has so many times the work of one."""
-    return int(min(MOST_SYSTEMS, times * WORK / (factor_work(search.trees) + WORK_OF_CONTACT * rows.nc)))
+def systems_for(rows: ContactSystem, search: Search, work: float) -> int:
+    """How many systems of an island are as much work."""
+    return int(work / (factor_work(search.trees) + WORK_OF_CONTACT * rows.nc))
+
+
+@kernel(inner=True)
+def systems_of_turn(rows: ContactSystem, search: Search) -> int:
+    """How many systems a turn may solve."""
+    return min(MOST_SYSTEMS, systems_for(rows, search, WORK))
 
 
 @kernel(inline=True)
@@ -295,24 +284,14 @@ def try_path(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats
     path = lay_out_path(polygon, search, memory[at:last])
     if finds_any(polygon, turn):
         near = lay_out_approach(ncone, 0, nv, memory[last:])
-        solved = cones_by_path(rows, polygon, search, path, near, turn % len(SOFTER), systems_for(rows, search, 1.0))
+        solved = cones_by_path(rows, polygon, search, path, near, turn % len(SOFTER), systems_of_turn(rows, search))
         return Reached(0.0, solved + last_digits(rows, polygon, search, near))
     return select_by_path(rows, polygon, search, path, shifted, SOFTER[turn])
 
 
 @kernel(inner=True)
-def try_lines(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats) -> Reached:
-    """LINES: the branch, or what of it is reached, along a line from no forces at all."""
-    rows = case.rows
-    ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
-    shifted = lay_out_shifted(ncone, nj, nv, beyond_search(rows, search, wf))
-    softer = SOFT_LINE if turn % 2 == 0 else 1.0
-    return select_by_lines(rows, polygon, flat_at(rows, polygon, wf), search, shifted, softer, turn)
-
-
-@kernel(inner=True)
 def try_shifts(case: Case, answer: Answer, polygon: Polygon, search: Search, turn: int, wf: Floats) -> int:
-    """SHIFTS: any forces, from those before or from none, by proximal points of one of the weights; systems."""
+    """SHIFTS: any forces, from the best so far, by convex problems of one of the weights; systems."""
     rows = case.rows
     ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
     at = shifted_floats(ncone, nj, nv) + path_floats(rows.nc, ncone, rows.nr)
@@ -320,11 +299,31 @@ def try_shifts(case: Case, answer: Answer, polygon: Polygon, search: Search, tur
     near = lay_out_approach(ncone, nj, nv, memory)
     convex = lay_out_convex(ncone, nj, memory[approach_floats(ncone, nj, nv) :])
     forget_forces(search)
-    if turn % BEGINNINGS == 0 and answer.state[NEAREST] < math.inf:
+    if answer.state[NEAREST] < math.inf:
         take_forces(rows, polygon, search, answer.best)
-    elif turn % BEGINNINGS < 3 and case.warm:
+    elif case.warm:
         take_forces(rows, polygon, search, case.z0)
-    most = systems_for(rows, search, FIRST_TURN if turn == 0 else 1.0)
     rho = WEIGHTS[turn % len(WEIGHTS)]
-    solved, _ = follow_shifts(rows, polygon, search, convex, near, most, ENOUGH, rho)
+    solved, _ = follow_shifts(rows, polygon, search, convex, near, systems_of_turn(rows, search), ENOUGH, rho)
+    return solved + last_digits(rows, polygon, search, near)
+
+
+@kernel(inner=True)
+def try_points(case: Case, answer: Answer, polygon: Polygon, search: Search, turn: int, wf: Floats) -> int:
+    """MANY_POINTS: any forces, from the best so far, by proximal points along lines; systems."""
+    rows = case.rows
+    ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
+    memory = beyond_search(rows, search, wf)
+    shifted = lay_out_shifted(ncone, nj, nv, memory)
+    at = shifted_floats(ncone, nj, nv) + path_floats(rows.nc, ncone, rows.nr)
+    near = lay_out_approach(ncone, nj, nv, memory[at:])
+    take_forces(rows, polygon, search, answer.best)
+    least = math.inf
+    for c in range(rows.nc):
+        least = min(least, search.contacts.own[c])
+    far = answer.state[NEAREST] > FAR
+    eps = (FAR_COMPLIANCES if far else NEAR_COMPLIANCES)[turn % len(NEAR_COMPLIANCES)] * least
+    pieces = rows.nc + (FAR_PIECES if far else NEAR_PIECES)
+    most = systems_of_turn(rows, search)
+    solved = approach_along_lines(rows, polygon, search, shifted, near, eps, min(pieces, most), most)
     return solved + last_digits(rows, polygon, search, near)

@@ -1,0 +1,205 @@
+"""Proximal points along lines: from forces that come near to ones that hold, through the changes of modes one by one.
+
+Forces c lead to the next ones by p = P(c - s / eps), linear by pieces. The answer for the centre before is one for c
+with a shift, which a line takes back (`katzenelson`): one system where no mode changes, and no search that goes round
+in circles where many do. Where gaps contradict one another each point moves forces along the self-stress by the same
+little; then the line goes on at once to the first change of modes. Discs answer as their tangents do at each point.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from lcp.contacts.kernels.contact_modes import ALONG
+from lcp.contacts.kernels.contact_response import (
+    THREE,
+    Polygon,
+    force_of,
+    mode_of,
+    slide_to,
+    tangential_response,
+    width_of,
+)
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.katzenelson import Shifted, follow_line, next_change
+from lcp.contacts.kernels.proximal_newton import Approach, natural_misfit, note_forces, put_forces
+from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE, harden
+from lcp.contacts.kernels.search import Search, recover_velocity
+from lcp.kernels import kernel
+
+# How far changes of the forces may turn, and by what part they may differ, that count as the same again.
+SAME_WAY: Final = 0.999
+SAME_SIZE: Final = 0.9
+# The misfit in parts of the speed that ends it; the one from which on modes are taken for the right ones, to see
+# whether they lead there at once, every so many points, and how many of `proximal_points.harden` that takes.
+ENOUGH: Final = 1e-10
+WORTH: Final = 1e-7
+EVERY: Final = 5
+LAST_POINTS: Final = 6
+# How far beyond the change of a mode a line goes on, in parts of the way.
+BEYOND: Final = 1e-12
+
+
+@kernel(inner=True)
+def take_natural_points(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted) -> None:
+    """Fill the points that forces and rates in the search are at by themselves, and modes."""
+    contacts, joined = search.contacts, search.joined
+    for c in range(contacts.p.shape[0]):
+        s, x, p = contacts.s[c], shifted.fixed[c], contacts.p[c]
+        normal = rows.cone_contacts[c]
+        soft = tangential_response(rows, polygon, contacts, c)
+        x[0] = p[0] - (s[0] + rows.gamma[normal] * p[0]) / contacts.own[normal]
+        x[1] = p[1] - s[1] / soft
+        x[2] = p[2] - s[2] / soft
+        contacts.mode[c] = mode_of(polygon, width_of(rows, c), c, x[0], x[1], x[2])
+    for i in range(joined.p.shape[0]):
+        joined.slope[i] = 0.0
+        shifted.joined[1, i] = joined.p[i]
+        if joined.own[i] > 0.0:
+            point = joined.p[i] - (joined.s[i] + joined.gamma[i] * joined.p[i]) / joined.own[i]
+            shifted.joined[1, i] = point
+            joined.p[i] = min(max(point, joined.lo[i]), joined.hi[i])
+            if joined.lo[i] < point < joined.hi[i]:
+                joined.slope[i] = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.own[i])
+
+
+@kernel(inner=True)
+def centre_at_points(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> None:
+    """Centre the line on the forces of its points, with the shift that makes them an answer; changes are kept."""
+    contacts, joined = search.contacts, search.joined
+    aim = search.change
+    for c in range(contacts.p.shape[0]):
+        x, p, mode, width = shifted.fixed[c], contacts.p[c], contacts.mode[c], width_of(rows, c)
+        if polygon.exact and mode >= ALONG:
+            slide_to(polygon, width, c, False, eps, x[0], x[1], x[2], aim)
+        force_of(polygon, width, mode, x[0], x[1], x[2], p)
+        for i in range(THREE):
+            shifted.kept[c, i] = p[i] - shifted.center[c, i]
+            shifted.center[c, i] = p[i]
+    for i in range(joined.p.shape[0]):
+        if joined.slope[i] > 0.0:
+            joined.p[i] = shifted.joined[1, i]
+        joined.base[i] = joined.p[i]
+    recover_velocity(rows, polygon, search)
+    for c in range(contacts.p.shape[0]):
+        s, x, b, p = contacts.s[c], shifted.fixed[c], shifted.shift[c], contacts.p[c]
+        b[0] = x[0] + (s[0] - eps * p[0]) / (rows.gamma[rows.cone_contacts[c]] + eps)
+        b[1] = x[1] + s[1] / eps - p[1]
+        b[2] = x[2] + s[2] / eps - p[2]
+        if c >= rows.nc:
+            b[0] = shifted.shift[rows.cone_contacts[c], 0]
+    for i in range(joined.p.shape[0]):
+        shifted.joined[0, i] = 0.0
+        if joined.own[i] > 0.0:
+            soft = JOINT_COMPLIANCE * joined.own[i]
+            rate = joined.s[i] - soft * joined.base[i]
+            shifted.joined[0, i] = shifted.joined[1, i] + rate / (joined.gamma[i] + soft)
+
+
+@kernel(inner=True)
+def fill_answer(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, far: float) -> None:
+    """Fill forces of the line, ``far`` beyond its end; its points are moved there."""
+    contacts, joined = search.contacts, search.joined
+    for c in range(contacts.p.shape[0]):
+        x = shifted.fixed[c]
+        for i in range(THREE):
+            x[i] -= far * shifted.moving[c, i]
+        force_of(polygon, width_of(rows, c), contacts.mode[c], x[0], x[1], x[2], contacts.p[c])
+    for i in range(joined.p.shape[0]):
+        shifted.joined[1, i] -= far * shifted.joined[2, i]
+        if joined.slope[i] > 0.0:
+            joined.p[i] = shifted.joined[1, i]
+
+
+@kernel(inner=True)
+def drifts(rows: ContactSystem, search: Search, shifted: Shifted) -> bool:
+    """Whether forces have moved from the centre as the centre has moved from the one before."""
+    square = 0.0
+    product = 0.0
+    before = 0.0
+    contacts = search.contacts
+    for c in range(contacts.p.shape[0]):
+        own = contacts.own[rows.cone_contacts[c]]
+        for i in range(THREE):
+            change = contacts.p[c, i] - shifted.center[c, i]
+            last = shifted.kept[c, i]
+            square += own * change * change
+            product += own * change * last
+            before += own * last * last
+    return product > SAME_WAY * math.sqrt(square * before) and SAME_SIZE * before < square < before / SAME_SIZE
+
+
+@kernel(inner=True)
+def last_points(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted) -> tuple[int, float]:
+    """Proximal points of the modes in the search; systems formed, and the misfit. Modes and forces before are kept."""
+    for c in range(search.before.shape[0]):
+        search.before[c] = search.contacts.mode[c]
+    formed = harden(rows, polygon, search, 0.0, LAST_POINTS)
+    return formed, natural_misfit(rows, polygon, search)
+
+
+@kernel(inner=True)
+def resume(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted) -> None:
+    """Go back to the modes kept, and the forces of the line's points."""
+    joined = search.joined
+    for c in range(search.before.shape[0]):
+        search.contacts.mode[c] = search.before[c]
+    for i in range(joined.p.shape[0]):
+        point = shifted.joined[1, i]
+        joined.p[i] = min(max(point, joined.lo[i]), joined.hi[i])
+        inside = joined.own[i] > 0.0 and joined.lo[i] < point < joined.hi[i]
+        joined.slope[i] = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.own[i]) if inside else 0.0
+    fill_answer(rows, polygon, search, shifted, 0.0)
+
+
+@kernel(inner=True)
+def approach_along_lines(
+    rows: ContactSystem,
+    polygon: Polygon,
+    search: Search,
+    shifted: Shifted,
+    near: Approach,
+    eps: float,
+    pieces: int,
+    most: int,
+) -> int:
+    """Move the forces in the search to some of the rigid problem, by points of this compliance; systems solved.
+
+    A line has so many ``pieces`` at most, and all have ``most`` systems.
+    """
+    least = natural_misfit(rows, polygon, search)
+    note_forces(search, near.best, near.joined[1])
+    take_natural_points(rows, polygon, search, shifted)
+    spent = 0
+    turn, tried = 0, -EVERY
+    while spent < most:
+        centre_at_points(rows, polygon, search, shifted, eps)
+        line = follow_line(rows, polygon, search, shifted, eps, min(pieces, most - spent))
+        spent += line.systems
+        if not line.arrived:
+            break
+        fill_answer(rows, polygon, search, shifted, 0.0)
+        misfit = natural_misfit(rows, polygon, search)
+        if misfit < least:
+            least = misfit
+            note_forces(search, near.best, near.joined[1])
+        if misfit <= WORTH * search.speed and turn - tried >= EVERY:
+            tried = turn
+            formed, hard = last_points(rows, polygon, search, shifted)
+            spent += formed
+            if hard < least:
+                least = hard
+                note_forces(search, near.best, near.joined[1])
+            resume(rows, polygon, search, shifted)
+        if least <= ENOUGH * search.speed:
+            break
+        if turn > 0 and drifts(rows, search, shifted):
+            far, changing, _ = next_change(rows, polygon, search, shifted, 0.0, -1.0)
+            if changing < 0:
+                break
+            fill_answer(rows, polygon, search, shifted, (1.0 + BEYOND) * far)
+        turn += 1
+    put_forces(search, near.best, near.joined[1])
+    recover_velocity(rows, polygon, search)
+    return spent

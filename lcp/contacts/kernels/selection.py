@@ -125,7 +125,7 @@ def along_branch(
         if more < 0:
             solved += STEPS
             as_before_step(search)
-            if known and not polygon.exact and shrink > LINE_FROM:
+            if known and not polygon.exact and shrink > LINE_FROM and solved <= MOST_SYSTEMS:
                 line = cross(rows, polygon, search, shifted, last, eps)
                 solved += line.systems
                 if line.arrived:

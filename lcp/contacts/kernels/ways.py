@@ -75,17 +75,19 @@ SOFTER: Final = (10.0, 1e4)
 WEIGHTS: Final = (1e3, 1e4, 1e2)
 ENOUGH: Final = 1e-12
 # Work of one turn of SHIFTS or POINTS, or of PATH with cones, and of all later turns together, in products: a system
-# costs what its factors do, and so many products for a contact. Systems of a turn, where there are few contacts.
+# costs what its factors do, and so many products for a contact. Systems of a turn, where they cost more or less.
 WORK: Final = 6e8
-ALL_WORK: Final = 7e9
-WORK_OF_CONTACT: Final = 3e3
+ALL_WORK: Final = 6e9
+WORK_OF_CONTACT: Final = 4e3
+LEAST_SYSTEMS: Final = 300
 MOST_SYSTEMS: Final = 3000
 # Compliances of the proximal points of POINTS, in the least response of a contact, from forces that are near and from
-# those that are not: off by this part of a condition's scale. Pieces of their lines, beside one for each contact.
-NEAR_COMPLIANCES: Final = (1e-4, 1e-3, 1e-5)
-FAR_COMPLIANCES: Final = (1e-1, 1e-2, 1e-3)
+# those that are not: off by this part of a condition's scale. Pieces of their lines, beside one for each contact, or
+# for every other one where forces are near.
+NEAR_COMPLIANCES: Final = (1e-4, 1e-3, 1e-5, 1e-2, 3e-4, 3e-5)
+FAR_COMPLIANCES: Final = (1e-1, 1e-2, 1e-3, 1.0, 3e-2, 3e-3)
 FAR: Final = 1e-4
-NEAR_PIECES: Final = 200
+NEAR_PIECES: Final = 100
 FAR_PIECES: Final = 1000
 
 
@@ -263,7 +265,7 @@ def systems_for(rows: ContactSystem, search: Search, work: float) -> int:
 @kernel(inner=True)
 def systems_of_turn(rows: ContactSystem, search: Search) -> int:
     """How many systems a turn may solve."""
-    return min(MOST_SYSTEMS, systems_for(rows, search, WORK))
+    return min(MOST_SYSTEMS, max(LEAST_SYSTEMS, systems_for(rows, search, WORK)))
 
 
 @kernel(inline=True)
@@ -323,7 +325,7 @@ def try_points(case: Case, answer: Answer, polygon: Polygon, search: Search, tur
         least = min(least, search.contacts.own[c])
     far = answer.state[NEAREST] > FAR
     eps = (FAR_COMPLIANCES if far else NEAR_COMPLIANCES)[turn % len(NEAR_COMPLIANCES)] * least
-    pieces = rows.nc + (FAR_PIECES if far else NEAR_PIECES)
+    pieces = FAR_PIECES + rows.nc if far else NEAR_PIECES + rows.nc // 2
     most = systems_of_turn(rows, search)
     solved = approach_along_lines(rows, polygon, search, shifted, near, eps, min(pieces, most), most)
     return solved + last_digits(rows, polygon, search, near)

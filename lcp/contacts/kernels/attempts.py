@@ -95,10 +95,15 @@ EVERY: Final = (1 << len(NAMES)) - 1
 # In the order in which they are made: what most islands need, and what is compiled when first asked for. One that
 # stands there again has other numbers, its turn.
 FIRST: Final = (MODES, SWEEPS, BRANCH, CLOSER)
+TURN: Final = (SHIFTS, POINTS, POINTS)
 LATER: Final = (
-    PATH, CLOSER, PATH, CLOSER, PATH, POINTS, POINTS, POINTS, SHIFTS, POINTS, POINTS, SHIFTS, POINTS, POINTS,
-    SHIFTS, POINTS, POINTS, SHIFTS, POINTS, POINTS, SHIFTS, POINTS, POINTS,
+    PATH, CLOSER, PATH, CLOSER, PATH, POINTS, POINTS, POINTS, *TURN, *TURN, *TURN, *TURN, *TURN, *TURN, *TURN, *TURN,
 )  # fmt: skip
+
+# Where nothing is certified a run goes on with forces that are off by less than this part of a condition's scale, and
+# ends with others: for those an island has so many times the systems.
+TAKEN: Final = 1e-4
+MORE: Final = 3
 # Whether the branch's end is known, and has been left behind by CLOSER.
 UNKNOWN_END: Final = 0.0
 KNOWN_END: Final = 1.0
@@ -229,7 +234,8 @@ def walk(
 ) -> Found:
     """Make attempts, one after the other, until forces solve the problem.
 
-    ``keep``: those of z0 do, and are to be kept where they are those selected. None is begun behind ``most`` systems.
+    ``keep``: those of z0 do, and are to be kept where they are those selected. None is begun behind ``most`` systems,
+    or some times as many where nothing has come near.
     """
     rows = case.rows
     own, loads = search_own(rows, wf), loads_at(rows, wf)
@@ -240,7 +246,8 @@ def walk(
         turn = 0
         for before in range(place):
             turn += 1 if attempts[before] == attempt else 0
-        if systems >= most or not is_next(case, answer, polygon, search, attempt, turn):
+        limit = most if answer.state[NEAREST] <= TAKEN else MORE * most
+        if systems >= limit or not is_next(case, answer, polygon, search, attempt, turn):
             continue
         made = attempt_forces(case, answer, polygon, search, attempt, turn, keep, wf)
         systems += made.systems

@@ -77,7 +77,7 @@ ENOUGH: Final = 1e-12
 # Work of one turn of SHIFTS or POINTS, or of PATH with cones, and of all later turns together, in products: a system
 # costs what its factors do, and so many products for a contact. Systems of a turn, where they cost more or less.
 WORK: Final = 6e8
-ALL_WORK: Final = 6e9
+ALL_WORK: Final = 8e9
 WORK_OF_CONTACT: Final = 4e3
 LEAST_SYSTEMS: Final = 300
 MOST_SYSTEMS: Final = 3000

@@ -224,16 +224,16 @@ def _hold_energy(
         if tree in free:
             drift[:, :3] = left[:, :3] / M[:, :1, 0]
             come[:, :3] = turned(before, rate)[:, :3] / M[:, :1, 0]
-        own = left - turned(M, drift)
+        inner = left - turned(M, drift)
         most = 0.5 * np.sum((rate - come) * turned(before, rate - come), axis=1)
         # A tree that only damping keeps from being singular turns nothing.
         ours = share[:, tree] > 0.0
         after = np.zeros(len(fast))
-        after[ours] = 0.5 * np.sum(np.linalg.solve(M[ours], left[ours, :, None])[..., 0] * own[ours], axis=1)
+        after[ours] = 0.5 * np.sum(np.linalg.solve(M[ours], left[ours, :, None])[..., 0] * inner[ours], axis=1)
         limited = after > most
         less = np.zeros(len(fast))
         less[limited] = np.sqrt(np.maximum(most[limited], 0.0) / after[limited]) - 1.0
-        momentum[fast, part] += share[:, [tree]] * (less[:, None] * own + turned(M, come - drift))
+        momentum[fast, part] += share[:, [tree]] * (less[:, None] * inner + turned(M, come - drift))
 
 
 def _single_links(model: Model) -> list[list[str]]:

@@ -82,6 +82,7 @@ CHOICE_NOT_SELECTED: Final = 3
 CHOICE_UNCERTIFIED: Final = 4
 # What forces that no certificate holds for may be off by, and what energy they may make: see `unsolved`.
 NEAR: Final = 1e-4
+COARSE: Final = 1e-3
 MADE: Final = 1e-6
 
 # Marks of trees.

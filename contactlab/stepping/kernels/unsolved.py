@@ -1,7 +1,9 @@
 """What becomes of an island that nothing solved: the best forces found, where they are nearly right and make no energy.
 
 Nearly right: every condition of their certificate, of contacts, limits and boxed rows alike, is off by at most NEAR of
-its scale. Making no energy: the power of all forces at the rates of their own rows,
+its scale, and the measures of the problem as a whole by COARSE: where no forces exist, those of contacts grow without
+bound, and their own conditions with them, which then look met. Making no energy: the power of all forces at the rates
+of their own rows,
 
     sum_i f_i (J_i v+ + k_i + gamma_i f_i) <= MADE sum_i |f_i| s_i,
 
@@ -14,7 +16,7 @@ alone would let it have a hundred times that. Ten thousand such steps make less 
 from __future__ import annotations
 
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.kernels.layout import CERTIFICATE, CHOICE_UNCERTIFIED, MADE, NEAR, Control, Island
+from contactlab.stepping.kernels.layout import CERTIFICATE, CHOICE_UNCERTIFIED, COARSE, MADE, NEAR, Control, Island
 from lcp.contacts.kernels.attempts import NONE
 from lcp.contacts.kernels.condition_scales import row_rate
 from lcp.contacts.kernels.contact_system import ContactSystem
@@ -41,7 +43,7 @@ def settle(island: Island, control: Control) -> None:
 @kernel(inner=True)
 def will_do(rows: ContactSystem, island: Island, control: Control) -> bool:
     """Whether the forces, as certified, are taken; notes that they are."""
-    if not is_near(rows, island):
+    if not is_near(rows, island) or (control.tried != 0 and not island.state[NEAREST] <= COARSE):
         return False
     control.uncertified += 1
     if control.adaptive != 0:

@@ -312,7 +312,7 @@ def try_shifts(case: Case, answer: Answer, polygon: Polygon, search: Search, tur
 
 @kernel(inner=True)
 def try_points(case: Case, answer: Answer, polygon: Polygon, search: Search, turn: int, wf: Floats) -> int:
-    """MANY_POINTS: any forces, from the best so far, by proximal points along lines; systems."""
+    """POINTS: any forces, from the best so far, by proximal points along lines; systems."""
     rows = case.rows
     ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
     memory = beyond_search(rows, search, wf)

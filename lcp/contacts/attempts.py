@@ -50,13 +50,13 @@ ATTEMPTS: tuple[Attempt, ...] = (
     ),
     Attempt(
         "sweeps",
-        "there are forces of the step before, or more than 32 contacts",
+        "there are forces of the step before, or more than 64 contacts",
         "contacts that are new, or open, or begin to slide",
         "Jourdan, Alart and Jean 1998 (block Gauss-Seidel)",
     ),
     Attempt(
         "branch",
-        "at most 32 contacts, or rows of joints, or exact cones",
+        "at most 64 contacts, or rows of joints, or exact cones",
         "small islands from nothing",
         "Katzenelson 1965; Fujisawa and Kuh 1972 (lines over pieces)",
     ),

@@ -8,7 +8,7 @@ them. The table is walked from the top, and the first forces that hold end it::
     MODES     the branch's end, by an active set from the modes of the forces before        (`active_set`)
     SWEEPS    the same from what 20 sweeps of block Gauss-Seidel show                       (`block_gauss_seidel`)
     BRANCH    the branch from large compliance to its end, along lines where it turns       (`selection`, `katzenelson`)
-    CLOSER    from the branch's end further, decade by decade, and proximal points          (`proximal_newton`)
+    CLOSER    from the branch's end further, a decade a turn, and proximal points           (`proximal_newton`)
     PATH      the branch's end by an interior point of contacts that give way more; in turns
               after those, and of exact cones, any forces                                   (`central_path`)
     SHIFTS    De Saxce's fixed point: any forces that solve the problem                     (`convex_points`)
@@ -59,6 +59,7 @@ from lcp.contacts.kernels.selection import (
 )
 from lcp.contacts.kernels.ways import (
     ALL_WORK,
+    CLOSER_TURNS,
     MANY_POINTS,
     beyond_search,
     finds_any,
@@ -94,10 +95,10 @@ EVERY: Final = (1 << len(NAMES)) - 1
 
 # In the order in which they are made: what most islands need, and what is compiled when first asked for. One that
 # stands there again has other numbers, its turn.
-FIRST: Final = (MODES, SWEEPS, BRANCH, CLOSER)
-TURN: Final = (SHIFTS, POINTS, POINTS)
+DECADES: Final = (CLOSER,) * CLOSER_TURNS
+FIRST: Final = (MODES, SWEEPS, BRANCH, *DECADES)
 LATER: Final = (
-    PATH, CLOSER, PATH, CLOSER, PATH, POINTS, POINTS, POINTS, *TURN, *TURN, *TURN, *TURN, *TURN, *TURN, *TURN, *TURN,
+    PATH, *DECADES, PATH, *DECADES, PATH, POINTS, POINTS, POINTS, *(8 * (SHIFTS, POINTS, POINTS)),
 )  # fmt: skip
 
 # Where nothing is certified a run goes on with forces that are off by less than this part of a condition's scale, and
@@ -202,7 +203,9 @@ def attempt_forces(
     """Make one attempt."""
     rows, end = case.rows, end_of_branch(case.rows, search)
     if attempt == CLOSER:
-        reached = try_closer(case, polygon, search, wf)
+        reached = try_closer(case, answer, polygon, search, turn, wf)
+        if reached.eps == 0.0:
+            return Made(NOTHING, reached.systems)
         return Made(SELECTED if reached.eps < end else OTHERS, reached.systems)
     if attempt == POINTS:
         return Made(OTHERS, try_points(case, answer, polygon, search, turn, wf))
@@ -253,11 +256,11 @@ def walk(
         systems += made.systems
         if made.outcome == BEFORE:
             return Found(HELD, SELECTED, systems)
+        if attempt == CLOSER and turn % CLOSER_TURNS == CLOSER_TURNS - 1:
+            answer.state[AT_END] = LEFT_END
         if made.outcome == NOTHING:
             continue
-        if attempt == CLOSER:
-            answer.state[AT_END] = LEFT_END
-        elif made.outcome == SELECTED:
+        if attempt != CLOSER and made.outcome == SELECTED:
             answer.state[AT_END] = KNOWN_END
         give_forces(rows, polygon, search, answer.z)
         if judge(case, answer, own, loads):

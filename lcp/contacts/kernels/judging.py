@@ -51,10 +51,14 @@ class Answer(NamedTuple):
     state: Floats  # (STATE,)
 
 
-# Places in the state: how far the best forces are from solving the problem, and whether the branch's end is known.
+# Places in the state: how far the best forces are from solving the problem, whether the branch's end is known, and,
+# beyond it, the compliance that CLOSER has reached, its nearest forces' misfit, and the systems that it has left.
 NEAREST: Final = 0
 AT_END: Final = 1
-STATE: Final = 2
+REACHED: Final = 2
+MISFIT: Final = 3
+LEFT: Final = 4
+STATE: Final = 5
 
 
 @kernel(inline=True)

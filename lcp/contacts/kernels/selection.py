@@ -28,7 +28,7 @@ SMALLEST_COMPLIANCE: Final = 1e-9
 SHRINK: Final = 0.03
 STEPS: Final = 8
 # Contacts up to which the branch is followed where the modes of sweeps do not lead there.
-SMALL: Final = 32
+SMALL: Final = 64
 # Steps after which the next one is longer; the factor with which a branch of discs that resists is given up.
 EASY: Final = 3
 SHORTEST: Final = 0.9

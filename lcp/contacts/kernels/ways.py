@@ -18,7 +18,10 @@ from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.convex_points import convex_floats, follow_shifts, lay_out_convex
 from lcp.contacts.kernels.elimination import factor_work
 from lcp.contacts.kernels.judging import (
+    LEFT,
+    MISFIT,
     NEAREST,
+    REACHED,
     Answer,
     Case,
     count_rows,
@@ -60,10 +63,10 @@ SOFT: Final = 1e-4
 # Points at most; where there are many contacts, whose modes go on changing, Newton's method has more of a chance.
 MANY_POINTS: Final = 20
 FEW_POINTS: Final = 6
-# From the end of the branch it is followed closer so far at a time, so often; the misfit, in parts of the speed, at
-# which proximal points have arrived.
+# From the end of the branch it is followed closer so far at a time, in so many turns with Newton's behind them; the
+# misfit, in parts of the speed, at which proximal points have arrived.
 DECADE: Final = 0.1
-DECADES: Final = 4
+CLOSER_TURNS: Final = 5
 CLOSE: Final = 1e-12
 # Sweeps to forces near those selected, and Newton's steps from the modes that they show.
 MANY_SWEEPS: Final = 20
@@ -208,40 +211,45 @@ def harden_or_keep(
 
 
 @kernel(inner=True)
-def try_closer(case: Case, polygon: Polygon, search: Search, wf: Floats) -> Reached:
+def try_closer(case: Case, answer: Answer, polygon: Polygon, search: Search, turn: int, wf: Floats) -> Reached:
     """CLOSER: where gaps contradict one another by more than contacts give way, to where that opens some of them.
 
-    From the branch's end, decade by decade, to the first from which proximal points arrive. The compliance that the
-    branch was followed to is returned: from its end alone forces may have gone to others.
+    From the branch's end one decade a turn, and proximal points from there; in the last turn Newton's method from the
+    forces that came nearest. The compliance that the branch was followed to is returned, 0 where it goes no further:
+    from its end alone forces may have gone to others.
     """
-    rows = case.rows
-    end = end_of_branch(rows, search)
+    rows, state = case.rows, answer.state
     ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
     memory = beyond_search(rows, search, wf)
     shifted = lay_out_shifted(ncone, nj, nv, memory)
     at = shifted_floats(ncone, nj, nv) + path_floats(rows.nc, ncone, rows.nr)
     near = lay_out_approach(ncone, nj, nv, memory[at:])
-    least = natural_misfit(rows, polygon, search)
-    note_forces(search, near.best, near.joined[1])
-    eps, solved = end, 0
-    for _ in range(DECADES):
-        copy_rows(shifted.kept, search.contacts.p)
-        as_before_step(search)
-        reached = along_branch(rows, polygon, search, shifted, eps, DECADE * eps, DECADE * eps, DECADE)
-        solved += reached.systems
-        if reached.eps == eps:
-            break
-        eps = reached.eps
-        solved += max(0, keep_joints(rows, polygon, search, eps)) + to_rigid(rows, polygon, search, shifted, eps)
-        misfit = natural_misfit(rows, polygon, search)
-        if misfit < least:
-            least = misfit
-            note_forces(search, near.best, near.joined[1])
-        if least <= CLOSE * search.speed or solved > SYSTEMS + rows.nc:
-            break
-    put_forces(search, near.best, near.joined[1])
-    more, _ = approach(rows, polygon, search, near, SYSTEMS)
-    return Reached(eps, solved + more + last_digits(rows, polygon, search, near))
+    turn %= CLOSER_TURNS
+    if turn == 0:
+        state[REACHED], state[LEFT] = end_of_branch(rows, search), SYSTEMS + rows.nc
+        state[MISFIT] = natural_misfit(rows, polygon, search)
+        note_forces(search, near.best, near.joined[1])
+    eps = state[REACHED]
+    if turn == CLOSER_TURNS - 1:
+        put_forces(search, near.best, near.joined[1])
+        solved, _ = approach(rows, polygon, search, near, SYSTEMS)
+        return Reached(eps, solved + last_digits(rows, polygon, search, near))
+    if state[LEFT] < 0.0 or state[MISFIT] <= CLOSE * search.speed:
+        return Reached(0.0, 0)
+    copy_rows(shifted.kept, search.contacts.p)
+    as_before_step(search)
+    reached = along_branch(rows, polygon, search, shifted, eps, DECADE * eps, DECADE * eps, DECADE)
+    if reached.eps == eps:
+        state[LEFT] = -1.0
+        return Reached(0.0, reached.systems)
+    solved = reached.systems + max(0, keep_joints(rows, polygon, search, reached.eps))
+    solved += to_rigid(rows, polygon, search, shifted, reached.eps)
+    misfit = natural_misfit(rows, polygon, search)
+    if misfit < state[MISFIT]:
+        state[MISFIT] = misfit
+        note_forces(search, near.best, near.joined[1])
+    state[REACHED], state[LEFT] = reached.eps, state[LEFT] - solved
+    return Reached(reached.eps, solved)
 
 
 @kernel(inner=True)

@@ -214,9 +214,9 @@ def attempt_forces(
     nj, nv = search.joined.p.shape[0], rows.v_free.shape[0]
     shifted = lay_out_shifted(rows.r.shape[0], nj, nv, beyond_search(rows, search, wf))
     if attempt == MODES:
-        reached = try_modes(case, polygon, search)
+        reached = try_modes(case, polygon, search, shifted)
     elif attempt == SWEEPS:
-        reached = try_sweeps(case, polygon, search)
+        reached = try_sweeps(case, polygon, search, shifted)
     elif attempt == BRANCH:
         reached = follow_branch(rows, polygon, search, shifted, end)
     else:

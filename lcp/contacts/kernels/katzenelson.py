@@ -4,7 +4,7 @@ Contacts that give way by eps answer rates s by P(x), x = -s / eps, P linear by 
 shift, x = t b - s / eps, velocities and forces are linear in t until a contact changes its mode; there the line goes on
 in the new mode, t rising again where it turns back (Katzenelson 1965 for networks of resistors; Lemke 1965; Fujisawa
 and Kuh 1972 for the turns). Two beginnings are known at t = 1, by the shift that makes them answers: forces at another
-compliance (`begin_near`), and those of a proximal point, which give way from where they are (`proximal_lines`). How
+compliance, and those at hand, from which contacts give way or to which they do not come back (`line_beginnings`). How
 many pieces a line takes nobody knows beforehand; mostly few. A disc answers as its tangent does where it slides.
 
 A change of modes changes one block of the matrix; what is not factored is kept beside, and formed anew now and then.
@@ -33,7 +33,7 @@ from lcp.contacts.kernels.elimination import factor_panels, panel_size, solve_pa
 from lcp.contacts.kernels.facets import facet_of
 from lcp.contacts.kernels.mode_system import add_contact, add_row, form_system, push, push_row, row_speed
 from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE
-from lcp.contacts.kernels.search import Search, recover_velocity
+from lcp.contacts.kernels.search import Search
 from lcp.kernels import Floats, kernel
 
 # How far beyond a change of modes the new one is asked for, in parts of the point, at first and at most.
@@ -86,31 +86,6 @@ def lay_out_shifted(ncone: int, nj: int, nv: int, memory: Floats) -> Shifted:
         rows_at(memory, at + 2 * nv, 2, nv),
         memory[at + 4 * nv : at + 4 * nv + nv * nv],
     )
-
-
-@kernel(inner=True)
-def begin_near(
-    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, before: float, eps: float
-) -> None:
-    """Fill the shift that makes forces of contacts that give way by ``before``, with rates there, those at eps."""
-    contacts = search.contacts
-    shifted.center[:] = 0.0
-    for c in range(contacts.p.shape[0]):
-        s, x = contacts.s[c], shifted.shift[c]
-        x[0] = -s[0] / (rows.gamma[rows.cone_contacts[c]] + before)
-        x[1] = -s[1] / before
-        x[2] = -s[2] / before
-        if c >= rows.nc:
-            x[0] = shifted.shift[rows.cone_contacts[c], 0]
-        contacts.mode[c] = mode_of(polygon, width_of(rows, c), c, x[0], x[1], x[2])
-        force_of(polygon, width_of(rows, c), contacts.mode[c], x[0], x[1], x[2], contacts.p[c])
-    recover_velocity(rows, polygon, search)
-    for c in range(contacts.p.shape[0]):
-        s, x = contacts.s[c], shifted.shift[c]
-        x[0] += s[0] / (rows.gamma[rows.cone_contacts[c]] + eps)
-        x[1] += s[1] / eps
-        x[2] += s[2] / eps
-    shifted.joined[0, :] = 0.0
 
 
 @kernel(inner=True)

@@ -15,7 +15,8 @@ from typing import Final, NamedTuple
 from lcp.contacts.kernels.active_set import descend, keep_joints
 from lcp.contacts.kernels.contact_response import THREE, Polygon, place_rates
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.katzenelson import Line, Shifted, begin_near, follow_line
+from lcp.contacts.kernels.katzenelson import Line, Shifted, follow_line
+from lcp.contacts.kernels.line_beginnings import begin_near
 from lcp.contacts.kernels.mode_system import row_speed
 from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE, choose
 from lcp.contacts.kernels.search import UNKNOWN, Search, copy_rows, recover_velocity

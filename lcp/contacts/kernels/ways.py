@@ -26,7 +26,8 @@ from lcp.contacts.kernels.judging import (
     Case,
     count_rows,
 )
-from lcp.contacts.kernels.katzenelson import Shifted, lay_out_shifted, shifted_floats
+from lcp.contacts.kernels.katzenelson import Shifted, follow_line, lay_out_shifted, shifted_floats
+from lcp.contacts.kernels.line_beginnings import begin_at_forces
 from lcp.contacts.kernels.proximal_lines import approach_along_lines
 from lcp.contacts.kernels.proximal_newton import (
     Approach,
@@ -42,6 +43,7 @@ from lcp.contacts.kernels.search import (
     UNKNOWN,
     Search,
     copy_rows,
+    forces_of,
     polygon_of,
     recover_velocity,
     search_floats,
@@ -142,17 +144,36 @@ def forget_forces(search: Search) -> None:
 
 
 @kernel(inner=True)
-def try_modes(case: Case, polygon: Polygon, search: Search) -> Reached:
+def settle_along_line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> int:
+    """From the forces in the search to those at eps, where a few modes go round in circles; systems solved, or 0."""
+    if polygon.exact:
+        return 0
+    recover_velocity(rows, polygon, search)
+    line = follow_line(rows, polygon, search, shifted, eps, begin_at_forces(rows, polygon, search, shifted, eps))
+    if not line.arrived:
+        return 0
+    more = settle(rows, polygon, search, eps, STEPS)
+    return line.systems + more if more > 0 else 0
+
+
+@kernel(inner=True)
+def try_modes(case: Case, polygon: Polygon, search: Search, shifted: Shifted) -> Reached:
     """MODES: the branch's end by the modes of the forces before, those in the search."""
     rows, end = case.rows, end_of_branch(case.rows, search)
     recover_velocity(rows, polygon, search)
     choose(rows, polygon, search, 0.0, 1.0)
     solved = settle(rows, polygon, search, end, STEPS_AT_ONCE)
+    if solved == 0:
+        for c in range(rows.r.shape[0]):
+            forces_of(rows, polygon, c, case.z0, search.contacts.p[c])
+        for i in range(search.joined.p.shape[0]):
+            search.joined.p[i] = search.joined.base[i]
+        solved = settle_along_line(rows, polygon, search, shifted, end)
     return Reached(end if solved > 0 else 0.0, solved)
 
 
 @kernel(inner=True)
-def try_sweeps(case: Case, polygon: Polygon, search: Search) -> Reached:
+def try_sweeps(case: Case, polygon: Polygon, search: Search, shifted: Shifted) -> Reached:
     """SWEEPS: the branch's end by the modes that sweeps show."""
     rows, end = case.rows, end_of_branch(case.rows, search)
     if case.warm:
@@ -165,8 +186,14 @@ def try_sweeps(case: Case, polygon: Polygon, search: Search) -> Reached:
     recover_velocity(rows, polygon, search)
     for i in range(search.joined.p.shape[0]):
         search.joined.base[i] = search.joined.p[i]
+    copy_rows(search.contacts.p, shifted.kept)
     choose(rows, polygon, search, end, 1.0)
     solved = settle(rows, polygon, search, end, STEPS)
+    if solved == 0:
+        copy_rows(shifted.kept, search.contacts.p)
+        for i in range(search.joined.p.shape[0]):
+            search.joined.p[i] = search.joined.base[i]
+        solved = settle_along_line(rows, polygon, search, shifted, end)
     return Reached(end if solved > 0 else 0.0, solved)
 
 

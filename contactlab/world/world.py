@@ -277,11 +277,20 @@ class World:
         """The loops as a set of constraints of the model, in their order."""
         return ConstraintSet(self.model, [loop.constraint for loop in self.joint_actions.loops])
 
+    @cached_property
+    def places(self) -> Mapping[tuple[str, int], tuple[int, int]]:
+        """Of each coordinate, by the body that its joint moves and its number: `place_of`."""
+        model, found = self.model, {}
+        for body in model.bodies:
+            dof, at = model.v_slice(body.name).start, model.q_slice(body.name).start
+            for i, own in enumerate(positions(body.joint)):
+                found[body.name, i] = (dof + i, -1 if own is None else at + own)
+        return found
+
     def place_of(self, body: str, coordinate: int = 0) -> tuple[int, int]:
         """Return where a coordinate of the joint that moves a body stands in v, and its position in q (-1 for none)."""
-        own = positions(self.model.bodies[self.model.index(body)].joint)[coordinate]
-        q = -1 if own is None else int(self.model.q_slice(body).start) + own
-        return int(self.model.v_slice(body).start) + coordinate, q
+        self.model.index(body)  # an unknown one raises, with the close names
+        return self.places[body, coordinate]
 
     @cached_property
     def joint_rows(self) -> tuple[JointRow, ...]:

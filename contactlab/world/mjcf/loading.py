@@ -16,7 +16,7 @@ from contactlab.spatial.arrays import read_only
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import blaming_file
 from contactlab.world.mjcf.actions import add_actions
-from contactlab.world.mjcf.actuators import actuators_of
+from contactlab.world.mjcf.actuators import actuators_of, force_ranges, tendon_ranges
 from contactlab.world.mjcf.bodies import configuration, model_of, velocity
 from contactlab.world.mjcf.errors import MjcfContentError, MjcfError, MjcfWarning
 from contactlab.world.mjcf.filters import Classes
@@ -25,7 +25,7 @@ from contactlab.world.mjcf.notes import omissions
 from contactlab.world.mjcf.references import check_references
 from contactlab.world.mjcf.robot import Keyframe, MjcfRobot
 from contactlab.world.mjcf.sensors import sensors_of
-from contactlab.world.mjcf.source import SCALAR, Source, name_in
+from contactlab.world.mjcf.source import Source, name_in
 from contactlab.world.world import World
 
 
@@ -124,11 +124,6 @@ def add_compiled(
         notes = add_geoms(builder, source, classes, surroundings=surroundings)
     if not np.array_equal(builder.gravity, source.gravity):
         notes.append(f"gravity {source.gravity.tolist()} not taken: the world has its own")
-    ranges = {
-        (source.moved[j], 0): (float(m.jnt_actfrcrange[j, 0]), float(m.jnt_actfrcrange[j, 1]))
-        for j in range(m.njnt)
-        if m.jnt_actfrclimited[j] and m.jnt_type[j] in SCALAR
-    }
     sensors = sensors_of(source)
     return MjcfRobot(
         name=name,
@@ -138,7 +133,8 @@ def add_compiled(
         sensors=MappingProxyType(sensors),
         notes=(*notes, *omissions(source, actuators, sensors)),
         timestep=float(m.opt.timestep),
-        _force_ranges=MappingProxyType(ranges),
+        _force_ranges=MappingProxyType(force_ranges(source)),
+        _tendon_ranges=tuple(tendon_ranges(source)),
     )
 
 

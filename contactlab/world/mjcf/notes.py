@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from contactlab.world.mjcf.actions import is_taken_equality
+from contactlab.world.mjcf.actuators import force_ranges, is_disabled, on_scalar_joint
 from contactlab.world.mjcf.robot import MjcfActuator
 from contactlab.world.mjcf.source import BALL, SCALAR, Source, name_in
 from contactlab.world.sensors import Sensor
@@ -51,8 +52,11 @@ def omissions(source: Source, actuators: tuple[MjcfActuator, ...], sensors: Mapp
     scalar = [j for j in range(m.njnt) if m.jnt_type[j] in SCALAR]
     shifted = [labels[j] for j in scalar if m.qpos0[m.jnt_qposadr[j]] != 0.0]
     note("reference position (ref) of joints, from which q counts here,", shifted)
-    without = [one.name for one in actuators if not one.terms]
+    without = [one.name for a, one in enumerate(actuators) if not one.terms and not is_disabled(m, a)]
     note("actuators that are muscles, or act on sites, bodies or spatial tendons", without)
+    forces = [one for a, one in enumerate(actuators) if on_scalar_joint(m, a) and one.drive is None and any(one.bias)]
+    ranged = [one.name for one in forces if one.terms and one.terms[0][:2] in force_ranges(source)]
+    note("servos within actuatorfrcrange as drives, where no drive has such a bound (they are forces of tau),", ranged)
     note("damping, rotor inertia and delays of actuators", every("actuator", _special_actuators(given)))
     note("tendons with a force or range of their own", every("tendon", _acting_tendons(m, bound)))
     if bound and not source.off("equality"):

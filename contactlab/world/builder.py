@@ -391,12 +391,11 @@ class WorldBuilder(ShapeBuilder):
         if name is not None:
             check_name(name, ())
         check_type("pose", Transform() if pose is None else pose, Transform)
-        m = compiled(path, root)
+        m, ignored = compiled(path, root)
         before = self._snapshot()
         try:
-            robot = add_compiled(
-                self, m, classes=self._geoms, name=name, pose=pose, keyframe=keyframe, surroundings=surroundings
-            )
+            where: dict[str, Any] = {"pose": pose, "keyframe": keyframe, "surroundings": surroundings}
+            robot = add_compiled(self, m, ignored, classes=self._geoms, name=name, **where)
         except ValueError:
             vars(self).update(before)
             raise

@@ -22,7 +22,7 @@ from contactlab.contact import (
     load_hull,
     load_mesh,
 )
-from contactlab.multibody import Model, UrdfModel, apply_mimic, body_pose
+from contactlab.multibody import UrdfModel, apply_mimic, body_pose
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.structure import structure
 from contactlab.multibody.urdf import (
@@ -37,7 +37,6 @@ from contactlab.multibody.urdf.errors import warn_of
 from contactlab.spatial import Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.world.errors import RobotFileError, SimulationConfigError
-from contactlab.world.trees import model_of
 from contactlab.world.visual import VisualMesh
 
 if TYPE_CHECKING:
@@ -161,8 +160,7 @@ def moved(model: UrdfModel, pose: Transform) -> UrdfModel:
         dataclasses.replace(body, placement=pose @ body.placement) if body.parent == WORLD else body
         for body in model.bodies
     ]
-    base = model_of(specs, model.gravity)
-    return dataclasses.replace(model, **{item.name: getattr(base, item.name) for item in dataclasses.fields(Model)})
+    return dataclasses.replace(model, bodies=tuple(specs))
 
 
 def base_at(q: FloatArray, pose: Transform) -> FloatArray:

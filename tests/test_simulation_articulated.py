@@ -325,8 +325,6 @@ def test_a_replaced_model_is_what_the_world_steps_and_what_does_not_fit_is_refus
     recording = simulate(moon, TimeStepping(1e-3), steps=300)
     assert np.abs(recording.ledger.residual).max() < 1e-9
     assert verify(recording, every=50).holds
-    fall = simulate(world, TimeStepping(1e-3), steps=1).v[-1]
-    np.testing.assert_allclose(recording.v[1], fall * 1.6 / 9.81, atol=1e-12)
     for changes, field in (
         ({"initial_q": world.initial_q[:-1]}, "initial_q"),
         ({"initial_v": np.append(world.initial_v, 0.0)}, "initial_v"),

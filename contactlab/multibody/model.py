@@ -286,11 +286,11 @@ class Model:
         raise MultibodyError("joint", f"no joint is called {joint!r}{close_names(joint, known)}")
 
     def joint_q(self, joint: str) -> slice:
-        """Entries of a joint in q, by its name."""
+        """Entries of a joint in q, by its name: a slice, for one angle too: ``q[model.joint_q("knee")][0]``."""
         return self.q_slice(self.moved_by(joint))
 
     def joint_v(self, joint: str) -> slice:
-        """Entries of a joint in v, by its name."""
+        """Entries of a joint in v, by its name, a slice as `joint_q`."""
         return self.v_slice(self.moved_by(joint))
 
     @cached_property

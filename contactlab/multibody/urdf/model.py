@@ -37,6 +37,11 @@ class UrdfModel(Model):
         object.__setattr__(self, "joints", tuple(placed))
 
     @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of ``joints``, one by one; a floating base, for which a description has none, goes by its link."""
+        return tuple(joint.name for joint in self.joints)
+
+    @property
     def joint_data(self) -> dict[str, JointData]:
         """The joints by name: place in q and v, limits, friction, coupling."""
         return {joint.name: joint for joint in self.joints}

@@ -107,7 +107,7 @@ class Model:
         bodies, gravity = tuple(self.bodies), finite_array(self.gravity, "gravity", (3,), MultibodyError)
         packing = pack(bodies, gravity)
         made = {"bodies": bodies, "gravity": read_only(gravity), "nq": packing.nq, "nv": packing.nv}
-        made |= {"packed": packing.packed, "_index": packing.index}
+        made |= {"packed": packing.packed, "_index": packing.places}
         for name, value in {**made, "_q_start": packing.q_start, "_v_start": packing.v_start}.items():
             object.__setattr__(self, name, value)
 

@@ -43,7 +43,7 @@ class Packing(NamedTuple):
     nq: int
     nv: int
     packed: PackedModel
-    index: dict[str, int]
+    places: dict[str, int]  # of the bodies, by name
     q_start: tuple[int, ...]
     v_start: tuple[int, ...]
 

@@ -93,8 +93,8 @@ class _Law(NamedTuple):
     def of(cls, actuators: tuple[MjcfActuator, ...], ranges: Mapping[tuple[str, int], tuple[float, float]]) -> _Law:
         """Return that of a robot's actuators."""
         numbers: dict[tuple[str, int], int] = {}
-        for one in (*(term[:2] for actuator in actuators for term in actuator.terms), *ranges):
-            numbers.setdefault(one, len(numbers))
+        for place in (*(term[:2] for one in actuators for term in one.terms), *ranges):
+            numbers.setdefault(place, len(numbers))
         gears, (gain, bias) = np.zeros((len(actuators), len(numbers))), np.zeros((2, 3, len(actuators)))
         for a, one in enumerate(actuators):
             for body, coordinate, gear in one.terms:
@@ -105,7 +105,7 @@ class _Law(NamedTuple):
                 # The drive damps; what is left of a speed servo is the force of its target.
                 gain[0, a] = one.gain[0]
         low, high = np.array([one.force_range for one in actuators]).reshape(-1, 2).T
-        least, most = np.array([ranges.get(one, (-np.inf, np.inf)) for one in numbers]).reshape(-1, 2).T
+        least, most = np.array([ranges.get(place, (-np.inf, np.inf)) for place in numbers]).reshape(-1, 2).T
         offset = np.array([one.offset for one in actuators], dtype=np.float64)
         by_state = bool(gain[1:].any() or bias.any())
         return cls(tuple(numbers), gears, offset, gain, bias, by_state, low, high, least, most)

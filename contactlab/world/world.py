@@ -92,6 +92,8 @@ class World:
             except MultibodyError as error:
                 raise SimulationConfigError(field_name, error.detail) from error
         n, grounds = len(self.surfaces), len(self.half_spaces)
+        if not grounds:
+            object.__setattr__(self, "half_space_filters", ())
         filters = len(self.half_space_filters) or grounds
         lengths = {"half_space_names": grounds, "half_space_materials": grounds, "surface_bodies": n}
         for field_name, wanted in (lengths | {"visual_bodies": len(self.visuals)}).items():

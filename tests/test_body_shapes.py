@@ -19,7 +19,7 @@ from contactlab.contact import (
 )
 from contactlab.multibody import ModelBuilder
 from contactlab.multibody.joints import Fixed, FloatingBase, Revolute
-from contactlab.simulation import Recording, SimulationConfigError, TimeStepping, WorldBuilder, simulate
+from contactlab.simulation import Recording, SimulationConfigError, TimeStepping, WorldBuilder, simulate, verify
 from contactlab.spatial import Transform
 from contactlab.stepping import arrays_of
 
@@ -159,6 +159,29 @@ def test_reduced_contacts_carry_the_same_load():
         assert recording.force_on("high")[-1] == pytest.approx([0, 0, G], abs=1e-9)
         assert np.abs(recording.v).max() <= 1e-9
     assert counts == {False: 8, True: 4}
+
+
+def test_reduced_contacts_with_half_spaces_are_four_of_each_shape():
+    """Of a puck of 40 points in two layers, on the ground and in a corner; the record holds, and it comes to rest."""
+    angles = 2 * np.pi * np.arange(20) / 20
+    disc = ConvexPoints([(0.1 * np.cos(a), 0.1 * np.sin(a), z) for z in (-0.1, 0.1) for a in angles])
+    builder = WorldBuilder()
+    builder.add_half_space("ground", HalfSpace(), ROUGH)
+    builder.add_half_space("wall", HalfSpace((-1, 0, 0), -1.1), Material(0.0))
+    aside = Placed(Box.cube(0.05), Transform(p=(0.0, 0.0, 0.15)))
+    q, push = (0.9995, 0, 0.1005, 1, 0, 0, 0), (1.0, 0, 0, 0, 0, 0)
+    builder.add_free_body("puck", CUBE, [disc, aside], ROUGH, q, push)
+    counts, rests = {}, {}
+    for reduce in (False, True):
+        recording = simulate(builder.build(), TimeStepping(1e-3, edges=4, reduce_contacts=reduce), steps=200)
+        last = recording.contacts_at(199)
+        counts[reduce] = int(np.sum(last.half_space == 0))
+        assert recording.force_on("puck")[-1] == pytest.approx([0, 0, G], abs=1e-6)
+        assert verify(recording, every=20).holds
+        rests[reduce] = recording.q[-1]
+        assert np.ptp(last.point[last.half_space == 0], axis=0)[:2].min() > 0.15
+    assert counts == {False: 20, True: 4}
+    assert rests[True] == pytest.approx(rests[False], abs=1e-6)
 
 
 def test_a_world_is_kept_with_its_shapes_and_filters(tmp_path):

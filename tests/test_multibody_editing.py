@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 from every_joint import model_with_every_joint
 from test_multibody_joint_names import arm
 
-from contactlab.multibody import MultibodyError, body_pose, integrate, inverse_dynamics, joints, mass_matrix
+from contactlab.multibody import (
+    Model,
+    MultibodyError,
+    body_pose,
+    integrate,
+    inverse_dynamics,
+    joints,
+    mass_matrix,
+    potential_energy,
+)
 from contactlab.spatial import RigidInertia
+
+FIVE_JOINTS = Path(__file__).parent / "data" / "five_joints.urdf"
 
 
 def test_a_builder_of_a_model_makes_it_again() -> None:
@@ -82,3 +96,41 @@ def test_held_by_a_number() -> None:
     ):
         with pytest.raises(MultibodyError, match=says):
             model.reduced(held)
+
+
+def test_replaced_fields_make_another_model() -> None:
+    """Everything follows from bodies and gravity, those of descriptions included; what makes no tree is refused."""
+    for model in (arm(), model_with_every_joint(), Model.from_urdf(FIVE_JOINTS, floating_base=True)):
+        moon = replace(model, gravity=0.16 * model.gravity)
+        q, zero = model.neutral, np.zeros(model.nv)
+        weight = inverse_dynamics(model, q, zero, zero)
+        np.testing.assert_allclose(inverse_dynamics(moon, q, zero, zero), 0.16 * weight, atol=1e-12)
+        assert potential_energy(moon, q) == pytest.approx(0.16 * potential_energy(model, q))
+        heavy = replace(model, bodies=tuple(replace(body, inertia=twice(body.inertia)) for body in model.bodies))
+        rotors = np.diag(model.armature)
+        np.testing.assert_allclose(mass_matrix(heavy, q) - rotors, 2.0 * (mass_matrix(model, q) - rotors), atol=1e-12)
+        assert heavy.mass == pytest.approx(2.0 * model.mass)
+        assert not np.any(inverse_dynamics(model.weightless, q, zero, zero))
+    described = Model.from_urdf(FIVE_JOINTS)
+    floating = Model.from_urdf(FIVE_JOINTS, floating_base=True)
+    assert replace(described, bodies=floating.bodies).joint_data == floating.joint_data
+    model = arm()
+    first, *others = model.bodies
+    for changes, says in (
+        ({"gravity": (0.0, 1.0)}, "gravity"),
+        ({"gravity": (0.0, 0.0, np.nan)}, "nan"),
+        ({"bodies": (*others, first)}, "'thigh' hangs on 'trunk'"),
+        ({"bodies": (first, *others, others[0])}, "two called 'thigh'"),
+        ({"bodies": (replace(first, joint=joints.Fixed()), *others)}, "'trunk'"),
+    ):
+        with pytest.raises(MultibodyError, match=says):
+            replace(model, **changes)
+    with pytest.raises((TypeError, ValueError), match="nq"):
+        replace(model, nq=3)
+
+
+def twice(inertia: RigidInertia | None) -> RigidInertia | None:
+    """The inertia of a body of twice the density."""
+    if inertia is None:
+        return None
+    return RigidInertia(2.0 * inertia.mass, inertia.com, inertia=2.0 * inertia.inertia, physical=False)

@@ -193,8 +193,10 @@ def test_limits_friction_and_the_rest_are_kept():
     """By the joints' own names, with places in q and v, and as vectors; what is not written is no limit."""
     model = Model.from_urdf(FIVE, floating_base=True)
     assert model.robot == "five_joints"
-    # The joint of the root link has no name of its own.
-    assert model.joint_names == ("base", "shoulder", "axle", "rail", "grip", "tip_mount")
+    # That of the root link is none of the description's; the others are those of `joints`, one by one.
+    assert model.joint_names == ("shoulder", "axle", "rail", "grip", "tip_mount")
+    assert model.joint_names == tuple(joint.name for joint in model.joints)
+    assert model.joint_q("base") == slice(0, 7)
     shoulder = model.joint_data["shoulder"]
     assert (shoulder.parent, shoulder.body, shoulder.kind) == ("base", "upper", "revolute")
     assert (shoulder.q, shoulder.v) == (model.q_slice("upper"), model.v_slice("upper")) == (slice(7, 8), slice(6, 7))

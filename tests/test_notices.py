@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from contactlab.contact import Box, ContactError, ConvexPoints, Cylinder, HalfSpace, Material, Mesh, Placed, Sphere
-from contactlab.multibody import ModelBuilder
+from contactlab.formulation import JointLimit
+from contactlab.multibody import JointLimits, ModelBuilder
 from contactlab.multibody.joints import Prismatic, Revolute
 from contactlab.simulation import (
     EventDriven,
@@ -157,6 +158,38 @@ def test_what_falls_through_a_plate_in_one_step(beside: float, turn: float, doub
         recording = simulate(builder.build(), TimeStepping(h=0.5), steps=1)
     assert recording.q[1, 2] < -1.0
     assert [str(notice)[:36] for notice in recording.notices] == ["'ball' moves 2.45 m, 25 times its le"] * doubted
+
+
+def arm_at(angle: float, **more: Any) -> World:
+    """A hinge of the range -0.5 to 0.5 without gravity."""
+    arm = ModelBuilder((0, 0, 0))
+    arm.add_body("arm", joint=Revolute((0, 1, 0)), inertia=INERTIA, limits=JointLimits(-0.5, 0.5))
+    builder = WorldBuilder(gravity=(0, 0, 0))
+    builder.add_model(arm.build(), q=[angle], **more)
+    return builder.build()
+
+
+def test_a_joint_that_begins_beyond_its_stop() -> None:
+    """It stays there, and every kind of run says so; what `erp` brings back, a soft stop or a start inside does not."""
+    told = r"'arm' above 0\.5 by 0\.7 \(50 such steps\): start inside, or take `erp`"
+    world, stepper = arm_at(1.2), TimeStepping(h=0.01)
+    with pytest.warns(ImplausibleWarning, match=told):
+        recording = simulate(world, stepper, steps=50)
+    (notice,) = recording.notices
+    assert (notice.kind, notice.step, recording.q[-1, 0]) == ("stop", 0, 1.2)
+    np.testing.assert_allclose(notice.worst, 0.7)
+    run = Simulation(world, stepper)
+    with pytest.warns(ImplausibleWarning, match=r"by 0\.7"):
+        run.step()
+    with pytest.warns(ImplausibleWarning, match=r"step 0 of run 1.*'arm' below -0\.5 by 0\.1 "):
+        rollout(world, stepper, [world.initial_state(q=[q]) for q in (0.0, -0.6, 0.5)], steps=3)
+    soft = JointLimit("arm", -0.5, 0.5, stiffness=100.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ImplausibleWarning)
+        run.step(n=3)
+        assert abs(simulate(world, TimeStepping(h=0.01, erp=0.2), steps=50).q[-1, 0]) < 0.5 + 1e-4
+        simulate(arm_at(1.2, limits=[soft]), stepper, steps=2)
+        simulate(arm_at(0.5), stepper, steps=2)
 
 
 def rod_on_an_end() -> World:

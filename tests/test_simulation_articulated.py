@@ -35,6 +35,7 @@ from contactlab.simulation import (
     World,
     WorldBuilder,
     simulate,
+    verify,
 )
 from contactlab.stepping import arrays_of
 from problem_data import ConstraintVelProblemData
@@ -315,6 +316,26 @@ def test_models_that_cannot_be_stepped_are_refused():
     builder.add_shape("ball", Sphere(0.1), Material(0.5))
     with pytest.raises(SimulationConfigError, match="'a2' does not"):
         dataclasses.replace(before, model=interleaved())
+
+
+def test_a_replaced_model_is_what_the_world_steps_and_what_does_not_fit_is_refused():
+    """Another gravity, verified; starts, lists and numbers of bodies that contradict it raise, by name."""
+    world = pendulum()
+    moon = dataclasses.replace(world, model=dataclasses.replace(world.model, gravity=(0, 0, -1.6)))
+    recording = simulate(moon, TimeStepping(1e-3), steps=300)
+    assert np.abs(recording.ledger.residual).max() < 1e-9
+    assert verify(recording, every=50).holds
+    for changes, field in (
+        ({"initial_q": world.initial_q[:-1]}, "initial_q"),
+        ({"initial_v": np.append(world.initial_v, 0.0)}, "initial_v"),
+        ({"half_space_names": ("floor", "wall", "roof")}, "half_space_names"),
+        ({"half_space_filters": ((1, 1),) * 7}, "half_space_filters"),
+        ({"surface_bodies": (0,) * 9}, "surface_bodies"),
+        ({"ignored": ((0, 44),)}, "model"),
+    ):
+        with pytest.raises(SimulationConfigError) as caught:
+            dataclasses.replace(world, **changes)
+        assert caught.value.field == field
 
 
 @pytest.mark.nojit

@@ -14,10 +14,10 @@ from body_contact_scenes import (
 )
 
 from contactlab.cli import main
-from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, Sphere
+from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Material, Sphere
 from contactlab.contact.detection import distance
-from contactlab.simulation import Recording, TimeStepping, simulate, verify
-from contactlab.spatial import Transform
+from contactlab.simulation import Recording, TimeStepping, WorldBuilder, simulate, verify
+from contactlab.spatial import RigidInertia, Transform
 from contactlab.verification.proximity import core_of, nearest
 
 SCENES = {
@@ -65,6 +65,23 @@ def test_a_pair_left_out_is_found_by_its_distance(name):
         if table.gap[pair].min() <= recording.stepper.margin:
             assert ("coverage", step) in found
         assert not report.holds or table.impulse_normal[pair].max() == 0.0
+
+
+@pytest.mark.parametrize("reduce", [False, True])
+def test_a_point_on_a_half_space_left_out_is_found(reduce):
+    """Of eight points of a tilted slab some are in reach; where four are kept, the deepest is one of them."""
+    builder = WorldBuilder()
+    builder.add_half_space("ground", HalfSpace(), Material(0.5))
+    inertia = RigidInertia.solid_box(1.0, (0.2, 0.2, 0.01))
+    places = [(0.2 * x, 0.2 * y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-0.01, 0.01)]
+    q = (0, 0, 0.03, np.cos(0.02), np.sin(0.02), 0, 0)
+    builder.add_free_body("slab", inertia, ConvexPoints(places), Material(0.5), q, (0, 0, -2, 0, 0, 0))
+    recording = simulate(builder.build(), TimeStepping(0.02, edges=4, reduce_contacts=reduce), steps=1)
+    assert verify(recording).holds
+    gap = recording.contacts.gap
+    assert gap.size == 4 if reduce else gap.size > 8
+    gone = np.flatnonzero(gap < gap.min() + 1e-6)
+    assert [one.condition for one in verify(without(recording, gone)).failures].count("coverage") == 1
 
 
 def test_the_command_tells(tmp_path, capsys):

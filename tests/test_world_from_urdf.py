@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from mesh_shapes import hull
 
 from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Material, Mesh, Sphere
-from contactlab.formulation import PositionDrive
-from contactlab.multibody import body_pose
+from contactlab.formulation import BridgeError, JointLimit, PositionDrive, VelocityDrive
+from contactlab.multibody import Model, body_pose
 from contactlab.multibody.urdf import UrdfWarning
 from contactlab.simulation import SimulationConfigError, TimeStepping, World, WorldBuilder, simulate, verify
 from contactlab.spatial import RigidInertia, Transform
@@ -197,3 +199,66 @@ def test_hulls_of_fine_meshes_keep_their_extremes():
     assert len(coarse.points) <= 256
     reach = (coarse.points @ directions(500).T).max(axis=0)
     assert reach.min() > 0.98
+
+
+JOINTED = f"""<robot name="r">{link("base")}{link("arm", ("0 0 -0.2", '<sphere radius="0.05"/>'))}{link("tail")}
+<joint name="hip" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>
+  <limit lower="-1" upper="1" effort="4" velocity="9"/><dynamics damping="0.3" friction="0.2"/></joint>
+<joint name="tag" type="continuous"><parent link="base"/><child link="tail"/><axis xyz="0 1 0"/>
+  <mimic joint="hip" multiplier="2"/></joint></robot>"""
+
+
+def test_what_a_description_says_of_joints_can_be_said_otherwise():
+    """As in `add_model`: by the names of the description, behind the robot's."""
+    builder = WorldBuilder()
+    stop = JointLimit("hip", -0.2, 0.3, stiffness=50.0)
+    builder.add_urdf(
+        JOINTED, name="a", limits=[stop], damping={"tag": 0.5}, friction=None, mimics=False, q={"tag": 0.7}
+    )
+    builder.add_urdf(JOINTED, name="b", limits=None, q={"hip": 0.1})
+    world = builder.build()
+    actions = world.joint_actions
+    assert actions.limits == (replace(stop, joint="a/arm"),)
+    assert [(one.body, one.value) for one in actions.damping] == [("a/tail", 0.5), ("b/arm", 0.3)]
+    assert [(one.body, one.value) for one in actions.friction] == [("b/arm", 0.2)]
+    assert [one.body for one in actions.followers] == ["b/tail"]
+    assert world.initial_q.tolist() == [0.0, 0.7, 0.1, 0.2]
+    with pytest.raises(SimulationConfigError, match="damping"):
+        builder.add_urdf(JOINTED, name="c", damping=3.0)
+    assert builder.build().model.names == world.model.names
+
+
+def test_efforts_bound_drives_where_asked():
+    """Of drives that say no force of their own; the arm then hangs where the motor is too weak for its load."""
+    for add in (
+        lambda builder, **more: builder.add_urdf(JOINTED, name="a", **more),
+        lambda builder, **more: builder.add_model(Model.from_urdf(JOINTED), prefix="a/", **more),
+    ):
+        forces = {}
+        for asked in (False, True):
+            builder = WorldBuilder()
+            add(builder, effort_limits=asked, mimics=False)
+            for drive in (
+                PositionDrive("a/hip", 0.5, 100.0),
+                VelocityDrive("a/hip", 1.0, 7.0, name="own"),
+                VelocityDrive("a/tag", name="no limit"),
+            ):
+                builder.add_drive(drive)
+            forces[asked] = [drive.max_force for drive in builder.build().joint_actions.drives]
+        assert forces == {False: [np.inf, 7.0, np.inf], True: [4.0, 7.0, np.inf]}
+    builder = WorldBuilder(gravity=(0, 0, 0))
+    builder.add_urdf(JOINTED, effort_limits=True, damping=None, friction=None, mimics=False)
+    builder.add_drive(PositionDrive("hip", 0.9, 1e4))
+    recording = simulate(builder.build(), TimeStepping(1e-3), steps=5)
+    assert recording.v[-1, 0] == pytest.approx(4.0 * 5e-3 / 0.01)
+    with pytest.raises(BridgeError, match="got None"):
+        PositionDrive("hip", 0.0, 1.0, max_force=None)
+
+
+def test_links_have_filters():
+    """All of a robot's."""
+    builder = WorldBuilder()
+    builder.add_urdf(JOINTED, category=2, mask=~2 & 0xFFFFFFFF)
+    assert {(one.category, one.mask) for one in builder.build().surfaces} == {(2, 0xFFFFFFFD)}
+    with pytest.raises(SimulationConfigError, match="category"):
+        builder.add_urdf(JOINTED, name="b", category=-1)

@@ -30,6 +30,8 @@ class Material:
     rolling
         Length rho_r [m]: it resists rolling, the turn about any axis across the normal, with up to rho_r times its
         normal force: how far ahead of the middle of the contact that force acts.
+    priority
+        A whole number: of two surfaces the one of higher priority says ``mu`` of their contact, whatever the other's.
 
     Raises
     ------
@@ -44,6 +46,7 @@ class Material:
     dissipation: float = 0.0
     torsional: float = 0.0
     rolling: float = 0.0
+    priority: int = 0
 
     def __post_init__(self) -> None:
         at_least_zero = ("mu", "dissipation", "torsional", "rolling")
@@ -69,14 +72,19 @@ class Material:
         for name, value in {**numbers, "stiffness": stiffness}.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "restitution", restitution)
+        if not isinstance(self.priority, int):
+            raise ContactError("priority", f"must be a whole number, got {self.priority!r}")
 
 
 def combine(a: Material, b: Material) -> tuple[float, float | RestitutionLaw]:
     """Coefficients (mu, e) of a contact between two materials: sqrt(mu_a mu_b), and the larger restitution.
 
-    Where one of them has a law of the speed, so has the contact: the larger at each speed.
+    Where priorities differ mu is that of the higher one. Where one of them has a law of the speed, so has
+    the contact: the larger at each speed.
     """
     mu, (one, other) = math.sqrt(a.mu * b.mu), (a.restitution, b.restitution)
+    if a.priority != b.priority:
+        mu = max(a, b, key=lambda material: material.priority).mu
     if isinstance(one, PowerLaw) or isinstance(other, PowerLaw):
         return mu, one if one == other else Larger(one, other)
     return mu, max(one, other)

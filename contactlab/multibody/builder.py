@@ -12,7 +12,6 @@ from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints import CustomJoint, Joint
 from contactlab.multibody.limits import JointLimits
 from contactlab.multibody.model import WORLD, BodySpec, Model
-from contactlab.multibody.packing import pack
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.spatial.errors import close_names
 from contactlab.spatial.inertia import RigidInertia
@@ -185,7 +184,7 @@ class ModelBuilder:
             A body would move with a negative moment of inertia. One that moves no mass is named by the solve that meets
             the singular mass matrix: constraints may make it regular.
         """
-        return pack(tuple(self._bodies), self._gravity.copy())
+        return Model(tuple(self._bodies), self._gravity)
 
 
 def _rotors(armature: ArrayLike, joint: Joint) -> FloatArray:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints import CustomJoint, FloatingBase, Joint, Spherical
 from contactlab.multibody.limits import JointLimits
-from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
 from contactlab.spatial.errors import close_names
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
@@ -78,10 +78,12 @@ class PackedModel:
 class Model:
     """Bodies, joints and gravity. Made by `ModelBuilder.build` or `Model.from_urdf`.
 
+    `dataclasses.replace` makes one with other bodies or gravity, from which everything else follows.
+
     Attributes
     ----------
     bodies
-        `BodySpec` of every added body, fixed ones included, in the order added.
+        `BodySpec` of every added body, fixed ones included, in the order added, parents before children.
     gravity
         (3,) [m/s^2], world axes.
     nq, nv
@@ -92,12 +94,22 @@ class Model:
 
     bodies: tuple[BodySpec, ...]
     gravity: FloatArray
-    nq: int
-    nv: int
-    packed: PackedModel = field(repr=False)
-    _index: dict[str, int] = field(repr=False)
-    _q_start: tuple[int, ...] = field(repr=False)
-    _v_start: tuple[int, ...] = field(repr=False)
+    nq: int = field(init=False)
+    nv: int = field(init=False)
+    packed: PackedModel = field(init=False, repr=False)
+    _index: dict[str, int] = field(init=False, repr=False)
+    _q_start: tuple[int, ...] = field(init=False, repr=False)
+    _v_start: tuple[int, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        from contactlab.multibody.packing import pack
+
+        bodies, gravity = tuple(self.bodies), finite_array(self.gravity, "gravity", (3,), MultibodyError)
+        packing = pack(bodies, gravity)
+        made = {"bodies": bodies, "gravity": read_only(gravity), "nq": packing.nq, "nv": packing.nv}
+        made |= {"packed": packing.packed, "_index": packing.places}
+        for name, value in {**made, "_q_start": packing.q_start, "_v_start": packing.v_start}.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def from_urdf(
@@ -188,6 +200,11 @@ class Model:
         """Mass of all bodies [kg], those fixed to the world included."""
         return float(sum(body.inertia.mass for body in self.bodies if body.inertia is not None))
 
+    @cached_property
+    def weightless(self) -> Model:
+        """The same without gravity."""
+        return Model(self.bodies, np.zeros(3))
+
     @property
     def armature(self) -> FloatArray:
         """What rotors add to the diagonal of M, (nv,) [kg m^2, kg]."""
@@ -269,11 +286,11 @@ class Model:
         raise MultibodyError("joint", f"no joint is called {joint!r}{close_names(joint, known)}")
 
     def joint_q(self, joint: str) -> slice:
-        """Entries of a joint in q, by its name."""
+        """Entries of a joint in q, by its name: a slice, for one angle too: ``q[model.joint_q("knee")][0]``."""
         return self.q_slice(self.moved_by(joint))
 
     def joint_v(self, joint: str) -> slice:
-        """Entries of a joint in v, by its name."""
+        """Entries of a joint in v, by its name, a slice as `joint_q`."""
         return self.v_slice(self.moved_by(joint))
 
     @cached_property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,8 +12,8 @@ from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints import CustomJoint
 from contactlab.multibody.kernels import codes
 from contactlab.multibody.kernels.sizes import STACK, aba_size
-from contactlab.multibody.model import WORLD, BodySpec, Model, PackedModel
-from contactlab.spatial.arrays import FloatArray, IntArray, read_only
+from contactlab.multibody.model import WORLD, BodySpec, PackedModel
+from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.spatial.inertia import RigidInertia, round_off
 from contactlab.spatial.transform import Transform
 
@@ -36,16 +37,38 @@ class _Link:
     largest: float = 0.0  # entry of its bodies' inertias
 
 
-def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> Model:
-    """The model of ``bodies``, parents before children; a `MultibodyError` for what would move with negative energy."""
+class Packing(NamedTuple):
+    """What follows from the bodies and the gravity of a model."""
+
+    nq: int
+    nv: int
+    packed: PackedModel
+    places: dict[str, int]  # of the bodies, by name
+    q_start: tuple[int, ...]
+    v_start: tuple[int, ...]
+
+
+def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> Packing:
+    """What follows from ``bodies``; a `MultibodyError` for what would move with negative energy, or makes no tree."""
     links: list[_Link] = []
-    index = {body.name: i for i, body in enumerate(bodies)}
+    index: dict[str, int] = {}
     body_link: list[int] = []
     frames: list[Transform] = []
     q_start: list[int] = []
     v_start: list[int] = []
     nq = nv = 0
-    for body in bodies:
+    for i, body in enumerate(bodies):
+        if body.parent != WORLD and body.parent not in index:
+            detail = f"{body.name!r} hangs on {body.parent!r}, which is none of the bodies before it"
+            raise MultibodyError("bodies", detail)
+        if body.name in index or body.name == WORLD:
+            raise MultibodyError("bodies", f"there are two called {body.name!r}")
+        if {body.armature.shape, np.shape(body.limits.lower)} != {(body.joint.nv,)}:
+            detail = (
+                f"armature and limits of {body.name!r} must be ({body.joint.nv},), as its joint has degrees of freedom"
+            )
+            raise MultibodyError("bodies", detail)
+        index[body.name] = i
         q_start.append(nq)
         v_start.append(nv)
         up = index.get(body.parent, -1) if body.parent != WORLD else -1
@@ -70,7 +93,7 @@ def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> Model:
     for one in links:
         _check_moments(one)
     packed = _buffers(links, body_link, frames, start_q, start_v, rotors, gravity)
-    return Model(tuple(bodies), read_only(gravity), nq, nv, packed, index, tuple(q_start), tuple(v_start))
+    return Packing(nq, nv, packed, index, tuple(q_start), tuple(v_start))
 
 
 def _add(link: _Link, inertia: RigidInertia, frame: Transform) -> None:

@@ -16,17 +16,22 @@ import numpy as np
 
 from contactlab.recording.long_steps import DEPTH, Moves, long_steps
 from contactlab.recording.uncertified import UncertifiedTable
+from contactlab.spatial.arrays import FloatArray
+from contactlab.world.joint_rows import RowKind
 
 if TYPE_CHECKING:
     from contactlab.recording.recording import Recording
     from contactlab.stepping.island_view import ViewedContact
     from contactlab.stepping.record_schema import Rows
+    from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
 __all__ = ["ImplausibleWarning", "Notice", "notices_of", "warn_of"]
 
 #: Energy gained in the impacts of a step, of the energy before it.
 GAIN = 1e-3
+#: Beyond a limit by more than rounding [rad or m], and how many joints are named.
+BEYOND, NAMES = 1e-3, 4
 
 # What a step is called.
 Named: TypeAlias = Callable[[int], str]
@@ -46,17 +51,19 @@ class Notice:
     kind
         ``overlap``: bodies begin inside one another; ``penetration``: they get there; ``long step``: something moves
         past another by more than its length in a step, turns by more than a radian beside one, or ends in a half-space;
-        ``energy``: an impact gained energy; ``uncertified``: nothing solved an island, and the run went on.
+        ``stop``: joints begin beyond their limits, which hold what they find; ``energy``: an impact gained energy;
+        ``uncertified``: nothing solved an island, and the run went on.
     steps
         In how many steps.
     step, worst
-        Where it is worst, and how bad: depth by thickness, way by length or angle [rad], energy gained [J],
+        Where it is worst, and how bad: depth by thickness, way by length or angle [rad], way beyond a limit [rad or m],
+        energy gained [J],
         violation of the mechanical certificate over its scale.
     text
         Who, how much, and what to do.
     """
 
-    kind: Literal["overlap", "penetration", "long step", "energy", "uncertified"]
+    kind: Literal["overlap", "penetration", "long step", "stop", "energy", "uncertified"]
     steps: int
     step: int
     worst: float
@@ -69,8 +76,9 @@ class Notice:
 def notices_of(recording: Recording) -> tuple[Notice, ...]:
     """Return what a run should be doubted for; none where nothing is wrong."""
     begins = bool(recording.time[0] == 0.0)
+    stops = beyond_stops(recording.world, recording.stepper, recording.q) if begins else ()
     moved = *overlaps(recording.world, recording.rows, begins=begins), *too_long(_moves(recording)), *gains(recording)
-    return (*moved, *unsolved(recording.uncertified))
+    return (*stops, *moved, *unsolved(recording.uncertified))
 
 
 def warn_of(recording: Recording) -> None:
@@ -132,6 +140,29 @@ def overlaps(world: World, rows: Rows, *, begins: bool, begun: float = 0.0, name
                 "steps; forces hold a depth, they do not mend it"
             )
             yield Notice("penetration", steps, int(step[row]), worst, text)
+
+
+def beyond_stops(world: World, stepper: TimeStepping, q: FloatArray, name: Named = NAMED) -> Iterator[Notice]:
+    """Which joints begin beyond rigid limits, that nothing brings back; configurations q (n, nq) of a run's start."""
+    stops = [row for row in world.joint_rows if row.kind == RowKind.STOP and row.stiffness == 0.0]
+    if not stops or stepper.erp > 0.0:
+        return
+    bound, sign = np.array([row.bound for row in stops]), np.array([row.sign for row in stops])
+    off = (bound - q[:, [row.place for row in stops]]) * sign
+    first = np.argsort(-off[0], kind="stable")
+    first = first[off[0, first] > BEYOND]
+    if not first.size:
+        return
+    bodies = {dof: world.model.bodies[world.model.index(body)] for (body, _), (dof, _) in world.places.items()}
+    ends = [f"{bodies[row.dof].joint_name!r} {'above' if row.sign < 0.0 else 'below'} {row.bound:.3g}" for row in stops]
+    listed = ", ".join(f"{ends[i]} by {off[0, i]:.3g}" for i in first[:NAMES])
+    more = f" and {first.size - NAMES} more" if first.size > NAMES else ""
+    steps = int(np.count_nonzero(np.any(off[:-1, first] > BEYOND, axis=1))) or 1
+    text = (
+        f"joints are beyond their limits from the start ({name(0)}) [rad or m]: {listed}{more} ({steps} such steps): "
+        "start inside, or take `erp` (0.2 returns a fifth in each step); a stop by itself holds what it finds"
+    )
+    yield Notice("stop", steps, 0, float(off[0, first[0]]), text)
 
 
 def _touched(world: World, rows: Rows, row: int, side: str) -> str:

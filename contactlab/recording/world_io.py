@@ -139,7 +139,7 @@ def _body_to_json(world: World, i: int) -> Json:
 def _material_to_json(material: Material) -> Json:
     """A rigid one says nothing of a stiffness, which would be no number, and one without moments nothing of them."""
     values = dataclasses.asdict(material)
-    said = ["mu", "restitution", *(name for name in ("torsional", "rolling") if values[name] > 0.0)]
+    said = ["mu", "restitution", *(name for name in ("torsional", "rolling", "priority") if values[name] != 0)]
     if material.stiffness < np.inf:
         said += ["stiffness", "dissipation"]
     return {name: value for name, value in values.items() if name in said}

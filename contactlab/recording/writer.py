@@ -223,7 +223,8 @@ class RecordWriter:
             _clear(self.folder)
         opened = Recording.open(self._path)
         # The file names the meshes of visuals; the world that was run has them.
-        return replace(opened, world=replace(opened.world, visuals=self._world.visuals))
+        visuals, owners = self._world.visuals, self._world.visual_bodies
+        return replace(opened, world=replace(opened.world, visuals=visuals, visual_bodies=owners))
 
 
 @contextlib.contextmanager

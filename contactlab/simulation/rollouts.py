@@ -154,6 +154,8 @@ def _run(
 ) -> None:
     """Make all steps; write the states and times after them, and look at contacts and impacts."""
     done, unsolved = 0, driver.uncertified
+    if times[0] == 0.0:
+        watch.start(q[0])
     while True:
         processor_seconds()  # nobody may be waiting any more
         reason = driver.advance()

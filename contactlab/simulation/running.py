@@ -184,6 +184,8 @@ class Simulation:
             if sum(self._energy) > sum(before) + GAIN * before[0]:
                 found += self._watch.impacts(driver, q, v, before)
         if driver.step > self._next_look:
+            if self._begins and not self._next_look:
+                found += self._watch.start(q)
             self._next_look = driver.step + min(max(LOOK, driver.step), MOST)
             work, last = driver.work, driver.step - 1
             moves = Moves(

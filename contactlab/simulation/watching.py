@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from contactlab.recording.long_steps import DEPTH
-from contactlab.recording.plausibility import GAIN, NAMED, Named, Notice, gains, overlaps, unsolved
+from contactlab.recording.plausibility import GAIN, NAMED, Named, Notice, beyond_stops, gains, overlaps, unsolved
 from contactlab.recording.recording import Recording
 from contactlab.recording.uncertified import UncertifiedTable
 from contactlab.spatial.arrays import FloatArray
@@ -45,6 +45,10 @@ class Watch:
         new = tuple(notice for notice in found if notice.kind not in kinds)
         self.notices += new
         return new
+
+    def start(self, q: FloatArray) -> tuple[Notice, ...]:
+        """Look at the configuration (nq,) that a run of the world begins with."""
+        return self.tell(beyond_stops(self._world, self._stepper, q[None], self._name))
 
     def contacts(self, driver: Driver, *, begins: bool) -> tuple[Notice, ...]:
         """Look at the contacts of the steps in the driver's rows; ``begins``: the first step of all is the world's."""

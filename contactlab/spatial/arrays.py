@@ -21,6 +21,8 @@ def finite_array(value: ArrayLike, field: str, shape: tuple[int | None, ...], er
     """
     try:
         of_floats = isinstance(value, np.ndarray) and value.dtype.kind == "f"
+        if value is None:
+            raise error(field, "must be a number or numbers, got None")
         if not of_floats:
             kind = np.asarray(value).dtype.kind
             if kind == "c":

@@ -152,8 +152,8 @@ class TimeStepping:
     sleep
         When islands at rest are left alone, neither solved nor moved; None: never.
     reduce_contacts
-        Keep at most four contacts of each pair of shapes: the deepest and three that spread. Face on face makes up to
-        eight, terrain any number; four carry the same load with a smaller LCP.
+        Keep at most four contacts of each pair of shapes, also with half-spaces: the deepest and three that spread.
+        Face on face makes up to eight, terrain any number; four carry the same load with a smaller LCP.
     warm_start
         Start from the previous step's forces of the same contacts: from the modes that they show. Where a solver is
         named, and forces next to them meet an island's LCP almost to rounding, they are the answer and it is not asked.

@@ -182,6 +182,7 @@ class WorldBuilder(ShapeBuilder):
         damping: Coefficients = "model",
         friction: Coefficients = "model",
         mimics: bool = True,
+        effort_limits: bool = False,
     ) -> None:
         """Add the bodies of a model with their joints; `add_shape` lets them touch something.
 
@@ -199,6 +200,8 @@ class WorldBuilder(ShapeBuilder):
             Viscous damping and dry friction: "model" for those of the description, None, or a number by joint.
         mimics
             Whether joints that follow others, by the description, do so.
+        effort_limits
+            Whether drives added to its joints that say no ``max_force`` have the limit of effort of the description.
 
         Notes
         -----
@@ -221,7 +224,7 @@ class WorldBuilder(ShapeBuilder):
         before = (self._bodies.copy(), self._joints.copy(), self._actions)
         try:
             self._add([renamed(body, prefix) for body in model.bodies], model, self._start(model, q, mimics), v)
-            self._take_joints(model, prefix, limits, damping, friction, mimics)
+            self._take_joints(model, prefix, limits, damping, friction, mimics, effort_limits)
         except ValueError:
             self._bodies, self._joints, self._actions = before
             raise
@@ -242,10 +245,17 @@ class WorldBuilder(ShapeBuilder):
         q: ArrayLike | Mapping[str, float] | None = None,
         v: ArrayLike | None = None,
         package_roots: PackageRoots = None,
+        limits: Limits = "model",
+        damping: Coefficients = "model",
+        friction: Coefficients = "model",
+        mimics: bool = True,
+        effort_limits: bool = False,
+        category: int = 1,
+        mask: int = ALL,
     ) -> UrdfModel:
         """Add the robot of a description with the shapes it collides with; return its model, as read.
 
-        Stops, damping, dry friction and followers are those of the description, as with `add_model`. What its links
+        Stops, damping, dry friction and followers are those of the description unless others are given. What its links
         look like (<visual>) is kept for pictures; mesh files of it are read when they are drawn.
 
         Parameters
@@ -274,6 +284,10 @@ class WorldBuilder(ShapeBuilder):
         q, v
             Start (nq,), (nv,) of the robot; default neutral and at rest. A floating base stands where a whole ``q``
             says, which excludes ``pose`` and ``stand_on``; positions by joint, ``{"knee": 0.3}``, go with both.
+        limits, damping, friction, mimics, effort_limits
+            As in `add_model`; joints by the names of the description.
+        category, mask
+            What the links may touch, as in `add_shape`.
 
         Raises
         ------
@@ -297,7 +311,7 @@ class WorldBuilder(ShapeBuilder):
             raise SimulationConfigError("q", detail)
         model = load_urdf(path_or_text, floating_base=floating_base, gravity=self._gravity, package_roots=package_roots)
         shapes = collision_shapes(model, meshes, bad_meshes) if collisions else []
-        placed, start = model, with_joints(model, q) if isinstance(q, Mapping) else q
+        placed, start = model, with_joints(model, q, mimics=mimics) if isinstance(q, Mapping) else q
         if pose is not None and not floating_base:
             placed = moved(model, pose)
         if floating_base and (q is None or by_joint):
@@ -308,8 +322,18 @@ class WorldBuilder(ShapeBuilder):
         prefix = "" if name is None else f"{name}/"
         before = self._snapshot()
         try:
-            self.add_model(placed, start, v, prefix=prefix)
-            add_links(self, model, shapes, surface, prefix, pose, self_collisions=self_collisions)
+            self.add_model(
+                placed,
+                start,
+                v,
+                prefix=prefix,
+                limits=limits,
+                damping=damping,
+                friction=friction,
+                mimics=mimics,
+                effort_limits=effort_limits,
+            )
+            add_links(self, model, shapes, surface, prefix, pose, (category, mask), self_collisions=self_collisions)
         except ValueError:
             vars(self).update(before)
             raise
@@ -391,12 +415,11 @@ class WorldBuilder(ShapeBuilder):
         if name is not None:
             check_name(name, ())
         check_type("pose", Transform() if pose is None else pose, Transform)
-        m = compiled(path, root)
+        m, ignored = compiled(path, root)
         before = self._snapshot()
         try:
-            robot = add_compiled(
-                self, m, classes=self._geoms, name=name, pose=pose, keyframe=keyframe, surroundings=surroundings
-            )
+            where: dict[str, Any] = {"pose": pose, "keyframe": keyframe, "surroundings": surroundings}
+            robot = add_compiled(self, m, ignored, classes=self._geoms, name=name, **where)
         except ValueError:
             vars(self).update(before)
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
@@ -34,6 +35,7 @@ class JointBuilder(ABC):
 
     def __init__(self) -> None:
         self._bodies: dict[str, tuple[BodySpec, FloatArray, FloatArray]] = {}
+        self._efforts: dict[str, FloatArray] = {}  # of bodies whose joints' drives have the limits of a description
         self._joints: dict[str, str] = {}  # names of joints, where a model has such, and the bodies they move
         self._actions = JointActions()
 
@@ -65,12 +67,15 @@ class JointBuilder(ABC):
 
         Its force holds at the end of the step, so that it is stable for any gains and any step, where the same law
         computed by a ``tau`` function from the start of the step needs gains below 4 m / h^2 and 2 m / h. Its
-        target can be changed while running: see ``targets`` of `simulate`.
+        target can be changed while running: see ``targets`` of `simulate`. On a joint of `add_model` or `add_urdf` with
+        ``effort_limits`` a drive without a ``max_force`` has the largest force of the description.
         """
         if not isinstance(drive, Drive):
             raise SimulationConfigError("drive", f"must be a {DRIVE_NAMES}, got {type(drive).__name__}")
         where = self._with_position if isinstance(drive, PositionDrive) else self._coordinate
-        body, _ = where("drive", drive.joint, drive.coordinate)
+        body, coordinate = where("drive", drive.joint, drive.coordinate)
+        if body in self._efforts and math.isinf(drive.max_force):
+            drive = dataclasses.replace(drive, max_force=float(self._efforts[body][coordinate]))
         name = drive.name
         if name is None:
             several = self._bodies[body][0].joint.nv > 1
@@ -204,6 +209,7 @@ class JointBuilder(ABC):
         damping: Coefficients,
         friction: Coefficients,
         mimics: bool,
+        effort_limits: bool,
     ) -> None:
         """Act on what a model's description says of its joints, or what is said instead."""
         joints = model.joints if isinstance(model, UrdfModel) else ()
@@ -237,6 +243,8 @@ class JointBuilder(ABC):
                 # A joint that is called as its body is known as that.
                 follower, leader = (self._joints.get(prefix + joint, prefix + joint) for joint in (name, mimic.joint))
                 self._act(followers=Follower(follower, leader, mimic.multiplier, mimic.offset))
+        if effort_limits:
+            self._efforts |= {prefix + body.name: np.asarray(body.limits.effort) for body in model.bodies}
 
 
 def _listed(field: str, values: Any) -> tuple[JointLimit, ...]:

@@ -22,7 +22,7 @@ from contactlab.contact import (
     load_hull,
     load_mesh,
 )
-from contactlab.multibody import Model, UrdfModel, apply_mimic, body_pose
+from contactlab.multibody import UrdfModel, apply_mimic, body_pose
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.structure import structure
 from contactlab.multibody.urdf import (
@@ -37,7 +37,6 @@ from contactlab.multibody.urdf.errors import warn_of
 from contactlab.spatial import Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.world.errors import RobotFileError, SimulationConfigError
-from contactlab.world.trees import model_of
 from contactlab.world.visual import VisualMesh
 
 if TYPE_CHECKING:
@@ -100,18 +99,21 @@ def add_links(
     material: Material,
     prefix: str,
     pose: Transform | None,
+    filters: tuple[int, int],
     *,
     self_collisions: bool,
 ) -> None:
     """Give the links in a builder what they touch with and what they look like, which pictures show in its place."""
-    dressed = add_visuals(builder, model, prefix)
+    dressed, (category, mask) = add_visuals(builder, model, prefix), filters
     touching: dict[str, None] = {}
     for number, (geometry, shape) in enumerate(shapes):
         link = prefix + geometry.body
         if geometry.body == WORLD:
-            builder.add_fixed_body(f"{prefix}{WORLD} {number}", shape, material, pose)
+            name = f"{prefix}{WORLD} {number}"
+            builder.add_fixed_body(name, shape, material, pose, category=category, mask=mask)
         else:
-            builder.add_shape(link, shape, material, shown=geometry.body not in dressed)
+            shown = geometry.body not in dressed
+            builder.add_shape(link, shape, material, category=category, mask=mask, shown=shown)
             touching[link] = None
     if not self_collisions:
         for pair in itertools.combinations(touching, 2):
@@ -143,8 +145,11 @@ def _visual(geometry: UrdfGeometry) -> Shape | VisualMesh | None:
         return None
 
 
-def with_joints(model: UrdfModel, positions: Mapping[str, float]) -> FloatArray:
-    """Return a start (nq,) with joints at positions by their names, the others neutral, followers where they belong."""
+def with_joints(model: UrdfModel, positions: Mapping[str, float], *, mimics: bool) -> FloatArray:
+    """Return a start (nq,) with joints at positions by their names, the others neutral.
+
+    With ``mimics`` followers are where they belong.
+    """
     q = model.neutral.copy()
     for name, position in positions.items():
         place = model.joint_q(name)
@@ -152,7 +157,7 @@ def with_joints(model: UrdfModel, positions: Mapping[str, float]) -> FloatArray:
         if place.stop - place.start != 1:
             detail = f"joint has {place.stop - place.start} numbers, must have 1; the whole q (nq,) takes any"
             raise SimulationConfigError(f"q[{name!r}]", detail)
-    return apply_mimic(model, q)
+    return apply_mimic(model, q) if mimics else q
 
 
 def moved(model: UrdfModel, pose: Transform) -> UrdfModel:
@@ -161,8 +166,7 @@ def moved(model: UrdfModel, pose: Transform) -> UrdfModel:
         dataclasses.replace(body, placement=pose @ body.placement) if body.parent == WORLD else body
         for body in model.bodies
     ]
-    base = model_of(specs, model.gravity)
-    return dataclasses.replace(model, **{item.name: getattr(base, item.name) for item in dataclasses.fields(Model)})
+    return dataclasses.replace(model, bodies=tuple(specs))
 
 
 def base_at(q: FloatArray, pose: Transform) -> FloatArray:

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from contactlab.constraints import ConstraintSet
 from contactlab.contact import ContactError, HalfSpace, Material, Placed, Shape, Sphere
-from contactlab.multibody import Model, body_poses
+from contactlab.multibody import Model, MultibodyError, body_poses
 from contactlab.multibody.limits import positions
 from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.multibody.urdf.packages import PackageRoots
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, read_only
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.extents import Extents, extents_of
 from contactlab.world.joint_actions import JointActions
@@ -86,6 +86,25 @@ class World:
 
     def __post_init__(self) -> None:
         check_model(self.model)
+        for field_name, checked in (("initial_q", check_configuration), ("initial_v", check_velocity)):
+            try:
+                object.__setattr__(self, field_name, read_only(checked(self.model, getattr(self, field_name))))
+            except MultibodyError as error:
+                raise SimulationConfigError(field_name, error.detail) from error
+        n, grounds = len(self.surfaces), len(self.half_spaces)
+        if not grounds:
+            object.__setattr__(self, "half_space_filters", ())
+        filters = len(self.half_space_filters) or grounds
+        lengths = {"half_space_names": grounds, "half_space_materials": grounds, "surface_bodies": n}
+        for field_name, wanted in (lengths | {"visual_bodies": len(self.visuals)}).items():
+            if len(getattr(self, field_name)) != wanted:
+                raise SimulationConfigError(field_name, f"must have {wanted}, got {len(getattr(self, field_name))}")
+        if filters != grounds:
+            raise SimulationConfigError("half_space_filters", f"must have {grounds} or none, got {filters}")
+        pairs = (number for pair in self.ignored for number in pair)
+        for number in (*self.surface_bodies, *self.visual_bodies, *(body for body, _ in self.motions), *pairs):
+            if not 0 <= number < self.model.nb:
+                raise SimulationConfigError("model", f"has {self.model.nb} bodies, none of number {number}")
 
     @classmethod
     def from_urdf(
@@ -277,11 +296,20 @@ class World:
         """The loops as a set of constraints of the model, in their order."""
         return ConstraintSet(self.model, [loop.constraint for loop in self.joint_actions.loops])
 
+    @cached_property
+    def places(self) -> Mapping[tuple[str, int], tuple[int, int]]:
+        """Of each coordinate, by the body that its joint moves and its number: `place_of`."""
+        model, found = self.model, {}
+        for body in model.bodies:
+            dof, at = model.v_slice(body.name).start, model.q_slice(body.name).start
+            for i, own in enumerate(positions(body.joint)):
+                found[body.name, i] = (dof + i, -1 if own is None else at + own)
+        return found
+
     def place_of(self, body: str, coordinate: int = 0) -> tuple[int, int]:
         """Return where a coordinate of the joint that moves a body stands in v, and its position in q (-1 for none)."""
-        own = positions(self.model.bodies[self.model.index(body)].joint)[coordinate]
-        q = -1 if own is None else int(self.model.q_slice(body).start) + own
-        return int(self.model.v_slice(body).start) + coordinate, q
+        self.model.index(body)  # an unknown one raises, with the close names
+        return self.places[body, coordinate]
 
     @cached_property
     def joint_rows(self) -> tuple[JointRow, ...]:

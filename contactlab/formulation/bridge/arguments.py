@@ -16,6 +16,8 @@ def number(value: float, field: str, *, infinite: bool = False) -> float:
     """A finite number, or also -inf and inf."""
     if type(value) is float and math.isfinite(value):
         return value  # limits of a description pass here by the dozen
+    if infinite and value is None:
+        raise BridgeError(field, "must be a number, got None: math.inf, the default, is no limit")
     if infinite and value in (math.inf, -math.inf):
         return float(value)
     return finite_number(value, field, BridgeError)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
 
@@ -72,11 +72,7 @@ class Inputs:
     @cached_property
     def momentum(self) -> FloatArray:
         """M v (nv,) in O(nv): the forces that would bring about the accelerations v at rest, without gravity."""
-        model = self.model
-        floats = model.packed.floats.copy()
-        floats[:3] = 0.0
-        weightless = replace(model, gravity=np.zeros(3), packed=replace(model.packed, floats=floats))
-        return inverse_dynamics(weightless, self.kin._q, np.zeros(model.nv), self.kin._v)
+        return inverse_dynamics(self.model.weightless, self.kin._q, np.zeros(self.model.nv), self.kin._v)
 
     @cached_property
     def slip_speed(self) -> FloatArray:

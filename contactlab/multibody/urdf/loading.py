@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
 from os import PathLike
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.joints import Fixed, FloatingBase
 from contactlab.multibody.limits import JointLimits
-from contactlab.multibody.model import WORLD, Model
+from contactlab.multibody.model import WORLD
 from contactlab.multibody.urdf.errors import warn_of
 from contactlab.multibody.urdf.geometry import geometry_of
 from contactlab.multibody.urdf.guarded_xml import shown
@@ -74,12 +73,11 @@ def load_urdf(
         text = f"{robot.source}: inertias used as they are: {named}{more}"
         warn_of(text)
     return UrdfModel(
-        **{item.name: getattr(model, item.name) for item in fields(Model)},
+        model.bodies,
+        model.gravity,
         robot=robot.attributes.get("name", ""),
         root=root,
-        joints=tuple(
-            replace(joint.data, q=model.q_slice(joint.data.body), v=model.v_slice(joint.data.body)) for joint in order
-        ),
+        joints=tuple(joint.data for joint in order),
         geometry=tuple(geometry_of(robot, links.values(), packages)),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from contactlab.multibody.joint_data import JointData, Mimic
 from contactlab.multibody.model import Model
@@ -20,7 +20,8 @@ class UrdfModel(Model):
     root
         Name of the root link; "world" where that is the world itself.
     joints
-        Every joint of the description, fixed ones included, in the order of the bodies they move.
+        Every joint of the description, fixed ones included, in the order of the bodies they move; where their
+        coordinates stand follows from the bodies.
     geometry
         Shapes to collide with and to look at, kept as records.
     """
@@ -29,6 +30,16 @@ class UrdfModel(Model):
     root: str = field(kw_only=True)
     joints: tuple[JointData, ...] = field(kw_only=True)
     geometry: tuple[UrdfGeometry, ...] = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        placed = (replace(one, q=self.q_slice(one.body), v=self.v_slice(one.body)) for one in self.joints)
+        object.__setattr__(self, "joints", tuple(placed))
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of ``joints``, one by one; a floating base, for which a description has none, goes by its link."""
+        return tuple(joint.name for joint in self.joints)
 
     @property
     def joint_data(self) -> dict[str, JointData]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contactlab.contact.detection.kernels.contacts import reduce_contacts
 from contactlab.contact.kernels.half_space import collide_point
+from contactlab.contact.kernels.layout import Contacts
 from contactlab.contact.kernels.restitution import pair_restitution
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.points import body_pose, field_at, world_point
@@ -37,11 +39,11 @@ def contact_id(body: int, half_space: int, point: int) -> int:
 
 
 @kernel(inner=True)
-def half_space_contacts(world: PackedWorld, work: Work, h: float, margin: float, count: int) -> int:
+def half_space_contacts(world: PackedWorld, work: Work, h: float, margin: float, reduce: bool, count: int) -> int:
     """List the contacts with gap <= margin + h max(0, -N v), in the order body, half-space, point, after ``count``.
 
-    Returns the number of all; those beyond the capacity of the buffers are counted, not stored. What is fixed to the
-    world touches nothing: there is no motion to solve for.
+    ``reduce``: at most four of a shape. Returns the number of all; those beyond the capacity of the buffers are
+    counted, not stored. What is fixed to the world touches nothing: there is no motion to solve for.
     """
     t = tree(world.ints, world.floats)
     f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])
@@ -61,6 +63,7 @@ def half_space_contacts(world: PackedWorld, work: Work, h: float, margin: float,
             world_point(pose, world.points[i], work.centers[i])
         for s in range(world.offsets.shape[0]):
             normal = world.normals[s]
+            begin = count
             for i in range(first, last):
                 gap = collide_point(work.centers[i], world.radii[i], normal, world.offsets[s], p)
                 field_at(f.V[link], origin, p, motion)
@@ -88,6 +91,12 @@ def half_space_contacts(world: PackedWorld, work: Work, h: float, margin: float,
                         floats[RESTITUTION] = pair_restitution(world.restitution, ground, own, -vn)
                         floats[VN_MINUS] = vn
                     count += 1
+                if reduce and (i + 1 == last or world.point_shape[i + 1] != world.point_shape[i]):
+                    if begin + 4 < count <= capacity:
+                        # Rows of one shape and half-space differ in numbers of their points alone, and in floats.
+                        ids = work.contact_int[begin:count, CONTACT_ID]
+                        count = begin + reduce_contacts(count - begin, Contacts(work.contact_float[begin:count], ids))
+                    begin = count
     return count
 
 

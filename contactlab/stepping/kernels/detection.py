@@ -49,7 +49,7 @@ def detect(
     count = pair_contacts(world, work, collision, parameters.h, parameters.margin, control)
     if count < 0:
         return NEED_SPACE
-    count = half_space_contacts(world, work, parameters.h, parameters.margin, count)
+    count = half_space_contacts(world, work, parameters.h, parameters.margin, control.reduce != 0, count)
     count = add_given(world, work, parameters.h, parameters.margin, count)
     if count > work.contact_int.shape[0]:
         control.want_contacts = count

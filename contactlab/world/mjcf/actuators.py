@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,51 @@ def actuators_of(source: Source) -> tuple[MjcfActuator, ...]:
         return ()
     if getattr(m, "nactuator", m.nu) != m.nu:
         raise MjcfError("actuator", "some have several controls, which is not taken")
-    return tuple(_actuator(source, a) for a in range(m.nu))
+    made, ranges = [_actuator(source, a) for a in range(m.nu)], force_ranges(source)
+    return tuple(_within_range(one, made, ranges) if one.drive is not None else one for one in made)
+
+
+def force_ranges(source: Source) -> dict[tuple[str, int], tuple[float, float]]:
+    """Return the ranges of what all actuators together do to a hinge or slide, by body and coordinate."""
+    m = source.m
+    joints = [j for j in range(m.njnt) if m.jnt_actfrclimited[j] and m.jnt_type[j] in SCALAR]
+    return {(source.moved[j], 0): _range(m.jnt_actfrcrange[j], True) for j in joints}
+
+
+def tendon_ranges(source: Source) -> list[tuple[list[int], tuple[float, float]]]:
+    """Return the ranges of what all actuators of a tendon together do, with the numbers of these."""
+    import mujoco
+
+    m, by_tendon = source.m, dict[int, list[int]]()
+    for a in range(0 if source.off("actuation") else m.nu):
+        if m.actuator_trntype[a] == mujoco.mjtTrn.mjTRN_TENDON and m.tendon_actfrclimited[m.actuator_trnid[a, 0]]:
+            by_tendon.setdefault(int(m.actuator_trnid[a, 0]), []).append(a)
+    return [(numbers, _range(m.tendon_actfrcrange[t], True)) for t, numbers in by_tendon.items()]
+
+
+def is_disabled(m: Any, a: int) -> bool:
+    """Whether the file switches off an actuator's group (actuatorgroupdisable): it does nothing."""
+    group = int(m.actuator_group[a])
+    return bool(0 <= group < 31 and int(m.opt.disableactuator) >> group & 1)
+
+
+def _within_range(
+    servo: MjcfActuator, actuators: list[MjcfActuator], ranges: dict[tuple[str, int], tuple[float, float]]
+) -> MjcfActuator:
+    """Return a servo within the range of its joint: the bound of its drive, or, where a drive cannot say it, a force.
+
+    The range is that of the sum of all actuators there; a drive has a bound of its own, the same both ways, and that of
+    a speed servo does not have the force of its target.
+    """
+    (term,), drive = servo.terms, servo.drive
+    assert drive is not None
+    low, high = ranges.get(term[:2], (-math.inf, math.inf))
+    if low == -math.inf and high == math.inf:
+        return servo
+    alone = sum(any(other[:2] == term[:2] for other in one.terms) for one in actuators) == 1
+    if alone and low == -high and drive.stiffness > 0.0:
+        return servo.with_drive(dataclasses.replace(drive, max_force=min(drive.max_force, high)))
+    return servo.with_drive(None)
 
 
 def _actuator(source: Source, a: int) -> MjcfActuator:
@@ -34,7 +80,8 @@ def _actuator(source: Source, a: int) -> MjcfActuator:
     kinds = (dynamics.mjDYN_NONE, dynamics.mjDYN_INTEGRATOR, dynamics.mjDYN_FILTER, dynamics.mjDYN_FILTEREXACT)
     word = dict(zip(map(int, kinds), DYNAMICS, strict=True)).get(dyn)
     by_length = bool(m.actuator_gainprm[a, 1] or m.actuator_biasprm[a, 1])
-    terms, offset = _terms(source, a, by_length) if affine and word is not None else ((), 0.0)
+    taken = affine and word is not None and not is_disabled(m, a)
+    terms, offset = _terms(source, a, by_length) if taken else ((), 0.0)
     clamped = m.actuator_ctrllimited[a] and not source.off("clampctrl")
     name = source.prefix + name_in(m, "actuator", a)
     law = np.array(m.actuator_gainprm[a, :3])
@@ -53,7 +100,7 @@ def _actuator(source: Source, a: int) -> MjcfActuator:
         act_range=_range(m.actuator_actrange[a], m.actuator_actlimited[a]),
         drive=None,
     )
-    if not _on_scalar_joint(m, a):
+    if not on_scalar_joint(m, a):
         return actuator
     return actuator.with_drive(_servo(actuator, source.handle(int(m.actuator_trnid[a, 0]))))
 
@@ -85,7 +132,8 @@ def _terms(source: Source, a: int, by_length: bool) -> tuple[tuple[ActuatorTerm,
     return tuple(ActuatorTerm(source.moved[j], 0, x) for j, x in shares.items() if x), offset
 
 
-def _on_scalar_joint(m: Any, a: int) -> bool:
+def on_scalar_joint(m: Any, a: int) -> bool:
+    """Whether an actuator acts on a hinge or slide by itself."""
     import mujoco
 
     on_joint = int(m.actuator_trntype[a]) in (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))

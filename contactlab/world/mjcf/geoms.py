@@ -53,7 +53,7 @@ def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surrou
         category, mask = by_geom[g]
         place = placed(m.geom_pos[g], m.geom_quat[g])
         try:
-            material = Material(float(m.geom_friction[g, 0]))
+            material = _material(m, g)
             if m.geom_type[g] == mujoco.mjtGeom.mjGEOM_PLANE:
                 if not source.stands(body):
                     raise MjcfError(f"geom {name!r}", "is a plane on a body that moves: only fixed ones are taken")
@@ -80,6 +80,15 @@ def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surrou
     if any(m.geom_type[g] == mujoco.mjtGeom.mjGEOM_ELLIPSOID for g in geoms):
         notes.append(f"ellipsoids are taken as hulls of {CORNERS} points of their surface")
     return [*notes, *ignore_bodies(builder, source, geoms)]
+
+
+def _material(m: Any, g: int) -> Material:
+    """Return the material of a geom, whose priority says what condim does: a frictionless geom leaves it to others.
+
+    So two of them have no friction, and one has that of what it touches, unless its own priority is higher.
+    """
+    slips, priority = bool(m.geom_condim[g] == 1), int(m.geom_priority[g])
+    return Material(0.0 if slips else float(m.geom_friction[g, 0]), priority=2 * priority - slips)
 
 
 def _seen(m: Any) -> set[int]:

@@ -16,7 +16,8 @@ from contactlab.spatial.arrays import read_only
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import blaming_file
 from contactlab.world.mjcf.actions import add_actions
-from contactlab.world.mjcf.actuators import actuators_of
+from contactlab.world.mjcf.actuators import actuators_of, force_ranges, tendon_ranges
+from contactlab.world.mjcf.attributes import unread
 from contactlab.world.mjcf.bodies import configuration, model_of, velocity
 from contactlab.world.mjcf.errors import MjcfContentError, MjcfError, MjcfWarning
 from contactlab.world.mjcf.filters import Classes
@@ -25,7 +26,7 @@ from contactlab.world.mjcf.notes import omissions
 from contactlab.world.mjcf.references import check_references
 from contactlab.world.mjcf.robot import Keyframe, MjcfRobot
 from contactlab.world.mjcf.sensors import sensors_of
-from contactlab.world.mjcf.source import SCALAR, Source, name_in
+from contactlab.world.mjcf.source import Source, name_in
 from contactlab.world.world import World
 
 
@@ -75,23 +76,23 @@ def load_mjcf(
         A file that is not there, refers to what lies outside the root, loads plugins, or is refused by mujoco; a geom
         that is not taken; mujoco is not installed.
     """
-    m = compiled(path, root)
+    m, ignored = compiled(path, root)
     builder = WorldBuilder(Source(m).gravity)
-    robot = add_compiled(builder, m, classes={}, keyframe=keyframe)
+    robot = add_compiled(builder, m, ignored, classes={}, keyframe=keyframe)
     return MjcfScene(builder.build(), robot)
 
 
-def compiled(path: str | PathLike[str], root: str | PathLike[str] | None) -> Any:
-    """Return mujoco's compiled model of a file that refers to nothing outside a folder."""
+def compiled(path: str | PathLike[str], root: str | PathLike[str] | None) -> tuple[Any, list[str]]:
+    """Return mujoco's compiled model of a file that refers to nothing outside a folder, and what it says in vain."""
     try:
         import mujoco
     except ImportError as cause:
         message = "MuJoCo files need mujoco, which is not installed: pip install 'contactlab[mjcf]'"
         raise MjcfError("path", message) from cause
     file, folder = _file(path, root)
-    check_references(file, folder)
+    said = check_references(file, folder)
     try:
-        return mujoco.MjSpec.from_file(str(file)).compile()
+        return mujoco.MjSpec.from_file(str(file)).compile(), unread(said)
     except (ValueError, mujoco.FatalError) as error:
         raise MjcfError("path", f"{file.name}: {error}") from error
 
@@ -99,6 +100,7 @@ def compiled(path: str | PathLike[str], root: str | PathLike[str] | None) -> Any
 def add_compiled(
     builder: WorldBuilder,
     m: Any,
+    ignored: list[str],
     *,
     classes: Classes,
     name: str | None = None,
@@ -106,7 +108,10 @@ def add_compiled(
     keyframe: str | None = None,
     surroundings: bool = True,
 ) -> MjcfRobot:
-    """Add what a compiled model holds to a builder, whose classes of geoms are in ``classes``."""
+    """Add what a compiled model holds to a builder, whose classes of geoms are in ``classes``.
+
+    ``ignored`` are the attributes that were said in vain, to be named.
+    """
     source = Source(m, "" if name is None else f"{name}/", Transform() if pose is None else pose)
     frames = _keyframes(source)
     if keyframe is not None and keyframe not in frames:
@@ -122,13 +127,10 @@ def add_compiled(
         actuators = actuators_of(source)
         add_actions(builder, source, actuators)
         notes = add_geoms(builder, source, classes, surroundings=surroundings)
+    if ignored:
+        notes.append(f"attributes not taken: {', '.join(ignored)}")
     if not np.array_equal(builder.gravity, source.gravity):
         notes.append(f"gravity {source.gravity.tolist()} not taken: the world has its own")
-    ranges = {
-        (source.moved[j], 0): (float(m.jnt_actfrcrange[j, 0]), float(m.jnt_actfrcrange[j, 1]))
-        for j in range(m.njnt)
-        if m.jnt_actfrclimited[j] and m.jnt_type[j] in SCALAR
-    }
     sensors = sensors_of(source)
     return MjcfRobot(
         name=name,
@@ -138,7 +140,8 @@ def add_compiled(
         sensors=MappingProxyType(sensors),
         notes=(*notes, *omissions(source, actuators, sensors)),
         timestep=float(m.opt.timestep),
-        _force_ranges=MappingProxyType(ranges),
+        _force_ranges=MappingProxyType(force_ranges(source)),
+        _tendon_ranges=tuple(tendon_ranges(source)),
     )
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from contactlab.world.mjcf.actions import is_taken_equality
+from contactlab.world.mjcf.actuators import force_ranges, is_disabled, on_scalar_joint
+from contactlab.world.mjcf.filters import colliding
 from contactlab.world.mjcf.robot import MjcfActuator
 from contactlab.world.mjcf.source import BALL, SCALAR, Source, name_in
 from contactlab.world.sensors import Sensor
@@ -17,6 +19,8 @@ MOST_NAMES = 8
 
 def omissions(source: Source, actuators: tuple[MjcfActuator, ...], sensors: Mapping[str, Sensor]) -> list[str]:
     """Return one sentence for each kind of thing that is left out, with the names it concerns."""
+    import mujoco
+
     m, labels = source.m, source.joints
     of_dof = [labels[int(j)] for j in m.dof_jntid]
     notes = []
@@ -51,13 +55,22 @@ def omissions(source: Source, actuators: tuple[MjcfActuator, ...], sensors: Mapp
     scalar = [j for j in range(m.njnt) if m.jnt_type[j] in SCALAR]
     shifted = [labels[j] for j in scalar if m.qpos0[m.jnt_qposadr[j]] != 0.0]
     note("reference position (ref) of joints, from which q counts here,", shifted)
-    without = [one.name for one in actuators if not one.terms]
+    without = [one.name for a, one in enumerate(actuators) if not one.terms and not is_disabled(m, a)]
     note("actuators that are muscles, or act on sites, bodies or spatial tendons", without)
+    forces = [one for a, one in enumerate(actuators) if on_scalar_joint(m, a) and one.drive is None and any(one.bias)]
+    ranged = [one.name for one in forces if one.terms and one.terms[0][:2] in force_ranges(source)]
+    note("servos within actuatorfrcrange as drives, where no drive has such a bound (they are forces of tau),", ranged)
     note("damping, rotor inertia and delays of actuators", every("actuator", _special_actuators(given)))
     note("tendons with a force or range of their own", every("tendon", _acting_tendons(m, bound)))
     if bound and not source.off("equality"):
         left = [e for e in range(m.neq) if m.eq_active0[e] and not is_taken_equality(m, e)]
         note("equality constraints", every("equality", left))
+    meeting = colliding(source)
+    note(
+        "torsional and rolling friction (condim) of geoms", every("geom", [g for g in meeting if m.geom_condim[g] > 3])
+    )
+    if int(m.opt.enableflags) & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE):
+        notes.append("contact parameters of <option> (o_friction, ...; the flag override) not taken")
     note("gravity compensation of bodies", [source.bodies[i] for i in range(m.nbody) if m.body_gravcomp[i]])
     note("mocap, of bodies, which stand fixed,", [source.bodies[i] for i in range(m.nbody) if m.body_mocapid[i] >= 0])
     note("deformable bodies", every("flex", range(m.nflex)))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
+from contactlab.world.mjcf.attributes import Said
 from contactlab.world.mjcf.errors import MjcfError
 from problem_data.files import content_of
 
@@ -23,8 +24,12 @@ REFUSED = {"plugin": "is a plugin", "extension": "loads plugins", "model": "is a
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:|[A-Za-z][A-Za-z0-9+.-]*://")
 
 
-def check_references(file: Path, root: Path) -> None:
-    """Raise an `MjcfError` where a file, or one it includes, refers to what lies outside ``root``, or loads code."""
+def check_references(file: Path, root: Path) -> list[Said]:
+    """Raise an `MjcfError` where a file, or one it includes, refers to what lies outside ``root``, or loads code.
+
+    Returned is what the files say.
+    """
+    said = list[Said]()
     pending, seen = [file], dict[Path, set[Path]]()
     parents, folders, named = [file.parent], [("", file)], list[tuple[str, Path]]()
     while pending:
@@ -33,7 +38,7 @@ def check_references(file: Path, root: Path) -> None:
             continue
         if len(seen) == MOST_FILES:
             raise MjcfError("include", f"more than {MOST_FILES} files")
-        own_folders, names, includes = _scan(one)
+        own_folders, names, includes = _scan(one, said)
         parents.append(one.parent)
         folders += [(folder, one) for folder in own_folders]
         named += [(name, one) for name in names]
@@ -49,6 +54,7 @@ def check_references(file: Path, root: Path) -> None:
             _check_path(folder, root, base, one)
             for name, namer in named:
                 _check_path(name, root, base / folder, namer)
+    return said
 
 
 def _check_circles(included: dict[Path, set[Path]]) -> None:
@@ -82,15 +88,18 @@ def _check_path(name: str, root: Path, base: Path, file: Path) -> set[Path]:
     return paths
 
 
-def _scan(file: Path) -> tuple[list[str], list[str], list[str]]:
-    """Return the folders, files and includes that one file names."""
+def _scan(file: Path, said: list[Said]) -> tuple[list[str], list[str], list[str]]:
+    """Return the folders, files and includes that one file names, and collect what it says."""
     folders: list[str] = []
     names: list[str] = []
     includes: list[str] = []
+    above: list[str] = []
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         if tag in REFUSED and not (tag == "model" and "file" not in attributes):
             raise MjcfError(tag, f"{file.name}: <{tag}> {REFUSED[tag]}, which is not taken")
+        said.append((above[1] if len(above) > 1 else "", tag, attributes))
+        above.append(tag)
         for name, written in attributes.items():
             # mujoco takes one for the other, whatever the system.
             value = written.replace("\\", "/")
@@ -99,11 +108,15 @@ def _scan(file: Path) -> tuple[list[str], list[str], list[str]]:
             elif FILES.fullmatch(name):
                 (includes if tag == "include" else names).append(value)
 
+    def end(_: str) -> None:
+        above.pop()
+
     def doctype(*_: Any) -> None:
         raise MjcfError("XML", f"{file.name}: has a DOCTYPE, which is not taken")
 
     parser = expat.ParserCreate()
     parser.StartElementHandler = start
+    parser.EndElementHandler = end
     parser.StartDoctypeDeclHandler = doctype
     try:
         parser.Parse(content_of(file, _refused, MOST_BYTES), True)

@@ -6,13 +6,14 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.formulation.bridge import PositionDrive
-from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.world.mjcf.errors import MjcfError
 from contactlab.world.sensors import Sensor
 from contactlab.world.state import StepperState
@@ -71,20 +72,43 @@ class MjcfActuator:
         """Return the same with a drive."""
         return dataclasses.replace(self, drive=drive)
 
-    def length(self, world: World, q: FloatArray, v: FloatArray) -> tuple[float, float]:
-        """Return length and its rate; of coordinates without position 0 and the rate."""
-        length, rate = self.offset, 0.0
-        for body, coordinate, gear in self.terms:
-            dof, at = world.place_of(body, coordinate)
-            rate += gear * float(v[dof])
-            if at >= 0:
-                length += gear * float(q[at])
-        return length, rate
 
-    def force(self, signal: float, length: float, rate: float) -> float:
-        """Return the force of a control, or of the state where there is one."""
-        gain, bias = (a + b * length + c * rate for a, b, c in (self.gain, self.bias))
-        return min(max(gain * signal + bias, self.force_range[0]), self.force_range[1])
+class _Law(NamedTuple):
+    """What `MjcfRobot.tau` computes of all actuators at once: those that are drives do nothing, or what is left."""
+
+    coordinates: tuple[tuple[str, int], ...]  # bodies and coordinates, nc of them
+    gears: FloatArray  # (nu, nc)
+    offset: FloatArray  # (nu,)
+    # (3, nu) constant, factor of length and of its rate.
+    gain: FloatArray
+    bias: FloatArray
+    by_state: bool  # whether there is more than controls by constants
+    # (nu,) ranges of forces; (nc,) of what acts on a coordinate.
+    low: FloatArray
+    high: FloatArray
+    least: FloatArray
+    most: FloatArray
+
+    @classmethod
+    def of(cls, actuators: tuple[MjcfActuator, ...], ranges: Mapping[tuple[str, int], tuple[float, float]]) -> _Law:
+        """Return that of a robot's actuators."""
+        numbers: dict[tuple[str, int], int] = {}
+        for place in (*(term[:2] for one in actuators for term in one.terms), *ranges):
+            numbers.setdefault(place, len(numbers))
+        gears, (gain, bias) = np.zeros((len(actuators), len(numbers))), np.zeros((2, 3, len(actuators)))
+        for a, one in enumerate(actuators):
+            for body, coordinate, gear in one.terms:
+                gears[a, numbers[body, coordinate]] += gear
+            if one.drive is None:
+                gain[:, a], bias[:, a] = one.gain, one.bias
+            elif one.drive.stiffness == 0.0:
+                # The drive damps; what is left of a speed servo is the force of its target.
+                gain[0, a] = one.gain[0]
+        low, high = np.array([one.force_range for one in actuators]).reshape(-1, 2).T
+        least, most = np.array([ranges.get(place, (-np.inf, np.inf)) for place in numbers]).reshape(-1, 2).T
+        offset = np.array([one.offset for one in actuators], dtype=np.float64)
+        by_state = bool(gain[1:].any() or bias.any())
+        return cls(tuple(numbers), gears, offset, gain, bias, by_state, low, high, least, most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,17 +164,23 @@ class MjcfRobot:
     sensors: Mapping[str, Sensor]
     notes: tuple[str, ...]
     timestep: float
+    # Ranges of what all actuators of a coordinate, or of a tendon (their numbers), do together.
     _force_ranges: Mapping[tuple[str, int], tuple[float, float]] = field(default_factory=dict)
+    _tendon_ranges: tuple[tuple[list[int], tuple[float, float]], ...] = ()
 
-    @property
+    @cached_property
     def ctrl_range(self) -> FloatArray:
         """(nu, 2) ranges of the controls; infinite for none."""
-        return np.array([one.ctrl_range for one in self.actuators]).reshape(-1, 2)
+        return read_only(np.array([one.ctrl_range for one in self.actuators]).reshape(-1, 2))
 
-    @property
+    @cached_property
     def na(self) -> int:
         """How many actuators have a state."""
         return sum(one.dynamics != "none" for one in self.actuators)
+
+    @cached_property
+    def _law(self) -> _Law:
+        return _Law.of(self.actuators, self._force_ranges)
 
     def tau(
         self, world: World, ctrl: ArrayLike, q: ArrayLike, v: ArrayLike, act: ArrayLike | None = None
@@ -168,21 +198,25 @@ class MjcfRobot:
         act
             (na,) states of the actuators that have one, default 0.
         """
-        at_q, at_v = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
+        law, places = self._law, world.places
+        try:
+            where = np.array([places[one] for one in law.coordinates], dtype=np.int64).reshape(-1, 2)
+        except KeyError as unknown:
+            raise MjcfError("world", f"has no joint of {unknown.args[0][0]!r}: this robot is in another") from unknown
+        dof, at = where[:, 0], where[:, 1]
+        force = law.gain[0] * (signals := self._signals(ctrl, act))
+        if law.by_state:
+            # Laws of actuators on coordinates without a position, -1 here, do not depend on it.
+            length = law.offset + law.gears @ np.asarray(q, dtype=np.float64)[at]
+            rate = law.gears @ np.asarray(v, dtype=np.float64)[dof]
+            force += (law.gain[1] * length + law.gain[2] * rate) * signals
+            force += law.bias[0] + law.bias[1] * length + law.bias[2] * rate
+        force = np.minimum(np.maximum(force, law.low), law.high)
+        for numbers, (low, high) in self._tendon_ranges:
+            total = force[numbers].sum()
+            force[numbers] *= min(max(total, low), high) / total if total else 1.0
         tau = np.zeros(world.nv)
-        for actuator, signal in zip(self.actuators, self._signals(ctrl, act), strict=True):
-            if actuator.drive is None:
-                force = actuator.force(signal, *actuator.length(world, at_q, at_v))
-            elif actuator.drive.stiffness == 0.0:
-                # The drive damps; what is left of a speed servo is the force of its target.
-                force = actuator.gain[0] * signal
-            else:
-                continue
-            for body, coordinate, gear in actuator.terms:
-                tau[world.place_of(body, coordinate)[0]] += gear * force
-        for (body, coordinate), (low, high) in self._force_ranges.items():
-            dof = world.place_of(body, coordinate)[0]
-            tau[dof] = min(max(tau[dof], low), high)
+        tau[dof] = np.minimum(np.maximum(force @ law.gears, law.least), law.most)
         return tau
 
     def targets(self, ctrl: ArrayLike, act: ArrayLike | None = None) -> dict[str, float]:
@@ -244,11 +278,13 @@ class MjcfRobot:
 
     def _controls(self, ctrl: ArrayLike) -> FloatArray:
         given = finite_array(ctrl, "ctrl", (len(self.actuators),), MjcfError)
-        return np.clip(given, self.ctrl_range[:, 0], self.ctrl_range[:, 1])
+        return np.minimum(np.maximum(given, self.ctrl_range[:, 0]), self.ctrl_range[:, 1])
 
     def _signals(self, ctrl: ArrayLike, act: ArrayLike | None) -> FloatArray:
         """Return what each actuator's law gets: its control, or its state where it has one."""
         signals = self._controls(ctrl)
+        if not self.na:
+            return signals
         with_state = np.array([one.dynamics != "none" for one in self.actuators], dtype=np.bool_)
         signals[with_state] = 0.0 if act is None else finite_array(act, "act", (self.na,), MjcfError)
         return signals

@@ -1,0 +1,126 @@
+"""What a MuJoCo file may say, attribute by attribute: what is taken, what changes nothing here, what is named.
+
+Attributes of one table row share what becomes of them; those of actuators and of sensors are one row each. What no row
+knows is named, too: a release of mujoco may have more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Row(NamedTuple):
+    """Attributes of a kind of element, apart by spaces."""
+
+    taken: str = ""  # or looked at in the compiled model, where `notes` names what is not taken
+    idle: str = ""  # what is seen, what is told to MuJoCo's own solver or the user, what has no effect by itself
+    named: str = ""  # on load, unless it has the value behind "="
+
+
+#: An element as a file has it: the section it is in, "" for one of its own, its tag, its attributes with their values.
+Said = tuple[str, str, dict[str, str]]
+
+_WHOLE = """mujoco include compiler size statistic visual asset custom extension deformable default worldbody contact
+    keyframe frame replicate composite attach flexcomp edge elasticity pin camera light skin plugin config mesh texture
+    material layer"""
+#: Sections and elements that are compiled by mujoco, refused before, named as a whole or only seen, whatever they say.
+WHOLE = frozenset(_WHOLE.split())
+_POSE = "pos quat axisangle euler xyaxes zaxis"
+_SOLVER = "solref solimp"
+
+#: By tag; by section of actuators, equalities, sensors and tendons.
+TABLE = {
+    "option": Row(
+        "timestep gravity density viscosity wind actuatorgroupdisable o_margin o_solref o_solimp o_friction",
+        "integrator cone jacobian solver iterations tolerance ls_iterations ls_tolerance noslip_iterations magnetic "
+        "noslip_tolerance ccd_iterations ccd_tolerance sdf_iterations sdf_initpoints sleep_tolerance impratio",
+    ),
+    "flag": Row(
+        "constraint equality frictionloss limit contact passive spring damper gravity clampctrl filterparent actuation "
+        "sensor override",
+        "warmstart refsafe midphase nativeccd eulerdamp autoreset energy fwdinv invdiscrete multiccd island sleep "
+        "diagexact ipc speculative",
+    ),
+    "body": Row(f"name childclass {_POSE} mocap gravcomp", "user sleep fuse simple"),
+    "inertial": Row(f"mass diaginertia fullinertia {_POSE}"),
+    "freejoint": Row("name align", "group"),
+    "joint": Row(
+        "name class type pos axis range limited ref springref stiffness damping springdamper frictionloss armature "
+        "actuatorfrcrange actuatorfrclimited",
+        "group user actuatorgravcomp",  # the last does something beside gravcomp alone
+        "solreflimit solimplimit solreffriction solimpfriction margin=0 springyield=0",
+    ),
+    "geom": Row(
+        f"name class type size fromto {_POSE} mass density shellinertia mesh fitscale hfield contype conaffinity "
+        "friction condim priority group rgba material",
+        "user castshadow fluidshape fluidcoef",  # these two do something in a medium alone
+        f"{_SOLVER} solmix margin=0 gap=0 adhesion=0 surfacevel=0",
+    ),
+    "site": Row(f"name class type size fromto {_POSE}", "group rgba material user mesh"),
+    "pair": Row("name class geom1 geom2", "", f"condim friction {_SOLVER} solreffriction margin=0 gap=0 adhesion=0"),
+    "exclude": Row("name body1 body2"),
+    "equality": Row(
+        "name class active body1 body2 site1 site2 anchor relpose joint1 joint2 polycoef tendon1 tendon2 flex cell",
+        "",
+        f"{_SOLVER} torquescale",
+    ),
+    "tendon": Row(
+        "name class joint coef site geom sidesite divisor stiffness damping frictionloss armature limited range "
+        "actuatorfrcrange actuatorfrclimited",
+        "group width material rgba user springlength springyield margin "
+        "solreflimit solimplimit solreffriction solimpfriction",  # of what is named where it is there
+    ),
+    "actuator": Row(
+        "name class group joint jointinparent tendon gear ctrllimited forcelimited actlimited ctrlrange forcerange "
+        "actrange inheritrange kp kv dampratio timeconst gaintype biastype dyntype gainprm biasprm dynprm area "
+        "diameter bias damping armature delay nsample interp "
+        # of actuators that are named as such
+        "site refsite body cranksite slidersite cranklength gain force scale lmin lmax vmax fpmax fvmax tausmooth "
+        "range ki imax slewmax posrange controller cogging inductance lugre motorconst nominal resistance saturation "
+        "thermal plugin instance",
+        "user lengthrange",
+        "actdim=1 actearly=false input ffrange velrange",
+    ),
+    "sensor": Row(
+        "name site joint objtype objname reftype refname cutoff actuator tendon body geom camera mesh body1 body2 "
+        "geom1 geom2 subtree1 subtree2 enclosed data num reduce datatype dim needstage plugin instance",
+        "user interp nsample",
+        "noise=0 delay=0 interval=0",
+    ),
+    "key": Row("name time qpos qvel act ctrl", "", "mpos mquat plastic"),
+}
+
+
+def row_of(section: str, tag: str) -> Row | None:
+    """Return the row of an element in a section, an empty one for an unknown element; None for what counts whole."""
+    if section in ("equality", "tendon", "actuator", "sensor") and tag != "config":
+        return TABLE[section]
+    if tag in WHOLE or (section in WHOLE and section not in ("default", "worldbody", "contact", "keyframe")):
+        return None
+    return TABLE.get(tag, TABLE["actuator"] if section == "default" else Row())
+
+
+def unread(said: Iterable[Said]) -> list[str]:
+    """Return what a file says and nobody reads, as "geom margin", each once."""
+    found: dict[str, None] = {}
+    for section, tag, attributes in said:
+        row = row_of(section, tag)
+        if row is None:
+            continue
+        if row == Row():
+            found[f"<{tag}>"] = None
+        quiet = {*row.taken.split(), *row.idle.split()}
+        harmless = dict(one.split("=") for one in row.named.split() if "=" in one)
+        for name, value in attributes.items():
+            if name not in quiet and not _is(value, harmless.get(name)):
+                found[f"{tag} {name}"] = None
+    return list(found)
+
+
+def _is(value: str, wanted: str | None) -> bool:
+    """Whether the words of a value are all the one wanted, or numbers equal to it."""
+    try:
+        return wanted is not None and all(float(word) == float(wanted) for word in value.split())
+    except ValueError:
+        return value == wanted

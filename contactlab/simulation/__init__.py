@@ -17,8 +17,9 @@ from contactlab.recording import (
     SolverStatistics,
     UncertifiedTable,
 )
-from contactlab.simulation.batch import BatchResult, simulate_batch
-from contactlab.simulation.rollouts import Rollout, rollout
+from contactlab.simulation.batch import Batch, rollout
+from contactlab.simulation.recorded_runs import BatchResult, simulate_batch
+from contactlab.simulation.rollouts import Rollout
 from contactlab.simulation.running import Simulation
 from contactlab.simulation.simulate import simulate
 from contactlab.stepping import (
@@ -59,6 +60,7 @@ __all__ = [
     "OPEN",
     "SLIDE",
     "STICK",
+    "Batch",
     "BatchResult",
     "CertificateTable",
     "ContactEvent",

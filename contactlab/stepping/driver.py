@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from contactlab.formulation.proposal import PATIENCE
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.collision_packing import grow_collision, new_collision
+from contactlab.stepping.collision_packing import collision_in, grow_collision, new_collision
 from contactlab.stepping.external_contacts import Supply
 from contactlab.stepping.island_view import IslandView
-from contactlab.stepping.joint_packing import grow_joints, new_joints
+from contactlab.stepping.joint_packing import grow_joints, joints_in, new_joints
 from contactlab.stepping.joint_service import Targets
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kinematic import Motions
 from contactlab.stepping.memory import first_memory, grow_contacts, grow_island, new_moments, new_settings
-from contactlab.stepping.prepared import checked_state, prepare
+from contactlab.stepping.prepared import Prepared, checked_state, prepare
 from contactlab.stepping.record_schema import chunk_rows, new_chunk
 from contactlab.stepping.records import array_of
 from contactlab.stepping.user_code import Tau, UserCode
@@ -109,7 +109,8 @@ class Driver:
         self.last_result: lcp.Result | lcp.FrictionResult | None = None
         #: what the last step that memory did not suffice for met
         self.no_room: MemoryError | None = None
-        self._long = -1, 0.0  # the last step that came to a long solve, and the processor's seconds then
+        # The last step that came to a long solve, and the processor's seconds then.
+        self._long = -1, 0.0
 
         self.collision = None if arrays.collision is None else new_collision(arrays.collision)
         held = state.contact_ids.size
@@ -121,6 +122,8 @@ class Driver:
         self._at = {name: self._control[name] for name in ("step", "target", "failure", "uncertified")}
         self._now, self._end = self._parameters["time"], np.inf if end is None else end
         self._held: HeldCall | None = None
+        # Of the worlds that were turned from, what is theirs.
+        self._others: dict[Prepared, tuple[Any, ...]] = {}
         if external:
             # Who asks for every problem wants them formed, neither solved nor proposed for.
             self.control.solver, self.control.propose, self.control.select = layout.SOLVER_EXTERNAL, False, False
@@ -150,9 +153,8 @@ class Driver:
         work, count = self.work, state.contact_ids.size
         work.q[:], work.v[:] = q, v
         if count:
-            if count > work.contact_int.shape[0]:
-                self.work = work = grow_contacts(work, count)
-                self.chunk = self._new_chunk(count)
+            self.make_room(count)
+            work = self.work
             work.previous_id[:count] = state.contact_ids
             work.previous_z[:count] = state.z
         if self.joints is not None:
@@ -177,18 +179,53 @@ class Driver:
         # An adaptive stepper tries smaller steps first.
         self.control.go_on = self._stepper.goes_on and not self._stepper.adaptive
         self.parameters.h = self._stepper.next_h(float(self.parameters.last_h)) if h is None else h
-        self.last_result = None
+        self.forget()
+
+    def make_room(self, contacts: int) -> None:
+        """Make sure that a state with so many contacts fits the memory."""
+        if contacts > self.work.contact_int.shape[0]:
+            self.work = grow_contacts(self.work, contacts)
+            self.chunk = self._new_chunk(contacts)
+
+    def turn_to(self, prepared: Prepared) -> None:
+        """Step another world from here on, of the layout of the one before (`differing_layout`), with its own motions.
+
+        The memory is the same; what the kernels take of a world is its own, and kept for the next time.
+        """
+        if prepared is self._prepared:
+            return
+        self._others[self._prepared] = self._asked, self.collision, self.joints, self.moments, self._held
+        self._prepared, self._world = prepared, prepared.world
+        if prepared in self._others:
+            self._asked, self.collision, self.joints, self.moments, self._held = self._others[prepared]
+            return
+        arrays = prepared.arrays
+        self._asked = UserCode(prepared.world, None, None, None, prepared.motions)
+        self._held = None
+        if arrays.collision is not None and self.collision is not None:
+            self.collision = collision_in(self.collision, arrays.collision)
+        if arrays.joints is not None and self.joints is not None:
+            self.joints = joints_in(self.joints, arrays.joints)
+        if arrays.moments is not None and self.moments is not None:
+            self.moments = arrays.moments._replace(axes=self.moments.axes)
 
     def schedule(self, taus: FloatArray | None, targets: FloatArray | None) -> None:
-        """Take tau (steps, nv) and the drives' targets (steps, nd) of every step from arrays, None: as they are."""
-        if taus is not None:
-            self.work = self.work._replace(tau_table=taus)
-            if self.control.tau_mode != layout.TAU_TABLE:
-                self.control.tau_mode = layout.TAU_TABLE
-                # With room for tau in its rows.
-                self.chunk = self._new_chunk(self.work.contact_int.shape[0])
-        if targets is not None and self.joints is not None:
-            self.joints = self.joints._replace(target_table=targets)
+        """Take tau (steps, nv) and targets (steps, nd) of every step from tables; None: they do not change.
+
+        Of a driver that was given a constant tau.
+        """
+        nv = self.work.v.size
+        self.work = self.work._replace(tau_table=np.zeros((0, nv)) if taus is None else taus)
+        self.control.tau_mode = layout.TAU_CONSTANT if taus is None else layout.TAU_TABLE
+        if self.joints is not None:
+            none = np.zeros((0, self.joints.target.size))
+            self.joints = self.joints._replace(target_table=none if targets is None else targets)
+            self._others.clear()
+
+    def forget(self) -> None:
+        """Forget what the solver outside answered, and how long it took: another run begins."""
+        self.last_result = None
+        self._long = -1, 0.0
 
     def apply(self, tau: FloatArray, targets: Mapping[str, float] | ArrayLike | None) -> None:
         """Set the applied force, and the drives' targets, for the steps from here on."""
@@ -439,6 +476,8 @@ class Driver:
 
     def _grow(self) -> None:
         """Enlarge what the loop found too small, by half at least so that growth is rare."""
+        # Other worlds are to have what there is then.
+        self._others.clear()
         if self.collision is not None:
             larger = grow_collision(self.collision, self.control)
             if larger is not None:

@@ -6,7 +6,7 @@ import operator
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -97,7 +97,9 @@ class Worker:
         self._start = Start(np.zeros(world.nq), np.zeros(world.nv), np.zeros(1))
         self._joints = None if joints is None else OfJoints(joints.was, joints.previous_z, joints.target)
         self._rest = array_of(driver.control), array_of(driver.parameters), np.array([stepper.smallest_h])
+        # The call of the exchange, and the buffers it holds that may be others.
         self._held: HeldCall | None = None
+        self._of_held: tuple[Any, ...] = ()
         # The run that the memory holds, whose steps are made, and the one to come; -1 for none.
         self._made = self._next = -1
         self._portion = 1
@@ -135,8 +137,10 @@ class Worker:
 
     def _exchange(self, slots: Slots) -> HeldCall:
         """Return the call that exchanges runs, made anew where buffers have grown."""
-        given = slots, self._start, self._order, self._driver.work, self._joints, self._driver.chunk, *self._rest
-        if self._held is None or not all(map(operator.is_, self._held.arguments, given)):
+        now = slots, self._driver.work, self._driver.chunk
+        if self._held is None or not all(map(operator.is_, self._of_held, now)):
+            slots, work, chunk = self._of_held = now
+            given = slots, self._start, self._order, work, self._joints, chunk, *self._rest
             self._held = HeldCall(kernels.exchange_held, kernels.enter_exchange, given)
         return self._held
 

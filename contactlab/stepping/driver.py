@@ -119,9 +119,13 @@ class Driver:
         # The same memory as arrays of one record, whose fields are read and written in a tenth of the time.
         self._control, self._parameters = array_of(self.control), array_of(self.parameters)
         self._used = [self._control[f"chunk_{rows}"] for rows in ("steps", "contacts", "islands", "joints")]
-        self._at = {name: self._control[name] for name in ("step", "target", "failure", "uncertified")}
+        self._step, self._aim, self._failure, self._uncertified = (
+            self._control[name] for name in ("step", "target", "failure", "uncertified")
+        )
         self._now, self._end = self._parameters["time"], np.inf if end is None else end
+        # The call of the loop, and the buffers that it holds.
         self._held: HeldCall | None = None
+        self._of_held: tuple[Any, ...] = ()
         # Of the worlds that were turned from, what is theirs.
         self._others: dict[Prepared, tuple[Any, ...]] = {}
         if external:
@@ -194,10 +198,12 @@ class Driver:
         """
         if prepared is self._prepared:
             return
-        self._others[self._prepared] = self._asked, self.collision, self.joints, self.moments, self._held
+        own = self._asked, self.collision, self.joints, self.moments, self._held, self._of_held
+        self._others[self._prepared] = own
         self._prepared, self._world = prepared, prepared.world
         if prepared in self._others:
-            self._asked, self.collision, self.joints, self.moments, self._held = self._others[prepared]
+            known = self._others[prepared]
+            self._asked, self.collision, self.joints, self.moments, self._held, self._of_held = known
             return
         arrays = prepared.arrays
         self._asked = UserCode(prepared.world, None, None, None, prepared.motions)
@@ -242,22 +248,22 @@ class Driver:
     @property
     def step(self) -> int:
         """Steps finished."""
-        return int(self._at["step"][0])
+        return int(self._step.item())
 
     @property
     def failed(self) -> bool:
         """Whether the step in progress failed for good."""
-        return bool(self._at["failure"][0] != layout.FAILURE_NONE)
+        return bool(self._failure.item() != layout.FAILURE_NONE)
 
     @property
     def uncertified(self) -> int:
         """Islands so far of which the best forces found were taken uncertified, those of steps that failed included."""
-        return int(self._at["uncertified"][0])
+        return int(self._uncertified.item())
 
     @property
     def time(self) -> float:
         """Time of the present state [s]."""
-        return float(self._now[0])
+        return float(self._now.item())
 
     @property
     def h(self) -> float:
@@ -269,17 +275,18 @@ class Driver:
 
         After so many ``steps`` the chunk counts as full.
         """
-        limit = self._target if steps is None else min(self._target, self.step + steps)
-        self._at["target"][0] = limit
+        first = self.step
+        limit = self._target if steps is None else min(self._target, first + steps)
+        self._aim[0] = limit
         if self._aside:
-            first, clock = self.step, time.perf_counter()
+            clock = time.perf_counter()
             reason = self._run(limit - first)
             self._seconds = (time.perf_counter() - clock) / max(1, self.step - first)
         else:
             reason = self._run()
         if self.failed:
             return layout.FAILED
-        goes_on = reason == layout.DONE and self.step == limit < self._target and self.time < self._end
+        goes_on = reason == layout.DONE and limit < self._target and self.step == limit and self.time < self._end
         return layout.CHUNK_FULL if goes_on else reason
 
     def form(self, island: int) -> IslandView:
@@ -373,18 +380,16 @@ class Driver:
 
     def _entered(self) -> HeldCall:
         """Return the call of the loop, made anew where buffers have grown."""
-        if self._held is None or not all(map(operator.is_, self._held.arguments[1:], self._buffers())):
+        now = self.work, self.island, self.chunk, self.collision, self.joints, self.moments
+        if self._held is None or not all(map(operator.is_, self._of_held, now)):
             from contactlab.stepping.kernels.step import enter, run_held
             from lcp.compiler.held import HeldCall
 
-            self._held = HeldCall(run_held, enter, (self._prepared.arrays.packed, *self._buffers()))
+            # Records as arrays of one.
+            work, island, chunk, collision, joints, moments = self._of_held = now
+            mechanics = self._prepared.arrays.packed, work, island, chunk, self._control, self._parameters
+            self._held = HeldCall(run_held, enter, (*mechanics, collision, joints, moments, self._pivoting))
         return self._held
-
-    def _buffers(self) -> tuple[Any, ...]:
-        """What the loop is called with beside the world, records as arrays of one."""
-        records = self._control, self._parameters
-        rest = self.collision, self.joints, self.moments, self._pivoting
-        return (self.work, self.island, self.chunk, *records, *rest)
 
     def _serve(self, reason: int) -> bool:
         """Do what the loop asks for; False where that is for the caller, or cannot be done."""

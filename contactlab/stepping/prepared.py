@@ -88,7 +88,6 @@ def differing_layout(one: Prepared, other: Prepared) -> str:
     Masses, materials, gravity, gains, sizes of shapes and the like may differ.
     """
     a, b, own, others = one.world, other.world, one.arrays, other.arrays
-    drives = ([drive.name for drive in world.joint_actions.drives] for world in (a, b))
     looked_at: dict[str, tuple[object, object]] = {
         "bodies": (a.model.names, b.model.names),
         "joints": (own.packed.ints.tolist(), others.packed.ints.tolist()),
@@ -96,13 +95,21 @@ def differing_layout(one: Prepared, other: Prepared) -> str:
         "surfaces": (_shape_list(a), _shape_list(b)),
         "kinematic bodies": (own.packed.motion.tolist(), others.packed.motion.tolist()),
         "shapes that can touch one another": (own.collision is None, others.collision is None),
-        "drives": tuple(drives),
-        "rows of joints": tuple([(row.kind, row.trees, row.loop_row) for row in world.joint_rows] for world in (a, b)),
+        "drives": (_drives(a), _drives(b)),
+        "rows of joints": (_joint_rows(a), _joint_rows(b)),
         "damping of joints": (own.joints is None, others.joints is None),
         "torsional and rolling friction": (own.moments is None, others.moments is None),
         "plane": (a.plane is None, b.plane is None),
     }
     return next((name for name, (left, right) in looked_at.items() if left != right), "")
+
+
+def _drives(world: World) -> list[str | None]:
+    return [drive.name for drive in world.joint_actions.drives]
+
+
+def _joint_rows(world: World) -> list[tuple[object, ...]]:
+    return [(row.kind, row.trees, row.loop_row) for row in world.joint_rows]
 
 
 def _shape_list(world: World) -> list[tuple[int, type, int]]:

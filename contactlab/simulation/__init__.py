@@ -18,7 +18,6 @@ from contactlab.recording import (
     UncertifiedTable,
 )
 from contactlab.simulation.batch import Batch, rollout
-from contactlab.simulation.recorded_runs import BatchResult, simulate_batch
 from contactlab.simulation.rollouts import Rollout
 from contactlab.simulation.running import Simulation
 from contactlab.simulation.simulate import simulate
@@ -61,7 +60,6 @@ __all__ = [
     "SLIDE",
     "STICK",
     "Batch",
-    "BatchResult",
     "CertificateTable",
     "ContactEvent",
     "ContactPair",
@@ -111,6 +109,5 @@ __all__ = [
     "rollout",
     "sensors",
     "simulate",
-    "simulate_batch",
     "verify",
 ]

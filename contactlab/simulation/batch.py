@@ -21,7 +21,7 @@ from contactlab.simulation.running import LOOK, MOST
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 from contactlab.stepping.contact_table import ContactScope, ContactTable
 from contactlab.stepping.joint_table import JointTable
-from contactlab.stepping.slots import read_slot
+from contactlab.stepping.slots import copy_of_states, read_slot
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.sensors import Sensor
@@ -153,8 +153,8 @@ class Batch:
     def notices(self) -> tuple[Notice, ...]:
         """What no certificate says (`Recording.notices`), the worst of each kind when it was first found.
 
-        Contacts and motion are looked at in the first step, and ever more rarely to every 1024th; impacts that gain
-        energy and islands that nothing solved in all.
+        Contacts and motion are looked at in the first call, and ever more rarely to every 1024th step (in `rollout` all
+        steps of the call); impacts that gain energy and islands that nothing solved in all.
         """
         return self._notices
 
@@ -187,11 +187,7 @@ class Batch:
         )
         if not count or not len(self):
             return
-        self._contacts = None
-        self._steps += count
-        look = self._steps > self._next_look
-        if look:
-            self._next_look = self._steps + min(max(LOOK, self._steps), MOST)
+        look = self._look_at(count)
         found = self._runs.make(count, look)
         if look:
             after = slots.time, slots.q, slots.v
@@ -224,7 +220,8 @@ class Batch:
         Warns
         -----
         ImplausibleWarning
-            No step failed, and some run should be doubted all the same: see `Rollout.notices`.
+            No step failed, and some run should be doubted all the same: see `Rollout.notices`, and `notices` for what
+            is looked at.
 
         Raises
         ------
@@ -247,17 +244,26 @@ class Batch:
         kept = Kept(*(np.full((B, wanted + 1, *one.shape[1:]), np.nan) for one in (slots.q, slots.v, slots.time)))
         kept.q[:, 0], kept.v[:, 0], kept.time[:, 0] = slots.q, slots.v, slots.time
         slots.tau[:], slots.target[:] = 0.0, self._worlds.targets
-        self._contacts = None
+        look = self._look_at(wanted)
         made, found = slots.steps.copy(), []
         if wanted and B:
-            found = self._runs.make(wanted, True, kept, forces, aims)
+            found = self._runs.make(wanted, look, kept, forces, aims)
         portion = max(1, LOOKED_AT // max(wanted, 1))
-        for first in range(0, B, portion):
+        for first in range(0, B, portion) if look else ():
             run, step = np.argwhere(np.isfinite(kept.time[first : first + portion, 1:])).T
             run += first
             before, after = ((kept.time[at], kept.q[at], kept.v[at]) for at in ((run, step), (run, step + 1)))
             found += self._runs.long(run, made[run] + step, *before, *after)
-        return Rollout(kept.q, kept.v, self.failed, self.errors, _worst(found), self.states)
+        return Rollout(kept.q, kept.v, self.failed, self.errors, _worst(found), copy_of_states(self._runs.slots))
+
+    def _look_at(self, steps: int) -> bool:
+        """Whether contacts and motion of the so many steps to come are looked at."""
+        self._contacts = None
+        self._steps += steps
+        if self._steps <= self._next_look:
+            return False
+        self._next_look = self._steps + min(max(LOOK, self._steps), MOST)
+        return True
 
     def reset(self, mask: ArrayLike | None = None, states: StepperState | Sequence[StepperState] | None = None) -> None:
         """Begin runs anew, those that failed too, as if nothing had run before.

@@ -176,7 +176,7 @@ class Worker:
                         kept.q[i, after], kept.v[i, after] = chunk.q[:count], chunk.v[:count]
                         kept.time[i, after] = chunk.time[:count]
                     if look or energy is not None or driver.uncertified > unsolved:
-                        self._look(task, i, energy, unsolved)
+                        self._look(task, i, count, energy, unsolved)
                         unsolved = driver.uncertified
                         if energy is not None:
                             energy = np.array((chunk.kinetic[count - 1], chunk.potential[count - 1]))
@@ -203,24 +203,24 @@ class Worker:
         """Take as many steps at once as Ctrl-C may wait for, where one takes these seconds."""
         self._portion = max(1, min(CHUNK, 2 * self._portion, int(SECONDS / max(seconds, 1e-9))))
 
-    def _look(self, task: Task, i: int, energy: FloatArray | None, unsolved: int) -> None:
-        """Look at the steps in the chunk of run i."""
-        driver, chunk = self._driver, self._driver.chunk
-        count, before = int(driver.control.chunk_steps), int(task.slots.steps[i])
+    def _look(self, task: Task, i: int, count: int, energy: FloatArray | None, unsolved: int) -> None:
+        """Look at the steps in the chunk of run i, so many."""
+        driver, chunk, template = self._driver, self._driver.chunk, task.watches[task.worlds[i]]
+        before = int(task.slots.steps[i])
+        deep, uncertified = (task.look or before == 0) and template.deep(driver), driver.uncertified > unsolved
         gained = False
         if energy is not None:
             sums = chunk.kinetic[:count] + chunk.potential[:count]
             gained = count > 1 or bool(sums[0] > energy.sum() + GAIN * energy[0])
-        look = task.look or before == 0
-        if not (look or gained or driver.uncertified > unsolved):
+        if not (deep or gained or uncertified):
             return
         watch = task.found.get(i)
         if watch is None:
-            watch = task.watches[task.worlds[i]].anew(lambda step: f"step {before + step} of run {i}")
+            watch = template.anew(lambda step: f"step {before + step} of run {i}")
         new: tuple[Notice, ...] = ()
-        if driver.uncertified > unsolved:
+        if uncertified:
             new += watch.islands(driver)
-        if look:
+        if deep:
             first = before == 0 and driver.step == count
             new += watch.contacts(driver, begins=first and float(self._start.time[0]) == 0.0)
         if gained and energy is not None:

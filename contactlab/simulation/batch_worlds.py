@@ -42,7 +42,7 @@ class BatchWorlds:
         known = {world: prepare(world, stepper) for world in different}
         self.first = known[different[0]]
         for world, prepared in known.items():
-            differs = differing_layout(self.first, prepared)
+            differs = "" if prepared is self.first else differing_layout(self.first, prepared)
             if differs:
                 detail = f"has other {differs} than worlds[0]: one batch does not hold both"
                 raise SimulationConfigError(f"worlds[{given.index(world)}]", detail)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.recording.plausibility import Notice
 from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.kernels.slots import Slots
+from contactlab.stepping.slots import read_slot
 from contactlab.world.state import StepperState
 
 
@@ -27,8 +30,6 @@ class Rollout:
         state at which the failed one began.
     notices
         What no certificate says (`Recording.notices`), the worst of each kind over all runs; the text says where.
-    states
-        Where each run ended, with all that the next step starts from: who goes on there has the bits of one long run.
     """
 
     q: FloatArray
@@ -36,4 +37,9 @@ class Rollout:
     failed: NDArray[np.bool_]
     errors: tuple[Exception | None, ...]
     notices: tuple[Notice, ...]
-    states: tuple[StepperState, ...]
+    _ends: Slots = field(repr=False)
+
+    @functools.cached_property
+    def states(self) -> tuple[StepperState, ...]:
+        """Where each run ended, with all that the next step starts from: there one long run goes on, bit for bit."""
+        return tuple(read_slot(self._ends, i) for i in range(self.failed.size))

@@ -46,10 +46,14 @@ class Watch:
         self.notices += new
         return new
 
+    def deep(self, driver: Driver) -> bool:
+        """Whether any contact of the steps in the driver's rows may be too deep."""
+        gaps = driver.chunk.contact["gap"][: driver.contact_rows]
+        return bool(gaps.size) and bool(gaps.min() < self._least)
+
     def contacts(self, driver: Driver, *, begins: bool) -> tuple[Notice, ...]:
         """Look at the contacts of the steps in the driver's rows; ``begins``: the first step of all is the world's."""
-        gaps = driver.chunk.contact["gap"][: int(driver.control.chunk_contacts)]
-        if not np.min(gaps, initial=0.0) < self._least:
+        if not self.deep(driver):
             return ()
         rows = chunk_rows(driver.chunk, driver.control)
         found = tuple(overlaps(self._world, rows, begins=begins, begun=self._begun, name=self._name))

@@ -251,6 +251,11 @@ class Driver:
         return int(self._step.item())
 
     @property
+    def contact_rows(self) -> int:
+        """Rows of contacts in the chunk."""
+        return int(self._used[1].item())
+
+    @property
     def failed(self) -> bool:
         """Whether the step in progress failed for good."""
         return bool(self._failure.item() != layout.FAILURE_NONE)

@@ -10,9 +10,10 @@ from contactlab.stepping.prepared import Prepared, lcp_width
 from contactlab.stepping.record_schema import new_rows
 from contactlab.world.state import StepperState
 
-__all__ = ["grow_slots", "new_slots", "read_slot", "write_slot"]
+__all__ = ["copy_of_states", "grow_slots", "new_slots", "read_slot", "write_slot"]
 
 _BY_CONTACT = ("contact_id", "contact_z", "contact")
+_OF_STATE = ("q", "v", "time", "last_h", "contacts", "contact_id", "contact_z", "was", "row_z", "rest", "tau_before")
 # Room for contacts at first.
 FIRST_CONTACTS = 8
 
@@ -83,6 +84,11 @@ def write_slot(slots: Slots, i: int, state: StepperState, q: FloatArray, v: Floa
     slots.energy[i], slots.asleep[i] = np.inf, 0
     slots.steps[i] = slots.contact_rows[i] = slots.joint_rows[i] = 0
     return slots
+
+
+def copy_of_states(slots: Slots) -> Slots:
+    """Return slots whose states stay as they are now, for `read_slot`; the rest they have in common."""
+    return slots._replace(**{name: getattr(slots, name).copy() for name in _OF_STATE})
 
 
 def read_slot(slots: Slots, i: int) -> StepperState:

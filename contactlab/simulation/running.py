@@ -169,8 +169,8 @@ class Simulation:
     def recording(self) -> Recording:
         """The record of all steps since the start, or since `reset`: that of `simulate` under the same forces.
 
-        Forces and targets of each step are in it; `verify` and whatever takes a record takes it, also in mid-run. Copies
-        of the run begin records of their own.
+        Forces and targets of each step are in it; `verify` and whatever else takes a record takes it, also in mid-run.
+        Copies of the run begin records of their own.
 
         Raises
         ------
@@ -257,7 +257,7 @@ class Simulation:
             driver.begin_again()
 
     def reset(self, state: StepperState | None = None) -> None:
-        """Go to a state, by default the world's initial one; a `recording` begins anew there, since no step leads to it."""
+        """Go to a state, by default the world's initial one; `recording` begins anew, since no step leads there."""
         begin = self.world.initial_state() if state is None else state
         self._driver.restart(begin)
         if self._kept is not None:

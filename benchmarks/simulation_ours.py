@@ -29,6 +29,7 @@ from contactlab.contact import Box, Capsule, HalfSpace, Material, Sphere
 from contactlab.formulation import PositionDrive
 from contactlab.multibody import Model
 from contactlab.simulation import (
+    Batch,
     Recording,
     Simulation,
     StepperState,
@@ -37,7 +38,6 @@ from contactlab.simulation import (
     WorldBuilder,
     rollout,
     simulate,
-    simulate_batch,
 )
 from contactlab.spatial import RigidInertia, Transform
 
@@ -112,7 +112,11 @@ def our_runs(scene: Scene, edges: int) -> tuple[Runs, Callable[[], Recording]]:
         assert not found.failed.any()
 
     def batch(threads: int) -> None:
-        simulate_batch([place] * BATCH, stepper, steps=scene.steps, tau=tau, threads=threads).raise_for_errors()
+        what = place if tau is None else driven
+        runs = Batch(what, stepper, [what.initial_state()] * BATCH, threads=threads)
+        for _ in range(scene.steps):
+            runs.step()
+        assert not runs.failed.any()
 
     def recorded() -> Recording:
         return simulate(place, stepper, steps=scene.steps, tau=tau)
@@ -127,9 +131,9 @@ def our_runs(scene: Scene, edges: int) -> tuple[Runs, Callable[[], Recording]]:
         if not scene.moving_reference:
             runs["simulate, drives"] = (lambda: simulate(driven, stepper, steps=scene.steps), scene.steps)
         runs["simulate, tau from Python"] = (recorded, scene.steps)
-    runs["simulate_batch, 1 thread"] = (lambda: batch(1), BATCH * scene.steps)
-    runs["simulate_batch, 2 threads"] = (lambda: batch(2), BATCH * scene.steps)
     if tau is None or not scene.moving_reference:
+        runs["Batch.step, 1 thread"] = (lambda: batch(1), BATCH * scene.steps)
+        runs["Batch.step, 2 threads"] = (lambda: batch(2), BATCH * scene.steps)
         runs["rollout, 2 threads"] = (lambda: rolled(2), BATCH * scene.steps)
     runs["Simulation.step from Python"] = (loop_of_ones_own, scene.steps)
     runs["TimeStepping.step from Python"] = (steps_from_python, scene.steps)

@@ -136,6 +136,55 @@ def on_threads(work: Callable[[int], T], count: int, threads: int) -> Iterator[t
         pool.shutdown(wait=False, cancel_futures=True)
 
 
+class Crew:
+    """Threads that stay, for one piece of work after the other: to begin them takes as long as many a piece.
+
+    Parameters
+    ----------
+    threads
+        How many work, the one that asks included.
+    """
+
+    def __init__(self, threads: int) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
+        self._others = threads - 1
+        self._pool = ThreadPoolExecutor(self._others) if self._others else None
+
+    def work(self, work: Callable[[int], None], threads: int | None = None) -> None:
+        """Do the same work on every thread, given its number, and on so many at most; return when all are done.
+
+        What it raises goes through. With Ctrl-C, and whatever else ends it here, it ends elsewhere at the next look at
+        the clock, which is waited for: whatever it works on is nobody's afterwards.
+        """
+        others = self._others if threads is None else min(self._others, threads - 1)
+        if self._pool is None or others < 1:
+            work(0)
+            return
+        given_up = threading.Event()
+
+        def elsewhere(number: int) -> None:
+            _own.given_up = given_up
+            try:
+                work(number)
+            finally:
+                _own.given_up = None
+
+        under_way = [self._pool.submit(elsewhere, number + 1) for number in range(others)]
+        try:
+            work(0)
+            for future in under_way:
+                while not future.done():
+                    processor_seconds()
+                    with contextlib.suppress(TimeoutError):
+                        future.exception(_LOOK)
+                future.result()
+        finally:
+            given_up.set()
+            while not all(future.done() or future.cancel() for future in under_way):
+                time.sleep(0.001)
+
+
 def _end(thread: threading.Thread) -> None:
     """Bid a thread end, and wait for it."""
     if thread.ident is not None and thread.is_alive():

@@ -20,6 +20,7 @@ from contactlab.formulation import VelocityDrive
 from contactlab.multibody import ModelBuilder
 from contactlab.multibody.joints import Prismatic
 from contactlab.simulation import (
+    Batch,
     ImplausibleWarning,
     RecordError,
     Recording,
@@ -30,7 +31,6 @@ from contactlab.simulation import (
     WorldBuilder,
     rollout,
     simulate,
-    simulate_batch,
     verify,
 )
 from contactlab.spatial import RigidInertia
@@ -161,8 +161,11 @@ def test_runs_of_every_kind_warn_once():
     assert len(told) == 1
     assert not found.failed.any()
     assert [notice.kind for notice in found.notices] == ["uncertified"]
-    batch = simulate_batch([world], stepper(1e-6), steps=10)
-    assert len(batch.recordings[0].uncertified) == 2
+    batch = Batch(world, stepper(1e-6), [world.initial_state()])
+    with pytest.warns(ImplausibleWarning, match="in step 5 of run 0") as told:
+        batch.step(n=10)
+    assert len(told) == 1
+    assert [notice.kind for notice in batch.notices] == ["uncertified"]
     with warnings.catch_warnings():
         warnings.simplefilter("error", ImplausibleWarning)
         assert not len(run(1e-6, ()).uncertified)

@@ -11,7 +11,15 @@ import pytest
 from contactlab.constraints import LoopConstraint
 from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
 from contactlab.multibody import Model
-from contactlab.simulation import SimulationConfigError, SimulationError, TimeStepping, WorldBuilder, simulate, verify
+from contactlab.simulation import (
+    Simulation,
+    SimulationConfigError,
+    SimulationError,
+    TimeStepping,
+    WorldBuilder,
+    simulate,
+    verify,
+)
 from contactlab.stepping import arrays_of
 
 H = 1e-3
@@ -185,6 +193,53 @@ def test_targets_follow_functions_of_time():
     assert stepped.state.q[0] == pytest.approx(0.2, rel=1e-3)
     with pytest.raises(SimulationConfigError, match="'axi'.*close: 'axis'"):
         simulate(world, TimeStepping(h), steps=1, targets={"axi": 0.0})
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_targets_follow_a_law_of_feedback(by_name, adaptive):
+    """A motor whose speed is asked for by the state: the record has what was asked, and is that of steps one by one."""
+    builder = scenes.cart()
+    builder.add_drive(VelocityDrive("cart", 0.0, 50.0, name="axis"))
+    world, stepper, asked = builder.build(), TimeStepping(1e-2, adaptive=adaptive), []
+
+    def law(time, q, v):
+        asked.append(time)
+        value = -2.0 * (q[0] - 0.3) + 0.1 * math.sin(time) - 0.5 * v[0]
+        return {"axis": value} if by_name else [value]
+
+    recording = simulate(world, stepper, steps=200, targets=law)
+    assert asked == recording.time[:-1].tolist()
+    states = zip(recording.time[:-1], recording.q[:-1], recording.v[:-1], strict=True)
+    wanted = [-2.0 * (q[0] - 0.3) + 0.1 * math.sin(t) - 0.5 * v[0] for t, q, v in states]
+    np.testing.assert_array_equal(recording.rows["drive_target"][:, 0], wanted)
+    assert verify(recording, every=7).holds
+    run, state = Simulation(world, stepper), world.initial_state()
+    for _ in range(200):
+        state = stepper.step(world, state, targets=law).state
+        run.step(targets=law(run.time, run.q, run.v))
+    np.testing.assert_array_equal(state.q, recording.q[-1])
+    np.testing.assert_array_equal(run.q, recording.q[-1])
+
+
+@pytest.mark.parametrize(
+    ("law", "message"),
+    [
+        (lambda t, q, v: None, r"targets at time 0\.02.*got None"),
+        (lambda t, q, v: [0.0, 1.0], r"targets at time 0\.02"),
+        (lambda t, q, v: {"axi": 0.0}, "'axi'.*close: 'axis'"),
+        (lambda t, q, v: {"axis": math.nan}, r"targets\['axis'\] at time 0\.02"),
+    ],
+)
+def test_a_law_that_returns_no_targets_is_named(law, message):
+    """With the time at which it was asked; a world without drives has no place for one."""
+    builder = scenes.cart()
+    builder.add_drive(PositionDrive("cart", 0.0, 50.0, 5.0, name="axis"))
+    late = lambda t, q, v: law(t, q, v) if t > 0.015 else [0.0]  # noqa: E731
+    with pytest.raises(SimulationConfigError, match=message):
+        simulate(builder.build(), TimeStepping(1e-2), steps=5, targets=late)
+    with pytest.raises(SimulationConfigError, match="has none"):
+        simulate(scenes.cart().build(), TimeStepping(1e-2), steps=5, targets=law)
 
 
 def test_a_four_bar_keeps_its_loop_and_its_drive():

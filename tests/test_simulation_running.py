@@ -24,6 +24,7 @@ from test_simulation_sleep import piles
 
 from contactlab.contact import Material
 from contactlab.simulation import (
+    Batch,
     EventDriven,
     PositionDrive,
     Simulation,
@@ -280,6 +281,16 @@ def test_all_ways_to_run_give_the_same_bits(kind: str) -> None:
             state = of_run.step(world, state, tau, targets=targets if k % 2 else by_name).state
         return state
 
+    def batched(of_run, state, steps, tau, targets, by_name) -> StepperState:
+        """Beside another run, which is elsewhere."""
+        batch = Batch(world, of_run, [world.initial_state(), state], threads=1)
+        batch.step(n=7)
+        batch.reset([False, True], state)
+        for n in (1, steps - 1):
+            given = None if tau is None else np.array([np.zeros(world.nv), tau])
+            batch.step(given, np.array([wanted, targets]).reshape(2, -1), n=n)
+        return batch.states[1]
+
     run = Simulation(world, stepper())
     q, v = run.q, run.v
     kept = [run.state]
@@ -289,7 +300,8 @@ def test_all_ways_to_run_give_the_same_bits(kind: str) -> None:
         kept.append(run.state)
         np.testing.assert_array_equal(q, kept[-1].q)
         np.testing.assert_array_equal(v, kept[-1].v)
-    for others in (states(recorded), states(stepped)):
+    # A solver that counts what it is asked is of one run.
+    for others in (states(recorded), states(stepped), *([] if kind == "adaptive" else [states(batched)])):
         for state, other in zip(kept[1:], others[1:], strict=True):
             for field in fields(StepperState):
                 np.testing.assert_array_equal(getattr(state, field.name), getattr(other, field.name), field.name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contactlab.contact.shapes import Solid
 from contactlab.drawing.arrows import Arrows, ForceScale
 from contactlab.drawing.camera import Camera
-from contactlab.drawing.film import Film, film_of, shown_steps, state_at
+from contactlab.drawing.film import Film, Filmed, film_of, shown_steps, state_at
 from contactlab.drawing.looks import looks_of
 from contactlab.drawing.parts import Part, solid_of
 from contactlab.drawing.readout import Readout
@@ -18,6 +18,7 @@ __all__ = [
     "Arrows",
     "Camera",
     "Film",
+    "Filmed",
     "ForceScale",
     "Ground",
     "Part",

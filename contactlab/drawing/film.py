@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from contactlab.drawing.arrows import Arrows, ForceScale
 from contactlab.drawing.readout import Readout
 from contactlab.multibody import Kinematics, body_poses, kinematics, kinetic_energy, potential_energy
-from contactlab.simulation import OPEN, SLIDE, STICK, EventKind, EventRecording, Recording, World
+from contactlab.simulation import OPEN, SLIDE, STICK, EventKind, EventRecording, Recording, Simulation, World
 from contactlab.spatial.arrays import FloatArray, IntArray
 
 # Of a film of events: states per second, and at most so many.
 RATE, MOST_STATES = 400.0, 4000
 SLIPPING = 1e-6  # [m/s]
+
+#: What can be shown: records, and a `Simulation` that keeps one.
+Filmed: TypeAlias = Recording | EventRecording | Simulation
 
 
 class Film(Protocol):
@@ -45,13 +48,15 @@ class Film(Protocol):
         """Numbers of state ``i``."""
 
 
-def film_of(recording: Recording | EventRecording) -> Film:
-    """A run as it is shown.
+def film_of(recording: Filmed) -> Film:
+    """A run as it is shown; of a `Simulation` what it has recorded.
 
     States of an event-driven run are 400 a second, interpolated between those recorded. A force is that of the time
     shown; in the state after an impact it is the impact's impulse over the time since the state before.
     """
-    return _EventFilm(recording) if isinstance(recording, EventRecording) else _StepFilm(recording)
+    if isinstance(recording, EventRecording):
+        return _EventFilm(recording)
+    return _StepFilm(recording.recording if isinstance(recording, Simulation) else recording)
 
 
 class _StepFilm:

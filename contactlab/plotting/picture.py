@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from contactlab.contact import Sphere
 from contactlab.contact.shapes import join_solids
-from contactlab.drawing import Arrows, Film, ForceScale, Solid, Stage, film_of, solid_of, state_at
+from contactlab.drawing import Arrows, Film, Filmed, ForceScale, Solid, Stage, film_of, solid_of, state_at
 from contactlab.drawing.camera import VIEW, Camera
 from contactlab.drawing.extra import extra_viz
 from contactlab.drawing.palette import GRID, GROUND, MODE_COLORS, MODE_NAMES, Color, hexadecimal
 from contactlab.plotting.render import Item, render
-from contactlab.simulation import EventRecording, Recording
 from contactlab.spatial.arrays import FloatArray
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ MOST_FRAMES = 12
 
 
 def picture(
-    recording: Recording | EventRecording,
+    recording: Filmed,
     time: float | Sequence[float] | None = None,
     *,
     path: str | Path | None = None,
@@ -92,7 +91,7 @@ def picture(
 
 
 def animation(
-    recording: Recording | EventRecording,
+    recording: Filmed,
     path: str | Path,
     *,
     fps: float = 20.0,

@@ -17,7 +17,7 @@ import numpy as np
 from contactlab.recording.long_steps import DEPTH, Moves, long_steps
 from contactlab.recording.uncertified import UncertifiedTable
 from contactlab.spatial.arrays import FloatArray
-from contactlab.world.joint_rows import RowKind
+from contactlab.world.joint_rows import JointRow, RowKind
 
 if TYPE_CHECKING:
     from contactlab.recording.recording import Recording
@@ -142,13 +142,25 @@ def overlaps(world: World, rows: Rows, *, begins: bool, begun: float = 0.0, name
             yield Notice("penetration", steps, int(step[row]), worst, text)
 
 
+def rigid_stops(world: World, stepper: TimeStepping) -> list[JointRow]:
+    """The joints' limits that hold what they find."""
+    if stepper.erp > 0.0:
+        return []
+    return [row for row in world.joint_rows if row.kind == RowKind.STOP and row.stiffness == 0.0]
+
+
+def excess(stops: list[JointRow], q: FloatArray) -> FloatArray:
+    """By how much configurations q (n, nq) are beyond limits, (n, limits)."""
+    bound, sign = np.array([row.bound for row in stops]), np.array([row.sign for row in stops])
+    return (bound - q[:, [row.place for row in stops]]) * sign
+
+
 def beyond_stops(world: World, stepper: TimeStepping, q: FloatArray, name: Named = NAMED) -> Iterator[Notice]:
     """Which joints begin beyond rigid limits, that nothing brings back; configurations q (n, nq) of a run's start."""
-    stops = [row for row in world.joint_rows if row.kind == RowKind.STOP and row.stiffness == 0.0]
-    if not stops or stepper.erp > 0.0:
+    stops = rigid_stops(world, stepper)
+    if not stops:
         return
-    bound, sign = np.array([row.bound for row in stops]), np.array([row.sign for row in stops])
-    off = (bound - q[:, [row.place for row in stops]]) * sign
+    off = excess(stops, q)
     first = np.argsort(-off[0], kind="stable")
     first = first[off[0, first] > BEYOND]
     if not first.size:

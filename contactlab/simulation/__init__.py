@@ -17,8 +17,8 @@ from contactlab.recording import (
     SolverStatistics,
     UncertifiedTable,
 )
-from contactlab.simulation.batch import BatchResult, simulate_batch
-from contactlab.simulation.rollouts import Rollout, rollout
+from contactlab.simulation.batch import Batch, rollout
+from contactlab.simulation.rollouts import Rollout
 from contactlab.simulation.running import Simulation
 from contactlab.simulation.simulate import simulate
 from contactlab.stepping import (
@@ -59,7 +59,7 @@ __all__ = [
     "OPEN",
     "SLIDE",
     "STICK",
-    "BatchResult",
+    "Batch",
     "CertificateTable",
     "ContactEvent",
     "ContactPair",
@@ -109,6 +109,5 @@ __all__ = [
     "rollout",
     "sensors",
     "simulate",
-    "simulate_batch",
     "verify",
 ]

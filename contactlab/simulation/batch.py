@@ -1,144 +1,403 @@
-"""Many runs at once, on plain threads: the compiled loop holds no lock while it steps."""
+"""Many runs held in memory, stepped together on threads."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from contactlab.recording.recording import Recording
-from contactlab.simulation.simulate import simulate
-from contactlab.stepping.driver import Tau
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contactlab.recording.plausibility import ImplausibleWarning, Notice
+from contactlab.simulation.batch_reading import last_h, last_rows, read_runs
+from contactlab.simulation.batch_runs import BatchRuns
+from contactlab.simulation.batch_worker import Kept
+from contactlab.simulation.batch_worlds import BatchWorlds, states_of
+from contactlab.simulation.rollouts import Rollout
+from contactlab.simulation.running import LOOK, MOST
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
+from contactlab.stepping.contact_table import ContactScope, ContactTable
+from contactlab.stepping.joint_table import JointTable
+from contactlab.stepping.slots import copy_of_states, read_slot
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.errors import SimulationConfigError, whole_number
+from contactlab.world.sensors import Sensor
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
-from lcp.hearing import on_threads
+
+Mask = NDArray[np.bool_]
+
+# Steps whose motion is looked at together, afterwards.
+LOOKED_AT = 50_000
 
 
-@dataclass(frozen=True, eq=False)
-class BatchResult:
-    """What became of every run of a batch, in the order asked for.
+class Batch:
+    """B runs held in memory and stepped together, on threads; each has the bits that `Simulation` gives it alone.
 
-    Attributes
-    ----------
-    recordings
-        The record of each run; of one that failed the record up to the failure, None where there is none.
-    errors
-        What each run raised, None for those that ended well.
-    """
-
-    recordings: tuple[Recording | None, ...]
-    errors: tuple[Exception | None, ...]
-
-    def __len__(self) -> int:
-        return len(self.errors)
-
-    @property
-    def failed(self) -> tuple[int, ...]:
-        """Numbers of the runs that raised."""
-        return tuple(i for i, error in enumerate(self.errors) if error is not None)
-
-    def raise_for_errors(self) -> None:
-        """Raise what the runs raised, all together, as an `ExceptionGroup`."""
-        found = [error for error in self.errors if error is not None]
-        if found:
-            raise ExceptionGroup(f"{len(found)} of {len(self)} runs failed: {list(self.failed)}", found)
-
-
-def simulate_batch(
-    runs: Sequence[World] | Sequence[tuple[World, StepperState]],
-    stepper: TimeStepping,
-    duration: float | None = None,
-    *,
-    steps: int | None = None,
-    tau: Tau = None,
-    taus: Sequence[Tau] | None = None,
-    threads: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    chunk_steps: int = 256,
-) -> BatchResult:
-    """Simulate many worlds, or many states of one; each run has the bits that `simulate` gives it alone.
+    The forces of one step are where the next one starts from, so that many short calls have the bits of one long run.
+    One run takes a few microseconds of each step beside its arithmetic. What fails stops alone: `failed` says which,
+    `errors` why, and `reset` revives it. A batch is one thread's at a time; copies and pickles stand where it stands.
 
     Parameters
     ----------
-    runs
-        Worlds, each from its own start, or pairs (world, state).
-    stepper, duration, steps, chunk_steps
-        As for `simulate`, the same for all.
-    tau
-        As for `simulate`, the same for all. A function is called from several threads at once.
-    taus
-        In its place, one for each run.
+    worlds
+        What is stepped: one world; or B of one layout, one for each run, whose masses, friction, gravity, gains or
+        sizes of shapes differ.
+    stepper
+        How.
+    states
+        B states to start from; None: each world's own.
     threads
         Runs under way at a time; None for as many as the process has processors.
-    progress
-        Called with (runs ended, runs in all) after every run, from the thread that ran it, one at a time.
-
-    Returns
-    -------
-    BatchResult
-        A run that fails takes no other with it: see its ``errors``.
 
     Raises
     ------
     SimulationConfigError
-        An argument that cannot be used, before any run begins.
+        An argument that cannot be used; of worlds which one, and in what it differs from the first.
+
+    Examples
+    --------
+    >>> import contactlab.simulation as cs
+    >>> from contactlab.contact import Box, HalfSpace, Material
+    >>> from contactlab.spatial import RigidInertia
+    >>> builder, half = cs.WorldBuilder(), (0.1, 0.1, 0.1)
+    >>> _ = builder.add_half_space("floor", HalfSpace(), Material(0.5))
+    >>> inertia = RigidInertia.solid_box(1.0, half)
+    >>> _ = builder.add_free_body("box", inertia, Box(half), Material(0.5), q=(0, 0, 0.1, 1, 0, 0, 0))
+    >>> world = builder.build()
+    >>> batch = cs.Batch(world, cs.TimeStepping(h=1e-3), [world.initial_state()] * 64)
+    >>> batch.step(taus=np.zeros((64, 6)), n=10)
+    >>> batch.q.shape, batch.read(cs.sensors.ContactForce("box")).shape
+    ((64, 7), (64, 3))
     """
-    pairs = [_pair(i, run) for i, run in enumerate(runs)]
-    forces = _forces(tau, taus, len(pairs))
-    workers = all_cores() if threads is None else whole_number("threads", threads, 1)
-    ended = 0
-    lock = threading.Lock()
 
-    def one(i: int) -> tuple[Recording | None, Exception | None]:
-        nonlocal ended
-        world, state = pairs[i]
-        recording: Recording | None = None
-        failure: Exception | None = None
-        try:
-            recording = simulate(
-                world, stepper, duration, steps=steps, state=state, tau=forces[i], chunk_steps=chunk_steps
+    def __init__(
+        self,
+        worlds: World | Sequence[World],
+        stepper: TimeStepping,
+        states: Sequence[StepperState] | None = None,
+        *,
+        threads: int | None = None,
+    ) -> None:
+        begins = None if states is None else states_of(states)
+        given = [worlds] if isinstance(worlds, World) else worlds
+        self._worlds = BatchWorlds(given, stepper, None if begins is None else len(begins))
+        self.stepper = stepper
+        self.threads = all_cores() if threads is None else whole_number("threads", threads, 1)
+        if begins is None:
+            begins = [prepared.world.initial_state() for prepared in self._worlds.of_run]
+        self._runs = BatchRuns(self._worlds, begins, self.threads)
+        self._begins = begins
+        self._notices: tuple[Notice, ...] = ()
+        self._contacts: ContactTable | None = None
+        self._steps = self._next_look = 0
+        self._q, self._v = self._runs.slots.q.view(), self._runs.slots.v.view()
+        for values in (self._q, self._v):
+            values.flags.writeable = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Memory of the compiled step cannot be copied: it holds where its arrays lie.
+        arguments = self._worlds.given, self.stepper, self.states, self.threads
+        return _batch, (*arguments, self._begins, self._runs.errors)
+
+    def __len__(self) -> int:
+        return self._runs.slots.time.size
+
+    def __repr__(self) -> str:
+        return f"Batch({len(self)} runs, {len(self._runs.errors)} failed, {self._worlds.first.world.model.nb} bodies)"
+
+    @property
+    def worlds(self) -> tuple[World, ...]:
+        """The world of each run."""
+        return tuple(prepared.world for prepared in self._worlds.of_run)
+
+    @property
+    def q(self) -> FloatArray:
+        """Configurations (B, nq): a read-only view that always shows the present ones. Copy what is to be kept."""
+        return self._q
+
+    @property
+    def v(self) -> FloatArray:
+        """Velocities (B, nv): a read-only view that always shows the present ones. Copy what is to be kept."""
+        return self._v
+
+    @property
+    def time(self) -> FloatArray:
+        """Time of each run [s], (B,)."""
+        return self._runs.slots.time.copy()
+
+    @property
+    def steps(self) -> IntArray:
+        """Steps that each run has made since it began, or since `reset`, (B,)."""
+        return self._runs.slots.steps.copy()
+
+    @property
+    def states(self) -> tuple[StepperState, ...]:
+        """The present states, from which any other run can go on."""
+        return tuple(read_slot(self._runs.slots, i) for i in range(len(self)))
+
+    @property
+    def failed(self) -> Mask:
+        """Which runs have stopped, (B,); each stands where the step that failed began."""
+        return np.isin(np.arange(len(self)), list(self._runs.errors))
+
+    @property
+    def errors(self) -> tuple[Exception | None, ...]:
+        """Why each run stopped, None for those that go on. The record of a `SimulationError` is of no step."""
+        return tuple(self._runs.errors.get(i) for i in range(len(self)))
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What no certificate says (`Recording.notices`), the worst of each kind when it was first found.
+
+        Contacts and motion are looked at in the first call, and ever more rarely to every 1024th step (in `rollout` all
+        steps of the call); impacts that gain energy and islands that nothing solved in all.
+        """
+        return self._notices
+
+    def step(self, taus: ArrayLike | None = None, targets: ArrayLike | None = None, n: int = 1) -> None:
+        """Make n steps of every run that has not failed, each with a constant applied force.
+
+        Parameters
+        ----------
+        taus
+            (B, nv) applied generalized forces, dual to v; None for none.
+        targets
+            (B, nd) of the drives, in the order of `World.joint_actions`; None for those of each world.
+        n
+            How many.
+
+        Raises
+        ------
+        SimulationConfigError
+            An argument of the wrong shape or value. Nothing is stepped.
+
+        Warns
+        -----
+        ImplausibleWarning
+            What some run should be doubted for, once for each kind: see `notices`.
+        """
+        count, slots = whole_number("n", n, 0), self._runs.slots
+        slots.tau[:] = 0.0 if taus is None else self._array("taus", taus, slots.tau.shape)
+        slots.target[:] = (
+            self._worlds.targets if targets is None else self._array("targets", targets, slots.target.shape)
+        )
+        if not count or not len(self):
+            return
+        look = self._look_at(count)
+        found = self._runs.make(count, look)
+        if look:
+            after = slots.time, slots.q, slots.v
+            before = slots.time_before, slots.q_before, slots.v_before
+            runs = np.flatnonzero(slots.steps > 0)
+            found += self._runs.long(runs, slots.steps[runs] - 1, *(x[runs] for x in (*before, *after)))
+        new = _worst(notice for notice in found if notice.kind not in {old.kind for old in self._notices})
+        self._notices += new
+        _warn_of(new)
+
+    def rollout(
+        self, taus: ArrayLike | None = None, targets: ArrayLike | None = None, steps: int | None = None
+    ) -> Rollout:
+        """Make steps under controls given for each of them, and keep the states; without Python in the steps.
+
+        Parameters
+        ----------
+        taus
+            (B, steps, nv) applied generalized forces of every step; None for none.
+        targets
+            (B, steps, nd) targets of the drives, in the order of `World.joint_actions`; None for those of each world.
+        steps
+            How many; not needed where ``taus`` or ``targets`` say so.
+
+        Returns
+        -------
+        Rollout
+            Of a run that had failed before NaN but for where it stands.
+
+        Warns
+        -----
+        ImplausibleWarning
+            No step failed, and some run should be doubted all the same: see `Rollout.notices`, and `notices` for what
+            is looked at.
+
+        Raises
+        ------
+        SimulationConfigError
+            An argument that cannot be used. Nothing is stepped.
+        """
+        found = self._rollout(taus, targets, steps)
+        _warn_of(found.notices)
+        return found
+
+    def _rollout(self, taus: ArrayLike | None, targets: ArrayLike | None, steps: int | None) -> Rollout:
+        B, slots = len(self), self._runs.slots
+        length = None if steps is None else whole_number("steps", steps, 0)
+        forces = None if taus is None else self._array("taus", taus, (B, length, slots.tau.shape[1]))
+        length = length if forces is None else forces.shape[1]
+        aims = None if targets is None else self._array("targets", targets, (B, length, slots.target.shape[1]))
+        wanted = length if aims is None else aims.shape[1]
+        if wanted is None:
+            raise SimulationConfigError("steps", "say how many, or give taus or targets (B, steps, n)")
+        kept = Kept(*(np.full((B, wanted + 1, *one.shape[1:]), np.nan) for one in (slots.q, slots.v, slots.time)))
+        kept.q[:, 0], kept.v[:, 0], kept.time[:, 0] = slots.q, slots.v, slots.time
+        slots.tau[:], slots.target[:] = 0.0, self._worlds.targets
+        look = self._look_at(wanted)
+        made, found = slots.steps.copy(), []
+        if wanted and B:
+            found = self._runs.make(wanted, look, kept, forces, aims)
+        portion = max(1, LOOKED_AT // max(wanted, 1))
+        for first in range(0, B, portion) if look else ():
+            run, step = np.argwhere(np.isfinite(kept.time[first : first + portion, 1:])).T
+            run += first
+            before, after = ((kept.time[at], kept.q[at], kept.v[at]) for at in ((run, step), (run, step + 1)))
+            found += self._runs.long(run, made[run] + step, *before, *after)
+        return Rollout(kept.q, kept.v, self.failed, self.errors, _worst(found), copy_of_states(self._runs.slots))
+
+    def _look_at(self, steps: int) -> bool:
+        """Whether contacts and motion of the so many steps to come are looked at."""
+        self._contacts = None
+        self._steps += steps
+        if self._steps <= self._next_look:
+            return False
+        self._next_look = self._steps + min(max(LOOK, self._steps), MOST)
+        return True
+
+    def reset(self, mask: ArrayLike | None = None, states: StepperState | Sequence[StepperState] | None = None) -> None:
+        """Begin runs anew, those that failed too, as if nothing had run before.
+
+        Parameters
+        ----------
+        mask
+            (B,) of bool: which; None for all.
+        states
+            Where they begin: one state for each of them, or one for all; None: where they began at first.
+
+        Raises
+        ------
+        SimulationConfigError
+            An argument that does not fit. Nothing changes.
+        """
+        runs = np.arange(len(self))
+        if mask is not None:
+            chosen = np.asarray(mask)
+            if chosen.dtype != np.bool_ or chosen.shape != (len(self),):
+                detail = f"must be of bool and shape ({len(self)},), got {chosen.dtype} of shape {chosen.shape}"
+                raise SimulationConfigError("mask", detail)
+            runs = np.flatnonzero(chosen)
+        if states is None:
+            begins = [self._begins[i] for i in runs]
+        elif isinstance(states, StepperState):
+            begins = [states] * runs.size
+        else:
+            begins = states_of(states)
+        if len(begins) != runs.size:
+            raise SimulationConfigError("states", f"must be one for each of {runs.size} runs, got {len(begins)}")
+        self._runs.put(runs.tolist(), begins)
+        self._contacts = None
+
+    @property
+    def contacts(self) -> ContactTable:
+        """The contacts of every run's last step, with their impulses: its column ``step`` is the number of the run.
+
+        So ``contacts.between("box", "floor").force_on("box")`` is (B, 3). Empty for runs that have made no step.
+        """
+        if self._contacts is None:
+            rows = last_rows(self._runs.slots, "contact")
+            for column in rows.values():
+                column.flags.writeable = False
+            self._contacts = ContactTable.from_rows(
+                rows, ContactScope.of(self._worlds.first.world, last_h(self._runs.slots, self.stepper))
             )
-        except Exception as error:  # noqa: BLE001  reported in the result, one by one
-            failure = error
-            recording = getattr(error, "recording", None)
-        with lock:
-            ended += 1
-            if progress is not None:
-                progress(ended, len(pairs))
-        return recording, failure
+        return self._contacts
 
-    if not pairs:
-        return BatchResult((), ())
-    # The first run alone: the compiler is not entered from two threads at once, and bad arguments raise here.
-    first = one(0)
-    if isinstance(first[1], SimulationConfigError):
-        raise first[1]
-    rest = dict(on_threads(lambda i: one(i + 1), len(pairs) - 1, workers))
-    outcomes = [first, *(rest[i] for i in range(len(pairs) - 1))]
-    return BatchResult(tuple(outcome[0] for outcome in outcomes), tuple(outcome[1] for outcome in outcomes))
+    @property
+    def joint_rows(self) -> JointTable:
+        """The rows of joints of every run's last step, with their forces; ``step`` is the number of the run."""
+        return JointTable.from_rows(last_rows(self._runs.slots, "joint"))
+
+    def read(self, sensor: Sensor) -> FloatArray:
+        """Return the readings (B, d) of a sensor (`contactlab.simulation.sensors`), of the present state or last step.
+
+        Runs that have made no step read NaN where the sensor reads what happens in one, as long as others have.
+
+        Raises
+        ------
+        SimulationConfigError
+            Nothing that could be read: a name that there is not, no step made, contacts of what sleeps.
+        """
+        begun = self._runs.slots.steps > 0
+        if begun.all() or not begun.any():
+            return self._read(sensor, np.arange(len(self)))
+        here = self._read(sensor, np.flatnonzero(begun))
+        found = np.full((len(self), *here.shape[1:]), np.nan)
+        found[begun] = here
+        with contextlib.suppress(SimulationConfigError):
+            found[~begun] = self._read(sensor, np.flatnonzero(~begun))
+        return found
+
+    def _read(self, sensor: Sensor, runs: IntArray) -> FloatArray:
+        """Read some runs, of which all or none have made steps."""
+        return read_runs(self._worlds, self._runs.slots, self.stepper, sensor, runs, lambda: self.contacts)
+
+    def _array(self, name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> FloatArray:
+        # Without the copy and the messages of `finite_array`, which take as long as some steps.
+        if type(values) is np.ndarray and values.dtype == np.float64 and values.shape == shape:
+            given: FloatArray = values
+            if np.isfinite(given).all():
+                return given
+        return finite_array(values, name, shape, SimulationConfigError)
 
 
-def _pair(i: int, run: object) -> tuple[World, StepperState | None]:
-    if isinstance(run, World):
-        return run, None
-    if isinstance(run, tuple) and len(run) == 2 and isinstance(run[0], World) and isinstance(run[1], StepperState):
-        return run
-    raise SimulationConfigError(f"runs[{i}]", f"must be a World or a pair (World, StepperState), got {run!r}")
+def rollout(
+    world: World | Sequence[World],
+    stepper: TimeStepping,
+    states: Sequence[StepperState],
+    *,
+    taus: ArrayLike | None = None,
+    targets: ArrayLike | None = None,
+    steps: int | None = None,
+    threads: int | None = None,
+) -> Rollout:
+    """Run a world from many states under given controls: a `Batch` made for one `Batch.rollout`, which see.
 
-
-def _forces(tau: Tau, taus: Sequence[Tau] | None, count: int) -> list[Tau]:
-    if taus is None:
-        return [tau] * count
-    if tau is not None:
-        raise SimulationConfigError("taus", "give tau for all runs or taus one by one, not both")
-    if len(taus) != count:
-        raise SimulationConfigError("taus", f"must hold one entry for each of the {count} runs, got {len(taus)}")
-    return list(taus)
+    Who goes on from its end keeps the batch, or gives ``found.states`` to the next: both have the bits of one long run.
+    """
+    found = Batch(world, stepper, states, threads=threads)._rollout(taus, targets, steps)
+    _warn_of(found.notices)
+    return found
 
 
 def all_cores() -> int:
     """Number of processors this process may use; not every system tells."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _batch(
+    worlds: World | Sequence[World],
+    stepper: TimeStepping,
+    states: Sequence[StepperState],
+    threads: int,
+    begins: list[StepperState],
+    errors: dict[int, Exception],
+) -> Batch:
+    """A batch that stands where another one stood."""
+    batch = Batch(worlds, stepper, states, threads=threads)
+    batch._begins = list(begins)
+    batch._runs.errors.update(errors)
+    return batch
+
+
+def _worst(notices: Iterable[Notice]) -> tuple[Notice, ...]:
+    """The worst of each kind."""
+    told = list(notices)
+    kinds = sorted({notice.kind for notice in told})
+    return tuple(max((one for one in told if one.kind == kind), key=lambda one: one.worst) for kind in kinds)
+
+
+def _warn_of(notices: Iterable[Notice]) -> None:
+    """Warn of each, at the line of the user that called who called this."""
+    for notice in notices:
+        warnings.warn(notice.text, ImplausibleWarning, stacklevel=3)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody import body_poses, point_velocity_6d
 from contactlab.recording.failure import simulation_error
+from contactlab.recording.kept_steps import KeptSteps
 from contactlab.recording.long_steps import Moves
 from contactlab.recording.plausibility import GAIN, ImplausibleWarning, Notice, too_long
 from contactlab.recording.recording import Recording
@@ -21,7 +22,7 @@ from contactlab.stepping.driver import Driver
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kinematic import motion_poses
-from contactlab.stepping.record_schema import Rows, table_rows
+from contactlab.stepping.record_schema import Rows, chunk_rows, table_rows
 from contactlab.stepping.time_stepping import TimeStepping, check_run
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.sensors import Sensor, StepView
@@ -45,6 +46,8 @@ class Simulation:
         What and how.
     state
         Where to start; `World.initial_state` where not given.
+    record
+        Whether steps are kept, for `recording`. Each then takes some 50 us and the memory of its record besides.
 
     Raises
     ------
@@ -65,13 +68,16 @@ class Simulation:
     >>> run.q, run.v, run.contacts, run.read(cs.sensors.Accelerometer("box"))  # doctest: +SKIP
     """
 
-    def __init__(self, world: World, stepper: TimeStepping, state: StepperState | None = None) -> None:
+    def __init__(
+        self, world: World, stepper: TimeStepping, state: StepperState | None = None, *, record: bool = False
+    ) -> None:
         check_run(world, stepper, state)
         self.world = world
         self.stepper = stepper
         self._none = np.zeros(world.nv)
         begin = world.initial_state() if state is None else state
         self._driver = Driver(world, stepper, begin, tau=self._none)
+        self._kept = KeptSteps(world, stepper, begin) if record else None
         self._q, self._v = self._driver.work.q.view(), self._driver.work.v.view()
         # State before the last step.
         self._before = np.empty(world.nq), np.empty(world.nv)
@@ -81,9 +87,9 @@ class Simulation:
         for values in (self._q, self._v):
             values.flags.writeable = False
 
-    def __reduce__(self) -> tuple[type[Simulation], tuple[World, TimeStepping, StepperState]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         # Memory of the compiled step cannot be copied: it holds where its arrays lie.
-        return Simulation, (self.world, self.stepper, self.state)
+        return _simulation, (self.world, self.stepper, self.state, self._kept is not None)
 
     def __repr__(self) -> str:
         return f"Simulation({self.time:.6g} s, {self._driver.step} steps, {self.world.model.nb} bodies)"
@@ -153,9 +159,27 @@ class Simulation:
             driver.advance(1)
             if driver.failed:
                 self._fail()
+            if self._kept is not None:
+                self._kept.add(chunk_rows(driver.chunk, driver.control))
             if self._watch.bounces or driver.step > self._next_look or driver.uncertified > self._uncertified:
                 for notice in self._look():
                     warnings.warn(notice.text, ImplausibleWarning, stacklevel=2)
+
+    @property
+    def recording(self) -> Recording:
+        """The record of all steps since the start, or since `reset`: that of `simulate` under the same forces.
+
+        Forces and targets of each step are in it; `verify` and whatever else takes a record takes it, also in mid-run.
+        Copies of the run begin records of their own.
+
+        Raises
+        ------
+        SimulationConfigError
+            The run was not made with ``record=True``.
+        """
+        if self._kept is None:
+            raise SimulationConfigError("record", "is False, so that no step was kept: Simulation(..., record=True)")
+        return self._kept.recording()
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -224,15 +248,22 @@ class Simulation:
 
     def _fail(self) -> NoReturn:
         driver = self._driver
-        recording = Recording.of_run(self.world, self.stepper, driver.state(), [driver.take()])
+        driver.empty()
+        if self._kept is None:
+            recording = Recording.of_run(self.world, self.stepper, driver.state(), [driver.take()])
+        else:
+            recording = self._kept.recording()
         try:
             raise simulation_error(driver, recording)
         finally:
             driver.begin_again()
 
     def reset(self, state: StepperState | None = None) -> None:
-        """Go to a state, by default the world's initial one."""
-        self._driver.restart(self.world.initial_state() if state is None else state)
+        """Go to a state, by default the world's initial one; `recording` begins anew, since no step leads there."""
+        begin = self.world.initial_state() if state is None else state
+        self._driver.restart(begin)
+        if self._kept is not None:
+            self._kept = KeptSteps(self.world, self.stepper, begin)
         self._contacts = None
         self._unwatched()
 
@@ -292,3 +323,7 @@ class Simulation:
             raise SimulationConfigError("certificate", detail)
 
         return CertificateTable.from_rows(self._rows("island"), distance)
+
+
+def _simulation(world: World, stepper: TimeStepping, state: StepperState, record: bool) -> Simulation:
+    return Simulation(world, stepper, state, record=record)

@@ -73,7 +73,9 @@ def simulate(
         function again.
     targets
         Targets of drives by their names, in place of those of the world: a number [rad, m, rad/s, m/s], or a function
-        of time that returns it, asked once per step for the time at its end.
+        of time that returns it, asked once per step for the time at its end. Or a law of feedback: one function of
+        (time, q, v) at the start of the step, like that of ``tau``, asked once per step, which returns all of them, an
+        array in the order of `World.joint_actions` or numbers by name. What they were is in the record.
     path
         Where to keep the record; while the run lasts in chunk files in ``<path>.chunks/``. Without it the record is in
         memory only. What stands there already, a file or the chunks of a run that was stopped, is an error unless

@@ -9,7 +9,19 @@ from collections.abc import Iterable
 import numpy as np
 
 from contactlab.recording.long_steps import DEPTH
-from contactlab.recording.plausibility import GAIN, NAMED, Named, Notice, beyond_stops, gains, overlaps, unsolved
+from contactlab.recording.plausibility import (
+    BEYOND,
+    GAIN,
+    NAMED,
+    Named,
+    Notice,
+    beyond_stops,
+    excess,
+    gains,
+    overlaps,
+    rigid_stops,
+    unsolved,
+)
 from contactlab.recording.recording import Recording
 from contactlab.recording.uncertified import UncertifiedTable
 from contactlab.spatial.arrays import FloatArray
@@ -30,6 +42,7 @@ class Watch:
         #: Whether an impact may gain energy.
         self.bounces = any(material.restitution != 0.0 for material in materials)
         self._least = -DEPTH * float(np.min(world.extents.thick, initial=np.inf))
+        self._stops = rigid_stops(world, stepper)
         self._begun = 0.0
         self.notices: tuple[Notice, ...] = ()
 
@@ -46,14 +59,22 @@ class Watch:
         self.notices += new
         return new
 
+    def starts_beyond(self, q: FloatArray) -> bool:
+        """Whether a configuration (nq,) is beyond a limit that holds what it finds."""
+        return bool(self._stops) and bool(excess(self._stops, q[None]).max() > BEYOND)
+
     def start(self, q: FloatArray) -> tuple[Notice, ...]:
         """Look at the configuration (nq,) that a run of the world begins with."""
         return self.tell(beyond_stops(self._world, self._stepper, q[None], self._name))
 
+    def deep(self, driver: Driver) -> bool:
+        """Whether any contact of the steps in the driver's rows may be too deep."""
+        gaps = driver.chunk.contact["gap"][: driver.contact_rows]
+        return bool(gaps.size) and bool(gaps.min() < self._least)
+
     def contacts(self, driver: Driver, *, begins: bool) -> tuple[Notice, ...]:
         """Look at the contacts of the steps in the driver's rows; ``begins``: the first step of all is the world's."""
-        gaps = driver.chunk.contact["gap"][: int(driver.control.chunk_contacts)]
-        if not np.min(gaps, initial=0.0) < self._least:
+        if not self.deep(driver):
             return ()
         rows = chunk_rows(driver.chunk, driver.control)
         found = tuple(overlaps(self._world, rows, begins=begins, begun=self._begun, name=self._name))

@@ -78,6 +78,12 @@ def new_collision(packed: Collision, pairs: int = 0, contacts: int = 0) -> Colli
     )
 
 
+def collision_in(held: Collision, packed: Collision) -> Collision:
+    """Return packed shapes in the workspaces of others, of the same number."""
+    own = ("poses", "boxes", "reach", "order", "keys", "pairs", "work", "ints", "points", "features")
+    return packed._replace(**{name: getattr(held, name) for name in own})
+
+
 def grow_collision(held: Collision, control: Control) -> Collision | None:
     """Return larger workspaces where the loop found those held too small, None where it did not."""
     pairs, contacts = held.pairs.size, held.features.size

@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from contactlab.formulation.proposal import PATIENCE
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.collision_packing import grow_collision, new_collision
+from contactlab.stepping.collision_packing import collision_in, grow_collision, new_collision
 from contactlab.stepping.external_contacts import Supply
 from contactlab.stepping.island_view import IslandView
-from contactlab.stepping.joint_packing import grow_joints, new_joints
+from contactlab.stepping.joint_packing import grow_joints, joints_in, new_joints
 from contactlab.stepping.joint_service import Targets
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kinematic import Motions
 from contactlab.stepping.memory import first_memory, grow_contacts, grow_island, new_moments, new_settings
-from contactlab.stepping.prepared import checked_state, prepare
+from contactlab.stepping.prepared import Prepared, checked_state, prepare
 from contactlab.stepping.record_schema import chunk_rows, new_chunk
 from contactlab.stepping.records import array_of
 from contactlab.stepping.user_code import Tau, UserCode
@@ -109,7 +109,8 @@ class Driver:
         self.last_result: lcp.Result | lcp.FrictionResult | None = None
         #: what the last step that memory did not suffice for met
         self.no_room: MemoryError | None = None
-        self._long = -1, 0.0  # the last step that came to a long solve, and the processor's seconds then
+        # The last step that came to a long solve, and the processor's seconds then.
+        self._long = -1, 0.0
 
         self.collision = None if arrays.collision is None else new_collision(arrays.collision)
         held = state.contact_ids.size
@@ -118,9 +119,15 @@ class Driver:
         # The same memory as arrays of one record, whose fields are read and written in a tenth of the time.
         self._control, self._parameters = array_of(self.control), array_of(self.parameters)
         self._used = [self._control[f"chunk_{rows}"] for rows in ("steps", "contacts", "islands", "joints")]
-        self._at = {name: self._control[name] for name in ("step", "target", "failure", "uncertified")}
+        self._step, self._aim, self._failure, self._uncertified = (
+            self._control[name] for name in ("step", "target", "failure", "uncertified")
+        )
         self._now, self._end = self._parameters["time"], np.inf if end is None else end
+        # The call of the loop, and the buffers that it holds.
         self._held: HeldCall | None = None
+        self._of_held: tuple[Any, ...] = ()
+        # Of the worlds that were turned from, what is theirs.
+        self._others: dict[Prepared, tuple[Any, ...]] = {}
         if external:
             # Who asks for every problem wants them formed, neither solved nor proposed for.
             self.control.solver, self.control.propose, self.control.select = layout.SOLVER_EXTERNAL, False, False
@@ -150,9 +157,8 @@ class Driver:
         work, count = self.work, state.contact_ids.size
         work.q[:], work.v[:] = q, v
         if count:
-            if count > work.contact_int.shape[0]:
-                self.work = work = grow_contacts(work, count)
-                self.chunk = self._new_chunk(count)
+            self.make_room(count)
+            work = self.work
             work.previous_id[:count] = state.contact_ids
             work.previous_z[:count] = state.z
         if self.joints is not None:
@@ -177,18 +183,55 @@ class Driver:
         # An adaptive stepper tries smaller steps first.
         self.control.go_on = self._stepper.goes_on and not self._stepper.adaptive
         self.parameters.h = self._stepper.next_h(float(self.parameters.last_h)) if h is None else h
-        self.last_result = None
+        self.forget()
+
+    def make_room(self, contacts: int) -> None:
+        """Make sure that a state with so many contacts fits the memory."""
+        if contacts > self.work.contact_int.shape[0]:
+            self.work = grow_contacts(self.work, contacts)
+            self.chunk = self._new_chunk(contacts)
+
+    def turn_to(self, prepared: Prepared) -> None:
+        """Step another world from here on, of the layout of the one before (`differing_layout`), with its own motions.
+
+        The memory is the same; what the kernels take of a world is its own, and kept for the next time.
+        """
+        if prepared is self._prepared:
+            return
+        own = self._asked, self.collision, self.joints, self.moments, self._held, self._of_held
+        self._others[self._prepared] = own
+        self._prepared, self._world = prepared, prepared.world
+        if prepared in self._others:
+            known = self._others[prepared]
+            self._asked, self.collision, self.joints, self.moments, self._held, self._of_held = known
+            return
+        arrays = prepared.arrays
+        self._asked = UserCode(prepared.world, None, None, None, prepared.motions)
+        self._held = None
+        if arrays.collision is not None and self.collision is not None:
+            self.collision = collision_in(self.collision, arrays.collision)
+        if arrays.joints is not None and self.joints is not None:
+            self.joints = joints_in(self.joints, arrays.joints)
+        if arrays.moments is not None and self.moments is not None:
+            self.moments = arrays.moments._replace(axes=self.moments.axes)
 
     def schedule(self, taus: FloatArray | None, targets: FloatArray | None) -> None:
-        """Take tau (steps, nv) and the drives' targets (steps, nd) of every step from arrays, None: as they are."""
-        if taus is not None:
-            self.work = self.work._replace(tau_table=taus)
-            if self.control.tau_mode != layout.TAU_TABLE:
-                self.control.tau_mode = layout.TAU_TABLE
-                # With room for tau in its rows.
-                self.chunk = self._new_chunk(self.work.contact_int.shape[0])
-        if targets is not None and self.joints is not None:
-            self.joints = self.joints._replace(target_table=targets)
+        """Take tau (steps, nv) and targets (steps, nd) of every step from tables; None: they do not change.
+
+        Of a driver that was given a constant tau.
+        """
+        nv = self.work.v.size
+        self.work = self.work._replace(tau_table=np.zeros((0, nv)) if taus is None else taus)
+        self.control.tau_mode = layout.TAU_CONSTANT if taus is None else layout.TAU_TABLE
+        if self.joints is not None:
+            none = np.zeros((0, self.joints.target.size))
+            self.joints = self.joints._replace(target_table=none if targets is None else targets)
+            self._others.clear()
+
+    def forget(self) -> None:
+        """Forget what the solver outside answered, and how long it took: another run begins."""
+        self.last_result = None
+        self._long = -1, 0.0
 
     def apply(self, tau: FloatArray, targets: Mapping[str, float] | ArrayLike | None) -> None:
         """Set the applied force, and the drives' targets, for the steps from here on."""
@@ -205,22 +248,27 @@ class Driver:
     @property
     def step(self) -> int:
         """Steps finished."""
-        return int(self._at["step"][0])
+        return int(self._step.item())
+
+    @property
+    def contact_rows(self) -> int:
+        """Rows of contacts in the chunk."""
+        return int(self._used[1].item())
 
     @property
     def failed(self) -> bool:
         """Whether the step in progress failed for good."""
-        return bool(self._at["failure"][0] != layout.FAILURE_NONE)
+        return bool(self._failure.item() != layout.FAILURE_NONE)
 
     @property
     def uncertified(self) -> int:
         """Islands so far of which the best forces found were taken uncertified, those of steps that failed included."""
-        return int(self._at["uncertified"][0])
+        return int(self._uncertified.item())
 
     @property
     def time(self) -> float:
         """Time of the present state [s]."""
-        return float(self._now[0])
+        return float(self._now.item())
 
     @property
     def h(self) -> float:
@@ -232,17 +280,18 @@ class Driver:
 
         After so many ``steps`` the chunk counts as full.
         """
-        limit = self._target if steps is None else min(self._target, self.step + steps)
-        self._at["target"][0] = limit
+        first = self.step
+        limit = self._target if steps is None else min(self._target, first + steps)
+        self._aim[0] = limit
         if self._aside:
-            first, clock = self.step, time.perf_counter()
+            clock = time.perf_counter()
             reason = self._run(limit - first)
             self._seconds = (time.perf_counter() - clock) / max(1, self.step - first)
         else:
             reason = self._run()
         if self.failed:
             return layout.FAILED
-        goes_on = reason == layout.DONE and self.step == limit < self._target and self.time < self._end
+        goes_on = reason == layout.DONE and limit < self._target and self.step == limit and self.time < self._end
         return layout.CHUNK_FULL if goes_on else reason
 
     def form(self, island: int) -> IslandView:
@@ -336,18 +385,16 @@ class Driver:
 
     def _entered(self) -> HeldCall:
         """Return the call of the loop, made anew where buffers have grown."""
-        if self._held is None or not all(map(operator.is_, self._held.arguments[1:], self._buffers())):
+        now = self.work, self.island, self.chunk, self.collision, self.joints, self.moments
+        if self._held is None or not all(map(operator.is_, self._of_held, now)):
             from contactlab.stepping.kernels.step import enter, run_held
             from lcp.compiler.held import HeldCall
 
-            self._held = HeldCall(run_held, enter, (self._prepared.arrays.packed, *self._buffers()))
+            # Records as arrays of one.
+            work, island, chunk, collision, joints, moments = self._of_held = now
+            mechanics = self._prepared.arrays.packed, work, island, chunk, self._control, self._parameters
+            self._held = HeldCall(run_held, enter, (*mechanics, collision, joints, moments, self._pivoting))
         return self._held
-
-    def _buffers(self) -> tuple[Any, ...]:
-        """What the loop is called with beside the world, records as arrays of one."""
-        records = self._control, self._parameters
-        rest = self.collision, self.joints, self.moments, self._pivoting
-        return (self.work, self.island, self.chunk, *records, *rest)
 
     def _serve(self, reason: int) -> bool:
         """Do what the loop asks for; False where that is for the caller, or cannot be done."""
@@ -439,6 +486,8 @@ class Driver:
 
     def _grow(self) -> None:
         """Enlarge what the loop found too small, by half at least so that growth is rare."""
+        # Other worlds are to have what there is then.
+        self._others.clear()
         if self.collision is not None:
             larger = grow_collision(self.collision, self.control)
             if larger is not None:

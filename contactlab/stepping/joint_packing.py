@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from contactlab.world.world import World
 
 
+# What does not change in a run.
+OF_A_WORLD = ("damping", "rows", "row_trees", "trees", "drives", "springs", "loop_ints", "loop_floats")
+
+
 def pack_joints(world: World) -> Joints | None:
     """Lay out what acts on the joints of a checked world; None where nothing does."""
     actions = world.joint_actions
@@ -77,6 +81,11 @@ def new_joints(packed: Joints, trees: int) -> Joints:
         was=np.zeros(n, dtype=np.int64),
         previous_z=np.zeros((n, 2)),
     )
+
+
+def joints_in(held: Joints, packed: Joints) -> Joints:
+    """Return packed rows in the workspaces of others, of the same number."""
+    return held._replace(**{name: getattr(packed, name) for name in OF_A_WORLD})
 
 
 def grow_joints(held: Joints, rows: int, nv: int, equations: int) -> Joints:

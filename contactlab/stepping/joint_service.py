@@ -17,8 +17,16 @@ if TYPE_CHECKING:
     from contactlab.stepping.kernels.joint_layout import Joints
     from contactlab.world.world import World
 
-#: Targets of drives by their names, in place of those of the world: a number, or a function of time.
-Targets = Mapping[str, float | Callable[[float], float]] | FloatArray | None
+#: What a law of all targets returns: an array (nd,), or numbers by name.
+Wanted = Mapping[str, float] | ArrayLike
+#: Targets of drives by their names, in place of those of the world, each a number or a function of the time at the end
+#: of the step; or a law of all, a function of (time, q, v) at its start.
+Targets = (
+    Mapping[str, float | Callable[[float], float]]
+    | FloatArray
+    | Callable[[float, FloatArray, FloatArray], Wanted]
+    | None
+)
 
 
 class JointService:
@@ -36,6 +44,11 @@ class JointService:
         self._world = world
         self._constant = np.array([drive.target for drive in world.joint_actions.drives], dtype=np.float64)
         self._functions: dict[int, tuple[str, Callable[[float], float]]] = {}
+        self._law: Callable[[float, FloatArray, FloatArray], Wanted] | None = None
+        if callable(targets):
+            self._law, targets = targets, None
+            if not self._constant.size:
+                raise SimulationConfigError("targets", "is a law for drives, and the world has none")
         if targets is not None and not isinstance(targets, Mapping):
             self._constant = finite_array(targets, "targets", self._constant.shape, SimulationConfigError)
             targets = None
@@ -55,25 +68,36 @@ class JointService:
             raise SimulationConfigError("targets", detail)
         return self._number[name]
 
-    def constant(self, targets: Mapping[str, float] | ArrayLike | None) -> FloatArray:
-        """Targets (nd,) where these are given in place of the world's, as an array of all or as numbers by name."""
+    def constant(self, targets: Wanted | None, when: str = "") -> FloatArray:
+        """Targets (nd,) where these are given in place of the world's, as an array of all or as numbers by name.
+
+        ``when`` is what errors say of them.
+        """
         if targets is None:
             return self._constant
         if isinstance(targets, Mapping):
             values = self._constant.copy()
             for name, value in targets.items():
-                values[self._drive(name)] = finite_number(value, f"targets[{name!r}]", SimulationConfigError)
+                values[self._drive(name)] = finite_number(value, f"targets[{name!r}]{when}", SimulationConfigError)
             return values
-        return finite_array(targets, "targets", self._constant.shape, SimulationConfigError)
+        return finite_array(targets, f"targets{when}", self._constant.shape, SimulationConfigError)
 
     @property
     def asks(self) -> bool:
         """Whether there is something to ask for in every step."""
-        return bool(self._functions) or bool(self._custom)
+        return self._law is not None or bool(self._functions) or bool(self._custom)
 
     def start(self, joints: Joints) -> None:
         """Write the targets that do not change."""
         joints.target[:] = self._constant
+
+    def follow(self, joints: Joints, time: float, q: FloatArray, v: FloatArray) -> None:
+        """Ask the law of all targets, where there is one, for those of the step that begins."""
+        if self._law is not None:
+            wanted, when = self._law(time, q, v), f" at time {time:.9g}"
+            if wanted is None:
+                raise SimulationConfigError(f"targets{when}", "must be an array of all or numbers by name, got None")
+            joints.target[:] = self.constant(wanted, when)
 
     def serve(self, joints: Joints, time: float, h: float, q: FloatArray, v: FloatArray) -> None:
         """Write targets, at the end of the step, and the user's rows, at its start."""

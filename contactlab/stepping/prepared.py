@@ -82,6 +82,42 @@ def prepare(world: World, stepper: TimeStepping) -> Prepared:
     return Prepared(world, stepper, arrays_of(world), motions_of(world), edges, sleepers(world, stepper))
 
 
+def differing_layout(one: Prepared, other: Prepared) -> str:
+    """Return in what two worlds differ that no memory serves both; nothing where one does.
+
+    Masses, materials, gravity, gains, sizes of shapes and the like may differ.
+    """
+    a, b, own, others = one.world, other.world, one.arrays, other.arrays
+    looked_at: dict[str, tuple[object, object]] = {
+        "bodies": (a.model.names, b.model.names),
+        "joints": (own.packed.ints.tolist(), others.packed.ints.tolist()),
+        "half-spaces": (a.half_space_names, b.half_space_names),
+        "surfaces": (_shape_list(a), _shape_list(b)),
+        "kinematic bodies": (own.packed.motion.tolist(), others.packed.motion.tolist()),
+        "shapes that can touch one another": (own.collision is None, others.collision is None),
+        "drives": (_drives(a), _drives(b)),
+        "rows of joints": (_joint_rows(a), _joint_rows(b)),
+        "damping of joints": (own.joints is None, others.joints is None),
+        "torsional and rolling friction": (own.moments is None, others.moments is None),
+        "plane": (a.plane is None, b.plane is None),
+    }
+    return next((name for name, (left, right) in looked_at.items() if left != right), "")
+
+
+def _drives(world: World) -> list[str | None]:
+    return [drive.name for drive in world.joint_actions.drives]
+
+
+def _joint_rows(world: World) -> list[tuple[object, ...]]:
+    return [(row.kind, row.trees, row.loop_row) for row in world.joint_rows]
+
+
+def _shape_list(world: World) -> list[tuple[int, type, int]]:
+    """Body, kind and number of support points of each surface."""
+    bodies = zip(world.surface_bodies, world.surfaces, strict=True)
+    return [(int(body), type(surface.shape), len(surface.support_points()[1])) for body, surface in bodies]
+
+
 def lcp_width(edges: int, moments: bool) -> int:
     """LCP variables of one contact: fN, edges/2 of fF+, edges/2 of fF-, lambda; those of its moments, where any has."""
     return 2 + edges + (4 + edges if moments else 0)

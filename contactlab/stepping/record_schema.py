@@ -157,6 +157,16 @@ def new_chunk(world: World, stepper: TimeStepping, steps: int, contacts: int, *,
     return Chunk(**arrays)
 
 
+def new_rows(table: str, *shape: int) -> NDArray[Any]:
+    """Records of a table ("contact", "joint", "island"), all zero."""
+    return np.zeros(shape, dtype=_ROW_TYPES[table])
+
+
+def columns_of(table: str, rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Copy records of a table into named arrays."""
+    return {f"{table}_{column}": np.array(rows[column], order="C") for column in _TABLES[table]}
+
+
 def chunk_rows(chunk: Chunk, control: Control) -> dict[str, NDArray[Any]]:
     """Copy the used rows of a chunk into named arrays."""
     used = dict.fromkeys(("states", "steps", "taus"), int(control.chunk_steps))
@@ -173,7 +183,7 @@ def chunk_rows(chunk: Chunk, control: Control) -> dict[str, NDArray[Any]]:
 def table_rows(chunk: Chunk, control: Control, table: str) -> dict[str, NDArray[Any]]:
     """Copy the used rows of one table of a chunk ("contact", "joint", "island") into named arrays."""
     rows, used = getattr(chunk, table), int(getattr(control, f"chunk_{table}s"))
-    return {f"{table}_{column}": np.array(rows[column][:used], order="C") for column in _TABLES[table]}
+    return columns_of(table, rows[:used])
 
 
 def start_rows(world: World, state: StepperState, lengths: Mapping[str, int]) -> dict[str, NDArray[Any]]:

@@ -63,6 +63,8 @@ class UserCode:
         if self._supply is not None:
             ints, floats = self._supply(time, q.copy(), v.copy())
             work = work._replace(given_int=ints, given_float=floats)
+        if joints is not None:
+            self.of_joints.follow(joints, time, q.copy(), v.copy())
         self.ask_of_end(work, joints, time, h)
         return work
 

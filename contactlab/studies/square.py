@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from contactlab.contact import Box, HalfSpace, Material
 from contactlab.lab.datasets.square_drops import SquareDrops
-from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate, simulate_batch
+from contactlab.simulation import TimeStepping, World, WorldBuilder, rollout, simulate
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray
 from contactlab.studies.square_path import Calibration, SquarePath
@@ -78,14 +78,14 @@ def run_squares(
     started = time.perf_counter()
     world = square_world(settings, calibration, drops.side)
     stepper = _stepper(drops, settings)
-    runs = [(world, world.initial_state(stepper.h, q=path.q, v=path.v)) for path in paths]
+    states = [world.initial_state(stepper.h, q=path.q, v=path.v) for path in paths]
     steps = settings.substeps * max(int(path.frame[-1]) for path in paths)
-    batch = simulate_batch(runs, stepper, steps=steps, threads=threads)
+    found = rollout(world, stepper, states, steps=steps, threads=threads)
     errors = np.full((len(paths), 4), np.nan)
     failures = []
-    for i, (path, recording, error) in enumerate(zip(paths, batch.recordings, batch.errors, strict=True)):
-        if error is None and recording is not None:
-            errors[i] = path_errors(path, recording.q[settings.substeps * path.frame], drops)
+    for i, (path, q, error) in enumerate(zip(paths, found.q, found.errors, strict=True)):
+        if error is None:
+            errors[i] = path_errors(path, q[settings.substeps * path.frame], drops)
         else:
             failures.append(f"drop {path.number}: {error}")
     seconds = time.perf_counter() - started

@@ -9,8 +9,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from contactlab.drawing import Stage, film_of, shown_steps
-from contactlab.simulation import EventRecording, Recording
+from contactlab.drawing import Filmed, Stage, film_of, shown_steps
 from contactlab.viewer.scene import SceneView
 from contactlab.viewer.server import aim_camera, free_port, legend, serving
 
@@ -40,7 +39,7 @@ follow(); })()</script>"""
 
 
 def write_html_replay(
-    recording: Recording | EventRecording,
+    recording: Filmed,
     path: str | Path,
     *,
     fps: float = 40.0,

@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from contactlab.drawing import Stage, film_of
-from contactlab.simulation import EventRecording, Recording
+from contactlab.drawing import Filmed, Stage, film_of
 from contactlab.viewer.controls import Controls
 from contactlab.viewer.scene import SceneView
 from contactlab.viewer.server import aim_camera, serving
@@ -18,7 +17,7 @@ TICK = 1.0 / 40.0  # seconds between two pictures
 
 
 def show(
-    recording: Recording | EventRecording,
+    recording: Filmed,
     *,
     port: int = 8080,
     collision: bool = False,
@@ -30,7 +29,7 @@ def show(
     Parameters
     ----------
     recording
-        What to show.
+        What to show; of a `Simulation` what it has recorded (``record=True``).
     port
         Where; the next free one where it is taken.
     collision

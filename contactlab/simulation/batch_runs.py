@@ -1,0 +1,125 @@
+"""The runs of a batch: their states, and the threads that step them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from contactlab.recording.long_steps import Moves
+from contactlab.recording.plausibility import Notice, too_long
+from contactlab.simulation.batch_worker import Kept, Task, Worker
+from contactlab.simulation.batch_worlds import BatchWorlds
+from contactlab.simulation.watching import Watch
+from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.stepping.kinematic import poses_at
+from contactlab.stepping.prepared import checked_state
+from contactlab.stepping.slots import grow_slots, new_slots, write_slot
+from contactlab.world.state import StepperState
+from lcp.hearing import Crew
+
+
+class BatchRuns:
+    """B runs, and what makes their steps.
+
+    Attributes
+    ----------
+    worlds, slots
+        Which world each steps; the states.
+    errors
+        Why runs stopped, by number.
+    """
+
+    def __init__(self, worlds: BatchWorlds, states: Sequence[StepperState], threads: int) -> None:
+        self.worlds = worlds
+        self.slots = new_slots(worlds.first, len(states))
+        self.errors: dict[int, Exception] = {}
+        self._threads = threads
+        self._workers: list[Worker] = []
+        self._crew = Crew(threads)
+        self._found: dict[int, Watch] = {}
+        self.put(range(len(states)), states)
+        self._state = states[0] if states else worlds.first.world.initial_state()
+
+    def put(self, runs: Sequence[int], states: Sequence[StepperState]) -> None:
+        """Put runs at states, of which one that does not fit is refused before anything changes."""
+        checked = [
+            checked_state(self.worlds.of_run[i], state, f"states[{k}]")
+            for k, (i, state) in enumerate(zip(runs, states, strict=True))
+        ]
+        for i, state, (q, v) in zip(runs, states, checked, strict=True):
+            self.slots = write_slot(self.slots, i, state, q, v)
+            self.slots.energy[i] = self.worlds.watches[self.worlds.of_run[i]].energy_of(state)
+            self.errors.pop(i, None)
+            self._found.pop(i, None)
+
+    def make(
+        self,
+        steps: int,
+        look: bool,
+        kept: Kept | None = None,
+        taus: FloatArray | None = None,
+        targets: FloatArray | None = None,
+    ) -> list[Notice]:
+        """Make steps of all runs that have not failed; return what was found."""
+        runs = [i for i in range(self.slots.time.size) if i not in self.errors]
+        # The first run alone: the compiler is not entered from two threads at once.
+        parts = [runs] if self._workers else [runs[:1], runs[1:]]
+        found: list[Notice] = []
+        task = Task(
+            slots=self.slots,
+            worlds=self.worlds.of_run,
+            watches=self.worlds.watches,
+            found=self._found if kept is None else {},
+            steps=steps,
+            left=iter(()),
+            look=look,
+            taus=taus,
+            targets=targets,
+            kept=kept,
+            errors=self.errors,
+            notices=found,
+        )
+        try:
+            for part in parts:
+                task.left = iter(part)
+                self._share(task, min(self._threads, len(part)))
+        except BaseException:
+            for worker in self._workers:
+                worker.drop()
+            raise
+        return found
+
+    def _share(self, task: Task, threads: int) -> None:
+        """Have what is left of a task done by so many threads."""
+        while len(self._workers) < threads:
+            self._workers.append(Worker(self.worlds.first, self._state))
+        wanted = [0] * threads
+
+        def one(number: int) -> None:
+            wanted[number] = self._workers[number].work(task)
+
+        while threads:
+            self._crew.work(one, threads)
+            if not any(wanted):
+                return
+            self.slots = task.slots = grow_slots(self.slots, max(wanted))
+
+    def long(
+        self,
+        runs: IntArray,
+        steps: IntArray,
+        time: FloatArray,
+        q: FloatArray,
+        v: FloatArray,
+        time_next: FloatArray,
+        q_next: FloatArray,
+        v_next: FloatArray,
+    ) -> Iterator[Notice]:
+        """Yield what some steps are too long for, each of a run and with its number there."""
+        for world, own in self.worlds.parts(runs):
+
+            def name(i: int, own: IntArray = own) -> str:
+                return f"step {steps[own[i]]} of run {runs[own[i]]}"
+
+            pose, pose_next = poses_at(world, time[own]), poses_at(world, time_next[own])
+            h = time_next[own] - time[own]
+            yield from too_long(Moves(world, q[own], v[own], q_next[own], v_next[own], h, pose, pose_next, name))

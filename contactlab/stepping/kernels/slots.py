@@ -1,0 +1,234 @@
+"""States of many runs side by side, and their exchange: one run's memory out of a slot, the next one's in."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from contactlab.stepping.kernels.layout import (
+    BEGIN,
+    FAILURE_NONE,
+    Chunk,
+    Control,
+    FloatArray,
+    IntArray,
+    Parameters,
+    Work,
+)
+from lcp.compiler.held import taken
+from lcp.kernels import kernel
+
+# What an exchange may say.
+DONE: Final = 0
+SLOTS_ARE_SMALL: Final = 1  # the run's contacts do not fit its slot: nothing was stored or loaded
+MEMORY_IS_SMALL: Final = 2  # those in the slot do not fit the memory: the run before is stored, nothing loaded
+
+# Entries of `Slots.order`: what is to be exchanged.
+STORE: Final = 0  # slot that the memory's run goes to, -1 for none
+LOAD: Final = 1  # slot whose run comes into the memory, -1 for none
+GO_ON: Final = 2  # value of Control.go_on
+ORDER: Final = 3
+
+
+class Slots(NamedTuple):
+    """B runs: the state of each, what is told for its next step, and what its last one left."""
+
+    # The state.
+    q: FloatArray  # (B, nq)
+    v: FloatArray  # (B, nv)
+    time: FloatArray  # (B,)
+    last_h: FloatArray  # (B,)
+    contacts: IntArray  # (B,) how many the step that led here had
+    contact_id: IntArray  # (B, capacity)
+    contact_z: FloatArray  # (B, capacity, w)
+    was: IntArray  # (B, n) whether the row of joints took part
+    row_z: FloatArray  # (B, n, 2)
+    rest: FloatArray  # (B, nt), without columns where nothing sleeps
+    tau_before: FloatArray  # (B, nv), likewise
+    # What is told.
+    tau: FloatArray  # (B, nv)
+    target: FloatArray  # (B, nd)
+    # What the last step left.
+    q_before: FloatArray  # (B, nq) the state that it began with
+    v_before: FloatArray  # (B, nv)
+    time_before: FloatArray  # (B,)
+    energy: FloatArray  # (B, 2) kinetic and potential after it [J]
+    asleep: IntArray  # (B, nt) 1 for trees that slept through it, without columns where nothing sleeps
+    steps: IntArray  # (B,) made since the run began
+    contact_rows: IntArray  # (B,) rows below; 0 where no step was made
+    contact: Any  # (B, capacity) records
+    joint_rows: IntArray  # (B,)
+    joint: Any  # (B, n) records
+
+
+class OfJoints(NamedTuple):
+    """What `Joints` hold of the step before, and the targets."""
+
+    was: IntArray
+    previous_z: FloatArray
+    target: FloatArray
+
+
+class Start(NamedTuple):
+    """The state that the chunk in memory begins with: that of a run's last step where the chunk has no other."""
+
+    q: FloatArray
+    v: FloatArray
+    time: FloatArray  # (1,)
+
+
+@kernel
+def exchange(
+    slots: Slots,
+    start: Start,
+    order: IntArray,
+    work: Work,
+    joints: OfJoints | None,
+    chunk: Chunk,
+    control: Control,
+    parameters: Parameters,
+    smallest_h: float,
+) -> int:
+    """Store the run in memory to its slot and load that of another, as ``order`` says; what hinders is returned.
+
+    A run that is loaded begins a step. ``smallest_h``: no step of an adaptive stepper is shorter.
+    """
+    i = order[STORE]
+    if i >= 0:
+        if control.n_previous > slots.contact_id.shape[1]:
+            return SLOTS_ARE_SMALL
+        store(slots, start, i, work, joints, chunk, control, parameters)
+        order[STORE] = -1
+    i = order[LOAD]
+    if i >= 0:
+        if slots.contacts[i] > work.previous_id.shape[0]:
+            return MEMORY_IS_SMALL
+        load(slots, start, i, work, joints, control, parameters)
+        control.go_on = order[GO_ON]
+        parameters.h = parameters.h_max
+        if control.adaptive != 0 and parameters.last_h != 0.0:
+            parameters.h = min(parameters.h_max, max(parameters.grow * parameters.last_h, smallest_h))
+    return DONE
+
+
+@kernel(inner=True)
+def load(
+    slots: Slots,
+    start: Start,
+    i: int,
+    work: Work,
+    joints: OfJoints | None,
+    control: Control,
+    parameters: Parameters,
+) -> None:
+    """Take the state of run i, and what is told for its steps; the chunk is empty."""
+    for j in range(work.q.shape[0]):
+        work.q[j] = slots.q[i, j]
+        start.q[j] = slots.q[i, j]
+    for j in range(work.v.shape[0]):
+        work.v[j] = slots.v[i, j]
+        start.v[j] = slots.v[i, j]
+        work.tau[j] = slots.tau[i, j]
+    control.n_previous = slots.contacts[i]
+    for c in range(slots.contacts[i]):
+        work.previous_id[c] = slots.contact_id[i, c]
+        for j in range(work.previous_z.shape[1]):
+            work.previous_z[c, j] = slots.contact_z[i, c, j]
+    if joints is not None:
+        for d in range(joints.target.shape[0]):
+            joints.target[d] = slots.target[i, d]
+        for n in range(joints.was.shape[0]):
+            joints.was[n] = slots.was[i, n]
+            joints.previous_z[n, 0] = slots.row_z[i, n, 0]
+            joints.previous_z[n, 1] = slots.row_z[i, n, 1]
+    if control.sleep != 0:
+        for k in range(work.rest.shape[0]):
+            work.rest[k] = slots.rest[i, k]
+        for j in range(work.v.shape[0]):
+            work.tau_before[j] = slots.tau_before[i, j]
+    start.time[0] = slots.time[i]
+    control.chunk_steps = 0
+    control.chunk_contacts = 0
+    control.chunk_islands = 0
+    control.chunk_joints = 0
+    parameters.time = slots.time[i]
+    parameters.last_h = slots.last_h[i]
+    control.step = 0
+    control.place = BEGIN
+    control.failure = FAILURE_NONE
+
+
+@kernel(inner=True)
+def store(
+    slots: Slots,
+    start: Start,
+    i: int,
+    work: Work,
+    joints: OfJoints | None,
+    chunk: Chunk,
+    control: Control,
+    parameters: Parameters,
+) -> None:
+    """Leave the state in memory to run i, with what the last step of the chunk left, if it has any."""
+    slots.steps[i] += control.step
+    last = control.chunk_steps - 1
+    if last < 0:
+        return
+    for j in range(work.q.shape[0]):
+        slots.q[i, j] = work.q[j]
+        slots.q_before[i, j] = chunk.q[last - 1, j] if last > 0 else start.q[j]
+    for j in range(work.v.shape[0]):
+        slots.v[i, j] = work.v[j]
+        slots.v_before[i, j] = chunk.v[last - 1, j] if last > 0 else start.v[j]
+    slots.time[i] = parameters.time
+    slots.time_before[i] = chunk.time[last - 1] if last > 0 else start.time[0]
+    slots.last_h[i] = parameters.last_h
+    slots.energy[i, 0] = chunk.kinetic[last]
+    slots.energy[i, 1] = chunk.potential[last]
+    n_contacts = control.n_previous
+    first = control.chunk_contacts - n_contacts
+    slots.contacts[i] = n_contacts
+    slots.contact_rows[i] = n_contacts
+    for c in range(n_contacts):
+        slots.contact_id[i, c] = work.previous_id[c]
+        for j in range(work.previous_z.shape[1]):
+            slots.contact_z[i, c, j] = work.previous_z[c, j]
+        slots.contact[i, c] = chunk.contact[first + c]
+    if joints is not None:
+        for n in range(joints.was.shape[0]):
+            slots.was[i, n] = joints.was[n]
+            slots.row_z[i, n, 0] = joints.previous_z[n, 0]
+            slots.row_z[i, n, 1] = joints.previous_z[n, 1]
+        first = control.chunk_joints
+        while first > 0 and chunk.joint[first - 1].step == control.step - 1:
+            first -= 1
+        slots.joint_rows[i] = control.chunk_joints - first
+        for n in range(control.chunk_joints - first):
+            slots.joint[i, n] = chunk.joint[first + n]
+    if control.sleep != 0:
+        for k in range(work.rest.shape[0]):
+            slots.rest[i, k] = work.rest[k]
+            slots.asleep[i, k] = chunk.asleep[last, k]
+        for j in range(work.v.shape[0]):
+            slots.tau_before[i, j] = work.tau_before[j]
+
+
+@kernel
+def enter_exchange(held: Any, types: Any) -> int:
+    """`exchange` with the arguments held in a buffer, records as arrays of one: see `HeldCall`."""
+    slots, start, order, work, joints, chunk, control, parameters, numbers = taken(held, types)
+    return exchange(slots, start, order, work, joints, chunk, control[0], parameters[0], numbers[0])
+
+
+def exchange_held(
+    slots: Slots,
+    start: Start,
+    order: IntArray,
+    work: Work,
+    joints: OfJoints | None,
+    chunk: Chunk,
+    control: Any,
+    parameters: Any,
+    numbers: FloatArray,
+) -> int:
+    """`exchange` with control and parameters as arrays of one record."""
+    return exchange(slots, start, order, work, joints, chunk, control[0], parameters[0], numbers[0])

@@ -1,0 +1,345 @@
+"""Batches: many runs in memory at once, each with the bits it would have alone."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from body_contact_scenes import heap
+from joint_scenes import pendulum
+from simulation_scenes import block, dropped_ball, tumble
+
+from contactlab.contact import Box, HalfSpace, Material
+from contactlab.multibody import MultibodyError
+from contactlab.simulation import (
+    Batch,
+    ImplausibleWarning,
+    PositionDrive,
+    Simulation,
+    SimulationConfigError,
+    SimulationError,
+    Sleep,
+    TimeStepping,
+    World,
+    WorldBuilder,
+    rollout,
+    sensors,
+    simulate,
+)
+from contactlab.spatial import RigidInertia
+from lcp.hearing import Crew
+
+H = 0.01
+
+
+def crate(mass: float = 1.0, mu: float = 0.5, half: float = 0.1, gravity: float = -9.81) -> World:
+    """A crate that falls on its edge."""
+    builder, sides = WorldBuilder((0.0, 0.0, gravity)), (half, 0.1, 0.1)
+    builder.add_half_space("floor", HalfSpace(), Material(mu))
+    turned = (0.0, 0.0, 0.3, np.cos(0.2), 0.0, np.sin(0.2), 0.0)
+    builder.add_free_body("crate", RigidInertia.solid_box(mass, sides), Box(sides), Material(mu), turned)
+    return builder.build()
+
+
+def driven(stiffness: float = 50.0, target: float = 0.0) -> World:
+    """A pendulum that a servo holds."""
+    builder = pendulum(0.3)
+    builder.add_drive(PositionDrive("rod", target, stiffness, 5.0, name="servo"))
+    return builder.build()
+
+
+def alone(world: World, stepper: TimeStepping, taus: np.ndarray, targets: np.ndarray | None = None) -> Simulation:
+    """A run of one's own under forces (steps, nv)."""
+    run = Simulation(world, stepper)
+    for k, tau in enumerate(taus):
+        run.step(tau, targets=None if targets is None else targets[k])
+    return run
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("kind", ["masses and gravity", "friction", "sizes", "gains"])
+def test_worlds_of_one_layout_run_together(kind: str, threads: int) -> None:
+    worlds = {
+        "masses and gravity": [crate(1.0), crate(3.0), crate(2.0, gravity=-1.6), crate(1.0, gravity=0.0)],
+        "friction": [crate(mu=mu) for mu in (0.1, 0.5, 0.9, 0.0)],
+        "sizes": [crate(half=half) for half in (0.1, 0.05, 0.2, 0.3)],
+        "gains": [driven(k, aim) for k, aim in ((50.0, 0.0), (5.0, 0.1), (500.0, -0.1), (0.0, 0.0))],
+    }[kind]
+    rng, stepper = np.random.default_rng(1), TimeStepping(H)
+    taus = rng.normal(size=(4, 60, worlds[0].nv))
+    batch = Batch(worlds, stepper, threads=threads)
+    for k in range(60):
+        batch.step(taus[:, k])
+    for i, world in enumerate(worlds):
+        run = alone(world, stepper, taus[i])
+        np.testing.assert_array_equal(batch.q[i], run.q)
+        np.testing.assert_array_equal(batch.v[i], run.v)
+    assert len({q.tobytes() for q in batch.q}) == 4
+    found = rollout(worlds, stepper, [world.initial_state() for world in worlds], taus=taus, threads=threads)
+    np.testing.assert_array_equal(found.q[:, -1], batch.q)
+
+
+def test_targets_are_each_worlds_own_where_none_are_told() -> None:
+    worlds, stepper = [driven(target=0.1), driven(target=-0.2)], TimeStepping(H)
+    batch, told = Batch(worlds, stepper, threads=1), np.array([[0.05], [0.3]])
+    batch.step(n=10)
+    batch.step(targets=told, n=10)
+    batch.step(n=10)
+    for i, world in enumerate(worlds):
+        aims = np.repeat([world.joint_actions.drives[0].target, told[i, 0], aim_of(world)], 10)[:, None]
+        np.testing.assert_array_equal(batch.q[i], alone(world, stepper, np.zeros((30, 1)), aims).q)
+
+
+def aim_of(world: World) -> float:
+    return world.joint_actions.drives[0].target
+
+
+def test_short_rollouts_in_a_row_are_one_long_one() -> None:
+    """By the batch, and by the states that each ends with."""
+    world, stepper, steps = tumble(), TimeStepping(H), 90
+    taus = np.random.default_rng(2).normal(size=(3, steps, world.nv))
+    states = [world.initial_state()] * 3
+    long = rollout(world, stepper, states, taus=taus, threads=1)
+    batch = Batch(world, stepper, states, threads=2)
+    for first in range(0, steps, 15):
+        part = slice(first, first + 15)
+        found = rollout(world, stepper, states, taus=taus[:, part], threads=2)
+        states = list(found.states)
+        kept = batch.rollout(taus[:, part])
+        np.testing.assert_array_equal(found.q, long.q[:, first : first + 16])
+        np.testing.assert_array_equal(kept.q, found.q)
+        np.testing.assert_array_equal(kept.v, found.v)
+    assert max(state.contact_ids.size for state in states) > 0
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_runs_with_more_contacts_than_there_was_room_for(threads: int) -> None:
+    """Also from states that have them to begin with, and with other runs that have few."""
+    world, stepper = heap(12, 1), TimeStepping(H)
+    recording = simulate(world, stepper, steps=80)
+    states = [world.initial_state(), recording.state(60), world.initial_state(), recording.state(70)]
+    batch = Batch(world, stepper, states, threads=threads)
+    batch.step(n=10)
+    np.testing.assert_array_equal(batch.q[1], recording.q[70])
+    np.testing.assert_array_equal(batch.q[3], recording.q[80])
+    batch.step(n=70)
+    np.testing.assert_array_equal(batch.q[0], recording.q[80])
+    np.testing.assert_array_equal(batch.q[2], recording.q[80])
+    assert recording.state(80).contact_ids.size > 16
+
+
+def test_a_run_that_fails_stops_alone_until_it_is_reset() -> None:
+    world, stepper = driven(), TimeStepping(H)
+    batch = Batch(world, stepper, [world.initial_state()] * 3, threads=2)
+    batch.step(n=4)
+    before, taus = batch.q[1].copy(), np.zeros((3, 1))
+    taus[1] = 1e308
+    batch.step(taus, n=2)
+    assert batch.failed.tolist() == [False, True, False]
+    error = batch.errors[1]
+    assert isinstance(error, SimulationError)
+    assert error.step == 4
+    np.testing.assert_array_equal(batch.q[1], before)
+    np.testing.assert_array_equal(error.recording.q, before[None])
+    batch.step(n=4)
+    assert batch.steps.tolist() == [10, 4, 10]
+    np.testing.assert_array_equal(batch.q[[0, 2]], [simulate(world, stepper, steps=10).q[-1]] * 2)
+    np.testing.assert_array_equal(batch.q[1], before)
+    assert np.isnan(batch.rollout(steps=2).q[1, 1:]).all()
+    batch.reset(batch.failed)
+    assert not batch.failed.any()
+    batch.step(n=10)
+    np.testing.assert_array_equal(batch.q[1], batch.q[0] * 0 + simulate(world, stepper, steps=10).q[-1])
+    assert batch.steps.tolist() == [22, 10, 22]
+
+
+def test_user_code_that_raises_stops_its_run_alone() -> None:
+    class Solver:
+        def solve(self, problem, *, z0, tolerance, trace):
+            raise RuntimeError("not now")
+
+    worlds = [crate(), crate(gravity=0.0)]
+    batch = Batch(worlds, TimeStepping(H, solver=Solver(), warm_start=False), threads=1)
+    batch.step(n=60)
+    assert batch.failed.tolist() == [True, False]
+    assert str(batch.errors[0]) == "not now"
+    assert batch.steps[1] == 60
+
+
+def test_reset_goes_to_states_as_if_nothing_had_run() -> None:
+    world, stepper = tumble(), TimeStepping(H, sleep=Sleep(1e-2, 0.1))
+    recording = simulate(world, stepper, steps=100)
+    batch = Batch(world, stepper, [recording.state(k) for k in (0, 20, 40)], threads=1)
+    batch.step(n=40)
+    batch.reset([True, False, True], [recording.state(70), recording.state(10)])
+    assert batch.time.tolist() == [recording.time[70], recording.time[60], recording.time[10]]
+    batch.step(n=30)
+    np.testing.assert_array_equal(batch.q, recording.q[[100, 90, 40]])
+    batch.reset([False, True, True], recording.state(95))
+    batch.step(n=5)
+    np.testing.assert_array_equal(batch.q[1:], recording.q[[100, 100]])
+    batch.reset()
+    np.testing.assert_array_equal(batch.q, recording.q[[0, 20, 40]])
+    batch.step(n=20)
+    np.testing.assert_array_equal(batch.q, recording.q[[20, 40, 60]])
+
+
+def test_contacts_and_readings_are_those_of_every_run() -> None:
+    worlds, stepper = [crate(), crate(2.0), crate(), crate(2.0)], TimeStepping(H)
+    push = np.zeros((4, 6))
+    push[:, 0] = (0.0, 1.0, 2.0, 3.0)
+    mine = (
+        sensors.ContactForce("crate", "floor"),
+        sensors.Accelerometer("crate"),
+        sensors.JointForce("crate"),
+        sensors.FramePosition("crate"),
+    )
+    batch = Batch(worlds, stepper, threads=1)
+    with pytest.raises(SimulationConfigError, match="none has been made"):
+        batch.read(mine[0])
+    assert len(batch.contacts) == 0
+    batch.step(push, n=60)
+    batch.reset([False, False, True, False])
+    runs = [Simulation(world, stepper) for world in worlds]
+    for run, tau in zip(runs, push, strict=True):
+        run.step(tau, n=60)
+    forces = batch.contacts.between("crate", "floor").force_on("crate")
+    assert forces.shape == (4, 3)
+    for i in (0, 1, 3):
+        np.testing.assert_array_equal(forces[i], runs[i].read(mine[0]))
+        assert len(batch.contacts.rows(batch.contacts.step == i)) == len(runs[i].contacts) > 0
+        for one in mine:
+            np.testing.assert_array_equal(batch.read(one)[i], runs[i].read(one))
+    # One that has made no step has no forces yet, but it is somewhere.
+    assert np.isnan(batch.read(mine[1])[2]).all()
+    assert not forces[2].any()
+    np.testing.assert_array_equal(batch.read(mine[3])[2], (0.0, 0.0, 0.3))
+    with pytest.raises(MultibodyError, match="'crat'"):
+        batch.read(sensors.FramePosition("crat"))
+
+
+def test_rows_of_joints_are_those_of_every_run() -> None:
+    worlds, stepper = [driven(50.0), driven(20.0)], TimeStepping(H)
+    batch = Batch(worlds, stepper, threads=1)
+    batch.step(n=7)
+    runs = [alone(world, stepper, np.zeros((7, 1))) for world in worlds]
+    np.testing.assert_array_equal(batch.joint_rows.force, np.concatenate([run.joint_rows.force for run in runs]))
+    np.testing.assert_array_equal(batch.joint_rows.step, np.repeat([0, 1], [len(run.joint_rows) for run in runs]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"taus": np.zeros(3)}, "taus"),
+        ({"taus": np.zeros((3, 1))}, "taus"),
+        ({"taus": np.full((2, 1), np.nan)}, "taus"),
+        ({"targets": np.zeros((2, 2))}, "targets"),
+        ({"n": -1}, "n"),
+        ({"n": 1.5}, "n"),
+    ],
+)
+def test_wrong_arguments_are_named_and_nothing_moves(arguments: dict[str, Any], message: str) -> None:
+    batch = Batch(driven(), TimeStepping(H), [driven().initial_state()] * 2)
+    with pytest.raises(SimulationConfigError, match=message):
+        batch.step(**arguments)
+    np.testing.assert_array_equal(batch.q, [[0.3], [0.3]])
+    assert not batch.steps.any()
+
+
+def test_wrong_batches_and_resets_are_refused() -> None:
+    world, stepper = driven(), TimeStepping(H)
+    state = world.initial_state()
+    for worlds, states, message in (
+        ([], None, "worlds"),
+        ([world] * 2, [state] * 3, "one for each of 3 states"),
+        (world, state, "sequence of B states"),
+        (world, [state, 3], r"states\[1\]"),
+        ([world, crate()], None, r"worlds\[1\].*other bodies"),
+        ([crate(), tumble()], None, r"worlds\[1\]"),
+        ([crate(), block(0.5, 0.0)], None, r"worlds\[1\]"),
+        ([world, pendulum(0.3).build()], None, r"worlds\[1\].*drives"),
+    ):
+        with pytest.raises(SimulationConfigError, match=message):
+            Batch(worlds, stepper, states)
+    batch = Batch(world, stepper, [state] * 2)
+    batch.step(n=3)
+    q = batch.q.copy()
+    for mask, states, message in (
+        ([True], None, "mask"),
+        ([0, 1], None, "mask"),
+        (None, [state], "one for each of 2 runs"),
+        ([True, False], [crate().initial_state()], r"states\[0\]"),
+        (None, [state, crate().initial_state()], r"states\[1\]"),
+    ):
+        with pytest.raises(SimulationConfigError, match=message):
+            batch.reset(mask, states)
+    np.testing.assert_array_equal(batch.q, q)
+    with pytest.raises(ValueError, match="read-only"):
+        batch.q[0] = 1.0
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda batch: pickle.loads(pickle.dumps(batch))])
+def test_copies_stand_where_the_batch_stands(copied) -> None:
+    worlds, stepper = [crate(), crate(2.0)], TimeStepping(H)
+    batch = Batch(worlds, stepper, threads=1)
+    batch.step(n=50)
+    other = copied(batch)
+    other.step(n=20)
+    batch.step(n=20)
+    np.testing.assert_array_equal(other.q, batch.q)
+    other.reset()
+    np.testing.assert_array_equal(other.q, [world.initial_state().q for world in worlds])
+
+
+def test_what_runs_should_be_doubted_for_is_said_once() -> None:
+    world = dropped_ball(0.2)
+    batch = Batch(world, TimeStepping(H), [world.initial_state(), world.initial_state(q=(0, 0, -0.1, 1, 0, 0, 0))])
+    with pytest.warns(ImplausibleWarning, match="overlap from the start"):
+        batch.step()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ImplausibleWarning)
+        batch.step(n=200)
+    assert [notice.kind for notice in batch.notices] == ["overlap"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends itself signals")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_batch_that_is_interrupted_goes_on(threads: int) -> None:
+    """Each run stands at a state that a run alone has passed."""
+    world, stepper, steps = crate(), TimeStepping(1e-3), 3_000_000
+    batch = Batch(world, stepper, [world.initial_state()] * 3, threads=threads)
+    batch.step()
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    clock = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        batch.step(n=steps)
+    assert time.perf_counter() - clock < 2.0
+    batch.step(n=99)
+    np.testing.assert_array_equal(batch.q, [simulate(world, stepper, steps=100).q[-1]] * 3)
+
+
+def test_a_crew_works_and_hands_on_what_is_raised() -> None:
+    crew, found = Crew(3), []
+    crew.work(found.append)
+    assert sorted(found) == [0, 1, 2]
+    crew.work(found.append, 1)
+    assert sorted(found) == [0, 0, 1, 2]
+
+    def fails(number: int) -> None:
+        if number == 2:
+            raise RuntimeError("of the third")
+
+    with pytest.raises(RuntimeError, match="of the third"):
+        crew.work(fails)
+    crew.work(found.append)
+    assert len(found) == 7

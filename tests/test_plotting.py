@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import body_contact_scenes
 import numpy as np
 import pytest
@@ -12,7 +15,7 @@ from contactlab.cli import main
 from contactlab.contact import Box, Sphere
 from contactlab.drawing import solid_of
 from contactlab.drawing.camera import Camera
-from contactlab.plotting.raster import line_pixels, rasterize, shares
+from contactlab.plotting.raster import line_pixels, rasterize
 from contactlab.plotting.render import Item, render
 from contactlab.simulation import TimeStepping, simulate
 
@@ -74,12 +77,44 @@ def test_a_picture_that_moves(recording, tmp_path):
         plotting.animation(recording, path, fps=0.0)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell script stands for ffmpeg")
+def test_a_film_is_what_ffmpeg_makes_of_the_frames(recording, tmp_path, monkeypatch):
+    """Every frame reaches it; where it gives up, what it says is told."""
+    tool, taken = tmp_path / "ffmpeg", tmp_path / "taken"
+    tool.write_text(f'#!/bin/sh\necho "$@" > {taken}\nwc -c >> {taken}\n', encoding="utf-8")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    plotting.animation(recording, tmp_path / "run.mp4", fps=10.0, speed=2.0, size=(120, 80))
+    words, count = taken.read_text(encoding="utf-8").splitlines()
+    assert "-s 120x80 -r 10" in words
+    assert words.endswith("run.mp4")
+    assert int(count) == 4 * 120 * 80 * 3
+    tool.write_text("#!/bin/sh\necho no codec today >&2\nexit 3\n", encoding="utf-8")
+    with pytest.raises(OSError, match="no codec today"):
+        plotting.animation(recording, tmp_path / "run.mp4", fps=10.0, speed=2.0, size=(120, 80))
+
+
+def test_a_film_without_an_encoder_says_what_to_install(recording, tmp_path, monkeypatch):
+    """And a suffix that nothing writes is refused, before anything is drawn."""
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    with pytest.raises(ModuleNotFoundError, match="pip install imageio-ffmpeg"):
+        plotting.animation(recording, tmp_path / "run.mp4")
+    with pytest.raises(ValueError, match=r"\.webp.*\.mp4.*run\.txt"):
+        plotting.animation(recording, tmp_path / "run.txt")
+
+
 def test_forces_at_rest_are_the_weight(empty):
     """The line of a pair is the sum of its contacts: m g for a brick at rest."""
     brick = simulate(simulation_scenes.block(0.5), TimeStepping(2e-3), steps=20)
     line = plotting.forces(brick).axes[0].lines[0]
     assert line.get_label() == "ground - body"
     np.testing.assert_allclose(line.get_ydata()[-5:], 2.0 * 9.81, rtol=1e-9)
+
+
+def shares(screen, x, y):
+    """Weights (..., 3) of a triangle's corners (3, 3) at points of the screen."""
+    return np.linalg.solve(np.vstack((screen[:, :2].T, np.ones(3))), np.stack((x, y, np.ones_like(x)))).T
 
 
 def test_rasterized_squares_cover_their_pixels_and_the_nearer_wins():

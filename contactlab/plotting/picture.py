@@ -15,6 +15,7 @@ from contactlab.drawing import Arrows, Film, Filmed, ForceScale, Solid, Stage, f
 from contactlab.drawing.camera import VIEW, Camera
 from contactlab.drawing.extra import extra_viz
 from contactlab.drawing.palette import GRID, GROUND, MODE_COLORS, MODE_NAMES, Color, hexadecimal
+from contactlab.plotting.moving import check_suffix, write_moving
 from contactlab.plotting.render import Item, render
 from contactlab.spatial.arrays import FloatArray
 
@@ -101,7 +102,9 @@ def animation(
     view: tuple[float, float, float] = VIEW,
     size: tuple[int, int] = (960, 540),
 ) -> Path:
-    """Write a recording as a picture that moves, for ever again: WebP, PNG or GIF, as the suffix of the path says.
+    """Write a recording as a picture that moves, for ever again (WebP, PNG, GIF), or as a film, as the suffix says.
+
+    Films (``.mp4``, ``.mov``, ``.mkv``) need ffmpeg, on the PATH or by the package imageio-ffmpeg.
 
     Parameters
     ----------
@@ -112,19 +115,25 @@ def animation(
     size
         Width and height [pixels].
 
-    The other parameters are those of `picture`; a second of 960 x 540 pixels takes some ten seconds to draw.
+    The other parameters are those of `picture`; a second of 960 x 540 pixels takes some four seconds to draw.
+
+    Raises
+    ------
+    ValueError
+        Another suffix; fps or speed that are not positive.
+    ModuleNotFoundError
+        A film, and no ffmpeg; or without the extra `viz`.
+    OSError
+        The file cannot be written.
     """
     if not (fps > 0.0 and speed > 0.0):
         raise ValueError(f"fps and speed must be positive, got {fps:g} and {speed:g}")
-    with extra_viz():
-        from PIL import Image
-
+    path = Path(path)
+    check_suffix(path)
     film = film_of(recording)
     times = np.arange(film.time[0], film.time[-1] + 1e-9, speed / fps)
     arrays, _ = _frames(film, [state_at(film.time, t) for t in times], forces, collision, view, size, strip=True)
-    first, *others = (Image.fromarray(array) for array in arrays)
-    path = Path(path)
-    first.save(path, save_all=True, append_images=others, duration=round(1000.0 / fps), loop=0)
+    write_moving(arrays, path, fps)
     return path
 
 

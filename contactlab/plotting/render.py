@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.contact.shapes import join_solids
 from contactlab.drawing import Solid
-from contactlab.drawing.camera import Camera
+from contactlab.drawing.camera import FAR, Camera
 from contactlab.drawing.palette import EDGE, Color
-from contactlab.plotting.raster import line_pixels, rasterize, shares
+from contactlab.plotting.raster import line_pixels, rasterize
 from contactlab.spatial.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from contactlab.plotting.kernels.shading import Light, Things
 
 FINE = 2  # pixels across that are averaged into one
 LIGHT = np.array([-0.3, -0.75, 1.1]) / np.linalg.norm((-0.3, -0.75, 1.1))
@@ -37,6 +41,8 @@ class Item:
 
 def render(items: list[Item], camera: Camera) -> NDArray[np.uint8]:
     """Return the picture (height, width, 3) of the items; what is empty is white."""
+    from contactlab.plotting.kernels.shading import reduce
+
     fine = Camera(camera.eye, camera.axes, FINE * camera.zoom, FINE * camera.width, FINE * camera.height)
     bodies = [item for item in items if not item.mark]
     marks = [item for item in items if item.mark]
@@ -46,13 +52,15 @@ def render(items: list[Item], camera: Camera) -> NDArray[np.uint8]:
         over, over_near = _surfaces(marks, fine, shadows=False)
         share = np.where(over_near >= near, 1.0, HIDDEN) * (over_near > 0.0)
         picture += share[..., None] * (over - picture)
-    rows, columns = camera.height, camera.width
-    small = picture.reshape(rows, FINE, columns, FINE, 3).mean(axis=(1, 3))
-    return np.asarray(255.0 * small.clip(0.0, 1.0) + 0.5).astype(np.uint8)
+    small = np.zeros((camera.height, camera.width, 3), dtype=np.uint8)
+    reduce(picture, FINE, small)
+    return small
 
 
 def _surfaces(items: list[Item], camera: Camera, *, shadows: bool) -> tuple[FloatArray, FloatArray]:
     """Colours (height, width, 3) and nearness of the triangles."""
+    from contactlab.plotting.kernels.shading import shade
+
     picture = np.ones((camera.height, camera.width, 3))
     solid = join_solids([item.solid for item in items])
     owner = np.repeat(np.arange(len(items)), [len(item.solid.triangles) for item in items])
@@ -65,60 +73,48 @@ def _surfaces(items: list[Item], camera: Camera, *, shadows: bool) -> tuple[Floa
     screen = camera.project(corners)
     screen[away, :, 2] = -1.0
     near, seen = rasterize(screen, camera.width, camera.height)
-    rows, columns = np.nonzero(seen >= 0)
-    triangle = seen[rows, columns]
-    # Weights on the screen belong to 1/depth; those in the world follow.
-    weights = (
-        shares(screen[triangle], columns.astype(np.float64) + 0.5, rows.astype(np.float64) + 0.5)
-        * screen[triangle][:, :, 2]
-    )
-    weights /= weights.sum(axis=1, keepdims=True)
-    place = np.einsum("pk,pki->pi", weights, corners[triangle])
-    normal = np.einsum("pk,pki->pi", weights, normals[triangle])
-    normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12)
-    # The side that is seen: a mesh may be open.
-    normal *= np.where(np.einsum("pi,pi->p", normal, place - camera.eye) > 0.0, -1.0, 1.0)[:, None]
-    direct = np.maximum(normal @ LIGHT, 0.0)
-    if shadows:
-        direct *= _lit(corners[~ground], place, normal)
-    ambient = np.array([AMBIENT_MARK if i.mark else AMBIENT_GROUND if i.ground else AMBIENT for i in items])
-    light = ambient[owner[triangle]] * (0.92 + 0.08 * normal[:, 2]) + DIRECT * direct
-    color = np.array([item.color for item in items])[owner[triangle]] / 255.0 * light[:, None]
-    for number in np.flatnonzero([item.ground for item in items]):
-        mine = owner[triangle] == number
-        share = _fade(items[number].solid, place[mine])
-        color[mine] = 1.0 + share[:, None] * (color[mine] - 1.0)
-    picture[rows, columns] = color
+    light = _light(corners[~ground] if shadows else corners[:0])
+    shade(screen, corners, normals, owner, _things(items), light, camera.eye, seen, np.zeros((2, 3)), picture)
     return picture, near
 
 
-def _lit(casters: FloatArray, place: FloatArray, normal: FloatArray) -> FloatArray:
-    """How much of the light reaches each place (p,): none where something is in front of it."""
+def _things(items: list[Item]) -> Things:
+    """What the triangles are of, as the kernel takes it."""
+    from contactlab.plotting.kernels.shading import Things
+
+    boxes = [_box(item.solid) if item.ground else (np.zeros(3), np.ones(3)) for item in items]
+    return Things(
+        color=np.array([item.color for item in items]) / 255.0,
+        ambient=np.array([AMBIENT_MARK if i.mark else AMBIENT_GROUND if i.ground else AMBIENT for i in items]),
+        ground=np.array([item.ground for item in items], dtype=np.int64),
+        middle=np.array([middle for middle, _ in boxes]),
+        half=np.array([half for _, half in boxes]),
+    )
+
+
+def _light(casters: FloatArray) -> Light:
+    """The light, with the shadows that triangles (m, 3, 3) throw."""
+    from contactlab.plotting.kernels.shading import Light
+
     if not len(casters):
-        return np.ones(len(place))
+        return Light(LIGHT, DIRECT, np.zeros(3), np.eye(3), 1.0, FAR, np.zeros((0, 0)))
     eye = Camera.far(casters.reshape(-1, 3), LIGHT, SHADOW_PIXELS)
     near, _ = rasterize(eye.project(casters), SHADOW_PIXELS, SHADOW_PIXELS)
     assert eye.per_metre is not None
-    pixel = 1.0 / eye.per_metre
-    # Taken a little off the surface: else it would lie in its own shadow.
-    spot = eye.project(place + 2.5 * pixel * normal)
-    total = np.zeros(len(place))
-    offsets = [(dx, dy) for dx in (-1.5, 0.0, 1.5) for dy in (-1.5, 0.0, 1.5)]
-    for dx, dy in offsets:
-        x, y = np.floor(spot[:, 0] + dx).astype(np.int64), np.floor(spot[:, 1] + dy).astype(np.int64)
-        inside = (x >= 0) & (x < SHADOW_PIXELS) & (y >= 0) & (y < SHADOW_PIXELS)
-        front = np.zeros(len(place))
-        front[inside] = near[y[inside], x[inside]]
-        total += front <= spot[:, 2] + pixel
-    return np.asarray(total / len(offsets))
+    return Light(LIGHT, DIRECT, eye.eye, eye.axes, eye.per_metre, FAR, near)
+
+
+def _box(ground: Solid) -> tuple[FloatArray, FloatArray]:
+    """Middle and half sides of a ground's box, infinite across where it is flat."""
+    low, high = ground.vertices.min(axis=0), ground.vertices.max(axis=0)
+    flat = (high - low) < 1e-6 * float((high - low).max())
+    return 0.5 * (low + high), np.where(flat, np.inf, np.maximum(0.5 * (high - low), 1e-9))
 
 
 def _fade(ground: Solid, places: FloatArray) -> FloatArray:
     """1 in the middle of a ground, 0 at its rim: an edge would say that it ends there."""
-    low, high = ground.vertices.min(axis=0), ground.vertices.max(axis=0)
-    half = np.maximum(0.5 * (high - low), 1e-9)
-    flat = (high - low) < 1e-6 * float((high - low).max())
-    away = np.where(flat, 0.0, (places - 0.5 * (low + high)) / half)
+    middle, half = _box(ground)
+    away = (places - middle) / half
     share = ((1.0 - np.abs(away).max(axis=1)) / 0.35).clip(0.0, 1.0)
     return np.asarray(share * share * (3.0 - 2.0 * share))
 

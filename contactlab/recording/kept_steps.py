@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.recording.recording import Recording
-from contactlab.stepping.record_schema import Rows, join_rows, row_lengths
+from contactlab.stepping.kernels.layout import Chunk, Control
+from contactlab.stepping.record_schema import Rows, copy_of_chunk, rows_of_chunks
 from contactlab.world.state import StepperState
 
 if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-# Single steps that are joined to a piece: forty arrays for each would take more memory than what is in them.
+# Single steps that are joined to a piece: twenty arrays for each would take more memory than what is in them.
 PIECE = 256
 
 
@@ -27,21 +28,21 @@ class KeptSteps:
 
     def __init__(self, world: World, stepper: TimeStepping, start: StepperState) -> None:
         self._world, self._stepper, self._start = world, stepper, start
-        self._lengths = row_lengths(world, stepper)
         self._pieces: list[Rows] = []
+        # Copies of chunks, not yet joined.
         self._steps: list[Rows] = []
         self._recording: Recording | None = None
 
-    def add(self, rows: Rows) -> None:
-        """Keep the rows of the next step."""
+    def add(self, chunk: Chunk, control: Control) -> None:
+        """Keep the rows of a chunk, which are those of the next step."""
         self._recording = None
-        self._steps.append(rows)
+        self._steps.append(copy_of_chunk(chunk, control))
         if len(self._steps) >= PIECE:
             self._join()
 
     def _join(self) -> None:
         if self._steps:
-            self._pieces.append(join_rows(self._steps, self._lengths))
+            self._pieces.append(rows_of_chunks(self._steps))
             self._steps = []
 
     def recording(self) -> Recording:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from contactlab.simulation.batch_worlds import BatchWorlds
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.contact_table import ContactTable
-from contactlab.stepping.kernels.slots import Slots
+from contactlab.stepping.kernels.slot_layout import Slots
 from contactlab.stepping.kinematic import poses_at
 from contactlab.stepping.record_schema import Rows, columns_of
 from contactlab.stepping.time_stepping import TimeStepping

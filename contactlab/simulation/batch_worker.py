@@ -6,7 +6,7 @@ import operator
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,13 +16,15 @@ from contactlab.recording.recording import Recording
 from contactlab.simulation.watching import Watch
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.driver import Driver
-from contactlab.stepping.kernels import slots as kernels
-from contactlab.stepping.kernels.slots import OfJoints, Slots, Start
+from contactlab.stepping.kernels import slot_layout
+from contactlab.stepping.kernels.slot_layout import OfJoints, Slots, Start
 from contactlab.stepping.prepared import Prepared
 from contactlab.stepping.records import array_of
 from contactlab.world.state import StepperState
-from lcp.compiler.held import HeldCall
 from lcp.hearing import processor_seconds
+
+if TYPE_CHECKING:
+    from lcp.compiler.held import HeldCall
 
 # Steps of one run after which the compiled loop returns: at most, and in about so many seconds, that Ctrl-C waits.
 CHUNK, SECONDS = 64, 0.05
@@ -90,9 +92,9 @@ class Worker:
     def __init__(self, prepared: Prepared, state: StepperState) -> None:
         world, stepper = prepared.world, prepared.stepper
         self._driver = driver = Driver(world, stepper, state, tau=np.zeros(world.nv), chunk_steps=CHUNK)
-        self._order = np.full(kernels.ORDER, -1, dtype=np.int64)
+        self._order = np.full(slot_layout.ORDER, -1, dtype=np.int64)
         # An adaptive stepper tries smaller steps first.
-        self._order[kernels.GO_ON] = stepper.goes_on and not stepper.adaptive
+        self._order[slot_layout.GO_ON] = stepper.goes_on and not stepper.adaptive
         joints = driver.joints
         self._start = Start(np.zeros(world.nq), np.zeros(world.nv), np.zeros(1))
         self._joints = None if joints is None else OfJoints(joints.was, joints.previous_z, joints.target)
@@ -115,12 +117,12 @@ class Worker:
                     self._next = next(task.left, -1)
                 if self._next >= 0:
                     driver.turn_to(task.worlds[self._next])
-                order[kernels.STORE], order[kernels.LOAD] = self._made, self._next
+                order[slot_layout.STORE], order[slot_layout.LOAD] = self._made, self._next
                 said = int(self._exchange(task.slots)())
-                if said == kernels.SLOTS_ARE_SMALL:
+                if said == slot_layout.SLOTS_ARE_SMALL:
                     return int(driver.control.n_previous)
                 self._made = -1
-                if said == kernels.MEMORY_IS_SMALL:
+                if said == slot_layout.MEMORY_IS_SMALL:
                     driver.make_room(int(task.slots.contacts[self._next]))
                     continue
                 if self._next < 0:
@@ -139,9 +141,12 @@ class Worker:
         """Return the call that exchanges runs, made anew where buffers have grown."""
         now = slots, self._driver.work, self._driver.chunk
         if self._held is None or not all(map(operator.is_, self._of_held, now)):
+            from contactlab.stepping.kernels.slots import enter_exchange, exchange_held
+            from lcp.compiler.held import HeldCall
+
             slots, work, chunk = self._of_held = now
             given = slots, self._start, self._order, work, self._joints, chunk, *self._rest
-            self._held = HeldCall(kernels.exchange_held, kernels.enter_exchange, given)
+            self._held = HeldCall(exchange_held, enter_exchange, given)
         return self._held
 
     def _take_tables(self, task: Task) -> None:

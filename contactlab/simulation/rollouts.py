@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from contactlab.recording.plausibility import Notice
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.kernels.slots import Slots
+from contactlab.stepping.kernels.slot_layout import Slots
 from contactlab.stepping.slots import read_slot
 from contactlab.world.state import StepperState
 

@@ -22,7 +22,7 @@ from contactlab.stepping.driver import Driver
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kinematic import motion_poses
-from contactlab.stepping.record_schema import Rows, chunk_rows, table_rows
+from contactlab.stepping.record_schema import Rows, table_rows
 from contactlab.stepping.time_stepping import TimeStepping, check_run
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.sensors import Sensor, StepView
@@ -47,7 +47,7 @@ class Simulation:
     state
         Where to start; `World.initial_state` where not given.
     record
-        Whether steps are kept, for `recording`. Each then takes some 50 us and the memory of its record besides.
+        Whether steps are kept, for `recording`. Each then takes some 60 us and the memory of its record besides.
 
     Raises
     ------
@@ -160,7 +160,7 @@ class Simulation:
             if driver.failed:
                 self._fail()
             if self._kept is not None:
-                self._kept.add(chunk_rows(driver.chunk, driver.control))
+                self._kept.add(driver.chunk, driver.control)
             if self._watch.bounces or driver.step > self._next_look or driver.uncertified > self._uncertified:
                 for notice in self._look():
                     warnings.warn(notice.text, ImplausibleWarning, stacklevel=2)

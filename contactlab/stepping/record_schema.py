@@ -167,17 +167,35 @@ def columns_of(table: str, rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return {f"{table}_{column}": np.array(rows[column], order="C") for column in _TABLES[table]}
 
 
+def copy_of_chunk(chunk: Chunk, control: Control) -> dict[str, NDArray[Any]]:
+    """Copy the used rows of a chunk as they are: columns of tables together, which takes a third of the time."""
+    steps = int(control.chunk_steps)
+    used = {"contacts": int(control.chunk_contacts), "joints": int(control.chunk_joints)}
+    used["islands"] = int(control.chunk_islands)
+    copies = {}
+    for name, array in zip(Chunk._fields, chunk, strict=True):
+        axis = f"{name}s" if name in _ROW_TYPES else FIELDS[name].axis
+        copies[name] = array[: used.get(axis, steps)].copy()
+    return copies
+
+
+def rows_of_chunks(copies: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Return the rows of chunks, one after the other, as named arrays."""
+    rows: dict[str, NDArray[Any]] = {}
+    for name in Chunk._fields:
+        parts = [copy[name] for copy in copies]
+        if name in _TABLES:
+            # As bytes: numpy takes 25 us for each of them to find that records of one type are of one type.
+            joined = np.concatenate([part.view(np.uint8) for part in parts])
+            rows |= columns_of(name, joined.view(_ROW_TYPES[name]))
+        else:
+            rows[name] = np.concatenate(parts)
+    return rows
+
+
 def chunk_rows(chunk: Chunk, control: Control) -> dict[str, NDArray[Any]]:
     """Copy the used rows of a chunk into named arrays."""
-    used = dict.fromkeys(("states", "steps", "taus"), int(control.chunk_steps))
-    used["contacts"] = int(control.chunk_contacts)
-    rows: dict[str, NDArray[Any]] = {}
-    for name, array in chunk._asdict().items():
-        if name in _TABLES:
-            rows |= table_rows(chunk, control, name)
-        else:
-            rows[name] = np.array(array[: used[FIELDS[name].axis]], order="C")
-    return rows
+    return rows_of_chunks([copy_of_chunk(chunk, control)])
 
 
 def table_rows(chunk: Chunk, control: Control, table: str) -> dict[str, NDArray[Any]]:

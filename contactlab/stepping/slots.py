@@ -1,11 +1,11 @@
-"""Memory for the states of many runs side by side; its meaning is in `kernels.slots`."""
+"""Memory for the states of many runs side by side; its meaning is in `kernels.slot_layout`."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.kernels.slots import Slots
+from contactlab.stepping.kernels.slot_layout import Slots
 from contactlab.stepping.prepared import Prepared, lcp_width
 from contactlab.stepping.record_schema import new_rows
 from contactlab.world.state import StepperState

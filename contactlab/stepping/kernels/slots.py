@@ -1,8 +1,8 @@
-"""States of many runs side by side, and their exchange: one run's memory out of a slot, the next one's in."""
+"""Runs exchanged in one memory: the state of one goes to its slot, that of the next comes in."""
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 from contactlab.stepping.kernels.layout import (
     BEGIN,
@@ -14,66 +14,19 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
+from contactlab.stepping.kernels.slot_layout import (
+    DONE,
+    GO_ON,
+    LOAD,
+    MEMORY_IS_SMALL,
+    SLOTS_ARE_SMALL,
+    STORE,
+    OfJoints,
+    Slots,
+    Start,
+)
 from lcp.compiler.held import taken
 from lcp.kernels import kernel
-
-# What an exchange may say.
-DONE: Final = 0
-SLOTS_ARE_SMALL: Final = 1  # the run's contacts do not fit its slot: nothing was stored or loaded
-MEMORY_IS_SMALL: Final = 2  # those in the slot do not fit the memory: the run before is stored, nothing loaded
-
-# Entries of `Slots.order`: what is to be exchanged.
-STORE: Final = 0  # slot that the memory's run goes to, -1 for none
-LOAD: Final = 1  # slot whose run comes into the memory, -1 for none
-GO_ON: Final = 2  # value of Control.go_on
-ORDER: Final = 3
-
-
-class Slots(NamedTuple):
-    """B runs: the state of each, what is told for its next step, and what its last one left."""
-
-    # The state.
-    q: FloatArray  # (B, nq)
-    v: FloatArray  # (B, nv)
-    time: FloatArray  # (B,)
-    last_h: FloatArray  # (B,)
-    contacts: IntArray  # (B,) how many the step that led here had
-    contact_id: IntArray  # (B, capacity)
-    contact_z: FloatArray  # (B, capacity, w)
-    was: IntArray  # (B, n) whether the row of joints took part
-    row_z: FloatArray  # (B, n, 2)
-    rest: FloatArray  # (B, nt), without columns where nothing sleeps
-    tau_before: FloatArray  # (B, nv), likewise
-    # What is told.
-    tau: FloatArray  # (B, nv)
-    target: FloatArray  # (B, nd)
-    # What the last step left.
-    q_before: FloatArray  # (B, nq) the state that it began with
-    v_before: FloatArray  # (B, nv)
-    time_before: FloatArray  # (B,)
-    energy: FloatArray  # (B, 2) kinetic and potential after it [J]
-    asleep: IntArray  # (B, nt) 1 for trees that slept through it, without columns where nothing sleeps
-    steps: IntArray  # (B,) made since the run began
-    contact_rows: IntArray  # (B,) rows below; 0 where no step was made
-    contact: Any  # (B, capacity) records
-    joint_rows: IntArray  # (B,)
-    joint: Any  # (B, n) records
-
-
-class OfJoints(NamedTuple):
-    """What `Joints` hold of the step before, and the targets."""
-
-    was: IntArray
-    previous_z: FloatArray
-    target: FloatArray
-
-
-class Start(NamedTuple):
-    """The state that the chunk in memory begins with: that of a run's last step where the chunk has no other."""
-
-    q: FloatArray
-    v: FloatArray
-    time: FloatArray  # (1,)
 
 
 @kernel

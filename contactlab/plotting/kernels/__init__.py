@@ -1,0 +1,1 @@
+"""Kernels that draw: triangles into pixels, and their light."""

@@ -1,0 +1,166 @@
+"""Triangles into pixels with a depth buffer, and the light on what is seen."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.kernels import kernel
+
+
+class Things(NamedTuple):
+    """What the triangles are of, thing by thing."""
+
+    color: FloatArray  # (k, 3), 0 to 1
+    ambient: FloatArray  # (k,) light from everywhere
+    ground: IntArray  # (k,) whether it fades out towards its rim
+    middle: FloatArray  # (k, 3) [m] of a ground's box
+    half: FloatArray  # (k, 3) [m] half its sides, infinite across a flat one
+
+
+class Light(NamedTuple):
+    """A light infinitely far away, and what it falls on first."""
+
+    towards: FloatArray  # (3,) unit
+    share: float  # of the light that comes from it
+    eye: FloatArray  # (3,) [m]
+    axes: FloatArray  # (3, 3) rows: right, up, forwards
+    per_metre: float  # pixels
+    far: float  # nearness of the eye itself [m]
+    near: FloatArray  # (size, size) nearness of what it meets first; of no size where nothing throws shadows
+
+
+@kernel
+def fill(screen: FloatArray, near: FloatArray, seen: IntArray) -> None:
+    """Write the nearest of the triangles (m, 3, 3) into pixels: its nearness, and its number."""
+    height, width = near.shape
+    for m in range(screen.shape[0]):
+        t = screen[m]
+        if t[0, 2] <= 0.0 or t[1, 2] <= 0.0 or t[2, 2] <= 0.0:
+            continue
+        ux, uy, uz = t[1, 0] - t[0, 0], t[1, 1] - t[0, 1], t[1, 2] - t[0, 2]
+        vx, vy, vz = t[2, 0] - t[0, 0], t[2, 1] - t[0, 1], t[2, 2] - t[0, 2]
+        area = ux * vy - uy * vx
+        if not abs(area) > 1e-12:
+            continue
+        # Change of nearness per pixel.
+        slope_x, slope_y = (uz * vy - vz * uy) / area, (vz * ux - uz * vx) / area
+        low, high = min(t[0, 1], t[1, 1], t[2, 1]), max(t[0, 1], t[1, 1], t[2, 1])
+        top, bottom = math.ceil(max(low - 0.5, 0.0)), math.floor(min(high - 0.5, height - 1.0))
+        for line in range(top, bottom + 1):
+            y = line + 0.5
+            left, right = math.inf, -math.inf
+            for k in range(3):
+                a, b = t[k], t[(k + 1) % 3]
+                if (a[1] <= y) != (b[1] <= y):
+                    x = a[0] + (y - a[1]) / (b[1] - a[1]) * (b[0] - a[0])
+                    left, right = min(left, x), max(right, x)
+            if left > right:
+                continue
+            first, last = math.ceil(max(left - 0.5, 0.0)), math.floor(min(right - 0.5, width - 1.0))
+            for column in range(first, last + 1):
+                value = t[0, 2] + slope_x * (column + 0.5 - t[0, 0]) + slope_y * (y - t[0, 1])
+                if value > 0.0 and value >= near[line, column]:
+                    near[line, column] = value
+                    seen[line, column] = m
+
+
+@kernel
+def lit(light: Light, place: FloatArray, normal: FloatArray) -> float:
+    """How much of the light reaches a place (3,): none where something is in front of it."""
+    size = light.near.shape[0]
+    if size == 0:
+        return 1.0
+    pixel = 1.0 / light.per_metre
+    x = y = ahead = 0.0
+    for k in range(3):
+        # Taken a little off the surface: else it would lie in its own shadow.
+        from_eye = place[k] + 2.5 * pixel * normal[k] - light.eye[k]
+        x += from_eye * light.axes[0, k]
+        y += from_eye * light.axes[1, k]
+        ahead += from_eye * light.axes[2, k]
+    x, y = 0.5 * size + x * light.per_metre, 0.5 * size - y * light.per_metre
+    if not (-2.0 < x < size + 2.0 and -2.0 < y < size + 2.0):
+        return 1.0
+    reached = 0
+    for i in range(-1, 2):
+        for j in range(-1, 2):
+            column, row = math.floor(x + 1.5 * i), math.floor(y + 1.5 * j)
+            inside = 0 <= column < size and 0 <= row < size
+            front = light.near[row, column] if inside else 0.0
+            if front <= light.far - ahead + pixel:
+                reached += 1
+    return reached / 9.0
+
+
+@kernel
+def fade(things: Things, thing: int, place: FloatArray) -> float:
+    """1 in the middle of a ground, 0 at its rim: an edge would say that it ends there."""
+    away = 0.0
+    for k in range(3):
+        away = max(away, abs(place[k] - things.middle[thing, k]) / things.half[thing, k])
+    share = min(max((1.0 - away) / 0.35, 0.0), 1.0)
+    return share * share * (3.0 - 2.0 * share)
+
+
+@kernel
+def shade(
+    screen: FloatArray,
+    corners: FloatArray,
+    normals: FloatArray,
+    owner: IntArray,
+    things: Things,
+    light: Light,
+    eye: FloatArray,
+    seen: IntArray,
+    work: FloatArray,
+    picture: FloatArray,
+) -> None:
+    """Write the colours of the triangles seen to the picture (height, width, 3); ``work`` is (2, 3) scratch."""
+    height, width = seen.shape
+    place, normal = work[0], work[1]
+    for row in range(height):
+        for column in range(width):
+            m = seen[row, column]
+            if m < 0:
+                continue
+            x, y, t = column + 0.5, row + 0.5, screen[m]
+            area = (t[1, 0] - t[0, 0]) * (t[2, 1] - t[0, 1]) - (t[1, 1] - t[0, 1]) * (t[2, 0] - t[0, 0])
+            a = ((t[1, 0] - x) * (t[2, 1] - y) - (t[1, 1] - y) * (t[2, 0] - x)) / area
+            b = ((t[2, 0] - x) * (t[0, 1] - y) - (t[2, 1] - y) * (t[0, 0] - x)) / area
+            # Weights on the screen belong to 1/depth; those in the world follow.
+            a, b, c = a * t[0, 2], b * t[1, 2], (1.0 - a - b) * t[2, 2]
+            total = a + b + c
+            length = facing = direct = 0.0
+            for k in range(3):
+                place[k] = (a * corners[m, 0, k] + b * corners[m, 1, k] + c * corners[m, 2, k]) / total
+                normal[k] = (a * normals[m, 0, k] + b * normals[m, 1, k] + c * normals[m, 2, k]) / total
+                length += normal[k] * normal[k]
+                facing += normal[k] * (place[k] - eye[k])
+            # The side that is seen: a mesh may be open.
+            length = max(math.sqrt(length), 1e-12) * (-1.0 if facing > 0.0 else 1.0)
+            for k in range(3):
+                normal[k] /= length
+                direct += normal[k] * light.towards[k]
+            if direct > 0.0:
+                direct *= lit(light, place, normal)
+            thing = owner[m]
+            bright = things.ambient[thing] * (0.92 + 0.08 * normal[2]) + light.share * max(direct, 0.0)
+            share = fade(things, thing, place) if things.ground[thing] != 0 else 1.0
+            for k in range(3):
+                picture[row, column, k] = 1.0 + share * (things.color[thing, k] * bright - 1.0)
+
+
+@kernel
+def reduce(picture: FloatArray, fine: int, small: Any) -> None:
+    """Average ``fine`` x ``fine`` pixels into one of ``small`` (height, width, 3), of bytes."""
+    height, width, _ = small.shape
+    for row in range(height):
+        for column in range(width):
+            for k in range(3):
+                total = 0.0
+                for i in range(fine):
+                    for j in range(fine):
+                        total += picture[row * fine + i, column * fine + j, k]
+                small[row, column, k] = int(255.0 * min(max(total / (fine * fine), 0.0), 1.0) + 0.5)

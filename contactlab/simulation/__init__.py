@@ -34,6 +34,7 @@ from contactlab.stepping import (
     StepResult,
     TimeStepping,
     WorstCertificate,
+    contacts_at,
 )
 from contactlab.verification import VerificationFailure, VerificationReport, verify
 from contactlab.world import (
@@ -106,6 +107,7 @@ __all__ = [
     "WorstCertificate",
     "World",
     "WorldBuilder",
+    "contacts_at",
     "rollout",
     "sensors",
     "simulate",

@@ -27,6 +27,7 @@ from contactlab.world.mjcf.references import check_references
 from contactlab.world.mjcf.robot import Keyframe, MjcfRobot
 from contactlab.world.mjcf.sensors import sensors_of
 from contactlab.world.mjcf.source import Source, name_in
+from contactlab.world.mjcf.tendons import passive_forces
 from contactlab.world.world import World
 
 
@@ -142,6 +143,7 @@ def add_compiled(
         timestep=float(m.opt.timestep),
         _force_ranges=MappingProxyType(force_ranges(source)),
         _tendon_ranges=tuple(tendon_ranges(source)),
+        _passive=passive_forces(source),
     )
 
 

@@ -16,12 +16,14 @@ TEXT = """<mujoco><compiler angle="radian" autolimits="true"/>
   <site name="hook" pos="0.1 0.2 1"/>
   <body name="arm" pos="0 0 0.5" gravcomp="{arm}"><joint name="a" axis="0 1 0.2" ref="0.3" damping="0.1"/>
     <geom type="capsule" fromto="0 0 0 0.4 0 0.1" size="0.03"/><site name="wrist" pos="0.3 0 0.05"/>
-    <body name="hand" pos="0.4 0 0.1" gravcomp="0.7"><joint name="b" axis="0 0 1"/><joint name="c" type="slide" axis="1 0 0"/>
+    <body name="hand" pos="0.4 0 0.1" gravcomp="0.7"><joint name="b" axis="0 0 1"/>
+      <joint name="c" type="slide" axis="1 0 0"/>
       <geom type="box" size="0.05 0.03 0.02" pos="0.02 0 0"/><site name="tip" pos="0.05 0.01 0"/></body></body>
   <body name="ball" pos="0.5 0.5 0.5" gravcomp="1.5"><freejoint/><geom type="ellipsoid" size="0.06 0.05 0.04"/>
     <site name="eye" pos="0 0.02 0.05"/></body>
 </worldbody><tendon>{tendons}</tendon>{more}
-<keyframe><key name="moved" qpos="0.7 -0.2 0.05 0.5 0.6 0.4 0.9 0.1 0.3 -0.2" qvel="0.5 -0.3 0.2 0.1 0.3 -0.2 1 0.5 -0.4"/>
+<keyframe><key name="moved" qpos="0.7 -0.2 0.05 0.5 0.6 0.4 0.9 0.1 0.3 -0.2"
+  qvel="0.5 -0.3 0.2 0.1 0.3 -0.2 1 0.5 -0.4"/>
 </keyframe></mujoco>"""
 LINE = '<spatial name="line" {}><site site="hook"/><site site="wrist"/></spatial>'
 PATH = '<spatial name="path" {}><site site="hook"/><site site="tip"/><site site="eye"/></spatial>'

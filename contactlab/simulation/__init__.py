@@ -40,6 +40,7 @@ from contactlab.verification import VerificationFailure, VerificationReport, ver
 from contactlab.world import (
     ConstantVelocity,
     Conveyor,
+    JointPolynomial,
     JointRow,
     Motion,
     Oscillation,
@@ -74,6 +75,7 @@ __all__ = [
     "ExternalContact",
     "ImplausibleWarning",
     "JointLimit",
+    "JointPolynomial",
     "JointRow",
     "JointTable",
     "InconsistentContact",

@@ -13,8 +13,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody import MultibodyError, body_poses, nonlinear_effects
-from contactlab.multibody.model import WORLD, Model
+from contactlab.multibody import (
+    Kinematics,
+    Model,
+    MultibodyError,
+    PointForce,
+    external_forces,
+    kinematics,
+    nonlinear_effects,
+    point_position,
+)
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.mjcf.errors import MjcfError
 from contactlab.world.world import World
@@ -76,11 +84,10 @@ class PassiveForces:
             return np.zeros(world.nv)
         model, places = world.model, np.asarray(q, dtype=np.float64)
         try:
-            poses = body_poses(model, places)
-            weights = [(one.at, -one.mass * model.gravity) for one in self.lifted]
-            tau = _generalised(model, places, poses, weights)
+            at = kinematics(model, places)
+            tau = _generalised(model, at, [(one.at, -one.mass * model.gravity) for one in self.lifted])
             for tendon in self.tendons:
-                length, arm = self._path(tendon, world, places, poses)
+                length, arm = self._path(tendon, world, places, at)
                 low, high = tendon.rest
                 stretch = length - min(max(length, low), high)
                 tau -= (tendon.stiffness * stretch + tendon.damping * (arm @ np.asarray(v, dtype=np.float64))) * arm
@@ -89,42 +96,25 @@ class PassiveForces:
         return tau
 
     @staticmethod
-    def _path(
-        tendon: Tendon, world: World, q: FloatArray, poses: tuple[FloatArray, FloatArray]
-    ) -> tuple[float, FloatArray]:
+    def _path(tendon: Tendon, world: World, q: FloatArray, at: Kinematics) -> tuple[float, FloatArray]:
         """Return the length of a tendon, and how it grows with the velocities (nv,)."""
         length, arm = tendon.offset, np.zeros(world.nv)
         for body, coefficient in tendon.terms:
-            dof, at = world.places[body, 0]
-            length += coefficient * q[at]
+            dof, place = world.places[body, 0]
+            length += coefficient * q[place]
             arm[dof] += coefficient
         pulls = []
-        places = [_place(world.model, poses, one) for one in tendon.points]
-        for (a, b), (start, end) in zip(pairwise(tendon.points), pairwise(places), strict=True):
+        ends = [point_position(world.model, at, *one) for one in tendon.points]
+        for (a, b), (start, end) in zip(pairwise(tendon.points), pairwise(ends), strict=True):
             way = end - start
             distance = float(np.linalg.norm(way))
             length += distance
             if distance > 0.0:
                 pulls += [(a, -way / distance), (b, way / distance)]
-        return length, arm + _generalised(world.model, q, poses, pulls)
+        return length, arm + _generalised(world.model, at, pulls)
 
 
-def _place(model: Model, poses: tuple[FloatArray, FloatArray], at: Attached) -> FloatArray:
-    """Return where a point is in the world."""
-    if at.body == WORLD:
-        return at.point
-    body, (R, p) = model.index(at.body), poses
-    return np.asarray(p[body] + R[body] @ at.point)
-
-
-def _generalised(
-    model: Model, q: FloatArray, poses: tuple[FloatArray, FloatArray], forces: Sequence[tuple[Attached, FloatArray]]
-) -> FloatArray:
+def _generalised(model: Model, at: Kinematics, forces: Sequence[tuple[Attached, FloatArray]]) -> FloatArray:
     """Return what forces at points of bodies, world axes, do to the joints (nv,)."""
-    f_ext = np.zeros((model.nb, 6))
-    for at, force in forces:
-        if at.body != WORLD:
-            row = f_ext[model.index(at.body)]
-            row[:3] += np.cross(_place(model, poses, at), force)
-            row[3:] += force
-    return 0.0 - nonlinear_effects(model.weightless, q, np.zeros(model.nv), f_ext)
+    f_ext = external_forces(model, at, [PointForce(*place, force) for place, force in forces])
+    return 0.0 - nonlinear_effects(model.weightless, at.q, np.zeros(model.nv), f_ext)

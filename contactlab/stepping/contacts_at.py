@@ -31,7 +31,7 @@ _INTS = {
     "shape_a": layout.SHAPE_A,
     "shape_b": layout.SHAPE_B,
 }
-_FLOATS = {
+_FLOATS: dict[str, int | slice] = {
     "point": slice(layout.POINT, layout.POINT + 3),
     "normal": slice(layout.NORMAL, layout.NORMAL + 3),
     "gap": layout.GAP,

@@ -84,9 +84,9 @@ TABLE = {
         "user lengthrange",
         "actdim=1 actearly=false input ffrange velrange",
         # of actuators that are named as such
-        "damping armature delay nsample interp site refsite body cranksite slidersite cranklength gain force scale lmin lmax vmax fpmax fvmax tausmooth "
-        "range ki imax slewmax posrange controller cogging inductance lugre motorconst nominal resistance saturation "
-        "thermal plugin instance",
+        "damping armature delay nsample interp site refsite body cranksite slidersite cranklength gain force "
+        "scale lmin lmax vmax fpmax fvmax tausmooth range ki imax slewmax posrange controller cogging inductance "
+        "lugre motorconst nominal resistance saturation thermal plugin instance",
     ),
     "sensor": Row(
         "name site joint objtype objname reftype refname actuator tendon body geom camera mesh body1 body2 "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +27,20 @@ def test_what_is_read_is_quiet_and_the_rest_is_named(kind):
     section = kind if kind in SECTIONS else "worldbody"
     found = unread([(section, kind, dict.fromkeys([*every, "unheard-of"], "7"))])
     assert found == [f"{kind} {name}" for name in (*words(row.named), "unheard-of")]
+
+
+def test_the_guide_has_the_table():
+    """Element by element, and says how each is taken."""
+    page = (Path(__file__).resolve().parents[1] / "docs" / "from_mujoco.md").read_text(encoding="utf-8")
+    _, _, section = page.partition("## Attribute by attribute\n\n")
+    lines = section.partition("\n\n")[0].splitlines()[2:]
+    rows = {cells[0]: cells[1:] for cells in ([cell.strip(" `") for cell in line[1:-1].split("|")] for line in lines)}
+    assert list(rows) == list(TABLE)
+    for kind, row in TABLE.items():
+        taken, how, *others = rows[kind]
+        assert how
+        for cell, column in zip((taken, *others), (row.taken, row.partly, row.named, row.idle), strict=True):
+            assert re.findall(r"\w+", cell) == words(column), kind
 
 
 def test_values_that_change_nothing_are_quiet():

@@ -15,6 +15,7 @@ from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray, read_only
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.joint_actions import Coefficient, Follower, JointActions, Loop
+from contactlab.world.joint_polynomial import JointPolynomial
 from contactlab.world.motion import ConstantVelocity, Conveyor, Oscillation, PrescribedMotion
 
 Json = dict[str, Any]
@@ -23,7 +24,7 @@ _fields: Any = dataclasses.fields  # of a class known only when running
 _JOINTS: dict[str, Any] = {kind.__name__: kind for kind in joints.ALL_JOINTS}
 _MOTIONS: dict[str, Any] = {kind.__name__: kind for kind in (ConstantVelocity, Conveyor, Oscillation)}
 _DRIVES: dict[str, Any] = {kind.__name__: kind for kind in get_args(Drive)}
-_LOOPS: dict[str, Any] = {kind.__name__: kind for kind in (LoopConstraint, ContactConstraint)}
+_LOOPS: dict[str, Any] = {kind.__name__: kind for kind in (LoopConstraint, ContactConstraint, JointPolynomial)}
 _PLAIN: dict[str, Any] = {"limits": JointLimit, "damping": Coefficient, "friction": Coefficient, "followers": Follower}
 
 

@@ -152,7 +152,8 @@ def rigid_stops(world: World, stepper: TimeStepping) -> list[JointRow]:
 def excess(stops: list[JointRow], q: FloatArray) -> FloatArray:
     """By how much configurations q (n, nq) are beyond limits, (n, limits)."""
     bound, sign = np.array([row.bound for row in stops]), np.array([row.sign for row in stops])
-    return (bound - q[:, [row.place for row in stops]]) * sign
+    off: FloatArray = (bound - q[:, [row.place for row in stops]]) * sign
+    return off
 
 
 def beyond_stops(world: World, stepper: TimeStepping, q: FloatArray, name: Named = NAMED) -> Iterator[Notice]:

@@ -34,11 +34,13 @@ from contactlab.stepping import (
     StepResult,
     TimeStepping,
     WorstCertificate,
+    contacts_at,
 )
 from contactlab.verification import VerificationFailure, VerificationReport, verify
 from contactlab.world import (
     ConstantVelocity,
     Conveyor,
+    JointPolynomial,
     JointRow,
     Motion,
     Oscillation,
@@ -73,6 +75,7 @@ __all__ = [
     "ExternalContact",
     "ImplausibleWarning",
     "JointLimit",
+    "JointPolynomial",
     "JointRow",
     "JointTable",
     "InconsistentContact",
@@ -106,6 +109,7 @@ __all__ = [
     "WorstCertificate",
     "World",
     "WorldBuilder",
+    "contacts_at",
     "rollout",
     "sensors",
     "simulate",

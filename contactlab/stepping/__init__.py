@@ -12,6 +12,7 @@ from contactlab.stepping.contact_table import (
     ContactTable,
     WorstCertificate,
 )
+from contactlab.stepping.contacts_at import contacts_at
 from contactlab.stepping.external_contacts import EXTERNAL_ID, ExternalContact
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.prepared import Prepared, arrays_of, prepare
@@ -35,5 +36,6 @@ __all__ = [
     "TimeStepping",
     "WorstCertificate",
     "arrays_of",
+    "contacts_at",
     "prepare",
 ]

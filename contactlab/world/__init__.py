@@ -6,6 +6,7 @@ from contactlab.world import sensors
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.joint_actions import JointActions
+from contactlab.world.joint_polynomial import JointPolynomial
 from contactlab.world.joint_rows import JointRow, RowKind
 from contactlab.world.motion import ConstantVelocity, Conveyor, Motion, Oscillation, PrescribedMotion
 from contactlab.world.rays import RayHits
@@ -20,6 +21,7 @@ __all__ = [
     "ConstantVelocity",
     "Conveyor",
     "JointActions",
+    "JointPolynomial",
     "JointRow",
     "Motion",
     "Oscillation",

@@ -11,18 +11,19 @@ from contactlab.formulation.bridge import JointLimit, PositionDrive
 from contactlab.spatial import Transform
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.joint_actions import Follower, JointActions
+from contactlab.world.joint_polynomial import JointPolynomial
 from contactlab.world.mjcf.robot import MjcfActuator
 from contactlab.world.mjcf.source import SCALAR, Source, name_in, placed
 
 
 def is_taken_equality(m: Any, e: int) -> bool:
-    """Whether an equality is an active connect or weld, of bodies or sites, or a joint that follows another evenly."""
+    """Whether an equality is an active connect or weld, of bodies or sites, or of hinges and slides."""
     import mujoco
 
     kind, of = int(m.eq_type[e]), int(m.eq_objtype[e])
     if kind in (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)):
         return bool(m.eq_active0[e] and of in (int(mujoco.mjtObj.mjOBJ_BODY), int(mujoco.mjtObj.mjOBJ_SITE)))
-    return bool(m.eq_active0[e] and _relation(m, e) is not None)
+    return bool(m.eq_active0[e] and (_relation(m, e) or _polynomial(m, e)) is not None)
 
 
 def _relation(m: Any, e: int) -> tuple[int, int, float, float] | None:
@@ -39,6 +40,16 @@ def _relation(m: Any, e: int) -> tuple[int, int, float, float] | None:
             (a, first), (b, second) = terms.items()
             return a, b, -second / first, float(data[0]) / first
     return None
+
+
+def _polynomial(m: Any, e: int) -> tuple[int, int, tuple[float, ...]] | None:
+    """Return joint, joint it follows (-1 for none) and coefficients (from the references) of an equality of joints."""
+    import mujoco
+
+    if m.eq_type[e] != mujoco.mjtEq.mjEQ_JOINT:
+        return None
+    one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
+    return one, two, tuple(float(x) for x in m.eq_data[e, : 5 if two >= 0 else 1])
 
 
 def tendon_terms(m: Any, tendon: int) -> dict[int, float] | None:
@@ -86,7 +97,12 @@ def add_actions(builder: WorldBuilder, source: Source, actuators: tuple[MjcfActu
         if not is_taken_equality(m, e):
             continue
         relation = _relation(m, e)
-        if relation is None:
+        polynomial = _polynomial(m, e)
+        if relation is None and polynomial is not None:
+            one, two, coefficients = polynomial
+            label, followed = source.prefix + name_in(m, "equality", e), source.moved.get(two)
+            builder.add_loop(JointPolynomial(source.moved[one], followed, np.array(coefficients), label))
+        elif relation is None:
             builder.add_loop(_loop(source, e))
         else:
             one, two, factor, offset = relation

@@ -13,9 +13,10 @@ from typing import NamedTuple
 class Row(NamedTuple):
     """Attributes of a kind of element, apart by spaces."""
 
-    taken: str = ""  # or looked at in the compiled model, where `notes` names what is not taken
+    taken: str = ""
     idle: str = ""  # what is seen, what is told to MuJoCo's own solver or the user, what has no effect by itself
     named: str = ""  # on load, unless it has the value behind "="
+    partly: str = ""  # looked at in the compiled model: `notes` names the elements of which it is not taken
 
 
 #: An element as a file has it: the section it is in, "" for one of its own, its tag, its attributes with their values.
@@ -32,61 +33,67 @@ _SOLVER = "solref solimp"
 #: By tag; by section of actuators, equalities, sensors and tendons.
 TABLE = {
     "option": Row(
-        "timestep gravity density viscosity wind actuatorgroupdisable o_margin o_solref o_solimp o_friction",
+        "timestep gravity actuatorgroupdisable",
         "integrator cone jacobian solver iterations tolerance ls_iterations ls_tolerance noslip_iterations magnetic "
         "noslip_tolerance ccd_iterations ccd_tolerance sdf_iterations sdf_initpoints sleep_tolerance impratio",
+        partly="density viscosity wind o_margin o_solref o_solimp o_friction",
     ),
     "flag": Row(
         "constraint equality frictionloss limit contact passive spring damper gravity clampctrl filterparent actuation "
-        "sensor override",
+        "sensor",
         "warmstart refsafe midphase nativeccd eulerdamp autoreset energy fwdinv invdiscrete multiccd island sleep "
         "diagexact ipc speculative",
+        partly="override",
     ),
-    "body": Row(f"name childclass {_POSE} mocap gravcomp", "user sleep fuse simple"),
+    "body": Row(f"name childclass {_POSE} gravcomp", "user sleep fuse simple", partly="mocap"),
     "inertial": Row(f"mass diaginertia fullinertia {_POSE}"),
     "freejoint": Row("name align", "group"),
     "joint": Row(
         "name class type pos axis range limited ref springref stiffness damping springdamper frictionloss armature "
         "actuatorfrcrange actuatorfrclimited",
-        "group user actuatorgravcomp",  # the last does something beside gravcomp alone
+        "group user",
         "solreflimit solimplimit solreffriction solimpfriction margin=0 springyield=0",
+        "actuatorgravcomp",
     ),
     "geom": Row(
         f"name class type size fromto {_POSE} mass density shellinertia mesh fitscale hfield contype conaffinity "
-        "friction condim priority group rgba material",
+        "friction priority group rgba material",
         "user castshadow fluidshape fluidcoef",  # these two do something in a medium alone
         f"{_SOLVER} solmix margin=0 gap=0 adhesion=0 surfacevel=0",
+        "condim",
     ),
     "site": Row(f"name class type size fromto {_POSE}", "group rgba material user mesh"),
     "pair": Row("name class geom1 geom2", "", f"condim friction {_SOLVER} solreffriction margin=0 gap=0 adhesion=0"),
     "exclude": Row("name body1 body2"),
     "equality": Row(
-        "name class active body1 body2 site1 site2 anchor relpose joint1 joint2 polycoef tendon1 tendon2 flex cell",
+        "name class active body1 body2 site1 site2 anchor relpose joint1 joint2 polycoef",
         "",
         f"{_SOLVER} torquescale",
+        "tendon1 tendon2 flex cell",
     ),
     "tendon": Row(
-        "name class joint coef site geom sidesite divisor stiffness damping frictionloss armature limited range "
-        "actuatorfrcrange actuatorfrclimited",
-        "group width material rgba user springlength springyield margin "
+        "name class joint coef site stiffness damping springlength actuatorfrcrange actuatorfrclimited",
+        "group width material rgba user margin "
         "solreflimit solimplimit solreffriction solimpfriction",  # of what is named where it is there
+        partly="geom sidesite divisor frictionloss armature limited range springyield",
     ),
     "actuator": Row(
         "name class group joint jointinparent tendon gear ctrllimited forcelimited actlimited ctrlrange forcerange "
         "actrange inheritrange kp kv dampratio timeconst gaintype biastype dyntype gainprm biasprm dynprm area "
-        "diameter bias damping armature delay nsample interp "
-        # of actuators that are named as such
-        "site refsite body cranksite slidersite cranklength gain force scale lmin lmax vmax fpmax fvmax tausmooth "
-        "range ki imax slewmax posrange controller cogging inductance lugre motorconst nominal resistance saturation "
-        "thermal plugin instance",
+        "diameter bias",
         "user lengthrange",
         "actdim=1 actearly=false input ffrange velrange",
+        # of actuators that are named as such
+        "damping armature delay nsample interp site refsite body cranksite slidersite cranklength gain force "
+        "scale lmin lmax vmax fpmax fvmax tausmooth range ki imax slewmax posrange controller cogging inductance "
+        "lugre motorconst nominal resistance saturation thermal plugin instance",
     ),
     "sensor": Row(
-        "name site joint objtype objname reftype refname cutoff actuator tendon body geom camera mesh body1 body2 "
+        "name site joint objtype objname reftype refname actuator tendon body geom camera mesh body1 body2 "
         "geom1 geom2 subtree1 subtree2 enclosed data num reduce datatype dim needstage plugin instance",
         "user interp nsample",
         "noise=0 delay=0 interval=0",
+        "cutoff",
     ),
     "key": Row("name time qpos qvel act ctrl", "", "mpos mquat plastic"),
 }
@@ -110,7 +117,7 @@ def unread(said: Iterable[Said]) -> list[str]:
             continue
         if row == Row():
             found[f"<{tag}>"] = None
-        quiet = {*row.taken.split(), *row.idle.split()}
+        quiet = {*row.taken.split(), *row.idle.split(), *row.partly.split()}
         harmless = dict(one.split("=") for one in row.named.split() if "=" in one)
         for name, value in attributes.items():
             if name not in quiet and not _is(value, harmless.get(name)):

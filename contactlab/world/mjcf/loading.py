@@ -27,6 +27,7 @@ from contactlab.world.mjcf.references import check_references
 from contactlab.world.mjcf.robot import Keyframe, MjcfRobot
 from contactlab.world.mjcf.sensors import sensors_of
 from contactlab.world.mjcf.source import Source, name_in
+from contactlab.world.mjcf.tendons import passive_forces
 from contactlab.world.world import World
 
 
@@ -63,12 +64,13 @@ def load_mjcf(
 
     Taken are bodies, free, ball, hinge and slide joints, inertias (given or from geoms), the geoms that collide (plane,
     sphere, capsule, cylinder, box, ellipsoid and mesh as hulls, height field), sliding friction, contype, conaffinity,
-    excluded and explicit pairs and keyframes; ranges, damping, dry friction and springs of hinges and slides;
-    actuators of joints and fixed tendons, of which position and velocity servos of joints are drives under their names
-    and the others forces (`MjcfRobot`); sensors (`MjcfRobot.sensors`); connect and weld, of bodies or sites; one joint
-    that follows another. Which bodies may touch is MuJoCo's choice. Stops and loops are rigid. q and v are MuJoCo's,
-    but for angles and shifts, which count from the reference position. A geom of another kind that collides is an
-    error; what else is not taken is in the notes.
+    excluded and explicit pairs and keyframes; ranges, damping, dry friction and springs of hinges and slides; actuators
+    of joints and fixed tendons, of which position and velocity servos of joints are drives under their names and the
+    others forces (`MjcfRobot`), and so are gravity compensation, springs and dampers of tendons; sensors
+    (`MjcfRobot.sensors`); connect and weld, of bodies or sites; joints that follow others or are held. Which bodies may
+    touch is MuJoCo's choice. Stops and loops are rigid. q and v are MuJoCo's, but for angles and shifts, which count
+    from the reference position. A geom of another kind that collides is an error; what else is not taken is in the
+    notes.
 
     Raises
     ------
@@ -142,6 +144,7 @@ def add_compiled(
         timestep=float(m.opt.timestep),
         _force_ranges=MappingProxyType(force_ranges(source)),
         _tendon_ranges=tuple(tendon_ranges(source)),
+        _passive=passive_forces(source),
     )
 
 

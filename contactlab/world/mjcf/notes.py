@@ -12,6 +12,7 @@ from contactlab.world.mjcf.actuators import force_ranges, is_disabled, on_scalar
 from contactlab.world.mjcf.filters import colliding
 from contactlab.world.mjcf.robot import MjcfActuator
 from contactlab.world.mjcf.source import BALL, SCALAR, Source, name_in
+from contactlab.world.mjcf.tendons import is_taken_tendon, passive_forces
 from contactlab.world.sensors import Sensor
 
 MOST_NAMES = 8
@@ -26,10 +27,8 @@ def omissions(source: Source, actuators: tuple[MjcfActuator, ...], sensors: Mapp
     notes = []
 
     def note(words: str, names: list[str]) -> None:
-        several = list(dict.fromkeys(names))
-        if several:
-            more = f" and {len(several) - MOST_NAMES} more" if len(several) > MOST_NAMES else ""
-            notes.append(f"{words} not taken: {', '.join(map(repr, several[:MOST_NAMES]))}{more}")
+        if names:
+            notes.append(f"{words} not taken: {_listed(names)}")
 
     def dofs(values: Any) -> list[str]:
         return [name for name, value in zip(of_dof, values, strict=True) if value]
@@ -54,7 +53,8 @@ def omissions(source: Source, actuators: tuple[MjcfActuator, ...], sensors: Mapp
     note("polynomial terms of springs and dampers", curved)
     scalar = [j for j in range(m.njnt) if m.jnt_type[j] in SCALAR]
     shifted = [labels[j] for j in scalar if m.qpos0[m.jnt_qposadr[j]] != 0.0]
-    note("reference position (ref) of joints, from which q counts here,", shifted)
+    if shifted:
+        notes.append(f"q = qpos - ref: q counts from the reference position (ref) of joints: {_listed(shifted)}")
     without = [one.name for a, one in enumerate(actuators) if not one.terms and not is_disabled(m, a)]
     note("actuators that are muscles, or act on sites, bodies or spatial tendons", without)
     forces = [one for a, one in enumerate(actuators) if on_scalar_joint(m, a) and one.drive is None and any(one.bias)]
@@ -62,6 +62,12 @@ def omissions(source: Source, actuators: tuple[MjcfActuator, ...], sensors: Mapp
     note("servos within actuatorfrcrange as drives, where no drive has such a bound (they are forces of tau),", ranged)
     note("damping, rotor inertia and delays of actuators", every("actuator", _special_actuators(given)))
     note("tendons with a force or range of their own", every("tendon", _acting_tendons(m, bound)))
+    passive = passive_forces(source)
+    by_themselves = [*(one.at.body for one in passive.lifted), *(one.name for one in passive.tendons)]
+    if by_themselves:
+        notes.append(
+            f"gravcomp, springs and dampers of tendons act through `MjcfRobot.tau` alone: {_listed(by_themselves)}"
+        )
     if bound and not source.off("equality"):
         left = [e for e in range(m.neq) if m.eq_active0[e] and not is_taken_equality(m, e)]
         note("equality constraints", every("equality", left))
@@ -71,12 +77,19 @@ def omissions(source: Source, actuators: tuple[MjcfActuator, ...], sensors: Mapp
     )
     if int(m.opt.enableflags) & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE):
         notes.append("contact parameters of <option> (o_friction, ...; the flag override) not taken")
-    note("gravity compensation of bodies", [source.bodies[i] for i in range(m.nbody) if m.body_gravcomp[i]])
+    ranged_weight = [labels[j] for j in np.flatnonzero(m.jnt_actgravcomp) if m.jnt_actfrclimited[j]]
+    note("actuatorgravcomp within actuatorfrcrange", ranged_weight if passive.lifted else [])
     note("mocap, of bodies, which stand fixed,", [source.bodies[i] for i in range(m.nbody) if m.body_mocapid[i] >= 0])
     note("deformable bodies", every("flex", range(m.nflex)))
     if m.opt.density or m.opt.viscosity:
         notes.append("forces of the medium (density, viscosity, wind) not taken")
     return notes
+
+
+def _listed(names: list[str]) -> str:
+    several = list(dict.fromkeys(names))
+    more = f" and {len(several) - MOST_NAMES} more" if len(several) > MOST_NAMES else ""
+    return f"{', '.join(map(repr, several[:MOST_NAMES]))}{more}"
 
 
 def _special_actuators(given: Any) -> list[int]:
@@ -85,8 +98,12 @@ def _special_actuators(given: Any) -> list[int]:
 
 
 def _acting_tendons(m: Any, bound: bool) -> list[int]:
-    """Return the tendons that do something by themselves; others are what actuators and equalities refer to."""
-    acting = np.asarray(m.tendon_stiffness) != 0.0
-    for field in ("tendon_damping", "tendon_armature", *(("tendon_frictionloss", "tendon_limited") if bound else ())):
-        acting = acting | (np.asarray(getattr(m, field, 0)) != 0)
-    return [int(t) for t in np.flatnonzero(acting)] if m.ntendon else []
+    """Return the tendons that do by themselves what is not taken; others are springs, or what actuators refer to."""
+    found = []
+    for t in range(m.ntendon):
+        fields = ("tendon_armature", *(("tendon_frictionloss", "tendon_limited") if bound else ()))
+        others = any(np.any(np.asarray(getattr(m, field, np.zeros(m.ntendon)))[t]) for field in fields)
+        own = m.tendon_stiffness[t] != 0.0 or m.tendon_damping[t] != 0.0
+        if others or (own and not is_taken_tendon(m, t)):
+            found.append(t)
+    return found

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from contactlab.formulation.bridge import PositionDrive
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.world.mjcf.errors import MjcfError
+from contactlab.world.mjcf.passive import PassiveForces
 from contactlab.world.sensors import Sensor
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
@@ -167,6 +168,7 @@ class MjcfRobot:
     # Ranges of what all actuators of a coordinate, or of a tendon (their numbers), do together.
     _force_ranges: Mapping[tuple[str, int], tuple[float, float]] = field(default_factory=dict)
     _tendon_ranges: tuple[tuple[list[int], tuple[float, float]], ...] = ()
+    _passive: PassiveForces = field(default_factory=PassiveForces)
 
     @cached_property
     def ctrl_range(self) -> FloatArray:
@@ -185,7 +187,7 @@ class MjcfRobot:
     def tau(
         self, world: World, ctrl: ArrayLike, q: ArrayLike, v: ArrayLike, act: ArrayLike | None = None
     ) -> FloatArray:
-        """Return the forces (nv,) of the actuators that are no drives, at a state of the world.
+        """Return the forces (nv,) of the actuators that are no drives, and `passive_tau`, at a state of the world.
 
         Parameters
         ----------
@@ -217,7 +219,11 @@ class MjcfRobot:
             force[numbers] *= min(max(total, low), high) / total if total else 1.0
         tau = np.zeros(world.nv)
         tau[dof] = np.minimum(np.maximum(force @ law.gears, law.least), law.most)
-        return tau
+        return tau + self.passive_tau(world, q, v)
+
+    def passive_tau(self, world: World, q: ArrayLike, v: ArrayLike) -> FloatArray:
+        """Return the forces (nv,) that need no control: of gravity compensation, springs and dampers of tendons."""
+        return self._passive.tau(world, q, v)
 
     def targets(self, ctrl: ArrayLike, act: ArrayLike | None = None) -> dict[str, float]:
         """Return the targets of the position servos by their names, for ``targets`` of `simulate`."""

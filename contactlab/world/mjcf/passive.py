@@ -1,0 +1,120 @@
+"""Forces that a MuJoCo file's bodies and tendons have by themselves: gravity compensation, springs and dampers.
+
+They depend on the state alone. A world has no place for them; `MjcfRobot.tau` adds them to those of the actuators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.multibody import (
+    Kinematics,
+    Model,
+    MultibodyError,
+    PointForce,
+    external_forces,
+    kinematics,
+    nonlinear_effects,
+    point_position,
+)
+from contactlab.spatial.arrays import FloatArray
+from contactlab.world.mjcf.errors import MjcfError
+from contactlab.world.world import World
+
+
+class Attached(NamedTuple):
+    """A point of a body, or of the world."""
+
+    body: str
+    point: FloatArray  # (3,) in the body's frame [m]
+
+
+class Lifted(NamedTuple):
+    """A body of which a share of the weight is borne."""
+
+    at: Attached  # its centre of mass
+    mass: float  # that share [kg]
+
+
+@dataclass(frozen=True, eq=False)
+class Tendon:
+    """A spring and a damper along a path through points, or along a sum of coordinates.
+
+    Attributes
+    ----------
+    name
+        In the file.
+    points
+        Those of the path; empty for a sum.
+    terms
+        Of a sum: the bodies whose joints it counts, with their coefficients.
+    offset
+        Length of a sum where q is 0.
+    stiffness, damping
+        [N/m, N s/m] of a path.
+    rest
+        Lengths between which the spring is slack.
+    """
+
+    name: str
+    points: tuple[Attached, ...]
+    terms: tuple[tuple[str, float], ...]
+    offset: float
+    stiffness: float
+    damping: float
+    rest: tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class PassiveForces:
+    """What of them is taken: bodies whose weight is borne, and tendons."""
+
+    lifted: tuple[Lifted, ...] = ()
+    tendons: tuple[Tendon, ...] = ()
+
+    def tau(self, world: World, q: ArrayLike, v: ArrayLike) -> FloatArray:
+        """Return the generalised forces (nv,) at a state of the world."""
+        if not (self.lifted or self.tendons):
+            return np.zeros(world.nv)
+        model, places = world.model, np.asarray(q, dtype=np.float64)
+        try:
+            at = kinematics(model, places)
+            tau = _generalised(model, at, [(one.at, -one.mass * model.gravity) for one in self.lifted])
+            for tendon in self.tendons:
+                length, arm = self._path(tendon, world, places, at)
+                low, high = tendon.rest
+                stretch = length - min(max(length, low), high)
+                tau -= (tendon.stiffness * stretch + tendon.damping * (arm @ np.asarray(v, dtype=np.float64))) * arm
+        except (KeyError, MultibodyError) as error:
+            raise MjcfError("world", f"does not have this robot at this q: {error}") from error
+        return tau
+
+    @staticmethod
+    def _path(tendon: Tendon, world: World, q: FloatArray, at: Kinematics) -> tuple[float, FloatArray]:
+        """Return the length of a tendon, and how it grows with the velocities (nv,)."""
+        length, arm = tendon.offset, np.zeros(world.nv)
+        for body, coefficient in tendon.terms:
+            dof, place = world.places[body, 0]
+            length += coefficient * q[place]
+            arm[dof] += coefficient
+        pulls = []
+        ends = [point_position(world.model, at, *one) for one in tendon.points]
+        for (a, b), (start, end) in zip(pairwise(tendon.points), pairwise(ends), strict=True):
+            way = end - start
+            distance = float(np.linalg.norm(way))
+            length += distance
+            if distance > 0.0:
+                pulls += [(a, -way / distance), (b, way / distance)]
+        return length, arm + _generalised(world.model, at, pulls)
+
+
+def _generalised(model: Model, at: Kinematics, forces: Sequence[tuple[Attached, FloatArray]]) -> FloatArray:
+    """Return what forces at points of bodies, world axes, do to the joints (nv,)."""
+    f_ext = external_forces(model, at, [PointForce(*place, force) for place, force in forces])
+    return 0.0 - nonlinear_effects(model.weightless, at.q, np.zeros(model.nv), f_ext)

@@ -43,7 +43,7 @@ class ActionMap(Protocol):
 
 
 class Torques:
-    """Forces on joints, one entry of the action for each of their coordinates [N m or N].
+    """Forces on joints: one entry of the action, from -1 to 1 times the largest force, for each of their coordinates.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Torques:
     joints
         Names of the joints; None: all that have a limit of effort.
     limit
-        The largest force, one number or one for each coordinate; None: the limits of effort of the model.
+        The largest force [N m or N], one number or one for each coordinate; None: the limits of effort of the model.
 
     Raises
     ------
@@ -77,21 +77,22 @@ class Torques:
         self._dofs: IntArray = np.array([k for one in joints for k in _entries(model.joint_v(one))], dtype=np.int64)
         if not self._dofs.size or np.unique(self._dofs).size < self._dofs.size:
             raise LearningError("joints", f"must be some joints, each once, got {list(joints)}")
-        high = effort[self._dofs] if limit is None else _spread("limit", limit, self._dofs.size)
-        if not (np.isfinite(high).all() and (high > 0.0).all()):
-            raise LearningError("limit", f"must be finite and positive for each of {list(joints)}, got {high}")
-        self.high, self.low = read_only(high), read_only(-high)
+        largest = effort[self._dofs] if limit is None else _spread("limit", limit, self._dofs.size)
+        if not (np.isfinite(largest).all() and (largest > 0.0).all()):
+            raise LearningError("limit", f"must be finite and positive for each of {list(joints)}, got {largest}")
+        self.limit = read_only(largest)
+        self.low, self.high = _unit(largest.size)
         self._nv = world.nv
 
     def inputs(self, actions: FloatArray, q: FloatArray, v: FloatArray) -> tuple[FloatArray, None]:
         """Return the forces."""
         taus = np.zeros((len(actions), self._nv))
-        taus[:, self._dofs] = actions
+        taus[:, self._dofs] = self.limit * actions
         return taus, None
 
 
 class Targets:
-    """What drives aim at, one entry of the action for each: positions [rad or m] or speeds.
+    """What drives aim at: one entry of the action, from -1 to 1, for each, over the range of its targets.
 
     Parameters
     ----------
@@ -99,8 +100,9 @@ class Targets:
         In which the drives are.
     drives
         Their names; None: all of the world.
-    low, high
-        Range of the targets, one number or one for each drive; None: the range of the joint of a position drive.
+    least, most
+        Range of the targets [rad or m, of velocity drives rad/s or m/s], one number or one for each drive; None: the
+        range of the joint of a position drive.
 
     Raises
     ------
@@ -114,8 +116,8 @@ class Targets:
         self,
         world: World,
         drives: Sequence[str] | None = None,
-        low: ArrayLike | None = None,
-        high: ArrayLike | None = None,
+        least: ArrayLike | None = None,
+        most: ArrayLike | None = None,
     ) -> None:
         actions = world.joint_actions
         if isinstance(drives, str):
@@ -131,18 +133,19 @@ class Targets:
         ranges = np.array([_range(actions.drives[i], actions.limits) for i in self._places])
         given = [
             ranges[:, k] if ends is None else _spread(name, ends, len(chosen))
-            for k, (name, ends) in enumerate((("low", low), ("high", high)))
+            for k, (name, ends) in enumerate((("least", least), ("most", most)))
         ]
-        for name, least, most in zip(chosen, *given, strict=True):
-            if not (math.isfinite(least) and math.isfinite(most) and least < most):
-                raise LearningError("low", f"the range of {name!r} must be finite and not empty, got {least} to {most}")
-        self.low, self.high = (read_only(one) for one in given)
+        for name, a, b in zip(chosen, *given, strict=True):
+            if not (math.isfinite(a) and math.isfinite(b) and a < b):
+                raise LearningError("least", f"the range of {name!r} must be finite and not empty, got {a} to {b}")
+        self.least, self.most = (read_only(one.copy()) for one in given)
+        self.low, self.high = _unit(len(chosen))
         self._held = np.array([one.target for one in actions.drives])
 
     def inputs(self, actions: FloatArray, q: FloatArray, v: FloatArray) -> tuple[None, FloatArray]:
         """Return the targets; drives that are not named keep the world's."""
         targets = np.tile(self._held, (len(actions), 1))
-        targets[:, self._places] = actions
+        targets[:, self._places] = self.least + 0.5 * (actions + 1.0) * (self.most - self.least)
         return None, targets
 
 
@@ -157,6 +160,11 @@ def _range(drive: PositionDrive | VelocityDrive, limits: Iterable[JointLimit]) -
     if isinstance(drive, VelocityDrive) or not ends:
         return -math.inf, math.inf
     return max(one.lower for one in ends), min(one.upper for one in ends)
+
+
+def _unit(n: int) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of the range that learners expect."""
+    return read_only(-np.ones(n)), read_only(np.ones(n))
 
 
 def _entries(place: slice) -> range:

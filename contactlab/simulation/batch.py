@@ -158,7 +158,13 @@ class Batch:
         """
         return self._notices
 
-    def step(self, taus: ArrayLike | None = None, targets: ArrayLike | None = None, n: int = 1) -> None:
+    def step(
+        self,
+        taus: ArrayLike | None = None,
+        targets: ArrayLike | None = None,
+        n: int = 1,
+        mask: ArrayLike | None = None,
+    ) -> None:
         """Make n steps of every run that has not failed, each with a constant applied force.
 
         Parameters
@@ -169,6 +175,8 @@ class Batch:
             (B, nd) of the drives, in the order of `World.joint_actions`; None for those of each world.
         n
             How many.
+        mask
+            (B,) of bool: which runs; None for all.
 
         Raises
         ------
@@ -180,19 +188,19 @@ class Batch:
         ImplausibleWarning
             What some run should be doubted for, once for each kind: see `notices`.
         """
-        count, slots = whole_number("n", n, 0), self._runs.slots
+        count, slots, chosen = whole_number("n", n, 0), self._runs.slots, self._chosen(mask)
         slots.tau[:] = 0.0 if taus is None else self._array("taus", taus, slots.tau.shape)
         slots.target[:] = (
             self._worlds.targets if targets is None else self._array("targets", targets, slots.target.shape)
         )
-        if not count or not len(self):
+        if not count or not chosen.size:
             return
         look = self._look_at(count)
-        found = self._runs.make(count, look)
+        found = self._runs.make(count, look, chosen)
         if look:
             after = slots.time, slots.q, slots.v
             before = slots.time_before, slots.q_before, slots.v_before
-            runs = np.flatnonzero(slots.steps > 0)
+            runs = chosen[slots.steps[chosen] > 0]
             found += self._runs.long(runs, slots.steps[runs] - 1, *(x[runs] for x in (*before, *after)))
         new = _worst(notice for notice in found if notice.kind not in {old.kind for old in self._notices})
         self._notices += new
@@ -247,7 +255,7 @@ class Batch:
         look = self._look_at(wanted)
         made, found = slots.steps.copy(), []
         if wanted and B:
-            found = self._runs.make(wanted, look, kept, forces, aims)
+            found = self._runs.make(wanted, look, np.arange(B), kept, forces, aims)
         portion = max(1, LOOKED_AT // max(wanted, 1))
         for first in range(0, B, portion) if look else ():
             run, step = np.argwhere(np.isfinite(kept.time[first : first + portion, 1:])).T
@@ -280,13 +288,7 @@ class Batch:
         SimulationConfigError
             An argument that does not fit. Nothing changes.
         """
-        runs = np.arange(len(self))
-        if mask is not None:
-            chosen = np.asarray(mask)
-            if chosen.dtype != np.bool_ or chosen.shape != (len(self),):
-                detail = f"must be of bool and shape ({len(self)},), got {chosen.dtype} of shape {chosen.shape}"
-                raise SimulationConfigError("mask", detail)
-            runs = np.flatnonzero(chosen)
+        runs = self._chosen(mask)
         if states is None:
             begins = [self._begins[i] for i in runs]
         elif isinstance(states, StepperState):
@@ -341,6 +343,16 @@ class Batch:
     def _read(self, sensor: Sensor, runs: IntArray) -> FloatArray:
         """Read some runs, of which all or none have made steps."""
         return read_runs(self._worlds, self._runs.slots, self.stepper, sensor, runs, lambda: self.contacts)
+
+    def _chosen(self, mask: ArrayLike | None) -> IntArray:
+        """Return the numbers of the runs that a mask names."""
+        if mask is None:
+            return np.arange(len(self))
+        chosen = np.asarray(mask)
+        if chosen.dtype != np.bool_ or chosen.shape != (len(self),):
+            detail = f"must be of bool and shape ({len(self)},), got {chosen.dtype} of shape {chosen.shape}"
+            raise SimulationConfigError("mask", detail)
+        return np.flatnonzero(chosen)
 
     def _array(self, name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> FloatArray:
         # Without the copy and the messages of `finite_array`, which take as long as some steps.

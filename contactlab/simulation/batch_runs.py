@@ -55,12 +55,13 @@ class BatchRuns:
         self,
         steps: int,
         look: bool,
+        chosen: IntArray,
         kept: Kept | None = None,
         taus: FloatArray | None = None,
         targets: FloatArray | None = None,
     ) -> list[Notice]:
-        """Make steps of all runs that have not failed; return what was found."""
-        runs = [i for i in range(self.slots.time.size) if i not in self.errors]
+        """Make steps of the chosen runs that have not failed; return what was found."""
+        runs = [i for i in chosen.tolist() if i not in self.errors]
         # The first run alone: the compiler is not entered from two threads at once.
         parts = [runs] if self._workers else [runs[:1], runs[1:]]
         found: list[Notice] = []

@@ -79,10 +79,13 @@ class PassiveForces:
     tendons: tuple[Tendon, ...] = ()
 
     def tau(self, world: World, q: ArrayLike, v: ArrayLike) -> FloatArray:
-        """Return the generalised forces (nv,) at a state of the world."""
+        """Return the generalised forces (nv,) at a state of the world, or (B, nv) at B of them."""
         if not (self.lifted or self.tendons):
             return np.zeros(world.nv)
         model, places = world.model, np.asarray(q, dtype=np.float64)
+        if places.ndim == 2:
+            speeds = np.asarray(v, dtype=np.float64)
+            return np.array([self.tau(world, *one) for one in zip(places, speeds, strict=True)])
         try:
             at = kinematics(model, places)
             tau = _generalised(model, at, [(one.at, -one.mass * model.gravity) for one in self.lifted])

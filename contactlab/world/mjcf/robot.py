@@ -187,18 +187,18 @@ class MjcfRobot:
     def tau(
         self, world: World, ctrl: ArrayLike, q: ArrayLike, v: ArrayLike, act: ArrayLike | None = None
     ) -> FloatArray:
-        """Return the forces (nv,) of the actuators that are no drives, and `passive_tau`, at a state of the world.
+        """Return the forces (nv,) of the actuators that are no drives, and `passive_tau`, at a state; (B, nv) of B states.
 
         Parameters
         ----------
         world
             The robot is in it.
         ctrl
-            (nu,) controls, clamped to their ranges.
+            (nu,) controls, clamped to their ranges; with a leading axis B where there are B states.
         q, v
-            State of the world.
+            State of the world; or B of them.
         act
-            (na,) states of the actuators that have one, default 0.
+            (na,) states of the actuators that have one, default 0; or B times.
         """
         law, places = self._law, world.places
         try:
@@ -209,20 +209,21 @@ class MjcfRobot:
         force = law.gain[0] * (signals := self._signals(ctrl, act))
         if law.by_state:
             # Laws of actuators on coordinates without a position, -1 here, do not depend on it.
-            length = law.offset + law.gears @ np.asarray(q, dtype=np.float64)[at]
-            rate = law.gears @ np.asarray(v, dtype=np.float64)[dof]
+            length = law.offset + _sums(np.asarray(q, dtype=np.float64)[..., at], law.gears.T)
+            rate = _sums(np.asarray(v, dtype=np.float64)[..., dof], law.gears.T)
             force += (law.gain[1] * length + law.gain[2] * rate) * signals
             force += law.bias[0] + law.bias[1] * length + law.bias[2] * rate
         force = np.minimum(np.maximum(force, law.low), law.high)
         for numbers, (low, high) in self._tendon_ranges:
-            total = force[numbers].sum()
-            force[numbers] *= min(max(total, low), high) / total if total else 1.0
-        tau = np.zeros(world.nv)
-        tau[dof] = np.minimum(np.maximum(force @ law.gears, law.least), law.most)
+            total = force[..., numbers].sum(axis=-1, keepdims=True)
+            share = np.minimum(np.maximum(total, low), high)
+            force[..., numbers] *= np.divide(share, total, out=np.ones_like(total), where=total != 0.0)
+        tau = np.zeros((*force.shape[:-1], world.nv))
+        tau[..., dof] = np.minimum(np.maximum(_sums(force, law.gears), law.least), law.most)
         return tau + self.passive_tau(world, q, v)
 
     def passive_tau(self, world: World, q: ArrayLike, v: ArrayLike) -> FloatArray:
-        """Return the forces (nv,) that need no control: of gravity compensation, springs and dampers of tendons."""
+        """Return the forces (nv,) that need no control: gravity compensation, springs and dampers of tendons; or (B, nv)."""
         return self._passive.tau(world, q, v)
 
     def targets(self, ctrl: ArrayLike, act: ArrayLike | None = None) -> dict[str, float]:
@@ -283,7 +284,7 @@ class MjcfRobot:
         return world.initial_state(h, q=q, v=v)
 
     def _controls(self, ctrl: ArrayLike) -> FloatArray:
-        given = finite_array(ctrl, "ctrl", (len(self.actuators),), MjcfError)
+        given = finite_array(ctrl, "ctrl", (*_runs(ctrl), len(self.actuators)), MjcfError)
         return np.minimum(np.maximum(given, self.ctrl_range[:, 0]), self.ctrl_range[:, 1])
 
     def _signals(self, ctrl: ArrayLike, act: ArrayLike | None) -> FloatArray:
@@ -292,5 +293,19 @@ class MjcfRobot:
         if not self.na:
             return signals
         with_state = np.array([one.dynamics != "none" for one in self.actuators], dtype=np.bool_)
-        signals[with_state] = 0.0 if act is None else finite_array(act, "act", (self.na,), MjcfError)
+        state = 0.0 if act is None else finite_array(act, "act", (*_runs(ctrl), self.na), MjcfError)
+        signals[..., with_state] = state
         return signals
+
+
+def _runs(ctrl: ArrayLike) -> tuple[None, ...]:
+    """Shape of what stands before the controls of one state: nothing, or an axis of runs."""
+    return (None,) if np.ndim(ctrl) == 2 else ()
+
+
+def _sums(values: FloatArray, factors: FloatArray) -> FloatArray:
+    """Return values @ factors (n, m), one after the other: the same bits for one state and among any others."""
+    total = np.zeros((*values.shape[:-1], factors.shape[1]))
+    for i, row in enumerate(factors):
+        total += values[..., i, None] * row
+    return total

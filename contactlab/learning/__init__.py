@@ -1,0 +1,28 @@
+"""Environments for learning: one definition of a task, as a `gymnasium.Env` and, over a `Batch`, as a vector of them.
+
+The names are here without gymnasium too, which `Env` and `VectorEnv` ask for: ``pip install 'contactlab[learning]'``.
+"""
+
+from __future__ import annotations
+
+from contactlab.learning.actions import ActionMap, Targets, Torques
+from contactlab.learning.controls import Controls
+from contactlab.learning.env import Env
+from contactlab.learning.errors import LearningError
+from contactlab.learning.noise import Noise
+from contactlab.learning.snapshot import Snapshot
+from contactlab.learning.task import Task
+from contactlab.learning.vector_env import VectorEnv
+
+__all__ = [
+    "ActionMap",
+    "Controls",
+    "Env",
+    "LearningError",
+    "Noise",
+    "Snapshot",
+    "Targets",
+    "Task",
+    "Torques",
+    "VectorEnv",
+]

@@ -1,0 +1,180 @@
+"""From actions to forces and to what drives aim at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.formulation.bridge import JointLimit, PositionDrive, VelocityDrive
+from contactlab.learning.errors import LearningError
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
+from contactlab.spatial.errors import close_names
+from contactlab.world.world import World
+
+
+class ActionMap(Protocol):
+    """What an action does. The ready ones work entry by entry, so that a run has the same bits among any others.
+
+    Attributes
+    ----------
+    low, high
+        (n,) range of each entry of an action; what lies outside is clipped to it.
+    by_state
+        Whether forces or targets depend on q and v: then they are asked for at every step of the stepper, else once for
+        each action.
+    """
+
+    @property
+    def low(self) -> FloatArray: ...  # noqa: D102
+
+    @property
+    def high(self) -> FloatArray: ...  # noqa: D102
+
+    @property
+    def by_state(self) -> bool: ...  # noqa: D102
+
+    def inputs(self, actions: FloatArray, q: FloatArray, v: FloatArray) -> tuple[FloatArray | None, FloatArray | None]:
+        """Return forces (B, nv) and targets of the drives (B, nd) for actions (B, n); None: none, the world's."""
+        ...
+
+
+class Torques:
+    """Forces on joints: one entry of the action, from -1 to 1 times the largest force, for each of their coordinates.
+
+    Parameters
+    ----------
+    world
+        In which they act.
+    joints
+        Names of the joints; None: all that have a limit of effort.
+    limit
+        The largest force [N m or N], one number or one for each coordinate; None: the limits of effort of the model.
+
+    Raises
+    ------
+    LearningError
+        A joint that there is not, a limit that is none.
+    """
+
+    by_state = False
+
+    def __init__(self, world: World, joints: Sequence[str] | None = None, limit: ArrayLike | None = None) -> None:
+        model, effort = world.model, np.asarray(world.model.limits.effort, dtype=np.float64)
+        if isinstance(joints, str):
+            raise LearningError("joints", f"must be a sequence of names, got {joints!r}")
+        known = dict.fromkeys(model.joint_names)
+        if joints is None:
+            joints = [one for one in known if np.isfinite(effort[model.joint_v(one)]).any()]
+            if not joints:
+                raise LearningError("joints", "none of the world has a limit of effort: name those that are to move")
+        for i, one in enumerate(joints):
+            if one not in known:
+                raise LearningError(f"joints[{i}]", f"there is no {one!r}{close_names(one, known)}")
+        self._dofs: IntArray = np.array([k for one in joints for k in _entries(model.joint_v(one))], dtype=np.int64)
+        if not self._dofs.size or np.unique(self._dofs).size < self._dofs.size:
+            raise LearningError("joints", f"must be some joints, each once, got {list(joints)}")
+        largest = effort[self._dofs] if limit is None else _spread("limit", limit, self._dofs.size)
+        if not (np.isfinite(largest).all() and (largest > 0.0).all()):
+            raise LearningError("limit", f"must be finite and positive for each of {list(joints)}, got {largest}")
+        self.limit = read_only(largest)
+        self.low, self.high = _unit(largest.size)
+        self._nv = world.nv
+
+    def inputs(self, actions: FloatArray, q: FloatArray, v: FloatArray) -> tuple[FloatArray, None]:
+        """Return the forces."""
+        taus = np.zeros((len(actions), self._nv))
+        taus[:, self._dofs] = self.limit * actions
+        return taus, None
+
+
+class Targets:
+    """What drives aim at: one entry of the action, from -1 to 1, for each, over the range of its targets.
+
+    Parameters
+    ----------
+    world
+        In which the drives are.
+    drives
+        Their names; None: all of the world.
+    least, most
+        Range of the targets [rad or m, of velocity drives rad/s or m/s], one number or one for each drive; None: the
+        range of the joint of a position drive.
+
+    Raises
+    ------
+    LearningError
+        A drive that there is not, a range that is none.
+    """
+
+    by_state = False
+
+    def __init__(
+        self,
+        world: World,
+        drives: Sequence[str] | None = None,
+        least: ArrayLike | None = None,
+        most: ArrayLike | None = None,
+    ) -> None:
+        actions = world.joint_actions
+        if isinstance(drives, str):
+            raise LearningError("drives", f"must be a sequence of names, got {drives!r}")
+        known = {drive_name(one): i for i, one in enumerate(actions.drives)}
+        chosen = list(known) if drives is None else list(drives)
+        for i, name in enumerate(chosen):
+            if name not in known:
+                raise LearningError(f"drives[{i}]", f"there is no {name!r}{close_names(name, known)}")
+        if not chosen or len(set(chosen)) < len(chosen):
+            raise LearningError("drives", f"must be some drives of the world, each once, got {chosen}")
+        self._places = np.array([known[name] for name in chosen], dtype=np.int64)
+        ranges = np.array([_range(actions.drives[i], actions.limits) for i in self._places])
+        given = [
+            ranges[:, k] if ends is None else _spread(name, ends, len(chosen))
+            for k, (name, ends) in enumerate((("least", least), ("most", most)))
+        ]
+        for name, a, b in zip(chosen, *given, strict=True):
+            if not (math.isfinite(a) and math.isfinite(b) and a < b):
+                raise LearningError("least", f"the range of {name!r} must be finite and not empty, got {a} to {b}")
+        self.least, self.most = (read_only(one.copy()) for one in given)
+        self.low, self.high = _unit(len(chosen))
+        self._held = np.array([one.target for one in actions.drives])
+
+    def inputs(self, actions: FloatArray, q: FloatArray, v: FloatArray) -> tuple[None, FloatArray]:
+        """Return the targets; drives that are not named keep the world's."""
+        targets = np.tile(self._held, (len(actions), 1))
+        targets[:, self._places] = self.least + 0.5 * (actions + 1.0) * (self.most - self.least)
+        return None, targets
+
+
+def drive_name(drive: PositionDrive | VelocityDrive) -> str:
+    """Return the name of a drive."""
+    return drive.name or f"drive of {drive.joint}"
+
+
+def _range(drive: PositionDrive | VelocityDrive, limits: Iterable[JointLimit]) -> tuple[float, float]:
+    """Range of the coordinate that a position drive moves; infinite for none."""
+    ends = [one for one in limits if (one.joint, one.coordinate) == (drive.joint, drive.coordinate)]
+    if isinstance(drive, VelocityDrive) or not ends:
+        return -math.inf, math.inf
+    return max(one.lower for one in ends), min(one.upper for one in ends)
+
+
+def _unit(n: int) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of the range that learners expect."""
+    return read_only(-np.ones(n)), read_only(np.ones(n))
+
+
+def _entries(place: slice) -> range:
+    return range(place.start, place.stop)
+
+
+def _spread(name: str, value: ArrayLike, n: int) -> FloatArray:
+    """One number for each of n, or n of them."""
+    return (
+        np.full(n, finite_array(value, name, (), LearningError))
+        if np.ndim(value) == 0
+        else finite_array(value, name, (n,), LearningError).copy()
+    )

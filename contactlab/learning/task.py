@@ -1,0 +1,101 @@
+"""What is to be learnt, as one frozen value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.learning.actions import ActionMap
+from contactlab.learning.errors import LearningError
+from contactlab.learning.noise import Noise
+from contactlab.learning.snapshot import Snapshot
+from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.time_stepping import TimeStepping
+from contactlab.world.errors import whole_number
+from contactlab.world.sensors import Sensor
+from contactlab.world.state import StepperState
+from contactlab.world.world import World
+
+Mask = NDArray[np.bool_]
+Terms = Mapping[str, FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What `Env` and `VectorEnv` play: a world, what may be done in it, what is seen of it and what that is worth.
+
+    Its functions are plain numpy over arrays with a leading axis of runs.
+
+    Parameters
+    ----------
+    world, stepper
+        What is stepped, and how.
+    actions
+        What an action does: `Torques`, `Targets`, `Controls`, or an `ActionMap` of your own.
+    reward
+        Of the runs before an action, the action (B, n) as it was given, and the runs after it: (B,); or terms of it by
+        name, (B,) each, whose sum it is and which then stand in the info.
+    observe
+        What is seen (B, m); by default `Snapshot.joined`.
+    terminated
+        Which runs end (B,) of bool, seen after an action; None: only those whose step failed.
+    start
+        Where a run begins, of its world and a generator of random numbers.
+    sensors
+        What is read for the functions, by names of your choice.
+    frame_skip
+        Steps of the stepper for each action.
+    max_steps
+        Actions after which a run is truncated; None: never.
+
+    Raises
+    ------
+    SimulationConfigError
+        Naming the field and the value.
+    """
+
+    world: World
+    stepper: TimeStepping
+    actions: ActionMap
+    reward: Callable[[Snapshot, FloatArray, Snapshot], FloatArray | Terms]
+    observe: Callable[[Snapshot], FloatArray] = Snapshot.joined
+    terminated: Callable[[Snapshot], Mask] | None = None
+    start: Callable[[World, np.random.Generator], StepperState] = field(default_factory=Noise)
+    sensors: Mapping[str, Sensor] = field(default_factory=dict)
+    frame_skip: int = 1
+    max_steps: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, kind in (("world", World), ("stepper", TimeStepping), ("sensors", Mapping)):
+            if not isinstance(given := getattr(self, name), kind):
+                raise LearningError(name, f"must be a {kind.__name__}, got {given!r}")
+        for name in ("reward", "observe", "start", "terminated"):
+            given = getattr(self, name)
+            if not callable(given) and not (name == "terminated" and given is None):
+                raise LearningError(name, f"must be a function, got {given!r}")
+        for name, sensor in self.sensors.items():
+            if not callable(getattr(sensor, "measure", None)):
+                raise LearningError(f"sensors[{name!r}]", f"must be a sensor, got {sensor!r}")
+        _check_actions(self.actions)
+        whole_number("frame_skip", self.frame_skip, 1)
+        if self.max_steps is not None:
+            whole_number("max_steps", self.max_steps, 1)
+
+    @property
+    def dt(self) -> float:
+        """Time from one action to the next [s]."""
+        return self.stepper.h * self.frame_skip
+
+
+def _check_actions(actions: Any) -> None:
+    """Refuse what is no map of actions."""
+    missing = [name for name in ("low", "high", "by_state", "inputs") if not hasattr(actions, name)]
+    if missing:
+        raise LearningError("actions", f"must be an action map, got {actions!r} without {missing[0]}")
+    low, high = np.asarray(actions.low), np.asarray(actions.high)
+    if low.ndim != 1 or low.shape != high.shape or not (low < high).all():
+        raise LearningError("actions", f"low and high must be (n,) with low < high, got {low} and {high}")

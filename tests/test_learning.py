@@ -1,0 +1,391 @@
+"""Environments for learning: gymnasium's checkers, seeds, and one arithmetic for one run and many."""
+
+from __future__ import annotations
+
+import runpy
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from learning_tasks import TASKS, Burst, balance, cart_and_pole, follow, push, sledge
+
+from contactlab.learning import Controls, Env, LearningError, Noise, Targets, Task, Torques, VectorEnv
+from contactlab.simulation import ImplausibleWarning, Simulation, TimeStepping, sensors
+from contactlab.spatial.errors import FieldError
+
+gymnasium = pytest.importorskip("gymnasium", reason="environments need gymnasium: pip install 'contactlab[learning]'")
+
+#: gymnasium's own environments of robots observe any numbers, too.
+ANY_NUMBER = "ignore:.*A Box observation space m"
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "23_learning_locomotion.py"
+ROBOTS = ["HalfCheetah", "Hopper", "Ant"]
+
+
+def robot_task(robot: str) -> Task:
+    """One of the example's, whose files gymnasium has and mujoco reads."""
+    pytest.importorskip("mujoco", reason="robots of MuJoCo files need mujoco")
+    task: Task = runpy.run_path(str(EXAMPLE))["locomotion"](robot)
+    return task
+
+
+def played(env: VectorEnv, steps: int, seed: int = 3, spread: float = 1.0) -> list[Any]:
+    """All that random actions bring, as arrays."""
+    rng, found = np.random.default_rng(7), [env.reset(seed=seed)[0]]
+    low, high = env.single_action_space.low, env.single_action_space.high
+    for _ in range(steps):
+        actions = spread * rng.uniform(low, high, (8, low.size))[: env.num_envs]
+        *numbers, info = env.step(actions)
+        found += [*numbers, *(info[name] for name in sorted(info) if "error" not in name)]
+    return found
+
+
+def same(one: list[Any], other: list[Any]) -> None:
+    """Equal to the bit."""
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.filterwarnings(ANY_NUMBER)
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+def test_gymnasium_finds_nothing_to_object_to(task: Any) -> None:
+    """Its checker of environments; spaces, types and masks of its vectors."""
+    from gymnasium.utils.env_checker import check_env
+    from gymnasium.vector import AutoresetMode
+
+    one = Env(task())
+    check_env(one, skip_render_check=True)
+    env = VectorEnv(task(), 3)
+    assert isinstance(env, gymnasium.vector.VectorEnv)
+    assert env.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+    assert (env.single_action_space, env.single_observation_space) == (one.action_space, one.observation_space)
+    seen, info = env.reset(seed=1)
+    env.action_space.seed(1)
+    assert seen in env.observation_space
+    assert info == {}
+    for _ in range(50):
+        seen, reward, terminated, truncated, info = env.step(env.action_space.sample())
+        assert seen in env.observation_space
+        assert (reward.dtype, reward.shape) == (np.float64, (3,))
+        assert terminated.dtype == truncated.dtype == np.bool_
+        assert all(f"_{name}" in info for name in info if not name.startswith("_"))
+
+
+def test_wrappers_of_gymnasium_go_around_them() -> None:
+    """Statistics of episodes, and scaled actions."""
+    env = gymnasium.wrappers.vector.RecordEpisodeStatistics(VectorEnv(balance(terminated=None), 2))
+    env.reset(seed=0)
+    for _ in range(40):
+        *_, info = env.step(np.zeros((2, 1)))
+    assert info["episode"]["r"].tolist() == [40.0, 40.0]
+    scaled = gymnasium.wrappers.RescaleAction(Env(balance()), np.float32(0.0), np.float32(1.0))
+    speed = []
+    for share in (0.0, 0.5, 1.0):
+        scaled.reset(seed=0)
+        scaled.step(np.full(1, share, np.float32))
+        speed.append(scaled.unwrapped.batch.v[0, 0])
+    assert np.diff(speed) == pytest.approx([0.1, 0.1], rel=0.2)
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+def test_same_seed_same_bits_on_any_number_of_threads(task: Any) -> None:
+    first = played(VectorEnv(task(), 5, threads=1), 60)
+    same(first, played(VectorEnv(task(), 5, threads=2), 60))
+    again = VectorEnv(task(), 5, threads=2)
+    played(again, 13, seed=8)
+    same(first, played(again, 60))
+    other = played(VectorEnv(task(), 5, threads=1), 60, seed=100)
+    assert not np.array_equal(first[0], other[0])
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+def test_an_env_is_a_run_of_a_vector(task: Any) -> None:
+    """The run i of the seed s has the bits of an `Env` of the seed s + i, through all its ends."""
+    vector, alone = VectorEnv(task(), 4, threads=2), [Env(task()) for _ in range(4)]
+    rng, ended = np.random.default_rng(2), [False] * 4
+    seen, _ = vector.reset(seed=10)
+    for i, env in enumerate(alone):
+        np.testing.assert_array_equal(seen[i], env.reset(seed=10 + i)[0])
+    high, ends = vector.single_action_space.high, 0
+    for _ in range(90):
+        actions = rng.uniform(-high, high, (4, high.size)).astype(np.float32)
+        seen, reward, terminated, truncated, info = vector.step(actions)
+        for i, env in enumerate(alone):
+            if ended[i]:
+                assert (reward[i], terminated[i], truncated[i]) == (0.0, False, False)
+                assert not any(info[name][i] for name in info if name.startswith("_"))
+                found, ended[i] = env.reset()[0], False
+            else:
+                found, *told, own = env.step(actions[i])
+                assert told == [reward[i], terminated[i], truncated[i]]
+                assert own == {name: info[name][i] for name in own}
+                ended[i] = told[1] or told[2]
+                ends += ended[i]
+            np.testing.assert_array_equal(seen[i], found)
+    assert ends >= 8
+
+
+def test_an_env_steps_as_a_simulation_does() -> None:
+    """From the same start under the same forces; readings of steps are 0 at a start, and what the floor bears after."""
+    env, task = Env(push()), push()
+    seen, _ = env.reset(seed=5)
+    run = Simulation(task.world, task.stepper, env.batch.states[0])
+    assert seen[15:18].tolist() == [0.0, 0.0, 0.0]
+    for share in (0.2, -1.0, 5.0):
+        seen, reward, *_, info = env.step(np.array([share]))
+        before = run.q[0]
+        run.step([0, 0, 0, 0, 0, 0, 20.0 * np.clip(share, -1.0, 1.0)], n=3)
+        expected = [run.q, run.v, *(run.read(one) for one in task.sensors.values())]
+        np.testing.assert_array_equal(seen, np.concatenate(expected))
+        assert info == {"forward": run.q[0] - before, "cost": -1e-3 * share**2}
+        assert reward == sum(info.values())
+
+
+def test_runs_that_end_begin_anew_in_the_next_call() -> None:
+    """With the observation of their end in between; those that do not are truncated where they have had their steps."""
+    env = VectorEnv(balance(), 6)
+    env.reset(seed=0)
+    made, ended, kinds = np.zeros(6, dtype=int), np.zeros(6, dtype=bool), set()
+    push = np.array([1.0, 1.0, 0.0, 0.0, -1.0, -1.0])[:, None]
+    for _ in range(100):
+        seen, reward, terminated, truncated, _ = env.step(push)
+        made = np.where(ended, 0, made + 1)
+        np.testing.assert_array_equal(reward, (~ended).astype(float))
+        np.testing.assert_array_equal(terminated, ~ended & (np.abs(seen[:, 1]) > 0.2))
+        np.testing.assert_array_equal(truncated, made == 40)
+        assert (np.abs(seen[ended]) <= 0.05).all()
+        assert (env.batch.time == pytest.approx(0.01 * made)) or (env.batch.time[made == 0] == 0.0).all()
+        ended = terminated | truncated
+        kinds |= set(zip(terminated.tolist(), truncated.tolist(), strict=True))
+    assert {(True, False), (False, True), (False, False)} <= kinds
+
+
+def test_a_run_that_fails_terminates_alone() -> None:
+    """Its info says why, it is begun anew, and the others have the bits that they have without it."""
+    task = balance(actions=Burst(), frame_skip=2, terminated=None)
+    env, calm = VectorEnv(task, 3, threads=2), VectorEnv(task, 3, threads=2)
+    env.reset(seed=1), calm.reset(seed=1)
+    for k in range(6):
+        actions = np.full((3, 1), 0.1 * k)
+        peaceful = calm.step(actions)
+        actions[1] = 1.0 if k == 2 else actions[1]
+        seen, reward, terminated, truncated, info = env.step(actions)
+        assert terminated.tolist() == [False, k == 2, False]
+        assert not truncated.any()
+        assert np.isfinite(seen).all()
+        np.testing.assert_array_equal(seen[[0, 2]], peaceful[0][[0, 2]])
+        assert ("error" in info) == (k == 2)
+        if k == 2:
+            assert info["_error"].tolist() == [False, True, False]
+            assert info["error"][[0, 2]].tolist() == [None, None]
+            assert "step" in info["error"][1]
+        assert reward.tolist() == [1.0, float(k != 3), 1.0]
+    assert not env.batch.failed.any()
+    one = Env(task)
+    one.reset(seed=1)
+    _, _, ended, _, told = one.step(np.ones(1))
+    assert ended
+    assert "step" in told["error"]
+    assert one.reset()[0].shape == (4,)
+
+
+def test_code_that_raises_in_a_step_is_heard() -> None:
+    class Solver:
+        def solve(self, problem: Any, *, z0: Any, tolerance: float, trace: Any) -> Any:
+            raise RuntimeError("not now")
+
+    task = push()
+    task = Task(task.world, TimeStepping(0.01, solver=Solver(), warm_start=False), task.actions, task.reward)
+    env = Env(task)
+    env.reset(seed=0)
+    with pytest.raises(RuntimeError, match="not now"):
+        for _ in range(20):
+            env.step(np.zeros(1))
+
+
+def test_worlds_may_differ() -> None:
+    """In masses and friction: the same force moves them differently."""
+    worlds = [sledge(mass, mu) for mass, mu in ((2.0, 0.0), (8.0, 0.0), (2.0, 0.9))]
+    task = push()
+    env = VectorEnv(Task(task.world, task.stepper, task.actions, task.reward), 3, worlds=worlds)
+    env.reset(seed=0)
+    env.step(np.zeros((3, 1)))
+    for k in range(10):
+        env.step(np.full((3, 1), 0.5 * (k > 4)))
+        x = env.batch.q[:, 0]
+    assert x[0] < 2.0 * x[1] < 0.0
+    assert abs(x[2]) < abs(x[1])
+
+
+def test_noise_is_drawn_in_the_directions_of_motion() -> None:
+    """Quaternions stay of length 1; v by either law; none is none."""
+    world, rng = sledge(), np.random.default_rng(0)
+    states = [Noise(q=0.3, v=0.2, v_law="normal")(world, rng) for _ in range(200)]
+    q, v = (np.array([getattr(one, name) for one in states]) for name in "qv")
+    np.testing.assert_allclose(np.linalg.norm(q[:, 3:7], axis=1), 1.0, rtol=1e-12)
+    assert 0.25 < np.abs(q[:, 7]).max() <= 0.3
+    assert np.abs(v).max() > 0.4
+    assert v.std() == pytest.approx(0.2, rel=0.1)
+    uniform = [Noise(v=0.2)(world, rng) for _ in range(200)]
+    assert 0.19 < max(np.abs(one.v).max() for one in uniform) <= 0.2
+    np.testing.assert_array_equal(uniform[0].q, world.initial_q)
+
+
+def test_torques_and_targets_take_their_ranges_from_the_world() -> None:
+    world = cart_and_pole(drive=True)
+    torques, targets = Torques(world), Targets(world)
+    assert (torques.low.tolist(), torques.high.tolist(), torques.limit.tolist()) == ([-1.0], [1.0], [10.0])
+    assert torques.inputs(np.array([[0.3], [0.4]]), world.initial_q, world.initial_v)[0].tolist() == [[3, 0], [4, 0]]
+    assert (targets.least.tolist(), targets.most.tolist()) == ([-1.0], [1.0])
+    turned = Targets(world, ["servo"], least=-0.5, most=[1.5])
+    found = turned.inputs(np.array([[-1.0], [0.0], [1.0]]), world.initial_q, world.initial_v)[1]
+    assert found.tolist() == [[-0.5], [0.5], [1.5]]
+    both = Torques(world, ["pole", "cart"], [1.0, 2.0])
+    assert both.inputs(np.array([[0.5, 1.0]]), world.initial_q, world.initial_v)[0].tolist() == [[2.0, 0.5]]
+    env = Env(follow())
+    env.reset(seed=0)
+    for _ in range(39):
+        seen, *_ = env.step(np.array([0.15]))
+    assert seen[1] == pytest.approx(0.15, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: Torques(cart_and_pole(), ["car"]), "there is no 'car'; close: 'cart'"),
+        (lambda: Torques(cart_and_pole(), "cart"), "must be a sequence of names, got 'cart'"),
+        (lambda: Torques(cart_and_pole(), ["pole"]), r"limit: must be finite and positive .*inf"),
+        (lambda: Torques(cart_and_pole(), ["cart", "cart"]), "each once"),
+        (lambda: Torques(cart_and_pole(), ["cart"], -1.0), r"limit: .*-1"),
+        (lambda: Torques(cart_and_pole(), ["cart"], [1.0, 2.0]), "limit"),
+        (lambda: Targets(cart_and_pole()), r"must be some drives .* got \[\]"),
+        (lambda: Targets(cart_and_pole(drive=True), ["serv"]), "there is no 'serv'; close: 'servo'"),
+        (lambda: Targets(cart_and_pole(drive=True), least=2.0), "range of 'servo' .* 2.0 to 1.0"),
+        (lambda: Noise(q=-1.0), "q: must not be negative, got -1.0"),
+        (lambda: Noise(v_law="gauss"), "v_law: .*'gauss'"),
+        (lambda: balance(world="cart"), "world: must be a World, got 'cart'"),
+        (lambda: balance(stepper=0.01), "stepper: must be a TimeStepping, got 0.01"),
+        (lambda: balance(reward=1.0), "reward: must be a function, got 1.0"),
+        (lambda: balance(terminated=True), "terminated: must be a function, got True"),
+        (lambda: balance(actions=np.zeros(2)), "actions: must be an action map"),
+        (lambda: balance(sensors={"force": "floor"}), r"sensors\['force'\]: must be a sensor, got 'floor'"),
+        (lambda: balance(frame_skip=0), "frame_skip: must be at least 1, got 0"),
+        (lambda: balance(max_steps=1.5), "max_steps: must be a whole number, got 1.5"),
+        (lambda: Env("task"), "task: must be a Task, got 'task'"),
+        (lambda: Env(balance(observe=lambda now: now.q[:, 0])), "observe"),
+        (lambda: Env(balance(sensors={"x": sensors.ContactForce("nobody")})), "nobody"),
+        (lambda: VectorEnv(balance(), 0), "num_envs: must be at least 1, got 0"),
+        (lambda: VectorEnv(balance(), 2, worlds=[cart_and_pole()]), "one for each of 2 runs, got 1"),
+        (lambda: VectorEnv(balance(), 2).step(np.zeros((2, 1))), "call reset first"),
+        (lambda: Env(balance()).step(np.zeros(1)), "call reset first"),
+        (lambda: VectorEnv(balance(), 2).reset(seed=[1]), "seed: must be one, or one for each of 2 runs, got 1"),
+        (lambda: Env(balance()).reset(options={"low": 1}), r"options: there are none, got \{'low': 1\}"),
+    ],
+)
+def test_what_cannot_be_used_raises_at_once(make: Any, text: str) -> None:
+    with pytest.raises(FieldError, match=text):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("changes", "action", "text"),
+    [
+        ({}, [np.nan], "actions.*nan"),
+        ({}, [0.0, 1.0], "actions"),
+        ({"reward": lambda a, action, b: np.nan * b.q[:, 0]}, [0.0], "reward.*nan"),
+        ({"reward": lambda a, action, b: {"one": b.q}}, [0.0], r"reward\['one'\]"),
+        ({"terminated": lambda now: now.q[:, 0]}, [0.0], "terminated: must return bool"),
+    ],
+)
+def test_what_functions_of_a_task_return_is_looked_at(changes: dict[str, Any], action: list[float], text: str) -> None:
+    env = Env(balance(**changes))
+    env.reset(seed=0)
+    with pytest.raises(LearningError, match=text):
+        env.step(np.array(action))
+
+
+@pytest.mark.filterwarnings(ANY_NUMBER)
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_robots_are_those_of_gymnasium(robot: str) -> None:
+    """Spaces, what is observed of a state, the reward of a motion, and who is well: as in its own environments."""
+    task = robot_task(robot)
+    env, rng = Env(task), np.random.default_rng(0)
+    own = {"include_cfrc_ext_in_observation": False, "contact_cost_weight": 0.0} if robot == "Ant" else {}
+    theirs = gymnasium.make(f"{robot}-v5", **own).unwrapped
+    assert env.action_space == theirs.action_space
+    assert env.observation_space == theirs.observation_space
+    height = 1.25 if robot == "Hopper" else 0.0
+    wells = set()
+    for _ in range(40):
+        state = Noise(q=0.35, v=15.0)(task.world, rng)
+        qpos = state.q + height * (np.arange(state.q.size) == 1)
+        theirs.set_state(qpos, state.v)
+        env.reset(seed=0)
+        env.batch.reset(states=state)
+        now = env._runs.snapshot()
+        np.testing.assert_allclose(task.observe(now)[0], theirs._get_obs(), atol=1e-12)
+        action = rng.uniform(-1.0, 1.0, env.action_space.shape)
+        terms = task.reward(now, action[None], now)
+        reward, _ = theirs._get_rew(0.0, action)
+        assert sum(float(one[0]) for one in terms.values()) == pytest.approx(reward)
+        assert task.dt == pytest.approx(theirs.dt)
+        if robot != "HalfCheetah":
+            assert task.terminated(now)[0] == (not theirs.is_healthy)
+            wells.add(theirs.is_healthy)
+    assert wells in ({True, False}, set())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_robots_under_random_actions_never_fail(robot: str) -> None:
+    """A thousand actions in 16 runs, twice the range of the controls."""
+    env = VectorEnv(robot_task(robot), 16, threads=2)
+    env.reset(seed=0)
+    rng, high = np.random.default_rng(1), env.single_action_space.high
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImplausibleWarning)  # they begin within the floor, as gymnasium's do
+        for _ in range(1000):
+            seen, *_, info = env.step(2.0 * rng.uniform(-high, high, (16, high.size)))
+            assert "error" not in info
+            assert np.isfinite(seen).all()
+
+
+def test_controls_of_servos_and_motors(tmp_path: Path) -> None:
+    """A servo is aimed, a motor pushes, and a force that depends on the state is asked for at every step."""
+    pytest.importorskip("mujoco", reason="robots of MuJoCo files need mujoco")
+    from contactlab.world.mjcf import load_mjcf
+
+    text = """<mujoco><option gravity="0 0 0"/><worldbody>
+      <body><joint name="a" axis="1 0 0" type="slide" damping="1"/><geom size="0.1" contype="0"/>
+        <body pos="0 0 1"><joint name="b" axis="0 1 0" damping="1"/><geom size="0.1" pos="0 0 0.3" contype="0"/></body>
+      </body></worldbody>
+      <actuator><position name="servo" joint="b" kp="50" kv="5" ctrlrange="-1 1"/>
+        <motor name="motor" joint="a" gear="3" ctrlrange="-2 2"/>{more}</actuator></mujoco>"""
+
+    def scene(more: str = "") -> Any:
+        (tmp_path / "robot.xml").write_text(text.format(more=more))
+        return load_mjcf(tmp_path / "robot.xml")
+
+    plain = scene()
+    controls = Controls(plain.world, plain.robot)
+    assert (controls.low.tolist(), controls.high.tolist(), controls.by_state) == ([-1, -2], [1, 2], False)
+    taus, targets = controls.inputs(np.array([[0.5, 2.0], [0.1, 1.0]]), np.zeros((2, 2)), np.zeros((2, 2)))
+    assert (taus.tolist(), targets.tolist()) == ([[6.0, 0.0], [3.0, 0.0]], [[0.5], [0.1]])
+    push = '<general name="spring" joint="a" biastype="affine" biasprm="1 -4 -1" gainprm="2" ctrlrange="-1 1"/>'
+    bound = scene(push)
+    controls, rng = Controls(bound.world, bound.robot), np.random.default_rng(0)
+    assert controls.by_state
+    q, v, u = rng.normal(size=(5, 2)), rng.normal(size=(5, 2)), rng.uniform(-1, 1, (5, 3))
+    together = controls.inputs(u, q, v)[0]
+    for i in range(5):
+        np.testing.assert_array_equal(together[i], bound.robot.tau(bound.world, u[i], q[i], v[i]))
+    for more, word in (
+        ('<motor name="free" joint="a"/>', "'free' has no range"),
+        ('<intvelocity name="slow" joint="a" kp="1" ctrlrange="-1 1" actrange="-1 1"/>', "1 actuators have a state"),
+    ):
+        odd = scene(more)
+        with pytest.raises(LearningError, match=word):
+            Controls(odd.world, odd.robot)
+    with pytest.raises(LearningError, match="no drive 'servo'"):
+        Controls(cart_and_pole(), plain.robot)

@@ -187,7 +187,7 @@ class MjcfRobot:
     def tau(
         self, world: World, ctrl: ArrayLike, q: ArrayLike, v: ArrayLike, act: ArrayLike | None = None
     ) -> FloatArray:
-        """Return the forces (nv,) of the actuators that are no drives, and `passive_tau`, at a state; (B, nv) of B states.
+        """Return the forces (nv,) of the actuators that are no drives, and `passive_tau`; (B, nv) of B states.
 
         Parameters
         ----------
@@ -223,7 +223,7 @@ class MjcfRobot:
         return tau + self.passive_tau(world, q, v)
 
     def passive_tau(self, world: World, q: ArrayLike, v: ArrayLike) -> FloatArray:
-        """Return the forces (nv,) that need no control: gravity compensation, springs and dampers of tendons; or (B, nv)."""
+        """Return the forces (nv,) or (B, nv) that need no control: gravity compensation, springs, dampers of tendons."""
         return self._passive.tau(world, q, v)
 
     def targets(self, ctrl: ArrayLike, act: ArrayLike | None = None) -> dict[str, float]:

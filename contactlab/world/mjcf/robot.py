@@ -223,7 +223,7 @@ class MjcfRobot:
         return tau + self.passive_tau(world, q, v)
 
     def passive_tau(self, world: World, q: ArrayLike, v: ArrayLike) -> FloatArray:
-        """Return the forces (nv,) or (B, nv) that need no control: gravity compensation, springs, dampers of tendons."""
+        """Return the forces (nv,) or (B, nv) without control: gravity compensation, springs, dampers of tendons."""
         return self._passive.tau(world, q, v)
 
     def targets(self, ctrl: ArrayLike, act: ArrayLike | None = None) -> dict[str, float]:

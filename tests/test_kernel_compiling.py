@@ -282,3 +282,23 @@ def test_a_held_call_is_the_call_itself_on_the_same_memory() -> None:
     np.testing.assert_allclose(x, 0.4)
     with pytest.raises(TypeError, match="addresses"):
         copy.deepcopy(call)
+
+
+def test_the_line_on_compiling_is_printed_once_in_a_process_and_not_for_what_is_on_disk(tmp_path: Path) -> None:
+    """Two kernels, compiled from two threads at once; afterwards both are on disk."""
+    (tmp_path / "kernels_on_disk.py").write_text(SOURCE)
+    code = """
+import threading, numpy as np
+from kernels_on_disk import norm2, shifted
+x = np.array([3.0, 4.0])
+threads = [threading.Thread(target=kernel, args=(x,)) for kernel in (norm2, shifted)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), *sys.path])
+    command, said = [sys.executable, "-P", "-c", code], list[str]()
+    for _ in range(2):
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120)
+        said.append(done.stderr)
+    assert said == ["contactlab: compiling kernels that are new to this machine ...\n", ""]

@@ -13,6 +13,10 @@ from typing import Any
 
 __all__ = ["CompileWatch", "announce_compilations", "watch_compilation", "when_compiling"]
 
+# What is said at the first compilation of a process. What is taken from disk is none; a world or call of a kind that
+# this machine has not met before is, and for that kind it is once per machine.
+_words = ["compiling kernels that are new to this machine"]
+
 # What is to be done at the next compilation.
 _actions: list[Callable[[], object]] = []
 
@@ -77,6 +81,7 @@ def compilation_begins() -> None:
     _say()
 
 
-@functools.cache
 def _say() -> None:
-    print("contactlab: compiling kernels (once per machine) ...", file=sys.stderr, flush=True)
+    # Each thread that compiles comes here; only the first one finds the word.
+    with contextlib.suppress(IndexError):
+        print(f"contactlab: {_words.pop()} ...", file=sys.stderr, flush=True)

@@ -35,6 +35,7 @@ from contactlab.stepping import (
     TimeStepping,
     WorstCertificate,
 )
+from contactlab.stepping.wrenches import Wrench
 from contactlab.verification import VerificationFailure, VerificationReport, verify
 from contactlab.world import (
     ConstantVelocity,
@@ -104,6 +105,7 @@ __all__ = [
     "Visual",
     "VisualMesh",
     "WorstCertificate",
+    "Wrench",
     "World",
     "WorldBuilder",
     "rollout",

@@ -129,15 +129,17 @@ class RunMemory:
             self.work = grow_contacts(self.work, contacts)
             self.chunk = self._new_chunk(contacts)
 
-    def turn_to(self, prepared: Prepared) -> None:
+    def turn_to(self, prepared: Prepared, *, keep: bool = True) -> None:
         """Step another world from here on, of the layout of the one before (`differing_layout`), with its own motions.
 
-        The memory is the same; what the kernels take of a world is its own, and kept for the next time.
+        The memory is the same; what the kernels take of a world is its own, and kept for the next time where ``keep``
+        says so.
         """
         if prepared is self._prepared:
             return
         own = self._asked, self.collision, self.joints, self.moments, self._held, self._of_held
-        self._others[self._prepared] = own
+        if keep:
+            self._others[self._prepared] = own
         self._prepared, self._world = prepared, prepared.world
         if prepared in self._others:
             known = self._others[prepared]
@@ -177,6 +179,11 @@ class RunMemory:
         """Forget the rows of the chunk."""
         for used in self._used:
             used[0] = 0
+
+    @property
+    def prepared(self) -> Prepared:
+        """The world that is stepped, and how."""
+        return self._prepared
 
     @property
     def step(self) -> int:

@@ -105,7 +105,7 @@ def test_every_way_to_run_has_the_same_bits(make: Any) -> None:
         state = stepper.step(world, state, tau, f_ext=f_ext).state
     for q in (recording.q[-1], law.q[-1], state.q):
         np.testing.assert_array_equal(q, run.q)
-    np.testing.assert_array_equal(run.recording.taus, recording.taus)
+    np.testing.assert_array_equal(run.recording.rows["tau"], recording.rows["tau"])
     assert verify(run.recording).holds
     J = {name: point_jacobian_6d(world.model, run.recording.q[7], name, (0, 0, 0)) for name in f_ext}
     first = next(iter(f_ext))

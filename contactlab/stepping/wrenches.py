@@ -64,8 +64,8 @@ class Wrench:
 
     def of_runs(self, runs: IntArray) -> Wrench:
         """That of some runs of a batch."""
-        entries = (x if x.ndim == 1 else x[runs] for x in (self.force, self.moment, self.at))
-        return Wrench(*entries, axes=self.axes)
+        force, moment, at = (x if x.ndim == 1 else x[runs] for x in (self.force, self.moment, self.at))
+        return Wrench(force, moment, at, self.axes)
 
 
 #: By the name of the body: a `Wrench`, or (6,) its moment and force, in world axes about the body's origin.

@@ -120,7 +120,7 @@ class TaskRuns:
         before = self.snapshot()
         for _ in range(task.frame_skip if task.actions.by_state else 1):
             taus, targets = task.actions.inputs(within, batch.q, batch.v)
-            batch.step(taus, targets, 1 if task.actions.by_state else task.frame_skip, mask)
+            batch.step(taus, targets, 1 if task.actions.by_state else task.frame_skip, mask=mask)
         errors = self._errors(mask)
         self.made[mask] += 1
         after = self.snapshot()

@@ -36,6 +36,7 @@ from contactlab.stepping import (
     WorstCertificate,
     contacts_at,
 )
+from contactlab.stepping.wrenches import Wrench
 from contactlab.verification import VerificationFailure, VerificationReport, verify
 from contactlab.world import (
     ConstantVelocity,
@@ -107,6 +108,7 @@ __all__ = [
     "Visual",
     "VisualMesh",
     "WorstCertificate",
+    "Wrench",
     "World",
     "WorldBuilder",
     "contacts_at",

@@ -23,6 +23,7 @@ from contactlab.stepping.contact_table import ContactScope, ContactTable
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.slots import copy_of_states, read_slot
 from contactlab.stepping.time_stepping import TimeStepping
+from contactlab.stepping.wrenches import Wrenches, checked_wrenches
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.sensors import Sensor
 from contactlab.world.state import StepperState
@@ -163,7 +164,9 @@ class Batch:
         taus: ArrayLike | None = None,
         targets: ArrayLike | None = None,
         n: int = 1,
+        *,
         mask: ArrayLike | None = None,
+        f_ext: Wrenches | None = None,
     ) -> None:
         """Make n steps of every run that has not failed, each with a constant applied force.
 
@@ -177,6 +180,9 @@ class Batch:
             How many.
         mask
             (B,) of bool: which runs; None for all.
+        f_ext
+            Wrenches on bodies, by their names: (B, 6) moments [N m] and forces [N] in world axes about the body's
+            origin, or a `Wrench` for all or of (B, 3). At the start of every step they are added to ``taus``.
 
         Raises
         ------
@@ -189,12 +195,25 @@ class Batch:
             What some run should be doubted for, once for each kind: see `notices`.
         """
         count, slots, chosen = whole_number("n", n, 0), self._runs.slots, self._chosen(mask)
-        slots.tau[:] = 0.0 if taus is None else self._array("taus", taus, slots.tau.shape)
-        slots.target[:] = (
-            self._worlds.targets if targets is None else self._array("targets", targets, slots.target.shape)
-        )
+        applied = None if taus is None else self._array("taus", taus, slots.tau.shape)
+        aims = self._worlds.targets if targets is None else self._array("targets", targets, slots.target.shape)
+        wrenches = None if f_ext is None else checked_wrenches(self._worlds.first.world.model, f_ext, len(self))
+        slots.tau[:], slots.target[:] = 0.0 if applied is None else applied, aims
         if not count or not chosen.size:
             return
+        if wrenches is None:
+            _warn_of(self._make(count, chosen))
+            return
+        base = slots.tau.copy()
+        for _ in range(count):
+            # Growth makes others of them.
+            slots = self._runs.slots
+            slots.tau[:] = base + self._worlds.applied_by(slots.q, wrenches)
+            _warn_of(self._make(1, chosen))
+
+    def _make(self, count: int, chosen: IntArray) -> tuple[Notice, ...]:
+        """Make steps of these runs under the forces that the slots hold; return what is newly found."""
+        slots = self._runs.slots
         look = self._look_at(count)
         found = self._runs.make(count, look, chosen)
         if look:
@@ -204,7 +223,7 @@ class Batch:
             found += self._runs.long(runs, slots.steps[runs] - 1, *(x[runs] for x in (*before, *after)))
         new = _worst(notice for notice in found if notice.kind not in {old.kind for old in self._notices})
         self._notices += new
-        _warn_of(new)
+        return new
 
     def rollout(
         self, taus: ArrayLike | None = None, targets: ArrayLike | None = None, steps: int | None = None

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from contactlab.simulation.watching import Watch
-from contactlab.spatial.arrays import IntArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.prepared import Prepared, differing_layout, prepare
 from contactlab.stepping.time_stepping import TimeStepping, check_run
+from contactlab.stepping.wrenches import Wrench, applied_by
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
@@ -59,6 +60,14 @@ class BatchWorlds:
         numbers = self._number[runs]
         for number in np.unique(numbers):
             yield self._different[number], np.flatnonzero(numbers == number)
+
+    def applied_by(self, q: FloatArray, wrenches: Mapping[str, Wrench]) -> FloatArray:
+        """Generalized forces (B, nv) of wrenches, by body, at the configurations q (B, nq) of all runs."""
+        found = np.empty((q.shape[0], self.first.world.nv))
+        for world, own in self.parts(np.arange(q.shape[0])):
+            of_them = {name: wrench.of_runs(own) for name, wrench in wrenches.items()}
+            found[own] = applied_by(world.model, q[own], of_them)
+        return found
 
     @property
     def given(self) -> World | tuple[World, ...]:

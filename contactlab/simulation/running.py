@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -22,8 +23,10 @@ from contactlab.stepping.driver import Driver
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kinematic import motion_poses
+from contactlab.stepping.prepared import differing_layout, prepare
 from contactlab.stepping.record_schema import Rows, table_rows
 from contactlab.stepping.time_stepping import TimeStepping, check_run
+from contactlab.stepping.wrenches import Wrenches, applied_by, checked_wrenches
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.sensors import Sensor, StepView
 from contactlab.world.state import StepperState
@@ -101,7 +104,7 @@ class Simulation:
 
     @property
     def steps(self) -> int:
-        """Steps made since the start, or since `reset`."""
+        """Steps made since the start, or since `reset` or `turn_to`."""
         return self._driver.step
 
     @property
@@ -124,6 +127,7 @@ class Simulation:
         tau: ArrayLike | None = None,
         *,
         targets: Mapping[str, float] | ArrayLike | None = None,
+        f_ext: Wrenches | None = None,
         n: int = 1,
     ) -> None:
         """Make n steps with a constant applied force.
@@ -135,6 +139,9 @@ class Simulation:
         targets
             Of the drives, for these steps: an array of all, in the order of `World.joint_actions`, or numbers by name;
             those not given, and None, are the world's.
+        f_ext
+            Wrenches on bodies, by their names: (6,) moment [N m] and force [N] in world axes about the body's origin,
+            or a `Wrench`. At the start of every step they are added to ``tau``, as J^T f there.
         n
             How many.
 
@@ -151,10 +158,14 @@ class Simulation:
             What the run should be doubted for, once for each kind: see `notices`.
         """
         driver = self._driver
-        driver.apply(self._none if tau is None else self._force(tau), targets)
+        applied = self._none if tau is None else self._force(tau)
+        driver.apply(applied, targets)
+        wrenches = None if f_ext is None else checked_wrenches(self.world.model, f_ext)
         q, v = self._before
         for _ in range(n if type(n) is int and n >= 0 else whole_number("n", n, 0)):
             driver.empty()
+            if wrenches is not None:
+                driver.work.tau[:] = applied + applied_by(self.world.model, self._q, wrenches)
             q[:], v[:], self._contacts = self._q, self._v, None
             driver.advance(1)
             if driver.failed:
@@ -167,7 +178,7 @@ class Simulation:
 
     @property
     def recording(self) -> Recording:
-        """The record of all steps since the start, or since `reset`: that of `simulate` under the same forces.
+        """The record of all steps since the start, `reset` or `turn_to`: that of `simulate` under the same forces.
 
         Forces and targets of each step are in it; `verify` and whatever else takes a record takes it, also in mid-run.
         Copies of the run begin records of their own.
@@ -260,7 +271,39 @@ class Simulation:
 
     def reset(self, state: StepperState | None = None) -> None:
         """Go to a state, by default the world's initial one; `recording` begins anew, since no step leads there."""
-        begin = self.world.initial_state() if state is None else state
+        self._begin(self.world.initial_state() if state is None else state)
+
+    def turn_to(self, world: World) -> None:
+        """Go on in another world of the same layout: with other friction, masses, gravity, gains, sizes of shapes.
+
+        State, time and the forces that a step starts from stay; what sleeps wakes, and steps are counted anew. From
+        here on the run has the bits of ``Simulation(world, stepper, state)``, begun from its state with nothing
+        resting. `recording` begins anew, as in `reset`: a record is of one world.
+
+        Parameters
+        ----------
+        world
+            Made with `dataclasses.replace`, or by the same calls of a `WorldBuilder` with other values. Targets that
+            are not told, and `reset`, are its own from here on.
+
+        Raises
+        ------
+        SimulationConfigError
+            No world, or one of another layout: in what it differs. Nothing changes.
+        """
+        check_run(world, self.stepper)
+        prepared = prepare(world, self.stepper)
+        differs = differing_layout(self._driver.prepared, prepared)
+        if differs:
+            detail = f"has other {differs} than the one of the run: begin a Simulation in it"
+            raise SimulationConfigError("world", detail)
+        state, told = replace(self.state, rest=np.zeros(0)), self._watch.notices
+        self._driver.turn_to(prepared, keep=False)
+        self.world, self._watch = world, Watch(world, self.stepper)
+        self._watch.notices = told
+        self._begin(state)
+
+    def _begin(self, begin: StepperState) -> None:
         self._driver.restart(begin)
         if self._kept is not None:
             self._kept = KeptSteps(self.world, self.stepper, begin)

@@ -23,6 +23,7 @@ from contactlab.stepping.kernels import layout
 from contactlab.stepping.memory import memory_bytes
 from contactlab.stepping.record_schema import Rows
 from contactlab.stepping.time_stepping import StepResult, TimeStepping, check_run
+from contactlab.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
@@ -45,6 +46,7 @@ def simulate(
     tau: Tau = None,
     contacts: Contacts = None,
     targets: Targets = None,
+    f_ext: WrenchLaw = None,
     path: str | os.PathLike[str] | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -76,6 +78,8 @@ def simulate(
         of time that returns it, asked once per step for the time at its end. Or a law of feedback: one function of
         (time, q, v) at the start of the step, like that of ``tau``, asked once per step, which returns all of them, an
         array in the order of `World.joint_actions` or numbers by name. What they were is in the record.
+    f_ext
+        Wrenches on bodies, or a function of (time, q, v) that returns them; see `TimeStepping.step`.
     path
         Where to keep the record; while the run lasts in chunk files in ``<path>.chunks/``. Without it the record is in
         memory only. What stands there already, a file or the chunks of a run that was stopped, is an error unless
@@ -83,8 +87,8 @@ def simulate(
     resume
         Go on with the record at ``path`` up to ``duration`` or ``steps``, counted from its beginning; where there is
         none, begin it. World and stepper must be those of the record. The result is, bit for bit, that of a run which
-        was never stopped, where ``tau``, ``contacts`` and ``targets`` depend on their arguments alone. A record that is
-        as long already is returned as it is.
+        was never stopped, where ``tau``, ``contacts``, ``targets`` and ``f_ext`` depend on their arguments alone.
+        A record that is as long already is returned as it is.
     overwrite
         Replace what stands at ``path``: chunks of a run that was stopped at once, a whole file when this run is done.
     progress
@@ -132,6 +136,7 @@ def simulate(
     if resume and state is not None:
         raise SimulationConfigError("state", "is the record's where resume is given")
     begin = world.initial_state() if state is None else state
+    tau = with_wrenches(world, tau, f_ext)
     supply = supply_of(world, contacts)
     target = None if path is None else Path(path)
     with contextlib.ExitStack() as held:

@@ -20,6 +20,7 @@ from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.record_schema import Rows
 from contactlab.stepping.sleep import Sleep
+from contactlab.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.plane import PLANAR_EDGES
 from contactlab.world.state import StepperState
@@ -318,6 +319,7 @@ class TimeStepping:
         *,
         contacts: Contacts = None,
         targets: Targets = None,
+        f_ext: WrenchLaw = None,
     ) -> StepResult:
         """Return the result of one step from ``state``, which is not modified.
 
@@ -333,6 +335,10 @@ class TimeStepping:
             at the start of the step. One takes part by the rule for all: gap <= margin + h max(0, -N v).
         targets
             Targets of drives; see `simulate`.
+        f_ext
+            Wrenches on bodies, by their names: (6,) moment [N m] and force [N] in world axes about the body's origin,
+            or a `Wrench`; or a function of (time, q, v) that returns them. At the start of the step they are added to
+            ``tau``, as J^T f, and so they are in the record.
 
         Raises
         ------
@@ -340,7 +346,7 @@ class TimeStepping:
             An island's LCP was not solved, at no h that may be tried, nor nearly (``on_unsolved``).
         """
         check_run(world, self, state)
-        supply = supply_of(world, contacts)
+        supply, tau = supply_of(world, contacts), with_wrenches(world, tau, f_ext)
         driver = Driver(world, self, state, steps=1, tau=tau, supply=supply, targets=targets)
         driver.advance()
         rows = driver.take()

@@ -45,6 +45,11 @@ class UserCode:
         others = self._supply is not None or self._motions is not None or self.of_joints.asks
         return callable(self._tau) or others
 
+    @property
+    def supplied(self) -> bool:
+        """Whether contacts come from outside."""
+        return self._supply is not None
+
     def first_tau(self, work: layout.Work) -> int:
         """Write a constant force; how the loop comes by it."""
         if self._tau is None:

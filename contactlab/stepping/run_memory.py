@@ -1,0 +1,290 @@
+"""The memory of one run of the resumable loop: the state it holds, and how it grows."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.collision_packing import collision_in, grow_collision, new_collision
+from contactlab.stepping.joint_packing import grow_joints, joints_in, new_joints
+from contactlab.stepping.kernels import layout
+from contactlab.stepping.memory import first_memory, grow_contacts, grow_island, new_moments, new_settings
+from contactlab.stepping.prepared import Prepared, checked_state
+from contactlab.stepping.record_schema import chunk_rows, new_chunk
+from contactlab.stepping.records import array_of
+from contactlab.stepping.user_code import UserCode
+from contactlab.world.state import StepperState
+
+if TYPE_CHECKING:
+    from lcp.compiler.held import HeldCall
+
+
+class RunMemory:
+    """The arrays that a run works in, and the call of the loop that holds them.
+
+    Parameters
+    ----------
+    prepared
+        World and stepper.
+    asked
+        Code of the user that the loop asks for.
+    held
+        Contacts of the first state.
+    chunk_steps
+        Steps that there are rows for.
+    external
+        Form every problem and solve none.
+    steps, end
+        Steps wanted at most, those before included, and the time from which none begins [s]; None: no such limit.
+    """
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        asked: UserCode,
+        held: int,
+        *,
+        chunk_steps: int,
+        external: bool,
+        steps: int | None,
+        end: float | None,
+    ) -> None:
+        world, stepper = prepared.world, prepared.stepper
+        arrays, edges = prepared.arrays, prepared.edges
+        resists = arrays.moments is not None
+        self._prepared = prepared
+        self._world = world
+        self._stepper = stepper
+        self._edges = edges
+        # The projection of positions poses LCPs of its own in the same place.
+        selects = stepper.solver is None and stepper.friction == "pyramid"
+        self._selects = selects and not (external or stepper.projection)
+        self._asked = asked
+        self._chunk_steps = chunk_steps
+
+        self.collision = None if arrays.collision is None else new_collision(arrays.collision)
+        self.work, self.island, self.moments = first_memory(world, stepper, edges, held, selects=self._selects)
+        self.control, self.parameters = new_settings(stepper, edges, moments=resists)
+        # The same memory as arrays of one record, whose fields are read and written in a tenth of the time.
+        self._control, self._parameters = array_of(self.control), array_of(self.parameters)
+        self._used = [self._control[f"chunk_{rows}"] for rows in ("steps", "contacts", "islands", "joints")]
+        self._step, self._aim, self._failure, self._uncertified = (
+            self._control[name] for name in ("step", "target", "failure", "uncertified")
+        )
+        self._now, self._end = self._parameters["time"], np.inf if end is None else end
+        # The call of the loop, and the buffers that it holds.
+        self._held: HeldCall | None = None
+        self._of_held: tuple[Any, ...] = ()
+        # Of the worlds that were turned from, what is theirs.
+        self._others: dict[Prepared, tuple[Any, ...]] = {}
+        if external:
+            # Who asks for every problem wants them formed, neither solved nor proposed for.
+            self.control.solver, self.control.propose, self.control.select = layout.SOLVER_EXTERNAL, False, False
+        self._target = np.iinfo(np.int64).max if steps is None else steps
+        self.control.tau_mode = self._asked.first_tau(self.work)
+        self.control.ask_contacts = asked.supplied
+        self.joints = None if arrays.joints is None else new_joints(arrays.joints, self.work.parent.size)
+        if self.joints is not None:
+            self._asked.of_joints.start(self.joints)
+            self.control.ask_joints = self._asked.of_joints.asks
+        # Where proposals answer nearly every island, pivoting is not part of the loop.
+        proposals = self._selects and self.joints is None and self.moments is None and stepper.cfm == 0.0
+        self._pivoting = None if proposals else 1
+        self.chunk = self._new_chunk(self.work.contact_int.shape[0])
+        self.parameters.end = self._end
+
+    def put(self, state: StepperState, first: int) -> None:
+        """Hold a state, as if nothing had run before; ``first`` is the number of the step to come.
+
+        One that does not fit is refused, and nothing changes.
+        """
+        q, v = checked_state(self._prepared, state)
+        work, count = self.work, state.contact_ids.size
+        work.q[:], work.v[:] = q, v
+        if count:
+            self.make_room(count)
+            work = self.work
+            work.previous_id[:count] = state.contact_ids
+            work.previous_z[:count] = state.z
+        if self.joints is not None:
+            self.joints.was[:] = 0
+            self.joints.was[state.row_ids] = 1
+            self.joints.previous_z[state.row_ids] = state.row_z
+        if self._stepper.sleep is not None:
+            for own, given in ((work.rest, state.rest), (work.tau_before, state.tau)):
+                own[:] = 0.0
+                own[: given.size] = given
+        self.control.target, self.control.step, self.control.n_previous = self._target, first, count
+        self.empty()
+        self.parameters.last_h, self.parameters.time = state.h, state.time
+
+    def make_room(self, contacts: int) -> None:
+        """Make sure that a state with so many contacts fits the memory."""
+        if contacts > self.work.contact_int.shape[0]:
+            self.work = grow_contacts(self.work, contacts)
+            self.chunk = self._new_chunk(contacts)
+
+    def turn_to(self, prepared: Prepared, *, keep: bool = True) -> None:
+        """Step another world from here on, of the layout of the one before (`differing_layout`), with its own motions.
+
+        The memory is the same; what the kernels take of a world is its own, and kept for the next time where ``keep``
+        says so.
+        """
+        if prepared is self._prepared:
+            return
+        own = self._asked, self.collision, self.joints, self.moments, self._held, self._of_held
+        if keep:
+            self._others[self._prepared] = own
+        self._prepared, self._world = prepared, prepared.world
+        if prepared in self._others:
+            known = self._others[prepared]
+            self._asked, self.collision, self.joints, self.moments, self._held, self._of_held = known
+            return
+        arrays = prepared.arrays
+        self._asked = UserCode(prepared.world, None, None, None, prepared.motions)
+        self._held = None
+        if arrays.collision is not None and self.collision is not None:
+            self.collision = collision_in(self.collision, arrays.collision)
+        if arrays.joints is not None and self.joints is not None:
+            self.joints = joints_in(self.joints, arrays.joints)
+        if arrays.moments is not None and self.moments is not None:
+            self.moments = arrays.moments._replace(axes=self.moments.axes)
+
+    def schedule(self, taus: FloatArray | None, targets: FloatArray | None) -> None:
+        """Take tau (steps, nv) and targets (steps, nd) of every step from tables; None: they do not change.
+
+        Of a driver that was given a constant tau.
+        """
+        nv = self.work.v.size
+        self.work = self.work._replace(tau_table=np.zeros((0, nv)) if taus is None else taus)
+        self.control.tau_mode = layout.TAU_CONSTANT if taus is None else layout.TAU_TABLE
+        if self.joints is not None:
+            none = np.zeros((0, self.joints.target.size))
+            self.joints = self.joints._replace(target_table=none if targets is None else targets)
+            self._others.clear()
+
+    def apply(self, tau: FloatArray, targets: Mapping[str, float] | ArrayLike | None) -> None:
+        """Set the applied force, and the drives' targets, for the steps from here on."""
+        self.work.tau[:] = tau
+        wanted = self._asked.of_joints.constant(targets)
+        if self.joints is not None:
+            self.joints.target[:] = wanted
+
+    def empty(self) -> None:
+        """Forget the rows of the chunk."""
+        for used in self._used:
+            used[0] = 0
+
+    @property
+    def prepared(self) -> Prepared:
+        """The world that is stepped, and how."""
+        return self._prepared
+
+    @property
+    def step(self) -> int:
+        """Steps finished."""
+        return int(self._step.item())
+
+    @property
+    def contact_rows(self) -> int:
+        """Rows of contacts in the chunk."""
+        return int(self._used[1].item())
+
+    @property
+    def failed(self) -> bool:
+        """Whether the step in progress failed for good."""
+        return bool(self._failure.item() != layout.FAILURE_NONE)
+
+    @property
+    def uncertified(self) -> int:
+        """Islands so far of which the best forces found were taken uncertified, those of steps that failed included."""
+        return int(self._uncertified.item())
+
+    @property
+    def time(self) -> float:
+        """Time of the present state [s]."""
+        return float(self._now.item())
+
+    @property
+    def h(self) -> float:
+        """Size of the step in progress, or of the next one to try [s]."""
+        return float(self.parameters.h)
+
+    def take(self) -> dict[str, NDArray[Any]]:
+        """Copy the chunk's rows out and make it empty; afterwards any one step fits it."""
+        rows = chunk_rows(self.chunk, self.control)
+        self.empty()
+        contacts = self.work.contact_int.shape[0]
+        if self.chunk.contact.size < contacts:
+            self.chunk = self._new_chunk(contacts)
+        return rows
+
+    def state(self) -> StepperState:
+        """Return the present state (between steps)."""
+        count = int(self.control.n_previous)
+        none = np.zeros(0, dtype=np.int64)
+        row_ids = none if self.joints is None else np.flatnonzero(self.joints.was)
+        return StepperState.of_run(
+            self.time,
+            float(self.parameters.last_h),
+            q=self.work.q,
+            v=self.work.v,
+            contact_ids=self.work.previous_id[:count],
+            z=self.work.previous_z[:count],
+            row_ids=row_ids,
+            row_z=np.zeros((0, 2)) if self.joints is None else self.joints.previous_z[row_ids],
+            rest=self.work.rest[: self._prepared.sleepers],
+            tau=self.work.tau_before if self._stepper.sleep is not None else np.zeros(0),
+        )
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """What the loop is called with."""
+        mechanics = (self._prepared.arrays.packed, self.work, self.island, self.chunk, self.control, self.parameters)
+        return (*mechanics, self.collision, self.joints, self.moments, self._pivoting)
+
+    def entered(self) -> HeldCall:
+        """Return the call of the loop, made anew where buffers have grown."""
+        now = self.work, self.island, self.chunk, self.collision, self.joints, self.moments
+        if self._held is None or not all(map(operator.is_, self._of_held, now)):
+            from contactlab.stepping.kernels.step import enter, run_held
+            from lcp.compiler.held import HeldCall
+
+            # Records as arrays of one.
+            work, island, chunk, collision, joints, moments = self._of_held = now
+            mechanics = self._prepared.arrays.packed, work, island, chunk, self._control, self._parameters
+            self._held = HeldCall(run_held, enter, (*mechanics, collision, joints, moments, self._pivoting))
+        return self._held
+
+    def grow(self) -> None:
+        """Enlarge what the loop found too small, by half at least so that growth is rare."""
+        # Other worlds are to have what there is then.
+        self._others.clear()
+        if self.collision is not None:
+            larger = grow_collision(self.collision, self.control)
+            if larger is not None:
+                self.collision = larger
+                return
+        wanted = int(self.control.want_contacts)
+        if wanted > self.work.contact_int.shape[0]:
+            self.work = grow_contacts(self.work, max(wanted, self.work.contact_int.shape[0] * 3 // 2))
+            return
+        resists, trees = self.moments is not None, self.work.parent.size
+        contacts, nv, self.island = grow_island(
+            self.island, self.control, self._edges, trees, moments=resists, selects=self._selects
+        )
+        if self.moments is not None:
+            self.moments = new_moments(self.moments, contacts, self._edges)
+        if self.joints is not None:
+            self.joints = grow_joints(self.joints, self.island.k.size, nv, int(self.control.want_island_g))
+
+    def _new_chunk(self, contacts: int) -> layout.Chunk:
+        """Rows for chunk_steps steps with a handful of rows each, and for any one step with ``contacts``."""
+        return new_chunk(
+            self._world, self._stepper, self._chunk_steps, contacts, with_tau=self.control.tau_mode != layout.TAU_ZERO
+        )

@@ -1,0 +1,148 @@
+"""Wrenches on bodies, as the applied generalized force that they are at a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.multibody import MultibodyError, body_poses, point_jacobian_6d
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
+from contactlab.stepping.user_code import Tau
+from contactlab.world.errors import SimulationConfigError
+
+if TYPE_CHECKING:
+    from contactlab.multibody import Model
+    from contactlab.world.world import World
+
+_ZERO = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Wrench:
+    """A force and a moment on a body.
+
+    Parameters
+    ----------
+    force
+        (3,) [N]; in a batch also (B, 3), as are the other two.
+    moment
+        (3,) [N m] beside that of the force.
+    at
+        (3,) [m] where the force acts, in body coordinates: at the body's origin where not given.
+    axes
+        Axes of force and moment: "world", or "body" for those that turn with the body.
+
+    Raises
+    ------
+    SimulationConfigError
+        Naming the field and the value.
+    """
+
+    force: FloatArray
+    moment: FloatArray
+    at: FloatArray
+    axes: Literal["world", "body"]
+
+    def __init__(
+        self,
+        force: ArrayLike = _ZERO,
+        moment: ArrayLike = _ZERO,
+        at: ArrayLike = _ZERO,
+        axes: Literal["world", "body"] = "world",
+    ) -> None:
+        if axes not in ("world", "body"):
+            raise SimulationConfigError("Wrench.axes", f"must be 'world' or 'body', got {axes!r}")
+        for name, value in (("force", force), ("moment", moment), ("at", at)):
+            shape = (None, 3) if np.ndim(value) == 2 else (3,)
+            array = finite_array(value, f"Wrench.{name}", shape, SimulationConfigError)
+            object.__setattr__(self, name, read_only(array))
+        object.__setattr__(self, "axes", axes)
+
+    def of_runs(self, runs: IntArray) -> Wrench:
+        """That of some runs of a batch."""
+        force, moment, at = (x if x.ndim == 1 else x[runs] for x in (self.force, self.moment, self.at))
+        return Wrench(force, moment, at, self.axes)
+
+
+#: By the name of the body: a `Wrench`, or (6,) its moment and force, in world axes about the body's origin.
+Wrenches: TypeAlias = Mapping[str, Wrench | ArrayLike]
+#: Wrenches for every step, or a function of (time, q, v) that returns them, asked once per step.
+WrenchLaw: TypeAlias = Wrenches | Callable[[float, FloatArray, FloatArray], Wrenches] | None
+
+
+def checked_wrenches(model: Model, f_ext: Wrenches, runs: int | None = None, when: str = "") -> dict[str, Wrench]:
+    """Wrenches by body; what is no body or of another shape is refused.
+
+    ``runs``: arrays are of so many runs, (B, 6), and entries of a `Wrench` may be. ``when`` is what errors say of them.
+    """
+    if not isinstance(f_ext, Mapping):
+        detail = f"must map names of bodies to wrenches, got {type(f_ext).__name__}"
+        raise SimulationConfigError(f"f_ext{when}", detail)
+    found, leading = {}, () if runs is None else (runs,)
+    for name, given in f_ext.items():
+        field = f"f_ext[{name!r}]{when}"
+        try:
+            model.index_or_world(name)
+        except MultibodyError as error:
+            raise SimulationConfigError(field, error.detail) from error
+        if not isinstance(given, Wrench):
+            rows = finite_array(given, field, (*leading, 6), SimulationConfigError)
+            given = Wrench(rows[..., 3:], rows[..., :3])
+        for entry in ("force", "moment", "at"):
+            shape = getattr(given, entry).shape
+            if shape not in ((3,), (*leading, 3)):
+                wanted = "(3,)" if runs is None else f"(3,) or ({runs}, 3)"
+                raise SimulationConfigError(field, f"its {entry} must have shape {wanted}, got {shape}")
+        found[name] = given
+    return found
+
+
+def applied_by(model: Model, q: FloatArray, wrenches: Mapping[str, Wrench]) -> FloatArray:
+    """Generalized force (..., nv) of wrenches at configurations q (..., nq): each J^T (moment, force), summed.
+
+    Entries of wrenches are (3,) or (..., 3). One configuration has the same bits as among many.
+    """
+    total = np.zeros((*q.shape[:-1], model.nv))
+    for name, one in wrenches.items():
+        force, moment = one.force, one.moment
+        if one.axes == "body":
+            R, _ = body_poses(model, q, name)
+            force, moment = _turned(R, force), _turned(R, moment)
+        J = point_jacobian_6d(model, q, name, one.at)
+        for k in range(3):
+            # Sums of numpy and of BLAS depend on how arrays lie in memory.
+            total += moment[..., k, None] * J[..., k, :]
+            total += force[..., k, None] * J[..., 3 + k, :]
+    return total
+
+
+def _turned(R: FloatArray, x: FloatArray) -> FloatArray:
+    """R x, by the same sums for one as for many."""
+    return np.asarray(R[..., 0] * x[..., 0, None] + R[..., 1] * x[..., 1, None] + R[..., 2] * x[..., 2, None])
+
+
+def with_wrenches(world: World, tau: Tau, f_ext: WrenchLaw) -> Tau:
+    """The applied force of a run under both: ``tau`` and, at the start of every step, that of the wrenches."""
+    if f_ext is None:
+        return tau
+    model = world.model
+    constant = np.zeros(world.nv)
+    if tau is not None and not callable(tau):
+        constant = finite_array(tau, "tau", (world.nv,), SimulationConfigError)
+    fixed = None if callable(f_ext) else checked_wrenches(model, f_ext)
+
+    def both(time: float, q: FloatArray, v: FloatArray) -> FloatArray:
+        now = constant
+        if callable(tau):
+            value, field = tau(time, q.copy(), v.copy()), f"tau at time {time:.9g}"
+            now = finite_array(value, field, (world.nv,), SimulationConfigError)
+        wrenches = fixed
+        if callable(f_ext):
+            wrenches = checked_wrenches(model, f_ext(time, q.copy(), v.copy()), when=f" at time {time:.9g}")
+        return np.asarray(now + applied_by(model, q, wrenches or {}))
+
+    return both

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody import MultibodyError, body_poses, point_jacobian_6d
+from contactlab.multibody.jacobians import ORIGIN, columns
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
 from contactlab.stepping.user_code import Tau
 from contactlab.world.errors import SimulationConfigError
@@ -65,7 +66,14 @@ class Wrench:
     def of_runs(self, runs: IntArray) -> Wrench:
         """That of some runs of a batch."""
         force, moment, at = (x if x.ndim == 1 else x[runs] for x in (self.force, self.moment, self.at))
-        return Wrench(force, moment, at, self.axes)
+        return _unchecked(force, moment, at, self.axes)
+
+
+def _unchecked(force: FloatArray, moment: FloatArray, at: FloatArray, axes: Literal["world", "body"]) -> Wrench:
+    """A wrench of arrays that were checked."""
+    made = object.__new__(Wrench)
+    made.__dict__.update(force=force, moment=moment, at=at, axes=axes)
+    return made
 
 
 #: By the name of the body: a `Wrench`, or (6,) its moment and force, in world axes about the body's origin.
@@ -91,7 +99,8 @@ def checked_wrenches(model: Model, f_ext: Wrenches, runs: int | None = None, whe
             raise SimulationConfigError(field, error.detail) from error
         if not isinstance(given, Wrench):
             rows = finite_array(given, field, (*leading, 6), SimulationConfigError)
-            given = Wrench(rows[..., 3:], rows[..., :3])
+            found[name] = _unchecked(rows[..., 3:], rows[..., :3], ORIGIN, "world")
+            continue
         for entry in ("force", "moment", "at"):
             shape = getattr(given, entry).shape
             if shape not in ((3,), (*leading, 3)):
@@ -109,14 +118,16 @@ def applied_by(model: Model, q: FloatArray, wrenches: Mapping[str, Wrench]) -> F
     total = np.zeros((*q.shape[:-1], model.nv))
     for name, one in wrenches.items():
         force, moment = one.force, one.moment
+        if q.ndim == 1:
+            J, pose = columns(model, q, name, one.at, 0)
+        else:
+            J = point_jacobian_6d(model, q, name, one.at)
         if one.axes == "body":
-            R, _ = body_poses(model, q, name)
+            R = pose[:9].reshape(3, 3) if q.ndim == 1 else body_poses(model, q, name)[0]
             force, moment = _turned(R, force), _turned(R, moment)
-        J = point_jacobian_6d(model, q, name, one.at)
-        for k in range(3):
-            # Sums of numpy and of BLAS depend on how arrays lie in memory.
-            total += moment[..., k, None] * J[..., k, :]
-            total += force[..., k, None] * J[..., 3 + k, :]
+        # Sums of fewer than eight, which numpy makes from left to right; those of BLAS depend on how arrays lie.
+        total += np.add.reduce(moment[..., None] * J[..., :3, :], axis=-2)
+        total += np.add.reduce(force[..., None] * J[..., 3:, :], axis=-2)
     return total
 
 

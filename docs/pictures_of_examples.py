@@ -306,6 +306,18 @@ def example_19_gymnasium() -> Figure:
     return figure
 
 
+def example_23_learning_locomotion() -> Figure:
+    """gymnasium's Ant at its start and under random controls."""
+    from contactlab.simulation import Simulation
+
+    task, rng = names_of("23_learning_locomotion")["locomotion"]("Ant"), np.random.default_rng(3)
+    run = Simulation(task.world, task.stepper, record=True)
+    for _ in range(20):
+        taus, _ = task.actions.inputs(rng.uniform(-1.0, 1.0, (1, 8)), run.q[None], run.v[None])
+        run.step(taus[0], n=task.frame_skip)
+    return plotting.picture(run.recording, [0.0, 0.5, 1.0], size=(480, 400))
+
+
 def example_21_falling_rod() -> Figure:
     """Energy and motion after the impact of a rod that slides as it falls, by three laws."""
     from contactlab.impact import Newton, Poisson, Stronge, sweep

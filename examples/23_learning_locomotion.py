@@ -1,12 +1,11 @@
 """Learning to run: gymnasium's HalfCheetah, Hopper and Ant, and a search for a gait over a `VectorEnv`.
 
 Files are gymnasium's; observations, rewards and ends are those it documents for version 5, Ant without contact forces.
-The method is augmented random search (Mania, Guy, Recht, 2018). To go on longer, add: HalfCheetah 60.
+The method is augmented random search (Mania, Guy, Recht, 2018). `main("HalfCheetah", 60)` goes on longer.
 """
 
 from __future__ import annotations
 
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -95,4 +94,4 @@ def main(robot: str = "HalfCheetah", updates: int = 0) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2], *map(int, sys.argv[2:]))
+    main()

@@ -162,6 +162,22 @@ def test_a_run_that_fails_stops_alone_until_it_is_reset() -> None:
     assert batch.steps.tolist() == [22, 10, 22]
 
 
+def test_runs_that_are_not_chosen_stay_where_they_are() -> None:
+    """With their time and their steps; the others have the bits that they have without them."""
+    world, stepper, taus = crate(), TimeStepping(H), np.zeros((3, 6))
+    batch = Batch(world, stepper, [world.initial_state()] * 3, threads=2)
+    for mask in ([True, True, False], [False, True, False], [False, False, False], [True, True, True]):
+        batch.step(taus, n=10, mask=mask)
+    assert batch.steps.tolist() == [20, 30, 10]
+    assert batch.time.tolist() == pytest.approx([0.2, 0.3, 0.1])
+    recorded = simulate(world, stepper, steps=30)
+    for i, made in enumerate((20, 30, 10)):
+        np.testing.assert_array_equal(batch.q[i], recorded.q[made])
+    for mask in ([1, 0, 0], [True, False], True):
+        with pytest.raises(SimulationConfigError, match="mask: must be of bool"):
+            batch.step(mask=mask)
+
+
 def test_user_code_that_raises_stops_its_run_alone() -> None:
     class Solver:
         def solve(self, problem, *, z0, tolerance, trace):

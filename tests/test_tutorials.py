@@ -35,6 +35,7 @@ PAGES = [
             "falling_rod",
             "grains",
             "how_to_choose",
+            "learning",
             "impact",
             "materials",
         )

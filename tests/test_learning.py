@@ -199,9 +199,13 @@ def test_code_that_raises_in_a_step_is_heard() -> None:
     task = Task(task.world, TimeStepping(0.01, solver=Solver(), warm_start=False), task.actions, task.reward)
     env = Env(task)
     env.reset(seed=0)
-    with pytest.raises(RuntimeError, match="not now"):
+
+    def until_it_raises() -> None:
         for _ in range(20):
             env.step(np.zeros(1))
+
+    with pytest.raises(RuntimeError, match="not now"):
+        until_it_raises()
 
 
 def test_worlds_may_differ() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,3 +61,19 @@ def test_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["warmup", "sun"])
     assert "unknown part 'sun'" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_calls_of_the_loop_are_listed_where_nothing_is_compiled(tmp_path: Path) -> None:
+    """Also those that return named tuples; a process that fails there compiles nothing, and nobody hears of it."""
+    code = (
+        "from contactlab.cli.side_compiler import _demo\n"
+        "from contactlab.stepping.kernels.step import run\n"
+        "from lcp.compiler import calls_of\n"
+        "print(*(call.name for call in calls_of(run, *_demo()[2].arguments)))\n"
+    )
+    _, environment = side_compiler.side_command()
+    environment = environment | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-P", "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
+    assert "propose" in done.stdout.split()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from lcp.compiler.releases import tried
 
@@ -87,7 +87,7 @@ def calls_of(kernel: Any, *arguments: Any) -> list[Call]:
     flags = Flags()
     target.options.parse_as_flags(flags, kernel.targetoptions)
     signature = tuple(typeof(argument) for argument in arguments)
-    with _by_annotation(), swiftly():
+    with _listed(True), swiftly():
         compile_extra(
             target.typing_context, target.target_context, kernel.py_func, signature, None, flags, {},
             pipeline_class=Listing,
@@ -96,29 +96,53 @@ def calls_of(kernel: Any, *arguments: Any) -> list[Call]:
 
 
 @contextlib.contextmanager
-def _by_annotation() -> Iterator[None]:
+def _listed(listing: bool) -> Iterator[None]:
+    """Type calls by annotations, or not, within the block."""
     global _listing
-    _listing = True
+    before, _listing = _listing, listing
     try:
         yield
     finally:
-        _listing = False
+        _listing = before
 
 
 def typed_by_annotation(dispatcher: Any) -> None:
-    """Let calls of a kernel be typed by its annotation while they are listed, where that says a number or nothing."""
-    from numba.core import types
+    """Let calls of a kernel be typed by its annotation while they are listed, where that says numbers or nothing."""
     from numba.core.typing.templates import make_concrete_template
 
-    results = {"int": types.int64, "float": types.float64, "bool": types.boolean, "None": types.none}
-    result = results.get(dispatcher.py_func.__annotations__.get("return"))
     original = dispatcher.get_call_template
 
     def get_call_template(args: Any, kws: Any) -> Any:
-        if not _listing or result is None:
+        if not _listing:
             return original(args, kws)
+        result = _result_of(dispatcher.py_func)
+        if result is None:
+            # Compiled now, with all that it calls.
+            with _listed(False):
+                return original(args, kws)
         pysig, args = dispatcher._compiler.fold_argument_types(args, kws)
         name = dispatcher.py_func.__name__
         return make_concrete_template(name, key=name, signatures=[result(*args)]), pysig, args, {}
 
     dispatcher.get_call_template = get_call_template
+
+
+def _result_of(function: Any) -> Any:
+    """The numba type that a function's annotation says it returns: a number, nothing, or several numbers."""
+    from numba.core import types
+    from numba.core.types import BaseTuple  # type: ignore[attr-defined]
+
+    numbers = {int: types.int64, float: types.float64, bool: types.boolean, type(None): types.none}
+    try:
+        said = get_type_hints(function).get("return")
+    except NameError:
+        return None  # of names that only a type checker knows
+    if said in numbers:
+        return numbers[said]
+    if get_origin(said) is tuple:
+        fields = [numbers.get(one) for one in get_args(said)]
+        return BaseTuple.from_types(fields) if all(field is not None for field in fields) else None
+    if isinstance(said, type) and issubclass(said, tuple) and hasattr(said, "_fields"):
+        fields = [numbers.get(one) for one in get_type_hints(said).values()]
+        return BaseTuple.from_types(fields, said) if all(field is not None for field in fields) else None
+    return None

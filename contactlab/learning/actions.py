@@ -122,7 +122,7 @@ class Targets:
         actions = world.joint_actions
         if isinstance(drives, str):
             raise LearningError("drives", f"must be a sequence of names, got {drives!r}")
-        known = {drive_name(one): i for i, one in enumerate(actions.drives)}
+        known = {str(one.name): i for i, one in enumerate(actions.drives)}
         chosen = list(known) if drives is None else list(drives)
         for i, name in enumerate(chosen):
             if name not in known:
@@ -147,11 +147,6 @@ class Targets:
         targets = np.tile(self._held, (len(actions), 1))
         targets[:, self._places] = self.least + 0.5 * (actions + 1.0) * (self.most - self.least)
         return None, targets
-
-
-def drive_name(drive: PositionDrive | VelocityDrive) -> str:
-    """Return the name of a drive."""
-    return drive.name or f"drive of {drive.joint}"
 
 
 def _range(drive: PositionDrive | VelocityDrive, limits: Iterable[JointLimit]) -> tuple[float, float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from contactlab.learning.actions import drive_name
 from contactlab.learning.errors import LearningError
 from contactlab.spatial.arrays import FloatArray, read_only
 from contactlab.world.mjcf import MjcfRobot
@@ -39,7 +38,7 @@ class Controls:
         self.low, self.high = (read_only(np.ascontiguousarray(ends)) for ends in robot.ctrl_range.T)
         # Forces of motors depend on the control alone.
         self.by_state = any(one.drive is None and (any(one.gain[1:]) or any(one.bias)) for one in robot.actuators)
-        numbers = {drive_name(one): i for i, one in enumerate(world.joint_actions.drives)}
+        numbers = {str(one.name): i for i, one in enumerate(world.joint_actions.drives)}
         missing = [one.name for one in robot.actuators if one.drive is not None and one.name not in numbers]
         if missing:
             raise LearningError("world", f"has no drive {missing[0]!r}: the robot is in another")

@@ -145,9 +145,14 @@ def forget_forces(search: Search) -> None:
 
 @kernel(inner=True)
 def settle_along_line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> int:
-    """From the forces in the search to those at eps, where a few modes go round in circles; systems solved, or 0."""
+    """From the contacts' forces in the search, and those of joints before, to forces at eps along a short line.
+
+    For modes of which a few go round in circles; systems solved, or 0.
+    """
     if polygon.exact:
         return 0
+    for i in range(search.joined.p.shape[0]):
+        search.joined.p[i] = search.joined.base[i]
     recover_velocity(rows, polygon, search)
     line = follow_line(rows, polygon, search, shifted, eps, begin_at_forces(rows, polygon, search, shifted, eps))
     if not line.arrived:
@@ -166,8 +171,6 @@ def try_modes(case: Case, polygon: Polygon, search: Search, shifted: Shifted) ->
     if solved == 0:
         for c in range(rows.r.shape[0]):
             forces_of(rows, polygon, c, case.z0, search.contacts.p[c])
-        for i in range(search.joined.p.shape[0]):
-            search.joined.p[i] = search.joined.base[i]
         solved = settle_along_line(rows, polygon, search, shifted, end)
     return Reached(end if solved > 0 else 0.0, solved)
 
@@ -191,8 +194,6 @@ def try_sweeps(case: Case, polygon: Polygon, search: Search, shifted: Shifted) -
     solved = settle(rows, polygon, search, end, STEPS)
     if solved == 0:
         copy_rows(shifted.kept, search.contacts.p)
-        for i in range(search.joined.p.shape[0]):
-            search.joined.p[i] = search.joined.base[i]
         solved = settle_along_line(rows, polygon, search, shifted, end)
     return Reached(end if solved > 0 else 0.0, solved)
 

@@ -39,7 +39,7 @@ class Batch:
     """B runs held in memory and stepped together, on threads; each has the bits that `Simulation` gives it alone.
 
     The forces of one step are where the next one starts from, so that many short calls have the bits of one long run.
-    One run takes a few microseconds of each step beside its arithmetic. What fails stops alone: `failed` says which,
+    One run takes some two microseconds of each step beside its arithmetic. What fails stops alone: `failed` says which,
     `errors` why, and `reset` revives it. A batch is one thread's at a time; copies and pickles stand where it stands.
 
     Parameters

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from contactlab.recording.long_steps import Moves
 from contactlab.recording.plausibility import Notice, too_long
-from contactlab.simulation.batch_worker import Kept, Task, Worker
+from contactlab.simulation.batch_worker import CHUNK, Kept, Task, Worker
 from contactlab.simulation.batch_worlds import BatchWorlds
 from contactlab.simulation.watching import Watch
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -37,6 +39,8 @@ class BatchRuns:
         self._crew = Crew(threads)
         self._found: dict[int, Watch] = {}
         self.put(range(len(states)), states)
+        # What impacts gain is looked at in every step.
+        self._passes = not any(watch.bounces for watch in worlds.watches.values())
         self._state = states[0] if states else worlds.first.world.initial_state()
 
     def put(self, runs: Sequence[int], states: Sequence[StepperState]) -> None:
@@ -62,6 +66,15 @@ class BatchRuns:
     ) -> list[Notice]:
         """Make steps of the chosen runs that have not failed; return what was found."""
         runs = [i for i in chosen.tolist() if i not in self.errors]
+        queue = np.zeros(0, dtype=np.int64)
+        told = not (kept is None and taus is None and targets is None)
+        if self._passes and self._workers and not (look or told) and steps <= CHUNK:
+            # What begins is looked at.
+            from lcp.compiler.held import available
+
+            begun = (self.slots.steps[runs] > 0) & available()
+            every = np.array(runs, dtype=np.int64)
+            queue, runs = every[begun], every[~begun].tolist()
         # The first run alone: the compiler is not entered from two threads at once.
         parts = [runs] if self._workers else [runs[:1], runs[1:]]
         found: list[Notice] = []
@@ -72,6 +85,7 @@ class BatchRuns:
             found=self._found if kept is None else {},
             steps=steps,
             left=iter(()),
+            queue=queue[:0],
             look=look,
             taus=taus,
             targets=targets,
@@ -83,6 +97,9 @@ class BatchRuns:
             for part in parts:
                 task.left = iter(part)
                 self._share(task, min(self._threads, len(part)))
+            if queue.size:
+                task.queue, task.threads = queue, min(self._threads, queue.size)
+                self._share(task, task.threads)
         except BaseException:
             for worker in self._workers:
                 worker.drop()

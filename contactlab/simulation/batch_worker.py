@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from contactlab.recording.failure import simulation_error
 from contactlab.recording.plausibility import GAIN, Notice
 from contactlab.recording.recording import Recording
 from contactlab.simulation.watching import Watch
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.kernels import slot_layout
 from contactlab.stepping.kernels.slot_layout import OfJoints, Slots, Start
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 # Steps of one run after which the compiled loop returns: at most, and in about so many seconds, that Ctrl-C waits.
 CHUNK, SECONDS = 64, 0.05
+# Runs that pass at most before it returns.
+PASSING = 64
+_taking = threading.Lock()
 
 
 class Kept(NamedTuple):
@@ -52,6 +56,8 @@ class Task:
         How many each makes.
     left
         Numbers of the runs to begin, taken by whoever is free.
+    queue
+        Those to begin after them, of which nothing is looked at or kept: they pass through compiled code alone.
     look
         Whether contacts are looked at.
     taus, targets
@@ -62,6 +68,8 @@ class Task:
         Why runs stopped, by number.
     notices
         What was found.
+    threads
+        How many work.
     """
 
     slots: Slots
@@ -70,12 +78,21 @@ class Task:
     found: dict[int, Watch]
     steps: int
     left: Iterator[int]
+    queue: IntArray
     look: bool
     taus: FloatArray | None
     targets: FloatArray | None
     kept: Kept | None
     errors: dict[int, Exception]
     notices: list[Notice]
+    threads: int = 1
+
+    def portion(self, most: int) -> IntArray:
+        """Take some of the queue: less and less, so that all threads end together."""
+        with _taking:
+            count = min(most, -(-self.queue.size // (2 * self.threads)))
+            taken, self.queue = self.queue[:count], self.queue[count:]
+        return taken
 
 
 class Worker:
@@ -105,6 +122,12 @@ class Worker:
         # The run that the memory holds, whose steps are made, and the one to come; -1 for none.
         self._made = self._next = -1
         self._portion = 1
+        # Of runs that pass: a portion of the queue, and how many it may have; the call, and what it holds.
+        self._queue = np.zeros(PASSING, dtype=np.int64)
+        self._passing: HeldCall | None = None
+        self._of_passing: tuple[Any, ...] = ()
+        self._calls: dict[Prepared, HeldCall] = {}
+        self._most = 1
         self._tables: list[tuple[int, ...] | None] = [None, None]
 
     def work(self, task: Task) -> int:
@@ -126,7 +149,7 @@ class Worker:
                     driver.make_room(int(task.slots.contacts[self._next]))
                     continue
                 if self._next < 0:
-                    return 0
+                    return self._pass(task)
                 self._make(task, self._next)
                 self._made, self._next = self._next, -1
         except BaseException:
@@ -136,6 +159,54 @@ class Worker:
     def drop(self) -> None:
         """Forget the runs in memory: they stay where they were."""
         self._made = self._next = -1
+        self._order[slot_layout.STORE] = -1
+        self._order[slot_layout.AT] = self._order[slot_layout.END] = 0
+
+    def _pass(self, task: Task) -> int:
+        """Make the steps of runs in the queue until none is left, as `work` does."""
+        driver, order = self._driver, self._order
+        while True:
+            if order[slot_layout.AT] == order[slot_layout.END]:
+                portion = task.portion(self._most)
+                if not portion.size and order[slot_layout.STORE] < 0:
+                    return 0
+                order[slot_layout.AT], order[slot_layout.END], order[slot_layout.STEPS] = 0, portion.size, task.steps
+                self._queue[: portion.size] = portion
+            processor_seconds()  # nobody may be waiting any more
+            first, clock = int(order[slot_layout.AT]), time.perf_counter()
+            said = int(self._hold(task)())
+            at = int(order[slot_layout.AT])
+            if at > first:
+                seconds = (time.perf_counter() - clock) / (at - first)
+                self._most = max(1, min(self._queue.size, int(SECONDS / max(seconds, 1e-9))))
+            if said == slot_layout.SLOTS_ARE_SMALL:
+                self._made = int(order[slot_layout.STORE])
+                return int(driver.control.n_previous)
+            if said == slot_layout.MEMORY_IS_SMALL:
+                driver.make_room(int(task.slots.contacts[self._queue[at]]))
+            elif said == slot_layout.UNUSUAL:
+                i = int(self._queue[at - 1])
+                driver.turn_to(task.worlds[i])
+                self._make(task, i, int(order[slot_layout.REASON]), int(order[slot_layout.UNSOLVED]))
+
+    def _hold(self, task: Task) -> HeldCall:
+        """Return the call that lets runs pass, made anew where buffers are others."""
+        driver = self._driver
+        now = self._queue, task.slots, driver.work, driver.chunk, driver.island, driver.growth
+        if self._passing is None or not all(map(operator.is_, self._of_passing, now)):
+            from contactlab.stepping.kernels.passing import pass_runs
+            from lcp.compiler.held import HeldCall
+
+            self._of_passing, calls = now, {}
+            for prepared in dict.fromkeys(task.worlds):
+                driver.turn_to(prepared)
+                calls[prepared] = driver.entered()
+            codes = np.array([calls[prepared].addresses for prepared in task.worlds])
+            given = self._start, self._order, driver.work, self._joints, driver.chunk, *self._rest
+            self._passing = HeldCall(pass_runs, pass_runs, (self._queue, codes, task.slots, *given))
+            # They live as long as what calls them.
+            self._calls = calls
+        return self._passing
 
     def _exchange(self, slots: Slots) -> HeldCall:
         """Return the call that exchanges runs, made anew where buffers have grown."""
@@ -156,8 +227,11 @@ class Worker:
             self._tables = wanted
             self._driver.schedule(*(None if shape is None else np.zeros(shape) for shape in wanted))
 
-    def _make(self, task: Task, i: int) -> None:
-        """Make the steps of a run that was loaded."""
+    def _make(self, task: Task, i: int, reason: int | None = None, unsolved: int | None = None) -> None:
+        """Make the steps of a run that was loaded.
+
+        Of one that was begun: what the loop asks for, and the islands that nothing had solved before.
+        """
         driver, steps, kept = self._driver, task.steps, task.kept
         driver.forget()
         if task.taus is not None:
@@ -165,16 +239,17 @@ class Worker:
         if task.targets is not None and driver.joints is not None:
             driver.joints.target_table[:] = task.targets[i]
         energy = task.slots.energy[i] if task.watches[task.worlds[i]].bounces else None
-        done, unsolved, look = 0, driver.uncertified, task.look or task.slots.steps[i] == 0
+        done, look = 0, task.look or task.slots.steps[i] == 0
+        unsolved = driver.uncertified if unsolved is None else unsolved
         try:
             while True:
                 processor_seconds()  # nobody may be waiting any more
                 clock = time.perf_counter() if steps > 1 else 0.0
-                driver.advance(min(steps - done, self._portion))
+                driver.advance(min(steps - driver.step, self._portion), reason)
                 now, chunk = driver.step, driver.chunk
                 count = now - done
                 if count:
-                    if steps > 1:
+                    if steps > 1 and reason is None:
                         self._measure((time.perf_counter() - clock) / count)
                     if kept is not None:
                         after = slice(done + 1, now + 1)
@@ -185,7 +260,7 @@ class Worker:
                         unsolved = driver.uncertified
                         if energy is not None:
                             energy = np.array((chunk.kinetic[count - 1], chunk.potential[count - 1]))
-                done = now
+                done, reason = now, None
                 if done >= steps or driver.failed:
                     break
                 self._begin_chunk()

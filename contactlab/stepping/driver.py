@@ -124,20 +124,20 @@ class Driver(RunMemory):
         self.last_result = None
         self._long = -1, 0.0
 
-    def advance(self, steps: int | None = None) -> int:
+    def advance(self, steps: int | None = None, reason: int | None = None) -> int:
         """Run until a chunk is full, the steps are done or one failed; return that reason.
 
-        After so many ``steps`` the chunk counts as full.
+        After so many ``steps`` the chunk counts as full. ``reason``: what the loop, entered by another, asks for.
         """
         first = self.step
         limit = self._target if steps is None else min(self._target, first + steps)
         self._aim[0] = limit
         if self._aside:
             clock = time.perf_counter()
-            reason = self._run(limit - first)
+            reason = self._run(limit - first, reason)
             self._seconds = (time.perf_counter() - clock) / max(1, self.step - first)
         else:
-            reason = self._run()
+            reason = self._run(1, reason)
         if self.failed:
             return layout.FAILED
         goes_on = reason == layout.DONE and limit < self._target and self.step == limit and self.time < self._end
@@ -181,17 +181,19 @@ class Driver(RunMemory):
         # Entered anew for each step, or for the first one, it is not.
         return not self._asked.asks and steps > 1 and steps * self._seconds > BRIEF
 
-    def _run(self, steps: int = 1) -> int:
+    def _run(self, steps: int = 1, reason: int | None = None) -> int:
         """Enter the loop, serve what it asks for, and enter it again; return what it asks for that is not served."""
         aside = self._aside and self._takes_long(steps)
         entered = False
         try:
             while True:
-                call, entered = self.entered(), aside
-                reason = int(heard(call) if aside else call())
-                entered = False
+                if reason is None:
+                    call, entered = self.entered(), aside
+                    reason = int(heard(call) if aside else call())
+                    entered = False
                 if reason == layout.DONE or not self._serve(reason):
                     return reason
+                reason = None
         except BaseException:
             # User code or Ctrl-C in the midst of a step, which may have asked for what was not answered. Of a loop that
             # goes on aside nobody asks any more.

@@ -80,6 +80,8 @@ class RunMemory:
         # The call of the loop, and the buffers that it holds.
         self._held: HeldCall | None = None
         self._of_held: tuple[Any, ...] = ()
+        #: another object whenever something has grown
+        self.growth = object()
         # Of the worlds that were turned from, what is theirs.
         self._others: dict[Prepared, tuple[Any, ...]] = {}
         if external:
@@ -265,6 +267,7 @@ class RunMemory:
         """Enlarge what the loop found too small, by half at least so that growth is rare."""
         # Other worlds are to have what there is then.
         self._others.clear()
+        self.growth = object()
         if self.collision is not None:
             larger = grow_collision(self.collision, self.control)
             if larger is not None:

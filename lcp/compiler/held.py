@@ -14,10 +14,10 @@ import numpy as np
 from lcp.compiler.decorator import kernel
 from lcp.compiler.releases import tried
 
-__all__ = ["HeldCall", "keep", "size_of", "taken"]
+__all__ = ["HeldCall", "available", "called", "keep", "size_of", "taken"]
 
 
-def _intrinsics() -> tuple[Any, Any, Any]:
+def _intrinsics() -> tuple[Any, Any, Any, Any]:
     from numba.core import types
     from numba.extending import intrinsic
     from numba.np.arrayobj import make_array
@@ -50,20 +50,37 @@ def _intrinsics() -> tuple[Any, Any, Any]:
 
         return kind(buffer, like), generate
 
-    return intrinsic(size_of), intrinsic(keep), intrinsic(taken)
+    def called(typing: Any, code: Any, buffer: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            # Of an entry: (buffer, type), where a type is nothing at all.
+            of_entry = types.Array(types.uint8, 1, "C"), types.TypeRef(types.intp)
+            convention, held = context.call_conv, make_array(of_entry[0])(context, builder)
+            held.data = builder.inttoptr(arguments[1], held.data.type)
+            entry = convention.get_function_type(types.intp, of_entry).as_pointer()
+            given = held._getvalue(), context.get_dummy_value()
+            return convention.call_function(
+                builder, builder.inttoptr(arguments[0], entry), types.intp, of_entry, given
+            )[1]
+
+        return types.intp(types.intp, types.intp), generate
+
+    return intrinsic(size_of), intrinsic(keep), intrinsic(taken), intrinsic(called)
 
 
-def _available() -> bool:
+def available() -> bool:
+    """Whether arguments are held; where not, kernels are called with them as they are."""
     from numba.core import config
 
     return not config.DISABLE_JIT and tried("held")
 
 
-#: Within kernels: bytes that a value of a type takes; write a value to a buffer; read one of a type.
+#: Within kernels: bytes that a value of a type takes; write a value to a buffer; read one of a type; what a `HeldCall`
+#: of these addresses returns.
 size_of: Any
 keep: Any
 taken: Any
-size_of, keep, taken = _intrinsics() if _available() else (None, None, None)
+called: Any
+size_of, keep, taken, called = _intrinsics() if available() else (None, None, None, None)
 
 
 @kernel
@@ -77,17 +94,17 @@ def _hold(buffer: Any, value: Any) -> None:
     keep(buffer, value)
 
 
-# By an entry and the fingerprint of its arguments: their type, the bytes they take, the compiled code.
-_entries: dict[tuple[Any, bytes], tuple[Any, int, Callable[..., Any]]] = {}
+# By an entry and the fingerprint of its arguments: their type, the bytes they take, what numba compiled.
+_entries: dict[tuple[Any, bytes], tuple[Any, int, Any]] = {}
 
 
-def _compiled(entry: Any, arguments: tuple[Any, ...]) -> tuple[Any, int, Callable[..., Any]]:
+def _compiled(entry: Any, arguments: tuple[Any, ...]) -> tuple[Any, int, Any]:
     from numba import typeof
 
     like = typeof(arguments)
     signature = (typeof(np.zeros(0, dtype=np.uint8)), typeof(like))
     entry.compile(signature)
-    return like, _size(like), entry.overloads[signature].entry_point
+    return like, _size(like), entry.overloads[signature]
 
 
 class HeldCall:
@@ -101,12 +118,19 @@ class HeldCall:
     arguments
         Arrays, tuples of such, integers, None. A record must be an array of one record: what is kept of it is where it
         lies. The object keeps them alive.
+
+    Attributes
+    ----------
+    addresses
+        (2,) where the code and its buffer lie, for a kernel that calls them by `called`, while this object lives; 0
+        without the compiler.
     """
 
     def __init__(self, kernel: Callable[..., Any], entry: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         self.arguments = arguments
         self._call, self._given = kernel, arguments
-        if not _available():
+        self.addresses = np.zeros(2, dtype=np.int64)
+        if not available():
             return
         from numba import _dispatcher
 
@@ -115,10 +139,12 @@ class HeldCall:
         if key not in _entries:
             _entries[key] = _compiled(entry, arguments)
         # The compiled code itself, which looks at no types.
-        like, size, self._call = _entries[key]
+        like, size, compiled = _entries[key]
         buffer = np.zeros(size, dtype=np.uint8)
         _hold(buffer, arguments)
-        self._given = (buffer, like)
+        self._call, self._given = compiled.entry_point, (buffer, like)
+        code = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+        self.addresses[:] = code, buffer.ctypes.data
 
     def __reduce__(self) -> NoReturn:
         # The buffer of a copy would hold the addresses of these arrays, not of its own.

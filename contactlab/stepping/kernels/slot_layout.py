@@ -10,12 +10,20 @@ from contactlab.stepping.kernels.layout import FloatArray, IntArray
 DONE: Final = 0
 SLOTS_ARE_SMALL: Final = 1  # the run's contacts do not fit its slot: nothing was stored or loaded
 MEMORY_IS_SMALL: Final = 2  # those in the slot do not fit the memory: the run before is stored, nothing loaded
+UNUSUAL: Final = 3  # of runs that pass, the one in memory is not finished without Python
 
-# Entries of `Slots.order`: what is to be exchanged.
+# Entries of an order: what is to be exchanged,
 STORE: Final = 0  # slot that the memory's run goes to, -1 for none
 LOAD: Final = 1  # slot whose run comes into the memory, -1 for none
 GO_ON: Final = 2  # value of Control.go_on
-ORDER: Final = 3
+# of runs that pass: the place in their queue, its end, the steps of each; what the loop asked for in one, and the
+# islands that nothing had solved before it.
+AT: Final = 3
+END: Final = 4
+STEPS: Final = 5
+REASON: Final = 6
+UNSOLVED: Final = 7
+ORDER: Final = 8
 
 
 class Slots(NamedTuple):

@@ -306,10 +306,18 @@ class World:
                 found[body.name, i] = (dof + i, -1 if own is None else at + own)
         return found
 
-    def place_of(self, body: str, coordinate: int = 0) -> tuple[int, int]:
-        """Return where a coordinate of the joint that moves a body stands in v, and its position in q (-1 for none)."""
-        self.model.index(body)  # an unknown one raises, with the close names
-        return self.places[body, coordinate]
+    def place_of(self, joint: str, coordinate: int = 0) -> tuple[int, int]:
+        """Return where a coordinate of a joint stands in v, and its position in q (-1 for none).
+
+        The joint by the name of the body it moves, or by its own.
+        """
+        place = self.places.get((joint, coordinate))
+        if place is None and joint not in self.model.names:
+            # An unknown one raises, with the close names.
+            place = self.places.get((self.model.moved_by(joint), coordinate))
+        if place is None:
+            raise SimulationConfigError("coordinate", f"joint {joint!r} has none of the number {coordinate!r}")
+        return place
 
     @cached_property
     def joint_rows(self) -> tuple[JointRow, ...]:

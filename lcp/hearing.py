@@ -15,6 +15,7 @@ import functools
 import queue
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -136,6 +137,59 @@ def on_threads(work: Callable[[int], T], count: int, threads: int) -> Iterator[t
         pool.shutdown(wait=False, cancel_futures=True)
 
 
+class _Member:
+    """A thread that waits for work, does it and waits again; locks hand it over in some microseconds."""
+
+    def __init__(self) -> None:
+        self._go, self._done = threading.Lock(), threading.Lock()
+        self._go.acquire()
+        self._done.acquire()
+        # What is done next, None to end; what it raised. In a list, so that the thread does not keep this alive.
+        self._next: list[Callable[[], None] | None] = [None]
+        self._raised: list[BaseException] = []
+        self._free = True
+        # A daemon: it waits for ever where nobody ends it before the end of the program.
+        threading.Thread(target=_serve, args=(self._go, self._done, self._next, self._raised), daemon=True).start()
+        weakref.finalize(self, self._go.release)
+
+    def begin(self, work: Callable[[], None]) -> None:
+        """Begin it, once what was begun before has ended."""
+        while not self.ended(_LOOK):
+            processor_seconds()
+        self._next[0], self._free = work, False
+        self._go.release()
+
+    def ended(self, seconds: float) -> bool:
+        """Whether it has ended, or does within so many seconds."""
+        self._free = self._free or self._done.acquire(timeout=seconds)
+        return self._free
+
+    def hand_on(self) -> None:
+        """Raise what it raised."""
+        if self._raised:
+            raise self._raised.pop()
+
+
+def _serve(
+    go: threading.Lock,
+    done: threading.Lock,
+    following: list[Callable[[], None] | None],
+    raised: list[BaseException],
+) -> None:
+    while True:
+        go.acquire()
+        work, following[0] = following[0], None
+        if work is None:
+            return
+        raised.clear()
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001  handed on
+            raised.append(error)
+        del work
+        done.release()
+
+
 class Crew:
     """Threads that stay, for one piece of work after the other: to begin them takes as long as many a piece.
 
@@ -146,10 +200,7 @@ class Crew:
     """
 
     def __init__(self, threads: int) -> None:
-        from concurrent.futures import ThreadPoolExecutor
-
-        self._others = threads - 1
-        self._pool = ThreadPoolExecutor(self._others) if self._others else None
+        self._members = [_Member() for _ in range(threads - 1)]
 
     def work(self, work: Callable[[int], None], threads: int | None = None) -> None:
         """Do the same work on every thread, given its number, and on so many at most; return when all are done.
@@ -157,10 +208,7 @@ class Crew:
         What it raises goes through. With Ctrl-C, and whatever else ends it here, it ends elsewhere at the next look at
         the clock, which is waited for: whatever it works on is nobody's afterwards.
         """
-        others = self._others if threads is None else min(self._others, threads - 1)
-        if self._pool is None or others < 1:
-            work(0)
-            return
+        members = self._members if threads is None else self._members[: threads - 1]
         given_up = threading.Event()
 
         def elsewhere(number: int) -> None:
@@ -170,19 +218,19 @@ class Crew:
             finally:
                 _own.given_up = None
 
-        under_way = [self._pool.submit(elsewhere, number + 1) for number in range(others)]
+        for number, member in enumerate(members, 1):
+            member.begin(functools.partial(elsewhere, number))
         try:
             work(0)
-            for future in under_way:
-                while not future.done():
+            for member in members:
+                while not member.ended(_LOOK):
                     processor_seconds()
-                    with contextlib.suppress(TimeoutError):
-                        future.exception(_LOOK)
-                future.result()
         finally:
             given_up.set()
-            while not all(future.done() or future.cancel() for future in under_way):
-                time.sleep(0.001)
+            while not all(member.ended(_LOOK) for member in members):
+                pass
+        for member in members:
+            member.hand_on()
 
 
 def _end(thread: threading.Thread) -> None:

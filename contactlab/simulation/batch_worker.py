@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 # Steps of one run after which the compiled loop returns: at most, and in about so many seconds, that Ctrl-C waits.
 CHUNK, SECONDS = 64, 0.05
-# Runs that pass at most before it returns.
-PASSING = 64
+# Runs that pass at most before it returns, and the seconds that a portion of them should take: each costs some 10 us.
+PASSING, BRIEF = 64, 1e-4
 _taking = threading.Lock()
 
 
@@ -87,10 +87,11 @@ class Task:
     notices: list[Notice]
     threads: int = 1
 
-    def portion(self, most: int) -> IntArray:
+    def portion(self, least: int, most: int) -> IntArray:
         """Take some of the queue: less and less, so that all threads end together."""
         with _taking:
-            count = min(most, -(-self.queue.size // (2 * self.threads)))
+            share = -(-self.queue.size // (2 * self.threads - 1))
+            count = min(most, max(least, share))
             taken, self.queue = self.queue[:count], self.queue[count:]
         return taken
 
@@ -122,12 +123,12 @@ class Worker:
         # The run that the memory holds, whose steps are made, and the one to come; -1 for none.
         self._made = self._next = -1
         self._portion = 1
-        # Of runs that pass: a portion of the queue, and how many it may have; the call, and what it holds.
+        # Of runs that pass: a portion of the queue, how many it should and may have; the call, and what it holds.
         self._queue = np.zeros(PASSING, dtype=np.int64)
         self._passing: HeldCall | None = None
         self._of_passing: tuple[Any, ...] = ()
         self._calls: dict[Prepared, HeldCall] = {}
-        self._most = 1
+        self._least = self._most = 1
         self._tables: list[tuple[int, ...] | None] = [None, None]
 
     def work(self, task: Task) -> int:
@@ -138,6 +139,8 @@ class Worker:
             while True:
                 if self._next < 0:
                     self._next = next(task.left, -1)
+                if self._next < 0 and self._made < 0:
+                    return self._pass(task)
                 if self._next >= 0:
                     driver.turn_to(task.worlds[self._next])
                 order[slot_layout.STORE], order[slot_layout.LOAD] = self._made, self._next
@@ -149,7 +152,7 @@ class Worker:
                     driver.make_room(int(task.slots.contacts[self._next]))
                     continue
                 if self._next < 0:
-                    return self._pass(task)
+                    continue
                 self._make(task, self._next)
                 self._made, self._next = self._next, -1
         except BaseException:
@@ -167,7 +170,7 @@ class Worker:
         driver, order = self._driver, self._order
         while True:
             if order[slot_layout.AT] == order[slot_layout.END]:
-                portion = task.portion(self._most)
+                portion = task.portion(self._least, self._most)
                 if not portion.size and order[slot_layout.STORE] < 0:
                     return 0
                 order[slot_layout.AT], order[slot_layout.END], order[slot_layout.STEPS] = 0, portion.size, task.steps
@@ -177,8 +180,8 @@ class Worker:
             said = int(self._hold(task)())
             at = int(order[slot_layout.AT])
             if at > first:
-                seconds = (time.perf_counter() - clock) / (at - first)
-                self._most = max(1, min(self._queue.size, int(SECONDS / max(seconds, 1e-9))))
+                rate = (at - first) / max(time.perf_counter() - clock, 1e-9)
+                self._least, self._most = (max(1, int(min(PASSING, rate * t))) for t in (BRIEF, SECONDS))
             if said == slot_layout.SLOTS_ARE_SMALL:
                 self._made = int(order[slot_layout.STORE])
                 return int(driver.control.n_previous)

@@ -34,6 +34,7 @@ from contactlab.stepping import (
     StepResult,
     TimeStepping,
     WorstCertificate,
+    carry_over,
     contacts_at,
 )
 from contactlab.stepping.wrenches import Wrench
@@ -111,6 +112,7 @@ __all__ = [
     "Wrench",
     "World",
     "WorldBuilder",
+    "carry_over",
     "contacts_at",
     "rollout",
     "sensors",

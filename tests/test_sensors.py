@@ -10,7 +10,14 @@ from joint_scenes import FAST, four_bar, pendulum
 from simulation_scenes import G, cube_at_rest, dropped_ball, tumble
 
 from contactlab.contact import Box, HalfSpace, Material, Placed, Sphere
-from contactlab.multibody import ModelBuilder, MultibodyError, joints
+from contactlab.multibody import (
+    ModelBuilder,
+    MultibodyError,
+    angular_momentum,
+    center_of_mass,
+    center_of_mass_velocity,
+    joints,
+)
 from contactlab.simulation import (
     Oscillation,
     PositionDrive,
@@ -152,6 +159,9 @@ def test_forces_of_contacts_balance_the_readings_of_accelerometers() -> None:
 def every_sensor() -> list[sensors.Sensor]:
     """One of each kind for the world of `tumble`."""
     return [
+        sensors.SubtreeCenterOfMass("world"),
+        sensors.SubtreeVelocity("tetrahedron"),
+        sensors.SubtreeAngularMomentum("world"),
         *(one("tetrahedron", TURN) for one in (sensors.Accelerometer, sensors.Gyroscope, sensors.Velocimeter)),
         *(one("cube", TURN) for one in (sensors.FramePosition, sensors.FrameOrientation, sensors.LinearVelocity)),
         *(one("ball", TURN) for one in (sensors.AngularVelocity, sensors.JointForce, sensors.JointTorque)),
@@ -162,6 +172,21 @@ def every_sensor() -> list[sensors.Sensor]:
         sensors.Touch("cube", Box.cube(0.11)),
         sensors.RangeFinder("cube", TURN, directions=np.eye(3), reach=2.0),
     ]
+
+
+def test_a_subtree_moves_as_its_momentum_says() -> None:
+    """All of the world by the functions of the model; a body without mass has no centre."""
+    world = tumble()
+    run, everything = stepped(world, 3, 0.01), "world"
+    close(run.read(sensors.SubtreeCenterOfMass(everything)), center_of_mass(world.model, run.q), 1e-14)
+    velocity = run.read(sensors.SubtreeVelocity(everything))
+    close(velocity, center_of_mass_velocity(world.model, run.q, run.v), 1e-13)
+    close(run.read(sensors.SubtreeAngularMomentum(everything)), angular_momentum(world.model, run.q, run.v), 1e-13)
+    builder = WorldBuilder()
+    builder.add_fixed_body("step", Box.cube(0.1), Material(0.5))
+    builder.add_free_body("ball", RigidInertia.solid_sphere(1.0, 0.1), Sphere(0.1), Material(0.5))
+    with pytest.raises(SimulationConfigError, match="is of the mass of 'step'"):
+        Simulation(builder.build(), TimeStepping(H)).read(sensors.SubtreeCenterOfMass("step"))
 
 
 def test_a_run_reads_what_its_record_reads() -> None:

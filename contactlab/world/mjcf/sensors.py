@@ -21,6 +21,9 @@ from contactlab.world.sensors import (
     JointVelocity,
     LinearVelocity,
     Sensor,
+    SubtreeAngularMomentum,
+    SubtreeCenterOfMass,
+    SubtreeVelocity,
     Touch,
     Velocimeter,
 )
@@ -36,6 +39,13 @@ ON_FRAMES: dict[str, Callable[[str, Transform], Sensor]] = {
     "framequat": FrameOrientation,
     "framelinvel": LinearVelocity,
     "frameangvel": AngularVelocity,
+}
+
+#: Of a body and all that hangs on it.
+ON_SUBTREES: dict[str, Callable[[str], Sensor]] = {
+    "subtreecom": SubtreeCenterOfMass,
+    "subtreelinvel": SubtreeVelocity,
+    "subtreeangmom": SubtreeAngularMomentum,
 }
 
 
@@ -56,6 +66,10 @@ def _sensor(source: Source, s: int) -> Sensor | None:
         return JointPosition(source.handle(number), offset)
     if kind in ("jointvel", "ballangvel"):
         return JointVelocity(source.handle(number))
+    if kind in ON_SUBTREES:
+        # What hangs on a body that stands hangs on the world here; one without mass has no centre.
+        whole = not source.stands(number) and m.body_subtreemass[number] > 0.0
+        return ON_SUBTREES[kind](source.bodies[number]) if whole else None
     frame = _frame(source, int(m.sensor_objtype[s]), number)
     if frame is None or m.sensor_refid[s] >= 0:
         return None

@@ -19,6 +19,7 @@ from contactlab.world.sensors.motion import (
 )
 from contactlab.world.sensors.range_finder import RangeFinder
 from contactlab.world.sensors.step_view import Sensor, StepView
+from contactlab.world.sensors.subtree import SubtreeAngularMomentum, SubtreeCenterOfMass, SubtreeVelocity
 
 __all__ = [
     "Accelerometer",
@@ -36,6 +37,9 @@ __all__ = [
     "RangeFinder",
     "Sensor",
     "StepView",
+    "SubtreeAngularMomentum",
+    "SubtreeCenterOfMass",
+    "SubtreeVelocity",
     "Touch",
     "Velocimeter",
 ]

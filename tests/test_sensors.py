@@ -19,6 +19,7 @@ from contactlab.multibody import (
     joints,
 )
 from contactlab.simulation import (
+    Batch,
     Oscillation,
     PositionDrive,
     Simulation,
@@ -159,6 +160,8 @@ def test_forces_of_contacts_balance_the_readings_of_accelerometers() -> None:
 def every_sensor() -> list[sensors.Sensor]:
     """One of each kind for the world of `tumble`."""
     return [
+        sensors.Noisy(sensors.ContactForce("ball"), (0.1, 0.2, 0.3), seed=3),
+        sensors.Clipped(sensors.Noisy(sensors.Gyroscope("cube"), 0.1), -0.2, 0.2),
         sensors.SubtreeCenterOfMass("world"),
         sensors.SubtreeVelocity("tetrahedron"),
         sensors.SubtreeAngularMomentum("world"),
@@ -172,6 +175,48 @@ def every_sensor() -> list[sensors.Sensor]:
         sensors.Touch("cube", Box.cube(0.11)),
         sensors.RangeFinder("cube", TURN, directions=np.eye(3), reach=2.0),
     ]
+
+
+def test_noise_is_normal_and_of_seed_time_and_state_alone() -> None:
+    """Of the right deviation and independent in time, entry and seed; the runs of a batch err as they would alone."""
+    world, stepper = tumble(), TimeStepping(0.01)
+    recording = simulate(world, stepper, steps=500)
+    true, clear = recording.read(sensors.Gyroscope("cube")), sensors.Gyroscope("cube")
+    first, second = (recording.read(sensors.Noisy(clear, (1.0, 2.0, 0.0), seed)) - true for seed in (0, 1))
+    np.testing.assert_array_equal(first[:, 2], 0.0)
+    np.testing.assert_allclose(first[:, :2].std(axis=0), (1.0, 2.0), rtol=0.15)
+    np.testing.assert_allclose(first[:, :2].mean(axis=0), 0.0, atol=0.3)
+    signals = (first[:-1, 0], first[1:, 0], first[:-1, 1], second[:-1, 0])
+    assert np.abs(np.corrcoef(signals) - np.eye(4)).max() < 0.15
+    sensor = sensors.Noisy(clear, 0.1, seed=5)
+    starts = [world.initial_state(), world.initial_state(v=world.initial_v + 0.01)]
+    for threads in (1, 2):
+        batch = Batch(world, stepper, starts, threads=threads)
+        batch.step(n=20)
+        found = batch.read(sensor)
+        for i, start in enumerate(starts):
+            run = Simulation(world, stepper, start)
+            run.step(n=20)
+            np.testing.assert_array_equal(found[i], run.read(sensor))
+            np.testing.assert_array_equal(found[i], run.read(sensor))
+    errors = found - batch.read(clear)
+    assert (errors[0] != errors[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda one: sensors.Noisy(one, -1.0), "std.*must not be negative, got -1"),
+        (lambda one: sensors.Noisy(one, 1.0, seed=-1), "seed.*-1"),
+        (lambda one: sensors.Noisy("gyro", 1.0), "sensor.*measure.*str"),
+        (lambda one: sensors.Clipped(one, 1.0, (0.0, 2.0, 3.0)), "low.*must not exceed high"),
+        (lambda one: sensors.Clipped(one, 0.0, np.nan), "high.*nan"),
+        (lambda one: sensors.StepView(tumble(), *2 * (np.zeros(1),)).read(sensors.Noisy(one, 1.0)), "time"),
+    ],
+)
+def test_devices_that_cannot_be_are_refused(make, message: str) -> None:
+    with pytest.raises(SimulationConfigError, match=message):
+        make(sensors.Gyroscope("cube"))
 
 
 def test_a_subtree_moves_as_its_momentum_says() -> None:

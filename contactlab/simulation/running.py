@@ -349,6 +349,7 @@ class Simulation:
             lambda: self.contacts,
             told,
             asleep,
+            self.time,
         )
         return view.read(sensor)
 

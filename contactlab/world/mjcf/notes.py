@@ -44,7 +44,6 @@ def omissions(source: Source, actuators: tuple[MjcfActuator, ...], sensors: Mapp
     if not source.off("sensor"):
         read = np.array([source.prefix + name in sensors for name in every("sensor", range(m.nsensor))], dtype=np.bool_)
         note("sensors", every("sensor", np.flatnonzero(~read)))
-        note("cutoffs of sensors", every("sensor", np.flatnonzero(read & (m.sensor_cutoff > 0.0))))
     bound = not source.off("constraint")
     note("range of ball joints", [labels[j] for j in range(m.njnt) if m.jnt_limited[j] and m.jnt_type[j] == BALL])
     turning = [j for j in range(m.njnt) if m.jnt_type[j] not in SCALAR]

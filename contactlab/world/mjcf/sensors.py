@@ -12,6 +12,7 @@ from contactlab.world.mjcf.source import Source, name_in, placed
 from contactlab.world.sensors import (
     Accelerometer,
     AngularVelocity,
+    Clipped,
     FrameOrientation,
     FramePosition,
     Gyroscope,
@@ -52,8 +53,22 @@ ON_SUBTREES: dict[str, Callable[[str], Sensor]] = {
 def sensors_of(source: Source) -> dict[str, Sensor]:
     """Return those that are taken by their names in the world, in the file's order."""
     m = source.m
-    made = {} if source.off("sensor") else {name_in(m, "sensor", s): _sensor(source, s) for s in range(m.nsensor)}
+    made = {} if source.off("sensor") else {name_in(m, "sensor", s): _clipped(source, s) for s in range(m.nsensor)}
     return {source.prefix + name: sensor for name, sensor in made.items() if sensor is not None}
+
+
+def _clipped(source: Source, s: int) -> Sensor | None:
+    """Return a sensor within its cutoff; directions and orientations have none."""
+    import mujoco
+
+    sensor, cutoff, kinds = _sensor(source, s), float(source.m.sensor_cutoff[s]), mujoco.mjtDataType
+    if (
+        sensor is None
+        or cutoff <= 0.0
+        or source.m.sensor_datatype[s] in (kinds.mjDATATYPE_AXIS, kinds.mjDATATYPE_QUATERNION)
+    ):
+        return sensor
+    return Clipped(sensor, -cutoff, cutoff)
 
 
 def _sensor(source: Source, s: int) -> Sensor | None:

@@ -7,6 +7,7 @@ has a method ``measure(view)``, `StepView` being what is known of the steps, is 
 from __future__ import annotations
 
 from contactlab.world.sensors.contact import ContactForce, ContactWrench, Touch
+from contactlab.world.sensors.device import Clipped, Noisy
 from contactlab.world.sensors.joint import JointForce, JointPosition, JointTorque, JointVelocity
 from contactlab.world.sensors.motion import (
     Accelerometer,
@@ -24,6 +25,7 @@ from contactlab.world.sensors.subtree import SubtreeAngularMomentum, SubtreeCent
 __all__ = [
     "Accelerometer",
     "AngularVelocity",
+    "Clipped",
     "ContactForce",
     "ContactWrench",
     "FrameOrientation",
@@ -34,6 +36,7 @@ __all__ = [
     "JointTorque",
     "JointVelocity",
     "LinearVelocity",
+    "Noisy",
     "RangeFinder",
     "Sensor",
     "StepView",

@@ -86,9 +86,10 @@ class Task:
                 raise LearningError(f"sensors[{name!r}]", f"must be a sensor, got {sensor!r}")
         _check_actions(self.actions)
         whole_number("frame_skip", self.frame_skip, 1)
-        for one in self.delays:
+        delays: tuple[int, ...] = self.delays
+        for one in delays:
             whole_number("delay", one, 0)
-        if len(self.delays) != 2 or self.delays[1] < self.delays[0]:
+        if len(delays) != 2 or delays[1] < delays[0]:
             raise LearningError("delay", f"must be a number or two that ascend, got {self.delay}")
         if self.max_steps is not None:
             whole_number("max_steps", self.max_steps, 1)

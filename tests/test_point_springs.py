@@ -13,6 +13,7 @@ from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import (
     Batch,
+    ConstantVelocity,
     PointSpring,
     Recording,
     Simulation,
@@ -110,6 +111,16 @@ def test_batches_have_the_bits_of_single_runs_and_records_keep_springs(tmp_path:
     again = Recording.open(tmp_path / "run.npz").world.joint_actions.loops[0].constraint
     assert isinstance(again, PointSpring)
     assert (again.name, again.body_a, again.stiffness, again.damping) == ("coil", "a", 500.0, 1.0)
+
+
+def test_a_spring_to_a_body_that_moves_as_told_is_refused() -> None:
+    """Rows see such a body where it began: the spring would pull towards there."""
+    builder = WorldBuilder()
+    builder.add_kinematic_body("hand", BALL, Material(0.5), ConstantVelocity(velocity=np.array((1.0, 0, 0))))
+    builder.add_free_body("ball", RigidInertia.solid_sphere(1.0, 0.1), BALL, Material(0.5), (1, 0, 0, 1, 0, 0, 0))
+    builder.add_spring("rope", "hand", (0, 0, 0), "ball", (0, 0, 0), 1.0, 10.0)
+    with pytest.raises(SimulationConfigError, match="loop.*joins 'hand', whose motion it would not see"):
+        builder.build()
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,10 @@ def omissions(source: Source, actuators: tuple[MjcfActuator, ...], sensors: Mapp
         notes.append("contact parameters of <option> (o_friction, ...; the flag override) not taken")
     ranged_weight = [labels[j] for j in np.flatnonzero(m.jnt_actgravcomp) if m.jnt_actfrclimited[j]]
     note("actuatorgravcomp within actuatorfrcrange", ranged_weight if passive.lifted else [])
-    note("mocap, of bodies, which stand fixed,", [source.bodies[i] for i in range(m.nbody) if m.body_mocapid[i] >= 0])
+    note(
+        "mocap, of bodies, which stand fixed until `WorldBuilder.move_body` moves them,",
+        [source.bodies[i] for i in range(m.nbody) if m.body_mocapid[i] >= 0],
+    )
     note("deformable bodies", every("flex", range(m.nflex)))
     if m.opt.density or m.opt.viscosity:
         notes.append("forces of the medium (density, viscosity, wind) not taken")

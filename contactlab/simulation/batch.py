@@ -245,7 +245,7 @@ class Batch:
             How many; not needed where ``taus`` or ``targets`` say so.
         f_ext
             Wrenches on bodies, as in `step`, or (B, steps, 6), and of a `Wrench` (B, steps, 3): each step of its own.
-            With them Python makes J^T f at the start of every step, for all runs at once.
+            With them Python makes J^T f at the start of every step, which then takes as long as one of `step`.
 
         Returns
         -------

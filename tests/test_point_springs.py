@@ -113,6 +113,32 @@ def test_batches_have_the_bits_of_single_runs_and_records_keep_springs(tmp_path:
     assert (again.name, again.body_a, again.stiffness, again.damping) == ("coil", "a", 500.0, 1.0)
 
 
+def test_its_law_is_that_of_mujocos_tendons_through_two_sites() -> None:
+    """Of turned bodies in motion, off their origins: the forces on all coordinates."""
+    mujoco = pytest.importorskip("mujoco")
+    body = (
+        '<body name="{0}" pos="{1} 0 0"><freejoint/><geom type="sphere" size=".1"/><site name="{0}" pos="{2}"/></body>'
+    )
+    m = mujoco.MjModel.from_xml_string(
+        f"""<mujoco><option gravity="0 0 0"/><worldbody>{body.format("a", 0, ".1 .2 .3")}{body.format("b", 1, "0 -.1 .2")}
+        </worldbody><tendon><spatial stiffness="70" damping="3" springlength=".4">
+        <site site="a"/><site site="b"/></spatial></tendon></mujoco>"""
+    )
+    builder = WorldBuilder()
+    for name in ("a", "b"):
+        builder.add_free_body(name, RigidInertia.solid_sphere(1.0, 0.1), BALL, Material(0.5))
+    builder.add_spring("coil", "a", (0.1, 0.2, 0.3), "b", (0, -0.1, 0.2), 0.4, 70.0, 3.0)
+    model, spring = builder.build().model, builder.build().joint_actions.loops[0].constraint
+    d, rng = mujoco.MjData(m), np.random.default_rng(1)
+    for _ in range(3):
+        mujoco.mj_integratePos(m, d.qpos, rng.normal(size=m.nv), 0.5)
+        d.qvel[:] = rng.normal(size=m.nv)
+        mujoco.mj_forward(m, d)
+        G = spring.jacobian(model, d.qpos)
+        force = -70.0 * spring.position_error(model, d.qpos) - 3.0 * G @ d.qvel
+        np.testing.assert_allclose(G.T @ force, d.qfrc_passive, rtol=0, atol=1e-11)
+
+
 def test_a_spring_to_a_body_that_moves_as_told_is_refused() -> None:
     """Rows see such a body where it began: the spring would pull towards there."""
     builder = WorldBuilder()

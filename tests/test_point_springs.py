@@ -120,7 +120,8 @@ def test_its_law_is_that_of_mujocos_tendons_through_two_sites() -> None:
         '<body name="{0}" pos="{1} 0 0"><freejoint/><geom type="sphere" size=".1"/><site name="{0}" pos="{2}"/></body>'
     )
     m = mujoco.MjModel.from_xml_string(
-        f"""<mujoco><option gravity="0 0 0"/><worldbody>{body.format("a", 0, ".1 .2 .3")}{body.format("b", 1, "0 -.1 .2")}
+        f"""<mujoco><option gravity="0 0 0"/><worldbody>
+        {body.format("a", 0, ".1 .2 .3")}{body.format("b", 1, "0 -.1 .2")}
         </worldbody><tendon><spatial stiffness="70" damping="3" springlength=".4">
         <site site="a"/><site site="b"/></spatial></tendon></mujoco>"""
     )

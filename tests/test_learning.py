@@ -142,6 +142,29 @@ def test_an_env_steps_as_a_simulation_does() -> None:
         assert reward == sum(info.values())
 
 
+def test_actions_act_after_their_delay() -> None:
+    """The runs of a task with a delay are those of the actions given late, of every run its own from its seed."""
+    rng, steps = np.random.default_rng(0), 12
+    actions = rng.uniform(-1.0, 1.0, (steps, 3, 1)).astype(np.float32)
+    at_once, late = VectorEnv(balance(), 3), VectorEnv(balance(delay=2), 3)
+    for env in (at_once, late):
+        env.reset(seed=4)
+    for k in range(steps):
+        wanted = at_once.step(actions[k - 2] if k >= 2 else np.zeros((3, 1), np.float32))[0]
+        np.testing.assert_array_equal(late.step(actions[k])[0], wanted)
+    drawn = VectorEnv(balance(delay=(0, 3)), 8)
+    drawn.reset(seed=4)
+    assert len(set(drawn._runs._delays.tolist())) > 1
+    assert 0 <= drawn._runs._delays.min() <= drawn._runs._delays.max() <= 3
+    one = Env(balance(delay=(0, 3)))
+    for i in range(3):
+        drawn.reset(seed=4)
+        one.reset(seed=4 + i)
+        for k in range(steps):
+            given = np.tile(actions[k, :1], (8, 1))
+            np.testing.assert_array_equal(one.step(given[i])[0], drawn.step(given)[0][i])
+
+
 def test_runs_that_end_begin_anew_in_the_next_call() -> None:
     """With the observation of their end in between; those that do not are truncated where they have had their steps."""
     env = VectorEnv(balance(), 6)
@@ -274,6 +297,9 @@ def test_torques_and_targets_take_their_ranges_from_the_world() -> None:
         (lambda: balance(terminated=True), "terminated: must be a function, got True"),
         (lambda: balance(actions=np.zeros(2)), "actions: must be an action map"),
         (lambda: balance(sensors={"force": "floor"}), r"sensors\['force'\]: must be a sensor, got 'floor'"),
+        (lambda: balance(delay=-1), "delay: must be at least 0, got -1"),
+        (lambda: balance(delay=(2, 1)), r"delay: must be a number or two that ascend, got \(2, 1\)"),
+        (lambda: balance(delay=(1, 2, 3)), r"delay: must be a number or two that ascend, got \(1, 2, 3\)"),
         (lambda: balance(frame_skip=0), "frame_skip: must be at least 1, got 0"),
         (lambda: balance(max_steps=1.5), "max_steps: must be a whole number, got 1.5"),
         (lambda: Env("task"), "task: must be a Task, got 'task'"),

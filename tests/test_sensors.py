@@ -10,8 +10,16 @@ from joint_scenes import FAST, four_bar, pendulum
 from simulation_scenes import G, cube_at_rest, dropped_ball, tumble
 
 from contactlab.contact import Box, HalfSpace, Material, Placed, Sphere
-from contactlab.multibody import ModelBuilder, MultibodyError, joints
+from contactlab.multibody import (
+    ModelBuilder,
+    MultibodyError,
+    angular_momentum,
+    center_of_mass,
+    center_of_mass_velocity,
+    joints,
+)
 from contactlab.simulation import (
+    Batch,
     Oscillation,
     PositionDrive,
     Simulation,
@@ -152,6 +160,11 @@ def test_forces_of_contacts_balance_the_readings_of_accelerometers() -> None:
 def every_sensor() -> list[sensors.Sensor]:
     """One of each kind for the world of `tumble`."""
     return [
+        sensors.Noisy(sensors.ContactForce("ball"), (0.1, 0.2, 0.3), seed=3),
+        sensors.Clipped(sensors.Noisy(sensors.Gyroscope("cube"), 0.1), -0.2, 0.2),
+        sensors.SubtreeCenterOfMass("world"),
+        sensors.SubtreeVelocity("tetrahedron"),
+        sensors.SubtreeAngularMomentum("world"),
         *(one("tetrahedron", TURN) for one in (sensors.Accelerometer, sensors.Gyroscope, sensors.Velocimeter)),
         *(one("cube", TURN) for one in (sensors.FramePosition, sensors.FrameOrientation, sensors.LinearVelocity)),
         *(one("ball", TURN) for one in (sensors.AngularVelocity, sensors.JointForce, sensors.JointTorque)),
@@ -162,6 +175,63 @@ def every_sensor() -> list[sensors.Sensor]:
         sensors.Touch("cube", Box.cube(0.11)),
         sensors.RangeFinder("cube", TURN, directions=np.eye(3), reach=2.0),
     ]
+
+
+def test_noise_is_normal_and_of_seed_time_and_state_alone() -> None:
+    """Of the right deviation and independent in time, entry and seed; the runs of a batch err as they would alone."""
+    world, stepper = tumble(), TimeStepping(0.01)
+    recording = simulate(world, stepper, steps=500)
+    true, clear = recording.read(sensors.Gyroscope("cube")), sensors.Gyroscope("cube")
+    first, second = (recording.read(sensors.Noisy(clear, (1.0, 2.0, 0.0), seed)) - true for seed in (0, 1))
+    np.testing.assert_array_equal(first[:, 2], 0.0)
+    np.testing.assert_allclose(first[:, :2].std(axis=0), (1.0, 2.0), rtol=0.15)
+    np.testing.assert_allclose(first[:, :2].mean(axis=0), 0.0, atol=0.3)
+    signals = (first[:-1, 0], first[1:, 0], first[:-1, 1], second[:-1, 0])
+    assert np.abs(np.corrcoef(signals) - np.eye(4)).max() < 0.15
+    sensor = sensors.Noisy(clear, 0.1, seed=5)
+    starts = [world.initial_state(), world.initial_state(v=world.initial_v + 0.01)]
+    for threads in (1, 2):
+        batch = Batch(world, stepper, starts, threads=threads)
+        batch.step(n=20)
+        found = batch.read(sensor)
+        for i, start in enumerate(starts):
+            run = Simulation(world, stepper, start)
+            run.step(n=20)
+            np.testing.assert_array_equal(found[i], run.read(sensor))
+            np.testing.assert_array_equal(found[i], run.read(sensor))
+    errors = found - batch.read(clear)
+    assert (errors[0] != errors[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda one: sensors.Noisy(one, -1.0), "std.*must not be negative, got -1"),
+        (lambda one: sensors.Noisy(one, 1.0, seed=-1), "seed.*-1"),
+        (lambda one: sensors.Noisy("gyro", 1.0), "sensor.*measure.*str"),
+        (lambda one: sensors.Clipped(one, 1.0, (0.0, 2.0, 3.0)), "low.*must not exceed high"),
+        (lambda one: sensors.Clipped(one, 0.0, np.nan), "high.*nan"),
+        (lambda one: sensors.StepView(tumble(), *2 * (np.zeros(1),)).read(sensors.Noisy(one, 1.0)), "time"),
+    ],
+)
+def test_devices_that_cannot_be_are_refused(make, message: str) -> None:
+    with pytest.raises(SimulationConfigError, match=message):
+        make(sensors.Gyroscope("cube"))
+
+
+def test_a_subtree_moves_as_its_momentum_says() -> None:
+    """All of the world by the functions of the model; a body without mass has no centre."""
+    world = tumble()
+    run, everything = stepped(world, 3, 0.01), "world"
+    close(run.read(sensors.SubtreeCenterOfMass(everything)), center_of_mass(world.model, run.q), 1e-14)
+    velocity = run.read(sensors.SubtreeVelocity(everything))
+    close(velocity, center_of_mass_velocity(world.model, run.q, run.v), 1e-13)
+    close(run.read(sensors.SubtreeAngularMomentum(everything)), angular_momentum(world.model, run.q, run.v), 1e-13)
+    builder = WorldBuilder()
+    builder.add_fixed_body("step", Box.cube(0.1), Material(0.5))
+    builder.add_free_body("ball", RigidInertia.solid_sphere(1.0, 0.1), Sphere(0.1), Material(0.5))
+    with pytest.raises(SimulationConfigError, match="is of the mass of 'step'"):
+        Simulation(builder.build(), TimeStepping(H)).read(sensors.SubtreeCenterOfMass("step"))
 
 
 def test_a_run_reads_what_its_record_reads() -> None:

@@ -35,7 +35,7 @@ def test_of_motion_they_read_what_mujocos_read(tmp_path):
     assert set(robot.sensors) == {m.sensor(s).name for s in range(m.nsensor)} - left
     (note,) = (one for one in robot.notes if one.startswith("sensors"))
     assert all(repr(name) in note for name in left)
-    assert any("cutoffs" in one and "'low_gyro'" in one for one in robot.notes)
+    assert isinstance(robot.sensors["low_gyro"], sensors.Clipped)
     rng = np.random.default_rng(2)
     nothing = Simulation(world, TimeStepping(H)).contacts
     for _ in range(4):
@@ -52,6 +52,40 @@ def test_of_motion_they_read_what_mujocos_read(tmp_path):
             if isinstance(sensor, sensors.FrameOrientation):
                 wanted *= np.sign(wanted[0])
             np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+def test_subtrees_are_mujocos(tmp_path):
+    """Of every body that moves, with several joints in a body, inertias off the frames, and a rotor that counts not."""
+    file = tmp_path / "arm.xml"
+    kinds = ("com", "linvel", "angmom")
+    with_them = "".join(
+        f'<subtree{kind} name="{kind} {body}" body="{body}"/>' for body in ("base", "low", "up") for kind in kinds
+    )
+    file.write_text(
+        f"""<mujoco><worldbody>
+        <body name="base" pos="0 0 1"><freejoint/><geom type="box" size=".1 .2 .3" pos=".1 0 0"/>
+          <body name="low" pos=".3 0 0"><joint axis="0 1 0" armature=".3"/><joint type="slide" axis="1 0 0"/>
+            <geom type="capsule" fromto="0 0 0 .2 .1 .5" size=".05"/>
+            <body name="up" pos=".2 .1 .5"><joint type="ball"/><geom type="box" size=".1 .02 .3"
+              euler="20 30 40"/></body>
+          </body></body>
+        <body name="post"><geom type="sphere" size=".1"/><body name="vane" pos="0 0 1"><joint axis="0 0 1"/>
+          <geom type="sphere" size=".1" pos=".1 0 0"/></body></body></worldbody>
+        <sensor>{with_them}<subtreecom name="standing" body="post"/></sensor></mujoco>"""
+    )
+    scene, m = load_mjcf(file), mujoco.MjModel.from_xml_path(str(file))
+    assert set(scene.robot.sensors) == {f"{kind} {body}" for kind in kinds for body in ("base", "low", "up")}
+    assert any(one.startswith("sensors") and "'standing'" in one for one in scene.robot.notes)
+    d, rng = mujoco.MjData(m), np.random.default_rng(3)
+    for _ in range(3):
+        mujoco.mj_resetData(m, d)
+        mujoco.mj_integratePos(m, d.qpos, rng.normal(size=m.nv), 0.5)
+        d.qvel[:] = rng.normal(size=m.nv)
+        mujoco.mj_forward(m, d)
+        view = sensors.StepView(scene.world, np.array(d.qpos), np.array(d.qvel))
+        for name, sensor in scene.robot.sensors.items():
+            wanted = d.sensor(name).data
+            np.testing.assert_allclose(view.read(sensor), wanted, rtol=1e-12, atol=1e-12, err_msg=name)
 
 
 def test_touch_counts_the_contacts_that_mujocos_counts(tmp_path):

@@ -9,16 +9,18 @@ import pytest
 from joint_scenes import busy, pendulum
 from simulation_scenes import cube_at_rest, tumble
 
-from contactlab.contact import Box, Material
+from contactlab.contact import Box, Material, Sphere
 from contactlab.multibody import body_pose, point_jacobian, point_jacobian_6d
 from contactlab.simulation import (
     Batch,
+    EventDriven,
     Simulation,
     SimulationConfigError,
     TimeStepping,
     World,
     WorldBuilder,
     Wrench,
+    rollout,
     simulate,
     verify,
 )
@@ -130,6 +132,40 @@ def test_runs_of_a_batch_have_the_bits_they_have_alone(threads: int) -> None:
         np.testing.assert_array_equal(batch.q[i], run.q)
         np.testing.assert_array_equal(batch.v[i], run.v)
     assert len({q.tobytes() for q in batch.q}) == 3
+
+
+def test_a_rollout_under_wrenches_has_the_bits_of_steps() -> None:
+    """Of every step its own, or one for all; arrays and values."""
+    world, stepper, rng = tumble(), TimeStepping(H), np.random.default_rng(1)
+    cube, ball, last = world.model.names[:3]
+    rows, forces, constant = (0.05 * rng.normal(size=size) for size in ((2, 30, 6), (2, 30, 3), (2, 6)))
+    taus, states = 0.05 * rng.normal(size=(2, 30, world.nv)), [world.initial_state()] * 2
+    given = {cube: rows, ball: Wrench(forces, at=(0.01, 0.02, 0.0), axes="body"), last: constant}
+    found = rollout(world, stepper, states, taus=taus, threads=1, f_ext=given)
+    batch = Batch(world, stepper, states, threads=1)
+    for k in range(30):
+        of_step = Wrench(forces[:, k], at=(0.01, 0.02, 0.0), axes="body")
+        batch.step(taus[:, k], f_ext={cube: rows[:, k], ball: of_step, last: constant})
+        np.testing.assert_array_equal(found.q[:, k + 1], batch.q)
+    np.testing.assert_array_equal(found.v[:, -1], batch.v)
+    with pytest.raises(SimulationConfigError, match=r"shape \(2, 30, 6\), got \(2, 29, 6\)"):
+        batch.rollout(taus, f_ext={cube: rows[:, 1:]})
+    with pytest.raises(SimulationConfigError, match=r"force must have shape \(3,\) or \(2, 3\) or \(2, 30, 3\), got"):
+        batch.rollout(taus, f_ext={cube: Wrench(forces[:, 1:])})
+
+
+def test_event_driven_motion_feels_wrenches_at_every_instant() -> None:
+    """A force that turns with a spinning cube: twice integrated, in closed form."""
+    builder, rate, force, end = WorldBuilder((0.0, 0.0, 0.0)), 3.0, 4.0, 0.7
+    inertia = RigidInertia(2.0, (0, 0, 0), inertia=0.01 * np.eye(3))
+    builder.add_free_body("ball", inertia, Sphere(0.1), Material(0.5), v=(0, 0, 0, 0, 0, rate))
+    f_ext = {"ball": Wrench((force, 0.0, 0.0), axes="body")}
+    recording = EventDriven().run(builder.build(), end, f_ext=f_ext)
+    turned, gain = rate * end, force / 2.0 / rate
+    np.testing.assert_allclose(recording.v[-1, :2], gain * np.array((np.sin(turned), 1 - np.cos(turned))), atol=1e-8)
+    np.testing.assert_allclose(
+        recording.q[-1, :2], gain / rate * np.array((1 - np.cos(turned), turned - np.sin(turned))), atol=1e-8
+    )
 
 
 def test_a_wrench_moves_each_world_of_a_batch_by_its_own_mass() -> None:

@@ -95,8 +95,8 @@ class Run:
             potential=np.array(potential, dtype=np.float64),
             events=tuple(self.events),
             contact_names=tuple(candidate.name for candidate in self.candidates),
-            forces=np.array(forces).reshape(-1, nk, 3),
-            gaps=np.array(gaps).reshape(-1, nk),
+            forces=np.array(forces).reshape(len(time), nk, 3),
+            gaps=np.array(gaps).reshape(len(time), nk),
             evaluations=self.evaluations,
             notices=tuple(self.notices),
         )

@@ -14,6 +14,7 @@ from contactlab.event_driven.recording import EventRecording
 from contactlab.impact import ImpactLaw
 from contactlab.recording.plausibility import ImplausibleWarning
 from contactlab.spatial.arrays import finite_array, finite_number
+from contactlab.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
@@ -118,6 +119,7 @@ class EventDriven:
         *,
         state: StepperState | None = None,
         tau: Tau = None,
+        f_ext: WrenchLaw = None,
         progress: Callable[[float, float], None] | None = None,
     ) -> EventRecording:
         """Simulate a world for ``duration`` [s].
@@ -132,6 +134,9 @@ class EventDriven:
             Where to start; `World.initial_state` where not given.
         tau
             Applied generalized force (nv,), or a function of (time, q, v), which must be continuous between events.
+        f_ext
+            Wrenches on bodies, by their names, as in `simulate`, at every instant where the bodies are then; also a
+            function of (time, q, v), continuous between events.
         progress
             Called with (time, end) [s] after every event.
 
@@ -155,7 +160,7 @@ class EventDriven:
         if seconds < 0.0:
             raise SimulationConfigError("duration", f"must not be negative, got {seconds}")
         start = world.initial_state() if state is None else state
-        run = Run(self, world, start, _force(tau, world.nv))
+        run = Run(self, world, start, _force(with_wrenches(world, tau, f_ext), world.nv))
         recording = run.to(start.time + seconds, progress)
         for text in run.doubts.values():
             warnings.warn(text, ImplausibleWarning, stacklevel=2)

@@ -49,6 +49,9 @@ class Task:
         What is read for the functions, by names of your choice.
     frame_skip
         Steps of the stepper for each action.
+    delay
+        Actions between one and its effect; until the first acts, the one nearest to 0 does. Two numbers: each run draws
+        its own between them, both included, when it begins.
     max_steps
         Actions after which a run is truncated; None: never.
 
@@ -68,6 +71,7 @@ class Task:
     sensors: Mapping[str, Sensor] = field(default_factory=dict)
     frame_skip: int = 1
     max_steps: int | None = None
+    delay: int | tuple[int, int] = 0
 
     def __post_init__(self) -> None:
         for name, kind in (("world", World), ("stepper", TimeStepping), ("sensors", Mapping)):
@@ -82,8 +86,18 @@ class Task:
                 raise LearningError(f"sensors[{name!r}]", f"must be a sensor, got {sensor!r}")
         _check_actions(self.actions)
         whole_number("frame_skip", self.frame_skip, 1)
+        delays: tuple[int, ...] = self.delays
+        for one in delays:
+            whole_number("delay", one, 0)
+        if len(delays) != 2 or delays[1] < delays[0]:
+            raise LearningError("delay", f"must be a number or two that ascend, got {self.delay}")
         if self.max_steps is not None:
             whole_number("max_steps", self.max_steps, 1)
+
+    @property
+    def delays(self) -> tuple[int, int]:
+        """The least and the most actions between one and its effect."""
+        return self.delay if isinstance(self.delay, tuple) else (self.delay, self.delay)
 
     @property
     def dt(self) -> float:

@@ -62,6 +62,10 @@ class TaskRuns:
         if len(given) != runs:
             raise LearningError("worlds", f"must be one for each of {runs} runs, got {len(given)}")
         self.task, self.made = task, np.zeros(runs, dtype=np.int64)
+        # Actions on their way, those to act last first (most + 1, B, n), and how long those of each run take.
+        rest = np.clip(0.0, task.actions.low, task.actions.high)
+        self._rest, self._coming = rest, np.tile(rest, (task.delays[1] + 1, runs, 1))
+        self._delays = np.full(runs, task.delays[0], dtype=np.int64)
         self.batch = Batch(given, task.stepper, threads=threads)
         # What of the sensors only steps can tell, with its length.
         self._of_steps = {name: size for name, one in task.sensors.items() if (size := self._size_of(one)) is not None}
@@ -90,6 +94,10 @@ class TaskRuns:
         mask[runs] = True
         self.batch.reset(mask, [self.task.start(worlds[i], generators[i]) for i in runs])
         self.made[runs] = 0
+        self._coming[:, runs] = self._rest
+        least, most = self.task.delays
+        if most > least:
+            self._delays[runs] = [generators[i].integers(least, most, endpoint=True) for i in runs]
 
     def snapshot(self) -> Snapshot:
         """Return what the functions of the task see of the present."""
@@ -117,6 +125,8 @@ class TaskRuns:
         task, batch, n = self.task, self.batch, len(self)
         given = finite_array(actions, "actions", (n, len(task.actions.low)), LearningError)
         within = np.minimum(np.maximum(given, task.actions.low), task.actions.high)
+        self._coming = np.concatenate((within[None], self._coming[:-1]))
+        within = self._coming[self._delays, np.arange(n)]
         before = self.snapshot()
         for _ in range(task.frame_skip if task.actions.by_state else 1):
             taus, targets = task.actions.inputs(within, batch.q, batch.v)

@@ -17,6 +17,7 @@ from contactlab.world.errors import SimulationConfigError
 from contactlab.world.joint_actions import Coefficient, Follower, JointActions, Loop
 from contactlab.world.joint_polynomial import JointPolynomial
 from contactlab.world.motion import ConstantVelocity, Conveyor, Oscillation, PrescribedMotion
+from contactlab.world.point_spring import PointSpring
 
 Json = dict[str, Any]
 _fields: Any = dataclasses.fields  # of a class known only when running
@@ -24,7 +25,9 @@ _fields: Any = dataclasses.fields  # of a class known only when running
 _JOINTS: dict[str, Any] = {kind.__name__: kind for kind in joints.ALL_JOINTS}
 _MOTIONS: dict[str, Any] = {kind.__name__: kind for kind in (ConstantVelocity, Conveyor, Oscillation)}
 _DRIVES: dict[str, Any] = {kind.__name__: kind for kind in get_args(Drive)}
-_LOOPS: dict[str, Any] = {kind.__name__: kind for kind in (LoopConstraint, ContactConstraint, JointPolynomial)}
+_LOOPS: dict[str, Any] = {
+    kind.__name__: kind for kind in (LoopConstraint, ContactConstraint, JointPolynomial, PointSpring)
+}
 _PLAIN: dict[str, Any] = {"limits": JointLimit, "damping": Coefficient, "friction": Coefficient, "followers": Follower}
 
 

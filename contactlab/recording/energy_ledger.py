@@ -104,7 +104,8 @@ class EnergyLedger:
     sleep
         (n,) kinetic energy lost by falling asleep.
     limits, joint_friction, joint_damping, drives, loops
-        (n,) work of stops, dry friction, viscous damping, motors, and of loops and joints that follow others.
+        (n,) work of stops, dry friction, viscous damping, motors and springs between points, and of loops and
+        joints that follow others.
     integration_error
         (n,) of the scheme: inertia and potential held at the start of each step.
     """

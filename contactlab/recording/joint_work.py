@@ -33,7 +33,7 @@ def joint_entries(recording: Record) -> dict[str, FloatArray]:
     for number, row in enumerate(world.joint_rows):
         chosen = np.flatnonzero(table.row == number)
         step = table.step[chosen]
-        if row.kind == RowKind.LOOP:
+        if row.kind in (RowKind.LOOP, RowKind.SPRING):
             rate = loop_rates[step, row.loop_row]
         else:
             rate = (row.sign if row.kind == RowKind.STOP else 1.0) * mean[step, row.dof]

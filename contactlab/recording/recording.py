@@ -208,7 +208,8 @@ class Recording(Record):
         poses = self.rows["motion_pose"]
         asleep = None if self.stepper.sleep is None else self.asleep
         start, told = (self.q[:-1], self.v[:-1]), (poses[:-1], poses[1:])
-        view = StepView(self.world, self.q[1:], self.v[1:], start, self.h, lambda: self.contacts, told, asleep)
+        after = self.q[1:], self.v[1:]
+        view = StepView(self.world, *after, start, self.h, lambda: self.contacts, told, asleep, self.time[1:])
         return view.read(sensor)
 
     def __repr__(self) -> str:

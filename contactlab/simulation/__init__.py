@@ -34,6 +34,7 @@ from contactlab.stepping import (
     StepResult,
     TimeStepping,
     WorstCertificate,
+    carry_over,
     contacts_at,
 )
 from contactlab.stepping.wrenches import Wrench
@@ -45,6 +46,7 @@ from contactlab.world import (
     JointRow,
     Motion,
     Oscillation,
+    PointSpring,
     PrescribedMotion,
     RayHits,
     SimulationConfigError,
@@ -85,6 +87,7 @@ __all__ = [
     "Motion",
     "Oscillation",
     "Notice",
+    "PointSpring",
     "PositionDrive",
     "PrescribedMotion",
     "RayHits",
@@ -111,6 +114,7 @@ __all__ = [
     "Wrench",
     "World",
     "WorldBuilder",
+    "carry_over",
     "contacts_at",
     "rollout",
     "sensors",

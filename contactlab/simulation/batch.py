@@ -226,7 +226,12 @@ class Batch:
         return new
 
     def rollout(
-        self, taus: ArrayLike | None = None, targets: ArrayLike | None = None, steps: int | None = None
+        self,
+        taus: ArrayLike | None = None,
+        targets: ArrayLike | None = None,
+        steps: int | None = None,
+        *,
+        f_ext: Wrenches | None = None,
     ) -> Rollout:
         """Make steps under controls given for each of them, and keep the states; without Python in the steps.
 
@@ -238,6 +243,9 @@ class Batch:
             (B, steps, nd) targets of the drives, in the order of `World.joint_actions`; None for those of each world.
         steps
             How many; not needed where ``taus`` or ``targets`` say so.
+        f_ext
+            Wrenches on bodies, as in `step`, or (B, steps, 6), and of a `Wrench` (B, steps, 3): each step of its own.
+            With them Python makes J^T f at the start of every step, which then takes as long as one of `step`.
 
         Returns
         -------
@@ -255,11 +263,13 @@ class Batch:
         SimulationConfigError
             An argument that cannot be used. Nothing is stepped.
         """
-        found = self._rollout(taus, targets, steps)
+        found = self._rollout(taus, targets, steps, f_ext)
         _warn_of(found.notices)
         return found
 
-    def _rollout(self, taus: ArrayLike | None, targets: ArrayLike | None, steps: int | None) -> Rollout:
+    def _rollout(
+        self, taus: ArrayLike | None, targets: ArrayLike | None, steps: int | None, f_ext: Wrenches | None
+    ) -> Rollout:
         B, slots = len(self), self._runs.slots
         length = None if steps is None else whole_number("steps", steps, 0)
         forces = None if taus is None else self._array("taus", taus, (B, length, slots.tau.shape[1]))
@@ -268,13 +278,16 @@ class Batch:
         wanted = length if aims is None else aims.shape[1]
         if wanted is None:
             raise SimulationConfigError("steps", "say how many, or give taus or targets (B, steps, n)")
+        model = self._worlds.first.world.model
+        wrenches = None if f_ext is None else checked_wrenches(model, f_ext, B, steps=wanted)
         kept = Kept(*(np.full((B, wanted + 1, *one.shape[1:]), np.nan) for one in (slots.q, slots.v, slots.time)))
         kept.q[:, 0], kept.v[:, 0], kept.time[:, 0] = slots.q, slots.v, slots.time
         slots.tau[:], slots.target[:] = 0.0, self._worlds.targets
         look = self._look_at(wanted)
         made, found = slots.steps.copy(), []
         if wanted and B:
-            found = self._runs.make(wanted, look, np.arange(B), kept, forces, aims)
+            asked = wanted, look, np.arange(B), kept, forces, aims
+            found = self._runs.make(*asked) if wrenches is None else self._runs.push(*asked, wrenches)
         portion = max(1, LOOKED_AT // max(wanted, 1))
         for first in range(0, B, portion) if look else ():
             run, step = np.argwhere(np.isfinite(kept.time[first : first + portion, 1:])).T
@@ -391,12 +404,13 @@ def rollout(
     targets: ArrayLike | None = None,
     steps: int | None = None,
     threads: int | None = None,
+    f_ext: Wrenches | None = None,
 ) -> Rollout:
     """Run a world from many states under given controls: a `Batch` made for one `Batch.rollout`, which see.
 
     Who goes on from its end keeps the batch, or gives ``found.states`` to the next: both have the bits of one long run.
     """
-    found = Batch(world, stepper, states, threads=threads)._rollout(taus, targets, steps)
+    found = Batch(world, stepper, states, threads=threads)._rollout(taus, targets, steps, f_ext)
     _warn_of(found.notices)
     return found
 

@@ -60,6 +60,7 @@ def read_runs(
             of_them,
             (poses_at(world, slots.time_before[own]), poses_at(world, slots.time[own])),
             None if stepper.sleep is None else _asleep(world, slots, own),
+            slots.time[own],
         )
         parts.append((places, view.read(sensor)))
     found = np.empty((runs.size, *parts[0][1].shape[1:]))

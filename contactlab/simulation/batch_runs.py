@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.kinematic import poses_at
 from contactlab.stepping.prepared import checked_state
 from contactlab.stepping.slots import grow_slots, new_slots, write_slot
+from contactlab.stepping.wrenches import Wrench
 from contactlab.world.state import StepperState
 from lcp.hearing import Crew
 
@@ -104,6 +105,28 @@ class BatchRuns:
             for worker in self._workers:
                 worker.drop()
             raise
+        return found
+
+    def push(
+        self,
+        steps: int,
+        look: bool,
+        chosen: IntArray,
+        kept: Kept,
+        taus: FloatArray | None,
+        targets: FloatArray | None,
+        wrenches: Mapping[str, Wrench],
+    ) -> list[Notice]:
+        """Make steps as `make` does, under wrenches on bodies besides: one by one, since they turn with the bodies."""
+        found: list[Notice] = []
+        for k in range(steps):
+            # Growth makes others of them.
+            slots = self.slots
+            slots.tau[:] = 0.0 if taus is None else taus[:, k]
+            slots.tau[:] += self.worlds.applied_by(slots.q, {name: one.of_step(k) for name, one in wrenches.items()})
+            if targets is not None:
+                slots.target[:] = targets[:, k]
+            found += self.make(1, look, chosen, Kept(*(one[:, k : k + 2] for one in kept)))
         return found
 
     def _share(self, task: Task, threads: int) -> None:

@@ -295,7 +295,7 @@ class Simulation:
         prepared = prepare(world, self.stepper)
         differs = differing_layout(self._driver.prepared, prepared)
         if differs:
-            detail = f"has other {differs} than the one of the run: begin a Simulation in it"
+            detail = f"has other {differs} than the one of the run: begin a Simulation in it, from `carry_over`"
             raise SimulationConfigError("world", detail)
         state, told = replace(self.state, rest=np.zeros(0)), self._watch.notices
         self._driver.turn_to(prepared, keep=False)
@@ -349,6 +349,7 @@ class Simulation:
             lambda: self.contacts,
             told,
             asleep,
+            self.time,
         )
         return view.read(sensor)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contactlab.stepping.carrying import carry_over
 from contactlab.stepping.contact_table import (
     OPEN,
     SLIDE,
@@ -36,6 +37,7 @@ __all__ = [
     "TimeStepping",
     "WorstCertificate",
     "arrays_of",
+    "carry_over",
     "contacts_at",
     "prepare",
 ]

@@ -29,7 +29,7 @@ class Wrench:
     Parameters
     ----------
     force
-        (3,) [N]; in a batch also (B, 3), as are the other two.
+        (3,) [N]; in a batch also (B, 3), in a rollout (B, steps, 3), as are the other two.
     moment
         (3,) [N m] beside that of the force.
     at
@@ -58,7 +58,7 @@ class Wrench:
         if axes not in ("world", "body"):
             raise SimulationConfigError("Wrench.axes", f"must be 'world' or 'body', got {axes!r}")
         for name, value in (("force", force), ("moment", moment), ("at", at)):
-            shape = (None, 3) if np.ndim(value) == 2 else (3,)
+            shape = (*(None,) * min(max(np.ndim(value) - 1, 0), 2), 3)
             array = finite_array(value, f"Wrench.{name}", shape, SimulationConfigError)
             object.__setattr__(self, name, read_only(array))
         object.__setattr__(self, "axes", axes)
@@ -66,6 +66,11 @@ class Wrench:
     def of_runs(self, runs: IntArray) -> Wrench:
         """That of some runs of a batch."""
         force, moment, at = (x if x.ndim == 1 else x[runs] for x in (self.force, self.moment, self.at))
+        return _unchecked(force, moment, at, self.axes)
+
+    def of_step(self, step: int) -> Wrench:
+        """That of one step of a rollout."""
+        force, moment, at = (x if x.ndim < 3 else x[:, step] for x in (self.force, self.moment, self.at))
         return _unchecked(force, moment, at, self.axes)
 
 
@@ -82,15 +87,19 @@ Wrenches: TypeAlias = Mapping[str, Wrench | ArrayLike]
 WrenchLaw: TypeAlias = Wrenches | Callable[[float, FloatArray, FloatArray], Wrenches] | None
 
 
-def checked_wrenches(model: Model, f_ext: Wrenches, runs: int | None = None, when: str = "") -> dict[str, Wrench]:
+def checked_wrenches(
+    model: Model, f_ext: Wrenches, runs: int | None = None, when: str = "", steps: int | None = None
+) -> dict[str, Wrench]:
     """Wrenches by body; what is no body or of another shape is refused.
 
-    ``runs``: arrays are of so many runs, (B, 6), and entries of a `Wrench` may be. ``when`` is what errors say of them.
+    ``runs``: arrays are of so many runs, (B, 6), and entries of a `Wrench` may be; with ``steps`` both may also be of
+    so many steps, (B, steps, 6). ``when`` is what errors say of them.
     """
     if not isinstance(f_ext, Mapping):
         detail = f"must map names of bodies to wrenches, got {type(f_ext).__name__}"
         raise SimulationConfigError(f"f_ext{when}", detail)
     found, leading = {}, () if runs is None else (runs,)
+    shapes = dict.fromkeys([(3,), (*leading, 3), (*leading, *(() if steps is None else (steps,)), 3)])
     for name, given in f_ext.items():
         field = f"f_ext[{name!r}]{when}"
         try:
@@ -98,13 +107,14 @@ def checked_wrenches(model: Model, f_ext: Wrenches, runs: int | None = None, whe
         except MultibodyError as error:
             raise SimulationConfigError(field, error.detail) from error
         if not isinstance(given, Wrench):
-            rows = finite_array(given, field, (*leading, 6), SimulationConfigError)
+            by_step = (steps,) if steps is not None and np.ndim(given) == 3 else ()
+            rows = finite_array(given, field, (*leading, *by_step, 6), SimulationConfigError)
             found[name] = _unchecked(rows[..., 3:], rows[..., :3], ORIGIN, "world")
             continue
         for entry in ("force", "moment", "at"):
             shape = getattr(given, entry).shape
-            if shape not in ((3,), (*leading, 3)):
-                wanted = "(3,)" if runs is None else f"(3,) or ({runs}, 3)"
+            if shape not in shapes:
+                wanted = " or ".join(map(str, shapes))
                 raise SimulationConfigError(field, f"its {entry} must have shape {wanted}, got {shape}")
         found[name] = given
     return found

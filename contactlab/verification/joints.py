@@ -98,7 +98,11 @@ def joint_laws(portion: Portion, loops: Loops, J: FloatArray, momentum: FloatArr
         erp = stepper.erp if math.isnan(row.erp) else row.erp
         soft = row.kind in (RowKind.FOLLOW, RowKind.LOOP) and stepper.cfm > 0.0
         laws.equation[number] = row.kind in (RowKind.HOLD, RowKind.FOLLOW, RowKind.LOOP) and not soft
-        if row.kind == RowKind.LOOP:
+        if row.kind == RowKind.SPRING:
+            error[:, number] = phi[:, row.loop_row]
+            gamma[:, number], lo[number] = 1.0 / (h * row.stiffness + row.dissipation), -math.inf
+            term = gamma[:, number] * row.stiffness * error[:, number]
+        elif row.kind == RowKind.LOOP:
             error[:, number] = phi[:, row.loop_row]
             term = rate[:, row.loop_row] + erp * phi[:, row.loop_row] / h
             gamma[:, number], lo[number] = stepper.cfm, -math.inf
@@ -143,7 +147,7 @@ def joint_jacobian(world: World, loops: Loops) -> FloatArray:
     G = loops[0]
     J = np.zeros((G.shape[0], len(world.joint_rows), world.nv))
     for number, row in enumerate(world.joint_rows):
-        if row.kind == RowKind.LOOP:
+        if row.kind in (RowKind.LOOP, RowKind.SPRING):
             J[:, number] = G[:, row.loop_row]
             continue
         J[:, number, row.dof] = row.sign if row.kind == RowKind.STOP else 1.0

@@ -9,6 +9,7 @@ from contactlab.world.joint_actions import JointActions
 from contactlab.world.joint_polynomial import JointPolynomial
 from contactlab.world.joint_rows import JointRow, RowKind
 from contactlab.world.motion import ConstantVelocity, Conveyor, Motion, Oscillation, PrescribedMotion
+from contactlab.world.point_spring import PointSpring
 from contactlab.world.rays import RayHits
 from contactlab.world.shape_builder import AnyShape
 from contactlab.world.state import StepperState
@@ -25,6 +26,7 @@ __all__ = [
     "JointRow",
     "Motion",
     "Oscillation",
+    "PointSpring",
     "PrescribedMotion",
     "RayHits",
     "RowKind",

@@ -23,7 +23,7 @@ from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.joint_builder import Coefficients, Limits
 from contactlab.world.motion import PrescribedMotion
 from contactlab.world.plane import check_moves_in_plane, planar_body, plane_normal
-from contactlab.world.shape_builder import LIMIT, AnyShape, ShapeBuilder, check_moves, check_name
+from contactlab.world.shape_builder import LIMIT, AnyShape, ShapeBuilder, check_moves, check_name, start_of
 from contactlab.world.surface import ALL, as_surfaces, is_ground
 from contactlab.world.touching import touching_shapes
 from contactlab.world.trees import by_trees, model_of, renamed
@@ -162,12 +162,9 @@ class WorldBuilder(ShapeBuilder):
             What it may touch, as in `add_shape`.
         """
         check_name(name, self._bodies)
-        if not isinstance(motion, PrescribedMotion):
-            raise SimulationConfigError("motion", f"must offer pose(t) and twist(t), got {type(motion).__name__}")
-        surfaces = as_surfaces(shape, material, None, LIMIT, category, mask)
+        start, surfaces = start_of(motion), as_surfaces(shape, material, None, LIMIT, category, mask)
         check_moves(surfaces)
-        finite_array(motion.twist(0.0), "motion.twist", (6,), SimulationConfigError)
-        one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=motion.pose(0.0)).build()
+        one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=start).build()
         self._add(one.bodies, one, None, None)
         self._surfaces[name], self._motions[name] = surfaces, motion
 

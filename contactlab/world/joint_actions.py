@@ -7,6 +7,7 @@ from typing import Any
 
 from contactlab.constraints import ContactConstraint, LoopConstraint
 from contactlab.formulation.bridge.joint_actions import Drive, JointLimit, PositionDrive
+from contactlab.world.point_spring import PointSpring
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,11 @@ class Follower:
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A constraint that holds both ways."""
+    """A constraint that holds both ways, or a spring."""
 
-    constraint: Any  # a `LoopConstraint`, `ContactConstraint` or `CustomConstraint` between bodies of the world
+    constraint: (
+        Any  # a `LoopConstraint`, `ContactConstraint`, `CustomConstraint` or `PointSpring` between bodies of the world
+    )
     erp: float | None  # share of its position error taken back in a step, None for the stepper's
     # Of a custom constraint: the bodies it is about, None for those that its Jacobian tells.
     bodies: tuple[str, ...] | None = None
@@ -45,6 +48,8 @@ class Loop:
         """Names of the bodies it is about, the world included; None where only its Jacobian tells."""
         if isinstance(self.constraint, LoopConstraint):
             return self.constraint.predecessor, self.constraint.successor
+        if isinstance(self.constraint, PointSpring):
+            return self.constraint.body_a, self.constraint.body_b
         return (self.constraint.body,) if isinstance(self.constraint, ContactConstraint) else self.bodies
 
 
@@ -63,7 +68,7 @@ class JointActions:
     followers
         Joints that follow others.
     loops
-        Further equations.
+        Further equations, and springs between points.
     """
 
     limits: tuple[JointLimit, ...] = ()

@@ -20,6 +20,7 @@ from contactlab.spatial.arrays import FloatArray, finite_number
 from contactlab.spatial.errors import close_names
 from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.joint_actions import Coefficient, Follower, JointActions, Loop
+from contactlab.world.point_spring import PointSpring
 
 #: "model" for those of the model's description, None for none, or one's own.
 Limits = Literal["model"] | Iterable[JointLimit] | None
@@ -124,6 +125,38 @@ class JointBuilder(ABC):
         except ConstraintError as error:
             raise SimulationConfigError("loop", str(error)) from error
         self._act(loops=checked)
+
+    def add_spring(
+        self,
+        name: str,
+        body_a: str,
+        point_a: ArrayLike,
+        body_b: str,
+        point_b: ArrayLike,
+        rest_length: float,
+        stiffness: float,
+        damping: float = 0.0,
+    ) -> None:
+        """Add a spring and damper between a point of one body and a point of another: a `PointSpring`, which see.
+
+        Parameters
+        ----------
+        name
+            What tables and the ledger's drives know it by; no other spring has it.
+        body_a, body_b
+            Names of bodies; "world" for a point that stands.
+        point_a, point_b
+            (3,) [m] in body coordinates.
+        rest_length
+            [m].
+        stiffness, damping
+            [N/m] and [N s/m].
+        """
+        taken = [one.constraint.name for one in self._actions.loops if isinstance(one.constraint, PointSpring)]
+        if name in taken:
+            raise SimulationConfigError("name", f"{name!r} is the name of another spring too")
+        a, b = (np.asarray(point, dtype=np.float64) for point in (point_a, point_b))
+        self.add_loop(PointSpring(body_a, a, body_b, b, rest_length, stiffness, damping, name))
 
     def add_actions(self, actions: JointActions) -> None:
         """Add all that acts on the joints of another world, whose bodies this one must have."""

@@ -15,6 +15,7 @@ from contactlab.multibody import integrate
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import read_only
 from contactlab.world.joint_actions import Loop
+from contactlab.world.point_spring import PointSpring
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
@@ -46,7 +47,7 @@ class JointRow:
     factor, offset
         Restitution of a stop; multiplier and offset of a follower.
     stiffness, dissipation
-        Of a stop that gives way.
+        Of a stop that gives way, and of a spring.
     erp
         Share of the error taken back in a step, NaN for the stepper's.
     other, other_place
@@ -54,7 +55,7 @@ class JointRow:
     drive
         Number of the drive; of a stop, of one on the same coordinate; -1 for none.
     loop_row
-        Number of the row among those of the loops.
+        Number of the row among those of the loops and springs.
     """
 
     kind: RowKind
@@ -143,6 +144,18 @@ def _loop_rows(world: World) -> list[JointRow]:
         trees = _trees(world, loop, customs.get(place.start))
         if trees:  # between bodies that do not move there is nothing to hold
             erp = math.nan if loop.erp is None else loop.erp
+            if isinstance(spring := loop.constraint, PointSpring):
+                found.append(
+                    JointRow(
+                        RowKind.SPRING,
+                        cs.labels[place.start],
+                        trees,
+                        stiffness=spring.stiffness,
+                        dissipation=spring.damping,
+                        loop_row=place.start,
+                    )
+                )
+                continue
             found += [
                 JointRow(RowKind.LOOP, cs.labels[row], trees, erp=erp, loop_row=row)
                 for row in range(place.start, place.stop)

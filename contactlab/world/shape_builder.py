@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from numpy.typing import ArrayLike
 
 from contactlab.contact import BodyShape, HalfSpace, HeightField, Material, Placed, Shape
+from contactlab.multibody.model import WORLD
 from contactlab.spatial import Transform
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.joint_builder import JointBuilder
 from contactlab.world.motion import PrescribedMotion
@@ -74,6 +75,30 @@ class ShapeBuilder(JointBuilder):
             added = tuple(dataclasses.replace(surface, shown=False) for surface in added)
         self._surfaces[body] = (*self._surfaces.get(body, ()), *added)
 
+    def move_body(self, body: str, motion: PrescribedMotion) -> None:
+        """Let a body that stands fixed in the world move as a motion says, like a kinematic body.
+
+        So a mocap body of a MuJoCo file, or what a description fixes to the world, becomes one.
+
+        Parameters
+        ----------
+        body
+            Its name; nothing may hang on it.
+        motion
+            As for `add_kinematic_body`: it says where the body is from the start.
+        """
+        self._check_body(body)
+        spec, q, v = self._bodies[body]
+        hanging = next((other.name for other, *_ in self._bodies.values() if other.parent == body), None)
+        if spec.parent != WORLD or spec.joint.nv:
+            raise SimulationConfigError("body", f"{body!r} does not stand fixed in the world: its joint moves it")
+        if hanging is not None:
+            raise SimulationConfigError("body", f"{hanging!r} hangs on {body!r}, and would not move with it")
+        start = start_of(motion)
+        check_moves(self._surfaces.get(body, ()))
+        self._bodies[body] = (dataclasses.replace(spec, placement=start), q, v)
+        self._motions[body] = motion
+
     def add_visual(
         self,
         body: str,
@@ -113,6 +138,14 @@ def check_name(name: object, taken: Iterable[str]) -> None:
         raise SimulationConfigError("name", f"must be a non-empty string, got {name!r}")
     if name in taken:
         raise SimulationConfigError("name", f"{name!r} is used already")
+
+
+def start_of(motion: object) -> Transform:
+    """Return where a motion begins; what is none is refused."""
+    if not isinstance(motion, PrescribedMotion):
+        raise SimulationConfigError("motion", f"must offer pose(t) and twist(t), got {type(motion).__name__}")
+    finite_array(motion.twist(0.0), "motion.twist", (6,), SimulationConfigError)
+    return motion.pose(0.0)
 
 
 def check_moves(surfaces: Iterable[Surface]) -> None:

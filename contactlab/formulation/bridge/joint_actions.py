@@ -46,6 +46,8 @@ class RowKind(IntEnum):
     SPEED = 5, "velocity drive", "B", "drives"
     #: a position drive with a bound
     SERVO = 6, "position drive", "B", "drives"
+    #: a spring between two points
+    SPRING = 7, "spring", "B", "drives"
 
     def __new__(cls, code: int, words: str, rows: str, work: str) -> RowKind:
         """Make a member of its number and what else is known of it."""

@@ -10,6 +10,7 @@ A row is stated by four numbers, k, gamma, lo and hi:
     equation of positions     rate + `equation`              cfm            -inf, inf
     velocity drive            -target                        0              -bound, bound
     position drive            `holder`                       its own        -bound, bound
+    spring between points     `holder`                       its own        -inf, inf
     dry friction              0                              0              -bound, bound
 
 Friction has no bounds of its own: its rows lean on the unknown force fN of a contact, and share mu fN (sliding) or a
@@ -33,6 +34,7 @@ LOOP: Final = 3
 FRICTION: Final = 4
 SPEED: Final = 5
 SERVO: Final = 6
+SPRING: Final = 7
 
 
 @kernel(inline=True)
@@ -103,10 +105,11 @@ def holder(
 ) -> tuple[float, float, float, float]:
     """k, gamma, lo and hi of a row that holds one coordinate as far as its force goes: dry friction or a drive.
 
-    A position drive is f = -stiffness (error + h s) - damping (s - target_velocity), taken at the end of the step; the
-    others want a speed, ``target``, which is 0 of dry friction.
+    A position drive is f = -stiffness (error + h s) - damping (s - target_velocity), taken at the end of the step, and
+    so is a spring between points, with s the rate of its length; the others want a speed, ``target``, which is 0 of dry
+    friction.
     """
-    if kind == SERVO:
+    if kind in (SERVO, SPRING):
         gamma = 1.0 / (h * stiffness + damping)
         return gamma * (stiffness * error - damping * target_velocity), gamma, -bound, bound
     if kind == FRICTION:

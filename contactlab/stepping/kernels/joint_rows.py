@@ -10,7 +10,7 @@ import math
 
 from contactlab.constraints.kernels.rows import constraint_rows
 from contactlab.constraints.kernels.wanted import JACOBIAN, POSITION_ERROR
-from contactlab.formulation.kernels.laws import FOLLOW, LOOP, SERVO, STOP, equation, holder, unilateral
+from contactlab.formulation.kernels.laws import FOLLOW, LOOP, SERVO, SPRING, STOP, equation, holder, unilateral
 from contactlab.stepping.kernels.blocks import solve_tree
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
@@ -110,7 +110,7 @@ def find_joint_rows(work: Work, joints: Joints, h: float, margin: float) -> None
             joints.active[i] = 1 if gap <= margin + h * max(0.0, -least) else 0
         elif kind == FOLLOW:
             joints.error[i] = work.q[row.place] - (row.factor * work.q[row.other_place] + row.offset)
-        elif kind == LOOP:
+        elif kind in (LOOP, SPRING):
             joints.error[i] = joints.loop_error[row.loop_row]
         elif kind == SERVO:
             joints.error[i] = work.q[row.place] - joints.target[d]
@@ -139,7 +139,7 @@ def fill_joint_row(
         first = world.trees[tree, TREE_DOF]
         last = world.trees[tree + 1, TREE_DOF]
         at = work.local[tree]
-        if kind == LOOP:
+        if kind in (LOOP, SPRING):
             for j in range(first, last):
                 J[at + j - first] = joints.loop_G[row.loop_row, j]
         else:
@@ -166,6 +166,6 @@ def fill_joint_row(
     if kind == LOOP:
         return joints.loop_rate[row.loop_row] + equation(error, h, own), cfm, -math.inf, math.inf
     if d < 0:
-        return holder(kind, error, 0.0, row.bound, h, 0.0, 0.0, 0.0)
+        return holder(kind, error, 0.0, row.bound, h, row.stiffness, row.dissipation, 0.0)
     drive = joints.drives[d]
     return holder(kind, error, joints.target[d], row.bound, h, drive.stiffness, drive.damping, drive.target_velocity)

@@ -90,10 +90,9 @@ TABLE = {
     ),
     "sensor": Row(
         "name site joint objtype objname reftype refname actuator tendon body geom camera mesh body1 body2 "
-        "geom1 geom2 subtree1 subtree2 enclosed data num reduce datatype dim needstage plugin instance",
-        "user interp nsample",
-        "noise=0 delay=0 interval=0",
-        "cutoff",
+        "geom1 geom2 subtree1 subtree2 enclosed data num reduce datatype dim needstage plugin instance cutoff",
+        "user interp nsample noise",  # noise is what a file tells of a device: mujoco adds none
+        "delay=0 interval=0",
     ),
     "key": Row("name time qpos qvel act ctrl", "", "mpos mquat plastic"),
 }

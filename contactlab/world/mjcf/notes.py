@@ -44,7 +44,6 @@ def omissions(source: Source, actuators: tuple[MjcfActuator, ...], sensors: Mapp
     if not source.off("sensor"):
         read = np.array([source.prefix + name in sensors for name in every("sensor", range(m.nsensor))], dtype=np.bool_)
         note("sensors", every("sensor", np.flatnonzero(~read)))
-        note("cutoffs of sensors", every("sensor", np.flatnonzero(read & (m.sensor_cutoff > 0.0))))
     bound = not source.off("constraint")
     note("range of ball joints", [labels[j] for j in range(m.njnt) if m.jnt_limited[j] and m.jnt_type[j] == BALL])
     turning = [j for j in range(m.njnt) if m.jnt_type[j] not in SCALAR]
@@ -79,7 +78,10 @@ def omissions(source: Source, actuators: tuple[MjcfActuator, ...], sensors: Mapp
         notes.append("contact parameters of <option> (o_friction, ...; the flag override) not taken")
     ranged_weight = [labels[j] for j in np.flatnonzero(m.jnt_actgravcomp) if m.jnt_actfrclimited[j]]
     note("actuatorgravcomp within actuatorfrcrange", ranged_weight if passive.lifted else [])
-    note("mocap, of bodies, which stand fixed,", [source.bodies[i] for i in range(m.nbody) if m.body_mocapid[i] >= 0])
+    note(
+        "mocap, of bodies, which stand fixed until `WorldBuilder.move_body` moves them,",
+        [source.bodies[i] for i in range(m.nbody) if m.body_mocapid[i] >= 0],
+    )
     note("deformable bodies", every("flex", range(m.nflex)))
     if m.opt.density or m.opt.viscosity:
         notes.append("forces of the medium (density, viscosity, wind) not taken")

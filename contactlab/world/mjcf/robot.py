@@ -150,8 +150,8 @@ class MjcfRobot:
         By name.
     sensors
         Those that are taken, by their names in the world, for `Simulation.read` and `Recording.read`: accelerometers,
-        gyros, velocimeters, touch, positions, orientations and velocities of frames, forces and torques of joints
-        where no loops are, positions and velocities of joints.
+        gyros, velocimeters, touch, positions, orientations and velocities of frames, centres of mass and momenta of
+        subtrees, forces and torques of joints where no loops are, positions and velocities of joints.
     notes
         What the file has and the world has not, one sentence each.
     timestep

@@ -12,6 +12,7 @@ from contactlab.world.mjcf.source import Source, name_in, placed
 from contactlab.world.sensors import (
     Accelerometer,
     AngularVelocity,
+    Clipped,
     FrameOrientation,
     FramePosition,
     Gyroscope,
@@ -21,6 +22,9 @@ from contactlab.world.sensors import (
     JointVelocity,
     LinearVelocity,
     Sensor,
+    SubtreeAngularMomentum,
+    SubtreeCenterOfMass,
+    SubtreeVelocity,
     Touch,
     Velocimeter,
 )
@@ -38,12 +42,33 @@ ON_FRAMES: dict[str, Callable[[str, Transform], Sensor]] = {
     "frameangvel": AngularVelocity,
 }
 
+#: Of a body and all that hangs on it.
+ON_SUBTREES: dict[str, Callable[[str], Sensor]] = {
+    "subtreecom": SubtreeCenterOfMass,
+    "subtreelinvel": SubtreeVelocity,
+    "subtreeangmom": SubtreeAngularMomentum,
+}
+
 
 def sensors_of(source: Source) -> dict[str, Sensor]:
     """Return those that are taken by their names in the world, in the file's order."""
     m = source.m
-    made = {} if source.off("sensor") else {name_in(m, "sensor", s): _sensor(source, s) for s in range(m.nsensor)}
+    made = {} if source.off("sensor") else {name_in(m, "sensor", s): _clipped(source, s) for s in range(m.nsensor)}
     return {source.prefix + name: sensor for name, sensor in made.items() if sensor is not None}
+
+
+def _clipped(source: Source, s: int) -> Sensor | None:
+    """Return a sensor within its cutoff; directions and orientations have none."""
+    import mujoco
+
+    sensor, cutoff, kinds = _sensor(source, s), float(source.m.sensor_cutoff[s]), mujoco.mjtDataType
+    if (
+        sensor is None
+        or cutoff <= 0.0
+        or source.m.sensor_datatype[s] in (kinds.mjDATATYPE_AXIS, kinds.mjDATATYPE_QUATERNION)
+    ):
+        return sensor
+    return Clipped(sensor, -cutoff, cutoff)
 
 
 def _sensor(source: Source, s: int) -> Sensor | None:
@@ -56,6 +81,10 @@ def _sensor(source: Source, s: int) -> Sensor | None:
         return JointPosition(source.handle(number), offset)
     if kind in ("jointvel", "ballangvel"):
         return JointVelocity(source.handle(number))
+    if kind in ON_SUBTREES:
+        # What hangs on a body that stands hangs on the world here; one without mass has no centre.
+        whole = not source.stands(number) and m.body_subtreemass[number] > 0.0
+        return ON_SUBTREES[kind](source.bodies[number]) if whole else None
     frame = _frame(source, int(m.sensor_objtype[s]), number)
     if frame is None or m.sensor_refid[s] >= 0:
         return None

@@ -7,6 +7,7 @@ has a method ``measure(view)``, `StepView` being what is known of the steps, is 
 from __future__ import annotations
 
 from contactlab.world.sensors.contact import ContactForce, ContactWrench, Touch
+from contactlab.world.sensors.device import Clipped, Noisy
 from contactlab.world.sensors.joint import JointForce, JointPosition, JointTorque, JointVelocity
 from contactlab.world.sensors.motion import (
     Accelerometer,
@@ -19,10 +20,12 @@ from contactlab.world.sensors.motion import (
 )
 from contactlab.world.sensors.range_finder import RangeFinder
 from contactlab.world.sensors.step_view import Sensor, StepView
+from contactlab.world.sensors.subtree import SubtreeAngularMomentum, SubtreeCenterOfMass, SubtreeVelocity
 
 __all__ = [
     "Accelerometer",
     "AngularVelocity",
+    "Clipped",
     "ContactForce",
     "ContactWrench",
     "FrameOrientation",
@@ -33,9 +36,13 @@ __all__ = [
     "JointTorque",
     "JointVelocity",
     "LinearVelocity",
+    "Noisy",
     "RangeFinder",
     "Sensor",
     "StepView",
+    "SubtreeAngularMomentum",
+    "SubtreeCenterOfMass",
+    "SubtreeVelocity",
     "Touch",
     "Velocimeter",
 ]

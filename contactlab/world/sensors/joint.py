@@ -11,6 +11,7 @@ from contactlab.spatial.arrays import FloatArray
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.sensors.motion import OnBody, turned, turned_back
 from contactlab.world.sensors.step_view import StepView
+from contactlab.world.sensors.subtree import bodies_beyond
 
 
 @dataclass(frozen=True)
@@ -81,10 +82,7 @@ def _transmitted(view: StepView, sensor: OnBody) -> FloatArray:
     (q, v), lead = view.begun, view.q.shape[:-1]
     frame, origin = view.pose(sensor.body, sensor.placement, before=True)
     rotations, origins = body_poses(model, q)
-    beyond = {sensor.body}
-    for body in model.bodies:
-        if body.parent in beyond:
-            beyond.add(body.name)
+    beyond = bodies_beyond(model, sensor.body)
     numbers = [i for i, name in enumerate(model.names) if name in beyond]
     moment, force = np.zeros((*lead, 3)), np.zeros((*lead, 3))
     for i in numbers:

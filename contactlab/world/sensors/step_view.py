@@ -49,6 +49,8 @@ class StepView:
         Poses of the kinematic bodies before and after the step, (number of motions, 12) each: rotation by rows, origin.
     asleep
         Which bodies slept through the step (nb,); None where none can.
+    time
+        At which the step ended [s], (n,) of n steps; None where it is not known.
     """
 
     world: World
@@ -59,6 +61,7 @@ class StepView:
     contacts: Callable[[], Any] | None = None
     told: tuple[FloatArray, FloatArray] | None = None
     asleep: NDArray[np.bool_] | None = None
+    time: FloatArray | float | None = None
 
     def read(self, sensor: Sensor) -> FloatArray:
         """Return the reading of a sensor: (d,), or (n, d)."""

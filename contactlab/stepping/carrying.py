@@ -1,0 +1,148 @@
+"""A state carried from one world into another by names: bodies come, go, or are held."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.multibody import MultibodyError
+from contactlab.multibody.states import check_configuration, check_velocity
+from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.kernels import layout
+from contactlab.stepping.kernels.collision import FEATURE_BITS, LOWEST_ID
+from contactlab.world.errors import SimulationConfigError, check_type
+from contactlab.world.state import StepperState
+
+if TYPE_CHECKING:
+    from contactlab.world.world import World
+
+IntArray = NDArray[np.int64]
+#: Bits of a half-space, and of a support point, in the id of their contact.
+_PART_BITS = 21
+_PART = (1 << _PART_BITS) - 1
+
+
+def carry_over(state: StepperState, old_world: World, new_world: World) -> StepperState:
+    """Return the state of a world that another one begins with, where bodies were added, removed or held fast.
+
+    Bodies whose name and kind of joint both worlds have keep their q and v; others begin as the new world says. Time
+    and step stay. So do the forces that the next step starts from, of contacts between the same shapes of the same
+    bodies and half-spaces, and of stops, drives, dry friction, followers and loops of the same names. Whatever slept
+    wakes. Targets of drives belong to a world, not to a state.
+
+    Parameters
+    ----------
+    state
+        Of the old world, ``run.state``.
+    old_world, new_world
+        In any order of bodies; no names need be common.
+
+    Returns
+    -------
+    StepperState
+        For ``Simulation(new_world, stepper, state)``, and whatever else begins from a state.
+
+    Raises
+    ------
+    SimulationConfigError
+        A state that is not one of the old world.
+    """
+    check_type("state", state, StepperState)
+    try:
+        old_q = check_configuration(old_world.model, state.q)
+        old_v = check_velocity(old_world.model, state.v)
+    except MultibodyError as error:
+        raise SimulationConfigError(f"state.{error.field}", f"is none of old_world: {error.detail}") from error
+    old, new = old_world.model, new_world.model
+    q, v = new_world.initial_q.copy(), new_world.initial_v.copy()
+    known = {body.name: type(body.joint) for body in old.bodies}
+    for body in new.bodies:
+        name = body.name
+        if known.get(name) is type(body.joint) and _sizes(old_world, name) == _sizes(new_world, name):
+            q[new.q_slice(name)], v[new.v_slice(name)] = old_q[old.q_slice(name)], old_v[old.v_slice(name)]
+    ids, z = state.contact_ids, state.z
+    if old_world.resists_turning != new_world.resists_turning:
+        # Their contacts have other numbers of variables.
+        ids, z = ids[:0], z[:0]
+    ids, z = _kept(_contact_ids(ids, old_world, new_world), z)
+    rows = _numbers(map(_row_key, old_world.joint_rows), map(_row_key, new_world.joint_rows))
+    row_ids, row_z = _kept(rows[state.row_ids], state.row_z)
+    return StepperState(q, v, state.time, state.h, contact_ids=ids, z=z, row_ids=row_ids, row_z=row_z)
+
+
+def _sizes(world: World, body: str) -> tuple[int, int]:
+    q, v = world.model.q_slice(body), world.model.v_slice(body)
+    return q.stop - q.start, v.stop - v.start
+
+
+def _row_key(row: Any) -> Hashable:
+    return row.kind, row.label, row.sign
+
+
+def _kept(numbers: IntArray, values: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return the new numbers that there are, ascending, with their values."""
+    there = np.flatnonzero(numbers != _NONE)
+    order = there[np.argsort(numbers[there])]
+    return numbers[order], values[order]
+
+
+# Number of what the new world has not; no contact's.
+_NONE = np.iinfo(np.int64).max
+
+
+def _numbers(old: Iterable[Hashable], new: Iterable[Hashable]) -> IntArray:
+    """Return the new number of each old thing by its key, the first of several for the first; `_NONE` for none."""
+    places = {key: i for i, key in enumerate(_counted(new))}
+    return np.array([places.get(key, _NONE) for key in _counted(old)], dtype=np.int64)
+
+
+def _counted(keys: Iterable[Hashable]) -> Iterable[Hashable]:
+    seen: Counter[Hashable] = Counter()
+    for key in keys:
+        yield key, seen[key]
+        seen[key] += 1
+
+
+def _contact_ids(ids: IntArray, old: World, new: World) -> IntArray:
+    """Return what contacts are called in another world (`docs/notation.md`), `_NONE` where it has them not."""
+    found = ids.copy()
+    external = ids >= layout.EXTERNAL_ID
+    bodies, shapes = _numbers(_body_keys(old), _body_keys(new)), _numbers(_shape_keys(old), _shape_keys(new))
+    half_spaces = _numbers(old.half_space_names, new.half_space_names)
+    with_half_space = np.flatnonzero((ids >= 0) & ~external)
+    own = ids[with_half_space]
+    body = bodies[own >> 2 * _PART_BITS]
+    ground = half_spaces[(own >> _PART_BITS) & _PART]
+    there = (body != _NONE) & (ground != _NONE)
+    named = (np.where(there, body, 0) << 2 * _PART_BITS) | (np.where(there, ground, 0) << _PART_BITS) | (own & _PART)
+    found[with_half_space] = np.where(there, named, _NONE)
+    # Between shapes: those that changed places have other features, and the opposite normal.
+    between = np.flatnonzero(ids < 0)
+    code = ids[between] - np.int64(LOWEST_ID)
+    i, j = np.divmod(code >> FEATURE_BITS, max(shapes.size, 1))
+    first, second = shapes[i], shapes[j]
+    there = (first < second) & (second != _NONE)
+    pair = np.where(there, first, 0) * (len(new.surfaces) + len(new.half_spaces)) + np.where(there, second, 0)
+    feature = code & np.int64((1 << FEATURE_BITS) - 1)
+    found[between] = np.where(there, np.int64(LOWEST_ID) + (pair << FEATURE_BITS) + feature, _NONE)
+    return found
+
+
+def _body_keys(world: World) -> list[Hashable]:
+    """Names of bodies, with what their support points are numbered by."""
+    parts: dict[int, list[Hashable]] = {}
+    for body, surface in zip(world.surface_bodies, world.surfaces, strict=True):
+        parts.setdefault(body, []).append((type(surface.shape), len(surface.support_points()[1])))
+    return [(name, tuple(parts.get(b, ()))) for b, name in enumerate(world.model.names)]
+
+
+def _shape_keys(world: World) -> list[Hashable]:
+    """Of the shapes, those of bodies first: their bodies, which of them, and their kinds."""
+    names = world.model.names
+    own = zip(world.surface_bodies, world.surfaces, strict=True)
+    keys: list[Hashable] = [(names[body], type(surface.shape)) for body, surface in own]
+    return [*keys, *world.half_space_names]

@@ -199,6 +199,47 @@ def solve_three(dof_parent: IntArray, L: FloatArray, X: FloatArray, first: int) 
         z[first + i] = c * inverse
 
 
+@kernel(inner=True)
+def inverse_in_place(dof_parent: IntArray, diagonal: FloatArray, L: FloatArray) -> None:
+    """L (n, n) := (L^T L)^-1, L with branch sparsity; ``diagonal`` (n,) is scratch.
+
+    The upper triangle takes the inverse, of whose rows each needs those towards the root alone: L^-T first, then L^-1
+    of it. The lower one is L until all is done.
+    """
+    n = L.shape[0]
+    for i in range(n):
+        diagonal[i] = 1.0 / L[i, i]
+        for c in range(i, n):
+            L[i, c] = 1.0 if c == i else 0.0
+    for i in range(n - 1, -1, -1):
+        own = L[i]
+        inverse = diagonal[i]
+        for c in range(i, n):
+            own[c] *= inverse
+        j = dof_parent[i]
+        while j >= 0:
+            factor = own[j]
+            other = L[j]
+            for c in range(i, n):
+                other[c] -= factor * own[c]
+            j = dof_parent[j]
+    for i in range(n):
+        own = L[i]
+        inverse = diagonal[i]
+        j = dof_parent[i]
+        while j >= 0:
+            factor = own[j]
+            other = L[j]
+            for c in range(i, n):
+                own[c] -= factor * other[c]
+            j = dof_parent[j]
+        for c in range(i, n):
+            own[c] *= inverse
+    for i in range(n):
+        for c in range(i):
+            L[i, c] = L[c, i]
+
+
 @kernel
 def copy_lower(H: FloatArray, L: FloatArray) -> bool:
     """Fill L with the lower triangle of H and zeros; whether all of it is finite."""

@@ -124,7 +124,7 @@ def _derivatives(
     """All three, of one instant or many."""
     packed, nv = model.packed, model.nv
     if type(q) is np.ndarray and f_ext is None and not packed.custom:
-        out = _empty((3, nv, nv))
+        out = _empty((3 + forward, nv, nv))
         try:
             work = ON_STACK if packed.compact else np.empty(derivatives_size(packed.nl, nv))
             if _quick.call(packed.ints, packed.floats, q, v, x, work, out, forward) == GOOD:
@@ -138,7 +138,7 @@ def _derivatives(
         operand(name, x, nv),
         optional("f_ext", f_ext, model.nb, 6),
     )
-    out = np.empty((many.count, 3, nv, nv))
+    out = np.empty((many.count, 3 + forward, nv, nv))
     operands = (*many.rows, many.custom(), _rates(many), forward)
     many.fill(kernels().batch.derivatives, derivatives_size(packed.nl, nv), None, operands, out)
     return many.shaped(out[:, 0]), many.shaped(out[:, 1]), many.shaped(out[:, 2])

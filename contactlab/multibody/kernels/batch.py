@@ -53,11 +53,11 @@ def forward_dynamics(
         codes[b] = aba(I, F, at(q, b), at(v, b), at(tau, b), at(f_ext, b), at(custom, b), W, NOTHING, a[b])
 
 
-@kernel
+@kernel(short_loops=True)
 def derivatives(
     I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
 ) -> None:
-    """`dynamics_derivatives`: out (B, 3, nv, nv)."""
+    """`dynamics_derivatives`: out (B, 3 + forward, nv, nv)."""
     q, v, x, f_ext, custom, rates, forward = operands
     for b in range(start, stop):
         codes[b] = dynamics_derivatives(

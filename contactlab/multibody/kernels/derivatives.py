@@ -19,7 +19,7 @@ from contactlab.multibody.kernels.displaced import in_world, rates_of_columns, s
 from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
 from contactlab.multibody.kernels.layout import Tree, tree
-from contactlab.multibody.kernels.ltl import factor_ltl, inverse_in_place, solve_l, solve_lt, solve_vector_l, solve_vector_lt
+from contactlab.multibody.kernels.ltl import factor_ltl, solve_l, solve_lt, solve_vector_l, solve_vector_lt
 from contactlab.multibody.kernels.newton_euler import accelerations, subtract_external
 from contactlab.multibody.kernels.rnea import joint_forces
 from contactlab.multibody.kernels.sizes import NOTHING, VELOCITIES
@@ -43,10 +43,10 @@ def dynamics_derivatives(
     forward: int,
     out: FloatArray,
 ) -> int:
-    """Fill out (3, nv, nv); `GOOD`, or what stopped it.
+    """Fill the first three of out (3 + forward, nv, nv); `GOOD`, or what stopped it.
 
     Of the forces by q, v, a at the accelerations ``x``; with ``forward`` of the accelerations by q, v, tau at the forces
-    ``x``. ``rates`` as for `rates_of_columns`, ``f_ext`` of length 0 stands for no external forces.
+    ``x``, the fourth being scratch. ``rates`` as for `rates_of_columns`, ``f_ext`` of length 0 stands for no external forces.
     """
     code = fill_frames(I, F, q, v, custom, NOTHING, VELOCITIES, W)
     if code != GOOD:
@@ -86,14 +86,18 @@ def dynamics_derivatives(
         accelerations(t, f.S, f.C, part_at(a, 0, 0), 1.0, A)
         link_forces(f.V, A, B, G, E, P)
         code = joint_forces(I, W, a)
+        L = out[3]
+        for j in range(nv):
+            for k in range(j + 1):
+                L[j, k] = M[j, k]
         if code == GOOD:
-            code = factor_ltl(t.dof_parent, 0, D, M)
+            code = factor_ltl(t.dof_parent, 0, D, L)
         if code != GOOD:
             return code
         for j in range(nv):
             a[j] = x[j] - a[j]
-        solve_vector_lt(t.dof_parent, 0, M, a)
-        solve_vector_l(t.dof_parent, 0, M, a)
+        solve_vector_lt(t.dof_parent, 0, L, a)
+        solve_vector_l(t.dof_parent, 0, L, a)
     else:
         for j in range(nv):
             a[j] = x[j]
@@ -102,10 +106,14 @@ def dynamics_derivatives(
     rates_of_columns(t, f, v, a, A, rates, K)
     columns(t, f, K, B, G, P, E, rates, dq, dv)
     if forward:
-        for number in range(2):
-            solve_lt(t.dof_parent, M, out[number])
-            solve_l(t.dof_parent, M, out[number])
-        inverse_in_place(t.dof_parent, D, M)
+        for j in range(nv):
+            M[j, j] = 1.0
+            for k in range(j):
+                M[j, k] = 0.0
+                M[k, j] = 0.0
+        for number in range(3):
+            solve_lt(t.dof_parent, L, out[number])
+            solve_l(t.dof_parent, L, out[number])
     sign = -1.0 if forward else 1.0
     rest = 0.0
     for j in range(nv):
@@ -116,7 +124,7 @@ def dynamics_derivatives(
     return GOOD if rest == 0.0 else NOT_FINITE
 
 
-@kernel(inline=True)
+@kernel(inner=True)
 def momenta(t: Tree, V: FloatArray, B: FloatArray, G: FloatArray) -> None:
     """Fill G (nl, 12): sum m u c^T by rows, then the momentum p, of every link alone.
 
@@ -149,7 +157,7 @@ def momenta(t: Tree, V: FloatArray, B: FloatArray, G: FloatArray) -> None:
         Gi[11] = m * vz + (wx * hy - wy * hx)
 
 
-@kernel(inline=True)
+@kernel(inner=True)
 def twice_gain(g: FloatArray, x: float, y: float, z: float) -> tuple[float, float, float, float, float, float]:
     """2 B times a motion with the angular part (x, y, z)."""
     trace = g[0] + g[4] + g[8]
@@ -163,7 +171,7 @@ def twice_gain(g: FloatArray, x: float, y: float, z: float) -> tuple[float, floa
     )
 
 
-@kernel(inline=True)
+@kernel(inner=True)
 def link_forces(V: FloatArray, A: FloatArray, B: FloatArray, G: FloatArray, E: FloatArray, P: FloatArray) -> None:
     """Fill P (nl, 6): I A + V x* I V, of which the second is B V; external forces, -E (nl or 0, 6), taken off."""
     for i in range(P.shape[0]):
@@ -181,7 +189,7 @@ def link_forces(V: FloatArray, A: FloatArray, B: FloatArray, G: FloatArray, E: F
                 Pi[k] += E[i, k]
 
 
-@kernel(inline=True)
+@kernel(inner=True)
 def cross_force(s: FloatArray, f: FloatArray) -> tuple[float, float, float, float, float, float]:
     """s x* f (Featherstone 2008, equation 2.32)."""
     x, y, z, a, b, c = s[0], s[1], s[2], s[3], s[4], s[5]
@@ -196,7 +204,7 @@ def cross_force(s: FloatArray, f: FloatArray) -> tuple[float, float, float, floa
     )
 
 
-@kernel(inline=True)
+@kernel(inner=True)
 def columns(
     t: Tree,
     f: Frames,
@@ -222,6 +230,10 @@ def columns(
         kind = t.kind[i]
         first = t.iv[i]
         last = t.iv[i + 1]
+        # Paths to the root end before a free body, whose entries come in one go.
+        root = t.root[i]
+        at = t.iv[root]
+        end = at + 6 if t.kind[root] == FLOATING else 0
         for l in range(first, last):
             s = S[l]
             row = K[l]
@@ -279,22 +291,38 @@ def columns(
             along = dq[l]
             moving = dv[l]
             j = t.dof_parent[first]
-            while j >= 0:
+            while j >= end:
                 s = S[j]
                 x, y, z, a, b, c = s[0], s[1], s[2], s[3], s[4], s[5]
                 dq[j, l] = x * d0 + y * d1 + z * d2 + (a * d3 + b * d4 + c * d5)
                 dv[j, l] = x * r0 + y * r1 + z * r2 + (a * r3 + b * r4 + c * r5)
-                k = K[j]
-                value = b0 * k[0] + b1 * k[1] + b2 * k[2]
-                value += n0 * k[3] + n1 * k[4] + n2 * k[5] + (n3 * k[6] + n4 * k[7] + n5 * k[8])
+                rate = K[j]
+                value = b0 * rate[0] + b1 * rate[1] + b2 * rate[2]
+                value += n0 * rate[3] + n1 * rate[4] + n2 * rate[5] + (n3 * rate[6] + n4 * rate[7] + n5 * rate[8])
                 if outside:
                     value += x * e0 + y * e1 + z * e2 + (a * e3 + b * e4 + c * e5)
                 along[j] = value
                 value = b0 * x + b1 * y + b2 * z
-                moving[j] = value + (
-                    n0 * k[9] + n1 * k[10] + n2 * k[11] + (n3 * k[12] + n4 * k[13] + n5 * k[14])
-                )
+                value += n0 * rate[9] + n1 * rate[10] + n2 * rate[11]
+                moving[j] = value + (n3 * rate[12] + n4 * rate[13] + n5 * rate[14])
                 j = t.dof_parent[j]
+            if j >= 0:
+                # A free body: its shifts bear no moment, its turns no force; no shift of all changes any force, nor
+                # does its velocity, but for the moments of external forces.
+                for k in range(3):
+                    s = S[at + k]
+                    dq[at + k, l] = s[3] * d3 + s[4] * d4 + s[5] * d5
+                    dv[at + k, l] = s[3] * r3 + s[4] * r4 + s[5] * r5
+                    along[at + k] = s[3] * e3 + s[4] * e4 + s[5] * e5
+                    s = S[at + 3 + k]
+                    x, y, z = s[0], s[1], s[2]
+                    dq[at + 3 + k, l] = x * d0 + y * d1 + z * d2
+                    dv[at + 3 + k, l] = x * r0 + y * r1 + z * r2
+                    rate = K[at + 3 + k]
+                    value = n3 * rate[6] + n4 * rate[7] + n5 * rate[8]
+                    along[at + 3 + k] = value + (x * e0 + y * e1 + z * e2)
+                    value = b0 * x + b1 * y + b2 * z + (n0 * rate[9] + n1 * rate[10] + n2 * rate[11])
+                    moving[at + 3 + k] = value + (n3 * rate[12] + n4 * rate[13] + n5 * rate[14])
         if kind in (SCREW, CUSTOM):
             turning_away(t, f, i, Pi, rates, dq)
         up = t.parent[i]

@@ -78,7 +78,7 @@ def factor_ltl(dof_parent: IntArray, dense: int, diagonal: FloatArray, L: FloatA
     return GOOD
 
 
-@kernel
+@kernel(long_loops=True)
 def solve_lt(dof_parent: IntArray, L: FloatArray, x: FloatArray) -> None:
     """x := L^-T x for every column of x (n, m)."""
     for i in range(L.shape[0] - 1, -1, -1):
@@ -96,19 +96,30 @@ def solve_lt(dof_parent: IntArray, L: FloatArray, x: FloatArray) -> None:
             j = dof_parent[j]
 
 
-@kernel
+@kernel(long_loops=True)
 def solve_l(dof_parent: IntArray, L: FloatArray, x: FloatArray) -> None:
-    """x := L^-1 x for every column of x (n, m)."""
+    """x := L^-1 x for every column of x (n, m), for three degrees of freedom of the branch at a time."""
     for i in range(L.shape[0]):
         row = L[i]
         own = x[i]
         j = dof_parent[i]
         while j >= 0:
-            factor = row[j]
-            other = x[j]
-            for c in range(own.shape[0]):
-                own[c] -= factor * other[c]
-            j = dof_parent[j]
+            k = dof_parent[j]
+            l = dof_parent[k] if k >= 0 else -1
+            first = row[j]
+            one = x[j]
+            if l >= 0:
+                second = row[k]
+                third = row[l]
+                two = x[k]
+                three = x[l]
+                for c in range(own.shape[0]):
+                    own[c] = own[c] - first * one[c] - second * two[c] - third * three[c]
+                j = dof_parent[l]
+            else:
+                for c in range(own.shape[0]):
+                    own[c] -= first * one[c]
+                j = k
         inverse = 1.0 / row[i]
         for c in range(own.shape[0]):
             own[c] *= inverse
@@ -197,47 +208,6 @@ def solve_three(dof_parent: IntArray, L: FloatArray, X: FloatArray, first: int) 
         x[first + i] = a * inverse
         y[first + i] = b * inverse
         z[first + i] = c * inverse
-
-
-@kernel(inner=True)
-def inverse_in_place(dof_parent: IntArray, diagonal: FloatArray, L: FloatArray) -> None:
-    """L (n, n) := (L^T L)^-1, L with branch sparsity; ``diagonal`` (n,) is scratch.
-
-    The upper triangle takes the inverse, of whose rows each needs those towards the root alone: L^-T first, then L^-1
-    of it. The lower one is L until all is done.
-    """
-    n = L.shape[0]
-    for i in range(n):
-        diagonal[i] = 1.0 / L[i, i]
-        for c in range(i, n):
-            L[i, c] = 1.0 if c == i else 0.0
-    for i in range(n - 1, -1, -1):
-        own = L[i]
-        inverse = diagonal[i]
-        for c in range(i, n):
-            own[c] *= inverse
-        j = dof_parent[i]
-        while j >= 0:
-            factor = own[j]
-            other = L[j]
-            for c in range(i, n):
-                other[c] -= factor * own[c]
-            j = dof_parent[j]
-    for i in range(n):
-        own = L[i]
-        inverse = diagonal[i]
-        j = dof_parent[i]
-        while j >= 0:
-            factor = own[j]
-            other = L[j]
-            for c in range(i, n):
-                own[c] -= factor * other[c]
-            j = dof_parent[j]
-        for c in range(i, n):
-            own[c] *= inverse
-    for i in range(n):
-        for c in range(i):
-            L[i, c] = L[c, i]
 
 
 @kernel

@@ -54,7 +54,7 @@ def quick_aba(
     return aba(I, F, q, v, tau, rows_at(W, 0, 0, 6), rows_at(W, 0, 0, CUSTOM_ROW), work, NOTHING, a)
 
 
-@kernel
+@kernel(short_loops=True)
 def quick_derivatives(
     I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, x: FloatArray, W: FloatArray, out: FloatArray, forward: int
 ) -> int:

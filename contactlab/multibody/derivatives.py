@@ -160,9 +160,7 @@ def _rates(many: Instants) -> FloatArray:
     return rows
 
 
-def _moved(
-    joint: CustomJoint, q: FloatArray, v: FloatArray, k: int, by: float
-) -> tuple[FloatArray, FloatArray]:
+def _moved(joint: CustomJoint, q: FloatArray, v: FloatArray, k: int, by: float) -> tuple[FloatArray, FloatArray]:
     """Subspace and velocity product of a custom joint moved ``by`` along its degree of freedom k."""
     name = type(joint).__name__
     way = np.zeros(joint.nv)

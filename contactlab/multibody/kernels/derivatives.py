@@ -1,9 +1,10 @@
 """Derivatives of inverse and forward dynamics, in world axes: every pair of joints on a branch once, O(nv depth).
 
-Carpentier and Mansard, "Analytical derivatives of rigid body dynamics algorithms" (2018), in the form of Singh, Russell,
-Wensing, "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra" (2022). Of the forces of
-a body, f = I A + V x* I V, a change of motion x takes 2 B x in velocity. In world axes B of a composite is 12 numbers
-that add up, being a sum over particles at c with momentum m u: with p = sum m u and G = sum m u c^T,
+Carpentier and Mansard, "Analytical derivatives of rigid body dynamics algorithms" (2018), in the form of Singh,
+Russell, Wensing, "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra" (2022). The
+forces of a body, f = I A + V x* I V, take 2 B x where its velocity changes by x and its acceleration by x x V. In world
+axes B of a composite is 12 numbers that add up, being a sum over particles at c with momentum m u: with p = sum m u and
+G = sum m u c^T,
 
     2 B x = (2 (tr G - G) w, 2 w x p)    for a motion x with angular part w,
 
@@ -45,8 +46,9 @@ def dynamics_derivatives(
 ) -> int:
     """Fill the first three of out (3 + forward, nv, nv); `GOOD`, or what stopped it.
 
-    Of the forces by q, v, a at the accelerations ``x``; with ``forward`` of the accelerations by q, v, tau at the forces
-    ``x``, the fourth being scratch. ``rates`` as for `rates_of_columns`, ``f_ext`` of length 0 stands for no external forces.
+    Of the forces by q, v, a at the accelerations ``x``; with ``forward`` of the accelerations by q, v, tau at the
+    forces ``x``, the fourth being scratch. ``rates`` as for `rates_of_columns`, ``f_ext`` of length 0 stands for no
+    external forces.
     """
     code = fill_frames(I, F, q, v, custom, NOTHING, VELOCITIES, W)
     if code != GOOD:
@@ -158,6 +160,12 @@ def momenta(t: Tree, V: FloatArray, B: FloatArray, G: FloatArray) -> None:
 
 
 @kernel(inner=True)
+def inertial(B: FloatArray, s: FloatArray) -> tuple[float, float, float, float, float, float]:
+    """`inertia_times`, typed once."""
+    return inertia_times(B, s)
+
+
+@kernel(inner=True)
 def twice_gain(g: FloatArray, x: float, y: float, z: float) -> tuple[float, float, float, float, float, float]:
     """2 B times a motion with the angular part (x, y, z)."""
     trace = g[0] + g[4] + g[8]
@@ -176,7 +184,7 @@ def link_forces(V: FloatArray, A: FloatArray, B: FloatArray, G: FloatArray, E: F
     """Fill P (nl, 6): I A + V x* I V, of which the second is B V; external forces, -E (nl or 0, 6), taken off."""
     for i in range(P.shape[0]):
         Pi = P[i]
-        a, b, c, d, e, g = inertia_times(B[i], A[i])
+        a, b, c, d, e, g = inertial(B[i], A[i])
         l, m, n, o, r, s = twice_gain(G[i], V[i, 0], V[i, 1], V[i, 2])
         Pi[0] = a + 0.5 * l
         Pi[1] = b + 0.5 * m
@@ -237,9 +245,9 @@ def columns(
         for l in range(first, last):
             s = S[l]
             row = K[l]
-            # N: inertial force of unit acceleration. D: of the change of all motion by q, fixed axes; R: by v.
-            n0, n1, n2, n3, n4, n5 = inertia_times(Bi, s)
-            r0, r1, r2, r3, r4, r5 = inertia_times(Bi, part_at(row, 9, 6))
+            # Forces: n of unit acceleration, r of all that v changes, d of all that q changes but what rides along.
+            n0, n1, n2, n3, n4, n5 = inertial(Bi, s)
+            r0, r1, r2, r3, r4, r5 = inertial(Bi, part_at(row, 9, 6))
             g0, g1, g2, g3, g4, g5 = twice_gain(Gi, s[0], s[1], s[2])
             r0 += g0
             r1 += g1
@@ -247,7 +255,7 @@ def columns(
             r3 += g3
             r4 += g4
             r5 += g5
-            d0, d1, d2, d3, d4, d5 = inertia_times(Bi, part_at(row, 3, 6))
+            d0, d1, d2, d3, d4, d5 = inertial(Bi, part_at(row, 3, 6))
             g0, g1, g2, g3, g4, g5 = twice_gain(Gi, row[0], row[1], row[2])
             d0 += g0
             d1 += g1

@@ -99,7 +99,7 @@ def rates_of_columns(
 
 @kernel(inline=True)
 def screw_change(at: FloatArray, about: FloatArray, s: FloatArray, out: FloatArray) -> None:
-    """out (6,): dS/dq of a screw beyond S x S, in the child's axes: t x w, linear, its shift t being what S has besides."""
+    """out (6,): dS/dq of a screw, t x w, with the shift t that its column has beside what turning gives it."""
     dx = at[0] - about[0]
     dy = at[1] - about[1]
     dz = at[2] - about[2]
@@ -145,9 +145,7 @@ def in_world(R: FloatArray, at: FloatArray, about: FloatArray, s: FloatArray, ou
 
 
 @kernel
-def custom_rates(
-    t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, rates: FloatArray, K: FloatArray
-) -> None:
+def custom_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, rates: FloatArray, K: FloatArray) -> None:
     """What a joint of the user's adds to its rows, its columns changing in child axes."""
     first = t.iv[i]
     out = part_at(f.scratch, 0, 6)

@@ -56,7 +56,14 @@ def quick_aba(
 
 @kernel(short_loops=True)
 def quick_derivatives(
-    I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, x: FloatArray, W: FloatArray, out: FloatArray, forward: int
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    x: FloatArray,
+    W: FloatArray,
+    out: FloatArray,
+    forward: int,
 ) -> int:
     """`dynamics_derivatives`."""
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or x.shape[0] != I[NV]:

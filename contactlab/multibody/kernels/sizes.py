@@ -28,7 +28,7 @@ STACK: Final = 4096
 
 # Length of the row that a custom joint's numbers take: R (9), p (3), S as up to six columns of six (36), c (6).
 CUSTOM_ROW: Final = 54
-# Of what they have besides for derivatives: dS/dq (6, 6, 6), along each degree of freedom each column, and dc/dq (6, 6).
+# And of what derivatives need of it: dS/dq (6, 6, 6), along each degree of freedom each column, and dc/dq (6, 6).
 CUSTOM_RATES: Final = 252
 
 

@@ -10,20 +10,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from contactlab.multibody.arguments import checked, checked_vector, failure
 from contactlab.multibody.entries import ON_STACK, Entry, kernels, strict
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.instants import Instants, operand, optional, velocity
+from contactlab.multibody.instants import Instants, batched, operand, optional, velocity
 from contactlab.multibody.joints import CustomJoint
 from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.sizes import CUSTOM_RATES, derivatives_size
-from contactlab.multibody.kinematics import Instant
+from contactlab.multibody.kernels.sizes import CUSTOM_RATES, CUSTOM_ROW, NOTHING, derivatives_size
+from contactlab.multibody.kinematics import Instant, at_state
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array
+
+_NO_FORCES = np.zeros((0, 6))
+_NO_ROWS = np.zeros((0, CUSTOM_ROW))
+_NO_RATES = np.zeros((0, CUSTOM_RATES))
 
 # One look-up less, 30 ns, in a call of a few microseconds.
 _empty = np.empty
 
-_quick = Entry(lambda: strict(kernels().quick.quick_derivatives, 1, (1, 1, 1, 1, 1, 3), 0))
+_quick = Entry(lambda: strict(kernels().quick.quick_derivatives, 1, (1, 1, 1, 1, 2, 2, 2, 1, 3), 0, 0))
 
 # Fourth-order differences along a custom joint: places, and what each counts. 1e-3 leaves some 1e-13 of either error.
 _STEP = 1e-3
@@ -127,10 +132,33 @@ def _derivatives(
         out = _empty((3 + forward, nv, nv))
         try:
             work = ON_STACK if packed.compact else np.empty(derivatives_size(packed.nl, nv))
-            if _quick.call(packed.ints, packed.floats, q, v, x, work, out, forward) == GOOD:
+            done = _quick.call(
+                packed.ints, packed.floats, q, v, x, _NO_FORCES, _NO_ROWS, _NO_RATES, work, out, NOTHING, forward
+            )
+            if done == GOOD:
                 return out[0], out[1], out[2]
         except (TypeError, ValueError):
             pass  # not plain arrays; of an empty list, even its type is unknown
+    if batched(q, v, x, rows=f_ext):
+        return _many(model, q, v, name, x, f_ext, forward)
+    given = checked_vector(name, x, nv)
+    q_, v_, custom, work, ready = at_state(model, q, v, derivatives_size(packed.nl, nv))
+    forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
+    rates = _rates(model, q_, v_) if packed.custom else _NO_RATES
+    out = np.empty((3 + forward, nv, nv))
+    code = kernels().quick.quick_derivatives(
+        packed.ints, packed.floats, q_, v_, given, forces, custom, rates, work, out, ready, forward
+    )
+    if code != GOOD:
+        raise failure(model, code, q_, ("v", v_), (name, given), ("f_ext", forces))
+    return out[0], out[1], out[2]
+
+
+def _many(
+    model: Model, q: Instant, v: ArrayLike | None, name: str, x: ArrayLike, f_ext: ArrayLike | None, forward: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """All three for every instant of a batch."""
+    nv = model.nv
     many = Instants.of(
         model,
         operand("q", q, model.nq),
@@ -138,25 +166,24 @@ def _derivatives(
         operand(name, x, nv),
         optional("f_ext", f_ext, model.nb, 6),
     )
+    each = range(many.count if model.packed.custom else 1)
+    rates = np.array([_rates(model, many.row(0, b), many.row(1, b)) for b in each] or [_NO_RATES])
     out = np.empty((many.count, 3 + forward, nv, nv))
-    operands = (*many.rows, many.custom(), _rates(many), forward)
-    many.fill(kernels().batch.derivatives, derivatives_size(packed.nl, nv), None, operands, out)
+    operands = (*many.rows, many.custom(), rates, forward)
+    many.fill(kernels().batch.derivatives, derivatives_size(model.packed.nl, nv), None, operands, out)
     return many.shaped(out[:, 0]), many.shaped(out[:, 1]), many.shaped(out[:, 2])
 
 
-def _rates(many: Instants) -> FloatArray:
-    """Rows (B or 1, n, 252) of custom joints: how their columns and velocity products change along them."""
-    joints = many.model.packed.custom
-    count = many.count if joints else 1
-    rows = np.zeros((count, len(joints), CUSTOM_RATES))
-    for b in range(count):
-        for row, (joint, iq, iv) in zip(rows[b], joints, strict=True):
-            q, v = many.row(0, b)[iq], many.row(1, b)[iv]
-            for k in range(joint.nv):
-                for place, weight in _STENCIL:
-                    S, c = _moved(joint, q, v, k, place * _STEP)
-                    row[36 * k : 36 * k + 6 * joint.nv] += weight / (12.0 * _STEP) * S.T.ravel()
-                    row[216 + 6 * k : 222 + 6 * k] += weight / (12.0 * _STEP) * c
+def _rates(model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
+    """Rows (n, 252) of custom joints: how their columns and velocity products change along them."""
+    joints = model.packed.custom
+    rows = np.zeros((len(joints), CUSTOM_RATES))
+    for row, (joint, iq, iv) in zip(rows, joints, strict=True):
+        for k in range(joint.nv):
+            for place, weight in _STENCIL:
+                S, c = _moved(joint, q[iq], v[iv], k, place * _STEP)
+                row[36 * k : 36 * k + 6 * joint.nv] += weight / (12.0 * _STEP) * S.T.ravel()
+                row[216 + 6 * k : 222 + 6 * k] += weight / (12.0 * _STEP) * c
     return rows
 
 

@@ -61,7 +61,7 @@ def derivatives(
     q, v, x, f_ext, custom, rates, forward = operands
     for b in range(start, stop):
         codes[b] = dynamics_derivatives(
-            I, F, at(q, b), at(v, b), at(x, b), at(f_ext, b), at(custom, b), at(rates, b), W, forward, out[b]
+            I, F, at(q, b), at(v, b), at(x, b), at(f_ext, b), at(custom, b), at(rates, b), W, NOTHING, forward, out[b]
         )
 
 

@@ -23,7 +23,7 @@ from contactlab.multibody.kernels.layout import Tree, tree
 from contactlab.multibody.kernels.ltl import factor_ltl, solve_l, solve_lt, solve_vector_l, solve_vector_lt
 from contactlab.multibody.kernels.newton_euler import accelerations, subtract_external
 from contactlab.multibody.kernels.rnea import joint_forces
-from contactlab.multibody.kernels.sizes import NOTHING, VELOCITIES
+from contactlab.multibody.kernels.sizes import VELOCITIES
 from contactlab.multibody.kernels.views import part_at, rows_at
 from contactlab.multibody.kernels.workspace import Frames, frames
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -41,6 +41,7 @@ def dynamics_derivatives(
     custom: FloatArray,
     rates: FloatArray,
     W: FloatArray,
+    ready: int,
     forward: int,
     out: FloatArray,
 ) -> int:
@@ -50,7 +51,7 @@ def dynamics_derivatives(
     forces ``x``, the fourth being scratch. ``rates`` as for `rates_of_columns`, ``f_ext`` of length 0 stands for no
     external forces.
     """
-    code = fill_frames(I, F, q, v, custom, NOTHING, VELOCITIES, W)
+    code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
     if code != GOOD:
         return code
     t = tree(I, F)

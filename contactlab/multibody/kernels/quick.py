@@ -11,9 +11,9 @@ from contactlab.multibody.kernels.aba import aba
 from contactlab.multibody.kernels.codes import UNUSUAL
 from contactlab.multibody.kernels.crba import crba
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives
-from contactlab.multibody.kernels.layout import NQ, NV
+from contactlab.multibody.kernels.layout import BODIES, NQ, NV
 from contactlab.multibody.kernels.rnea import rnea
-from contactlab.multibody.kernels.sizes import CUSTOM_RATES, CUSTOM_ROW, NOTHING
+from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING
 from contactlab.multibody.kernels.views import rows_at, stack
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
@@ -61,13 +61,16 @@ def quick_derivatives(
     q: FloatArray,
     v: FloatArray,
     x: FloatArray,
+    f_ext: FloatArray,
+    custom: FloatArray,
+    rates: FloatArray,
     W: FloatArray,
     out: FloatArray,
+    ready: int,
     forward: int,
 ) -> int:
-    """`dynamics_derivatives`."""
-    if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or x.shape[0] != I[NV]:
+    """`dynamics_derivatives`, of the usual call and of any other of one instant."""
+    if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or x.shape[0] != I[NV] or f_ext.shape[0] not in (0, I[BODIES]):
         return UNUSUAL
     work = W if W.shape[0] else stack()
-    none, custom, rates = rows_at(W, 0, 0, 6), rows_at(W, 0, 0, CUSTOM_ROW), rows_at(W, 0, 0, CUSTOM_RATES)
-    return dynamics_derivatives(I, F, q, v, x, none, custom, rates, work, forward, out)
+    return dynamics_derivatives(I, F, q, v, x, f_ext, custom, rates, work, ready, forward, out)

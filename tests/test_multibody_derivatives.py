@@ -26,7 +26,7 @@ from contactlab.multibody import (
     mass_matrix,
     random_configuration,
 )
-from contactlab.spatial import RigidInertia
+from contactlab.spatial import RigidInertia, Transform
 
 Function = Callable[[np.ndarray], np.ndarray]
 #: Places and weights of the fourth-order difference of unit step.
@@ -178,6 +178,42 @@ def test_errors() -> None:
         inverse_dynamics_derivatives(body, bad, np.zeros(6), np.zeros(6))
     with pytest.raises(MultibodyError, match=r"singular: v\[5\], of the FloatingBase joint of 'body'"):
         forward_dynamics_derivatives(body, body.neutral, np.zeros(6), np.zeros(6))
+
+
+class Three(joints.CustomJoint):
+    """The composite of a turn about z, a shift along y and a turn about x: every column changes along another."""
+
+    nq = 3
+    nv = 3
+
+    def transform(self, q: np.ndarray) -> Transform:
+        (a, b), (c, s) = (np.cos(q[0]), np.sin(q[0])), (np.cos(q[2]), np.sin(q[2]))
+        Rz, Rx = np.array([[a, -b, 0], [b, a, 0], [0, 0, 1]]), np.array([[1, 0, 0], [0, c, -s], [0, s, c]])
+        return Transform(Rz @ Rx, Rz @ (0, q[1], 0))
+
+    def motion_subspace(self, q: np.ndarray) -> np.ndarray:
+        c, s = np.cos(q[2]), np.sin(q[2])
+        return np.array([[0, s, c, -q[1], 0, 0], [0, 0, 0, 0, c, -s], [1, 0, 0, 0, 0, 0]]).T
+
+    def velocity_product(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        c, s = np.cos(q[2]), np.sin(q[2])
+        turned = np.array([0, c * v[2], -s * v[2], -v[1], 0, 0]) * v[0]
+        return turned + np.array([0, 0, 0, 0, -s * v[2], -c * v[2]]) * v[1]
+
+
+def test_a_joint_of_the_users_is_the_composite_it_imitates() -> None:
+    chain = joints.Composite([joints.Revolute(), joints.Prismatic((0, 1, 0)), joints.Revolute((1, 0, 0))])
+    rng, both = np.random.default_rng(5), [ModelBuilder(), ModelBuilder()]
+    for k, parent in enumerate(("world", "b0", "b1")):
+        placement, inertia = random_body(rng)
+        for builder, joint in zip(both, (Three(), chain), strict=True):
+            use = joint if k != 1 else joints.Spherical()
+            builder.add_body(f"b{k}", parent=parent, joint=use, placement=placement, inertia=inertia)
+    own, known = (builder.build() for builder in both)
+    q, v, a = state(known, 5)
+    for function in (inverse_dynamics_derivatives, forward_dynamics_derivatives):
+        for found, expected in zip(function(own, q, v, a), function(known, q, v, a), strict=True):
+            assert worst(found, expected) < 1e-11
 
 
 class Lost(Cam):

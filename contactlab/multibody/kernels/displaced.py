@@ -56,41 +56,20 @@ def rates_of_columns(
                     for k in range(3, 6):
                         base[k] += f.S[before, k] * v[before]
             row = K[j]
-            x, y, z, l, m, n = base[0], base[1], base[2], base[3], base[4], base[5]
-            d, e, g = s[0], s[1], s[2]
-            b, c, h = s[3], s[4], s[5]
-            p0 = y * g - z * e
-            p1 = z * d - x * g
-            p2 = x * e - y * d
-            p3 = y * h - z * c + m * g - n * e
-            p4 = z * b - x * h + n * d - l * g
-            p5 = x * c - y * b + l * e - m * d
-            row[0] = p0
-            row[1] = p1
-            row[2] = p2
-            o, q, r = push[0], push[1], push[2]
-            row[3] = q * g - r * e + (y * p2 - z * p1)
-            row[4] = r * d - o * g + (z * p0 - x * p2)
-            row[5] = o * e - q * d + (x * p1 - y * p0)
-            row[6] = q * h - r * c + (push[4] * g - push[5] * e) + (y * p5 - z * p4 + (m * p2 - n * p1))
-            row[7] = r * b - o * h + (push[5] * d - push[3] * g) + (z * p3 - x * p5 + (n * p0 - l * p2))
-            row[8] = o * c - q * b + (push[3] * e - push[4] * d) + (x * p4 - y * p3 + (l * p1 - m * p0))
-            row[9] = p0
-            row[10] = p1
-            row[11] = p2
-            row[12] = p3
-            row[13] = p4
-            row[14] = p5
+            for k in range(15):
+                row[k] = 0.0
+            P = part_at(row, 9, 6)
+            Q = part_at(row, 3, 6)
+            add_cross_motion(base, s, 1.0, P)
+            add_cross_motion(push, s, 1.0, Q)
+            add_cross_motion(base, P, 1.0, Q)
+            for k in range(3):
+                row[k] = P[k]
             # The column's own rate: it turns with the link, or with what the joint stands on.
             if kind in (SPHERICAL, CUSTOM) or (kind == FLOATING and j >= first + 3):
-                add_cross_motion(f.V[i], s, 1.0, part_at(row, 9, 6))
+                add_cross_motion(f.V[i], s, 1.0, P)
             else:
-                row[9] += p0
-                row[10] += p1
-                row[11] += p2
-                row[12] += p3
-                row[13] += p4
-                row[14] += p5
+                add_cross_motion(base, s, 1.0, P)
         if kind == SCREW:
             screw_rates(t, f, i, v, a, K)
         elif kind == CUSTOM:

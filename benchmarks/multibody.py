@@ -8,8 +8,9 @@ Pinocchio is called in the convention that is faster for the case. RBDL's figure
 took relative to pinocchio on the machine where both were measured, times pinocchio now, stands beside the loop.
 
 "ltl" factorises the mass matrix and solves with one vector, against pinocchio's decompose and solve; in the loop the
-way chosen for the model stands in the row "ltl", the other one, along the branches or dense, in "ltl not chosen". At
-the end come the first calls of a process, from nothing and from the cache.
+way chosen for the model stands in the row "ltl", the other one, along the branches or dense, in "ltl not chosen".
+Derivatives, "drnea" and "daba", are measured from Python alone, beside pinocchio's and beside what they are derivatives
+of. At the end come the first calls of a process, from nothing and from the cache.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from tables import write_rows
 from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.configuration import random_configuration
+from contactlab.multibody.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
 from contactlab.multibody.forward_dynamics import forward_dynamics
 from contactlab.multibody.inverse_dynamics import inverse_dynamics
 from contactlab.multibody.ltl import dof_parents, factorize_ltl
@@ -230,6 +232,38 @@ def compared(name: str, pairs: int, pin: Any, compiled: dict[str, Callable[..., 
     return rows
 
 
+def derivatives(name: str, pairs: int, pin: Any) -> list[dict[str, Any]]:
+    """Rows of one robot: derivatives of inverse and forward dynamics, beside what they are derivatives of."""
+    model, theirs = models(CASES[name], pin)
+    data, rng = theirs.createData(), np.random.default_rng(1)
+    q = random_configuration(model, rng)
+    v, a, q_pin = rng.standard_normal(model.nv), rng.standard_normal(model.nv), q.copy()
+    if model.nq > model.nv:
+        q_pin[3:7] = q[[4, 5, 6, 3]]
+    repeats = max(20, 2000 // model.nv)
+    cases: dict[str, tuple[Callable[[], object], ...]] = {
+        "drnea": (
+            lambda: inverse_dynamics_derivatives(model, q, v, a),
+            lambda: inverse_dynamics(model, q, v, a),
+            lambda: pin.computeRNEADerivatives(theirs, data, q_pin, v, a),
+        ),
+        "daba": (
+            lambda: forward_dynamics_derivatives(model, q, v, a),
+            lambda: forward_dynamics(model, q, v, a),
+            lambda: pin.computeABADerivatives(theirs, data, q_pin, v, a),
+        ),
+    }
+    rows = []
+    for method, calls in cases.items():
+        for call in calls:
+            call()
+        own, plain, other = np.array([[timed(call, repeats) for call in calls] for _ in range(pairs)]).T
+        ratios = {"ratio": np.median(own / other), "over_function": np.median(own / plain)}
+        rows.append({"method": method, "n": name, "python_us": np.median(own), "pin_us": np.median(other), **ratios})
+        print(f"{method:14} {name:9} " + " ".join(f"{rows[-1][key]:9.2f}" for key in list(rows[-1])[2:]), flush=True)
+    return rows
+
+
 def first_calls() -> list[dict[str, Any]]:
     """Seconds of the first calls of a process: with an empty cache, then with the cache that left."""
     rows = []
@@ -262,6 +296,8 @@ def main() -> None:
     print("method         n         python us    pin us     ratio   loop us   rbdl us  loop/rbdl")
     compiled = loops()
     rows = [row for name in CASES for row in compared(name, arguments.pairs, pin, compiled)]
+    print("method         n         python us    pin us     ratio  over the function itself")
+    rows += [row for name in CASES for row in derivatives(name, arguments.pairs, pin)]
     compiling = first_calls()
     if arguments.out:
         notes = [
@@ -271,7 +307,7 @@ def main() -> None:
         for state in compiling:
             text = ", ".join(f"{key} {value:.2f}" for key, value in list(state.items())[1:])
             notes.append(f"first calls, {state['state']}, seconds: {text}")
-        write_rows(arguments.out, notes, rows, ".3f")
+        write_rows(arguments.out, notes, rows, ".3f", [*rows[0], "over_function"])
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ PAGES = [
             "from_path",
             "extending",
             "control",
+            "derivatives",
             "exercises",
             "falling_rod",
             "grains",

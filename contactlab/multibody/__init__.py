@@ -33,6 +33,12 @@ from contactlab.multibody.centroidal import (
     linear_momentum,
 )
 from contactlab.multibody.configuration import difference, integrate, neutral, normalize, random_configuration
+from contactlab.multibody.derivatives import (
+    ForwardDynamicsDerivatives,
+    InverseDynamicsDerivatives,
+    forward_dynamics_derivatives,
+    inverse_dynamics_derivatives,
+)
 from contactlab.multibody.energy import kinetic_energy, potential_energy
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.external_forces import PointForce, external_forces
@@ -89,7 +95,9 @@ from contactlab.spatial import RigidInertia, Transform
 __all__ = [
     "BodySpec",
     "CenterOfMassTarget",
+    "ForwardDynamicsDerivatives",
     "IKResult",
+    "InverseDynamicsDerivatives",
     "JointData",
     "JointLimits",
     "Kinematics",
@@ -130,12 +138,14 @@ __all__ = [
     "factorize_mass_matrix",
     "forward_dynamics",
     "forward_dynamics_batch",
+    "forward_dynamics_derivatives",
     "forward_dynamics_lagrangian",
     "hierarchy_overview",
     "integrate",
     "integrate_batch",
     "inverse_dynamics",
     "inverse_dynamics_batch",
+    "inverse_dynamics_derivatives",
     "inverse_kinematics",
     "joint_damping",
     "joint_friction",

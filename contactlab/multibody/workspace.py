@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from contactlab.multibody.kernels.sizes import aba_size, crba_size, factor_size, head_size, point_size, rnea_size
+from contactlab.multibody.kernels.sizes import (
+    aba_size,
+    crba_size,
+    derivatives_size,
+    factor_size,
+    head_size,
+    point_size,
+    rnea_size,
+)
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
@@ -16,5 +24,5 @@ def workspace(model: Model) -> FloatArray:
     `contactlab.multibody.kernels` itself (``rnea``, ``crba``, ``aba``, ...) hands this buffer over at every call, with
     ``model.packed.ints`` and ``model.packed.floats``.
     """
-    lengths = (head_size, rnea_size, crba_size, aba_size, factor_size, point_size)
+    lengths = (head_size, rnea_size, crba_size, aba_size, derivatives_size, factor_size, point_size)
     return np.zeros(max(length(model.packed.nl, model.nv) for length in lengths))

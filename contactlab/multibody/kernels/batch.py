@@ -14,6 +14,7 @@ from contactlab.multibody.kernels.centroidal import body_sums, centroidal_column
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.configurations import configuration_difference, integrate_configuration
 from contactlab.multibody.kernels.crba import crba
+from contactlab.multibody.kernels.derivatives import dynamics_derivatives
 from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.layout import LINKS, NV, tree
 from contactlab.multibody.kernels.minv import factor_inertia, solve_inertia
@@ -50,6 +51,18 @@ def forward_dynamics(
     q, v, tau, f_ext, custom = operands
     for b in range(start, stop):
         codes[b] = aba(I, F, at(q, b), at(v, b), at(tau, b), at(f_ext, b), at(custom, b), W, NOTHING, a[b])
+
+
+@kernel(short_loops=True)
+def derivatives(
+    I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
+) -> None:
+    """`dynamics_derivatives`: out (B, 3 + forward, nv, nv)."""
+    q, v, x, f_ext, custom, rates, forward = operands
+    for b in range(start, stop):
+        codes[b] = dynamics_derivatives(
+            I, F, at(q, b), at(v, b), at(x, b), at(f_ext, b), at(custom, b), at(rates, b), W, NOTHING, forward, out[b]
+        )
 
 
 @kernel

@@ -78,7 +78,7 @@ def factor_ltl(dof_parent: IntArray, dense: int, diagonal: FloatArray, L: FloatA
     return GOOD
 
 
-@kernel
+@kernel(long_loops=True)
 def solve_lt(dof_parent: IntArray, L: FloatArray, x: FloatArray) -> None:
     """x := L^-T x for every column of x (n, m)."""
     for i in range(L.shape[0] - 1, -1, -1):
@@ -96,19 +96,30 @@ def solve_lt(dof_parent: IntArray, L: FloatArray, x: FloatArray) -> None:
             j = dof_parent[j]
 
 
-@kernel
+@kernel(long_loops=True)
 def solve_l(dof_parent: IntArray, L: FloatArray, x: FloatArray) -> None:
-    """x := L^-1 x for every column of x (n, m)."""
+    """x := L^-1 x for every column of x (n, m), for three degrees of freedom of the branch at a time."""
     for i in range(L.shape[0]):
         row = L[i]
         own = x[i]
         j = dof_parent[i]
         while j >= 0:
-            factor = row[j]
-            other = x[j]
-            for c in range(own.shape[0]):
-                own[c] -= factor * other[c]
-            j = dof_parent[j]
+            k = dof_parent[j]
+            l = dof_parent[k] if k >= 0 else -1
+            first = row[j]
+            one = x[j]
+            if l >= 0:
+                second = row[k]
+                third = row[l]
+                two = x[k]
+                three = x[l]
+                for c in range(own.shape[0]):
+                    own[c] = own[c] - first * one[c] - second * two[c] - third * three[c]
+                j = dof_parent[l]
+            else:
+                for c in range(own.shape[0]):
+                    own[c] -= first * one[c]
+                j = k
         inverse = 1.0 / row[i]
         for c in range(own.shape[0]):
             own[c] *= inverse

@@ -1,7 +1,7 @@
 """The usual call from Python, in as few arguments as it needs: no external forces, no custom joints, nothing kept.
 
 Lengths are compared here, where it costs a nanosecond each. A workspace ``W`` of length 0 stands for one on the stack,
-which serves models whose `aba_size` is at most `STACK`. Whatever is unusual or wrong is only reported, by a code
+which serves models that are ``compact``. Whatever is unusual or wrong is only reported, by a code
 other than `GOOD`: the caller then takes the long way, which says what it is.
 """
 
@@ -10,7 +10,8 @@ from __future__ import annotations
 from contactlab.multibody.kernels.aba import aba
 from contactlab.multibody.kernels.codes import UNUSUAL
 from contactlab.multibody.kernels.crba import crba
-from contactlab.multibody.kernels.layout import NQ, NV
+from contactlab.multibody.kernels.derivatives import dynamics_derivatives
+from contactlab.multibody.kernels.layout import BODIES, NQ, NV
 from contactlab.multibody.kernels.rnea import rnea
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING
 from contactlab.multibody.kernels.views import rows_at, stack
@@ -51,3 +52,25 @@ def quick_aba(
         return UNUSUAL
     work = W if W.shape[0] else stack()
     return aba(I, F, q, v, tau, rows_at(W, 0, 0, 6), rows_at(W, 0, 0, CUSTOM_ROW), work, NOTHING, a)
+
+
+@kernel(short_loops=True)
+def quick_derivatives(
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    x: FloatArray,
+    f_ext: FloatArray,
+    custom: FloatArray,
+    rates: FloatArray,
+    W: FloatArray,
+    out: FloatArray,
+    ready: int,
+    forward: int,
+) -> int:
+    """`dynamics_derivatives`, of the usual call and of any other of one instant."""
+    if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or x.shape[0] != I[NV] or f_ext.shape[0] not in (0, I[BODIES]):
+        return UNUSUAL
+    work = W if W.shape[0] else stack()
+    return dynamics_derivatives(I, F, q, v, x, f_ext, custom, rates, work, ready, forward, out)

@@ -28,6 +28,8 @@ STACK: Final = 4096
 
 # Length of the row that a custom joint's numbers take: R (9), p (3), S as up to six columns of six (36), c (6).
 CUSTOM_ROW: Final = 54
+# And of what derivatives need of it: dS/dq (6, 6, 6), along each degree of freedom each column, and dc/dq (6, 6).
+CUSTOM_RATES: Final = 252
 
 
 def columns_start(nl: int) -> int:
@@ -53,6 +55,11 @@ def crba_size(nl: int, nv: int) -> int:
 def aba_size(nl: int, nv: int) -> int:
     """`aba`: accelerations, forces, rigid and articulated inertias, U and 1 / D."""
     return 32 + 71 * nl + 13 * nv
+
+
+def derivatives_size(nl: int, nv: int) -> int:
+    """`dynamics_derivatives`: accelerations, forces, inertias, momenta, external forces, rates of columns, a."""
+    return 32 + 66 * nl + 23 * nv
 
 
 def factor_size(nl: int, nv: int) -> int:

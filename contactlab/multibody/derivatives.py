@@ -1,0 +1,197 @@
+"""Derivatives of inverse and forward dynamics by configuration, velocity, and acceleration or force.
+
+Every function takes leading axes, q (..., nq), v (..., nv), f_ext (..., nb, 6), which broadcast, and runs on threads.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.multibody.arguments import checked, checked_vector, failure
+from contactlab.multibody.entries import ON_STACK, Entry, kernels, strict
+from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.instants import Instants, batched, operand, optional, velocity
+from contactlab.multibody.joints import CustomJoint
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.sizes import CUSTOM_RATES, CUSTOM_ROW, NOTHING, derivatives_size
+from contactlab.multibody.kinematics import Instant, at_state
+from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import FloatArray, finite_array
+
+_NO_FORCES = np.zeros((0, 6))
+_NO_ROWS = np.zeros((0, CUSTOM_ROW))
+_NO_RATES = np.zeros((0, CUSTOM_RATES))
+
+# One look-up less, 30 ns, in a call of a few microseconds.
+_empty = np.empty
+
+_quick = Entry(lambda: strict(kernels().quick.quick_derivatives, 1, (1, 1, 1, 1, 2, 2, 2, 1, 3), 0, 0))
+
+# Fourth-order differences along a custom joint: places, and what each counts. 1e-3 leaves some 1e-13 of either error.
+_STEP = 1e-3
+_STENCIL = ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0))
+
+
+class InverseDynamicsDerivatives(NamedTuple):
+    """Derivatives of tau = `inverse_dynamics`, (..., nv, nv) each: [i, j] is that of entry i by entry j.
+
+    Attributes
+    ----------
+    dtau_dq
+        Along `integrate`: column j is d/de of tau at ``integrate(model, q, e_j, e)``.
+    dtau_dv
+        By velocity.
+    dtau_da
+        By acceleration: the mass matrix.
+    """
+
+    dtau_dq: FloatArray
+    dtau_dv: FloatArray
+    dtau_da: FloatArray
+
+
+class ForwardDynamicsDerivatives(NamedTuple):
+    """Derivatives of a = `forward_dynamics`, (..., nv, nv) each: [i, j] is that of entry i by entry j.
+
+    Attributes
+    ----------
+    da_dq
+        Along `integrate`: column j is d/de of a at ``integrate(model, q, e_j, e)``.
+    da_dv
+        By velocity.
+    da_dtau
+        By force: the inverse of the mass matrix.
+    """
+
+    da_dq: FloatArray
+    da_dv: FloatArray
+    da_dtau: FloatArray
+
+
+def inverse_dynamics_derivatives(
+    model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike, f_ext: ArrayLike | None = None
+) -> InverseDynamicsDerivatives:
+    """Derivatives of `inverse_dynamics`, exact but for rounding, at a small multiple of its cost.
+
+    Carpentier and Mansard, "Analytical derivatives of rigid body dynamics algorithms" (2018), as in Singh, Russell,
+    Wensing (2022). What joints of the user's own do within themselves is differenced, their methods being called four
+    times for every degree of freedom.
+
+    Parameters
+    ----------
+    model, q, v, a, f_ext
+        As for `inverse_dynamics`, leading axes included. External forces do not move with the bodies: moment about the
+        world origin and force, in world axes, are held as q changes.
+
+    Returns
+    -------
+    InverseDynamicsDerivatives
+        dtau_dq, dtau_dv, dtau_da, (..., nv, nv) each. Columns count velocities, not entries of q: see `integrate`.
+
+    Raises
+    ------
+    MultibodyError
+        As `inverse_dynamics`.
+    """
+    return InverseDynamicsDerivatives(*_derivatives(model, q, v, "a", a, f_ext, 0))
+
+
+def forward_dynamics_derivatives(
+    model: Model, q: Instant, v: ArrayLike | None, tau: ArrayLike, f_ext: ArrayLike | None = None
+) -> ForwardDynamicsDerivatives:
+    """Derivatives of `forward_dynamics`: da = M^-1 (dtau - those of `inverse_dynamics` at a), M^-1 along branches.
+
+    Parameters
+    ----------
+    model, q, v, tau, f_ext
+        As for `forward_dynamics`, leading axes included; external forces are held, as in
+        `inverse_dynamics_derivatives`.
+
+    Returns
+    -------
+    ForwardDynamicsDerivatives
+        da_dq, da_dv, da_dtau, (..., nv, nv) each.
+
+    Raises
+    ------
+    MultibodyError
+        As `forward_dynamics`.
+    """
+    return ForwardDynamicsDerivatives(*_derivatives(model, q, v, "tau", tau, f_ext, 1))
+
+
+def _derivatives(
+    model: Model, q: Instant, v: ArrayLike | None, name: str, x: ArrayLike, f_ext: ArrayLike | None, forward: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """All three, of one instant or many."""
+    packed, nv = model.packed, model.nv
+    if type(q) is np.ndarray and f_ext is None and not packed.custom:
+        out = _empty((3 + forward, nv, nv))
+        try:
+            work = ON_STACK if packed.compact else np.empty(derivatives_size(packed.nl, nv))
+            done = _quick.call(
+                packed.ints, packed.floats, q, v, x, _NO_FORCES, _NO_ROWS, _NO_RATES, work, out, NOTHING, forward
+            )
+            if done == GOOD:
+                return out[0], out[1], out[2]
+        except (TypeError, ValueError):
+            pass  # not plain arrays; of an empty list, even its type is unknown
+    if batched(q, v, x, rows=f_ext):
+        return _many(model, q, v, name, x, f_ext, forward)
+    given = checked_vector(name, x, nv)
+    q_, v_, custom, work, ready = at_state(model, q, v, derivatives_size(packed.nl, nv))
+    forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
+    rates = _rates(model, q_, v_) if packed.custom else _NO_RATES
+    out = np.empty((3 + forward, nv, nv))
+    code = kernels().quick.quick_derivatives(
+        packed.ints, packed.floats, q_, v_, given, forces, custom, rates, work, out, ready, forward
+    )
+    if code != GOOD:
+        raise failure(model, code, q_, ("v", v_), (name, given), ("f_ext", forces))
+    return out[0], out[1], out[2]
+
+
+def _many(
+    model: Model, q: Instant, v: ArrayLike | None, name: str, x: ArrayLike, f_ext: ArrayLike | None, forward: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """All three for every instant of a batch."""
+    nv = model.nv
+    many = Instants.of(
+        model,
+        operand("q", q, model.nq),
+        velocity(q, v, nv),
+        operand(name, x, nv),
+        optional("f_ext", f_ext, model.nb, 6),
+    )
+    each = range(many.count if model.packed.custom else 1)
+    rates = np.array([_rates(model, many.row(0, b), many.row(1, b)) for b in each] or [_NO_RATES])
+    out = np.empty((many.count, 3 + forward, nv, nv))
+    operands = (*many.rows, many.custom(), rates, forward)
+    many.fill(kernels().batch.derivatives, derivatives_size(model.packed.nl, nv), None, operands, out)
+    return many.shaped(out[:, 0]), many.shaped(out[:, 1]), many.shaped(out[:, 2])
+
+
+def _rates(model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
+    """Rows (n, 252) of custom joints: how their columns and velocity products change along them."""
+    joints = model.packed.custom
+    rows = np.zeros((len(joints), CUSTOM_RATES))
+    for row, (joint, iq, iv) in zip(rows, joints, strict=True):
+        for k in range(joint.nv):
+            for place, weight in _STENCIL:
+                S, c = _moved(joint, q[iq], v[iv], k, place * _STEP)
+                row[36 * k : 36 * k + 6 * joint.nv] += weight / (12.0 * _STEP) * S.T.ravel()
+                row[216 + 6 * k : 222 + 6 * k] += weight / (12.0 * _STEP) * c
+    return rows
+
+
+def _moved(joint: CustomJoint, q: FloatArray, v: FloatArray, k: int, by: float) -> tuple[FloatArray, FloatArray]:
+    """Subspace and velocity product of a custom joint moved ``by`` along its degree of freedom k."""
+    name = type(joint).__name__
+    way = np.zeros(joint.nv)
+    way[k] = by
+    there = finite_array(joint.integrate(q, way, 1.0), f"{name}.integrate", (joint.nq,), MultibodyError)
+    S = finite_array(joint.motion_subspace(there), f"{name}.motion_subspace", (6, joint.nv), MultibodyError)
+    return S, finite_array(joint.velocity_product(there, v), f"{name}.velocity_product", (6,), MultibodyError)

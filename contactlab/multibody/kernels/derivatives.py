@@ -1,0 +1,363 @@
+"""Derivatives of inverse and forward dynamics, in world axes: every pair of joints on a branch once, O(nv depth).
+
+Carpentier and Mansard, "Analytical derivatives of rigid body dynamics algorithms" (2018), in the form of Singh,
+Russell, Wensing, "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra" (2022). The
+forces of a body, f = I A + V x* I V, take 2 B x where its velocity changes by x and its acceleration by x x V. In world
+axes B of a composite is 12 numbers that add up, being a sum over particles at c with momentum m u: with p = sum m u and
+G = sum m u c^T,
+
+    2 B x = (2 (tr G - G) w, 2 w x p)    for a motion x with angular part w,
+
+so that 2 B^T s has an angular part only. What rides along with a displacement S changes its forces by S x* f, which no
+joint within feels; external forces stay where they are, and there it is felt.
+"""
+
+from __future__ import annotations
+
+from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, GOOD, NOT_FINITE, SCREW
+from contactlab.multibody.kernels.crba import composite_matrix
+from contactlab.multibody.kernels.displaced import in_world, rates_of_columns, screw_change
+from contactlab.multibody.kernels.fill_frames import fill_frames
+from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
+from contactlab.multibody.kernels.layout import Tree, tree
+from contactlab.multibody.kernels.ltl import factor_ltl, solve_l, solve_lt, solve_vector_l, solve_vector_lt
+from contactlab.multibody.kernels.newton_euler import accelerations, subtract_external
+from contactlab.multibody.kernels.rnea import joint_forces
+from contactlab.multibody.kernels.sizes import VELOCITIES
+from contactlab.multibody.kernels.views import part_at, rows_at
+from contactlab.multibody.kernels.workspace import Frames, frames
+from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.kernels import kernel
+
+
+@kernel(inner=True)
+def dynamics_derivatives(
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    x: FloatArray,
+    f_ext: FloatArray,
+    custom: FloatArray,
+    rates: FloatArray,
+    W: FloatArray,
+    ready: int,
+    forward: int,
+    out: FloatArray,
+) -> int:
+    """Fill the first three of out (3 + forward, nv, nv); `GOOD`, or what stopped it.
+
+    Of the forces by q, v, a at the accelerations ``x``; with ``forward`` of the accelerations by q, v, tau at the
+    forces ``x``, the fourth being scratch. ``rates`` as for `rates_of_columns`, ``f_ext`` of length 0 stands for no
+    external forces.
+    """
+    code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
+    if code != GOOD:
+        return code
+    t = tree(I, F)
+    nl = t.parent.shape[0]
+    nv = t.dof_parent.shape[0]
+    f = frames(W, nl, nv)
+    A = rows_at(W, f.start, nl, 6)
+    P = rows_at(W, f.start + 6 * nl, nl, 6)
+    B = rows_at(W, f.start + 12 * nl, nl, 10)
+    G = rows_at(W, f.start + 22 * nl, nl, 12)
+    E = rows_at(W, f.start + 34 * nl, nl if f_ext.shape[0] > 0 else 0, 6)
+    K = rows_at(W, f.start + 40 * nl, nv, 15)
+    C = rows_at(W, f.start + 40 * nl, nl, 10)
+    a = part_at(W, f.start + 40 * nl + 15 * nv, nv)
+    D = part_at(W, f.start + 40 * nl + 16 * nv, nv)
+    dq, dv, M = out[0], out[1], out[2]
+    for number in range(3):
+        for j in range(nv):
+            row = out[number, j]
+            for k in range(nv):
+                row[k] = 0.0
+    for i in range(E.shape[0]):
+        for k in range(6):
+            E[i, k] = 0.0
+    subtract_external(t, f.p, f_ext, E)
+    world_inertias(t, f.R, f.p, B)
+    momenta(t, f.V, B, G)
+    for i in range(nl):
+        for k in range(10):
+            C[i, k] = B[i, k]
+    code = composite_matrix(t, f.S, t.dof_parent, C, 0, nl, M)
+    if code != GOOD:
+        return code
+    if forward:
+        accelerations(t, f.S, f.C, part_at(a, 0, 0), 1.0, A)
+        link_forces(f.V, A, B, G, E, P)
+        code = joint_forces(I, W, a)
+        L = out[3]
+        for j in range(nv):
+            for k in range(j + 1):
+                L[j, k] = M[j, k]
+        if code == GOOD:
+            code = factor_ltl(t.dof_parent, 0, D, L)
+        if code != GOOD:
+            return code
+        for j in range(nv):
+            a[j] = x[j] - a[j]
+        solve_vector_lt(t.dof_parent, 0, L, a)
+        solve_vector_l(t.dof_parent, 0, L, a)
+    else:
+        for j in range(nv):
+            a[j] = x[j]
+    accelerations(t, f.S, f.C, a, 1.0, A)
+    link_forces(f.V, A, B, G, E, P)
+    rates_of_columns(t, f, v, a, A, rates, K)
+    columns(t, f, K, B, G, P, E, rates, dq, dv)
+    if forward:
+        for j in range(nv):
+            M[j, j] = 1.0
+            for k in range(j):
+                M[j, k] = 0.0
+                M[k, j] = 0.0
+        for number in range(3):
+            solve_lt(t.dof_parent, L, out[number])
+            solve_l(t.dof_parent, L, out[number])
+    sign = -1.0 if forward else 1.0
+    rest = 0.0
+    for j in range(nv):
+        for k in range(nv):
+            dq[j, k] *= sign
+            dv[j, k] *= sign
+            rest += 0.0 * (dq[j, k] + dv[j, k] + M[j, k])
+    return GOOD if rest == 0.0 else NOT_FINITE
+
+
+@kernel(inner=True)
+def momenta(t: Tree, V: FloatArray, B: FloatArray, G: FloatArray) -> None:
+    """Fill G (nl, 12): sum m u c^T by rows, then the momentum p, of every link alone.
+
+    With u = v + w x c: G = v h^T + w x sum m c c^T, the second moments being what the inertia has them from.
+    """
+    for i in range(t.parent.shape[0]):
+        Vi = V[i]
+        Bi = B[i]
+        Gi = G[i]
+        wx, wy, wz, vx, vy, vz = Vi[0], Vi[1], Vi[2], Vi[3], Vi[4], Vi[5]
+        m, hx, hy, hz = Bi[0], Bi[1], Bi[2], Bi[3]
+        half = 0.5 * (Bi[4] + Bi[5] + Bi[6])
+        xx = half - Bi[4]
+        yy = half - Bi[5]
+        zz = half - Bi[6]
+        xy = -Bi[7]
+        xz = -Bi[8]
+        yz = -Bi[9]
+        Gi[0] = vx * hx + (wy * xz - wz * xy)
+        Gi[1] = vx * hy + (wy * yz - wz * yy)
+        Gi[2] = vx * hz + (wy * zz - wz * yz)
+        Gi[3] = vy * hx + (wz * xx - wx * xz)
+        Gi[4] = vy * hy + (wz * xy - wx * yz)
+        Gi[5] = vy * hz + (wz * xz - wx * zz)
+        Gi[6] = vz * hx + (wx * xy - wy * xx)
+        Gi[7] = vz * hy + (wx * yy - wy * xy)
+        Gi[8] = vz * hz + (wx * yz - wy * xz)
+        Gi[9] = m * vx + (wy * hz - wz * hy)
+        Gi[10] = m * vy + (wz * hx - wx * hz)
+        Gi[11] = m * vz + (wx * hy - wy * hx)
+
+
+@kernel(inner=True)
+def inertial(B: FloatArray, s: FloatArray) -> tuple[float, float, float, float, float, float]:
+    """`inertia_times`, typed once."""
+    return inertia_times(B, s)
+
+
+@kernel(inner=True)
+def twice_gain(g: FloatArray, x: float, y: float, z: float) -> tuple[float, float, float, float, float, float]:
+    """2 B times a motion with the angular part (x, y, z)."""
+    trace = g[0] + g[4] + g[8]
+    return (
+        2.0 * (trace * x - (g[0] * x + g[1] * y + g[2] * z)),
+        2.0 * (trace * y - (g[3] * x + g[4] * y + g[5] * z)),
+        2.0 * (trace * z - (g[6] * x + g[7] * y + g[8] * z)),
+        2.0 * (y * g[11] - z * g[10]),
+        2.0 * (z * g[9] - x * g[11]),
+        2.0 * (x * g[10] - y * g[9]),
+    )
+
+
+@kernel(inner=True)
+def link_forces(V: FloatArray, A: FloatArray, B: FloatArray, G: FloatArray, E: FloatArray, P: FloatArray) -> None:
+    """Fill P (nl, 6): I A + V x* I V, of which the second is B V; external forces, -E (nl or 0, 6), taken off."""
+    for i in range(P.shape[0]):
+        Pi = P[i]
+        a, b, c, d, e, g = inertial(B[i], A[i])
+        l, m, n, o, r, s = twice_gain(G[i], V[i, 0], V[i, 1], V[i, 2])
+        Pi[0] = a + 0.5 * l
+        Pi[1] = b + 0.5 * m
+        Pi[2] = c + 0.5 * n
+        Pi[3] = d + 0.5 * o
+        Pi[4] = e + 0.5 * r
+        Pi[5] = g + 0.5 * s
+        if E.shape[0] > 0:
+            for k in range(6):
+                Pi[k] += E[i, k]
+
+
+@kernel(inner=True)
+def cross_force(s: FloatArray, f: FloatArray) -> tuple[float, float, float, float, float, float]:
+    """s x* f (Featherstone 2008, equation 2.32)."""
+    x, y, z, a, b, c = s[0], s[1], s[2], s[3], s[4], s[5]
+    n, m, l, o, p, q = f[0], f[1], f[2], f[3], f[4], f[5]
+    return (
+        y * l - z * m + (b * q - c * p),
+        z * n - x * l + (c * o - a * q),
+        x * m - y * n + (a * p - b * o),
+        y * q - z * p,
+        z * o - x * q,
+        x * p - y * o,
+    )
+
+
+@kernel(inner=True)
+def columns(
+    t: Tree,
+    f: Frames,
+    K: FloatArray,
+    B: FloatArray,
+    G: FloatArray,
+    P: FloatArray,
+    E: FloatArray,
+    rates: FloatArray,
+    dq: FloatArray,
+    dv: FloatArray,
+) -> None:
+    """Fill dq and dv (nv, nv), zeroed by the caller, between degrees of freedom of one branch.
+
+    B, G, P and E, of the links, become those of the composites.
+    """
+    S = f.S
+    outside = E.shape[0] > 0
+    for i in range(t.parent.shape[0] - 1, -1, -1):
+        Bi = B[i]
+        Gi = G[i]
+        Pi = P[i]
+        kind = t.kind[i]
+        first = t.iv[i]
+        last = t.iv[i + 1]
+        # Paths to the root end before a free body, whose entries come in one go.
+        root = t.root[i]
+        at = t.iv[root]
+        end = at + 6 if t.kind[root] == FLOATING else 0
+        for l in range(first, last):
+            s = S[l]
+            row = K[l]
+            # Forces: n of unit acceleration, r of all that v changes, d of all that q changes but what rides along.
+            n0, n1, n2, n3, n4, n5 = inertial(Bi, s)
+            r0, r1, r2, r3, r4, r5 = inertial(Bi, part_at(row, 9, 6))
+            g0, g1, g2, g3, g4, g5 = twice_gain(Gi, s[0], s[1], s[2])
+            r0 += g0
+            r1 += g1
+            r2 += g2
+            r3 += g3
+            r4 += g4
+            r5 += g5
+            d0, d1, d2, d3, d4, d5 = inertial(Bi, part_at(row, 3, 6))
+            g0, g1, g2, g3, g4, g5 = twice_gain(Gi, row[0], row[1], row[2])
+            d0 += g0
+            d1 += g1
+            d2 += g2
+            d3 += g3
+            d4 += g4
+            d5 += g5
+            # 2 B^T s.
+            x, y, z = s[0], s[1], s[2]
+            trace = Gi[0] + Gi[4] + Gi[8]
+            b0 = 2.0 * (trace * x - (Gi[0] * x + Gi[3] * y + Gi[6] * z) + (Gi[10] * s[5] - Gi[11] * s[4]))
+            b1 = 2.0 * (trace * y - (Gi[1] * x + Gi[4] * y + Gi[7] * z) + (Gi[11] * s[3] - Gi[9] * s[5]))
+            b2 = 2.0 * (trace * z - (Gi[2] * x + Gi[5] * y + Gi[8] * z) + (Gi[9] * s[4] - Gi[10] * s[3]))
+            # What rides along, S x* f, f being that of inertia: P holds it less the external forces, -E.
+            c0, c1, c2, c3, c4, c5 = cross_force(s, Pi)
+            e0 = e1 = e2 = e3 = e4 = e5 = 0.0
+            if outside:
+                e0, e1, e2, e3, e4, e5 = cross_force(s, E[i])
+                c0 -= e0
+                c1 -= e1
+                c2 -= e2
+                c3 -= e3
+                c4 -= e4
+                c5 -= e5
+            for j in range(first, last):
+                s = S[j]
+                value = s[0] * d0 + s[1] * d1 + s[2] * d2 + (s[3] * d3 + s[4] * d4 + s[5] * d5)
+                if kind == FLOATING and j < first + 3 <= l:
+                    # A shift does not turn with the body.
+                    value += s[3] * c3 + s[4] * c4 + s[5] * c5
+                elif outside:
+                    value -= s[0] * e0 + s[1] * e1 + s[2] * e2 + (s[3] * e3 + s[4] * e4 + s[5] * e5)
+                dq[j, l] = value
+                dv[j, l] = s[0] * r0 + s[1] * r1 + s[2] * r2 + (s[3] * r3 + s[4] * r4 + s[5] * r5)
+            d0 += c0
+            d1 += c1
+            d2 += c2
+            d3 += c3
+            d4 += c4
+            d5 += c5
+            along = dq[l]
+            moving = dv[l]
+            j = t.dof_parent[first]
+            while j >= end:
+                s = S[j]
+                x, y, z, a, b, c = s[0], s[1], s[2], s[3], s[4], s[5]
+                dq[j, l] = x * d0 + y * d1 + z * d2 + (a * d3 + b * d4 + c * d5)
+                dv[j, l] = x * r0 + y * r1 + z * r2 + (a * r3 + b * r4 + c * r5)
+                rate = K[j]
+                value = b0 * rate[0] + b1 * rate[1] + b2 * rate[2]
+                value += n0 * rate[3] + n1 * rate[4] + n2 * rate[5] + (n3 * rate[6] + n4 * rate[7] + n5 * rate[8])
+                if outside:
+                    value += x * e0 + y * e1 + z * e2 + (a * e3 + b * e4 + c * e5)
+                along[j] = value
+                value = b0 * x + b1 * y + b2 * z
+                value += n0 * rate[9] + n1 * rate[10] + n2 * rate[11]
+                moving[j] = value + (n3 * rate[12] + n4 * rate[13] + n5 * rate[14])
+                j = t.dof_parent[j]
+            if j >= 0:
+                # A free body: its shifts bear no moment, its turns no force; no shift of all changes any force, nor
+                # does its velocity, but for the moments of external forces.
+                for k in range(3):
+                    s = S[at + k]
+                    dq[at + k, l] = s[3] * d3 + s[4] * d4 + s[5] * d5
+                    dv[at + k, l] = s[3] * r3 + s[4] * r4 + s[5] * r5
+                    along[at + k] = s[3] * e3 + s[4] * e4 + s[5] * e5
+                    s = S[at + 3 + k]
+                    x, y, z = s[0], s[1], s[2]
+                    dq[at + 3 + k, l] = x * d0 + y * d1 + z * d2
+                    dv[at + 3 + k, l] = x * r0 + y * r1 + z * r2
+                    rate = K[at + 3 + k]
+                    value = n3 * rate[6] + n4 * rate[7] + n5 * rate[8]
+                    along[at + 3 + k] = value + (x * e0 + y * e1 + z * e2)
+                    value = b0 * x + b1 * y + b2 * z + (n0 * rate[9] + n1 * rate[10] + n2 * rate[11])
+                    moving[at + 3 + k] = value + (n3 * rate[12] + n4 * rate[13] + n5 * rate[14])
+        if kind in (SCREW, CUSTOM):
+            turning_away(t, f, i, Pi, rates, dq)
+        up = t.parent[i]
+        if up >= 0:
+            for k in range(10):
+                B[up, k] += Bi[k]
+            for k in range(12):
+                G[up, k] += Gi[k]
+            for k in range(6):
+                P[up, k] += Pi[k]
+            if outside:
+                for k in range(6):
+                    E[up, k] += E[i, k]
+
+
+@kernel
+def turning_away(t: Tree, f: Frames, i: int, force: FloatArray, rates: FloatArray, dq: FloatArray) -> None:
+    """Add the force (6,) on columns that change in the child's axes: skew screws, joints of the user's."""
+    first = t.iv[i]
+    change = part_at(f.scratch, 0, 6)
+    for l in range(first, t.iv[i + 1]):
+        for j in range(first, t.iv[i + 1]):
+            if t.kind[i] == SCREW:
+                screw_change(f.p[i], f.p[t.root[i]], f.S[j], change)
+            else:
+                at = 36 * (l - first) + 6 * (j - first)
+                in_world(f.R[i], f.p[i], f.p[t.root[i]], part_at(rates[t.custom[i]], at, 6), change)
+            for k in range(6):
+                dq[j, l] += change[k] * force[k]

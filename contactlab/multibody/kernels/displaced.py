@@ -1,0 +1,160 @@
+"""How a shift of one degree of freedom changes the motion of the links beyond it, in world axes.
+
+Displaced by dq along column S of link i, link k beyond moves by S: its velocity and acceleration change by
+S x V_k + P and S x A_k + P x V_k + Q, with P = V_up x S and Q = A_up x S + V_up x P the same for all k (Carpentier and
+Mansard, "Analytical derivatives of rigid body dynamics algorithms", 2018; Singh, Russell, Wensing, "Efficient
+analytical derivatives of rigid-body dynamics using spatial vector algebra", 2022). That holds where a displacement
+carries the joint's whole motion along. A floating joint is a translation, which does, and then a ball joint on it.
+Where the columns change in the child's axes, by e = dS/dq v and the velocity product by c', P has e and Q has
+V_i x e + c' besides: the skew screw, and joints of the user's.
+"""
+
+from __future__ import annotations
+
+from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, SCREW, SPHERICAL
+from contactlab.multibody.kernels.layout import Tree
+from contactlab.multibody.kernels.poses import shift
+from contactlab.multibody.kernels.velocities import add_cross_motion
+from contactlab.multibody.kernels.views import part_at
+from contactlab.multibody.kernels.workspace import Frames
+from contactlab.spatial.arrays import FloatArray
+from lcp.kernels import kernel
+
+
+@kernel(inline=True)
+def rates_of_columns(
+    t: Tree, f: Frames, v: FloatArray, a: FloatArray, A: FloatArray, rates: FloatArray, K: FloatArray
+) -> None:
+    """Fill K (nv, 15): the angular part of P (3), Q (6), and P + dS/dt (6).
+
+    ``A`` (nl, 6) are the accelerations of the links at ``a`` (nv,). ``rates`` (n, 252) are the derivatives of custom
+    joints along their degrees of freedom, of S (6, 6, 6) and of c (6, 6), in child axes.
+    """
+    base = part_at(f.scratch, 6, 6)
+    push = part_at(f.scratch, 12, 6)
+    for i in range(t.parent.shape[0]):
+        up = t.parent[i]
+        kind = t.kind[i]
+        first = t.iv[i]
+        # What the joint stands on: velocity, acceleration.
+        if up >= 0:
+            for k in range(6):
+                base[k] = f.V[up, k]
+                push[k] = A[up, k]
+        else:
+            for k in range(6):
+                base[k] = 0.0
+                push[k] = 0.0 if k < 3 else -t.gravity[k - 3]
+        for j in range(first, t.iv[i + 1]):
+            s = f.S[j]
+            if kind == FLOATING and j == first + 3:
+                for before in range(first, first + 3):
+                    add_cross_motion(base, f.S[before], v[before], push)
+                    for k in range(3, 6):
+                        push[k] += f.S[before, k] * a[before]
+                for before in range(first, first + 3):
+                    for k in range(3, 6):
+                        base[k] += f.S[before, k] * v[before]
+            row = K[j]
+            for k in range(15):
+                row[k] = 0.0
+            P = part_at(row, 9, 6)
+            Q = part_at(row, 3, 6)
+            add_cross_motion(base, s, 1.0, P)
+            add_cross_motion(push, s, 1.0, Q)
+            add_cross_motion(base, P, 1.0, Q)
+            for k in range(3):
+                row[k] = P[k]
+            # The column's own rate: it turns with the link, or with what the joint stands on.
+            if kind in (SPHERICAL, CUSTOM) or (kind == FLOATING and j >= first + 3):
+                add_cross_motion(f.V[i], s, 1.0, P)
+            else:
+                add_cross_motion(base, s, 1.0, P)
+        if kind == SCREW:
+            screw_rates(t, f, i, v, a, K)
+        elif kind == CUSTOM:
+            custom_rates(t, f, i, v, a, rates[t.custom[i]], K)
+
+
+@kernel(inline=True)
+def screw_change(at: FloatArray, about: FloatArray, s: FloatArray, out: FloatArray) -> None:
+    """out (6,): dS/dq of a screw, t x w, with the shift t that its column has beside what turning gives it."""
+    dx = at[0] - about[0]
+    dy = at[1] - about[1]
+    dz = at[2] - about[2]
+    x = s[3] - (dy * s[2] - dz * s[1])
+    y = s[4] - (dz * s[0] - dx * s[2])
+    z = s[5] - (dx * s[1] - dy * s[0])
+    out[0] = 0.0
+    out[1] = 0.0
+    out[2] = 0.0
+    out[3] = y * s[2] - z * s[1]
+    out[4] = z * s[0] - x * s[2]
+    out[5] = x * s[1] - y * s[0]
+
+
+@kernel
+def screw_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, K: FloatArray) -> None:
+    """What a screw with a skew axis adds to its row: t x w stands still where the joint does."""
+    j = t.iv[i]
+    e = part_at(f.scratch, 6, 6)
+    screw_change(f.p[i], f.p[t.root[i]], f.S[j], e)
+    rate = v[j]
+    row = K[j]
+    for k in range(3, 6):
+        row[3 + k] += e[k] * a[j]
+        row[9 + k] += 2.0 * e[k] * rate
+    if t.parent[i] >= 0:
+        add_cross_motion(f.V[t.parent[i]], e, 2.0 * rate, part_at(row, 3, 6))
+
+
+@kernel
+def in_world(R: FloatArray, at: FloatArray, about: FloatArray, s: FloatArray, out: FloatArray) -> None:
+    """out (6,): the motion vector s of child axes at the child's origin, in world axes about the point ``about``."""
+    for k in range(6):
+        out[k] = 0.0
+    shift(R, s, 0, out)
+    shift(R, s, 3, part_at(out, 3, 3))
+    dx = at[0] - about[0]
+    dy = at[1] - about[1]
+    dz = at[2] - about[2]
+    out[3] += dy * out[2] - dz * out[1]
+    out[4] += dz * out[0] - dx * out[2]
+    out[5] += dx * out[1] - dy * out[0]
+
+
+@kernel
+def custom_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, rates: FloatArray, K: FloatArray) -> None:
+    """What a joint of the user's adds to its rows, its columns changing in child axes."""
+    first = t.iv[i]
+    out = part_at(f.scratch, 0, 6)
+    e = part_at(f.scratch, 6, 6)
+    given = part_at(f.scratch, 12, 6)
+    for l in range(first, t.iv[i + 1]):
+        row = K[l]
+        for k in range(6):
+            given[k] = 0.0
+            for j in range(first, t.iv[i + 1]):
+                given[k] += rates[36 * (l - first) + 6 * (j - first) + k] * v[j]
+        in_world(f.R[i], f.p[i], f.p[t.root[i]], given, e)
+        for k in range(3):
+            row[k] += e[k]
+        for k in range(6):
+            row[9 + k] += e[k]
+        # V_up x e within V_up x P, and V_i x e.
+        add_cross_motion(f.V[i], e, 1.0, part_at(row, 3, 6))
+        if t.parent[i] >= 0:
+            add_cross_motion(f.V[t.parent[i]], e, 1.0, part_at(row, 3, 6))
+        for k in range(6):
+            given[k] = rates[216 + 6 * (l - first) + k]
+            for j in range(first, t.iv[i + 1]):
+                given[k] += rates[36 * (l - first) + 6 * (j - first) + k] * a[j]
+        in_world(f.R[i], f.p[i], f.p[t.root[i]], given, out)
+        for k in range(6):
+            row[3 + k] += out[k]
+            given[k] = 0.0
+            for j in range(first, t.iv[i + 1]):
+                given[k] += rates[36 * (j - first) + 6 * (l - first) + k] * v[j]
+        in_world(f.R[i], f.p[i], f.p[t.root[i]], given, out)
+        for k in range(6):
+            row[9 + k] += out[k]

@@ -1,0 +1,274 @@
+"""Derivatives of dynamics against fourth-order differences along `integrate`, identities, closed forms, pinocchio."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from every_joint import Cam, Cylindrical, model_with_every_joint, random_body
+from pin_models import Pair, random_pair
+from trees import random_tree, state
+
+from contactlab.multibody import (
+    Model,
+    ModelBuilder,
+    MultibodyError,
+    forward_dynamics,
+    forward_dynamics_derivatives,
+    integrate,
+    inverse_dynamics,
+    inverse_dynamics_derivatives,
+    joints,
+    kinematics,
+    mass_matrix,
+    random_configuration,
+)
+from contactlab.spatial import RigidInertia, Transform
+
+Function = Callable[[np.ndarray], np.ndarray]
+#: Places and weights of the fourth-order difference of unit step.
+PLACES, WEIGHTS = np.array([1.0, -1.0, 2.0, -2.0]), np.array([8.0, -8.0, -1.0, 1.0]) / 12.0
+
+
+def differenced(function: Function, moved: Function, nv: int, step: float) -> np.ndarray:
+    """d function(moved(x)) / dx at x = 0, (nv, nv), all places in one call."""
+    ways = step * PLACES[:, None, None] * np.eye(nv)
+    return np.einsum("p,pji->ij", WEIGHTS, function(moved(ways))) / step
+
+
+def worst(found: np.ndarray, expected: np.ndarray) -> float:
+    """Largest error against the largest entry."""
+    return float(np.max(np.abs(found - expected)) / max(np.max(np.abs(expected)), 1e-3))
+
+
+def with_rotors_and_own_joints(seed: int) -> Model:
+    """A random tree of every joint, with joints of the user's own here and there, and rotors."""
+    rng, builder = np.random.default_rng(seed), random_tree(seed, 5).builder()
+    for k, joint in enumerate((Cam(), joints.Revolute((1, 2, 3)), Cylindrical(), joints.FloatingBase())):
+        placement, inertia = random_body(rng)
+        armature = rng.uniform(0.0, 0.3, joint.nv)
+        parent = f"b{rng.integers(5)}" if k != 1 else "own0"
+        builder.add_body(f"own{k}", parent=parent, joint=joint, placement=placement, inertia=inertia, armature=armature)
+    return builder.build()
+
+
+def check_differences(model: Model, seed: int, *, forces: bool) -> None:
+    """Those of inverse dynamics to 1e-10, the mass matrix to rounding, those of forward dynamics by M^-1."""
+    q, v, a = state(model, seed)
+    f_ext = np.random.default_rng(seed).standard_normal((model.nb, 6)) if forces else None
+    dq, dv, da = inverse_dynamics_derivatives(model, q, v, a, f_ext)
+    along = differenced(
+        lambda x: inverse_dynamics(model, x, v, a, f_ext), lambda d: integrate(model, q, d, 1.0), model.nv, 1e-3
+    )
+    assert worst(dq, along) < 1e-10
+    by_speed = differenced(lambda x: inverse_dynamics(model, q, x, a, f_ext), lambda d: v + d, model.nv, 1e-2)
+    assert worst(dv, by_speed) < 1e-10
+    M = mass_matrix(model, q)
+    assert worst(da, M) < 1e-14
+    tau = inverse_dynamics(model, q, v, a, f_ext)
+    scale = np.linalg.cond(M) * 1e-14
+    by_q, by_v, by_tau = forward_dynamics_derivatives(model, q, v, tau, f_ext)
+    assert worst(M @ by_tau, np.eye(model.nv)) < scale
+    assert worst(M @ by_q, -dq) < scale
+    assert worst(M @ by_v, -dv) < scale
+
+
+@pytest.mark.parametrize("forces", [False, True])
+def test_random_trees(forces: bool) -> None:
+    """All joints, floating ones in mid-tree, Euler chains, skew screws, rotors; half with joints of the user's own."""
+    for seed in range(50):
+        check_differences(random_tree(seed) if seed % 2 else with_rotors_and_own_joints(seed), seed, forces=forces)
+    check_differences(model_with_every_joint(), 3, forces=forces)
+
+
+@pytest.mark.filterwarnings("ignore::contactlab.multibody.UrdfWarning")
+def test_robots() -> None:
+    """Robots of the distribution example-robot-data: arms, quadrupeds, humanoids."""
+    try:
+        files = importlib.metadata.files("example-robot-data") or []
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("example-robot-data is not installed")
+    arms, walkers = ("panda", "ur5_robot"), ("solo12", "anymal", "g1_29dof_with_hand_rev_1_0", "talos_full_v2")
+    for end, free in (*((f"{arm}.urdf", False) for arm in arms), *((f"{walker}.urdf", True) for walker in walkers)):
+        path = next(file for file in files if str(file).endswith(f"/{end}"))
+        check_differences(Model.from_urdf(Path(str(path.locate())), floating_base=free), 1, forces=False)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_forward_differences(seed: int) -> None:
+    """What moves a: differences of `forward_dynamics` itself, to their own rounding."""
+    model = with_rotors_and_own_joints(seed)
+    q, v, tau = state(model, seed)
+    f_ext = np.random.default_rng(seed).standard_normal((model.nb, 6))
+
+    def a(q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        return forward_dynamics(model, q, v, tau, f_ext)
+
+    by_q, by_v, by_tau = forward_dynamics_derivatives(model, q, v, tau, f_ext)
+    n = model.nv
+    assert worst(by_q, differenced(lambda x: a(x, v, tau), lambda d: integrate(model, q, d, 1.0), n, 1e-3)) < 1e-8
+    assert worst(by_v, differenced(lambda x: a(q, x, tau), lambda d: v + d, n, 1e-2)) < 1e-10
+    assert worst(by_tau, differenced(lambda x: a(q, v, x), lambda d: tau + d, n, 1.0)) < 1e-10
+
+
+@pytest.mark.nojit
+def test_pendulum() -> None:
+    """m g l cos q, and with a rotor in M alone; a body in free flight has forces that its place does not change."""
+    inertia = RigidInertia(2.0, (0, 0, -0.5), inertia=np.diag([0.2, 0.2, 0.1]))
+    rod = ModelBuilder().add_body("rod", joint=joints.Revolute((0, 1, 0)), inertia=inertia, armature=0.1).build()
+    found = inverse_dynamics_derivatives(rod, [0.3], [2.0], [1.0])
+    np.testing.assert_allclose(np.ravel(found), [2.0 * 9.81 * 0.5 * np.cos(0.3), 0.0, 0.8], atol=1e-13)
+    assert found._fields == ("dtau_dq", "dtau_dv", "dtau_da")
+    back = forward_dynamics_derivatives(rod, [0.3], [2.0], [1.0])
+    np.testing.assert_allclose(np.ravel(back), [-9.81 * np.cos(0.3) / 0.8, 0.0, 1 / 0.8], atol=1e-13)
+    assert back._fields == ("da_dq", "da_dv", "da_dtau")
+    body = ModelBuilder().add_body("body", joint=joints.FloatingBase(), inertia=inertia).build()
+    q, v, a = state(body, 0)
+    dq, dv, _ = inverse_dynamics_derivatives(body, q, v, a)
+    for moving in (dq, dv):
+        assert not moving[:, :3].any()
+        assert moving[:, 3:].any()
+
+
+def test_many_instants() -> None:
+    """Leading axes broadcast, with the numbers of one instant; a `Kinematics` and lists do as well."""
+    for model in (random_tree(4), model_with_every_joint()):
+        rng = np.random.default_rng(1)
+        q = np.array([random_configuration(model, rng) for _ in range(6)]).reshape(2, 3, model.nq)
+        v, a = rng.standard_normal((3, model.nv)), rng.standard_normal(model.nv)
+        for function in (inverse_dynamics_derivatives, forward_dynamics_derivatives):
+            many = function(model, q, v, a)
+            assert many[0].shape == (2, 3, model.nv, model.nv)
+            one = function(model, q[1, 2], v[2], a)
+            for all_of_them, single in zip(many, one, strict=True):
+                np.testing.assert_array_equal(all_of_them[1, 2], single)
+                assert single.flags.c_contiguous
+            for other in (
+                function(model, kinematics(model, q[1, 2], v[2]), None, a),
+                function(model, list(q[1, 2]), list(v[2]), list(a)),
+                function(model, q[1, 2], v[2], a, np.zeros((model.nb, 6))),
+            ):
+                for x, y in zip(other, one, strict=True):
+                    np.testing.assert_allclose(x, y, rtol=0, atol=1e-13 * np.abs(y).max())
+
+
+def test_larger_than_the_stack() -> None:
+    check_differences(random_tree(7, 40, ("revolute", "prismatic", "floating")), 7, forces=False)
+
+
+def test_errors() -> None:
+    model = random_tree(2)
+    q, v, a = state(model, 2)
+    for function, name in ((inverse_dynamics_derivatives, "a"), (forward_dynamics_derivatives, "tau")):
+        with pytest.raises(MultibodyError, match=rf"^{name}: must have shape \({model.nv},\), got"):
+            function(model, q, v, a[:-1])
+        with pytest.raises(MultibodyError, match=r"^v: entry \[1\] is nan"):
+            function(model, q, np.where(np.arange(model.nv) == 1, np.nan, v), a)
+        with pytest.raises(MultibodyError, match="^v: is needed"):
+            function(model, q, None, a)
+        with pytest.raises(MultibodyError, match="so large that the result is not"):
+            function(model, q, 1e200 * v, a)
+    bad = np.array([0, 0, 0, 1.5, 0, 0, 0])
+    point = RigidInertia(1.0, inertia=np.zeros((3, 3)))
+    body = ModelBuilder().add_body("body", joint=joints.FloatingBase(), inertia=point).build()
+    with pytest.raises(MultibodyError, match="not 1"):
+        inverse_dynamics_derivatives(body, bad, np.zeros(6), np.zeros(6))
+    with pytest.raises(MultibodyError, match=r"singular: v\[5\], of the FloatingBase joint of 'body'"):
+        forward_dynamics_derivatives(body, body.neutral, np.zeros(6), np.zeros(6))
+
+
+class Three(joints.CustomJoint):
+    """The composite of a turn about z, a shift along y and a turn about x: every column changes along another."""
+
+    nq = 3
+    nv = 3
+
+    def transform(self, q: np.ndarray) -> Transform:
+        (a, b), (c, s) = (np.cos(q[0]), np.sin(q[0])), (np.cos(q[2]), np.sin(q[2]))
+        Rz, Rx = np.array([[a, -b, 0], [b, a, 0], [0, 0, 1]]), np.array([[1, 0, 0], [0, c, -s], [0, s, c]])
+        return Transform(Rz @ Rx, Rz @ (0, q[1], 0))
+
+    def motion_subspace(self, q: np.ndarray) -> np.ndarray:
+        c, s = np.cos(q[2]), np.sin(q[2])
+        return np.array([[0, s, c, -q[1], 0, 0], [0, 0, 0, 0, c, -s], [1, 0, 0, 0, 0, 0]]).T
+
+    def velocity_product(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        c, s = np.cos(q[2]), np.sin(q[2])
+        turned = np.array([0, c * v[2], -s * v[2], -v[1], 0, 0]) * v[0]
+        return turned + np.array([0, 0, 0, 0, -s * v[2], -c * v[2]]) * v[1]
+
+
+def test_a_joint_of_the_users_is_the_composite_it_imitates() -> None:
+    chain = joints.Composite([joints.Revolute(), joints.Prismatic((0, 1, 0)), joints.Revolute((1, 0, 0))])
+    rng, both = np.random.default_rng(5), [ModelBuilder(), ModelBuilder()]
+    for k, parent in enumerate(("world", "b0", "b1")):
+        placement, inertia = random_body(rng)
+        for builder, joint in zip(both, (Three(), chain), strict=True):
+            use = joint if k != 1 else joints.Spherical()
+            builder.add_body(f"b{k}", parent=parent, joint=use, placement=placement, inertia=inertia)
+    own, known = (builder.build() for builder in both)
+    q, v, a = state(known, 5)
+    for function in (inverse_dynamics_derivatives, forward_dynamics_derivatives):
+        for found, expected in zip(function(own, q, v, a), function(known, q, v, a), strict=True):
+            assert worst(found, expected) < 1e-11
+
+
+class Lost(Cam):
+    """A joint whose subspace ends beyond q = 0.3."""
+
+    def motion_subspace(self, q: np.ndarray) -> np.ndarray:
+        return super().motion_subspace(q) * (np.nan if q[0] > 0.3 else 1.0)
+
+
+def test_a_joint_of_the_users_that_fails_near_by_is_named() -> None:
+    placement, inertia = random_body(np.random.default_rng(0))
+    model = ModelBuilder().add_body("cam", joint=Lost(), placement=placement, inertia=inertia).build()
+    inverse_dynamics(model, [0.3], [1.0], [0.0])
+    with pytest.raises(MultibodyError, match=r"Lost\.motion_subspace"):
+        inverse_dynamics_derivatives(model, [0.3], [1.0], [0.0])
+
+
+def as_theirs(pair: Pair, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Pinocchio's dtau/dq and dtau/dv from ours: of tau' = T^T tau at v = T v', a = T a' + (dT/dt) v'.
+
+    T turns with a free body: along its turns dT = R [e]x, in the rows of its shifts.
+    """
+    model, T = pair.ours, pair.rotations(q)
+    tau = T.T @ inverse_dynamics(model, q, v, a)
+    dq, dv, M = inverse_dynamics_derivatives(model, q, v, a)
+    v_theirs, along, speed, turned = np.linalg.solve(T, v), np.zeros_like(T), np.zeros_like(T), np.zeros_like(T)
+    moved = np.zeros_like(T)
+    for name, kind in zip(model.names, pair.kinds, strict=True):
+        if kind == "floating":
+            at = model.v_slice(name).start
+            shift, turn = slice(at, at + 3), slice(at + 3, at + 6)
+            R, own, w = T[shift, shift], v_theirs[shift], v_theirs[turn]
+            along[shift, turn] = -R @ skew(own)
+            moved[shift, turn] = -R @ skew(R.T @ a[shift])
+            speed[shift, shift], speed[shift, turn] = R @ skew(w), -R @ skew(own)
+            turned[shift, turn] = skew(tau[shift])
+    by_q = T.T @ (dq @ T + dv @ along + M @ moved) + turned
+    return by_q, T.T @ (dv @ T + M @ speed), T.T @ M @ T
+
+
+def skew(x: np.ndarray) -> np.ndarray:
+    return np.cross(np.eye(3), x)
+
+
+def test_pinocchio_agrees() -> None:
+    pin = pytest.importorskip("pinocchio")
+    for seed in range(40):
+        rng = np.random.default_rng([7, seed])
+        pair = random_pair(pin, rng, int(rng.integers(1, 40)))
+        model, data = pair.ours, pair.theirs.createData()
+        q, (v, a) = random_configuration(model, rng), rng.standard_normal((2, model.nv))
+        T = pair.rotations(q)
+        a_theirs = np.linalg.solve(T, a - pair.turning(q, v))
+        arguments = pair.q(q), np.linalg.solve(T, v), a_theirs
+        theirs = pin.computeRNEADerivatives(pair.theirs, data, *arguments)
+        M = np.triu(theirs[2]) + np.triu(theirs[2], 1).T
+        for found, expected in zip(as_theirs(pair, q, v, a), (theirs[0], theirs[1], M), strict=True):
+            assert worst(found, expected) < 1e-12

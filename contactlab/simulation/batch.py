@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.recording.plausibility import ImplausibleWarning, Notice
+from contactlab.recording.plausibility import Notice, warn_of
 from contactlab.simulation.batch_reading import last_h, last_rows, read_runs
 from contactlab.simulation.batch_runs import BatchRuns
 from contactlab.simulation.batch_worker import Kept
@@ -202,14 +201,14 @@ class Batch:
         if not count or not chosen.size:
             return
         if wrenches is None:
-            _warn_of(self._make(count, chosen))
+            warn_of(self._make(count, chosen))
             return
         base = slots.tau.copy()
         for _ in range(count):
             # Growth makes others of them.
             slots = self._runs.slots
             slots.tau[:] = base + self._worlds.applied_by(slots.q, wrenches)
-            _warn_of(self._make(1, chosen))
+            warn_of(self._make(1, chosen))
 
     def _make(self, count: int, chosen: IntArray) -> tuple[Notice, ...]:
         """Make steps of these runs under the forces that the slots hold; return what is newly found."""
@@ -256,7 +255,7 @@ class Batch:
             An argument that cannot be used. Nothing is stepped.
         """
         found = self._rollout(taus, targets, steps)
-        _warn_of(found.notices)
+        warn_of(found.notices)
         return found
 
     def _rollout(self, taus: ArrayLike | None, targets: ArrayLike | None, steps: int | None) -> Rollout:
@@ -397,7 +396,7 @@ def rollout(
     Who goes on from its end keeps the batch, or gives ``found.states`` to the next: both have the bits of one long run.
     """
     found = Batch(world, stepper, states, threads=threads)._rollout(taus, targets, steps)
-    _warn_of(found.notices)
+    warn_of(found.notices)
     return found
 
 
@@ -426,9 +425,3 @@ def _worst(notices: Iterable[Notice]) -> tuple[Notice, ...]:
     told = list(notices)
     kinds = sorted({notice.kind for notice in told})
     return tuple(max((one for one in told if one.kind == kind), key=lambda one: one.worst) for kind in kinds)
-
-
-def _warn_of(notices: Iterable[Notice]) -> None:
-    """Warn of each, at the line of the user that called who called this."""
-    for notice in notices:
-        warnings.warn(notice.text, ImplausibleWarning, stacklevel=3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
@@ -14,7 +13,7 @@ from contactlab.multibody import body_poses, point_velocity_6d
 from contactlab.recording.failure import simulation_error
 from contactlab.recording.kept_steps import KeptSteps
 from contactlab.recording.long_steps import Moves
-from contactlab.recording.plausibility import GAIN, ImplausibleWarning, Notice, too_long
+from contactlab.recording.plausibility import GAIN, Notice, too_long, warn_of
 from contactlab.recording.recording import Recording
 from contactlab.simulation.watching import Watch
 from contactlab.spatial.arrays import FloatArray, finite_array
@@ -176,8 +175,7 @@ class Simulation:
                 self._kept.add(driver.chunk, driver.control)
             first = driver.step == 1
             if first or driver.step > self._next_look or self._watch.bounces or driver.uncertified > self._uncertified:
-                for notice in self._look():
-                    warnings.warn(notice.text, ImplausibleWarning, stacklevel=2)
+                warn_of(self._look())
 
     @property
     def recording(self) -> Recording:

@@ -220,7 +220,11 @@ class Batch:
             before = slots.time_before, slots.q_before, slots.v_before
             runs = chosen[slots.steps[chosen] > 0]
             found += self._runs.long(runs, slots.steps[runs] - 1, *(x[runs] for x in (*before, *after)))
-        new = _worst(notice for notice in found if notice.kind not in {old.kind for old in self._notices})
+        return self._new(_worst(found))
+
+    def _new(self, found: tuple[Notice, ...]) -> tuple[Notice, ...]:
+        """Keep the first of each kind; return what is new."""
+        new = tuple(notice for notice in found if notice.kind not in {old.kind for old in self._notices})
         self._notices += new
         return new
 
@@ -246,8 +250,8 @@ class Batch:
         Warns
         -----
         ImplausibleWarning
-            No step failed, and some run should be doubted all the same: see `Rollout.notices`, and `notices` for what
-            is looked at.
+            No step failed, and some run should be doubted all the same, once for each kind: see `Rollout.notices`,
+            which has them each time, and `notices` for what is looked at.
 
         Raises
         ------
@@ -255,7 +259,7 @@ class Batch:
             An argument that cannot be used. Nothing is stepped.
         """
         found = self._rollout(taus, targets, steps)
-        warn_of(found.notices)
+        warn_of(self._new(found.notices))
         return found
 
     def _rollout(self, taus: ArrayLike | None, targets: ArrayLike | None, steps: int | None) -> Rollout:

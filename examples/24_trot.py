@@ -1,6 +1,6 @@
 """A quadruped trots: position drives on hips and knees, diagonal pairs of feet in turn, five of its lengths in 8 s.
 
-Open loop: feet go round under the hips. `python examples/24_trot.py film.webp` (or .mp4) writes the film.
+`python examples/24_trot.py film.webp` (or .mp4) writes the film.
 """
 
 import sys
@@ -15,8 +15,7 @@ from contactlab.spatial import RigidInertia, Transform
 
 LEGS = {"fl": (0.3, 0.2, 0.0), "fr": (0.3, -0.2, 0.5), "rl": (-0.3, 0.2, 0.5), "rr": (-0.3, -0.2, 0.0)}  # hip, phase
 TRUNK, LINK, FOOT, TALL, LIFT = (0.35, 0.15, 0.06), 0.25, 0.03, 0.42, 0.07  # [m]
-PERIOD, SPEED = 0.4, 0.5  # [s], [m/s]
-HINGE, SHANK, MIDDLE = joints.Revolute((0, 1, 0)), Capsule(FOOT, LINK / 2), Transform(p=(0, 0, -LINK / 2))
+PERIOD, SPEED, HINGE, MIDDLE = 0.4, 0.5, joints.Revolute((0, 1, 0)), Transform(p=(0, 0, -LINK / 2))  # [s], [m/s]
 
 
 def angles(time: float) -> np.ndarray:
@@ -40,14 +39,14 @@ def main() -> None:
     builder.add_model(model.build(), (0, 0, TALL + FOOT, 1, 0, 0, 0, *angles(0.0)))
     builder.add_shape("trunk", Box(TRUNK), material)
     for leg in LEGS:
-        builder.add_shape(f"{leg}_shank", SHANK, material, placement=MIDDLE)
+        builder.add_shape(f"{leg}_shank", Capsule(FOOT, LINK / 2), material, placement=MIDDLE)
         for part in ("thigh", "shank"):
-            builder.add_drive(PositionDrive(f"{leg}_{part}", 0.0, stiffness=400.0, damping=12.0, max_force=60.0))
+            builder.add_drive(PositionDrive(f"{leg}_{part}", 0.0, 400.0, 12.0, max_force=60.0))
     run = Simulation(builder.build(), TimeStepping(2e-3), record=True)
     while run.time < 8.0:
         run.step(targets=angles(run.time))
     recording, lengths = run.recording, run.q[0] / (2 * TRUNK[0])
-    tilt = float(np.degrees(2.0 * np.hypot(*recording.q[:, 4:6].T)).max())
+    tilt = np.degrees(2.0 * np.hypot(*recording.q[:, 4:6].T)).max()
     feet = np.mean([recording.read(sensors.ContactForce(f"{leg}_shank"))[:, 2] > 0.0 for leg in LEGS])
     holds = verify(recording, every=50).holds
     print(f"{lengths:.1f} lengths on {4 * feet:.2f} feet, tilted by up to {tilt:.1f} degrees; verified: {holds}")

@@ -1,4 +1,4 @@
-"""A gripper takes a can out of a heap of ten other things and holds it, with exact friction cones.
+"""A grasp in clutter: a can is taken out of a heap of ten other things and held, with exact friction cones.
 
 The things fall around the can; the fingers push their way in between, close with a limited force, and lift.
 `python examples/25_grasp_in_clutter.py film.webp` (or .mp4) writes the film.

@@ -66,15 +66,22 @@ def strip(recording: Recording, count: int = 3) -> Figure:
 
 
 def last_recording(script: Path) -> Recording:
-    """Run an example and keep what it simulated last."""
+    """Run an example and keep what it simulated last, or the record of the last run that keeps one."""
     recordings: list[Recording] = []
-    simulate = contactlab.simulation.simulate
+    runs: list[contactlab.simulation.Simulation] = []
+    simulate, simulation = contactlab.simulation.simulate, contactlab.simulation.Simulation
 
     def listening(*args: Any, **options: Any) -> Recording:
         recordings.append(simulate(*args, **options))
         return recordings[-1]
 
-    contactlab.simulation.simulate = listening
+    def stepped(*args: Any, **options: Any) -> contactlab.simulation.Simulation:
+        run = simulation(*args, **options)
+        if options.get("record"):
+            runs.append(run)
+        return run
+
+    contactlab.simulation.simulate, contactlab.simulation.Simulation = listening, stepped
     here = Path.cwd()
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -83,7 +90,9 @@ def last_recording(script: Path) -> Recording:
             os.chdir(here)
     finally:
         os.chdir(here)
-        contactlab.simulation.simulate = simulate
+        contactlab.simulation.simulate, contactlab.simulation.Simulation = simulate, simulation
+    if runs:
+        return runs[-1].recording
     if not recordings:
         raise SystemExit(f"{script.name} simulates nothing: give it a function in docs/pictures_of_examples.py")
     return recordings[-1]

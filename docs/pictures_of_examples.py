@@ -33,6 +33,9 @@ CARDS = {
     "09_rolling_constraint": 0.4,
     "13_pulled_from_under": 0.1,
     "18_grasp": 1.5,
+    "24_trot": 2.05,
+    "25_grasp_in_clutter": 2.3,
+    "26_mppi_push": 0.8,
 }
 BLUE, ORANGE, GREEN = "#0072b2", "#d55e00", "#009e73"
 

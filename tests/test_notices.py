@@ -14,6 +14,7 @@ from contactlab.formulation import JointLimit
 from contactlab.multibody import JointLimits, ModelBuilder
 from contactlab.multibody.joints import Prismatic, Revolute
 from contactlab.simulation import (
+    Batch,
     EventDriven,
     ImplausibleWarning,
     Simulation,
@@ -266,6 +267,33 @@ def test_a_simulation_says_each_once() -> None:
     run.reset(state)
     with pytest.warns(ImplausibleWarning, match="turns by 1.3 rad beside 'floor', in step 0"):
         run.step()
+
+
+def test_contacts_are_looked_at_after_every_reset() -> None:
+    """The motion more and more rarely: a planner resets a thousand times."""
+    run = Simulation(cube_at(0.1), TimeStepping(h=0.01))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ImplausibleWarning)
+        for _ in range(5):
+            run.step()
+            run.reset()
+    run.reset(run.world.initial_state(q=(0, 0, -0.3, 1, 0, 0, 0)))
+    with pytest.warns(ImplausibleWarning, match="overlap from the start"):
+        run.step()
+
+
+def test_rollouts_of_one_batch_say_each_kind_once() -> None:
+    """What they return has it every time."""
+    world = cube_at(-0.3)
+    batch = Batch(world, TimeStepping(h=0.01), [world.initial_state()] * 2)
+    with pytest.warns(ImplausibleWarning, match="deep"):
+        first = batch.rollout(steps=2)
+    batch.reset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ImplausibleWarning)
+        second = batch.rollout(steps=100)
+    assert [one.kind for one in first.notices] == [one.kind for one in batch.notices] == ["overlap"]
+    assert second.failed.sum() == 0
 
 
 def gaining() -> tuple[World, Any, Any]:

@@ -12,6 +12,7 @@ from contactlab.constraints import LoopConstraint
 from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
 from contactlab.multibody import Model
 from contactlab.simulation import (
+    Recording,
     Simulation,
     SimulationConfigError,
     SimulationError,
@@ -342,3 +343,17 @@ def test_a_follower_off_its_place_is_refused():
     with pytest.raises(SimulationConfigError, match="'follow' is 0.01 off"):
         builder.add_model(Model.from_urdf(scenes.GRIPPER), [0.0, 0.01])
     builder.add_model(Model.from_urdf(scenes.GRIPPER))
+
+
+def test_a_drive_at_rest_is_rounded_as_large_as_its_bound():
+    """Brought to rest it keeps 1e-16 m/s: what would take them is less than the last digit of 40 N."""
+    builder = scenes.cart(0.0, mass=0.7)
+    builder.add_drive(VelocityDrive("cart", max_force=40.0, name="servo"))
+    run = Simulation(builder.build(), TimeStepping(0.013), record=True)
+    speeds = np.repeat((0.31, -0.17, 0.053, 0.0), (5, 5, 5, 40))
+    for wanted in speeds:
+        run.step(targets=[wanted])
+    assert verify(run.recording).holds
+    # A force that is off by more than rounding is one all the same.
+    rows = run.recording.rows | {"joint_force": run.recording.rows["joint_force"] + 1e-8}
+    assert not verify(Recording(run.world, run.stepper, rows)).holds

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -14,6 +13,7 @@ from contactlab.event_driven.recording import EventRecording
 from contactlab.impact import ImpactLaw
 from contactlab.recording.plausibility import ImplausibleWarning
 from contactlab.spatial.arrays import finite_array, finite_number
+from contactlab.spatial.errors import warn_caller
 from contactlab.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.state import StepperState
@@ -163,7 +163,7 @@ class EventDriven:
         run = Run(self, world, start, _force(with_wrenches(world, tau, f_ext), world.nv))
         recording = run.to(start.time + seconds, progress)
         for text in run.doubts.values():
-            warnings.warn(text, ImplausibleWarning, stacklevel=2)
+            warn_caller(text, ImplausibleWarning)
         return recording
 
 

@@ -7,7 +7,6 @@ certificate say anything for an island that nothing solved.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -17,6 +16,7 @@ import numpy as np
 from contactlab.recording.long_steps import DEPTH, Moves, long_steps
 from contactlab.recording.uncertified import UncertifiedTable
 from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.errors import warn_caller
 from contactlab.world.joint_rows import JointRow, RowKind
 
 if TYPE_CHECKING:
@@ -81,10 +81,10 @@ def notices_of(recording: Recording) -> tuple[Notice, ...]:
     return (*stops, *moved, *unsolved(recording.uncertified))
 
 
-def warn_of(recording: Recording) -> None:
-    """Warn of each notice, at the line of the user that called who called this."""
-    for notice in recording.notices:
-        warnings.warn(notice.text, ImplausibleWarning, stacklevel=3)
+def warn_of(notices: Iterable[Notice]) -> None:
+    """Warn of each, at the line that called the library."""
+    for notice in notices:
+        warn_caller(notice.text, ImplausibleWarning)
 
 
 def sunk(world: World, contacts: Iterable[ViewedContact], step: int) -> str:

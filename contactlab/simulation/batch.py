@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.recording.plausibility import ImplausibleWarning, Notice
+from contactlab.recording.plausibility import Notice, warn_of
 from contactlab.simulation.batch_reading import last_h, last_rows, read_runs
 from contactlab.simulation.batch_runs import BatchRuns
 from contactlab.simulation.batch_worker import Kept
@@ -202,14 +201,14 @@ class Batch:
         if not count or not chosen.size:
             return
         if wrenches is None:
-            _warn_of(self._make(count, chosen))
+            warn_of(self._make(count, chosen))
             return
         base = slots.tau.copy()
         for _ in range(count):
             # Growth makes others of them.
             slots = self._runs.slots
             slots.tau[:] = base + self._worlds.applied_by(slots.q, wrenches)
-            _warn_of(self._make(1, chosen))
+            warn_of(self._make(1, chosen))
 
     def _make(self, count: int, chosen: IntArray) -> tuple[Notice, ...]:
         """Make steps of these runs under the forces that the slots hold; return what is newly found."""
@@ -221,7 +220,11 @@ class Batch:
             before = slots.time_before, slots.q_before, slots.v_before
             runs = chosen[slots.steps[chosen] > 0]
             found += self._runs.long(runs, slots.steps[runs] - 1, *(x[runs] for x in (*before, *after)))
-        new = _worst(notice for notice in found if notice.kind not in {old.kind for old in self._notices})
+        return self._new(_worst(found))
+
+    def _new(self, found: tuple[Notice, ...]) -> tuple[Notice, ...]:
+        """Keep the first of each kind; return what is new."""
+        new = tuple(notice for notice in found if notice.kind not in {old.kind for old in self._notices})
         self._notices += new
         return new
 
@@ -255,8 +258,8 @@ class Batch:
         Warns
         -----
         ImplausibleWarning
-            No step failed, and some run should be doubted all the same: see `Rollout.notices`, and `notices` for what
-            is looked at.
+            No step failed, and some run should be doubted all the same, once for each kind: see `Rollout.notices`,
+            which has them each time, and `notices` for what is looked at.
 
         Raises
         ------
@@ -264,7 +267,7 @@ class Batch:
             An argument that cannot be used. Nothing is stepped.
         """
         found = self._rollout(taus, targets, steps, f_ext)
-        _warn_of(found.notices)
+        warn_of(self._new(found.notices))
         return found
 
     def _rollout(
@@ -411,7 +414,7 @@ def rollout(
     Who goes on from its end keeps the batch, or gives ``found.states`` to the next: both have the bits of one long run.
     """
     found = Batch(world, stepper, states, threads=threads)._rollout(taus, targets, steps, f_ext)
-    _warn_of(found.notices)
+    warn_of(found.notices)
     return found
 
 
@@ -440,9 +443,3 @@ def _worst(notices: Iterable[Notice]) -> tuple[Notice, ...]:
     told = list(notices)
     kinds = sorted({notice.kind for notice in told})
     return tuple(max((one for one in told if one.kind == kind), key=lambda one: one.worst) for kind in kinds)
-
-
-def _warn_of(notices: Iterable[Notice]) -> None:
-    """Warn of each, at the line of the user that called who called this."""
-    for notice in notices:
-        warnings.warn(notice.text, ImplausibleWarning, stacklevel=3)

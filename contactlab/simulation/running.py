@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
@@ -14,7 +13,7 @@ from contactlab.multibody import body_poses, point_velocity_6d
 from contactlab.recording.failure import simulation_error
 from contactlab.recording.kept_steps import KeptSteps
 from contactlab.recording.long_steps import Moves
-from contactlab.recording.plausibility import GAIN, ImplausibleWarning, Notice, too_long
+from contactlab.recording.plausibility import GAIN, Notice, too_long, warn_of
 from contactlab.recording.recording import Recording
 from contactlab.simulation.watching import Watch
 from contactlab.spatial.arrays import FloatArray, finite_array
@@ -86,6 +85,8 @@ class Simulation:
         self._before = np.empty(world.nq), np.empty(world.nv)
         self._contacts: ContactTable | None = None  # once somebody has asked for them
         self._watch = Watch(world, stepper)
+        # How often it began, and steps made before it did the last time.
+        self._begun = self._past = 0
         self._unwatched()
         for values in (self._q, self._v):
             values.flags.writeable = False
@@ -172,9 +173,9 @@ class Simulation:
                 self._fail()
             if self._kept is not None:
                 self._kept.add(driver.chunk, driver.control)
-            if self._watch.bounces or driver.step > self._next_look or driver.uncertified > self._uncertified:
-                for notice in self._look():
-                    warnings.warn(notice.text, ImplausibleWarning, stacklevel=2)
+            first = driver.step == 1
+            if first or driver.step > self._next_look or self._watch.bounces or driver.uncertified > self._uncertified:
+                warn_of(self._look())
 
     @property
     def recording(self) -> Recording:
@@ -196,13 +197,17 @@ class Simulation:
     def notices(self) -> tuple[Notice, ...]:
         """What no certificate says (`Recording.notices`), the first of each kind, each warned of when it was found.
 
-        Contacts and motion are looked at in the first step, the 65th, and ever more rarely to every 1024th; impacts
-        that gain energy and islands that nothing solved in all.
+        Contacts and motion are looked at in the first step, the 65th, and ever more rarely to every 1024th, resets or
+        not; contacts and stops also in the first step after each `reset`, motion there after the 1st, 2nd, 4th and so
+        on to every 1024th; impacts that gain energy and islands that nothing solved in all.
         """
         return self._watch.notices
 
     def _unwatched(self) -> None:
-        self._next_look, self._begins = 0, self._driver.time == 0.0
+        if not self._begun & (self._begun - 1) or not self._begun % MOST:
+            self._next_look = 0
+        self._begun += 1
+        self._begins = self._driver.time == 0.0
         self._energy = self._watch.energy_of(self.state)
         self._uncertified = self._driver.uncertified
 
@@ -218,10 +223,13 @@ class Simulation:
             self._energy = float(chunk.kinetic[0]), float(chunk.potential[0])
             if sum(self._energy) > sum(before) + GAIN * before[0]:
                 found += self._watch.impacts(driver, q, v, before)
+        first = driver.step == 1
+        if first and self._begins and self._watch.starts_beyond(q):
+            found += self._watch.start(q)
+        if first or driver.step > self._next_look:
+            found += self._watch.contacts(driver, begins=self._begins)
         if driver.step > self._next_look:
-            if self._begins and not self._next_look:
-                found += self._watch.start(q)
-            self._next_look = driver.step + min(max(LOOK, driver.step), MOST)
+            self._next_look = driver.step + min(max(LOOK, self._past + driver.step), MOST)
             work, last = driver.work, driver.step - 1
             moves = Moves(
                 self.world,
@@ -234,7 +242,7 @@ class Simulation:
                 pose_next=work.motion_next[None],
                 name=lambda i: f"step {last}",
             )
-            found += self._watch.contacts(driver, begins=self._begins) + self._watch.tell(too_long(moves))
+            found += self._watch.tell(too_long(moves))
         return found
 
     def compile(self) -> None:
@@ -299,12 +307,15 @@ class Simulation:
             raise SimulationConfigError("world", detail)
         state, told = replace(self.state, rest=np.zeros(0)), self._watch.notices
         self._driver.turn_to(prepared, keep=False)
+        self._begun = 0
         self.world, self._watch = world, Watch(world, self.stepper)
         self._watch.notices = told
         self._begin(state)
 
     def _begin(self, begin: StepperState) -> None:
+        made = self._driver.step
         self._driver.restart(begin)
+        self._past, self._next_look = self._past + made, self._next_look - made
         if self._kept is not None:
             self._kept = KeptSteps(self.world, self.stepper, begin)
         self._contacts = None

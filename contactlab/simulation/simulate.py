@@ -166,7 +166,7 @@ def simulate(
             recording = Recording.of_run(world, stepper, start, pieces, stamp)
             if driver.failed:
                 raise simulation_error(driver, recording)
-            warn_of(recording)
+            warn_of(recording.notices)
             return recording
 
         if writer is None:
@@ -183,7 +183,7 @@ def simulate(
         if driver.failed:
             raise simulation_error(driver, Recording.open(target), path=target)
         recording = writer.pack()
-        warn_of(recording)
+        warn_of(recording.notices)
         return recording
 
 

@@ -1,8 +1,10 @@
-"""Errors about a value handed in: every one names the field and says what is wrong with which entry."""
+"""Errors about a value handed in: every one names the field and says what is wrong with which entry; whom to warn."""
 
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable
 
 MOST_NAMES = 8
@@ -29,6 +31,14 @@ class FieldError(ValueError):
 
 class SpatialError(FieldError):
     """A pose, quaternion or inertia that is none."""
+
+
+def warn_caller(text: str, category: type[Warning]) -> None:
+    """Warn at the line that called the library."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_globals.get("__name__", "").startswith("contactlab.") and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)
 
 
 def close_names(name: object, known: Iterable[str]) -> str:

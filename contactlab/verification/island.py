@@ -275,6 +275,9 @@ class JointProblem:
             np.maximum(off, np.minimum(rate_off / _unit(np.maximum(least, size)), rate_off / 1e-12)),
         )
         response, give = self.h * own + gamma, np.where(equation, 0.0, gamma * f)
+        # A force between bounds is solved for as its distance to one of them, and rounded as large as that.
+        largest = np.maximum(*(np.abs(np.where(np.isfinite(end), end, 0.0)) for end in (lo, hi)))
+        least = np.maximum(least, FAINT * response * largest)
         found = []
         for k in laws.k[at].T:
             s = moving + k + give

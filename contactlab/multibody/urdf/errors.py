@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
-
 from contactlab.multibody.errors import MultibodyError
+from contactlab.spatial.errors import warn_caller
 from problem_data.errors import FileError
 
 
@@ -40,7 +38,4 @@ class UrdfWarning(UserWarning):
 
 def warn_of(text: str) -> None:
     """Give an `UrdfWarning`, attributed to whoever called the library."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_globals.get("__name__", "").startswith("contactlab.") and frame.f_back is not None:
-        frame, level = frame.f_back, level + 1
-    warnings.warn(text, UrdfWarning, stacklevel=level)
+    warn_caller(text, UrdfWarning)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 
 from contactlab.spatial import Transform
 from contactlab.spatial.arrays import read_only
+from contactlab.spatial.errors import warn_caller
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import blaming_file
 from contactlab.world.mjcf.actions import add_actions
@@ -149,9 +149,9 @@ def add_compiled(
 
 
 def warn_of(notes: tuple[str, ...]) -> None:
-    """Name what was left out in one `MjcfWarning`, attributed to the caller of the caller."""
+    """Name what was left out in one `MjcfWarning`, attributed to whoever called the library."""
     if notes:
-        warnings.warn("; ".join(notes), MjcfWarning, stacklevel=3)
+        warn_caller("; ".join(notes), MjcfWarning)
 
 
 def _keyframes(source: Source) -> dict[str, Keyframe]:

@@ -24,9 +24,12 @@ OF_A_WORLD = ("damping", "rows", "row_trees", "trees", "drives", "springs", "loo
 
 def pack_joints(world: World) -> Joints | None:
     """Lay out what acts on the joints of a checked world; None where nothing does."""
+    return None if world.joint_actions.none else all_joints(world)
+
+
+def all_joints(world: World) -> Joints:
+    """Lay out what acts on the joints of a checked world, also where nothing does."""
     actions = world.joint_actions
-    if actions.none:
-        return None
     rows, nv = world.joint_rows, world.nv
     damping = np.zeros(nv)
     for one in actions.damping:

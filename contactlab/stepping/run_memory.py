@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.collision_packing import collision_in, grow_collision, new_collision
-from contactlab.stepping.joint_packing import grow_joints, joints_in, new_joints
+from contactlab.stepping.joint_packing import all_joints, grow_joints, joints_in, new_joints
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.memory import first_memory, grow_contacts, grow_island, new_moments, new_settings
 from contactlab.stepping.prepared import Prepared, checked_state
@@ -90,13 +90,16 @@ class RunMemory:
         self._target = np.iinfo(np.int64).max if steps is None else steps
         self.control.tau_mode = self._asked.first_tau(self.work)
         self.control.ask_contacts = asked.supplied
-        self.joints = None if arrays.joints is None else new_joints(arrays.joints, self.work.parent.size)
-        if self.joints is not None:
+        # Where proposals answer nearly every island, pivoting is not part of the loop. Where it is, joints are, too: so
+        # there is one loop less to compile for each kind of world, and joints that are not there take next to no time.
+        proposals = self._selects and arrays.joints is None and self.moments is None and stepper.cfm == 0.0
+        self._pivoting = None if proposals else 1
+        self.joints = None
+        if not proposals:
+            packed = all_joints(world) if arrays.joints is None else arrays.joints
+            self.joints = new_joints(packed, self.work.parent.size)
             self._asked.of_joints.start(self.joints)
             self.control.ask_joints = self._asked.of_joints.asks
-        # Where proposals answer nearly every island, pivoting is not part of the loop.
-        proposals = self._selects and self.joints is None and self.moments is None and stepper.cfm == 0.0
-        self._pivoting = None if proposals else 1
         self.chunk = self._new_chunk(self.work.contact_int.shape[0])
         self.parameters.end = self._end
 

@@ -77,9 +77,9 @@ def run(
     """Step until control.target steps are finished or Python is needed; the reason (see `layout`) is returned.
 
     ``collision`` is None where no two shapes can meet: compiled for that, the loop contains no collision detection.
-    ``joints`` is None where nothing acts on joints, ``moments`` where no surface resists turning: the loop then knows
-    contacts alone, and sliding friction alone. ``pivoting`` is None where proposals answer nearly every island: what
-    they leave is pivoted by `outside`. Projection, which pivots, needs it.
+    ``moments`` is None where no surface resists turning, ``pivoting`` where proposals answer nearly every island: what
+    they leave is pivoted by `outside`; projection, which pivots, needs it. ``joints`` is None where there is no
+    pivoting and nothing acts on joints: the loop then knows contacts alone.
     """
     while True:
         place = control.place

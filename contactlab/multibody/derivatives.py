@@ -30,9 +30,9 @@ _empty = np.empty
 
 _quick = Entry(lambda: strict(kernels().quick.quick_derivatives, 1, (1, 1, 1, 1, 2, 2, 2, 1, 3), 0, 0))
 
-# Fourth-order differences along a custom joint: places, and what each counts. 1e-3 leaves some 1e-13 of either error.
-_STEP = 1e-3
-_STENCIL = ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0))
+#: Fourth-order differences of what users write: step, places, and what each counts; either error is some 1e-13.
+STEP = 1e-3
+STENCIL = ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0))
 
 
 class InverseDynamicsDerivatives(NamedTuple):
@@ -180,10 +180,10 @@ def _rates(model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
     rows = np.zeros((len(joints), CUSTOM_RATES))
     for row, (joint, iq, iv) in zip(rows, joints, strict=True):
         for k in range(joint.nv):
-            for place, weight in _STENCIL:
-                S, c = _moved(joint, q[iq], v[iv], k, place * _STEP)
-                row[36 * k : 36 * k + 6 * joint.nv] += weight / (12.0 * _STEP) * S.T.ravel()
-                row[216 + 6 * k : 222 + 6 * k] += weight / (12.0 * _STEP) * c
+            for place, weight in STENCIL:
+                S, c = _moved(joint, q[iq], v[iv], k, place * STEP)
+                row[36 * k : 36 * k + 6 * joint.nv] += weight / (12.0 * STEP) * S.T.ravel()
+                row[216 + 6 * k : 222 + 6 * k] += weight / (12.0 * STEP) * c
     return rows
 
 

@@ -7,7 +7,8 @@ import pytest
 from custom_constraints import Driven, Pin, Rolling, Speed
 from differencing import Function, differenced, worst
 from mechanisms import FourBar
-from random_rows import random_set
+from random_rows import random_contact, random_loop
+from test_multibody_derivatives import with_rotors_and_own_joints
 from trees import random_tree, state
 
 from contactlab.constraints import (
@@ -106,18 +107,19 @@ def test_feet_on_the_ground() -> None:
     check(model, cs, q, v, tau)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(6))
 def test_any_rows(seed: int) -> None:
-    """Contacts, loops, sliding ones, rows given twice and thrice, external forces, on every joint."""
-    model, rng = random_tree(seed, bodies=7), np.random.default_rng(seed)
-    q, v, tau = state(model, seed)
-    rows = random_set(model, rng, 5).constraints
-    cs = ConstraintSet(model, [*rows, rows[0], rows[3], rows[0], random_pull(model, rng)])
+    """Contacts and loops, pulled back, sliding, given twice, with external forces, on joints of all kinds."""
+    model = with_rotors_and_own_joints(seed) if seed % 2 else random_tree(seed, bodies=7)
+    (q, v, tau), rng = state(model, seed), np.random.default_rng(seed)
+    rows = [
+        random_contact(model, rng),
+        random_loop(model, rng, pull=0.5),
+        random_loop(model, rng, sliding=True, pull=0.4),
+        random_loop(model, rng),
+    ]
+    cs = ConstraintSet(model, rows + [rows[0], rows[2]] * (seed % 3 > 0)).with_baumgarte("contact0", 0.3)
     check(model, cs, q, v, tau, rng.standard_normal((model.nb, 6)))
-
-
-def random_pull(model: Model, rng: np.random.Generator) -> LoopConstraint:
-    return LoopConstraint("world", model.names[-1], axis=rng.standard_normal(6), baumgarte=0.2)
 
 
 def test_rows_of_ones_own() -> None:

@@ -13,13 +13,12 @@ from contactlab.constraints.evaluation import RowValues, evaluated, fill_custom,
 from contactlab.constraints.forward_dynamics import forward_dynamics_constraints
 from contactlab.constraints.kernels.kkt_codes import RANK_TOLERANCE
 from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN, row_rates_size
-from contactlab.constraints.solve.factorisations import row_basis, solve_square, unit_columns
+from contactlab.constraints.solve.factorisations import row_basis, unit_columns
 from contactlab.multibody.configuration import integrate
 from contactlab.multibody.derivatives import STENCIL, STEP, inverse_dynamics_derivatives, joint_rates
 from contactlab.multibody.kernels.sizes import head_size
 from contactlab.multibody.kinematics import Instant, at_state
 from contactlab.multibody.model import Model
-from contactlab.multibody.structure import structure
 from contactlab.spatial.arrays import FloatArray
 
 _ROWS = JACOBIAN | GAMMA | BAUMGARTE
@@ -99,44 +98,47 @@ def forward_dynamics_constraints_derivatives(
         As `forward_dynamics_constraints`.
     """
     motion = forward_dynamics_constraints(model, q, v, tau, cs, f_ext=f_ext, t=t)
-    nv, q_, v_ = model.nv, *at_state(model, q, v, head_size(model.packed.nl, model.nv))[:2]
-    rows = evaluated(model, q, v, cs, _ROWS, t)
+    n, nv, time = cs.n_rows, model.nv, time_of(t)
+    q_, v_ = at_state(model, q, v, head_size(model.packed.nl, nv))[:2]
+    rows = evaluated(model, q, v, cs, _ROWS, time)
     moving = _moving(model, cs, q_, v_, motion.a, motion.forces)
     # Forces of the rows count as external ones, which stand still, and what is left is `moving.carried`.
     external = moving.wrenches if f_ext is None else moving.wrenches + np.asarray(f_ext)
     by_q, by_v, H = inverse_dynamics_derivatives(model, q, v, motion.a, external)
-    pushed = np.hstack([moving.carried - by_q, -by_v])
-    wanted = np.hstack([moving.by_q, moving.by_v])
-    scale = unit_columns(H)
-    basis = row_basis(rows.G * scale, RANK_TOLERANCE, "qr")
-    y = scale * (basis.Q.T @ basis.targets(motion.forces))
-    held = _Held(motion.a, motion.forces, rows.gamma - rows.G @ motion.a, y)
-    lifted, shared = np.zeros((nv, 2 * nv)), np.zeros((cs.n_rows, 2 * nv))
-    if basis.rank < cs.n_rows:
-        still = np.zeros(nv)
-        other = _moving(model, cs, q_, y, still, held.missed)
-        shared[:, :nv] = other.speed
-        lifted[:, :nv] = other.carried
-        for sign, wrenches in ((-1.0, other.wrenches), (1.0, None)):
-            lifted[:, :nv] += sign * inverse_dynamics_derivatives(model, q_, still, still, wrenches).dtau_dq
-    if cs.packed.custom:
-        for total, part in zip(
-            (pushed, wanted, lifted, shared), _differenced(model, q_, v_, cs, time_of(t), held), strict=True
-        ):
-            total += part
-
-    # Columns in units of inertia, as the rank is judged in.
-    load = scale[:, None] * np.hstack([pushed, np.eye(nv)])
-    inertia = H * scale * scale[:, None]
-    x = basis.targets(np.hstack([wanted, np.zeros((cs.n_rows, nv))]))
-    x[:, : 2 * nv] += basis.targets(basis.multipliers(basis.Q @ (scale[:, None] * lifted)))
-    x = basis.Q.T @ x
-    free = np.linalg.qr(basis.Q.T, mode="complete")[0][:, basis.rank :]
-    x = x + free @ solve_square(free.T @ inertia @ free, free.T @ (load - inertia @ x), "lu")
-    forces = basis.multipliers(basis.Q @ (inertia @ x - load))
-    forces[:, : 2 * nv] += shared - basis.U @ (basis.U.T @ shared)
-    a = scale[:, None] * x
+    pushed, wanted = np.hstack([moving.carried - by_q, -by_v]), np.hstack([moving.by_q, moving.by_v])
+    if motion.rank == n:
+        if cs.packed.custom:
+            own = _differenced(model, cs, q_, v_, time, _Held(motion.a, motion.forces, np.zeros(n), np.zeros(nv)))
+            pushed, wanted = pushed + own[0], wanted + own[1]
+        a, forces = _solved(H, rows.G, pushed, wanted)
+    else:
+        # Orthonormal rows in units of inertia, in which the rank is judged, in place of all: G = B Q / scale.
+        scale = unit_columns(H)
+        basis = row_basis(rows.G * scale, RANK_TOLERANCE, "qr")
+        y = scale * (basis.Q.T @ basis.targets(motion.forces))
+        held = _Held(motion.a, motion.forces, rows.gamma - rows.G @ motion.a, y)
+        lifted, shared = _others(model, cs, q_, held)
+        if cs.packed.custom:
+            own = _differenced(model, cs, q_, v_, time, held)
+            pushed, wanted, lifted, shared = pushed + own[0], wanted + own[1], lifted + own[2], shared + own[3]
+        wanted = wanted + basis.multipliers(basis.Q @ (scale[:, None] * lifted))
+        a, forces = _solved(H, basis.Q / scale, pushed, basis.targets(wanted))
+        forces = basis.multipliers(forces)
+        forces[:, : 2 * nv] += shared - basis.U @ (basis.U.T @ shared)
     return ConstrainedMotionDerivatives(*np.split(a, 3, axis=1), *np.split(forces, 3, axis=1))
+
+
+def _solved(H: FloatArray, G: FloatArray, pushed: FloatArray, wanted: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """da and dforces, 3 nv columns each, of rows that do not depend on each other."""
+    m, n = G.shape
+    scale = unit_columns(H)[:, None]
+    rows = G * scale.T
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = rows / length
+    K = np.block([[H * scale * scale.T, -rows.T], [rows, np.zeros((m, m))]])
+    right = np.block([[scale * pushed, scale * np.eye(n)], [wanted / length, np.zeros((m, n))]])
+    x = np.linalg.solve(K, right)
+    return scale * x[:n], x[n:] / length
 
 
 class _Moving(NamedTuple):
@@ -156,20 +158,26 @@ def _moving(
     nl, nv, n, packed = model.packed.nl, model.nv, cs.n_rows, cs.packed
     _, _, custom, work, ready = at_state(model, q, v, row_rates_size(nl, nv))
     by_q, by_v, speed = np.zeros((3, n, nv))
-    carried, on_links, points = np.zeros((nv, nv)), np.zeros((nl, 6)), np.empty((2, 4, 6, nv))
+    carried, wrenches, points = np.zeros((nv, nv)), np.zeros((model.nb, 6)), np.empty((2, 4, 6, nv))
     rates = joint_rates(model, q, v)
     _row_rates()(
         packed.model_ints, packed.model_floats, q, v, a, forces, custom, rates, work, points, ready,
-        by_q, by_v, speed, carried, on_links,
+        by_q, by_v, speed, carried, wrenches,
     )  # fmt: skip
-    wrenches = np.zeros((model.nb, 6))
-    links, first = np.unique(structure(model).body_link, return_index=True)
-    wrenches[first[links >= 0]] = on_links[links[links >= 0]]
     return _Moving(by_q, by_v, speed, carried, wrenches)
 
 
+def _others(model: Model, cs: ConstraintSet, q: FloatArray, held: _Held) -> tuple[FloatArray, FloatArray]:
+    """d(G^T missed) (nv, 2 nv) and d(G y) (nc, 2 nv) of contacts and loops, by q and v."""
+    still = np.zeros(model.nv)
+    moving = _moving(model, cs, q, held.y, still, held.missed)
+    at_rest, pushed = (inverse_dynamics_derivatives(model, q, still, still, f)[0] for f in (None, moving.wrenches))
+    lifted = moving.carried + at_rest - pushed
+    return np.hstack([lifted, np.zeros_like(lifted)]), np.hstack([moving.speed, np.zeros_like(moving.speed)])
+
+
 def _differenced(
-    model: Model, q: FloatArray, v: FloatArray, cs: ConstraintSet, t: float, held: _Held
+    model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, t: float, held: _Held
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Of custom rows: d(G^T forces), d(gamma - G a), d(G^T missed), d(G y) by q, then by v, with 2 nv columns each."""
     nv, none = model.nv, np.zeros(0)

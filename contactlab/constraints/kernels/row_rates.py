@@ -94,7 +94,7 @@ def row_rates(
     """Fill what the caller has zeroed; `GOOD`, or where in q a quaternion is not one.
 
     by_q, by_v, speed (n, nv): of gamma - G a by q and by v, and of G v by q. carried (nv, nv): of G^T forces by q, but
-    for what external forces ``wrenches`` (nl, 6) on the links, moment about the world's origin first, do as they stand
+    for what the external forces ``wrenches`` (bodies, 6), moment about the world's origin first, do as they stand
     still. ``points`` (2, 4, 6, nv) is scratch. Custom rows are left as they are.
     """
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
@@ -108,6 +108,10 @@ def row_rates(
     A = rows_at(W, f.start, nl, 6)
     K = rows_at(W, f.start + 6 * nl, nv, 18)
     w = part_at(W, f.start + 6 * nl + 18 * nv, 102)
+    E = rows_at(W, f.start + 6 * nl + 18 * nv + 102, nl, 6)  # wrenches on the links
+    for i in range(nl):
+        for k in range(6):
+            E[i, k] = 0.0
     accelerations(t, f.S, f.C, a, 0.0, A)
     rates_of_columns(t, f, v, a, 0.0, A, rates, K)
     axis = w[0:6]
@@ -171,13 +175,13 @@ def row_rates(
                 wrench[k] += forces[i] * axis[k]
         for k in range(6):
             if link >= 0:
-                wrenches[link, k] += wrench[k]
+                E[link, k] += wrench[k]
             if base >= 0:
-                wrenches[base, k] -= wrench[k]
+                E[base, k] -= wrench[k]
         if link >= 0:
-            add_cross(xs, 0, wrench, 3, 1.0, wrenches[link], 0)
+            add_cross(xs, 0, wrench, 3, 1.0, E[link], 0)
         if base >= 0:
-            add_cross(xp, 0, wrench, 3, -1.0, wrenches[base], 0)
+            add_cross(xp, 0, wrench, 3, -1.0, E[base], 0)
         for j in range(nv):
             for k in range(3):
                 phi[k] = two[1, k, j]
@@ -230,4 +234,11 @@ def row_rates(
                     for k in range(3):
                         carried[i, j] += sign * points[number, 1, k, i] * error[k]
                         carried[i, j] += sign * points[number, 1, 3 + k, i] * change[3 + k]
+    # Each on one of the bodies that are fixed to the link.
+    for body in range(wrenches.shape[0]):
+        i = t.body_link[body]
+        if i >= 0:
+            for k in range(6):
+                wrenches[body, k] = E[i, k]
+                E[i, k] = 0.0
     return GOOD

@@ -26,5 +26,5 @@ def rows_size(nl: int, nv: int) -> int:
 
 
 def row_rates_size(nl: int, nv: int) -> int:
-    """`row_rates`: kinematics, accelerations of the links, rates of columns, scratch."""
-    return head_size(nl, nv) + 6 * nl + 18 * nv + 102
+    """`row_rates`: kinematics, accelerations of the links, rates of columns, scratch, wrenches."""
+    return head_size(nl, nv) + 12 * nl + 18 * nv + 102

@@ -136,6 +136,8 @@ def test_errors() -> None:
             function(model, q, None, *more)
         with pytest.raises(MultibodyError, match="so large"):
             function(model, q, 1e200 * v, *more)
+    with pytest.raises(MultibodyError, match="another model"):
+        centroidal_momentum_derivatives(model, kinematics(random_tree(3), *state(random_tree(3), 3)[:2]), None)
     with pytest.raises(MultibodyError, match="nobody"):
         point_velocity_derivatives(model, q, v, "nobody", POINT)
     with pytest.raises(MultibodyError, match=r"^point: must have shape \(..., 3\), got \(2,\)"):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.constraints.constraint_set import ConstraintSet
+from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import RowValues, evaluated, fill_custom, time_of
 from contactlab.constraints.forward_dynamics import forward_dynamics_constraints
 from contactlab.constraints.kernels.kkt_codes import RANK_TOLERANCE
@@ -125,6 +126,8 @@ def forward_dynamics_constraints_derivatives(
         a, forces = _solved(H, basis.Q / scale, pushed, basis.targets(wanted))
         forces = basis.multipliers(forces)
         forces[:, : 2 * nv] += shared - basis.U @ (basis.U.T @ shared)
+    if not (np.isfinite(a).all() and np.isfinite(forces).all()):
+        raise ConstraintError("q", "the entries are finite but so large or so small that the derivatives are not")
     return ConstrainedMotionDerivatives(*np.split(a, 3, axis=1), *np.split(forces, 3, axis=1))
 
 

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from contactlab.multibody.derivatives import rates_of
 from contactlab.multibody.entries import kernels
 from contactlab.multibody.instants import Instants, operand, velocity
-from contactlab.multibody.kernels.sizes import derivatives_size, point_rates_size
-from contactlab.multibody.kinematics import Instant
+from contactlab.multibody.kernels.sizes import derivatives_size, head_size, point_rates_size
+from contactlab.multibody.kinematics import Instant, Kinematics, at_state
 from contactlab.multibody.model import Model
 from contactlab.multibody.structure import world_mass
 from contactlab.spatial.arrays import FloatArray
@@ -176,6 +176,8 @@ def _filled(
 ) -> tuple[FloatArray, ...]:
     """The four results (..., 6, nv) of a kernel of `kernels.batch`."""
     nv = model.nv
+    if isinstance(q, Kinematics):
+        q, v = at_state(model, q, v, head_size(model.packed.nl, nv))[:2]
     many = Instants.of(model, operand("q", q, model.nq), velocity(q, v, nv), operand("a", a, nv), *more)
     out = np.zeros((many.count, 4, 6, nv))
     many.fill(kernel, size(model.packed.nl, nv), None, (*many.rows, many.custom(), rates_of(many), last), out)

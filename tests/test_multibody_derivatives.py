@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from differencing import differenced, worst
 from every_joint import Cam, Cylindrical, model_with_every_joint, random_body
 from pin_models import Pair, random_pair
 from trees import random_tree, state
@@ -27,21 +27,6 @@ from contactlab.multibody import (
     random_configuration,
 )
 from contactlab.spatial import RigidInertia, Transform
-
-Function = Callable[[np.ndarray], np.ndarray]
-#: Places and weights of the fourth-order difference of unit step.
-PLACES, WEIGHTS = np.array([1.0, -1.0, 2.0, -2.0]), np.array([8.0, -8.0, -1.0, 1.0]) / 12.0
-
-
-def differenced(function: Function, moved: Function, nv: int, step: float) -> np.ndarray:
-    """d function(moved(x)) / dx at x = 0, (nv, nv), all places in one call."""
-    ways = step * PLACES[:, None, None] * np.eye(nv)
-    return np.einsum("p,pji->ij", WEIGHTS, function(moved(ways))) / step
-
-
-def worst(found: np.ndarray, expected: np.ndarray) -> float:
-    """Largest error against the largest entry."""
-    return float(np.max(np.abs(found - expected)) / max(np.max(np.abs(expected)), 1e-3))
 
 
 def with_rotors_and_own_joints(seed: int) -> Model:

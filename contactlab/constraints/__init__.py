@@ -15,6 +15,10 @@ from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.contact import ContactConstraint
 from contactlab.constraints.custom import CustomConstraint
 from contactlab.constraints.delassus import delassus
+from contactlab.constraints.derivatives import (
+    ConstrainedMotionDerivatives,
+    forward_dynamics_constraints_derivatives,
+)
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import (
     baumgarte_term,
@@ -45,6 +49,7 @@ __all__ = [
     "Baumgarte",
     "BodyWrench",
     "ConstrainedMotion",
+    "ConstrainedMotionDerivatives",
     "ConstrainedSystem",
     "ConstraintCheck",
     "ConstraintError",
@@ -65,6 +70,7 @@ __all__ = [
     "constraint_velocity_error",
     "delassus",
     "forward_dynamics_constraints",
+    "forward_dynamics_constraints_derivatives",
     "group_wrenches",
     "solve",
 ]

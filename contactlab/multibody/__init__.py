@@ -75,6 +75,16 @@ from contactlab.multibody.mass_matrix import (
     solve_mass_matrix,
 )
 from contactlab.multibody.model import BodySpec, Model
+from contactlab.multibody.motion_derivatives import (
+    CentroidalMomentumDerivatives,
+    CentroidalRateDerivatives,
+    PointAccelerationDerivatives,
+    PointVelocityDerivatives,
+    centroidal_momentum_derivatives,
+    centroidal_rate_derivatives,
+    point_acceleration_derivatives,
+    point_velocity_derivatives,
+)
 from contactlab.multibody.overview import body_origins_overview, dof_overview, hierarchy_overview
 from contactlab.multibody.points import (
     body_pose,
@@ -95,6 +105,8 @@ from contactlab.spatial import RigidInertia, Transform
 __all__ = [
     "BodySpec",
     "CenterOfMassTarget",
+    "CentroidalMomentumDerivatives",
+    "CentroidalRateDerivatives",
     "ForwardDynamicsDerivatives",
     "IKResult",
     "InverseDynamicsDerivatives",
@@ -109,8 +121,10 @@ __all__ = [
     "ModelBuilder",
     "MultibodyError",
     "OrientationTarget",
+    "PointAccelerationDerivatives",
     "PointForce",
     "PointTarget",
+    "PointVelocityDerivatives",
     "PoseTarget",
     "RigidInertia",
     "Transform",
@@ -128,7 +142,9 @@ __all__ = [
     "center_of_mass_acceleration",
     "center_of_mass_jacobian",
     "center_of_mass_velocity",
+    "centroidal_momentum_derivatives",
     "centroidal_momentum_matrix",
+    "centroidal_rate_derivatives",
     "difference",
     "difference_batch",
     "dof_overview",
@@ -162,6 +178,7 @@ __all__ = [
     "normalize",
     "point_acceleration",
     "point_acceleration_6d",
+    "point_acceleration_derivatives",
     "point_bias_acceleration",
     "point_bias_acceleration_6d",
     "point_in_body",
@@ -172,6 +189,7 @@ __all__ = [
     "point_position",
     "point_velocity",
     "point_velocity_6d",
+    "point_velocity_derivatives",
     "position_limits",
     "potential_energy",
     "random_configuration",

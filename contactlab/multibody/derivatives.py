@@ -30,9 +30,9 @@ _empty = np.empty
 
 _quick = Entry(lambda: strict(kernels().quick.quick_derivatives, 1, (1, 1, 1, 1, 2, 2, 2, 1, 3), 0, 0))
 
-# Fourth-order differences along a custom joint: places, and what each counts. 1e-3 leaves some 1e-13 of either error.
-_STEP = 1e-3
-_STENCIL = ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0))
+#: Fourth-order differences of what users write: step, places, and what each counts; either error is some 1e-13.
+STEP = 1e-3
+STENCIL = ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0))
 
 
 class InverseDynamicsDerivatives(NamedTuple):
@@ -144,7 +144,7 @@ def _derivatives(
     given = checked_vector(name, x, nv)
     q_, v_, custom, work, ready = at_state(model, q, v, derivatives_size(packed.nl, nv))
     forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
-    rates = _rates(model, q_, v_) if packed.custom else _NO_RATES
+    rates = joint_rates(model, q_, v_) if packed.custom else _NO_RATES
     out = np.empty((3 + forward, nv, nv))
     code = kernels().quick.quick_derivatives(
         packed.ints, packed.floats, q_, v_, given, forces, custom, rates, work, out, ready, forward
@@ -166,24 +166,29 @@ def _many(
         operand(name, x, nv),
         optional("f_ext", f_ext, model.nb, 6),
     )
-    each = range(many.count if model.packed.custom else 1)
-    rates = np.array([_rates(model, many.row(0, b), many.row(1, b)) for b in each] or [_NO_RATES])
     out = np.empty((many.count, 3 + forward, nv, nv))
-    operands = (*many.rows, many.custom(), rates, forward)
+    operands = (*many.rows, many.custom(), rates_of(many), forward)
     many.fill(kernels().batch.derivatives, derivatives_size(model.packed.nl, nv), None, operands, out)
     return many.shaped(out[:, 0]), many.shaped(out[:, 1]), many.shaped(out[:, 2])
 
 
-def _rates(model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
+def rates_of(many: Instants) -> FloatArray:
+    """`joint_rates` of every instant, q and v being the first two operands: (B or 1, n, 252)."""
+    if not many.model.packed.custom or not many.count:
+        return np.zeros((1, len(many.model.packed.custom), CUSTOM_RATES))
+    return np.array([joint_rates(many.model, many.row(0, b), many.row(1, b)) for b in range(many.count)])
+
+
+def joint_rates(model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
     """Rows (n, 252) of custom joints: how their columns and velocity products change along them."""
     joints = model.packed.custom
     rows = np.zeros((len(joints), CUSTOM_RATES))
     for row, (joint, iq, iv) in zip(rows, joints, strict=True):
         for k in range(joint.nv):
-            for place, weight in _STENCIL:
-                S, c = _moved(joint, q[iq], v[iv], k, place * _STEP)
-                row[36 * k : 36 * k + 6 * joint.nv] += weight / (12.0 * _STEP) * S.T.ravel()
-                row[216 + 6 * k : 222 + 6 * k] += weight / (12.0 * _STEP) * c
+            for place, weight in STENCIL:
+                S, c = _moved(joint, q[iq], v[iv], k, place * STEP)
+                row[36 * k : 36 * k + 6 * joint.nv] += weight / (12.0 * STEP) * S.T.ravel()
+                row[216 + 6 * k : 222 + 6 * k] += weight / (12.0 * STEP) * c
     return rows
 
 

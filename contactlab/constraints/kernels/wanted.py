@@ -23,3 +23,8 @@ SCRATCH: Final = 54
 def rows_size(nl: int, nv: int) -> int:
     """`evaluate_rows`: kinematics, accelerations of the links, scratch."""
     return head_size(nl, nv) + 6 * nl + SCRATCH
+
+
+def row_rates_size(nl: int, nv: int) -> int:
+    """`row_rates`: kinematics, accelerations of the links, rates of columns, scratch, wrenches."""
+    return head_size(nl, nv) + 12 * nl + 18 * nv + 102

@@ -77,7 +77,8 @@ class RowBasis:
         """y (rank,) with B y nearest to gamma."""
         from scipy.linalg import solve_triangular
 
-        return np.asarray(solve_triangular(self.R, self.U.T @ gamma)) if self.rank else np.zeros(0)
+        mu = self.U.T @ gamma
+        return np.asarray(solve_triangular(self.R, mu) if self.rank else mu)
 
     def multipliers(self, mu: FloatArray) -> FloatArray:
         """The shortest lambda (nc,) with B^T lambda = mu."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from contactlab.multibody.kernels.aba import aba
 from contactlab.multibody.kernels.centroidal import body_sums, centroidal_columns
+from contactlab.multibody.kernels.centroidal_rates import centroidal_rates
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.configurations import configuration_difference, integrate_configuration
 from contactlab.multibody.kernels.crba import crba
@@ -18,6 +19,7 @@ from contactlab.multibody.kernels.derivatives import dynamics_derivatives
 from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.layout import LINKS, NV, tree
 from contactlab.multibody.kernels.minv import factor_inertia, solve_inertia
+from contactlab.multibody.kernels.point_rates import point_rates
 from contactlab.multibody.kernels.points import body_pose, point_columns, point_motion
 from contactlab.multibody.kernels.rnea import rnea
 from contactlab.multibody.kernels.sizes import NOTHING, POSES
@@ -62,6 +64,30 @@ def derivatives(
     for b in range(start, stop):
         codes[b] = dynamics_derivatives(
             I, F, at(q, b), at(v, b), at(x, b), at(f_ext, b), at(custom, b), at(rates, b), W, NOTHING, forward, out[b]
+        )
+
+
+@kernel
+def rates_of_points(
+    I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
+) -> None:
+    """`point_rates`: out (B, 4, 6, nv)."""
+    q, v, a, point, custom, rates, body = operands
+    for b in range(start, stop):
+        codes[b] = point_rates(
+            I, F, at(q, b), at(v, b), at(a, b), at(custom, b), at(rates, b), W, NOTHING, body, at(point, b), out[b]
+        )
+
+
+@kernel
+def rates_of_momentum(
+    I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
+) -> None:
+    """`centroidal_rates`: out (B, 4, 6, nv)."""
+    q, v, a, custom, rates, fixed = operands
+    for b in range(start, stop):
+        codes[b] = centroidal_rates(
+            I, F, at(q, b), at(v, b), at(a, b), fixed, at(custom, b), at(rates, b), W, NOTHING, out[b]
         )
 
 

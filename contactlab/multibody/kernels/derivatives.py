@@ -63,10 +63,10 @@ def dynamics_derivatives(
     B = rows_at(W, f.start + 12 * nl, nl, 10)
     G = rows_at(W, f.start + 22 * nl, nl, 12)
     E = rows_at(W, f.start + 34 * nl, nl if f_ext.shape[0] > 0 else 0, 6)
-    K = rows_at(W, f.start + 40 * nl, nv, 15)
+    K = rows_at(W, f.start + 40 * nl, nv, 18)
     C = rows_at(W, f.start + 40 * nl, nl, 10)
-    a = part_at(W, f.start + 40 * nl + 15 * nv, nv)
-    D = part_at(W, f.start + 40 * nl + 16 * nv, nv)
+    a = part_at(W, f.start + 40 * nl + 18 * nv, nv)
+    D = part_at(W, f.start + 40 * nl + 19 * nv, nv)
     dq, dv, M = out[0], out[1], out[2]
     for number in range(3):
         for j in range(nv):
@@ -106,7 +106,7 @@ def dynamics_derivatives(
             a[j] = x[j]
     accelerations(t, f.S, f.C, a, 1.0, A)
     link_forces(f.V, A, B, G, E, P)
-    rates_of_columns(t, f, v, a, A, rates, K)
+    rates_of_columns(t, f, v, a, 1.0, A, rates, K)
     columns(t, f, K, B, G, P, E, rates, dq, dv)
     if forward:
         for j in range(nv):
@@ -248,7 +248,7 @@ def columns(
             row = K[l]
             # Forces: n of unit acceleration, r of all that v changes, d of all that q changes but what rides along.
             n0, n1, n2, n3, n4, n5 = inertial(Bi, s)
-            r0, r1, r2, r3, r4, r5 = inertial(Bi, part_at(row, 9, 6))
+            r0, r1, r2, r3, r4, r5 = inertial(Bi, part_at(row, 12, 6))
             g0, g1, g2, g3, g4, g5 = twice_gain(Gi, s[0], s[1], s[2])
             r0 += g0
             r1 += g1
@@ -256,7 +256,7 @@ def columns(
             r3 += g3
             r4 += g4
             r5 += g5
-            d0, d1, d2, d3, d4, d5 = inertial(Bi, part_at(row, 3, 6))
+            d0, d1, d2, d3, d4, d5 = inertial(Bi, part_at(row, 6, 6))
             g0, g1, g2, g3, g4, g5 = twice_gain(Gi, row[0], row[1], row[2])
             d0 += g0
             d1 += g1
@@ -307,13 +307,13 @@ def columns(
                 dv[j, l] = x * r0 + y * r1 + z * r2 + (a * r3 + b * r4 + c * r5)
                 rate = K[j]
                 value = b0 * rate[0] + b1 * rate[1] + b2 * rate[2]
-                value += n0 * rate[3] + n1 * rate[4] + n2 * rate[5] + (n3 * rate[6] + n4 * rate[7] + n5 * rate[8])
+                value += n0 * rate[6] + n1 * rate[7] + n2 * rate[8] + (n3 * rate[9] + n4 * rate[10] + n5 * rate[11])
                 if outside:
                     value += x * e0 + y * e1 + z * e2 + (a * e3 + b * e4 + c * e5)
                 along[j] = value
                 value = b0 * x + b1 * y + b2 * z
-                value += n0 * rate[9] + n1 * rate[10] + n2 * rate[11]
-                moving[j] = value + (n3 * rate[12] + n4 * rate[13] + n5 * rate[14])
+                value += n0 * rate[12] + n1 * rate[13] + n2 * rate[14]
+                moving[j] = value + (n3 * rate[15] + n4 * rate[16] + n5 * rate[17])
                 j = t.dof_parent[j]
             if j >= 0:
                 # A free body: its shifts bear no moment, its turns no force; no shift of all changes any force, nor
@@ -328,10 +328,10 @@ def columns(
                     dq[at + 3 + k, l] = x * d0 + y * d1 + z * d2
                     dv[at + 3 + k, l] = x * r0 + y * r1 + z * r2
                     rate = K[at + 3 + k]
-                    value = n3 * rate[6] + n4 * rate[7] + n5 * rate[8]
+                    value = n3 * rate[9] + n4 * rate[10] + n5 * rate[11]
                     along[at + 3 + k] = value + (x * e0 + y * e1 + z * e2)
-                    value = b0 * x + b1 * y + b2 * z + (n0 * rate[9] + n1 * rate[10] + n2 * rate[11])
-                    moving[at + 3 + k] = value + (n3 * rate[12] + n4 * rate[13] + n5 * rate[14])
+                    value = b0 * x + b1 * y + b2 * z + (n0 * rate[12] + n1 * rate[13] + n2 * rate[14])
+                    moving[at + 3 + k] = value + (n3 * rate[15] + n4 * rate[16] + n5 * rate[17])
         if kind in (SCREW, CUSTOM):
             turning_away(t, f, i, Pi, rates, dq)
         up = t.parent[i]

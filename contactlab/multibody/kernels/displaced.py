@@ -23,12 +23,12 @@ from lcp.kernels import kernel
 
 @kernel(inline=True)
 def rates_of_columns(
-    t: Tree, f: Frames, v: FloatArray, a: FloatArray, A: FloatArray, rates: FloatArray, K: FloatArray
+    t: Tree, f: Frames, v: FloatArray, a: FloatArray, weight: float, A: FloatArray, rates: FloatArray, K: FloatArray
 ) -> None:
-    """Fill K (nv, 15): the angular part of P (3), Q (6), and P + dS/dt (6).
+    """Fill K (nv, 18): P (6), Q (6), and P + dS/dt (6).
 
-    ``A`` (nl, 6) are the accelerations of the links at ``a`` (nv,). ``rates`` (n, 252) are the derivatives of custom
-    joints along their degrees of freedom, of S (6, 6, 6) and of c (6, 6), in child axes.
+    ``A`` (nl, 6) are the accelerations of the links at ``a`` (nv,) and ``weight`` times g. ``rates`` (n, 252) are the
+    derivatives of custom joints along their degrees of freedom, of S (6, 6, 6) and of c (6, 6), in child axes.
     """
     base = part_at(f.scratch, 6, 6)
     push = part_at(f.scratch, 12, 6)
@@ -44,7 +44,7 @@ def rates_of_columns(
         else:
             for k in range(6):
                 base[k] = 0.0
-                push[k] = 0.0 if k < 3 else -t.gravity[k - 3]
+                push[k] = 0.0 if k < 3 else -weight * t.gravity[k - 3]
         for j in range(first, t.iv[i + 1]):
             s = f.S[j]
             if kind == FLOATING and j == first + 3:
@@ -56,20 +56,21 @@ def rates_of_columns(
                     for k in range(3, 6):
                         base[k] += f.S[before, k] * v[before]
             row = K[j]
-            for k in range(15):
+            for k in range(18):
                 row[k] = 0.0
-            P = part_at(row, 9, 6)
-            Q = part_at(row, 3, 6)
+            P = part_at(row, 0, 6)
+            Q = part_at(row, 6, 6)
+            rest = part_at(row, 12, 6)
             add_cross_motion(base, s, 1.0, P)
             add_cross_motion(push, s, 1.0, Q)
             add_cross_motion(base, P, 1.0, Q)
-            for k in range(3):
-                row[k] = P[k]
+            for k in range(6):
+                rest[k] = P[k]
             # The column's own rate: it turns with the link, or with what the joint stands on.
             if kind in (SPHERICAL, CUSTOM) or (kind == FLOATING and j >= first + 3):
-                add_cross_motion(f.V[i], s, 1.0, P)
+                add_cross_motion(f.V[i], s, 1.0, rest)
             else:
-                add_cross_motion(base, s, 1.0, P)
+                add_cross_motion(base, s, 1.0, rest)
         if kind == SCREW:
             screw_rates(t, f, i, v, a, K)
         elif kind == CUSTOM:
@@ -102,10 +103,11 @@ def screw_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, K: Flo
     rate = v[j]
     row = K[j]
     for k in range(3, 6):
-        row[3 + k] += e[k] * a[j]
-        row[9 + k] += 2.0 * e[k] * rate
+        row[k] += e[k] * rate
+        row[6 + k] += e[k] * a[j]
+        row[12 + k] += 2.0 * e[k] * rate
     if t.parent[i] >= 0:
-        add_cross_motion(f.V[t.parent[i]], e, 2.0 * rate, part_at(row, 3, 6))
+        add_cross_motion(f.V[t.parent[i]], e, 2.0 * rate, part_at(row, 6, 6))
 
 
 @kernel
@@ -137,24 +139,23 @@ def custom_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, rates
             for j in range(first, t.iv[i + 1]):
                 given[k] += rates[36 * (l - first) + 6 * (j - first) + k] * v[j]
         in_world(f.R[i], f.p[i], f.p[t.root[i]], given, e)
-        for k in range(3):
-            row[k] += e[k]
         for k in range(6):
-            row[9 + k] += e[k]
+            row[k] += e[k]
+            row[12 + k] += e[k]
         # V_up x e within V_up x P, and V_i x e.
-        add_cross_motion(f.V[i], e, 1.0, part_at(row, 3, 6))
+        add_cross_motion(f.V[i], e, 1.0, part_at(row, 6, 6))
         if t.parent[i] >= 0:
-            add_cross_motion(f.V[t.parent[i]], e, 1.0, part_at(row, 3, 6))
+            add_cross_motion(f.V[t.parent[i]], e, 1.0, part_at(row, 6, 6))
         for k in range(6):
             given[k] = rates[216 + 6 * (l - first) + k]
             for j in range(first, t.iv[i + 1]):
                 given[k] += rates[36 * (l - first) + 6 * (j - first) + k] * a[j]
         in_world(f.R[i], f.p[i], f.p[t.root[i]], given, out)
         for k in range(6):
-            row[3 + k] += out[k]
+            row[6 + k] += out[k]
             given[k] = 0.0
             for j in range(first, t.iv[i + 1]):
                 given[k] += rates[36 * (j - first) + 6 * (l - first) + k] * v[j]
         in_world(f.R[i], f.p[i], f.p[t.root[i]], given, out)
         for k in range(6):
-            row[9 + k] += out[k]
+            row[12 + k] += out[k]

@@ -59,7 +59,7 @@ def aba_size(nl: int, nv: int) -> int:
 
 def derivatives_size(nl: int, nv: int) -> int:
     """`dynamics_derivatives`: accelerations, forces, inertias, momenta, external forces, rates of columns, a."""
-    return 32 + 66 * nl + 23 * nv
+    return 32 + 66 * nl + 26 * nv
 
 
 def factor_size(nl: int, nv: int) -> int:
@@ -70,3 +70,8 @@ def factor_size(nl: int, nv: int) -> int:
 def point_size(nl: int, nv: int) -> int:
     """`point_motion` and `point_columns`: accelerations, a pose and a point."""
     return 47 + 32 * nl + 6 * nv
+
+
+def point_rates_size(nl: int, nv: int) -> int:
+    """`point_rates`: accelerations, rates of columns, a pose and a point."""
+    return 47 + 32 * nl + 24 * nv

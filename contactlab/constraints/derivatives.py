@@ -1,0 +1,197 @@
+"""Derivatives of forward dynamics under constraints by configuration, velocity and force."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.constraints.constraint_set import ConstraintSet
+from contactlab.constraints.errors import ConstraintError
+from contactlab.constraints.evaluation import RowValues, evaluated, fill_custom, time_of
+from contactlab.constraints.forward_dynamics import forward_dynamics_constraints
+from contactlab.constraints.kernels.kkt_codes import RANK_TOLERANCE
+from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN, row_rates_size
+from contactlab.constraints.solve.factorisations import row_basis, unit_columns
+from contactlab.multibody.configuration import integrate
+from contactlab.multibody.derivatives import STENCIL, STEP, inverse_dynamics_derivatives, joint_rates
+from contactlab.multibody.kernels.sizes import head_size
+from contactlab.multibody.kinematics import Instant, at_state
+from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import FloatArray
+
+_ROWS = JACOBIAN | GAMMA | BAUMGARTE
+
+
+@functools.cache
+def _row_rates() -> Any:
+    from contactlab.constraints.kernels.row_rates import row_rates
+
+    return row_rates
+
+
+class ConstrainedMotionDerivatives(NamedTuple):
+    """Derivatives of a `ConstrainedMotion`: [i, j] is that of entry i by entry j.
+
+    Attributes
+    ----------
+    da_dq, da_dv, da_dtau
+        (nv, nv) of the accelerations; by q along `integrate`: column j is d/de at ``integrate(model, q, e_j, e)``.
+    dforces_dq, dforces_dv, dforces_dtau
+        (nc, nv) of the constraint forces, the shortest ones where rows are redundant.
+    """
+
+    da_dq: FloatArray
+    da_dv: FloatArray
+    da_dtau: FloatArray
+    dforces_dq: FloatArray
+    dforces_dv: FloatArray
+    dforces_dtau: FloatArray
+
+
+class _Held(NamedTuple):
+    """What rows are multiplied by while they move."""
+
+    a: FloatArray  # accelerations
+    forces: FloatArray
+    #: missed, y: gamma - G a, zero where rows do not contradict each other; the shortest y with G y = forces.
+    missed: FloatArray
+    y: FloatArray
+
+
+def forward_dynamics_constraints_derivatives(
+    model: Model,
+    q: Instant,
+    v: ArrayLike | None,
+    tau: ArrayLike,
+    cs: ConstraintSet,
+    *,
+    f_ext: ArrayLike | None = None,
+    t: float = 0.0,
+) -> ConstrainedMotionDerivatives:
+    """Derivatives of `forward_dynamics_constraints`, from its equations differentiated.
+
+    With those of `inverse_dynamics` at a::
+
+        H da - G^T df = dtau - d(inverse dynamics) + (dG)^T f
+        G da          = d(gamma) - (dG) a
+
+    All is exact but for rounding, custom rows apart: how these move is from differences of fourth order at a step of
+    1e-3, good to some 1e-12. Where rows are redundant, f stays the shortest (Golub and Pereyra 1973, theorem 4.3, on
+    pseudo-inverses of what moves), and where they contradict each other, a of least squares.
+
+    Parameters
+    ----------
+    model, q, v, tau, cs, f_ext, t
+        As for `forward_dynamics_constraints`; external forces are held, as in `inverse_dynamics_derivatives`.
+
+    Returns
+    -------
+    ConstrainedMotionDerivatives
+        da_dq, da_dv, da_dtau (nv, nv), dforces_dq, dforces_dv, dforces_dtau (nc, nv). They are of the rank that G has
+        here: at configurations where alone it drops there are no derivatives.
+
+    Raises
+    ------
+    MultibodyError, ConstraintError
+        As `forward_dynamics_constraints`.
+    """
+    motion = forward_dynamics_constraints(model, q, v, tau, cs, f_ext=f_ext, t=t)
+    n, nv, time = cs.n_rows, model.nv, time_of(t)
+    q_, v_ = at_state(model, q, v, head_size(model.packed.nl, nv))[:2]
+    rows = evaluated(model, q, v, cs, _ROWS, time)
+    moving = _moving(model, cs, q_, v_, motion.a, motion.forces)
+    # Forces of the rows count as external ones, which stand still, and what is left is `moving.carried`.
+    external = moving.wrenches if f_ext is None else moving.wrenches + np.asarray(f_ext)
+    by_q, by_v, H = inverse_dynamics_derivatives(model, q, v, motion.a, external)
+    pushed, wanted = np.hstack([moving.carried - by_q, -by_v]), np.hstack([moving.by_q, moving.by_v])
+    if motion.rank == n:
+        if cs.packed.custom:
+            own = _differenced(model, cs, q_, v_, time, _Held(motion.a, motion.forces, np.zeros(n), np.zeros(nv)))
+            pushed, wanted = pushed + own[0], wanted + own[1]
+        a, forces = _solved(H, rows.G, pushed, wanted)
+    else:
+        # Orthonormal rows in units of inertia, in which the rank is judged, in place of all: G = B Q / scale.
+        scale = unit_columns(H)
+        basis = row_basis(rows.G * scale, RANK_TOLERANCE, "qr")
+        y = scale * (basis.Q.T @ basis.targets(motion.forces))
+        held = _Held(motion.a, motion.forces, rows.gamma - rows.G @ motion.a, y)
+        lifted, shared = _others(model, cs, q_, held)
+        if cs.packed.custom:
+            own = _differenced(model, cs, q_, v_, time, held)
+            pushed, wanted, lifted, shared = pushed + own[0], wanted + own[1], lifted + own[2], shared + own[3]
+        wanted = wanted + basis.multipliers(basis.Q @ (scale[:, None] * lifted))
+        a, forces = _solved(H, basis.Q / scale, pushed, basis.targets(wanted))
+        forces = basis.multipliers(forces)
+        forces[:, : 2 * nv] += shared - basis.U @ (basis.U.T @ shared)
+    if not (np.isfinite(a).all() and np.isfinite(forces).all()):
+        raise ConstraintError("q", "the entries are finite but so large or so small that the derivatives are not")
+    return ConstrainedMotionDerivatives(*np.split(a, 3, axis=1), *np.split(forces, 3, axis=1))
+
+
+def _solved(H: FloatArray, G: FloatArray, pushed: FloatArray, wanted: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """da and dforces, 3 nv columns each, of rows that do not depend on each other."""
+    m, n = G.shape
+    scale = unit_columns(H)[:, None]
+    rows = G * scale.T
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = rows / length
+    K = np.block([[H * scale * scale.T, -rows.T], [rows, np.zeros((m, m))]])
+    right = np.block([[scale * pushed, scale * np.eye(n)], [wanted / length, np.zeros((m, n))]])
+    x = np.linalg.solve(K, right)
+    return scale * x[:n], x[n:] / length
+
+
+class _Moving(NamedTuple):
+    """What `row_rates` fills, custom rows left out, and the wrenches of the forces on bodies, (nb, 6)."""
+
+    by_q: FloatArray
+    by_v: FloatArray
+    speed: FloatArray
+    carried: FloatArray
+    wrenches: FloatArray
+
+
+def _moving(
+    model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, a: FloatArray, forces: FloatArray
+) -> _Moving:
+    """How contacts and loops move at accelerations a (nv,) and forces (nc,)."""
+    nl, nv, n, packed = model.packed.nl, model.nv, cs.n_rows, cs.packed
+    _, _, custom, work, ready = at_state(model, q, v, row_rates_size(nl, nv))
+    by_q, by_v, speed = np.zeros((3, n, nv))
+    carried, wrenches, points = np.zeros((nv, nv)), np.zeros((model.nb, 6)), np.empty((2, 4, 6, nv))
+    rates = joint_rates(model, q, v)
+    _row_rates()(
+        packed.model_ints, packed.model_floats, q, v, a, forces, custom, rates, work, points, ready,
+        by_q, by_v, speed, carried, wrenches,
+    )  # fmt: skip
+    return _Moving(by_q, by_v, speed, carried, wrenches)
+
+
+def _others(model: Model, cs: ConstraintSet, q: FloatArray, held: _Held) -> tuple[FloatArray, FloatArray]:
+    """d(G^T missed) (nv, 2 nv) and d(G y) (nc, 2 nv) of contacts and loops, by q and v."""
+    still = np.zeros(model.nv)
+    moving = _moving(model, cs, q, held.y, still, held.missed)
+    at_rest, pushed = (inverse_dynamics_derivatives(model, q, still, still, f)[0] for f in (None, moving.wrenches))
+    lifted = moving.carried + at_rest - pushed
+    return np.hstack([lifted, np.zeros_like(lifted)]), np.hstack([moving.speed, np.zeros_like(moving.speed)])
+
+
+def _differenced(
+    model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, t: float, held: _Held
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Of custom rows: d(G^T forces), d(gamma - G a), d(G^T missed), d(G y) by q, then by v, with 2 nv columns each."""
+    nv, none = model.nv, np.zeros(0)
+    rates = np.zeros((2 * nv, 2 * (nv + cs.n_rows)))
+    for place, weight in STENCIL:
+        ways = place * STEP * np.eye(nv)
+        near = [(there, v) for there in integrate(model, q, ways, 1.0)] + [(q, v + way) for way in ways]
+        for rate, (q_, v_) in zip(rates, near, strict=True):
+            G, gamma, _, _ = out = RowValues(np.zeros((cs.n_rows, nv)), np.zeros(cs.n_rows), none, none)
+            fill_custom(cs, model, q_, v_, t, _ROWS, out)
+            parts = (held.forces @ G, gamma - G @ held.a, held.missed @ G, G @ held.y)
+            rate += weight / (12.0 * STEP) * np.concatenate(parts)
+    pushed, wanted, lifted, shared = np.split(rates.T, np.cumsum([nv, cs.n_rows, nv]))
+    return pushed, wanted, lifted, shared

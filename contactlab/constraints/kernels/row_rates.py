@@ -1,0 +1,244 @@
+"""How the rows of contacts and loops change with q and v, at fixed accelerations and forces; analytical.
+
+A row of axis a, with u and c the relative velocity and acceleration of its two frames, c with the terms of
+`constraints.kernels.rows` of an axis that turns with the predecessor, omega_p x a, has
+
+    gamma - G a = wanted - a . c - 2 alpha a . u - beta^2 error.
+
+Along a column the axis itself turns with the predecessor, by phi: a . x changes by a . (dx + x x phi), for both halves.
+What moves the frames' points is `multibody.kernels.point_rates`. The wrench of the forces turns likewise, and moves
+with its points; its effect as it stands still is that of external forces (`wrenches`).
+"""
+
+from __future__ import annotations
+
+from contactlab.constraints.kernels.layout import (
+    ALPHA,
+    BETA,
+    BLOCK_INTS,
+    CONTACT,
+    COUNT,
+    FIRST,
+    KIND,
+    LOOP,
+    PREDECESSOR,
+    SLIDING_LOOP,
+    SUCCESSOR,
+    rows_view,
+)
+from contactlab.constraints.kernels.pairs_of_frames import frame_at, turned
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.displaced import rates_of_columns
+from contactlab.multibody.kernels.fill_frames import fill_frames
+from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.newton_euler import accelerations
+from contactlab.multibody.kernels.point_rates import rates_at
+from contactlab.multibody.kernels.points import acceleration_at, velocity_at
+from contactlab.multibody.kernels.sizes import VELOCITIES
+from contactlab.multibody.kernels.views import part_at, rows_at
+from contactlab.multibody.kernels.workspace import frames
+from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.kernels import kernel
+
+
+@kernel
+def add_cross(a: FloatArray, i: int, b: FloatArray, k: int, factor: float, out: FloatArray, at: int) -> None:
+    """out[at:at + 3] += factor a[i:i + 3] x b[k:k + 3]."""
+    out[at] += factor * (a[i + 1] * b[k + 2] - a[i + 2] * b[k + 1])
+    out[at + 1] += factor * (a[i + 2] * b[k] - a[i] * b[k + 2])
+    out[at + 2] += factor * (a[i] * b[k + 1] - a[i + 1] * b[k])
+
+
+@kernel
+def along(a: FloatArray, b: FloatArray) -> float:
+    """a . b of six-vectors."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + (a[3] * b[3] + a[4] * b[4] + a[5] * b[5])
+
+
+@kernel
+def turn_error(Rs: FloatArray, Rp: FloatArray, turn: FloatArray, out: FloatArray) -> None:
+    """out[:3]: change of sin(angle) axis of D = R_p^T R_s, in world axes, as the successor turns against the other.
+
+    With D' = [x] D it is 1/2 ([x] D + D^T [x]), the matrix of 1/2 (tr D - D) x.
+    """
+    trace = 0.0
+    for k in range(9):
+        trace += Rs[k] * Rp[k]
+    for i in range(3):
+        value = trace * turn[i]
+        for k in range(3):
+            own = Rp[k] * turn[0] + Rp[3 + k] * turn[1] + Rp[6 + k] * turn[2]
+            value -= Rs[3 * i + k] * own
+        out[i] = 0.5 * value
+
+
+@kernel
+def row_rates(
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    forces: FloatArray,
+    custom: FloatArray,
+    rates: FloatArray,
+    W: FloatArray,
+    points: FloatArray,
+    ready: int,
+    by_q: FloatArray,
+    by_v: FloatArray,
+    speed: FloatArray,
+    carried: FloatArray,
+    wrenches: FloatArray,
+) -> int:
+    """Fill what the caller has zeroed; `GOOD`, or where in q a quaternion is not one.
+
+    by_q, by_v, speed (n, nv): of gamma - G a by q and by v, and of G v by q. carried (nv, nv): of G^T forces by q, but
+    for what the external forces ``wrenches`` (bodies, 6), moment about the world's origin first, do as they stand
+    still. ``points`` (2, 4, 6, nv) is scratch. Custom rows are left as they are.
+    """
+    code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
+    if code != GOOD:
+        return code
+    t = tree(I, F)
+    r = rows_view(I, F)
+    nl = t.parent.shape[0]
+    nv = t.dof_parent.shape[0]
+    f = frames(W, nl, nv)
+    A = rows_at(W, f.start, nl, 6)
+    K = rows_at(W, f.start + 6 * nl, nv, 18)
+    w = part_at(W, f.start + 6 * nl + 18 * nv, 102)
+    E = rows_at(W, f.start + 6 * nl + 18 * nv + 102, nl, 6)  # wrenches on the links
+    for i in range(nl):
+        for k in range(6):
+            E[i, k] = 0.0
+    accelerations(t, f.S, f.C, a, 0.0, A)
+    rates_of_columns(t, f, v, a, 0.0, A, rates, K)
+    axis = w[0:6]
+    u = w[6:12]  # relative velocity
+    c = w[12:18]  # relative acceleration, terms of the turning axis included
+    base_u = w[18:24]  # of the predecessor, velocity and acceleration
+    base_c = w[24:30]
+    wrench = w[30:36]
+    change = w[36:42]  # of the wrench: moment on one of the bodies, force
+    du = w[42:48]  # change of u and c by q
+    dc = w[48:54]
+    moving = w[54:60]  # change of u and c by v
+    gained = w[60:66]
+    error = w[66:72]  # change of the errors
+    phi = w[72:78]  # turn of the predecessor, change of its angular velocity
+    Rs = w[78:87]
+    Rp = w[87:96]
+    xs = w[96:99]
+    xp = w[99:102]
+    one, two = points[0], points[1]
+    for block in range(r.frame.shape[0]):
+        at = BLOCK_INTS * block
+        kind = r.block[at + KIND]
+        link = r.block[at + SUCCESSOR]
+        base = r.block[at + PREDECESSOR]
+        first = r.block[at + FIRST]
+        last = first + r.block[at + COUNT]
+        X = r.frame[block]
+        frame_at(f, link, X[0:12], Rs, xs)
+        frame_at(f, base, X[12:24], Rp, xp)
+        sliding = kind == SLIDING_LOOP
+        for k in range(9):
+            if kind == CONTACT:
+                Rp[k] = 1.0 if k % 4 == 0 else 0.0
+        for k in range(3):
+            if kind != LOOP:
+                xp[k] = xs[k]
+        for number in range(2):
+            for part in range(4):
+                for k in range(6):
+                    for j in range(nv):
+                        points[number, part, k, j] = 0.0
+        rates_at(t, f, A, K, link, xs, one)
+        rates_at(t, f, A, K, base, xp, two)
+        velocity_at(t, f.p, f.V, link, xs, u)
+        velocity_at(t, f.p, f.V, base, xp, base_u)
+        acceleration_at(t, f.p, f.V, A, link, xs, c)
+        acceleration_at(t, f.p, f.V, A, base, xp, base_c)
+        more = 2.0 if sliding else 1.0
+        for k in range(6):
+            u[k] -= base_u[k]
+            c[k] -= base_c[k]
+            wrench[k] = 0.0
+        add_cross(u, 0, base_u, 0, 1.0, c, 0)
+        add_cross(u, 3, base_u, 0, more, c, 3)
+        for place in range(first, last):
+            i = r.order[place]
+            turned(Rp, r.row[i], 0, axis)
+            turned(Rp, r.row[i], 3, axis)
+            for k in range(6):
+                wrench[k] += forces[i] * axis[k]
+        for k in range(6):
+            if link >= 0:
+                E[link, k] += wrench[k]
+            if base >= 0:
+                E[base, k] -= wrench[k]
+        if link >= 0:
+            add_cross(xs, 0, wrench, 3, 1.0, E[link], 0)
+        if base >= 0:
+            add_cross(xp, 0, wrench, 3, -1.0, E[base], 0)
+        for j in range(nv):
+            for k in range(3):
+                phi[k] = two[1, k, j]
+                phi[3 + k] = two[0, k, j]
+            for k in range(6):
+                du[k] = one[0, k, j] - two[0, k, j]
+                dc[k] = one[2, k, j] - two[2, k, j]
+                moving[k] = one[1, k, j] - two[1, k, j]
+                gained[k] = one[3, k, j] - two[3, k, j]
+                change[k] = 0.0
+            if sliding:
+                # The predecessor's point goes with the successor's, and leaves its body by moving[3:6].
+                add_cross(base_u, 0, moving, 3, 1.0, change, 0)
+                add_cross(base_u, 0, change, 0, -1.0, dc, 3)
+                add_cross(base_c, 0, moving, 3, -1.0, dc, 3)
+                for k in range(3):
+                    du[3 + k] -= change[k]
+                    change[k] = 0.0
+            for half in range(0, 6, 3):
+                times = 1.0 if half == 0 else more
+                add_cross(du, half, base_u, 0, times, dc, half)
+                add_cross(u, half, phi, 3, times, dc, half)
+                add_cross(c, half, phi, 0, 1.0, dc, half)
+                add_cross(moving, half, base_u, 0, times, gained, half)
+                add_cross(u, half, phi, 0, times, gained, half)
+                add_cross(u, half, phi, 0, 1.0, du, half)
+                add_cross(phi, 0, wrench, half, 1.0, change, half)
+            turn_error(Rs, Rp, moving, error)
+            for k in range(3):
+                error[3 + k] = moving[3 + k] + ((xs[(k + 1) % 3] - xp[(k + 1) % 3]) * phi[(k + 2) % 3])
+                error[3 + k] -= (xs[(k + 2) % 3] - xp[(k + 2) % 3]) * phi[(k + 1) % 3]
+            for place in range(first, last):
+                i = r.order[place]
+                row = r.row[i]
+                turned(Rp, row, 0, axis)
+                turned(Rp, row, 3, axis)
+                stiff = 0.0 if kind == CONTACT else row[BETA] * row[BETA]
+                speed[i, j] = along(axis, du)
+                by_q[i, j] = -along(axis, dc) - 2.0 * row[ALPHA] * speed[i, j] - stiff * along(axis, error)
+                by_v[i, j] = -along(axis, gained) - 2.0 * row[ALPHA] * along(axis, moving)
+            for number in range(2):
+                # The wrench's point, of the predecessor too where the loop slides.
+                source = one if number == 0 or sliding else two
+                sign = 1.0 - 2.0 * number
+                for k in range(3):
+                    error[k] = change[k]
+                    error[3 + k] = source[1, 3 + k, j]
+                add_cross(error, 3, wrench, 3, 1.0, error, 0)
+                for i in range(nv):
+                    for k in range(3):
+                        carried[i, j] += sign * points[number, 1, k, i] * error[k]
+                        carried[i, j] += sign * points[number, 1, 3 + k, i] * change[3 + k]
+    # Each on one of the bodies that are fixed to the link.
+    for body in range(wrenches.shape[0]):
+        i = t.body_link[body]
+        if i >= 0:
+            for k in range(6):
+                wrenches[body, k] = E[i, k]
+                E[i, k] = 0.0
+    return GOOD

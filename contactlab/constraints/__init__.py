@@ -15,6 +15,7 @@ from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.contact import ContactConstraint
 from contactlab.constraints.custom import CustomConstraint
 from contactlab.constraints.delassus import delassus
+from contactlab.constraints.distance import DistanceConstraint, PointPair
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import (
     baumgarte_term,
@@ -54,7 +55,9 @@ __all__ = [
     "ConstraintSet",
     "ContactConstraint",
     "CustomConstraint",
+    "DistanceConstraint",
     "LoopConstraint",
+    "PointPair",
     "baumgarte_term",
     "check_constraint",
     "constrained_system",

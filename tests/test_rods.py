@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from simulation_scenes import G
+from joint_scenes import FAST, G
 
 from contactlab.constraints import DistanceConstraint, forward_dynamics_constraints
 from contactlab.contact import Material, Sphere
@@ -40,7 +40,7 @@ def places(a: np.ndarray, w: np.ndarray, rate: np.ndarray) -> tuple[np.ndarray, 
 def double_pendulum(a: np.ndarray, w: np.ndarray) -> World:
     """Balls on rods at their centres, which nothing turns."""
     x, u, _ = places(a, w, np.zeros(2))
-    builder = WorldBuilder((0.0, 0.0, -G))
+    builder = WorldBuilder((0.0, 0.0, -G), **FAST)
     for i, (name, mass) in enumerate((("one", M1), ("two", M2))):
         at = slice(3 * i, 3 * i + 3)
         inertia = RigidInertia.solid_sphere(mass, 0.1)

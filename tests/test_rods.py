@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from joint_scenes import FAST, G
+from test_simulation_two_drivers import check_public_path
 
 from contactlab.constraints import DistanceConstraint, forward_dynamics_constraints
 from contactlab.contact import Material, Sphere
@@ -37,7 +38,7 @@ def places(a: np.ndarray, w: np.ndarray, rate: np.ndarray) -> tuple[np.ndarray, 
     return x, u, b
 
 
-def double_pendulum(a: np.ndarray, w: np.ndarray) -> World:
+def double_pendulum(a: np.ndarray, w: np.ndarray, *, coil: bool = False) -> World:
     """Balls on rods at their centres, which nothing turns."""
     x, u, _ = places(a, w, np.zeros(2))
     builder = WorldBuilder((0.0, 0.0, -G), **FAST)
@@ -47,6 +48,8 @@ def double_pendulum(a: np.ndarray, w: np.ndarray) -> World:
         builder.add_free_body(name, inertia, Sphere(0.1), Material(0.5), (*x[at], 1, 0, 0, 0), (*u[at], 0, 0, 0))
     builder.add_loop(DistanceConstraint("world", ORIGIN, "one", ORIGIN, L1, name="upper"))
     builder.add_loop(DistanceConstraint("one", ORIGIN, "two", ORIGIN, L2, name="lower"), erp=0.1)
+    if coil:
+        builder.add_spring("coil", "world", (0.3, 0.2, 0.1), "two", (0, 0.05, 0.1), 0.5, 200.0, 3.0)
     return builder.build()
 
 
@@ -84,6 +87,19 @@ def test_a_double_pendulum_of_rods_converges_with_order_h(tmp_path: Path) -> Non
     assert (upper.constraint.name, upper.constraint.length, upper.erp) == ("upper", L1, None)
     assert isinstance(lower.constraint, DistanceConstraint)
     assert (lower.constraint.body_a, lower.constraint.body_b, lower.erp) == ("one", "two", 0.1)
+
+
+@pytest.mark.nojit
+def test_public_path_gives_the_recorded_bits_of_rods_and_springs() -> None:
+    world = double_pendulum(np.array([0.9, -0.4]), np.array([0.5, 2.0]), coil=True)
+    recording = simulate(world, TimeStepping(0.002, erp=0.1), steps=6)
+    assert not world.loops.packed.custom  # Python is not asked for any row
+    assert check_public_path(recording, every=2) == 3
+    for i in (0, 5):
+        problem, z0 = recording.problem(i), recording.warm_start(i)
+        solved = recording.stepper.constraint_solver.solve_discretized_problem(problem, 0.002, z0=z0)
+        np.testing.assert_array_equal(solved.forces.packed(), recording.forces(i).packed())
+    assert verify(recording).holds
 
 
 def test_rods_that_cannot_be_are_refused() -> None:

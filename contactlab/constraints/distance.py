@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+from numpy.typing import ArrayLike
+
 from contactlab.constraints.baumgarte import Baumgarte, baumgarte_of
 from contactlab.constraints.contact import check_body, check_label
 from contactlab.constraints.errors import ConstraintError
@@ -34,7 +36,7 @@ class PointPair(ABC):
             raise error("body_b", f"is body_a too, {self.body_a!r}: the line joins two bodies")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class DistanceConstraint(PointPair):
     """A rod without mass: a point of one body keeps its distance from a point of another.
 
@@ -68,21 +70,34 @@ class DistanceConstraint(PointPair):
     """
 
     length: float
-    baumgarte: float | Baumgarte | None = None
-    name: str | None = None
-    id: int | None = None
+    baumgarte: Baumgarte | None
+    name: str | None
+    id: int | None
 
-    def __post_init__(self) -> None:
-        check_body("body_a", self.body_a)
-        check_body("body_b", self.body_b)
+    def __init__(
+        self,
+        body_a: str,
+        point_a: ArrayLike,
+        body_b: str,
+        point_b: ArrayLike,
+        length: float,
+        baumgarte: float | Baumgarte | None = None,
+        *,
+        name: str | None = None,
+        id: int | None = None,
+    ) -> None:
+        check_body("body_a", body_a)
+        check_body("body_b", body_b)
+        check_label(name, id)
+        span = finite_number(length, "length", ConstraintError)
+        if span <= 0.0:
+            raise ConstraintError(
+                "length", f"must be > 0, got {span:g}; three LoopConstraint rows hold points together"
+            )
+        values = (body_a, point_a, body_b, point_b, span, baumgarte_of(baumgarte), name, id)
+        for field, value in zip(self.__dataclass_fields__, values, strict=True):
+            object.__setattr__(self, field, value)
         self.check_points(ConstraintError)
-        length = finite_number(self.length, "length", ConstraintError)
-        if length <= 0.0:
-            more = "; three LoopConstraint rows hold points together" if length == 0.0 else ""
-            raise ConstraintError("length", f"must be > 0, got {length:g}{more}")
-        check_label(self.name, self.id)
-        object.__setattr__(self, "length", length)
-        object.__setattr__(self, "baumgarte", baumgarte_of(self.baumgarte))
 
     @property
     def zero(self) -> float:

@@ -78,13 +78,8 @@ def pack_rows(
             row[i, :6] = constraint.axis
             key = (_SLIDING_LOOP if constraint.sliding else _LOOP, s, p, both.tobytes())
         elif isinstance(constraint, PointPair):
-            (p, frame_p), (s, frame_s) = (
-                _in_link(model, number, f"body_{one}", body, np.eye(3), point)
-                for one, body, point in (
-                    ("a", constraint.body_a, constraint.point_a),
-                    ("b", constraint.body_b, constraint.point_b),
-                )
-            )
+            p, frame_p = _in_link(model, number, "body_a", constraint.body_a, np.eye(3), constraint.point_a)
+            s, frame_s = _in_link(model, number, "body_b", constraint.body_b, np.eye(3), constraint.point_b)
             both = np.concatenate([frame_s, frame_p])
             row[i, 0] = constraint.zero
             key = (_DISTANCE, s, p, both.tobytes())

@@ -1,11 +1,11 @@
-"""Random contacts and loops on any model."""
+"""Random contacts, loops and distances on any model."""
 
 from __future__ import annotations
 
 import numpy as np
 from trees import random_transform
 
-from contactlab.constraints import ConstraintSet, ContactConstraint, LoopConstraint
+from contactlab.constraints import ConstraintSet, ContactConstraint, DistanceConstraint, LoopConstraint
 from contactlab.multibody import Model
 
 
@@ -29,7 +29,13 @@ def random_contact(model: Model, rng: np.random.Generator) -> ContactConstraint:
     )
 
 
+def random_distance(model: Model, rng: np.random.Generator) -> DistanceConstraint:
+    """A rod between points of any two bodies, the world included."""
+    a, b = (str(body) for body in rng.choice([*model.names, "world"], 2, replace=False))
+    return DistanceConstraint(a, rng.uniform(-1, 1, 3), b, rng.uniform(-1, 1, 3), rng.uniform(0.5, 2.0))
+
+
 def random_set(model: Model, rng: np.random.Generator, n: int = 12) -> ConstraintSet:
-    """Contacts, loops and sliding loops in any order."""
-    makers = (random_contact, random_loop, lambda m, r: random_loop(m, r, sliding=True))
-    return ConstraintSet(model, [makers[rng.integers(3)](model, rng) for _ in range(n)])
+    """Contacts, loops, sliding loops and distances in any order."""
+    makers = (random_contact, random_loop, lambda m, r: random_loop(m, r, sliding=True), random_distance)
+    return ConstraintSet(model, [makers[rng.integers(4)](model, rng) for _ in range(n)])

@@ -11,6 +11,7 @@ from contactlab.constraints import (
     ConstraintSet,
     ContactConstraint,
     CustomConstraint,
+    DistanceConstraint,
     LoopConstraint,
     constraint_gamma,
     constraint_jacobian,
@@ -29,7 +30,7 @@ SOLVER = ConstraintSolver()
 
 
 def case(seed: int, baumgarte: float | None = 0.2):
-    """A random tree with a ball between two of its bodies and a point that keeps its height."""
+    """A random tree with a ball between two of its bodies, a point that keeps its height, and a rod."""
     model = random_tree(seed)
     rng = np.random.default_rng(seed)
     q, v, tau = random_configuration(model, rng), rng.standard_normal(model.nv), rng.standard_normal(model.nv)
@@ -38,7 +39,11 @@ def case(seed: int, baumgarte: float | None = 0.2):
     X_p = Transform(p=pose.R.T @ (at - pose.p))
     X_s = Transform(p=(0.1, 0.0, 0.2))
     ball = [LoopConstraint("b1", "b5", X_p, X_s, np.eye(6)[3 + i], name="ball", baumgarte=baumgarte) for i in range(3)]
-    cs = ConstraintSet(model, [*ball, ContactConstraint("b2", (0.1, 0.1, 0.0), (0, 0, 1), name="height")])
+    height = ContactConstraint("b2", (0.1, 0.1, 0.0), (0, 0, 1), name="height")
+    ends = [point_position(model, q, body, (0.1, 0.3, 0.2)) for body in ("b0", "b4")]
+    length = float(np.linalg.norm(ends[1] - ends[0]))
+    rod = DistanceConstraint("b0", (0.1, 0.3, 0.2), "b4", (0.1, 0.3, 0.2), length, baumgarte, name="rod")
+    cs = ConstraintSet(model, [*ball, height, rod])
     return model, q, v, tau, cs
 
 

@@ -113,12 +113,13 @@ def test_rows_of_joints_keep_their_forces_behind_another_body() -> None:
 
 
 def test_contacts_of_another_shape_or_with_turning_friction_start_cold() -> None:
-    one, state = boxes(("low",)), stood(boxes(("low",))).state
+    one = boxes(("low", "aside"))
+    state = stood(one).state
     builder = WorldBuilder()
     builder.add_half_space("floor", HalfSpace(), Material(0.5))
     builder.add_free_body("low", RigidInertia.solid_sphere(2.0, 0.1), Sphere(0.1), Material(0.5))
     assert carry_over(state, one, builder.build()).contact_ids.size == 0
-    turning = replace(one, half_space_materials=(Material(0.5, torsional=0.01),))
+    turning = replace(boxes(("low",)), half_space_materials=(Material(0.5, torsional=0.01),))
     carried = carry_over(state, one, turning)
     assert carried.contact_ids.size == 0
     Simulation(turning, STEPPER, carried).step()

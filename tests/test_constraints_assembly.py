@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 from mechanisms import FourBar, feet, pin, quadruped, standing
+from random_rows import random_distance
 from trees import random_transform, random_tree
 
 from contactlab.constraints import (
     ConstraintSet,
+    DistanceConstraint,
     LoopConstraint,
     assemble_q,
     constraint_jacobian,
@@ -67,8 +69,9 @@ def stationary(model: Model, q0: np.ndarray, q: np.ndarray, cs: ConstraintSet, w
 @pytest.mark.parametrize("kind", AXES)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_conditions_have_their_exact_derivatives(kind: str, seed: int) -> None:
-    """Far from closure, too, the Jacobian of every kind of loop is the finite difference of its residual."""
+    """Far from closure, too, the Jacobian of every kind of row is the finite difference of its residual."""
     model, q, cs = loop(seed, kind)
+    cs = ConstraintSet(model, [*cs.constraints, random_distance(model, np.random.default_rng(seed))])
     for condition in conditions_of(model, q, cs, 0.0):
         J = condition.jacobian(model, kinematics(model, q))
         step = 1e-6 * np.eye(model.nv)
@@ -104,6 +107,23 @@ def test_loops_close_from_far_away_at_the_nearest_place(kind: str, seed: int) ->
     assert stationary(model, q0, found.q, cs, weights) < 1e-6
     d = difference(model, q0, found.q)
     assert found.distance == pytest.approx(np.sqrt(d @ (weights * d)))
+
+
+@pytest.mark.parametrize("apart", [0.0, 3.0])
+def test_a_rod_is_put_together_from_anywhere(apart: float) -> None:
+    """Along the line where there is one, any way where the points coincide."""
+    builder = ModelBuilder()
+    for name in ("a", "b"):
+        builder.add_body(name, joint=joints.FloatingBase(), inertia=RigidInertia.solid_sphere(1.0, 0.1))
+    model = builder.build()
+    q0 = model.neutral
+    q0[8] = apart
+    cs = ConstraintSet(model, [DistanceConstraint("a", (0, 0, 0), "b", (0, 0, 0), 2.0)])
+    found = assemble_q(model, q0, cs, np.ones(model.nv))
+    assert found.converged
+    assert np.linalg.norm(found.q[7:10] - found.q[:3]) == pytest.approx(2.0, abs=1e-12)
+    if apart:
+        np.testing.assert_allclose(found.q[[1, 8]], [0.5, 2.5], atol=1e-9)
 
 
 def test_nearest_is_nearer_than_neighbours() -> None:

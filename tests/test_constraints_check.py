@@ -14,6 +14,7 @@ from contactlab.constraints import (
     ConstraintSet,
     ContactConstraint,
     CustomConstraint,
+    DistanceConstraint,
     LoopConstraint,
     check_constraint,
 )
@@ -71,7 +72,7 @@ def test_right_constraints_pass_the_check(tree: Model, disc: Model) -> None:
 
 
 def test_built_in_constraints_pass_the_check(pair: Model) -> None:
-    """Contacts, a ball joint, a hinge and a sliding loop between moving bodies agree with themselves."""
+    """Contacts, a ball joint, a hinge, a sliding loop and a rod between moving bodies agree with themselves."""
     rng = np.random.default_rng(1)
     frames = random_transform(rng, 0.1), random_transform(rng, 0.1)
     six = np.eye(6)
@@ -80,6 +81,7 @@ def test_built_in_constraints_pass_the_check(pair: Model) -> None:
         [LoopConstraint("one", "two", *frames, axis) for axis in six[3:]],
         [LoopConstraint("one", "two", *frames, axis) for axis in six[[0, 1, 3, 4, 5]]],
         [LoopConstraint("one", "two", *frames, axis, sliding=True) for axis in six[[0, 1, 2, 4, 5]]],
+        [DistanceConstraint("one", A_POINT, "two", (0.1, 0, 0), 0.7)],
     ):
         report = check_constraint(pair, rows, samples=2)
         assert report.ok, str(report)

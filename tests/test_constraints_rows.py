@@ -7,7 +7,7 @@ import pytest
 from every_joint import model_with_every_joint, moved
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_rows import random_contact, random_loop, random_set
+from random_rows import random_contact, random_distance, random_loop, random_set
 from trees import random_transform, random_tree, state
 
 from contactlab.constraints import (
@@ -15,6 +15,7 @@ from contactlab.constraints import (
     ConstraintError,
     ConstraintSet,
     ContactConstraint,
+    DistanceConstraint,
     LoopConstraint,
     baumgarte_term,
     constraint_gamma,
@@ -31,6 +32,7 @@ from contactlab.multibody import (
     kinematics,
     point_bias_acceleration_6d,
     point_jacobian_6d,
+    point_position,
     point_velocity_6d,
 )
 from contactlab.spatial import RigidInertia, Transform
@@ -60,6 +62,7 @@ def test_rows_are_projected_point_jacobians(seed: int) -> None:
     q, v, _ = state(model, seed)
     rng = np.random.default_rng(seed)
     rows = [random_contact(model, rng) for _ in range(4)] + [random_loop(model, rng) for _ in range(8)]
+    rows += [random_distance(model, rng) for _ in range(4)]
     cs = ConstraintSet(model, rows)
     G, gamma = constraint_jacobian(model, q, cs), constraint_gamma(model, q, v, cs)
     phi, phid = constraint_position_error(model, q, cs), constraint_velocity_error(model, q, v, cs)
@@ -68,6 +71,20 @@ def test_rows_are_projected_point_jacobians(seed: int) -> None:
             A, J = np.concatenate([np.zeros(3), row.normal]), point_jacobian_6d(model, q, row.body, row.point)
             bias = row.acceleration - A @ point_bias_acceleration_6d(model, q, v, row.body, row.point)
             error = 0.0
+        elif isinstance(row, DistanceConstraint):
+            ends = ((row.body_a, row.point_a), (row.body_b, row.point_b))
+            way, J, u, c = (
+                of(model, *at, *ends[1])[-3:] - of(model, *at, *ends[0])[-3:]
+                for of, at in (
+                    (point_position, (q,)),
+                    (point_jacobian_6d, (q,)),
+                    (point_velocity_6d, (q, v)),
+                    (point_bias_acceleration_6d, (q, v)),
+                )
+            )
+            length = np.linalg.norm(way)
+            A = way / length
+            bias, error = -A @ c - (u @ u - (A @ u) ** 2) / length, length - row.length
         else:
             A = wrench_axis(model, q, row)
             J, u, c = (
@@ -93,7 +110,7 @@ def test_rows_are_projected_point_jacobians(seed: int) -> None:
 @settings(max_examples=15)
 @given(st.integers(0, 10_000))
 def test_gamma_is_what_is_left_of_the_rows_rate(seed: int) -> None:
-    """Central differences of G v along any motion are G a - gamma, of contacts, loops and sliding loops."""
+    """Central differences of G v along any motion are G a - gamma, of every kind of row."""
     model = random_tree(seed)
     q, v, a = state(model, seed)
     cs = random_set(model, np.random.default_rng(seed))
@@ -131,6 +148,30 @@ def test_translation_of_a_sliding_loop_is_the_rate_of_its_error_anywhere(seed: i
     cs = ConstraintSet(model, [LoopConstraint(one, two, X_p, X_s, axis, sliding=True) for axis in SIX[3:]])
     before, after = (constraint_position_error(model, moved(model, q, v, a, h), cs) for h in (-STEP, STEP))
     np.testing.assert_allclose((after - before) / (2 * STEP), constraint_velocity_error(model, q, v, cs), atol=1e-6)
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 10_000))
+def test_a_distance_is_the_integral_of_its_row(seed: int) -> None:
+    """Wherever the points are, their distance changes by G v."""
+    model = random_tree(seed)
+    q, v, a = state(model, seed)
+    cs = ConstraintSet(model, [random_distance(model, np.random.default_rng(seed))])
+    before, after = (constraint_position_error(model, moved(model, q, v, a, h), cs) for h in (-STEP, STEP))
+    np.testing.assert_allclose((after - before) / (2 * STEP), constraint_velocity_error(model, q, v, cs), atol=1e-6)
+
+
+@pytest.mark.nojit
+def test_points_that_coincide_have_no_row() -> None:
+    """There is no line: row and bias are 0, whatever the speed."""
+    model = pendulum()
+    cs = ConstraintSet(model, [DistanceConstraint("world", (2.0, 0, 0), "rod", (2.0, 0, 0), 0.5)])
+    assert constraint_jacobian(model, [0.0], cs)[0, 0] == 0.0
+    assert constraint_gamma(model, [0.0], [3.0], cs)[0] == 0.0
+    assert constraint_position_error(model, [0.0], cs)[0] == -0.5
+    G = constraint_jacobian(model, [0.3], cs)[0, 0]
+    np.testing.assert_allclose(G, 2.0 * np.cos(0.15), rtol=1e-12)  # chord 2 r sin(angle / 2)
+    np.testing.assert_allclose(constraint_gamma(model, [0.3], [3.0], cs)[0], 9.0 * np.sin(0.15), rtol=1e-12)
 
 
 @pytest.mark.nojit

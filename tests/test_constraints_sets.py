@@ -14,6 +14,7 @@ from contactlab.constraints import (
     ConstraintSet,
     ContactConstraint,
     CustomConstraint,
+    DistanceConstraint,
     LoopConstraint,
     baumgarte_term,
 )
@@ -176,6 +177,12 @@ def test_bad_contacts_and_loops_are_refused() -> None:
         (r"axis: must have shape \(6,\)", lambda: LoopConstraint("b0", "b1", None, None, Z)),
         ("X_s: must be a Transform", lambda: LoopConstraint("b0", "b1", Transform(), np.eye(4), SIX[0])),  # type: ignore[arg-type]
         ("successor: must be the name", lambda: LoopConstraint("b0", None, axis=SIX[0])),  # type: ignore[arg-type]
+        ("body_b: is body_a too, 'b0'", lambda: DistanceConstraint("b0", Z, "b0", Z, 1.0)),
+        ("body_a: must be the name", lambda: DistanceConstraint("", Z, "b0", Z, 1.0)),
+        (r"point_b: must have shape \(3,\)", lambda: DistanceConstraint("b0", Z, "b1", Z[:2], 1.0)),
+        ("length: must be > 0, got -1; three", lambda: DistanceConstraint("b0", Z, "b1", Z, -1.0)),
+        ("length: must be > 0, got 0; three", lambda: DistanceConstraint("b0", Z, "b1", Z, 0)),
+        ("baumgarte: the time constant must be > 0", lambda: DistanceConstraint("b0", Z, "b1", Z, 1.0, 0.0)),
     ]
     for message, make in cases:
         with pytest.raises(ConstraintError, match=message):
@@ -185,8 +192,10 @@ def test_bad_contacts_and_loops_are_refused() -> None:
 def test_bad_sets_are_refused(model: Model) -> None:
     """What cannot be a set is refused when it is put together, naming the row or the group at fault."""
     other = LoopConstraint("b0", "b22", None, None, SIX[0])
+    rod = DistanceConstraint("b0", Z, "b22", Z, 1.0)
     cases = [
         (r"constraints\[1\].successor: no body is called 'b22'; close: 'b2'", [contact(), other]),
+        (r"constraints\[1\].body_b: no body is called 'b22'; close: 'b2'", [contact(), rod]),
         (r"constraints\[0\].body: no body is called 'tol'; close: 'tool'", [contact(body="tol")]),
         (r"name: rows of the group 'a' must be of one kind, they are \['contact', 'loop'\]", [contact("a"), loop("a")]),
         ("baumgarte: must be the same for all rows of the group 'a'", [loop("a"), loop("a", baumgarte=0.1)]),

@@ -14,6 +14,7 @@ from contactlab.constraints import (
     ConstraintError,
     ConstraintSet,
     ContactConstraint,
+    DistanceConstraint,
     LoopConstraint,
     constraint_jacobian,
     group_wrenches,
@@ -32,15 +33,17 @@ def generalised(model: Model, q: np.ndarray, entry: BodyWrench, frame: str) -> n
 
 
 def mixed_set(model: Model, rng: np.random.Generator) -> ConstraintSet:
-    """A group of contacts on two points, one of loops on two pairs, and a sliding loop, rows interleaved."""
+    """A group of contacts on two points, one of loops on two pairs, a sliding loop and rods, rows interleaved."""
     bodies = [str(body) for body in rng.choice(model.names, 2)]
     ends = [[str(body) for body in rng.choice([*model.names, "world"], 2)] for _ in range(3)]
     frames = [(random_transform(rng), random_transform(rng)) for _ in range(3)]
-    rows: list[ContactConstraint | LoopConstraint] = []
+    rows: list[ContactConstraint | DistanceConstraint | LoopConstraint] = []
+    ties = [str(body) for body in rng.choice([*model.names, "world"], 2, replace=False)]
     for k in range(3):
         rows += [ContactConstraint(body, (0.1, 0.2, 0.3), np.eye(3)[k], name="feet") for body in bodies]
         rows += [LoopConstraint(*ends[i], *frames[i], rng.standard_normal(6), name="loops") for i in (0, 1)]
         rows += [LoopConstraint(*ends[2], *frames[2], rng.standard_normal(6), name="slider", sliding=True)]
+        rows += [DistanceConstraint(ties[0], rng.uniform(-1, 1, 3), ties[1], (0.1, 0.2, 0.3), 1.0, name="rods")]
     return ConstraintSet(model, rows)
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from joint_scenes import FAST
 from simulation_scenes import G
 
-from contactlab.constraints import check_constraint
+from contactlab.constraints import check_constraint, constraint_jacobian, constraint_position_error
 from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import (
@@ -31,7 +32,7 @@ BALL, CUBE = Sphere(0.1), Box.cube(0.1)
 
 def pair(stiffness: float, damping: float = 0.0, rest: float = 0.9) -> World:
     """Balls of 1 kg and 3 kg in empty space, 1 m apart."""
-    builder = WorldBuilder((0.0, 0.0, 0.0))
+    builder = WorldBuilder((0.0, 0.0, 0.0), **FAST)
     for name, mass, x in (("a", 1.0, 0.0), ("b", 3.0, 1.0)):
         inertia = RigidInertia.solid_sphere(mass, 0.1)
         builder.add_free_body(name, inertia, BALL, Material(0.5), (x, 0, 0, 1, 0, 0, 0))
@@ -129,14 +130,14 @@ def test_its_law_is_that_of_mujocos_tendons_through_two_sites() -> None:
     for name in ("a", "b"):
         builder.add_free_body(name, RigidInertia.solid_sphere(1.0, 0.1), BALL, Material(0.5))
     builder.add_spring("coil", "a", (0.1, 0.2, 0.3), "b", (0, -0.1, 0.2), 0.4, 70.0, 3.0)
-    model, spring = builder.build().model, builder.build().joint_actions.loops[0].constraint
+    world = builder.build()
     d, rng = mujoco.MjData(m), np.random.default_rng(1)
     for _ in range(3):
         mujoco.mj_integratePos(m, d.qpos, rng.normal(size=m.nv), 0.5)
         d.qvel[:] = rng.normal(size=m.nv)
         mujoco.mj_forward(m, d)
-        G = spring.jacobian(model, d.qpos)
-        force = -70.0 * spring.position_error(model, d.qpos) - 3.0 * G @ d.qvel
+        G = constraint_jacobian(world.model, d.qpos, world.loops)
+        force = -70.0 * constraint_position_error(world.model, d.qpos, world.loops) - 3.0 * G @ d.qvel
         np.testing.assert_allclose(G.T @ force, d.qfrc_passive, rtol=0, atol=1e-11)
 
 

@@ -19,6 +19,7 @@ from contactlab.constraints.derivatives import (
     ConstrainedMotionDerivatives,
     forward_dynamics_constraints_derivatives,
 )
+from contactlab.constraints.distance import DistanceConstraint, PointPair
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import (
     baumgarte_term,
@@ -59,7 +60,9 @@ __all__ = [
     "ConstraintSet",
     "ContactConstraint",
     "CustomConstraint",
+    "DistanceConstraint",
     "LoopConstraint",
+    "PointPair",
     "baumgarte_term",
     "check_constraint",
     "constrained_system",

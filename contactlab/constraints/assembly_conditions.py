@@ -21,6 +21,7 @@ import numpy as np
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.contact import ContactConstraint
 from contactlab.constraints.custom_values import CustomRows
+from contactlab.constraints.distance import PointPair
 from contactlab.constraints.loop import LoopConstraint
 from contactlab.multibody.jacobians import point_jacobian, point_jacobian_6d
 from contactlab.multibody.kinematics import Kinematics, kinematics
@@ -176,6 +177,32 @@ def _closure(group: list[LoopConstraint]) -> LoopClosure:
 
 
 @dataclass(frozen=True, eq=False)
+class PointDistance:
+    """Two points have the distance of their row."""
+
+    pair: PointPair
+
+    def residual(self, model: Model, kin: Kinematics) -> FloatArray:
+        """e (1,) [m]."""
+        return np.array([self._line(model, kin)[1] - self.pair.zero])
+
+    def jacobian(self, model: Model, kin: Kinematics) -> FloatArray:
+        """(1, nv)."""
+        pair = self.pair
+        J_a = point_jacobian(model, kin, pair.body_a, pair.point_a)
+        J_b = point_jacobian(model, kin, pair.body_b, pair.point_b)
+        return np.asarray(self._line(model, kin)[0] @ (J_b - J_a))[None]
+
+    def _line(self, model: Model, kin: Kinematics) -> tuple[FloatArray, float]:
+        """Direction (3,) from a to b, and the distance; where they coincide any direction parts them."""
+        pair = self.pair
+        a = point_position(model, kin, pair.body_a, pair.point_a)
+        way = point_position(model, kin, pair.body_b, pair.point_b) - a
+        distance = float(np.linalg.norm(way))
+        return (way / distance if distance > 0.0 else np.array([1.0, 0.0, 0.0])), distance
+
+
+@dataclass(frozen=True, eq=False)
 class CustomPlace:
     """Condition of a custom constraint on q at a time: its assembly methods, or else its position error and G."""
 
@@ -192,10 +219,11 @@ class CustomPlace:
 
 
 def conditions_of(model: Model, q0: FloatArray, cs: ConstraintSet, t: float) -> list[Condition]:
-    """Conditions of a set: loops frame by frame, contacts held at their places at q0, custom rows."""
+    """Conditions of a set: loops frame by frame, distances, contacts held at their places at q0, custom rows."""
     at = kinematics(model, q0)
     conditions: list[Condition] = []
     conditions.extend(loop_closures([row for row in cs.constraints if isinstance(row, LoopConstraint)]))
+    conditions.extend(PointDistance(row) for row in cs.constraints if isinstance(row, PointPair))
     conditions.extend(_contact_places(model, at, [row for row in cs.constraints if isinstance(row, ContactConstraint)]))
     conditions.extend(CustomPlace(rows, t) for rows in cs.packed.custom)
     return conditions

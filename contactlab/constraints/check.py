@@ -174,7 +174,8 @@ def check_constraint(
     for custom in cs.packed.custom:
         kinds[custom.rows] = custom.level
         said[custom.rows] = custom.has("wrenches")
-    placed, rates = np.isin(kinds, ("position", "loop")), kinds != "acceleration"
+    placed, rates = np.isin(kinds, ("position", "loop", "distance")), kinds != "acceleration"
+    anywhere = np.isin(kinds, ("position", "distance"))
     none_met = "" if met else "no state that meets the constraint was found; give q"
 
     def compared(
@@ -188,7 +189,7 @@ def check_constraint(
     no_place = "no position errors to compare"
     no_rate = "no velocity errors to compare, at acceleration level"
     checks = [
-        compared("position error's rate = velocity error", states, position_rate, kinds == "position", no_place),
+        compared("position error's rate = velocity error", states, position_rate, anywhere, no_place),
         compared("the same on the constraint", met, position_rate, placed, "" if placed.any() else no_place),
         compared("velocity error's slope in v = G", states, slope, rates, no_rate),
         compared("velocity error's rate = G a - gamma", states, bias, rates, no_rate),

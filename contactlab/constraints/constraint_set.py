@@ -12,6 +12,7 @@ from contactlab.constraints.baumgarte import Baumgarte, baumgarte_of
 from contactlab.constraints.contact import ContactConstraint
 from contactlab.constraints.custom import CustomConstraint
 from contactlab.constraints.custom_values import CustomRows, read_custom
+from contactlab.constraints.distance import DistanceConstraint, PointPair
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.groups import ConstraintGroup, find_group, grouped
 from contactlab.constraints.loop import LoopConstraint
@@ -20,7 +21,7 @@ from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, IntArray
 
 #: What a set is made of; objects that only behave like a `CustomConstraint` are taken too.
-AnyConstraint: TypeAlias = ContactConstraint | LoopConstraint | CustomConstraint
+AnyConstraint: TypeAlias = ContactConstraint | LoopConstraint | DistanceConstraint | CustomConstraint
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -35,7 +36,7 @@ class ConstraintSet:
     model
         The model.
     constraints
-        `ContactConstraint`, `LoopConstraint` and `CustomConstraint` values; none is allowed.
+        `ContactConstraint`, `LoopConstraint`, `DistanceConstraint` and `CustomConstraint` values; none is allowed.
 
     Attributes
     ----------
@@ -88,7 +89,7 @@ class ConstraintSet:
         places: list[slice] = []
         start = 0
         for number, constraint in enumerate(listed):
-            if isinstance(constraint, ContactConstraint | LoopConstraint):
+            if isinstance(constraint, ContactConstraint | LoopConstraint | PointPair):
                 places.append(slice(start, start + 1))
             else:
                 custom.append(read_custom(constraint, number, start))

@@ -1,4 +1,4 @@
-"""Rows of a set at one instant: G, gamma, errors. Compiled for contacts and loops, copied in for custom constraints."""
+"""Rows of a set at one instant: G, gamma, errors. Compiled for all but custom constraints, whose rows are copied in."""
 
 from __future__ import annotations
 

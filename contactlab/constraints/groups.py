@@ -10,12 +10,13 @@ import numpy as np
 
 from contactlab.constraints.baumgarte import Baumgarte, baumgarte_of
 from contactlab.constraints.contact import ContactConstraint
+from contactlab.constraints.distance import PointPair
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.loop import LoopConstraint
 from contactlab.spatial.arrays import IntArray
 from contactlab.spatial.errors import close_names
 
-Kind: TypeAlias = Literal["contact", "loop", "custom"]
+Kind: TypeAlias = Literal["contact", "loop", "distance", "custom"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +30,7 @@ class ConstraintGroup:
     rows
         Indices of its rows in the set, ascending; ``forces[group.rows]`` are its forces.
     kind
-        "contact", "loop" or "custom".
+        "contact", "loop", "distance" or "custom".
     id
         The first number given to one of its rows, or None.
     baumgarte
@@ -53,9 +54,11 @@ class ConstraintGroup:
 
 
 def kind_of(constraint: object) -> Kind:
-    """Contact, loop, or else custom."""
+    """Contact, loop, distance, or else custom."""
     if isinstance(constraint, ContactConstraint):
         return "contact"
+    if isinstance(constraint, PointPair):
+        return "distance"
     return "loop" if isinstance(constraint, LoopConstraint) else "custom"
 
 

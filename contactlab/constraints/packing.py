@@ -11,6 +11,7 @@ import numpy as np
 from contactlab.constraints.baumgarte import Baumgarte
 from contactlab.constraints.contact import ContactConstraint
 from contactlab.constraints.custom_values import CustomRows
+from contactlab.constraints.distance import PointPair
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.kernels.kkt_codes import unit_forces_size
 from contactlab.constraints.loop import LoopConstraint
@@ -21,7 +22,7 @@ from contactlab.multibody.structure import body_frames, structure
 from contactlab.spatial.arrays import FloatArray, IntArray, read_only
 
 # Head and codes of `contactlab.constraints.kernels.layout`, which is not imported here for it imports the compiler.
-_CONTACT, _LOOP, _SLIDING_LOOP = 0, 1, 2
+_CONTACT, _LOOP, _SLIDING_LOOP, _DISTANCE = 0, 1, 2, 3
 _ALPHA, _BETA = 7, 8
 
 
@@ -76,6 +77,12 @@ def pack_rows(
             both = np.concatenate([frame_s, frame_p])
             row[i, :6] = constraint.axis
             key = (_SLIDING_LOOP if constraint.sliding else _LOOP, s, p, both.tobytes())
+        elif isinstance(constraint, PointPair):
+            p, frame_p = _in_link(model, number, "body_a", constraint.body_a, np.eye(3), constraint.point_a)
+            s, frame_s = _in_link(model, number, "body_b", constraint.body_b, np.eye(3), constraint.point_b)
+            both = np.concatenate([frame_s, frame_p])
+            row[i, 0] = constraint.zero
+            key = (_DISTANCE, s, p, both.tobytes())
         else:
             continue
         blocks.setdefault(key, (both, []))[1].append(i)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.contact import ContactConstraint
 from contactlab.constraints.custom_values import CustomRows
+from contactlab.constraints.distance import PointPair
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import check_set, time_of
 from contactlab.constraints.loop import LoopConstraint
@@ -62,8 +63,8 @@ def group_wrenches(
     """Wrenches by which one group's forces act: all together they are G^T lambda of the group's rows.
 
     A contact has one entry for its body and one, opposite, for the world; a loop one for the predecessor and one for
-    the successor; each point or pair of frames in the group has its own. A custom constraint says what its entries are
-    (``wrenches``).
+    the successor, a distance one for each of its bodies; each point or pair of frames in the group has its own. A
+    custom constraint says what its entries are (``wrenches``).
 
     Parameters
     ----------
@@ -79,8 +80,8 @@ def group_wrenches(
         Name or id.
     frame
         "body": axes of the body; "world": axes of the world; "constraint": the frame X_p or X_s of a loop, and for a
-        contact, whose normals belong to the world, the world's axes. The origin is always that of the constraint's
-        frame on the body.
+        contact or a distance, whose axes belong to the world, the world's axes. The origin is always that of the
+        constraint's frame or point on the body.
     t
         Time [s], for custom constraints that depend on it.
 
@@ -103,6 +104,8 @@ def group_wrenches(
         acting = [entry for custom in custom_rows for entry in _of_custom(model, at, custom, values[custom.rows], t)]
     elif wanted.kind == "contact":
         acting = _of_contacts(model, at, [(c, float(values[place.start])) for c, place in members])
+    elif wanted.kind == "distance":
+        acting = _of_distances(model, at, [(c, float(values[place.start])) for c, place in members])
     else:
         acting = _of_loops(model, at, [(c, float(values[place.start])) for c, place in members])
     return tuple(_given_in(model, at, entry, frame) for entry in acting)
@@ -150,6 +153,20 @@ def _of_loops(model: Model, at: Kinematics, members: Iterable[tuple[LoopConstrai
             # The force on the predecessor, too, acts at the successor's origin.
             back[:3] += np.cross(two.apply(loop.X_s.p) - one.apply(loop.X_p.p), back[3:])
         acting += [(loop.predecessor, loop.X_p, back), (loop.successor, loop.X_s, wrench)]
+    return acting
+
+
+def _of_distances(model: Model, at: Kinematics, members: Iterable[tuple[PointPair, float]]) -> list[_Acting]:
+    """Both bodies of each row, pushed apart along the line."""
+    acting: list[_Acting] = []
+    for pair, force in members:
+        ends = ((pair.body_a, pair.point_a), (pair.body_b, pair.point_b))
+        poses = [body_pose(model, at, body) for body, _ in ends]
+        a, b = (pose.apply(point) for pose, (_, point) in zip(poses, ends, strict=True))
+        distance = float(np.linalg.norm(b - a))
+        push = np.concatenate([np.zeros(3), (b - a) * (force / distance if distance > 0.0 else 0.0)])
+        for (body, point), pose, wrench in zip(ends, poses, (-push, push), strict=True):
+            acting.append((body, Transform(pose.R.T, point), wrench))
     return acting
 
 

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from contactlab.constraints import ContactConstraint, LoopConstraint
+from contactlab.constraints import ContactConstraint, DistanceConstraint, LoopConstraint
 from contactlab.formulation.bridge.joint_actions import Drive, JointLimit
 from contactlab.multibody import JointLimits, joints
 from contactlab.spatial import Transform
@@ -26,7 +26,8 @@ _JOINTS: dict[str, Any] = {kind.__name__: kind for kind in joints.ALL_JOINTS}
 _MOTIONS: dict[str, Any] = {kind.__name__: kind for kind in (ConstantVelocity, Conveyor, Oscillation)}
 _DRIVES: dict[str, Any] = {kind.__name__: kind for kind in get_args(Drive)}
 _LOOPS: dict[str, Any] = {
-    kind.__name__: kind for kind in (LoopConstraint, ContactConstraint, JointPolynomial, PointSpring)
+    kind.__name__: kind
+    for kind in (LoopConstraint, DistanceConstraint, ContactConstraint, JointPolynomial, PointSpring)
 }
 _PLAIN: dict[str, Any] = {"limits": JointLimit, "damping": Coefficient, "friction": Coefficient, "followers": Follower}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.constraints import ContactConstraint, LoopConstraint
+from contactlab.constraints import ContactConstraint, LoopConstraint, PointPair
 from contactlab.formulation.bridge.joint_actions import PositionDrive
 from contactlab.spatial.arrays import FloatArray
 from contactlab.verification.contacts import normal_terms
@@ -168,6 +168,8 @@ def loops_of(portion: Portion) -> Loops:
         at = place.start
         if isinstance(loop.constraint, LoopConstraint):
             phi[:, at] = _closure(loop.constraint, bodies, G[:, at])
+        elif isinstance(loop.constraint, PointPair):
+            phi[:, at] = _stretch(loop.constraint, bodies, G[:, at])
         elif isinstance(loop.constraint, ContactConstraint):
             body = bodies[loop.constraint.body]
             point = body.point_jacobian(body.p + turned(body.R, loop.constraint.point))
@@ -200,6 +202,17 @@ def _closure(loop: LoopConstraint, bodies: dict[str, Body], G: FloatArray) -> Fl
     for body, point, sign in ((s, x_s, 1.0), (p, at, -1.0)):
         G[:, body.own] += sign * (angular @ body.Jw + linear @ body.point_jacobian(point))[:, 0]
     return np.asarray(error @ loop.axis)
+
+
+def _stretch(pair: PointPair, bodies: dict[str, Body], G: FloatArray) -> FloatArray:
+    """Fill the row (ns, nv) and return the position errors (ns,) of two points' distance; rows of none are 0."""
+    a, b = bodies[pair.body_a], bodies[pair.body_b]
+    x_a, x_b = a.p + turned(a.R, pair.point_a), b.p + turned(b.R, pair.point_b)
+    distance = np.linalg.norm(x_b - x_a, axis=1)
+    n = (x_b - x_a) / np.where(distance > 0.0, distance, 1.0)[:, None]
+    for body, point, sign in ((b, x_b, 1.0), (a, x_a, -1.0)):
+        G[:, body.own] += sign * (n[:, None] @ body.point_jacobian(point))[:, 0]
+    return np.asarray(distance - pair.zero)
 
 
 def row_forces(portion: Portion) -> FloatArray:

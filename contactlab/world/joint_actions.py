@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from contactlab.constraints import ContactConstraint, LoopConstraint
+from contactlab.constraints import ContactConstraint, LoopConstraint, PointPair
 from contactlab.formulation.bridge.joint_actions import Drive, JointLimit, PositionDrive
-from contactlab.world.point_spring import PointSpring
 
 
 @dataclass(frozen=True)
@@ -36,9 +35,9 @@ class Follower:
 class Loop:
     """A constraint that holds both ways, or a spring."""
 
-    constraint: (
-        Any  # a `LoopConstraint`, `ContactConstraint`, `CustomConstraint` or `PointSpring` between bodies of the world
-    )
+    #: A `LoopConstraint`, `DistanceConstraint`, `ContactConstraint`, `CustomConstraint` or `PointSpring` between bodies
+    #: of the world.
+    constraint: Any
     erp: float | None  # share of its position error taken back in a step, None for the stepper's
     # Of a custom constraint: the bodies it is about, None for those that its Jacobian tells.
     bodies: tuple[str, ...] | None = None
@@ -48,7 +47,7 @@ class Loop:
         """Names of the bodies it is about, the world included; None where only its Jacobian tells."""
         if isinstance(self.constraint, LoopConstraint):
             return self.constraint.predecessor, self.constraint.successor
-        if isinstance(self.constraint, PointSpring):
+        if isinstance(self.constraint, PointPair):
             return self.constraint.body_a, self.constraint.body_b
         return (self.constraint.body,) if isinstance(self.constraint, ContactConstraint) else self.bodies
 

@@ -1,8 +1,8 @@
 """Layout of the rows of a constraint set for the kernels: two flat buffers, and the views into them.
 
-Rows that share a point (contacts) or a pair of frames (loops) make up one block, wherever they stand in the set: what
-belongs to the point is computed once per block. Rows of custom constraints are in no block: they are evaluated in
-Python. Free of compiled code apart from the views.
+Rows that share a point (contacts), a pair of frames (loops) or of points (distances) make up one block, wherever they
+stand in the set: what belongs to the point is computed once per block. Rows of custom constraints are in no block: they
+are evaluated in Python. Free of compiled code apart from the views.
 """
 
 from __future__ import annotations
@@ -43,12 +43,15 @@ CONTACT: Final = 0
 LOOP: Final = 1
 # A loop whose predecessor's motion is taken at the successor's point.
 SLIDING_LOOP: Final = 2
+# Along the line between the origins of two frames.
+DISTANCE: Final = 3
 
 # Floats of a block: frame of the successor in its link (R by rows, p), then that of the predecessor.
 BLOCK_FLOATS: Final = 24
 
-# Floats of a row: axis (angular, linear; predecessor's frame, world axes for contacts), wanted acceleration, alpha and
-# beta of Baumgarte.
+# Floats of a row: axis (angular, linear; predecessor's frame, world axes for contacts; of a distance, whose axis is the
+# line, the length at which its error is zero), wanted acceleration, alpha and beta of Baumgarte.
+LENGTH: Final = 0
 ACCELERATION: Final = 6
 ALPHA: Final = 7
 BETA: Final = 8

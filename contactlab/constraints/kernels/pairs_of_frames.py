@@ -1,6 +1,8 @@
-"""Kinematics of the two frames of a loop, for `rows.constraint_rows`."""
+"""Kinematics of the two frames of a loop or distance, for `rows.constraint_rows`."""
 
 from __future__ import annotations
+
+import math
 
 from contactlab.multibody.kernels.layout import Tree
 from contactlab.multibody.kernels.points import acceleration_at
@@ -100,6 +102,18 @@ def relative_pose(Rs: FloatArray, xs: FloatArray, Rp: FloatArray, xp: FloatArray
             shift += Rp[3 * row + i] * (xs[row] - xp[row])
         e[i] = 0.5 * skew
         e[3 + i] = shift
+
+
+@kernel
+def line_between(xs: FloatArray, xp: FloatArray, a: FloatArray) -> float:
+    """Return the distance of xs from xp; a (6,) := (0, n), n pointing from xp to xs, zero where they coincide."""
+    for k in range(3):
+        a[k] = 0.0
+        a[3 + k] = xs[k] - xp[k]
+    length = math.sqrt(a[3] * a[3] + a[4] * a[4] + a[5] * a[5])
+    for k in range(3, 6):
+        a[k] = a[k] / length if length > 0.0 else 0.0
+    return length
 
 
 @kernel(inline=True)

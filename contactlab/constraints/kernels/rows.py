@@ -1,4 +1,4 @@
-"""Rows of contacts and loops: Jacobian, bias and errors. The one place where these numbers are computed.
+"""Rows of contacts, loops and distances: Jacobian, bias and errors. The one place where these numbers are computed.
 
 ``constraint_rows(I, F, W, weight, want, w, G, gamma, phi, phid)``
 
@@ -26,6 +26,11 @@ For a `SLIDING_LOOP` the predecessor's point is its material point that is at x_
 the point moving over the predecessor: G v is then the derivative of t . R_p^T (x_s - x_p), and both bodies feel the
 force along one line.
 
+A `DISTANCE` has the axis (0, n), n = (x_s - x_p) / |x_s - x_p| in world axes, and
+
+    gamma = -a^T (acc_s - acc_p) - |u - (n . u) n|^2 / |x_s - x_p| - 2 alpha phid - beta^2 phi,   u = vel_s - vel_p
+    phi   = |x_s - x_p| - length
+
 Rows of a point are computed together, by `contact_rows`: all its directions see the same motion of the point.
 """
 
@@ -38,14 +43,23 @@ from contactlab.constraints.kernels.layout import (
     BLOCK_INTS,
     CONTACT,
     COUNT,
+    DISTANCE,
     FIRST,
     KIND,
+    LENGTH,
     PREDECESSOR,
     SLIDING_LOOP,
     SUCCESSOR,
     rows_view,
 )
-from contactlab.constraints.kernels.pairs_of_frames import bias_at, fill_row, frame_at, relative_pose, turned
+from contactlab.constraints.kernels.pairs_of_frames import (
+    bias_at,
+    fill_row,
+    frame_at,
+    line_between,
+    relative_pose,
+    turned,
+)
 from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN, MOVING, POSITION_ERROR, VELOCITY_ERROR
 from contactlab.constraints.kernels.wanted import SCRATCH as OF_ROWS
 from contactlab.multibody.kernels.codes import GOOD
@@ -144,7 +158,7 @@ def constraint_rows(
     phi: FloatArray,
     phid: FloatArray,
 ) -> None:
-    """Fill what is wanted of the rows of contacts and loops; see the head of this file."""
+    """Fill what is wanted of the rows of contacts, loops and distances; see the head of this file."""
     contact_rows(I, F, W, weight, want, G, gamma, phid)
     t = tree(I, F)
     r = rows_view(I, F)
@@ -176,7 +190,11 @@ def constraint_rows(
         X = r.frame[block]
         frame_at(f, one, X[0:12], Rs, xs)
         frame_at(f, two, X[12:24], Rp, xp)
-        relative_pose(Rs, xs, Rp, xp, e)
+        span = 0.0
+        if kind == DISTANCE:
+            span = line_between(xs, xp, a)
+        else:
+            relative_pose(Rs, xs, Rp, xp, e)
         if kind == SLIDING_LOOP:
             for k in range(3):
                 xp[k] = xs[k]
@@ -194,22 +212,34 @@ def constraint_rows(
             bias_at(t, f, A, weight, two, xp, other)
             for k in range(6):
                 c[k] -= other[k]
-            # (omega_p x a) . u = a . (u x omega_p), for both halves of a; twice for a point that moves over the other.
-            more = 2.0 if kind == SLIDING_LOOP else 1.0
-            c[0] += u[1] * wz - u[2] * wy
-            c[1] += u[2] * wx - u[0] * wz
-            c[2] += u[0] * wy - u[1] * wx
-            c[3] += more * (u[4] * wz - u[5] * wy)
-            c[4] += more * (u[5] * wx - u[3] * wz)
-            c[5] += more * (u[3] * wy - u[4] * wx)
+            if kind == DISTANCE:
+                along = a[3] * u[3] + a[4] * u[4] + a[5] * u[5]
+                across = 0.0
+                for k in range(3, 6):
+                    across += (u[k] - along * a[k]) ** 2
+                # As the line turns, so does n: (dn/dt) . u, put along n.
+                for k in range(3, 6):
+                    c[k] += across / span * a[k] if span > 0.0 else 0.0
+            else:
+                # (omega_p x a) . u = a . (u x omega_p), both halves of a; twice for a point that moves over the other.
+                more = 2.0 if kind == SLIDING_LOOP else 1.0
+                c[0] += u[1] * wz - u[2] * wy
+                c[1] += u[2] * wx - u[0] * wz
+                c[2] += u[0] * wy - u[1] * wx
+                c[3] += more * (u[4] * wz - u[5] * wy)
+                c[4] += more * (u[5] * wx - u[3] * wz)
+                c[5] += more * (u[3] * wy - u[4] * wx)
         for place in range(first, last):
             i = r.order[place]
             s = r.row[i]
-            turned(Rp, s, 0, a)
-            turned(Rp, s, 3, a)
+            if kind == DISTANCE:
+                error = span - s[LENGTH]
+            else:
+                turned(Rp, s, 0, a)
+                turned(Rp, s, 3, a)
+                error = s[0] * e[0] + s[1] * e[1] + s[2] * e[2] + s[3] * e[3] + s[4] * e[4] + s[5] * e[5]
             if want & JACOBIAN:
                 fill_row(t, f, one, two, xs, xp, a, G[i])
-            error = s[0] * e[0] + s[1] * e[1] + s[2] * e[2] + s[3] * e[3] + s[4] * e[4] + s[5] * e[5]
             if want & POSITION_ERROR:
                 phi[i] = error
             if want & MOVING:

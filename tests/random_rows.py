@@ -29,10 +29,10 @@ def random_contact(model: Model, rng: np.random.Generator) -> ContactConstraint:
     )
 
 
-def random_distance(model: Model, rng: np.random.Generator) -> DistanceConstraint:
+def random_distance(model: Model, rng: np.random.Generator, *, pull: float | None = None) -> DistanceConstraint:
     """A rod between points of any two bodies, the world included."""
     a, b = (str(body) for body in rng.choice([*model.names, "world"], 2, replace=False))
-    return DistanceConstraint(a, rng.uniform(-1, 1, 3), b, rng.uniform(-1, 1, 3), rng.uniform(0.5, 2.0))
+    return DistanceConstraint(a, rng.uniform(-1, 1, 3), b, rng.uniform(-1, 1, 3), rng.uniform(0.5, 2.0), baumgarte=pull)
 
 
 def random_set(model: Model, rng: np.random.Generator, n: int = 12) -> ConstraintSet:

@@ -7,7 +7,7 @@ import pytest
 from custom_constraints import Driven, Pin, Rolling, Speed
 from differencing import Function, differenced, worst
 from mechanisms import FourBar
-from random_rows import random_contact, random_loop
+from random_rows import random_contact, random_distance, random_loop
 from test_multibody_derivatives import with_rotors_and_own_joints
 from trees import random_tree, state
 
@@ -109,7 +109,7 @@ def test_feet_on_the_ground() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_any_rows(seed: int) -> None:
-    """Contacts and loops, pulled back, sliding, given twice, with external forces, on joints of all kinds."""
+    """Contacts, loops and rods, pulled back, sliding, given twice, with external forces, on joints of all kinds."""
     model = with_rotors_and_own_joints(seed) if seed % 2 else random_tree(seed, bodies=7)
     (q, v, tau), rng = state(model, seed), np.random.default_rng(seed)
     rows = [
@@ -117,8 +117,9 @@ def test_any_rows(seed: int) -> None:
         random_loop(model, rng, pull=0.5),
         random_loop(model, rng, sliding=True, pull=0.4),
         random_loop(model, rng),
+        random_distance(model, rng, pull=0.3),
     ]
-    cs = ConstraintSet(model, rows + [rows[0], rows[2]] * (seed % 3 > 0)).with_baumgarte("contact0", 0.3)
+    cs = ConstraintSet(model, rows + [rows[0], rows[2], rows[4]] * (seed % 3 > 0)).with_baumgarte("contact0", 0.3)
     check(model, cs, q, v, tau, rng.standard_normal((model.nb, 6)))
 
 

@@ -18,15 +18,15 @@ from contactlab.constraints.kernels.layout import (
     BLOCK_INTS,
     CONTACT,
     COUNT,
+    DISTANCE,
     FIRST,
     KIND,
-    LOOP,
     PREDECESSOR,
     SLIDING_LOOP,
     SUCCESSOR,
     rows_view,
 )
-from contactlab.constraints.kernels.pairs_of_frames import frame_at, turned
+from contactlab.constraints.kernels.pairs_of_frames import frame_at, line_between, turned
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.displaced import rates_of_columns
 from contactlab.multibody.kernels.fill_frames import fill_frames
@@ -70,6 +70,56 @@ def turn_error(Rs: FloatArray, Rp: FloatArray, turn: FloatArray, out: FloatArray
             own = Rp[k] * turn[0] + Rp[3 + k] * turn[1] + Rp[6 + k] * turn[2]
             value -= Rs[3 * i + k] * own
         out[i] = 0.5 * value
+
+
+@kernel
+def across(axis: FloatArray, x: FloatArray, length: float, k: int) -> float:
+    """Entry k of the change of n as one of its points moves by x[3:] against the other."""
+    along_it = axis[3] * x[3] + axis[4] * x[4] + axis[5] * x[5]
+    return (x[3 + k] - axis[3 + k] * along_it) / length if length > 0.0 else 0.0
+
+
+@kernel
+def distance_rates(
+    rows: FloatArray,
+    order: IntArray,
+    j: int,
+    axis: FloatArray,
+    length: float,
+    u: FloatArray,
+    c: FloatArray,
+    du: FloatArray,
+    dc: FloatArray,
+    moving: FloatArray,
+    gained: FloatArray,
+    speed: FloatArray,
+    by_q: FloatArray,
+    by_v: FloatArray,
+) -> None:
+    """Fill column j of the rows of a distance; see the head of this file."""
+    if length == 0.0:
+        return
+    rate = along(axis, u)
+    longer = along(axis, moving)
+    faster = along(axis, du)
+    bent = -along(axis, dc)
+    squares = 0.0  # u . u, and half its changes by q and v
+    by_place = 0.0
+    by_speed = 0.0
+    for k in range(3):
+        turn = across(axis, moving, length, k)
+        faster += turn * u[3 + k]
+        bent -= turn * c[3 + k]
+        squares += u[3 + k] * u[3 + k]
+        by_place += u[3 + k] * du[3 + k]
+        by_speed += u[3 + k] * moving[3 + k]
+    bent -= (2.0 * (by_place - rate * faster) - (squares - rate * rate) * longer / length) / length
+    for place in range(order.shape[0]):
+        i = order[place]
+        row = rows[i]
+        speed[i, j] = faster
+        by_q[i, j] = bent - 2.0 * row[ALPHA] * faster - row[BETA] * row[BETA] * longer
+        by_v[i, j] = -along(axis, gained) - 2.0 * (by_speed - rate * longer) / length - 2.0 * row[ALPHA] * longer
 
 
 @kernel
@@ -147,7 +197,7 @@ def row_rates(
             if kind == CONTACT:
                 Rp[k] = 1.0 if k % 4 == 0 else 0.0
         for k in range(3):
-            if kind != LOOP:
+            if kind == CONTACT or sliding:
                 xp[k] = xs[k]
         for number in range(2):
             for part in range(4):
@@ -165,12 +215,17 @@ def row_rates(
             u[k] -= base_u[k]
             c[k] -= base_c[k]
             wrench[k] = 0.0
-        add_cross(u, 0, base_u, 0, 1.0, c, 0)
-        add_cross(u, 3, base_u, 0, more, c, 3)
+        length = 0.0
+        if kind == DISTANCE:
+            length = line_between(xs, xp, axis)
+        else:
+            add_cross(u, 0, base_u, 0, 1.0, c, 0)
+            add_cross(u, 3, base_u, 0, more, c, 3)
         for place in range(first, last):
             i = r.order[place]
-            turned(Rp, r.row[i], 0, axis)
-            turned(Rp, r.row[i], 3, axis)
+            if kind != DISTANCE:
+                turned(Rp, r.row[i], 0, axis)
+                turned(Rp, r.row[i], 3, axis)
             for k in range(6):
                 wrench[k] += forces[i] * axis[k]
         for k in range(6):
@@ -200,7 +255,15 @@ def row_rates(
                 for k in range(3):
                     du[3 + k] -= change[k]
                     change[k] = 0.0
-            for half in range(0, 6, 3):
+            if kind == DISTANCE:
+                distance_rates(
+                    r.row, r.order[first:last], j, axis, length, u, c, du, dc, moving, gained, speed, by_q, by_v
+                )
+                # The force turns with the line.
+                pull = axis[3] * wrench[3] + axis[4] * wrench[4] + axis[5] * wrench[5]
+                for k in range(3):
+                    change[3 + k] = pull * across(axis, moving, length, k)
+            for half in range(0, 6 if kind != DISTANCE else 0, 3):
                 times = 1.0 if half == 0 else more
                 add_cross(du, half, base_u, 0, times, dc, half)
                 add_cross(u, half, phi, 3, times, dc, half)
@@ -213,7 +276,7 @@ def row_rates(
             for k in range(3):
                 error[3 + k] = moving[3 + k] + ((xs[(k + 1) % 3] - xp[(k + 1) % 3]) * phi[(k + 2) % 3])
                 error[3 + k] -= (xs[(k + 2) % 3] - xp[(k + 2) % 3]) * phi[(k + 1) % 3]
-            for place in range(first, last):
+            for place in range(first, last if kind != DISTANCE else first):
                 i = r.order[place]
                 row = r.row[i]
                 turned(Rp, row, 0, axis)

@@ -28,7 +28,7 @@ from contactlab.constraints.kernels.layout import (
 )
 from contactlab.constraints.kernels.pairs_of_frames import frame_at, line_between, turned
 from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.displaced import rates_of_columns
+from contactlab.multibody.kernels.displaced import column_rates
 from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.newton_euler import accelerations
@@ -163,7 +163,7 @@ def row_rates(
         for k in range(6):
             E[i, k] = 0.0
     accelerations(t, f.S, f.C, a, 0.0, A)
-    rates_of_columns(t, f, v, a, 0.0, A, rates, K)
+    column_rates(t, f, v, a, A, rates, K)
     axis = w[0:6]
     u = w[6:12]  # relative velocity
     c = w[12:18]  # relative acceleration, terms of the turning axis included

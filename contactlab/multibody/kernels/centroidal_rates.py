@@ -10,7 +10,7 @@ from __future__ import annotations
 from contactlab.multibody.kernels.centroidal import sum_masses
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
 from contactlab.multibody.kernels.derivatives import cross_force, inertial, link_forces, momenta, twice_gain
-from contactlab.multibody.kernels.displaced import rates_of_columns
+from contactlab.multibody.kernels.displaced import column_rates
 from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.inertias import world_inertias
 from contactlab.multibody.kernels.layout import tree
@@ -60,7 +60,7 @@ def centroidal_rates(
     link_forces(f.V, A, B, G, rows_at(W, f.start, 0, 6), P)
     for i in range(nl):
         H[i, 0], H[i, 1], H[i, 2], H[i, 3], H[i, 4], H[i, 5] = inertial(B[i], f.V[i])
-    rates_of_columns(t, f, v, a, 0.0, A, rates, K)
+    column_rates(t, f, v, a, A, rates, K)
     total = part_at(f.scratch, 0, 4)
     sums = part_at(f.scratch, 4, 6)
     sum_masses(t, f.R, f.p, fixed, total)

@@ -77,6 +77,14 @@ def rates_of_columns(
             custom_rates(t, f, i, v, a, rates[t.custom[i]], K)
 
 
+@kernel
+def column_rates(
+    t: Tree, f: Frames, v: FloatArray, a: FloatArray, A: FloatArray, rates: FloatArray, K: FloatArray
+) -> None:
+    """`rates_of_columns` without gravity, compiled once for several."""
+    rates_of_columns(t, f, v, a, 0.0, A, rates, K)
+
+
 @kernel(inline=True)
 def screw_change(at: FloatArray, about: FloatArray, s: FloatArray, out: FloatArray) -> None:
     """out (6,): dS/dq of a screw, t x w, with the shift t that its column has beside what turning gives it."""

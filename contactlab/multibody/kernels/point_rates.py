@@ -9,7 +9,7 @@ With d from the origin of the spatial vectors to the point, which moves by e = s
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
-from contactlab.multibody.kernels.displaced import rates_of_columns
+from contactlab.multibody.kernels.displaced import column_rates
 from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.layout import Tree, tree
 from contactlab.multibody.kernels.newton_euler import accelerations
@@ -109,7 +109,7 @@ def point_rates(
     body_pose(t, f.R, f.p, body, pose)
     world_point(pose, point, x)
     accelerations(t, f.S, f.C, a, 0.0, A)
-    rates_of_columns(t, f, v, a, 0.0, A, rates, K)
+    column_rates(t, f, v, a, A, rates, K)
     rates_at(t, f, A, K, t.body_link[body] if body >= 0 else -1, x, out)
     rest = 0.0
     for number in range(4):

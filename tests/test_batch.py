@@ -36,7 +36,7 @@ from contactlab.simulation import (
     simulate,
 )
 from contactlab.spatial import RigidInertia
-from lcp.hearing import Crew
+from lcp.hearing import Crew, processor_seconds
 
 H = 0.01
 
@@ -359,3 +359,24 @@ def test_a_crew_works_and_hands_on_what_is_raised() -> None:
         crew.work(fails)
     crew.work(found.append)
     assert len(found) == 7
+
+
+def test_a_crew_that_is_interrupted_while_it_begins_leaves_nobody_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    crew, begun, found = Crew(3), threading.Event(), []
+
+    def works(number: int) -> None:
+        begun.set()
+        while True:
+            processor_seconds()
+
+    def interrupted(work: object) -> None:
+        begun.wait()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(crew._members[1], "begin", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        crew.work(works)
+    monkeypatch.undo()
+    assert all(member.ended(0.0) for member in crew._members)
+    crew.work(found.append)
+    assert sorted(found) == [0, 1, 2]

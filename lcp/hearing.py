@@ -153,9 +153,7 @@ class _Member:
         weakref.finalize(self, self._go.release)
 
     def begin(self, work: Callable[[], None]) -> None:
-        """Begin it, once what was begun before has ended."""
-        while not self.ended(_LOOK):
-            processor_seconds()
+        """Begin it; what was begun before has ended."""
         self._work[0] = work
         self._go.release()
 
@@ -222,19 +220,25 @@ class Crew:
             finally:
                 _own.given_up = None
 
+        # Ctrl-C twice leaves some at work.
+        self._wait(self._members)
         try:
             for number, member in enumerate(members, 1):
                 member.begin(functools.partial(elsewhere, number))
             work(0)
-            for member in members:
-                while not member.ended(_LOOK):
-                    processor_seconds()
+            self._wait(members)
         finally:
             given_up.set()
             while not all(member.ended(_LOOK) for member in members):
                 pass
         for member in members:
             member.hand_on()
+
+    def _wait(self, members: list[_Member]) -> None:
+        """Wait until they have ended."""
+        for member in members:
+            while not member.ended(_LOOK):
+                processor_seconds()
 
 
 def _end(thread: threading.Thread) -> None:

@@ -36,6 +36,7 @@ from contactlab.simulation import (
     simulate,
 )
 from contactlab.spatial import RigidInertia
+from contactlab.stepping import run_memory
 from lcp.hearing import Crew, processor_seconds
 
 H = 0.01
@@ -342,6 +343,29 @@ def test_a_batch_that_is_interrupted_goes_on(threads: int) -> None:
     assert time.perf_counter() - clock < 2.0
     batch.step(n=99)
     np.testing.assert_array_equal(batch.q, [simulate(world, stepper, steps=100).q[-1]] * 3)
+
+
+def test_ctrl_c_between_two_worlds_leaves_none_in_the_others_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run had gone on with the friction of another one."""
+    worlds, stepper, taus = [crate(mu=mu) for mu in (0.1, 0.9)], TimeStepping(H), np.zeros((2, 6))
+    taus[:, 0] = 4.0
+    batch = Batch(worlds, stepper, threads=1)
+    batch.step(taus)
+
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        # So is every call into which Ctrl-C may come, while a worker turns from one world to the other.
+        patch.setattr(run_memory, "UserCode", interrupted)
+        batch._runs._workers[0]._driver._others.clear()
+        with pytest.raises(KeyboardInterrupt):
+            batch.step(taus, n=70)
+    batch.step(taus, n=70)
+    for i, world in enumerate(worlds):
+        run = Simulation(world, stepper)
+        run.step(taus[i], n=int(batch.steps[i]))
+        np.testing.assert_array_equal(batch.q[i], run.q)
 
 
 def test_a_crew_works_and_hands_on_what_is_raised() -> None:

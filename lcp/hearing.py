@@ -144,25 +144,25 @@ class _Member:
         self._go, self._done = threading.Lock(), threading.Lock()
         self._go.acquire()
         self._done.acquire()
-        # What is done next, None to end; what it raised. In a list, so that the thread does not keep this alive.
-        self._next: list[Callable[[], None] | None] = [None]
+        # What is being done, None for nothing, with which it ends; what it raised. In a list, so that the thread does
+        # not keep this alive.
+        self._work: list[Callable[[], None] | None] = [None]
         self._raised: list[BaseException] = []
-        self._free = True
         # A daemon: it waits for ever where nobody ends it before the end of the program.
-        threading.Thread(target=_serve, args=(self._go, self._done, self._next, self._raised), daemon=True).start()
+        threading.Thread(target=_serve, args=(self._go, self._done, self._work, self._raised), daemon=True).start()
         weakref.finalize(self, self._go.release)
 
     def begin(self, work: Callable[[], None]) -> None:
-        """Begin it, once what was begun before has ended."""
-        while not self.ended(_LOOK):
-            processor_seconds()
-        self._next[0], self._free = work, False
+        """Begin it; what was begun before has ended."""
+        self._work[0] = work
         self._go.release()
 
     def ended(self, seconds: float) -> bool:
         """Whether it has ended, or does within so many seconds."""
-        self._free = self._free or self._done.acquire(timeout=seconds)
-        return self._free
+        # The lock only wakes: Ctrl-C may come between the taking of a lock and whatever would be noted of it.
+        if self._work[0] is not None:
+            self._done.acquire(timeout=seconds)
+        return self._work[0] is None
 
     def hand_on(self) -> None:
         """Raise what it raised."""
@@ -173,12 +173,12 @@ class _Member:
 def _serve(
     go: threading.Lock,
     done: threading.Lock,
-    following: list[Callable[[], None] | None],
+    given: list[Callable[[], None] | None],
     raised: list[BaseException],
 ) -> None:
     while True:
         go.acquire()
-        work, following[0] = following[0], None
+        work = given[0]
         if work is None:
             return
         raised.clear()
@@ -186,8 +186,10 @@ def _serve(
             work()
         except BaseException as error:  # noqa: BLE001  handed on
             raised.append(error)
-        del work
-        done.release()
+        given[0] = work = None
+        # Nobody else releases it; it is free already where nobody waited the last time.
+        if done.locked():
+            done.release()
 
 
 class Crew:
@@ -218,19 +220,25 @@ class Crew:
             finally:
                 _own.given_up = None
 
-        for number, member in enumerate(members, 1):
-            member.begin(functools.partial(elsewhere, number))
+        # Ctrl-C twice leaves some at work.
+        self._wait(self._members)
         try:
+            for number, member in enumerate(members, 1):
+                member.begin(functools.partial(elsewhere, number))
             work(0)
-            for member in members:
-                while not member.ended(_LOOK):
-                    processor_seconds()
+            self._wait(members)
         finally:
             given_up.set()
             while not all(member.ended(_LOOK) for member in members):
                 pass
         for member in members:
             member.hand_on()
+
+    def _wait(self, members: list[_Member]) -> None:
+        """Wait until they have ended."""
+        for member in members:
+            while not member.ended(_LOOK):
+                processor_seconds()
 
 
 def _end(thread: threading.Thread) -> None:

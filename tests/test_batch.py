@@ -36,7 +36,8 @@ from contactlab.simulation import (
     simulate,
 )
 from contactlab.spatial import RigidInertia
-from lcp.hearing import Crew
+from contactlab.stepping import run_memory
+from lcp.hearing import Crew, processor_seconds
 
 H = 0.01
 
@@ -344,6 +345,29 @@ def test_a_batch_that_is_interrupted_goes_on(threads: int) -> None:
     np.testing.assert_array_equal(batch.q, [simulate(world, stepper, steps=100).q[-1]] * 3)
 
 
+def test_ctrl_c_between_two_worlds_leaves_none_in_the_others_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run had gone on with the friction of another one."""
+    worlds, stepper, taus = [crate(mu=mu) for mu in (0.1, 0.9)], TimeStepping(H), np.zeros((2, 6))
+    taus[:, 0] = 4.0
+    batch = Batch(worlds, stepper, threads=1)
+    batch.step(taus)
+
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        # So is every call into which Ctrl-C may come, while a worker turns from one world to the other.
+        patch.setattr(run_memory, "UserCode", interrupted)
+        batch._runs._workers[0]._driver._others.clear()
+        with pytest.raises(KeyboardInterrupt):
+            batch.step(taus, n=70)
+    batch.step(taus, n=70)
+    for i, world in enumerate(worlds):
+        run = Simulation(world, stepper)
+        run.step(taus[i], n=int(batch.steps[i]))
+        np.testing.assert_array_equal(batch.q[i], run.q)
+
+
 def test_a_crew_works_and_hands_on_what_is_raised() -> None:
     crew, found = Crew(3), []
     crew.work(found.append)
@@ -359,3 +383,24 @@ def test_a_crew_works_and_hands_on_what_is_raised() -> None:
         crew.work(fails)
     crew.work(found.append)
     assert len(found) == 7
+
+
+def test_a_crew_that_is_interrupted_while_it_begins_leaves_nobody_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    crew, begun, found = Crew(3), threading.Event(), []
+
+    def works(number: int) -> None:
+        begun.set()
+        while True:
+            processor_seconds()
+
+    def interrupted(work: object) -> None:
+        begun.wait()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(crew._members[1], "begin", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        crew.work(works)
+    monkeypatch.undo()
+    assert all(member.ended(0.0) for member in crew._members)
+    crew.work(found.append)
+    assert sorted(found) == [0, 1, 2]

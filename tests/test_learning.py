@@ -13,7 +13,9 @@ import pytest
 from learning_tasks import TASKS, Burst, balance, cart_and_pole, follow, push, sledge
 
 from contactlab.learning import Controls, Env, LearningError, Noise, Targets, Task, Torques, VectorEnv
-from contactlab.simulation import ImplausibleWarning, Simulation, TimeStepping, sensors
+from contactlab.multibody import JointLimits, ModelBuilder, joints
+from contactlab.simulation import ImplausibleWarning, Simulation, TimeStepping, WorldBuilder, sensors
+from contactlab.spatial import RigidInertia
 from contactlab.spatial.errors import FieldError
 
 gymnasium = pytest.importorskip("gymnasium", reason="environments need gymnasium: pip install 'contactlab[learning]'")
@@ -258,6 +260,21 @@ def test_noise_is_drawn_in_the_directions_of_motion() -> None:
     uniform = [Noise(v=0.2)(world, rng) for _ in range(200)]
     assert 0.19 < max(np.abs(one.v).max() for one in uniform) <= 0.2
     np.testing.assert_array_equal(uniform[0].q, world.initial_q)
+
+
+def test_noise_keeps_joints_between_their_stops() -> None:
+    """One that begins beyond a stop goes no further beyond it."""
+    model, builder, rng = ModelBuilder(), WorldBuilder(), np.random.default_rng(0)
+    rod = RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1))
+    for k in range(2):
+        limits = JointLimits(-0.1, 0.2)
+        model.add_body(f"rod {k}", joint=joints.Revolute((0, 1, 0)), inertia=rod, limits=limits)
+    builder.add_model(model.build(), (0.15, 0.4))
+    world = builder.build()
+    q = np.array([Noise(q=0.35)(world, rng).q for _ in range(50)])
+    assert (q.min(axis=0) < (-0.09, 0.1)).all()
+    np.testing.assert_array_equal(q.max(axis=0), (0.2, 0.4))
+    assert q.min() >= -0.1
 
 
 def test_torques_and_targets_take_their_ranges_from_the_world() -> None:

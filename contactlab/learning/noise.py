@@ -9,7 +9,7 @@ import numpy as np
 
 from contactlab.learning.errors import LearningError
 from contactlab.multibody import integrate
-from contactlab.spatial.arrays import finite_number
+from contactlab.spatial.arrays import FloatArray, finite_number
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
 
@@ -21,7 +21,8 @@ class Noise:
     Parameters
     ----------
     q
-        Each coordinate moves by up to so much [rad or m], orientations by a rotation vector; uniform.
+        Each coordinate moves by up to so much [rad or m], orientations by a rotation vector; uniform. No joint leaves
+        its range by it: it begins at the stop. Contacts are not looked at: see `docs/learning.md` for what stands.
     v
         The same of velocities [rad/s or m/s].
     v_law
@@ -49,4 +50,14 @@ class Noise:
         moved = rng.uniform(-self.q, self.q, world.nv)
         law = rng.standard_normal if self.v_law == "normal" else lambda n: rng.uniform(-1.0, 1.0, n)
         q = integrate(world.model, world.initial_q, moved, 1.0) if self.q else world.initial_q
+        if self.q:
+            _keep_to_stops(world, q)
         return world.initial_state(q=q, v=world.initial_v + self.v * law(world.nv))
+
+
+def _keep_to_stops(world: World, q: FloatArray) -> None:
+    """Move joints that were taken beyond a stop back to it; what begins beyond one goes no further."""
+    for limit in world.joint_actions.limits:
+        _, at = world.place_of(limit.joint, limit.coordinate)
+        begins = world.initial_q[at]
+        q[at] = min(max(q[at], min(limit.lower, begins)), max(limit.upper, begins))

@@ -82,7 +82,10 @@ class VectorEnv(BaseVectorEnv):
 
         refuse(options)
         n = self.num_envs
-        seeds = [None] * n if seed is None else [seed + i for i in range(n)] if isinstance(seed, int) else list(seed)
+        if isinstance(seed, int | np.integer):
+            seeds: list[int | None] = [int(seed) + i for i in range(n)]
+        else:
+            seeds = [None] * n if seed is None else list(seed)
         if len(seeds) != n:
             raise LearningError("seed", f"must be one, or one for each of {n} runs, got {len(seeds)}")
         if not self._generators:

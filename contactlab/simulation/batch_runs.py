@@ -102,8 +102,8 @@ class BatchRuns:
                 task.queue, task.threads = queue, min(self._threads, queue.size)
                 self._share(task, task.threads)
         except BaseException:
-            for worker in self._workers:
-                worker.drop()
+            # Ctrl-C may have come where their memory was in the midst of a change; the slots are whole at any time.
+            self._workers = []
             raise
         return found
 

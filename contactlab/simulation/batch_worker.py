@@ -97,7 +97,7 @@ class Task:
 
 
 class Worker:
-    """The memory of one thread.
+    """The memory of one thread; after an exception there is no use for it.
 
     Parameters
     ----------
@@ -135,35 +135,25 @@ class Worker:
         """Make runs' steps until none is left: 0; or until the slots have not the room for so many contacts."""
         self._take_tables(task)
         driver, order = self._driver, self._order
-        try:
-            while True:
-                if self._next < 0:
-                    self._next = next(task.left, -1)
-                if self._next < 0 and self._made < 0:
-                    return self._pass(task)
-                if self._next >= 0:
-                    driver.turn_to(task.worlds[self._next])
-                order[slot_layout.STORE], order[slot_layout.LOAD] = self._made, self._next
-                said = int(self._exchange(task.slots)())
-                if said == slot_layout.SLOTS_ARE_SMALL:
-                    return int(driver.control.n_previous)
-                self._made = -1
-                if said == slot_layout.MEMORY_IS_SMALL:
-                    driver.make_room(int(task.slots.contacts[self._next]))
-                    continue
-                if self._next < 0:
-                    continue
-                self._make(task, self._next)
-                self._made, self._next = self._next, -1
-        except BaseException:
-            self.drop()
-            raise
-
-    def drop(self) -> None:
-        """Forget the runs in memory: they stay where they were."""
-        self._made = self._next = -1
-        self._order[slot_layout.STORE] = -1
-        self._order[slot_layout.AT] = self._order[slot_layout.END] = 0
+        while True:
+            if self._next < 0:
+                self._next = next(task.left, -1)
+            if self._next < 0 and self._made < 0:
+                return self._pass(task)
+            if self._next >= 0:
+                driver.turn_to(task.worlds[self._next])
+            order[slot_layout.STORE], order[slot_layout.LOAD] = self._made, self._next
+            said = int(self._exchange(task.slots)())
+            if said == slot_layout.SLOTS_ARE_SMALL:
+                return int(driver.control.n_previous)
+            self._made = -1
+            if said == slot_layout.MEMORY_IS_SMALL:
+                driver.make_room(int(task.slots.contacts[self._next]))
+                continue
+            if self._next < 0:
+                continue
+            self._make(task, self._next)
+            self._made, self._next = self._next, -1
 
     def _pass(self, task: Task) -> int:
         """Make the steps of runs in the queue until none is left, as `work` does."""

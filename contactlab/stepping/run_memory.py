@@ -145,20 +145,20 @@ class RunMemory:
         own = self._asked, self.collision, self.joints, self.moments, self._held, self._of_held
         if keep:
             self._others[self._prepared] = own
+        following = self._others.get(prepared)
+        if following is None:
+            arrays, (_, collision, joints, moments, _, held) = prepared.arrays, own
+            if arrays.collision is not None and collision is not None:
+                collision = collision_in(collision, arrays.collision)
+            if arrays.joints is not None and joints is not None:
+                joints = joints_in(joints, arrays.joints)
+            if arrays.moments is not None and moments is not None:
+                moments = arrays.moments._replace(axes=moments.axes)
+            asked = UserCode(prepared.world, None, None, None, prepared.motions)
+            following = asked, collision, joints, moments, None, held
+        # All at once: Ctrl-C may come where anything is called.
+        self._asked, self.collision, self.joints, self.moments, self._held, self._of_held = following
         self._prepared, self._world = prepared, prepared.world
-        if prepared in self._others:
-            known = self._others[prepared]
-            self._asked, self.collision, self.joints, self.moments, self._held, self._of_held = known
-            return
-        arrays = prepared.arrays
-        self._asked = UserCode(prepared.world, None, None, None, prepared.motions)
-        self._held = None
-        if arrays.collision is not None and self.collision is not None:
-            self.collision = collision_in(self.collision, arrays.collision)
-        if arrays.joints is not None and self.joints is not None:
-            self.joints = joints_in(self.joints, arrays.joints)
-        if arrays.moments is not None and self.moments is not None:
-            self.moments = arrays.moments._replace(axes=self.moments.axes)
 
     def schedule(self, taus: FloatArray | None, targets: FloatArray | None) -> None:
         """Take tau (steps, nv) and targets (steps, nd) of every step from tables; None: they do not change.
@@ -261,9 +261,11 @@ class RunMemory:
             from lcp.compiler.held import HeldCall
 
             # Records as arrays of one.
-            work, island, chunk, collision, joints, moments = self._of_held = now
+            work, island, chunk, collision, joints, moments = now
             mechanics = self._prepared.arrays.packed, work, island, chunk, self._control, self._parameters
+            # In this order: Ctrl-C may come in between.
             self._held = HeldCall(run_held, enter, (*mechanics, collision, joints, moments, self._pivoting))
+            self._of_held = now
         return self._held
 
     def grow(self) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from contactlab.recording.long_steps import Moves
 from contactlab.recording.plausibility import Notice, too_long
-from contactlab.simulation.batch_worker import CHUNK, Kept, Task, Worker
+from contactlab.simulation.batch_worker import BRIEF, CHUNK, Kept, Task, Worker
 from contactlab.simulation.batch_worlds import BatchWorlds
 from contactlab.simulation.watching import Watch
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -99,7 +99,9 @@ class BatchRuns:
                 task.left = iter(part)
                 self._share(task, min(self._threads, len(part)))
             if queue.size:
-                task.queue, task.threads = queue, min(self._threads, queue.size)
+                # Another thread takes some time to begin.
+                seconds = queue.size * steps * self._workers[0].pace
+                task.queue, task.threads = queue, int(min(self._threads, queue.size, max(1, seconds / BRIEF)))
                 self._share(task, task.threads)
         except BaseException:
             # Ctrl-C may have come where their memory was in the midst of a change; the slots are whole at any time.

@@ -129,6 +129,8 @@ class Worker:
         self._of_passing: tuple[Any, ...] = ()
         self._calls: dict[Prepared, HeldCall] = {}
         self._least = self._most = 1
+        #: what a step of a run that passes took last [s]
+        self.pace = np.inf
         self._tables: list[tuple[int, ...] | None] = [None, None]
 
     def work(self, task: Task) -> int:
@@ -170,8 +172,9 @@ class Worker:
             said = int(self._hold(task)())
             at = int(order[slot_layout.AT])
             if at > first:
-                rate = (at - first) / max(time.perf_counter() - clock, 1e-9)
-                self._least, self._most = (max(1, int(min(PASSING, rate * t))) for t in (BRIEF, SECONDS))
+                seconds = max(time.perf_counter() - clock, 1e-9) / (at - first)
+                self._least, self._most = (max(1, int(min(PASSING, t / seconds))) for t in (BRIEF, SECONDS))
+                self.pace = seconds / task.steps
             if said == slot_layout.SLOTS_ARE_SMALL:
                 self._made = int(order[slot_layout.STORE])
                 return int(driver.control.n_previous)

@@ -16,7 +16,7 @@ from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.instants import Instants, batched, operand, optional, velocity
 from contactlab.multibody.joints import CustomJoint
 from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.sizes import CUSTOM_RATES, CUSTOM_ROW, NOTHING, derivatives_size
+from contactlab.multibody.kernels.sizes import CUSTOM_RATES, CUSTOM_ROW, NOTHING, STACK, derivatives_size
 from contactlab.multibody.kinematics import Instant, at_state
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array
@@ -131,7 +131,8 @@ def _derivatives(
     if type(q) is np.ndarray and f_ext is None and not packed.custom:
         out = _empty((3 + forward, nv, nv))
         try:
-            work = ON_STACK if packed.compact else np.empty(derivatives_size(packed.nl, nv))
+            size = derivatives_size(packed.nl, nv)
+            work = ON_STACK if size <= STACK else np.empty(size)
             done = _quick.call(
                 packed.ints, packed.floats, q, v, x, _NO_FORCES, _NO_ROWS, _NO_RATES, work, out, NOTHING, forward
             )

@@ -71,7 +71,7 @@ class PackedModel:
     #: The custom joints with the slices of q and v they own, in the order of their rows.
     custom: tuple[tuple[CustomJoint, slice, slice], ...]
     chain: bool  # whether the tree branches so little that a dense factorisation of M beats a sparse one
-    compact: bool  # whether the workspace of every algorithm fits on the stack
+    compact: bool  # whether the workspace of every algorithm but derivatives fits on the stack
 
 
 @dataclass(frozen=True, eq=False)

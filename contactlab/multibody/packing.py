@@ -11,7 +11,7 @@ import numpy as np
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints import CustomJoint
 from contactlab.multibody.kernels import codes
-from contactlab.multibody.kernels.sizes import STACK, aba_size, derivatives_size
+from contactlab.multibody.kernels.sizes import STACK, aba_size
 from contactlab.multibody.model import WORLD, BodySpec, PackedModel
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.spatial.inertia import RigidInertia, round_off
@@ -184,8 +184,7 @@ def _buffers(
         for i in customs
         if (joint := links[i].custom) is not None
     )
-    compact = max(aba_size(nl, int(iv[-1])), derivatives_size(nl, int(iv[-1]))) <= STACK
-    return PackedModel(ints, floats, nl, owners, _is_chain(dof_parent), compact)
+    return PackedModel(ints, floats, nl, owners, _is_chain(dof_parent), aba_size(nl, int(iv[-1])) <= STACK)
 
 
 def _is_chain(dof_parent: Sequence[int]) -> bool:

@@ -228,7 +228,7 @@ class Worker:
 
         Of one that was begun: what the loop asks for, and the islands that nothing had solved before.
         """
-        driver, steps, kept = self._driver, task.steps, task.kept
+        driver, steps = self._driver, task.steps
         driver.forget()
         if task.taus is not None:
             driver.work.tau_table[:] = task.taus[i]
@@ -240,34 +240,44 @@ class Worker:
         try:
             while True:
                 processor_seconds()  # nobody may be waiting any more
-                clock = time.perf_counter() if steps > 1 else 0.0
-                driver.advance(min(steps - driver.step, self._portion), reason)
+                before, clock = driver.step, time.perf_counter() if steps > 1 else 0.0
+                wanted = min(steps - before, self._portion)
+                driver.advance(wanted, reason)
                 now, chunk = driver.step, driver.chunk
+                if steps > 1 and reason is None and now > before:
+                    self._measure((time.perf_counter() - clock) / (now - before))
+                reason, ended = None, now >= steps or driver.failed
+                # What is found does not depend on portions: a chunk is looked at when it is full.
+                if not ended and now - before == wanted and int(driver.control.chunk_steps) < CHUNK:
+                    continue
                 count = now - done
                 if count:
-                    if steps > 1 and reason is None:
-                        self._measure((time.perf_counter() - clock) / count)
-                    if kept is not None:
-                        after = slice(done + 1, now + 1)
-                        kept.q[i, after], kept.v[i, after] = chunk.q[:count], chunk.v[:count]
-                        kept.time[i, after] = chunk.time[:count]
+                    self._keep(task, i, done)
                     if look or energy is not None or driver.uncertified > unsolved:
                         self._look(task, i, count, energy, unsolved)
                         unsolved = driver.uncertified
                         if energy is not None:
                             energy = np.array((chunk.kinetic[count - 1], chunk.potential[count - 1]))
-                done, reason = now, None
-                if done >= steps or driver.failed:
+                done = now
+                if ended:
                     break
                 self._begin_chunk()
         except Exception as error:  # noqa: BLE001  of a user's code, told by the batch
             task.errors[i] = error
+            self._keep(task, i, done)
         if driver.failed:
             # Steps are counted from where the run began.
             driver.control.step += task.slots.steps[i]
             recording = Recording.of_run(task.worlds[i].world, task.worlds[i].stepper, driver.state(), [])
             task.errors[i] = simulation_error(driver, recording)
             driver.control.step -= task.slots.steps[i]
+
+    def _keep(self, task: Task, i: int, done: int) -> None:
+        """Keep the states in the chunk of run i, those after step ``done``, if any are kept."""
+        kept, chunk, now = task.kept, self._driver.chunk, self._driver.step
+        if kept is not None:
+            after, rows = slice(done + 1, now + 1), slice(now - done)
+            kept.q[i, after], kept.v[i, after], kept.time[i, after] = chunk.q[rows], chunk.v[rows], chunk.time[rows]
 
     def _begin_chunk(self) -> None:
         """Empty the chunk, which begins with the present state."""

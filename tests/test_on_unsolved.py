@@ -162,7 +162,7 @@ def test_runs_of_every_kind_warn_once():
     assert not found.failed.any()
     assert [notice.kind for notice in found.notices] == ["uncertified"]
     batch = Batch(world, stepper(1e-6), [world.initial_state()])
-    with pytest.warns(ImplausibleWarning, match="in step 5 of run 0") as told:
+    with pytest.warns(ImplausibleWarning, match=r"in step [57] of run 0, .*\(2 such islands, in 2 steps\)") as told:
         batch.step(n=10)
     assert len(told) == 1
     assert [notice.kind for notice in batch.notices] == ["uncertified"]

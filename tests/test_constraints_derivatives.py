@@ -43,8 +43,9 @@ def check(
     tau: np.ndarray,
     f_ext: np.ndarray | None = None,
     t: float = 0.0,
+    stride: float = 1e-3,
 ) -> None:
-    """All six, to 1e-9 of their largest entries, against differences of the solve."""
+    """All six, to 1e-9 of their largest entries, against differences of the solve, in v of that stride."""
     nv = model.nv
 
     def solved(q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
@@ -56,7 +57,7 @@ def check(
 
     found = forward_dynamics_constraints_derivatives(model, q, v, tau, cs, f_ext=f_ext, t=t)
     along = differenced(each(lambda x: solved(x, v, tau)), lambda ways: integrate(model, q, ways, 1.0), nv, 1e-4)
-    by_speed = differenced(each(lambda x: solved(q, x, tau)), lambda ways: v + ways, nv, 1e-3)
+    by_speed = differenced(each(lambda x: solved(q, x, tau)), lambda ways: v + ways, nv, stride)
     by_force = differenced(each(lambda x: solved(q, v, x)), lambda ways: tau + ways, nv, 1.0)
     for number, expected in enumerate((along, by_speed, by_force)):
         assert worst(found[number], expected[:nv]) < 1e-9
@@ -102,7 +103,8 @@ def test_feet_on_the_ground() -> None:
     q, v, tau = state(model, 1)
     # Feet that turn have rows that contradict one another: those at rest, and those.
     assert forward_dynamics_constraints(model, q, 0.0 * v, tau, cs).residual < 1e-12
-    check(model, cs, q, 0.0 * v, tau)
+    # At rest all of it by v is 0, and motion quadratic in v: a longer stride leaves less of the rounding.
+    check(model, cs, q, 0.0 * v, tau, stride=1e-2)
     assert forward_dynamics_constraints(model, q, v, tau, cs).residual > 1e-3
     check(model, cs, q, v, tau)
 

@@ -81,6 +81,12 @@ def notices_of(recording: Recording) -> tuple[Notice, ...]:
     return (*stops, *moved, *unsolved(recording.uncertified))
 
 
+def new_kinds(found: Iterable[Notice], known: tuple[Notice, ...]) -> tuple[Notice, ...]:
+    """Those whose kind is not known yet."""
+    kinds = {notice.kind for notice in known}
+    return tuple(notice for notice in found if notice.kind not in kinds)
+
+
 def warn_of(notices: Iterable[Notice]) -> None:
     """Warn of each, at the line that called the library."""
     for notice in notices:

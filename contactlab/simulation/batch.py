@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.recording.plausibility import Notice, warn_of
+from contactlab.recording.plausibility import Notice, new_kinds, warn_of
 from contactlab.simulation.batch_reading import last_h, last_rows, read_runs
 from contactlab.simulation.batch_runs import BatchRuns
 from contactlab.simulation.batch_worker import Kept
@@ -224,7 +224,7 @@ class Batch:
 
     def _new(self, found: tuple[Notice, ...]) -> tuple[Notice, ...]:
         """Keep the first of each kind; return what is new."""
-        new = tuple(notice for notice in found if notice.kind not in {old.kind for old in self._notices})
+        new = new_kinds(found, self._notices)
         self._notices += new
         return new
 

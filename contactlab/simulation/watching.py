@@ -18,6 +18,7 @@ from contactlab.recording.plausibility import (
     beyond_stops,
     excess,
     gains,
+    new_kinds,
     overlaps,
     rigid_stops,
     unsolved,
@@ -54,8 +55,7 @@ class Watch:
 
     def tell(self, found: Iterable[Notice]) -> tuple[Notice, ...]:
         """Keep the first of each kind; return what is new."""
-        kinds = {notice.kind for notice in self.notices}
-        new = tuple(notice for notice in found if notice.kind not in kinds)
+        new = new_kinds(found, self.notices)
         self.notices += new
         return new
 

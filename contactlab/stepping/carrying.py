@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from contactlab.world.world import World
 
 IntArray = NDArray[np.int64]
-#: Bits of a half-space, and of a support point, in the id of their contact.
-_PART_BITS = 21
-_PART = (1 << _PART_BITS) - 1
+_PART = (1 << layout.ID_BITS) - 1
 
 
 def carry_over(state: StepperState, old_world: World, new_world: World) -> StepperState:
@@ -115,10 +113,11 @@ def _contact_ids(ids: IntArray, old: World, new: World) -> IntArray:
     half_spaces = _numbers(old.half_space_names, new.half_space_names)
     with_half_space = np.flatnonzero((ids >= 0) & ~external)
     own = ids[with_half_space]
-    body = bodies[own >> 2 * _PART_BITS]
-    ground = half_spaces[(own >> _PART_BITS) & _PART]
+    bits = layout.ID_BITS
+    body = bodies[own >> 2 * bits]
+    ground = half_spaces[(own >> bits) & _PART]
     there = (body != _NONE) & (ground != _NONE)
-    named = (np.where(there, body, 0) << 2 * _PART_BITS) | (np.where(there, ground, 0) << _PART_BITS) | (own & _PART)
+    named = (np.where(there, body, 0) << 2 * bits) | (np.where(there, ground, 0) << bits) | (own & _PART)
     found[with_half_space] = np.where(there, named, _NONE)
     # Between shapes: those that changed places have other features, and the opposite normal.
     between = np.flatnonzero(ids < 0)

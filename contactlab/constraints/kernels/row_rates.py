@@ -73,10 +73,11 @@ def turn_error(Rs: FloatArray, Rp: FloatArray, turn: FloatArray, out: FloatArray
 
 
 @kernel
-def across(axis: FloatArray, x: FloatArray, length: float, k: int) -> float:
-    """Entry k of the change of n as one of its points moves by x[3:] against the other."""
-    along_it = axis[3] * x[3] + axis[4] * x[4] + axis[5] * x[5]
-    return (x[3 + k] - axis[3 + k] * along_it) / length if length > 0.0 else 0.0
+def turn_line(axis: FloatArray, length: float, x: FloatArray, out: FloatArray) -> None:
+    """out[:3]: change of n as one of its points moves by x[3:] against the other."""
+    part = axis[3] * x[3] + axis[4] * x[4] + axis[5] * x[5]
+    for k in range(3):
+        out[k] = (x[3 + k] - axis[3 + k] * part) / length if length > 0.0 else 0.0
 
 
 @kernel
@@ -86,6 +87,7 @@ def distance_rates(
     j: int,
     axis: FloatArray,
     length: float,
+    turn: FloatArray,
     u: FloatArray,
     c: FloatArray,
     du: FloatArray,
@@ -107,9 +109,8 @@ def distance_rates(
     by_place = 0.0
     by_speed = 0.0
     for k in range(3):
-        turn = across(axis, moving, length, k)
-        faster += turn * u[3 + k]
-        bent -= turn * c[3 + k]
+        faster += turn[k] * u[3 + k]
+        bent -= turn[k] * c[3 + k]
         squares += u[3 + k] * u[3 + k]
         by_place += u[3 + k] * du[3 + k]
         by_speed += u[3 + k] * moving[3 + k]
@@ -176,7 +177,7 @@ def row_rates(
     moving = w[54:60]  # change of u and c by v
     gained = w[60:66]
     error = w[66:72]  # change of the errors
-    phi = w[72:78]  # turn of the predecessor, change of its angular velocity
+    phi = w[72:78]  # turn of the predecessor, change of its angular velocity; of a distance that of its axis
     Rs = w[78:87]
     Rp = w[87:96]
     xs = w[96:99]
@@ -256,35 +257,36 @@ def row_rates(
                     du[3 + k] -= change[k]
                     change[k] = 0.0
             if kind == DISTANCE:
-                distance_rates(
-                    r.row, r.order[first:last], j, axis, length, u, c, du, dc, moving, gained, speed, by_q, by_v
-                )
+                turn_line(axis, length, moving, phi)
+                order = r.order[first:last]
+                distance_rates(r.row, order, j, axis, length, phi, u, c, du, dc, moving, gained, speed, by_q, by_v)
                 # The force turns with the line.
                 pull = axis[3] * wrench[3] + axis[4] * wrench[4] + axis[5] * wrench[5]
                 for k in range(3):
-                    change[3 + k] = pull * across(axis, moving, length, k)
-            for half in range(0, 6 if kind != DISTANCE else 0, 3):
-                times = 1.0 if half == 0 else more
-                add_cross(du, half, base_u, 0, times, dc, half)
-                add_cross(u, half, phi, 3, times, dc, half)
-                add_cross(c, half, phi, 0, 1.0, dc, half)
-                add_cross(moving, half, base_u, 0, times, gained, half)
-                add_cross(u, half, phi, 0, times, gained, half)
-                add_cross(u, half, phi, 0, 1.0, du, half)
-                add_cross(phi, 0, wrench, half, 1.0, change, half)
-            turn_error(Rs, Rp, moving, error)
-            for k in range(3):
-                error[3 + k] = moving[3 + k] + ((xs[(k + 1) % 3] - xp[(k + 1) % 3]) * phi[(k + 2) % 3])
-                error[3 + k] -= (xs[(k + 2) % 3] - xp[(k + 2) % 3]) * phi[(k + 1) % 3]
-            for place in range(first, last if kind != DISTANCE else first):
-                i = r.order[place]
-                row = r.row[i]
-                turned(Rp, row, 0, axis)
-                turned(Rp, row, 3, axis)
-                stiff = 0.0 if kind == CONTACT else row[BETA] * row[BETA]
-                speed[i, j] = along(axis, du)
-                by_q[i, j] = -along(axis, dc) - 2.0 * row[ALPHA] * speed[i, j] - stiff * along(axis, error)
-                by_v[i, j] = -along(axis, gained) - 2.0 * row[ALPHA] * along(axis, moving)
+                    change[3 + k] = pull * phi[k]
+            else:
+                for half in range(0, 6, 3):
+                    times = 1.0 if half == 0 else more
+                    add_cross(du, half, base_u, 0, times, dc, half)
+                    add_cross(u, half, phi, 3, times, dc, half)
+                    add_cross(c, half, phi, 0, 1.0, dc, half)
+                    add_cross(moving, half, base_u, 0, times, gained, half)
+                    add_cross(u, half, phi, 0, times, gained, half)
+                    add_cross(u, half, phi, 0, 1.0, du, half)
+                    add_cross(phi, 0, wrench, half, 1.0, change, half)
+                turn_error(Rs, Rp, moving, error)
+                for k in range(3):
+                    error[3 + k] = moving[3 + k] + ((xs[(k + 1) % 3] - xp[(k + 1) % 3]) * phi[(k + 2) % 3])
+                    error[3 + k] -= (xs[(k + 2) % 3] - xp[(k + 2) % 3]) * phi[(k + 1) % 3]
+                for place in range(first, last):
+                    i = r.order[place]
+                    row = r.row[i]
+                    turned(Rp, row, 0, axis)
+                    turned(Rp, row, 3, axis)
+                    stiff = 0.0 if kind == CONTACT else row[BETA] * row[BETA]
+                    speed[i, j] = along(axis, du)
+                    by_q[i, j] = -along(axis, dc) - 2.0 * row[ALPHA] * speed[i, j] - stiff * along(axis, error)
+                    by_v[i, j] = -along(axis, gained) - 2.0 * row[ALPHA] * along(axis, moving)
             for number in range(2):
                 # The wrench's point, of the predecessor too where the loop slides.
                 source = one if number == 0 or sliding else two

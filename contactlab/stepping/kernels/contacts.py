@@ -17,6 +17,7 @@ from contactlab.stepping.kernels.layout import (
     CONTACT_INTS,
     GAP,
     HALF_SPACE,
+    ID_BITS,
     MU,
     NORMAL,
     POINT,
@@ -35,7 +36,7 @@ from lcp.kernels import kernel
 @kernel(inline=True)
 def contact_id(body: int, half_space: int, point: int) -> int:
     """Persistent number of a contact: it does not depend on which other contacts exist."""
-    return (body << 42) | (half_space << 21) | point
+    return (body << 2 * ID_BITS) | (half_space << ID_BITS) | point
 
 
 @kernel(inner=True)

@@ -113,6 +113,8 @@ BODY_INTS: Final = 3
 # The ids of contacts from outside the loop: above those of half-spaces with support points, which end below it, and
 # those of pairs of shapes, which are negative.
 EXTERNAL_ID: Final = 1 << 62
+# Bits of a half-space, and of a support point, in the id of their contact.
+ID_BITS: Final = 21
 
 # Columns of the current contacts (integers, floats).
 BODY_A: Final = 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.kernels.layout import Chunk, FloatArray, IntArray, Work
 from contactlab.stepping.kernels.slot_layout import (
     AT,
     DONE,
@@ -16,9 +15,6 @@ from contactlab.stepping.kernels.slot_layout import (
     STORE,
     UNSOLVED,
     UNUSUAL,
-    OfJoints,
-    Slots,
-    Start,
 )
 from contactlab.stepping.kernels.slots import exchange
 from lcp.compiler.held import called, taken
@@ -34,23 +30,6 @@ def pass_runs(held: Any, types: Any) -> int:
     (``order[REASON]``), or has left islands unsolved (there were ``order[UNSOLVED]`` before it began).
     """
     queue, codes, slots, start, order, work, joints, chunk, control, parameters, numbers = taken(held, types)
-    return _pass(queue, codes, slots, start, order, work, joints, chunk, control, parameters, numbers)
-
-
-@kernel(inline=True)
-def _pass(
-    queue: IntArray,
-    codes: IntArray,
-    slots: Slots,
-    start: Start,
-    order: IntArray,
-    work: Work,
-    joints: OfJoints | None,
-    chunk: Chunk,
-    control: Any,
-    parameters: Any,
-    numbers: FloatArray,
-) -> int:
     while True:
         i = queue[order[AT]] if order[AT] < order[END] else -1
         order[LOAD] = i

@@ -160,12 +160,12 @@ def _moving(
     """How contacts and loops move at accelerations a (nv,) and forces (nc,)."""
     nl, nv, n, packed = model.packed.nl, model.nv, cs.n_rows, cs.packed
     _, _, custom, work, ready = at_state(model, q, v, row_rates_size(nl, nv))
-    by_q, by_v, speed = np.zeros((3, n, nv))
+    by_q, by_v, speed, errors = np.zeros((4, n, nv))
     carried, wrenches, points = np.zeros((nv, nv)), np.zeros((model.nb, 6)), np.empty((2, 4, 6, nv))
     rates = joint_rates(model, q, v)
     _row_rates()(
         packed.model_ints, packed.model_floats, q, v, a, forces, custom, rates, work, points, ready,
-        by_q, by_v, speed, carried, wrenches,
+        by_q, by_v, speed, errors, carried, wrenches,
     )  # fmt: skip
     return _Moving(by_q, by_v, speed, carried, wrenches)
 

@@ -191,6 +191,11 @@ class RunMemory:
         return self._prepared
 
     @property
+    def records(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Control and parameters, as arrays of one record."""
+        return self._control, self._parameters
+
+    @property
     def step(self) -> int:
         """Steps finished."""
         return int(self._step.item())

@@ -139,12 +139,13 @@ def row_rates(
     by_q: FloatArray,
     by_v: FloatArray,
     speed: FloatArray,
+    errors: FloatArray,
     carried: FloatArray,
     wrenches: FloatArray,
 ) -> int:
     """Fill what the caller has zeroed; `GOOD`, or where in q a quaternion is not one.
 
-    by_q, by_v, speed (n, nv): of gamma - G a by q and by v, and of G v by q. carried (nv, nv): of G^T forces by q, but
+    by_q, by_v, speed, errors (n, nv): of gamma - G a by q and by v, of G v and of the position errors by q. carried (nv, nv): of G^T forces by q, but
     for what the external forces ``wrenches`` (bodies, 6), moment about the world's origin first, do as they stand
     still. ``points`` (2, 4, 6, nv) is scratch. Custom rows are left as they are.
     """
@@ -262,6 +263,8 @@ def row_rates(
                 distance_rates(r.row, order, j, axis, length, phi, u, c, du, dc, moving, gained, speed, by_q, by_v)
                 # The force turns with the line.
                 pull = axis[3] * wrench[3] + axis[4] * wrench[4] + axis[5] * wrench[5]
+                for place in range(first, last):
+                    errors[r.order[place], j] = along(axis, moving)
                 for k in range(3):
                     change[3 + k] = pull * phi[k]
             else:
@@ -283,9 +286,9 @@ def row_rates(
                     row = r.row[i]
                     turned(Rp, row, 0, axis)
                     turned(Rp, row, 3, axis)
-                    stiff = 0.0 if kind == CONTACT else row[BETA] * row[BETA]
+                    errors[i, j] = 0.0 if kind == CONTACT else along(axis, error)
                     speed[i, j] = along(axis, du)
-                    by_q[i, j] = -along(axis, dc) - 2.0 * row[ALPHA] * speed[i, j] - stiff * along(axis, error)
+                    by_q[i, j] = -along(axis, dc) - 2.0 * row[ALPHA] * speed[i, j] - row[BETA] * row[BETA] * errors[i, j]
                     by_v[i, j] = -along(axis, gained) - 2.0 * row[ALPHA] * along(axis, moving)
             for number in range(2):
                 # The wrench's point, of the predecessor too where the loop slides.

@@ -1,0 +1,1 @@
+"""Compiled arithmetic of the derivatives of a step."""

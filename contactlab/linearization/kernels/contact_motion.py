@@ -1,0 +1,135 @@
+"""How point and normal of a contact move as its bodies do: exact with half-spaces, by differences of the pair elsewhere.
+
+``rates`` (6, 6) has point and normal by a displacement of body B, turn first, about the contact's point, while body A
+stands still; what moves with both moves as they do. Between shapes the pair alone is asked again near by, to 1e-10: a
+feature that is gone there, or one that moves otherwise on either side, is a kink.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from contactlab.contact.detection.kernels.collide_pair import collide_pair
+from contactlab.contact.kernels import layout as shapes
+from contactlab.linearization.kernels.layout import Memory
+from contactlab.multibody.kernels.views import part_at
+from contactlab.stepping.kernels.collision import FEATURE_BITS, LOWEST_ID, Collision
+from contactlab.stepping.kernels.layout import (
+    BODY_B,
+    CONTACT_ID,
+    ID_BITS,
+    NORMAL,
+    POINT,
+    FloatArray,
+    PackedWorld,
+    Work,
+)
+from lcp.kernels import kernel
+
+#: Turn [rad] and, of the way from the shape's origin to the contact, shift of a displaced shape.
+STRIDE: Final = 1e-5
+#: Between slopes to both sides, as a share of them, from where on they are two.
+BENT: Final = 0.02
+
+
+@kernel(inner=True)
+def of_point(radius: float, n: FloatArray, rates: FloatArray) -> None:
+    """Of a support point with a radius on a half-space: the point of the body that is lowest."""
+    for i in range(6):
+        for k in range(6):
+            rates[i, k] = 0.0
+    for i in range(3):
+        rates[i, 3 + i] = 1.0
+    rates[0, 1], rates[0, 2] = radius * n[2], -radius * n[1]
+    rates[1, 0], rates[1, 2] = -radius * n[2], radius * n[0]
+    rates[2, 0], rates[2, 1] = radius * n[1], -radius * n[0]
+
+
+@kernel(inner=True)
+def displaced(pose: FloatArray, p: FloatArray, axis: int, way: float, out: FloatArray) -> None:
+    """out (12,): the pose displaced about p along one of six axes, turns first."""
+    for k in range(12):
+        out[k] = pose[k]
+    if axis >= 3:
+        out[9 + axis - 3] += way
+        return
+    i, j = (axis + 1) % 3, (axis + 2) % 3
+    c, s = math.cos(way), math.sin(way)
+    for k in range(3):
+        out[3 * i + k] = c * pose[3 * i + k] - s * pose[3 * j + k]
+        out[3 * j + k] = s * pose[3 * i + k] + c * pose[3 * j + k]
+    x, y = pose[9 + i] - p[i], pose[9 + j] - p[j]
+    out[9 + i] = p[i] + c * x - s * y
+    out[9 + j] = p[j] + s * x + c * y
+
+
+@kernel(inner=True)
+def found_again(c: Collision, i: int, j: int, within: float, feature: int) -> int:
+    """Row of a feature among the contacts of a pair as it stands, -1 where it is none."""
+    a = shapes.Posed(c.kind[i], c.size[i], c.poses[i], c.data, c.loops)
+    b = shapes.Posed(c.kind[j], c.size[j], c.poses[j], c.data, c.loops)
+    count = collide_pair(a, b, within, False, shapes.Workspace(c.work, c.ints), shapes.Contacts(c.points, c.features))
+    for k in range(min(count, c.points.shape[0])):
+        if c.features[k] == feature:
+            return k
+    return -1
+
+
+@kernel(inner=True)
+def of_pair(c: Collision, contact: int, p: FloatArray, n: FloatArray, kept: FloatArray, rates: FloatArray) -> bool:
+    """Fill the rates of a contact of this id between two shapes; whether it is a kink. ``kept`` (36,) is scratch."""
+    pair = (contact - LOWEST_ID) >> FEATURE_BITS
+    feature = (contact - LOWEST_ID) - (pair << FEATURE_BITS)
+    i = pair // c.kind.shape[0]
+    j = pair - i * c.kind.shape[0]
+    moved, sign = (j, 1.0) if c.link[j] >= 0 else (i, -1.0)
+    pose, ahead, behind = part_at(kept, 0, 12), part_at(kept, 12, 6), part_at(kept, 18, 6)
+    own = c.poses[moved]
+    lever = 0.0
+    for k in range(12):
+        pose[k] = own[k]
+    for k in range(3):
+        lever += (own[9 + k] - p[k]) ** 2
+    within = 2.0 * (c.reach[i] + c.reach[j])
+    bent = False
+    for axis in range(6):
+        way = STRIDE if axis < 3 else STRIDE * max(math.sqrt(lever), 1e-6)
+        there = 0
+        for side in range(2):
+            out = ahead if side == 0 else behind
+            displaced(pose, p, axis, way if side == 0 else -way, own)
+            at = found_again(c, i, j, within, feature)
+            if at >= 0:
+                there += 1 + side
+                for k in range(3):
+                    out[k] = c.points[at, shapes.POINT + k] - p[k]
+                    out[3 + k] = sign * c.points[at, shapes.NORMAL + k] - n[k]
+        size, gap = 0.0, 0.0
+        for k in range(6):
+            if there == 3:
+                rates[k, axis] = (ahead[k] - behind[k]) / (2.0 * way)
+                size += abs(ahead[k]) + abs(behind[k])
+                gap += abs(ahead[k] + behind[k])
+            elif there == 0:
+                rates[k, axis] = 0.0
+            else:
+                rates[k, axis] = ahead[k] / way if there == 1 else -behind[k] / way
+        bent = bent or there != 3 or gap > BENT * size + 1e-9 * way
+    for k in range(12):
+        own[k] = pose[k]
+    return bent
+
+
+@kernel(inner=True)
+def contact_motion(world: PackedWorld, work: Work, c: Collision | None, m: Memory, number: int) -> bool:
+    """Fill the rates of one contact of the step; whether it stands on a kink."""
+    floats, contact, rates = work.contact_float[number], work.contact_int[number, CONTACT_ID], m.rates[number]
+    n, p = floats[NORMAL : NORMAL + 3], floats[POINT : POINT + 3]
+    if contact < 0:
+        if c is not None:
+            return of_pair(c, contact, p, n, m.way_of_pair, rates)
+        return False
+    first = world.point_start[work.contact_int[number, BODY_B]]
+    of_point(world.radii[first + (contact & ((1 << ID_BITS) - 1))], n, rates)
+    return False

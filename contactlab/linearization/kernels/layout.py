@@ -1,0 +1,102 @@
+"""The memory of the derivatives of one step.
+
+Sizes: nv velocities, nb bodies, nd drives, nc contacts, nj rows of joints, m unknown forces, p parameters. Columns of
+right-hand sides and results are those by q, v, tau, targets and parameters, one behind the other.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from contactlab.spatial.arrays import FloatArray, IntArray
+
+#: A gap [m] between this and 0 from below counts as closed, and what closes it as held.
+HELD: Final = 1e-8
+#: Share of its bound by which friction below it sticks.
+AT_BOUND: Final = 1e-7
+#: Compliance of redundant forces, as a share of the smallest response of any.
+COMPLIANCE: Final = 1e-7
+#: Pivots below this share of the response to a force are those of redundant ones.
+REDUNDANT: Final = 1e-6
+#: Way in (dq, dv) to a kink from which on nobody is told.
+FAR: Final = 1e-4
+#: Forces below this share of the largest of all are none.
+NO_FORCE: Final = 1e-11
+
+# Why there is a kink.
+GAP_AT_ZERO: Final = 0
+UNLOADED: Final = 1  # touching without load: a load may come
+HARDLY_LOADED: Final = 2  # about to open
+AT_CONE: Final = 3  # sticking, about to slide
+HARDLY_SLIDING: Final = 4  # about to stick
+NEXT_EDGE: Final = 5  # the slip turns to the next edge, or side, of the polygon
+FEATURE: Final = 6  # other features touch near by, as with parallel faces
+NOT_SELECTED: Final = 7
+IMPACT: Final = 8  # at the speed from which an impact bounces: a jump
+AT_BOUND_OF_ROW: Final = 9  # a drive or dry friction at its largest force
+
+# Columns of the kinks.
+WHY: Final = 0
+CONTACT: Final = 1
+ROW: Final = 2
+KINK_INTS: Final = 3
+
+# Columns of the contacts.
+FORCE: Final = 0  # 3: along normal and tangents [N]
+AXES: Final = 3  # 9: normal, tangents
+RATE: Final = 12  # 3: velocity of body B against A after the step, along them
+PER_GAP: Final = 15  # how k changes with gap and speed of approach
+PER_SPEED: Final = 16
+KNOWN: Final = 17  # k
+GAMMA: Final = 18
+SLIDE: Final = 19  # 2: mu times the direction of sliding friction
+EPS: Final = 21  # compliance that its redundant forces were given [s/kg]
+PER_CONTACT: Final = 22
+
+
+class Memory(NamedTuple):
+    """Where derivatives of a step are computed, and what comes of it."""
+
+    q: FloatArray  # (nq,) where the step begins
+    v: FloatArray  # (nv,)
+    v_plus: FloatArray  # (nv,) where it ends
+    W: FloatArray  # workspaces of the multibody kernels
+    V: FloatArray
+    dynamics: FloatArray  # (3, nv, nv) derivatives of inverse dynamics
+    wrenches: FloatArray  # (nb, 6) contact forces on bodies, about the world's origin
+    loops: FloatArray  # (4, nloop, nv) of gamma - G a by q and by v, of G v and of the errors by q
+    carried: FloatArray  # (nv, nv)
+    points: FloatArray  # (2, 4, 6, nv)
+    loop_forces: FloatArray  # (nloop,)
+    turns: FloatArray  # (2 r + 1, 2) corners of the friction polygon
+    frame: FloatArray  # (nc, 3, nv) motion of each contact's point along normal and tangents
+    changes: FloatArray  # (nc, 3, nv) of these speeds after the step, by q
+    before: FloatArray  # (nc, nv) of the normal one before it
+    drawn: FloatArray  # (nc, 3, nv) of the rates by q where the velocity is what compliance changes it by
+    push: FloatArray  # (nc, 3, nv) of the force in world axes by q, the parts along the axes being held
+    contact: FloatArray  # (nc, PER_CONTACT)
+    mode: IntArray  # (nc, 3) mode; first unknown, and how many
+    rates: FloatArray  # (nc, 6, 6) of point and normal by a displacement of body B
+    columns: FloatArray  # (2, nv, 6) motion columns at a point
+    dofs: IntArray  # (nv,)
+    H: FloatArray  # (m, nv) rows of rates
+    G: FloatArray  # (m, nv) rows of forces
+    Y: FloatArray  # (m, nv) M^-1 of the latter
+    D: FloatArray  # (m,) compliance
+    f: FloatArray  # (m,) forces
+    S: FloatArray  # m m
+    perm: IntArray  # (m,)
+    owner: IntArray  # (m, 2) contact or -1, row of joints or -1
+    X: FloatArray  # (nv, columns) motion without these forces
+    right: FloatArray  # (m, columns)
+    solved: FloatArray  # (2, m, columns) forces, at one and at two compliances
+    moved: FloatArray  # (2, nv, columns) velocities
+    base: FloatArray  # (3, m) right-hand side and forces at the compliances
+    lag: FloatArray  # (nv,) change of the velocity per unit of compliance
+    kinks: IntArray  # (capacity, KINK_INTS)
+    how_far: FloatArray  # (capacity, 2) velocity [m/s], way in (dq, dv)
+    way: FloatArray  # (2 nv,) scratch
+    way_of_pair: FloatArray  # (36,) scratch
+    A: FloatArray  # (2 nv, columns)
+    forces: FloatArray  # (nc, 3, columns) contact forces in world axes
+    joint_forces: FloatArray  # (nj, columns)

@@ -1,0 +1,266 @@
+"""Derivatives of the step just made, from the memory of the loop that made it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from contactlab.constraints.kernels.row_rates import row_rates
+from contactlab.linearization.kernels.contact_rates import at_velocity, contact_rates, read_contacts, speed_rates
+from contactlab.linearization.kernels.free_rates import free_rates
+from contactlab.linearization.kernels.kinks import contact_kinks, of_joint_row
+from contactlab.linearization.kernels.layout import AXES, EPS, PER_SPEED, SLIDE, Memory
+from contactlab.linearization.kernels.pieces import (
+    across,
+    clear_right,
+    contact_unknowns,
+    find_modes,
+    joint_unknown,
+    state_laws,
+)
+from contactlab.linearization.kernels.system import apply_inverse, solve_island
+from contactlab.multibody.kernels.codes import FLOATING, GOOD, SPHERICAL
+from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.sizes import CUSTOM_RATES, CUSTOM_ROW, NOTHING
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.stepping.kernels.collision import Collision
+from contactlab.stepping.kernels.joint_layout import Joints
+from contactlab.stepping.kernels.layout import (
+    ASLEEP,
+    MU,
+    TREE_DOF,
+    Chunk,
+    Control,
+    FloatArray,
+    PackedWorld,
+    Parameters,
+    Work,
+)
+from lcp.compiler.held import taken
+from lcp.contacts.kernels.contact_modes import ALONG, STICK
+from lcp.kernels import kernel
+
+
+@kernel
+def read_loops(work: Work, joints: Joints, m: Memory, chunk: Chunk, control: Control) -> None:
+    """Fill what rows of loops and springs do as the bodies move: `m.loops`, `m.carried`, and their wrenches."""
+    for number in range(4):
+        for i in range(m.loops.shape[1]):
+            for j in range(m.v.shape[0]):
+                m.loops[number, i, j] = 0.0
+    for i in range(m.carried.shape[0]):
+        for j in range(m.carried.shape[0]):
+            m.carried[i, j] = 0.0
+    for i in range(m.loop_forces.shape[0]):
+        m.loop_forces[i] = 0.0
+    for record in range(control.chunk_joints):
+        row = joints.rows[chunk.joint[record].row]
+        if row.loop_row >= 0:
+            m.loop_forces[row.loop_row] = chunk.joint[record].force
+    for j in range(m.v.shape[0]):
+        m.way[j] = 0.0
+    none, rates = rows_at(m.W, 0, 0, CUSTOM_ROW), rows_at(m.W, 0, 0, CUSTOM_RATES)
+    row_rates(
+        joints.loop_ints,
+        joints.loop_floats,
+        m.q,
+        m.v_plus,
+        m.way[: m.v.shape[0]],
+        m.loop_forces,
+        none,
+        rates,
+        m.W,
+        m.points,
+        NOTHING,
+        m.loops[0],
+        m.loops[1],
+        m.loops[2],
+        m.loops[3],
+        m.carried,
+        m.wrenches,
+    )
+
+
+@kernel(inner=True)
+def integration(world: PackedWorld, m: Memory, h: float) -> None:
+    """Fill the upper half of A, (dq+), from its lower: q+ = integrate(q, v+, h)."""
+    t = tree(world.ints, world.floats)
+    nv = m.v.shape[0]
+    columns = m.A.shape[1]
+    for j in range(nv):
+        for k in range(columns):
+            m.A[j, k] = h * m.A[nv + j, k]
+        m.A[j, j] += 1.0
+    for i in range(t.parent.shape[0]):
+        if t.kind[i] not in (SPHERICAL, FLOATING):
+            continue
+        a = t.iv[i + 1] - 3
+        x, y, z = h * m.v_plus[a], h * m.v_plus[a + 1], h * m.v_plus[a + 2]
+        angle2 = x * x + y * y + z * z
+        angle = math.sqrt(angle2)
+        # exp(-[w]) = 1 - s [w] + c [w]^2, right Jacobian 1 - c [w] + d [w]^2.
+        s, c, d = 1.0 - angle2 / 6.0, 0.5 - angle2 / 24.0, 1.0 / 6.0 - angle2 / 120.0
+        if angle > 1e-2:
+            s, c = math.sin(angle) / angle, (1.0 - math.cos(angle)) / angle2
+            d = (angle - math.sin(angle)) / (angle2 * angle)
+        for k in range(columns):
+            u = (h * m.A[nv + a, k], h * m.A[nv + a + 1, k], h * m.A[nv + a + 2, k])
+            for row in range(3):
+                one, two = (row + 1) % 3, (row + 2) % 3
+                w = (x, y, z)
+                dot = x * u[0] + y * u[1] + z * u[2]
+                value = u[row] - c * (w[one] * u[two] - w[two] * u[one]) + d * (w[row] * dot - angle2 * u[row])
+                if a <= k < a + 3:
+                    e = (1.0 if k == a else 0.0, 1.0 if k == a + 1 else 0.0, 1.0 if k == a + 2 else 0.0)
+                    dot = w[k - a]
+                    value += e[row] - s * (w[one] * e[two] - w[two] * e[one]) + c * (w[row] * dot - angle2 * e[row])
+                m.A[a + row, k] = value
+
+
+@kernel(inner=True)
+def write_forces(work: Work, m: Memory, control: Control) -> None:
+    """Fill the derivatives of the contact forces, in world axes."""
+    nv = m.v.shape[0]
+    for c in range(control.n_contacts):
+        own, u, mode, count = m.contact[c], m.mode[c, 1], m.mode[c, 0], m.mode[c, 2]
+        for axis in range(3):
+            for k in range(m.A.shape[1]):
+                m.forces[c, axis, k] = m.push[c, axis, k] if k < nv else 0.0
+        for place in range(count):
+            x, y, n = 0.0, 0.0, 0.0
+            if place == 0:
+                n, x, y = 1.0, own[SLIDE], own[SLIDE + 1]
+            elif mode == STICK:
+                x, y = 2.0 - place, place - 1.0
+            elif mode != ALONG:
+                x, y = across(m, control, c, work.contact_float[c, MU])
+            for axis in range(3):
+                along = n * own[AXES + axis] + x * own[AXES + 3 + axis] + y * own[AXES + 6 + axis]
+                for k in range(m.A.shape[1]):
+                    once, twice = m.solved[0, u + place, k], m.solved[1, u + place, k]
+                    m.forces[c, axis, k] += along * (once if own[EPS] == 0.0 else 2.0 * once - twice)
+
+
+@kernel(inner=True)
+def joint_free(joints: Joints, number: int, v: FloatArray) -> float:
+    """Rate of a row of joints at the velocity v."""
+    row = joints.rows[number]
+    return row.sign * v[row.dof] if row.dof >= 0 else 0.0
+
+
+@kernel
+def linearized(
+    world: PackedWorld,
+    work: Work,
+    chunk: Chunk,
+    control: Control,
+    p: Parameters,
+    collision: Collision | None,
+    joints: Joints | None,
+    m: Memory,
+) -> int:
+    """Fill A, forces and kinks of the step that the loop has just made, alone in its chunk; how many kinks, or < 0.
+
+    q, v, v_plus of ``m`` are those of the step. The state of the loop is as it was.
+    """
+    nv, h = m.v.shape[0], p.last_h
+    for b in range(m.wrenches.shape[0]):
+        for k in range(6):
+            m.wrenches[b, k] = 0.0
+    read_contacts(world, work, m, control)
+    if joints is not None and m.loops.shape[1] > 0:
+        read_loops(work, joints, m, chunk, control)
+    code = free_rates(world, work, joints, m, h, control)
+    if code != GOOD:
+        return -1
+    if joints is not None and m.loops.shape[1] > 0:
+        for i in range(nv):
+            for j in range(nv):
+                m.X[i, j] += h * m.carried[i, j]
+    for j in range(nv):
+        m.lag[j] = 0.0
+    at_velocity(world, m, m.v_plus, NOTHING)
+    kinks = contact_rates(world, work, collision, m, control, h, 0)
+    speed_rates(world, work, m, control, False, True, m.changes)
+    find_modes(work, m, control)
+    state_laws(world, work, m, control, p, h)
+    bounces = False
+    for c in range(control.n_contacts):
+        bounces = bounces or m.contact[c, PER_SPEED] != 0.0
+    if bounces:
+        at_velocity(world, m, m.v, NOTHING)
+        speed_rates(world, work, m, control, True, True, m.changes)
+    else:
+        for c in range(control.n_contacts):
+            for j in range(nv):
+                m.before[c, j] = 0.0
+    apply_inverse(world, work, m.X)
+    for number in range(2):
+        for j in range(nv):
+            for k in range(m.X.shape[1]):
+                m.moved[number, j, k] = m.X[j, k]
+    u = 0
+    for i in range(control.n_islands):
+        begin = u
+        for place in range(work.contact_start[i], work.contact_start[i + 1]):
+            c = work.island_contacts[place]
+            m.contact[c, EPS] = 0.0
+            first = u
+            u = contact_unknowns(work, m, control, c, u)
+            for row in range(first, u):
+                clear_right(m, row)
+        if joints is not None:
+            for record in range(joints.row_start[i], joints.row_start[i + 1]):
+                free = joint_free(joints, chunk.joint[record].row, work.v_free)
+                u = joint_unknown(world, m, joints, record, chunk, p, h, free, u)
+        if u > begin:
+            solve_island(world, work, m, control, h, i, begin, u)
+    kinks = contact_kinks(world, work, m, chunk, control, p, h, kinks)
+    if joints is not None:
+        at = 0
+        for record in range(control.chunk_joints):
+            while at < u and (m.owner[at, 1] < record):
+                at += 1
+            mine = at if at < u and m.owner[at, 1] == record else -1
+            free = joint_free(joints, chunk.joint[record].row, work.v_free)
+            kinks = of_joint_row(world, work, joints, m, record, mine, free, chunk, p, h, kinks)
+        for record in range(control.chunk_joints):
+            for k in range(m.A.shape[1]):
+                m.joint_forces[record, k] = 0.0
+        for row in range(u):
+            if m.owner[row, 1] >= 0:
+                for k in range(m.A.shape[1]):
+                    m.joint_forces[m.owner[row, 1], k] = 2.0 * m.solved[0, row, k] - m.solved[1, row, k]
+    write_forces(work, m, control)
+    # In the limit of no compliance; where there was none both are the same.
+    for j in range(nv):
+        for k in range(m.A.shape[1]):
+            m.A[nv + j, k] = 2.0 * m.moved[0, j, k] - m.moved[1, j, k]
+    for k in range(world.trees.shape[0] - 1):
+        if control.sleep != 0 and work.asleep[k] == ASLEEP:
+            for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
+                for i in range(m.A.shape[1]):
+                    m.A[nv + j, i] = 0.0
+    integration(world, m, h)
+    return kinks
+
+
+@kernel
+def enter(held: Any, types: Any) -> int:
+    """`linearized` with the arguments held in a buffer: see `HeldCall`."""
+    world, work, chunk, control, parameters, collision, joints, memory = taken(held, types)
+    return linearized(world, work, chunk, control[0], parameters[0], collision, joints, memory)
+
+
+def linearized_held(
+    world: PackedWorld,
+    work: Work,
+    chunk: Chunk,
+    control: Any,
+    parameters: Any,
+    collision: Collision | None,
+    joints: Joints | None,
+    memory: Memory,
+) -> int:
+    """`linearized` with control and parameters as arrays of one record."""
+    return linearized(world, work, chunk, control[0], parameters[0], collision, joints, memory)

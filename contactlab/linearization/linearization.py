@@ -1,0 +1,107 @@
+"""The derivative of one step: matrices, and the kinks near by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.world.errors import SimulationConfigError
+from contactlab.world.state import StepperState
+
+#: A kink at most so far, in (dq, dv), counts as one on which the state stands.
+ON_KINK = 1e-6
+
+#: Why a piece ends, by number.
+WHY = (
+    "gap at zero: open, it is given; held is the piece taken",
+    "touches without load: a load may come",
+    "hardly loaded: may open",
+    "at the cone: sticks, may slide",
+    "hardly slides: may stick",
+    "slips between two directions of the polygon",
+    "another feature touches near by, as of parallel faces",
+    "forces are not the ones selected",
+    "at the speed from which it bounces: a jump",
+    "at the largest force of its row",
+)
+
+
+@dataclass(frozen=True)
+class Kink:
+    """Where a step's derivative ends.
+
+    Attributes
+    ----------
+    why
+        What changes there.
+    contact
+        Number of the contact in the step, -1 for none.
+    row
+        Number of the row of joints (`World.joint_rows`), -1 for none.
+    label
+        Who touches whom, or what the row is.
+    distance
+        How far off, as a velocity [m/s, rad/s].
+    way
+        Length of the shortest change of (dq, dv) that gets there, to first order.
+    """
+
+    why: str
+    contact: int
+    row: int
+    label: str
+    distance: float
+    way: float
+
+
+@dataclass(frozen=True, eq=False)
+class Linearization:
+    """The derivative of one step: of (dq, dv) at its end, dq along `integrate`, angular velocities as in v.
+
+    Attributes
+    ----------
+    A
+        (2 nv, 2 nv) by (dq, dv) at its start.
+    B
+        (2 nv, nv) by the applied force tau.
+    targets
+        (2 nv, n drives) by the drives' targets.
+    parameters
+        By name, (2 nv,) by each parameter asked for.
+    forces
+        (nc, 3, 2 nv + nv + n drives) of the contact forces on bodies B [N], in world axes, by (dq, dv), tau, targets.
+    next
+        The state at its end.
+    kinks
+        What ends the linear piece within 1e-4 of the state, nearest first.
+    unique
+        Whether the derivative is the same from all sides: no kink within 1e-6.
+    """
+
+    A: FloatArray
+    B: FloatArray
+    targets: FloatArray
+    parameters: Mapping[str, FloatArray]
+    forces: FloatArray
+    next: StepperState
+    kinks: tuple[Kink, ...]
+
+    @property
+    def unique(self) -> bool:
+        """Whether the derivative is the same from all sides."""
+        return not self.kinks or self.kinks[0].way > ON_KINK
+
+    def jvp(self, dx: ArrayLike, du: ArrayLike | None = None) -> FloatArray:
+        """A dx + B du: the change (2 nv,) of the end by one of the start (2 nv,) and of tau (nv,)."""
+        n, nv = self.B.shape
+        change = self.A @ finite_array(dx, "dx", (n,), SimulationConfigError)
+        return change if du is None else change + self.B @ finite_array(du, "du", (nv,), SimulationConfigError)
+
+    def vjp(self, w: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """A^T w and B^T w: what a cost of gradient w (2 nv,) at the end has at the start, by (dq, dv) and by tau."""
+        w = finite_array(w, "w", (self.B.shape[0],), SimulationConfigError)
+        return np.asarray(self.A.T @ w), np.asarray(self.B.T @ w)

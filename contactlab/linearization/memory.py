@@ -56,9 +56,7 @@ class Differentiator:
 
             _, work, chunk, collision, joints, memory = now
             records = driver.records
-            self._held = HeldCall(
-                linearized_held, enter, (arrays, work, chunk, *records, collision, joints, memory)
-            )
+            self._held = HeldCall(linearized_held, enter, (arrays, work, chunk, *records, collision, joints, memory))
             self._of_held = now
         return self._held
 

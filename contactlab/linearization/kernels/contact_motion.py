@@ -29,7 +29,9 @@ from lcp.kernels import kernel
 
 #: Turn [rad] and, of the way from the shape's origin to the contact, shift of a displaced shape.
 STRIDE: Final = 1e-5
-#: Between slopes to both sides, as a share of them, from where on they are two.
+#: The same of pairs whose search ends at 1e-10 m, of which differences are of fourth order.
+LONG_STRIDE: Final = 1e-3
+#: Between slopes to both sides, per turn or per way in levers, from where on they are two.
 BENT: Final = 0.02
 
 
@@ -76,6 +78,70 @@ def found_again(c: Collision, i: int, j: int, within: float, feature: int) -> in
     return -1
 
 
+@kernel(inline=True)
+def is_searched(a: int, b: int) -> bool:
+    """Whether contacts between shapes of these kinds come of a search, not of a formula."""
+    low, high = min(a, b), max(a, b)
+    if low in (shapes.HALF_SPACE, shapes.HEIGHT_FIELD, shapes.SPHERE):
+        return high == shapes.CONVEX and low == shapes.SPHERE
+    return not (low == high and low in (shapes.CAPSULE, shapes.BOX))
+
+
+@kernel(inner=True)
+def differenced(
+    c: Collision, i: int, j: int, moved: int, feature: int, stride: float, p: FloatArray, n: FloatArray, kept: FloatArray,
+    rates: FloatArray,
+) -> bool:  # fmt: skip
+    """Fill the rates of a feature by centred differences of this stride; whether either side has other slopes."""
+    pose, ahead, behind, far = part_at(kept, 0, 12), part_at(kept, 12, 6), part_at(kept, 18, 6), part_at(kept, 24, 6)
+    own = c.poses[moved]
+    sign = 1.0 if moved == j else -1.0
+    lever = 0.0
+    for k in range(12):
+        pose[k] = own[k]
+    for k in range(3):
+        lever += (own[9 + k] - p[k]) ** 2
+    lever = max(math.sqrt(lever), 1e-6)
+    within = 2.0 * (c.reach[i] + c.reach[j]) + 4.0 * stride * lever
+    bent = False
+    for axis in range(6):
+        way = stride if axis < 3 else stride * lever
+        there = 0
+        sides = 4 if stride > STRIDE else 2
+        for k in range(6):
+            far[k] = 0.0
+        for side in range(sides):
+            # Two strides away last, whose difference takes the error of third order off.
+            out = ahead if side % 2 == 0 else behind
+            times = (1.0 if side % 2 == 0 else -1.0) * (2.0 if side < sides - 2 else 1.0)
+            displaced(pose, p, axis, times * way, own)
+            at = found_again(c, i, j, within, feature)
+            if at < 0:
+                continue
+            there += 1 + 4 * (side // 2) + (side % 2)
+            for k in range(3):
+                out[k] = c.points[at, shapes.POINT + k] - p[k]
+                out[3 + k] = sign * c.points[at, shapes.NORMAL + k] - n[k]
+            if side == sides - 3:
+                for k in range(6):
+                    far[k] = ahead[k] - behind[k]
+        whole = 3 if sides == 2 else 14
+        gap = 0.0
+        for k in range(6):
+            if there == whole:
+                near = ahead[k] - behind[k]
+                rates[k, axis] = near / (2.0 * way) if sides == 2 else (8.0 * near - far[k]) / (12.0 * way)
+                gap += abs(ahead[k] + behind[k]) / (lever if k < 3 else 1.0)
+            elif sides == 4 or there == 0:
+                rates[k, axis] = 0.0
+            else:
+                rates[k, axis] = ahead[k] / way if there == 1 else -behind[k] / way
+        bent = bent or there != whole or gap > BENT * stride
+    for k in range(12):
+        own[k] = pose[k]
+    return bent
+
+
 @kernel(inner=True)
 def of_pair(c: Collision, contact: int, p: FloatArray, n: FloatArray, kept: FloatArray, rates: FloatArray) -> bool:
     """Fill the rates of a contact of this id between two shapes; whether it is a kink. ``kept`` (36,) is scratch."""
@@ -83,42 +149,10 @@ def of_pair(c: Collision, contact: int, p: FloatArray, n: FloatArray, kept: Floa
     feature = (contact - LOWEST_ID) - (pair << FEATURE_BITS)
     i = pair // c.kind.shape[0]
     j = pair - i * c.kind.shape[0]
-    moved, sign = (j, 1.0) if c.link[j] >= 0 else (i, -1.0)
-    pose, ahead, behind = part_at(kept, 0, 12), part_at(kept, 12, 6), part_at(kept, 18, 6)
-    own = c.poses[moved]
-    lever = 0.0
-    for k in range(12):
-        pose[k] = own[k]
-    for k in range(3):
-        lever += (own[9 + k] - p[k]) ** 2
-    within = 2.0 * (c.reach[i] + c.reach[j])
-    bent = False
-    for axis in range(6):
-        way = STRIDE if axis < 3 else STRIDE * max(math.sqrt(lever), 1e-6)
-        there = 0
-        for side in range(2):
-            out = ahead if side == 0 else behind
-            displaced(pose, p, axis, way if side == 0 else -way, own)
-            at = found_again(c, i, j, within, feature)
-            if at >= 0:
-                there += 1 + side
-                for k in range(3):
-                    out[k] = c.points[at, shapes.POINT + k] - p[k]
-                    out[3 + k] = sign * c.points[at, shapes.NORMAL + k] - n[k]
-        size, gap = 0.0, 0.0
-        for k in range(6):
-            if there == 3:
-                rates[k, axis] = (ahead[k] - behind[k]) / (2.0 * way)
-                size += abs(ahead[k]) + abs(behind[k])
-                gap += abs(ahead[k] + behind[k])
-            elif there == 0:
-                rates[k, axis] = 0.0
-            else:
-                rates[k, axis] = ahead[k] / way if there == 1 else -behind[k] / way
-        bent = bent or there != 3 or gap > BENT * size + 1e-9 * way
-    for k in range(12):
-        own[k] = pose[k]
-    return bent
+    moved = j if c.link[j] >= 0 else i
+    if is_searched(c.kind[i], c.kind[j]) and not differenced(c, i, j, moved, feature, LONG_STRIDE, p, n, kept, rates):
+        return False
+    return differenced(c, i, j, moved, feature, STRIDE, p, n, kept, rates)
 
 
 @kernel(inner=True)

@@ -158,7 +158,7 @@ def of_normal(world: PackedWorld, work: Work, m: Memory, c: int, p: Parameters, 
 
 
 @kernel(inner=True)
-def of_friction(work: Work, m: Memory, control: Control, c: int, kinks: int) -> int:
+def of_friction(work: Work, m: Memory, control: Control, c: int, h: float, kinks: int) -> int:
     """Of the friction of one contact that is loaded."""
     own, mode, u, mu = m.contact[c], m.mode[c, 0], m.mode[c, 1], work.contact_float[c, MU]
     r = control.edges // 2
@@ -168,7 +168,7 @@ def of_friction(work: Work, m: Memory, control: Control, c: int, kinks: int) -> 
         return kinks
     per = 0.0
     for j in range(m.v.shape[0]):
-        per += m.H[u, j] * m.Y[u, j]
+        per += h * m.H[u, j] * m.Y[u, j]
     clear(m.way)
     if mode == STICK:
         ax, ay, size = 0.0, 0.0, math.sqrt(x * x + y * y)
@@ -293,5 +293,5 @@ def contact_kinks(
     for c in range(control.n_contacts):
         kinks = of_normal(world, work, m, c, p, h, kinks)
         if m.mode[c, 0] != OPEN:
-            kinks = of_friction(work, m, control, c, kinks)
+            kinks = of_friction(work, m, control, c, h, kinks)
     return kinks

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.stepping.kernels.layout import BODY_A, BODY_B, HALF_SPACE
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.state import StepperState
+from contactlab.world.world import World
 
 #: A kink at most so far, in (dq, dv), counts as one on which the state stands.
 ON_KINK = 1e-6
 
-#: Why a piece ends, by number.
+#: Why a piece ends, by number of `kernels.layout`.
 WHY = (
-    "gap at zero: open, it is given; held is the piece taken",
-    "touches without load: a load may come",
-    "hardly loaded: may open",
-    "at the cone: sticks, may slide",
-    "hardly slides: may stick",
+    "gap at zero: held is given, else it opens",
+    "touches without load",
+    "hardly loaded, may open",
+    "at the cone, may slide",
+    "hardly slides, may stick",
     "slips between two directions of the polygon",
-    "another feature touches near by, as of parallel faces",
-    "forces are not the ones selected",
-    "at the speed from which it bounces: a jump",
+    "other features near by, as of parallel faces",
+    "forces not selected",
+    "at the speed from which it bounces",
     "at the largest force of its row",
 )
 
@@ -57,10 +59,23 @@ class Kink:
     distance: float
     way: float
 
+    @classmethod
+    def of(cls, world: World, number: Sequence[int], contact: Sequence[int], how_far: Sequence[float]) -> Kink:
+        """Return the one of these rows of the memory."""
+        why, place, row = number
+        if row >= 0:
+            label = world.joint_rows[row].label
+        else:
+            other = world.half_space_names[contact[HALF_SPACE]] if contact[HALF_SPACE] >= 0 else "given"
+            if contact[BODY_A] >= 0:
+                other = world.model.names[contact[BODY_A]]
+            label = f"{world.model.names[contact[BODY_B]]} on {other}"
+        return cls(WHY[why], place, row, label, *how_far)
+
 
 @dataclass(frozen=True, eq=False)
 class Linearization:
-    """The derivative of one step: of (dq, dv) at its end, dq along `integrate`, angular velocities as in v.
+    """The derivative of one step: of (dq, dv) at its end, dq along `integrate`, dv as v is.
 
     Attributes
     ----------
@@ -73,13 +88,14 @@ class Linearization:
     parameters
         By name, (2 nv,) by each parameter asked for.
     forces
-        (nc, 3, 2 nv + nv + n drives) of the contact forces on bodies B [N], in world axes, by (dq, dv), tau, targets.
+        (nc, 3, columns) of the contact forces on bodies B [N], in world axes, in the order of the step's contacts;
+        columns by (dq, dv), tau, targets and parameters, one behind the other.
+    joint_forces
+        (nj, columns) of the forces of the rows of joints that took part.
     next
         The state at its end.
     kinks
-        What ends the linear piece within 1e-4 of the state, nearest first.
-    unique
-        Whether the derivative is the same from all sides: no kink within 1e-6.
+        What ends the linear piece within 1e-4 of the state, the nearest first.
     """
 
     A: FloatArray
@@ -87,12 +103,13 @@ class Linearization:
     targets: FloatArray
     parameters: Mapping[str, FloatArray]
     forces: FloatArray
+    joint_forces: FloatArray
     next: StepperState
     kinks: tuple[Kink, ...]
 
     @property
     def unique(self) -> bool:
-        """Whether the derivative is the same from all sides."""
+        """Whether the derivative is the same from all sides: no kink within 1e-6 of the state."""
         return not self.kinks or self.kinks[0].way > ON_KINK
 
     def jvp(self, dx: ArrayLike, du: ArrayLike | None = None) -> FloatArray:

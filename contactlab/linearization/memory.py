@@ -1,7 +1,8 @@
-"""The memory in which steps of one driver are differentiated, and the call that holds it."""
+"""The memory in which steps of one driver are differentiated, and the calls that hold it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,8 +10,13 @@ import numpy as np
 from contactlab.constraints.kernels.wanted import row_rates_size
 from contactlab.linearization.kernels import layout
 from contactlab.linearization.kernels.layout import Memory
+from contactlab.linearization.parameters import Parameter
 from contactlab.multibody.kernels.sizes import derivatives_size, point_rates_size
 from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.collision_packing import collision_in
+from contactlab.stepping.joint_packing import joints_in
+from contactlab.stepping.prepared import arrays_of, differing_layout, prepare
+from contactlab.world.errors import SimulationConfigError
 
 if TYPE_CHECKING:
     from contactlab.stepping.driver import Driver
@@ -18,13 +24,25 @@ if TYPE_CHECKING:
 
 #: Kinks told of one step.
 MOST_KINKS = 4096
+#: Share of a parameter's scale that it is differenced by: laws are smooth in it, and most are linear.
+STRIDE = 1e-5
 
 
 class Differentiator:
-    """Differentiates the steps of one driver, each right after it was made."""
+    """Differentiates the steps of one driver, each right after it was made.
 
-    def __init__(self, driver: Driver) -> None:
+    Parameters
+    ----------
+    driver
+        Whose steps.
+    parameters
+        Of its world, by which they are differentiated.
+    """
+
+    def __init__(self, driver: Driver, parameters: Sequence[Parameter] = ()) -> None:
         self._driver = driver
+        self.parameters = tuple(parameters)
+        self._near = [near for one in parameters for near in _worlds_near(driver, one)]
         self._sizes = (-1, -1)
         self._of_held: tuple[Any, ...] = ()
         self._held: HeldCall | None = None
@@ -35,16 +53,36 @@ class Differentiator:
         driver = self._driver
         contacts, joints = int(driver.control.n_contacts), int(driver.control.chunk_joints)
         if contacts > self._sizes[0] or joints > self._sizes[1]:
-            self._sizes = contacts * 3 // 2, max(joints, self._sizes[1])
+            self._sizes = max(contacts * 3 // 2, self._sizes[0]), max(joints, self._sizes[1])
             self.memory = self._new(*self._sizes)
         memory, work = self.memory, driver.work
         memory.q[:], memory.v[:], memory.v_plus[:] = q, v, work.v
         q_plus = work.q.copy()
         try:
-            count = self._entered()()
+            self._weigh()
+            return int(self._entered()())
         finally:
             work.q[:], work.v[:] = q_plus, memory.v_plus
-        return int(count)
+
+    def _weigh(self) -> None:
+        """Fill what the parameters do, from worlds near by."""
+        if not self._near:
+            return
+        from contactlab.linearization.kernels.parameter_columns import weigh
+
+        driver, memory = self._driver, self.memory
+        for sums in (memory.by_parameter, memory.by_law, memory.by_row):
+            sums[:] = 0.0
+        for number, (arrays, weight) in enumerate(self._near):
+            collision, joints = driver.collision, driver.joints
+            if collision is not None and arrays.collision is not None:
+                collision = collision_in(collision, arrays.collision)
+            if joints is not None and arrays.joints is not None:
+                joints = joints_in(joints, arrays.joints)
+            records = driver.control, driver.parameters
+            weigh(
+                arrays.packed, driver.work, driver.chunk, *records, collision, joints, memory, number // 2, weight
+            )  # fmt: skip
 
     def _entered(self) -> HeldCall:
         driver = self._driver
@@ -55,25 +93,23 @@ class Differentiator:
             from lcp.compiler.held import HeldCall
 
             _, work, chunk, collision, joints, memory = now
-            records = driver.records
-            self._held = HeldCall(linearized_held, enter, (arrays, work, chunk, *records, collision, joints, memory))
+            arguments = (arrays, work, chunk, *driver.records, collision, joints, memory)
+            self._held = HeldCall(linearized_held, enter, arguments)
             self._of_held = now
         return self._held
 
     def _new(self, contacts: int, joints: int) -> Memory:
         driver = self._driver
         world = driver.prepared.world
-        nv, nq, nb = world.nv, world.nq, world.model.nb
-        drives = len(world.joint_actions.drives)
-        columns = 3 * nv + drives
-        r = driver.prepared.edges // 2
+        nv, nq, nl = world.nv, world.nq, world.model.packed.nl
+        p, r = len(self.parameters), driver.prepared.edges // 2
+        columns = 3 * nv + len(world.joint_actions.drives) + p
         loops = 0 if driver.joints is None else driver.joints.loop_G.shape[0]
         m = 3 * contacts + joints
-        nl = world.model.packed.nl
         size = max(derivatives_size(nl, nv), row_rates_size(nl, nv), point_rates_size(nl, nv), 256)
         floats: dict[str, tuple[int, ...]] = {
             "q": (nq,), "v": (nv,), "v_plus": (nv,), "W": (size,), "V": (size,),
-            "dynamics": (3, nv, nv), "wrenches": (nb, 6),
+            "dynamics": (3, nv, nv), "wrenches": (world.model.nb, 6),
             "loops": (4, loops, nv), "carried": (nv, nv), "points": (2, 4, 6, nv), "loop_forces": (loops,),
             "frame": (contacts, 3, nv), "changes": (contacts, 3, nv), "before": (contacts, nv),
             "drawn": (contacts, 3, nv), "push": (contacts, 3, nv), "contact": (contacts, layout.PER_CONTACT),
@@ -81,6 +117,7 @@ class Differentiator:
             "H": (m, nv), "G": (m, nv), "Y": (m, nv), "D": (m,), "f": (m,), "S": (m * m,),
             "X": (nv, columns), "right": (m, columns), "solved": (2, m, columns), "moved": (2, nv, columns),
             "base": (3, m), "lag": (nv,), "how_far": (MOST_KINKS, 2), "way": (2 * nv,), "way_of_pair": (36,),
+            "by_parameter": (nv, p), "by_law": (contacts, 2, p), "by_row": (joints, 2, p),
             "A": (2 * nv, columns), "forces": (contacts, 3, columns), "joint_forces": (joints, columns),
         }  # fmt: skip
         ints: dict[str, tuple[int, ...]] = {
@@ -89,5 +126,24 @@ class Differentiator:
         arrays: dict[str, Any] = {name: np.zeros(shape) for name, shape in floats.items()}
         arrays |= {name: np.zeros(shape, dtype=np.int64) for name, shape in ints.items()}
         angles = np.pi * np.arange(2 * r + 1) / r
-        turns = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-        return Memory(**arrays, turns=turns)
+        return Memory(**arrays, turns=np.stack([np.cos(angles), np.sin(angles)], axis=1))
+
+
+def _worlds_near(driver: Driver, one: Parameter) -> list[tuple[Any, float]]:
+    """The arrays of the worlds in which a parameter is a little larger and smaller, with their weights."""
+    own = driver.prepared
+    way = STRIDE * one.scale
+    # Where it would leave its range, from one side.
+    places = (one.value + way, one.value - way)
+    try:
+        worlds = [one.world(place) for place in places]
+    except ValueError:
+        places, worlds = (one.value + way, one.value), [one.world(one.value + way), own.world]
+    near = []
+    for place, world in zip(places, worlds, strict=True):
+        prepared = prepare(world, own.stepper)
+        differs = differing_layout(own, prepared)
+        if differs:
+            raise SimulationConfigError("wrt", f"{one.name!r}: the world of another value has other {differs}")
+        near.append((arrays_of(world), (1.0 if place == places[0] else -1.0) / (places[0] - places[1])))
+    return near

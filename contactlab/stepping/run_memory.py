@@ -128,6 +128,28 @@ class RunMemory:
         self.empty()
         self.parameters.last_h, self.parameters.time = state.h, state.time
 
+    def stand_as(self, other: RunMemory) -> None:
+        """Hold the state of another run of this world and stepper, with its applied force and targets."""
+        count = int(other.control.n_previous)
+        self.make_room(count)
+        work, of = self.work, other.work
+        for own, given in (
+            (work.q, of.q),
+            (work.v, of.v),
+            (work.tau, of.tau),
+            (work.previous_id[:count], of.previous_id[:count]),
+            (work.previous_z[:count], of.previous_z[:count]),
+            (work.rest, of.rest),
+            (work.tau_before, of.tau_before),
+        ):
+            own[:] = given
+        if self.joints is not None and other.joints is not None:
+            self.joints.was[:], self.joints.previous_z[:] = other.joints.was, other.joints.previous_z
+            self.joints.target[:] = other.joints.target
+        self.control.n_previous, self.control.step = count, 0
+        self.parameters.last_h, self.parameters.time = other.parameters.last_h, other.parameters.time
+        self.empty()
+
     def make_room(self, contacts: int) -> None:
         """Make sure that a state with so many contacts fits the memory."""
         if contacts > self.work.contact_int.shape[0]:

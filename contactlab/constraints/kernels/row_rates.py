@@ -288,7 +288,9 @@ def row_rates(
                     turned(Rp, row, 3, axis)
                     errors[i, j] = 0.0 if kind == CONTACT else along(axis, error)
                     speed[i, j] = along(axis, du)
-                    by_q[i, j] = -along(axis, dc) - 2.0 * row[ALPHA] * speed[i, j] - row[BETA] * row[BETA] * errors[i, j]
+                    by_q[i, j] = (
+                        -along(axis, dc) - 2.0 * row[ALPHA] * speed[i, j] - row[BETA] * row[BETA] * errors[i, j]
+                    )
                     by_v[i, j] = -along(axis, gained) - 2.0 * row[ALPHA] * along(axis, moving)
             for number in range(2):
                 # The wrench's point, of the predecessor too where the loop slides.

@@ -301,30 +301,21 @@ def point_change(m: Memory, c: int, j: int, n: FloatArray, dp: FloatArray, dn: F
 
 
 @kernel
-def contact_rates(
-    world: PackedWorld, work: Work, c: Collision | None, m: Memory, control: Control, h: float, kinks: int
-) -> int:
-    """Fill frames, forces' changes, rates, and add what forces that move with contacts do to X; kinks noted so far.
-
-    The head of work.W holds the kinematics of the start, and m.V that with the velocity after the step.
-    """
+def contact_frames(world: PackedWorld, work: Work, m: Memory, control: Control) -> None:
+    """Fill the frames of all contacts, and their rates at the velocity that m.V is filled for."""
     t = tree(world.ints, world.floats)
     nl, nv = t.parent.shape[0], m.v.shape[0]
     f = frames(m.V, nl, nv)
-    w = part_at(work.scratch, 30, 24)
-    dp, dn, d1, d2, moment, u, told = w[0:3], w[3:6], w[6:9], w[9:12], w[12:15], w[15:18], w[18:21]
+    u, told = work.scratch[30:33], work.scratch[33:36]
     for number in range(control.n_contacts):
         ints, own = work.contact_int[number], m.contact[number]
         a, b, x = ints[BODY_A], ints[BODY_B], work.contact_float[number, POINT : POINT + 3]
         n, t1, t2 = own[AXES : AXES + 3], own[AXES + 3 : AXES + 6], own[AXES + 6 : AXES + 9]
-        if contact_motion(world, work, c, m, number) and own[FORCE] > 0.0:
-            kinks = note(m, kinks, FEATURE, number, -1, 0.0, 0.0)
         count = fill_columns(world, f, m, a, b, x)
         for k in range(3):
             u[k] = 0.0
             for j in range(nv):
                 m.frame[number, k, j] = 0.0
-                m.push[number, k, j] = 0.0
         add_velocity(f, t, b, x, 1.0, u)
         add_velocity(f, t, a, x, -1.0, u)
         if motion_of(world, a) >= 0:
@@ -340,6 +331,31 @@ def contact_rates(
                 m.frame[number, 0, j] += n[k] * rate
                 m.frame[number, 1, j] += t1[k] * rate
                 m.frame[number, 2, j] += t2[k] * rate
+
+
+@kernel
+def contact_rates(
+    world: PackedWorld, work: Work, c: Collision | None, m: Memory, control: Control, h: float, kinks: int
+) -> int:
+    """Fill the changes of forces, and add what forces that move with contacts do to X; kinks noted so far.
+
+    The head of work.W holds the kinematics of the start, and m.V that with the velocity after the step.
+    """
+    t = tree(world.ints, world.floats)
+    nl, nv = t.parent.shape[0], m.v.shape[0]
+    f = frames(m.V, nl, nv)
+    w = part_at(work.scratch, 30, 15)
+    dp, dn, d1, d2, moment = w[0:3], w[3:6], w[6:9], w[9:12], w[12:15]
+    for number in range(control.n_contacts):
+        ints, own = work.contact_int[number], m.contact[number]
+        a, b, x = ints[BODY_A], ints[BODY_B], work.contact_float[number, POINT : POINT + 3]
+        n, t1, t2 = own[AXES : AXES + 3], own[AXES + 3 : AXES + 6], own[AXES + 6 : AXES + 9]
+        if contact_motion(world, work, c, m, number) and own[FORCE] > 0.0:
+            kinks = note(m, kinks, FEATURE, number, -1, 0.0, 0.0)
+        count = fill_columns(world, f, m, a, b, x)
+        for k in range(3):
+            for j in range(nv):
+                m.push[number, k, j] = 0.0
         fx = own[FORCE] * n[0] + own[FORCE + 1] * t1[0] + own[FORCE + 2] * t2[0]
         fy = own[FORCE] * n[1] + own[FORCE + 1] * t1[1] + own[FORCE + 2] * t2[1]
         fz = own[FORCE] * n[2] + own[FORCE + 1] * t1[2] + own[FORCE + 2] * t2[2]

@@ -93,6 +93,9 @@ class Memory(NamedTuple):
     moved: FloatArray  # (2, nv, columns) velocities
     base: FloatArray  # (3, m) right-hand side and forces at the compliances
     lag: FloatArray  # (nv,) change of the velocity per unit of compliance
+    by_parameter: FloatArray  # (nv, p) impulses
+    by_law: FloatArray  # (nc, 2, p) what the normal row wants, coefficient of friction
+    by_row: FloatArray  # (nj, 2, p) what the row wants, its force at a bound
     kinks: IntArray  # (capacity, KINK_INTS)
     how_far: FloatArray  # (capacity, 2) velocity [m/s], way in (dq, dv)
     way: FloatArray  # (2 nv,) scratch

@@ -6,15 +6,22 @@ import math
 from typing import Any
 
 from contactlab.constraints.kernels.row_rates import row_rates
-from contactlab.linearization.kernels.contact_rates import at_velocity, contact_rates, read_contacts, speed_rates
+from contactlab.linearization.kernels.contact_rates import (
+    at_velocity,
+    contact_frames,
+    contact_rates,
+    read_contacts,
+    speed_rates,
+)
 from contactlab.linearization.kernels.free_rates import free_rates
 from contactlab.linearization.kernels.kinks import contact_kinks, of_joint_row
-from contactlab.linearization.kernels.layout import AXES, EPS, PER_SPEED, SLIDE, Memory
+from contactlab.linearization.kernels.layout import AXES, EPS, FORCE, PER_SPEED, SLIDE, Memory
 from contactlab.linearization.kernels.pieces import (
     across,
     clear_right,
     contact_unknowns,
     find_modes,
+    joint_row,
     joint_unknown,
     state_laws,
 )
@@ -37,7 +44,7 @@ from contactlab.stepping.kernels.layout import (
     Work,
 )
 from lcp.compiler.held import taken
-from lcp.contacts.kernels.contact_modes import ALONG, STICK
+from lcp.contacts.kernels.contact_modes import ALONG, OPEN, STICK
 from lcp.kernels import kernel
 
 
@@ -148,6 +155,38 @@ def joint_free(joints: Joints, number: int, v: FloatArray) -> float:
     return row.sign * v[row.dof] if row.dof >= 0 else 0.0
 
 
+@kernel(inner=True)
+def add_parameters(work: Work, joints: Joints | None, m: Memory, chunk: Chunk, control: Control, h: float) -> None:
+    """Add to X what parameters do to impulses, friction that slides and forces at their bounds included."""
+    nv, count = m.v.shape[0], m.by_parameter.shape[1]
+    begin = m.X.shape[1] - count
+    if count == 0:
+        return
+    for j in range(nv):
+        for k in range(count):
+            m.X[j, begin + k] = m.by_parameter[j, k]
+    for c in range(control.n_contacts):
+        mu, own = work.contact_float[c, MU], m.contact[c]
+        if m.mode[c, 0] in (OPEN, STICK) or mu == 0.0:
+            continue
+        for j in range(nv):
+            push = h * own[FORCE] / mu * (own[SLIDE] * m.frame[c, 1, j] + own[SLIDE + 1] * m.frame[c, 2, j])
+            for k in range(count):
+                m.X[j, begin + k] += push * m.by_law[c, 1, k]
+    if joints is not None:
+        J = m.points[0, 0, 0]
+        for record in range(control.chunk_joints):
+            size = 0.0
+            for k in range(count):
+                size += abs(m.by_row[record, 1, k])
+            if size == 0.0:
+                continue
+            joint_row(J, joints, chunk.joint[record].row)
+            for j in range(nv):
+                for k in range(count):
+                    m.X[j, begin + k] += h * J[j] * m.by_row[record, 1, k]
+
+
 @kernel
 def linearized(
     world: PackedWorld,
@@ -180,6 +219,7 @@ def linearized(
     for j in range(nv):
         m.lag[j] = 0.0
     at_velocity(world, m, m.v_plus, NOTHING)
+    contact_frames(world, work, m, control)
     kinks = contact_rates(world, work, collision, m, control, h, 0)
     speed_rates(world, work, m, control, False, True, m.changes)
     find_modes(work, m, control)
@@ -194,11 +234,13 @@ def linearized(
         for c in range(control.n_contacts):
             for j in range(nv):
                 m.before[c, j] = 0.0
+    add_parameters(work, joints, m, chunk, control, h)
     apply_inverse(world, work, m.X)
     for number in range(2):
         for j in range(nv):
             for k in range(m.X.shape[1]):
                 m.moved[number, j, k] = m.X[j, k]
+    parameters = m.X.shape[1] - m.by_parameter.shape[1]
     u = 0
     for i in range(control.n_islands):
         begin = u
@@ -209,10 +251,17 @@ def linearized(
             u = contact_unknowns(work, m, control, c, u)
             for row in range(first, u):
                 clear_right(m, row)
+                if row == first:
+                    for k in range(m.by_law.shape[2]):
+                        m.right[row, parameters + k] = -m.by_law[c, 0, k]
         if joints is not None:
             for record in range(joints.row_start[i], joints.row_start[i + 1]):
                 free = joint_free(joints, chunk.joint[record].row, work.v_free)
+                first = u
                 u = joint_unknown(world, m, joints, record, chunk, p, h, free, u)
+                if u > first:
+                    for k in range(m.by_row.shape[2]):
+                        m.right[first, parameters + k] = -m.by_row[record, 0, k]
         if u > begin:
             solve_island(world, work, m, control, h, i, begin, u)
     kinks = contact_kinks(world, work, m, chunk, control, p, h, kinks)

@@ -117,6 +117,33 @@ def find_joint_rows(work: Work, joints: Joints, h: float, margin: float) -> None
 
 
 @kernel(inner=True)
+def joint_law(work: Work, joints: Joints, number: int, parameters: Parameters) -> tuple[float, float, float, float]:
+    """k, gamma, and the bounds of the force of a row, of the errors at hand."""
+    h = parameters.h
+    cfm = parameters.cfm
+    row = joints.rows[number]
+    kind = row.kind
+    own = row.erp if row.erp >= 0.0 else parameters.erp
+    error = joints.error[number]
+    d = row.drive
+    if kind == STOP:
+        sign = row.sign
+        j = row.dof
+        before, free = sign * work.v[j], sign * work.v_free[j]
+        stiffness, damping = row.stiffness, row.dissipation
+        k, gamma = unilateral(error, before, free, h, row.factor, parameters.v_min, own, cfm, stiffness, damping)
+        return k, gamma, 0.0, 0.0
+    if kind == FOLLOW:
+        return equation(error, h, own), cfm, -math.inf, math.inf
+    if kind == LOOP:
+        return joints.loop_rate[row.loop_row] + equation(error, h, own), cfm, -math.inf, math.inf
+    if d < 0:
+        return holder(kind, error, 0.0, row.bound, h, row.stiffness, row.dissipation, 0.0)
+    drive = joints.drives[d]
+    return holder(kind, error, joints.target[d], row.bound, h, drive.stiffness, drive.damping, drive.target_velocity)
+
+
+@kernel(inner=True)
 def fill_joint_row(
     world: PackedWorld,
     work: Work,
@@ -127,8 +154,6 @@ def fill_joint_row(
     Y: FloatArray,
 ) -> tuple[float, float, float, float]:
     """Fill J and Y = M^-1 J (nv,) of a row on its island's velocities; return k, gamma, and the bounds of its force."""
-    h = parameters.h
-    cfm = parameters.cfm
     row = joints.rows[number]
     kind = row.kind
     for j in range(J.shape[0]):
@@ -150,22 +175,4 @@ def fill_joint_row(
         for j in range(at, at + last - first):
             Y[j] = J[j]
         solve_tree(world, work, tree, Y[at : at + last - first])
-
-    own = row.erp if row.erp >= 0.0 else parameters.erp
-    error = joints.error[number]
-    d = row.drive
-    if kind == STOP:
-        sign = row.sign
-        j = row.dof
-        before, free = sign * work.v[j], sign * work.v_free[j]
-        stiffness, damping = row.stiffness, row.dissipation
-        k, gamma = unilateral(error, before, free, h, row.factor, parameters.v_min, own, cfm, stiffness, damping)
-        return k, gamma, 0.0, 0.0
-    if kind == FOLLOW:
-        return equation(error, h, own), cfm, -math.inf, math.inf
-    if kind == LOOP:
-        return joints.loop_rate[row.loop_row] + equation(error, h, own), cfm, -math.inf, math.inf
-    if d < 0:
-        return holder(kind, error, 0.0, row.bound, h, row.stiffness, row.dissipation, 0.0)
-    drive = joints.drives[d]
-    return holder(kind, error, joints.target[d], row.bound, h, drive.stiffness, drive.damping, drive.target_velocity)
+    return joint_law(work, joints, number, parameters)

@@ -1,0 +1,134 @@
+"""What a parameter of the world does to a step at rest of all else: two worlds near by, one weighed against the other.
+
+Only numbers may differ, not where things are: masses, materials, gains, bounds. With state, velocity after the step and
+forces held, impulse and laws of rows are those of the other world, by the kernels of the step.
+"""
+
+from __future__ import annotations
+
+from contactlab.contact.kernels.restitution import pair_restitution
+from contactlab.formulation.kernels.laws import unilateral
+from contactlab.linearization.kernels.contact_rates import at_velocity, contact_frames, read_contacts
+from contactlab.linearization.kernels.layout import AT_BOUND, FORCE, RATE, Memory
+from contactlab.multibody.kernels.fill_frames import fill_frames
+from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.stepping.kernels.blocks import compliance_of, materials_of
+from contactlab.stepping.kernels.collision import Collision
+from contactlab.stepping.kernels.free_motion import free_motion
+from contactlab.stepping.kernels.joint_layout import Joints
+from contactlab.stepping.kernels.joint_rows import joint_law
+from contactlab.stepping.kernels.layout import (
+    GAP,
+    HALF_SPACE,
+    SHAPE_A,
+    SHAPE_B,
+    TREE_BLOCK,
+    TREE_DOF,
+    VN_MINUS,
+    Chunk,
+    Control,
+    FloatArray,
+    IntArray,
+    PackedWorld,
+    Parameters,
+    Work,
+)
+from lcp.kernels import kernel
+
+
+@kernel(inner=True)
+def factor_times(branch: IntArray, L: FloatArray, x: FloatArray, y: FloatArray, out: FloatArray) -> None:
+    """out (n,) = L^T L x, of a factor along branches; y (n,) is scratch."""
+    n = x.shape[0]
+    for i in range(n):
+        y[i] = L[i, i] * x[i]
+        out[i] = 0.0
+        j = branch[i]
+        while j >= 0:
+            y[i] += L[i, j] * x[j]
+            j = branch[j]
+    for i in range(n):
+        out[i] += L[i, i] * y[i]
+        j = branch[i]
+        while j >= 0:
+            out[j] += L[i, j] * y[i]
+            j = branch[j]
+
+
+@kernel(inner=True)
+def friction_of(world: PackedWorld, c: Collision | None, ints: IntArray, mu: float) -> float:
+    """Coefficient of friction of a contact in a world; ``mu`` where it is none of its surfaces'."""
+    if ints[SHAPE_B] < 0:
+        return mu
+    if ints[SHAPE_A] < 0 and ints[HALF_SPACE] >= 0:
+        if c is None or world.pair_mu[ints[SHAPE_B], ints[HALF_SPACE]] >= 0.0:
+            return world.pair_mu[ints[SHAPE_B], ints[HALF_SPACE]]
+    a, b = materials_of(world, ints)
+    if c is not None and a >= 0:
+        return c.pair_mu[a, b]
+    return mu
+
+
+@kernel
+def weigh(
+    world: PackedWorld,
+    work: Work,
+    chunk: Chunk,
+    control: Control,
+    p: Parameters,
+    collision: Collision | None,
+    joints: Joints | None,
+    m: Memory,
+    column: int,
+    weight: float,
+) -> None:
+    """Add ``weight`` times impulses and laws of a world of the same layout to the column of a parameter.
+
+    The step is that which the loop has just made. work.q and work.v become those of its start.
+    """
+    nv, h = m.v.shape[0], p.last_h
+    before = p.h
+    p.h = h
+    for j in range(work.q.shape[0]):
+        work.q[j] = m.q[j]
+    for j in range(nv):
+        work.v[j] = m.v[j]
+    none = rows_at(work.W, 0, 0, CUSTOM_ROW)
+    fill_frames(world.ints, world.floats, m.q, m.v, none, NOTHING, VELOCITIES, work.W)
+    free_motion(world, work, joints, h, control)
+    y, out = m.way[:nv], m.way[nv:]
+    for k in range(world.trees.shape[0] - 1):
+        a, b = world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]
+        L = rows_at(work.L, world.trees[k, TREE_BLOCK], b - a, b - a)
+        factor_times(world.branch[a:b], L, m.v_plus[a:b], y[a:b], out[a:b])
+        for j in range(a, b):
+            m.by_parameter[j, column] += weight * (work.Mv[j] - out[j])
+    read_contacts(world, work, m, control)
+    at_velocity(world, m, m.v_plus, NOTHING)
+    contact_frames(world, work, m, control)
+    for c in range(control.n_contacts):
+        own, floats, ints = m.contact[c], work.contact_float[c], work.contact_int[c]
+        free = own[RATE]
+        for j in range(nv):
+            free += m.frame[c, 0, j] * (work.v_free[j] - m.v_plus[j])
+        a, b = materials_of(world, ints)
+        e = 0.0
+        if a >= 0:
+            e = pair_restitution(world.restitution, a, b, -floats[VN_MINUS])
+        stiffness, dissipation = compliance_of(world, ints)
+        k, gamma = unilateral(floats[GAP], floats[VN_MINUS], free, h, e, p.v_min, p.erp, p.cfm, stiffness, dissipation)
+        m.by_law[c, 0, column] += weight * (k + gamma * own[FORCE])
+        m.by_law[c, 1, column] += weight * friction_of(world, collision, ints, 0.0)
+    if joints is not None:
+        for record in range(control.chunk_joints):
+            entry = chunk.joint[record]
+            k, gamma, low, high = joint_law(work, joints, entry.row, p)
+            m.by_row[record, 0, column] += weight * (k + gamma * entry.force)
+            bound = 0.0
+            if entry.force >= high * (1.0 - AT_BOUND) and high > 0.0:
+                bound = high
+            elif entry.force <= low * (1.0 - AT_BOUND) and low < 0.0:
+                bound = low
+            m.by_row[record, 1, column] += weight * bound
+    p.h = before

@@ -1,0 +1,185 @@
+"""Numbers of a world by name, and the world in which one of them is another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from contactlab.contact import Material
+from contactlab.multibody import RigidInertia
+from contactlab.spatial.errors import close_names
+from contactlab.world.errors import SimulationConfigError
+from contactlab.world.world import World
+
+#: Every body and half-space at once.
+ALL = "*"
+MATERIAL = ("mu", "restitution", "stiffness", "dissipation")
+INERTIAL = ("mass", "com_x", "com_y", "com_z", "I_xx", "I_yy", "I_zz", "I_xy", "I_xz", "I_yz")
+JOINT = ("damping", "friction")
+DRIVE = ("stiffness", "damping", "max_force", "target_velocity")
+_PLACES = {"x": 0, "y": 1, "z": 2}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number of a world that its motion can be differentiated by, and fitted in.
+
+    Attributes
+    ----------
+    name
+        What derivatives by it are called.
+    value
+        What it is in the world.
+    world
+        The world in which it is another. Only numbers may change: masses and inertias, materials, gains, bounds,
+        gravity; not where bodies and surfaces are.
+    scale
+        A change of it that is not small.
+    """
+
+    name: str
+    value: float
+    world: Callable[[float], World]
+    scale: float = 1.0
+
+
+def parameter(world: World, name: str) -> Parameter:
+    """Return a number of a world by its name, ``"owner.quantity"``.
+
+    ========================================  =================================================================
+    owner                                     quantities
+    ========================================  =================================================================
+    a body or half-space, ``*`` for all       ``mu``, ``restitution``, ``stiffness``, ``dissipation``: of its
+                                              surfaces, which have one in common
+    a body                                    ``mass``, ``com_x`` ... [m, body axes], ``I_xx`` ... ``I_yz``
+                                              [kg m^2, about the centre of mass]: one at a time, the others held
+    a body or joint                           ``damping``, ``friction`` of the joint that moves it
+    a drive                                   ``stiffness``, ``damping``, ``max_force``, ``target_velocity``
+    ``gravity``                               ``x``, ``y``, ``z`` [m/s^2]
+    ========================================  =================================================================
+
+    Raises
+    ------
+    SimulationConfigError
+        There is none of that name, or it has no one value.
+    """
+    owner, _, quantity = name.rpartition(".")
+    if owner == "gravity" and quantity in _PLACES:
+        return _gravity(world, name, _PLACES[quantity])
+    drives = [str(drive.name) for drive in world.joint_actions.drives]
+    if owner in drives and quantity in DRIVE:
+        return _of_drive(world, name, drives.index(owner), quantity)
+    known = [*world.model.names, *world.half_space_names]
+    if quantity in MATERIAL and owner in (*known, ALL):
+        return _of_material(world, name, owner, quantity)
+    if quantity in INERTIAL and owner in world.model.names:
+        return _of_inertia(world, name, owner, quantity)
+    if quantity in JOINT:
+        return _of_joint(world, name, owner, quantity)
+    if owner not in (*known, *drives):
+        raise SimulationConfigError("wrt", f"{name!r} names no body, half-space or drive{close_names(owner, known)}")
+    every = ", ".join(dict.fromkeys((*MATERIAL, *INERTIAL, *JOINT, *DRIVE)))
+    raise SimulationConfigError("wrt", f"{name!r} asks for {quantity!r}; there are {every}")
+
+
+def _gravity(world: World, name: str, axis: int) -> Parameter:
+    def changed(value: float) -> World:
+        gravity = np.array(world.model.gravity)
+        gravity[axis] = value
+        return replace(world, model=replace(world.model, gravity=gravity))
+
+    return Parameter(name, float(world.model.gravity[axis]), changed, 9.81)
+
+
+def _of_drive(world: World, name: str, number: int, quantity: str) -> Parameter:
+    drives = world.joint_actions.drives
+    if not hasattr(drives[number], quantity):
+        raise SimulationConfigError("wrt", f"{name!r}: a {type(drives[number]).__name__} has no {quantity}")
+
+    def changed(value: float) -> World:
+        drive: Any = replace(drives[number], **{quantity: value})
+        actions = replace(world.joint_actions, drives=(*drives[:number], drive, *drives[number + 1 :]))
+        return replace(world, joint_actions=actions)
+
+    value = _finite(name, getattr(drives[number], quantity))
+    return Parameter(name, value, changed, abs(value) or 1.0)
+
+
+def _of_material(world: World, name: str, owner: str, quantity: str) -> Parameter:
+    own = [owner in (ALL, world.model.names[body]) for body in world.surface_bodies]
+    grounds = [owner in (ALL, ground) for ground in world.half_space_names]
+    pairs = [*zip(own, (surface.material for surface in world.surfaces), strict=True)]
+    pairs += zip(grounds, world.half_space_materials, strict=True)
+    values = {getattr(material, quantity) for mine, material in pairs if mine}
+    if len(values) != 1:
+        detail = "has no surface" if not values else f"has several: {sorted(values, key=str)}"
+        raise SimulationConfigError("wrt", f"{name!r}: {owner!r} {detail}")
+
+    def changed(value: float) -> World:
+        def of(mine: bool, material: Material) -> Material:
+            return replace(material, **{quantity: value}) if mine else material
+
+        surfaces = tuple(
+            replace(surface, material=of(mine, surface.material))
+            for mine, surface in zip(own, world.surfaces, strict=True)
+        )
+        materials = tuple(of(mine, one) for mine, one in zip(grounds, world.half_space_materials, strict=True))
+        return replace(world, surfaces=surfaces, half_space_materials=materials)
+
+    value = _finite(name, values.pop())
+    return Parameter(name, value, changed, max(abs(value), 0.1))
+
+
+def _of_inertia(world: World, name: str, owner: str, quantity: str) -> Parameter:
+    number = world.model.names.index(owner)
+    body = world.model.bodies[number]
+    inertia = body.inertia
+    if not inertia.mass > 0.0:
+        raise SimulationConfigError("wrt", f"{name!r}: {owner!r} has no mass")
+    value, scale = inertia.mass, inertia.mass
+    if quantity.startswith("com"):
+        axis = _PLACES[quantity[-1]]
+        value, scale = float(inertia.com[axis]), math.sqrt(float(np.trace(inertia.inertia)) / inertia.mass)
+    elif quantity != "mass":
+        i, k = (_PLACES[letter] for letter in quantity[-2:])
+        value, scale = float(inertia.inertia[i, k]), float(np.trace(inertia.inertia))
+
+    def changed(value: float) -> World:
+        mass, com, matrix = inertia.mass, np.array(inertia.com), np.array(inertia.inertia)
+        if quantity == "mass":
+            mass = value
+        elif quantity.startswith("com"):
+            com[axis] = value
+        else:
+            matrix[i, k] = matrix[k, i] = value
+        own = replace(body, inertia=RigidInertia(mass, com, matrix))
+        bodies = world.model.bodies
+        return replace(world, model=replace(world.model, bodies=(*bodies[:number], own, *bodies[number + 1 :])))
+
+    return Parameter(name, float(value), changed, scale or 1.0)
+
+
+def _of_joint(world: World, name: str, owner: str, quantity: str) -> Parameter:
+    body = owner if owner in world.model.names else world.model.moved_by(owner)
+    entries = getattr(world.joint_actions, quantity)
+    values = {one.value for one in entries if one.body == body}
+    if len(values) != 1:
+        detail = f"has several: {sorted(values)}" if values else f"has none: add_joint_{quantity} gives it one"
+        raise SimulationConfigError("wrt", f"{name!r}: {owner!r} {detail}")
+
+    def changed(value: float) -> World:
+        new = tuple(replace(one, value=value) if one.body == body else one for one in entries)
+        return replace(world, joint_actions=replace(world.joint_actions, **{quantity: new}))
+
+    value = _finite(name, values.pop())
+    return Parameter(name, value, changed, abs(value) or 1.0)
+
+
+def _finite(name: str, value: Any) -> float:
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise SimulationConfigError("wrt", f"{name!r} is {value!r}, no finite number")
+    return float(value)

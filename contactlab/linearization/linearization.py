@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from contactlab.linearization.kernels.layout import ON_KINK
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.stepping.kernels.layout import BODY_A, BODY_B, HALF_SPACE
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
 
-#: A kink at most so far, in (dq, dv), counts as one on which the state stands.
-ON_KINK = 1e-6
+#: The one-sided derivative along a change of the start, and of tau.
+Along = Callable[[FloatArray, FloatArray], FloatArray]
 
 #: Why a piece ends, by number of `kernels.layout`.
 WHY = (
@@ -62,7 +63,7 @@ class Kink:
     @classmethod
     def of(cls, world: World, number: Sequence[int], contact: Sequence[int], how_far: Sequence[float]) -> Kink:
         """Return the one of these rows of the memory."""
-        why, place, row = number
+        why, place, row, _ = number
         if row >= 0:
             label = world.joint_rows[row].label
         else:
@@ -70,7 +71,7 @@ class Kink:
             if contact[BODY_A] >= 0:
                 other = world.model.names[contact[BODY_A]]
             label = f"{world.model.names[contact[BODY_B]]} on {other}"
-        return cls(WHY[why], place, row, label, *how_far)
+        return cls(WHY[why], place, row, label, how_far[0], how_far[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +107,7 @@ class Linearization:
     joint_forces: FloatArray
     next: StepperState
     kinks: tuple[Kink, ...]
+    _along: Along = field(repr=False)
 
     @property
     def unique(self) -> bool:
@@ -117,6 +119,23 @@ class Linearization:
         n, nv = self.B.shape
         change = self.A @ finite_array(dx, "dx", (n,), SimulationConfigError)
         return change if du is None else change + self.B @ finite_array(du, "du", (nv,), SimulationConfigError)
+
+    def directional(self, dx: ArrayLike, du: ArrayLike | None = None) -> FloatArray:
+        """The one-sided derivative (2 nv,) along a change of the start (2 nv,) and of tau (nv,).
+
+        Of the step from x + t dx as t goes to 0 from above, by the small complementarity problem of the kinks on which
+        the state stands: which of them does dx cross. Where it stands on none, that is ``jvp(dx, du)``. Jumps, features
+        of shapes and forces that are not selected are no kinks of that problem: on these the piece at hand counts.
+
+        Raises
+        ------
+        SimulationConfigError
+            The problem has no answer that was found, as where forces without bound would be needed.
+        """
+        n, nv = self.B.shape
+        dx = finite_array(dx, "dx", (n,), SimulationConfigError)
+        du = np.zeros(nv) if du is None else finite_array(du, "du", (nv,), SimulationConfigError)
+        return self.jvp(dx, du) if self.unique else self._along(dx, du)
 
     def vjp(self, w: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """A^T w and B^T w: what a cost of gradient w (2 nv,) at the end has at the start, by (dq, dv) and by tau."""

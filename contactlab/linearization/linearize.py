@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from contactlab.linearization.kernels import layout
 from contactlab.linearization.linearization import Kink, Linearization
 from contactlab.linearization.memory import Differentiator
 from contactlab.linearization.parameters import Parameter, parameter
-from contactlab.spatial.arrays import FloatArray
+from contactlab.recording import Recording, simulation_error
+from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.stepping.driver import Driver
-from contactlab.stepping.joint_service import Targets
 from contactlab.stepping.time_stepping import TimeStepping, check_run
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+#: Targets of drives: an array of all, or numbers by name.
+Wanted = Mapping[str, float] | ArrayLike | None
 
 
 def linearize(
@@ -28,7 +28,7 @@ def linearize(
     stepper: TimeStepping,
     state: StepperState,
     tau: ArrayLike | None = None,
-    targets: Targets = None,
+    targets: Wanted = None,
     wrt: Sequence[str | Parameter] = (),
 ) -> Linearization:
     """Derivative of the step from a state.
@@ -67,8 +67,108 @@ def linearize(
     piece given is the first, what lies closed stays closed.
     """
     check_run(world, stepper, state)
-    driver = Driver(world, stepper, state, steps=1, tau=None if tau is None else np.asarray(tau), targets=targets)
-    return step_and_differentiate(driver, Differentiator(driver, parameters_of(world, stepper, wrt)))
+    return Lineariser(world, stepper, wrt).of_state(state, tau, targets)
+
+
+class Lineariser:
+    """Makes steps of a world and differentiates them, one after the other in the same memory: one thread's at a time."""
+
+    def __init__(self, world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter] = ()) -> None:
+        self._world, self._stepper, self._asked = world, stepper, tuple(wrt)
+        parameters = parameters_of(world, stepper, wrt)
+        self._none = np.zeros(world.nv)
+        self._driver = Driver(world, stepper, world.initial_state(), tau=self._none)
+        self._differentiator = Differentiator(self._driver, parameters)
+
+    def serves(self, world: World, wrt: Sequence[str | Parameter]) -> bool:
+        """Whether it is of this world, and these parameters."""
+        return world is self._world and tuple(wrt) == self._asked
+
+    def of_state(self, state: StepperState, tau: ArrayLike | None = None, targets: Wanted = None) -> Linearization:
+        """Differentiate the step from a state."""
+        self._stand_at(state, tau, targets)
+        return self._made(state, tau, targets)
+
+    def of_run(self, run: Driver, tau: FloatArray, targets: Wanted = None) -> Linearization:
+        """Differentiate the step that a run of this world would make next."""
+        self._driver.stand_as(run)
+        self._driver.begin_again()
+        self._driver.apply(tau, targets)
+        return self._made(self._driver.state(), tau.copy(), targets)
+
+    def along(
+        self, state: StepperState, tau: ArrayLike | None, targets: Wanted, dx: FloatArray, du: FloatArray
+    ) -> FloatArray:
+        """The one-sided derivative of the step from a state."""
+        self._stand_at(state, tau, targets)
+        q, v = self._step()
+        direction = np.zeros(self._differentiator.columns)
+        direction[: dx.size + du.size] = np.concatenate([dx, du])
+        if self._differentiator(q, v, direction) < 0:
+            detail = "crosses kinks round in circles: no forces that stay finite answer it"
+            raise SimulationConfigError("dx", detail)
+        return np.asarray(self._differentiator.memory.A @ direction)
+
+    def _stand_at(self, state: StepperState, tau: ArrayLike | None, targets: Wanted) -> None:
+        self._driver.restart(state)
+        applied = self._none if tau is None else finite_array(tau, "tau", self._none.shape, SimulationConfigError)
+        self._driver.apply(applied, targets)
+
+    def _step(self) -> tuple[FloatArray, FloatArray]:
+        """Make the next step, alone in its chunk, and return where it began."""
+        driver = self._driver
+        q, v = driver.work.q.copy(), driver.work.v.copy()
+        driver.advance(1)
+        if driver.failed:
+            driver.empty()
+            record = Recording.of_run(self._world, self._stepper, driver.state(), [driver.take()])
+            try:
+                raise simulation_error(driver, record)
+            finally:
+                driver.begin_again()
+        return q, v
+
+    def _made(self, state: StepperState, tau: ArrayLike | None, targets: Wanted) -> Linearization:
+        """Make the next step, and return its derivative."""
+        driver, differentiator, world = self._driver, self._differentiator, self._world
+        count = differentiator(*self._step())
+        if count < 0:
+            raise SimulationConfigError("state", "is one of which the derivative is no finite number")
+        m, nv = differentiator.memory, world.nv
+        nc, nj = int(driver.control.n_contacts), int(driver.control.chunk_joints)
+        drives = 3 * nv + len(world.joint_actions.drives)
+        A = m.A.copy()
+
+        def along(dx: FloatArray, du: FloatArray) -> FloatArray:
+            return Lineariser(world, self._stepper).along(state, tau, targets, dx, du)
+
+        return Linearization(
+            A=A[:, : 2 * nv],
+            B=A[:, 2 * nv : 3 * nv],
+            targets=A[:, 3 * nv : drives],
+            parameters={one.name: A[:, drives + i] for i, one in enumerate(differentiator.parameters)},
+            forces=m.forces[:nc].copy(),
+            joint_forces=m.joint_forces[:nj].copy(),
+            next=driver.state(),
+            kinks=kinks_of(driver, differentiator, count),
+            _along=along,
+        )
+
+
+def kinks_of(driver: Driver, differentiator: Differentiator, count: int) -> tuple[Kink, ...]:
+    """Return the kinks, the nearest first."""
+    if count == 0:
+        return ()
+    world, m = driver.prepared.world, differentiator.memory
+    touching, rows, found = driver.work.contact_int, driver.chunk.joint, []
+    for i in np.argsort(m.how_far[:count, 1], kind="stable"):
+        number, contact = m.kinks[i].tolist(), [-1] * 3
+        if number[layout.CONTACT] >= 0:
+            contact = touching[number[layout.CONTACT]].tolist()
+        else:
+            number[layout.ROW] = int(rows[number[layout.ROW]].row)
+        found.append(Kink.of(world, number, contact, m.how_far[i].tolist()))
+    return tuple(found)
 
 
 def parameters_of(world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter]) -> tuple[Parameter, ...]:
@@ -87,51 +187,3 @@ def parameters_of(world: World, stepper: TimeStepping, wrt: Sequence[str | Param
     if len(set(names)) != len(names):
         raise SimulationConfigError("wrt", f"names one twice: {', '.join(names)}")
     return found
-
-
-def step_and_differentiate(driver: Driver, differentiator: Differentiator) -> Linearization:
-    """Make the driver's next step, alone in its chunk, and differentiate it."""
-    q, v = driver.work.q.copy(), driver.work.v.copy()
-    driver.advance(1)
-    if driver.failed:
-        from contactlab.recording import Recording, simulation_error
-
-        prepared = driver.prepared
-        driver.empty()
-        raise simulation_error(
-            driver, Recording.of_run(prepared.world, prepared.stepper, driver.state(), [driver.take()])
-        )
-    return result_of(driver, differentiator, differentiator(q, v))
-
-
-def result_of(driver: Driver, differentiator: Differentiator, count: int) -> Linearization:
-    """Return what has been computed, with ``count`` kinks."""
-    world, m = driver.prepared.world, differentiator.memory
-    nv, nc, nj = world.nv, int(driver.control.n_contacts), int(driver.control.chunk_joints)
-    drives, columns = 3 * nv + len(world.joint_actions.drives), m.A.shape[1]
-    A = m.A.copy()
-    by: Mapping[str, FloatArray] = {
-        one.name: A[:, drives + number] for number, one in enumerate(differentiator.parameters)
-    }
-    return Linearization(
-        A=A[:, : 2 * nv],
-        B=A[:, 2 * nv : 3 * nv],
-        targets=A[:, 3 * nv : drives],
-        parameters=by,
-        forces=m.forces[:nc, :, :columns].copy(),
-        joint_forces=m.joint_forces[:nj].copy(),
-        next=driver.state(),
-        kinks=kinks_of(driver, differentiator, count),
-    )
-
-
-def kinks_of(driver: Driver, differentiator: Differentiator, count: int) -> tuple[Kink, ...]:
-    """Return the kinks, the nearest first."""
-    if count == 0:
-        return ()
-    world, m = driver.prepared.world, differentiator.memory
-    order = np.argsort(m.how_far[:count, 1], kind="stable")
-    touching = driver.work.contact_int
-    return tuple(
-        Kink.of(world, m.kinks[i].tolist(), touching[m.kinks[i, 1]].tolist(), m.how_far[i].tolist()) for i in order
-    )

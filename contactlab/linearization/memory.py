@@ -44,12 +44,16 @@ class Differentiator:
         self.parameters = tuple(parameters)
         self._near = [near for one in parameters for near in _worlds_near(driver, one)]
         self._sizes = (-1, -1)
+        self._directed = np.zeros(1, dtype=np.int64)
         self._of_held: tuple[Any, ...] = ()
         self._held: HeldCall | None = None
         self.memory: Memory
 
-    def __call__(self, q: FloatArray, v: FloatArray) -> int:
-        """Differentiate the step that was made from (q, v), alone in the chunk; how many kinks it has."""
+    def __call__(self, q: FloatArray, v: FloatArray, direction: FloatArray | None = None) -> int:
+        """Differentiate the step that was made from (q, v), alone in the chunk; how many kinks it has.
+
+        With a ``direction`` (columns,), on the piece that the step goes to along it.
+        """
         driver = self._driver
         contacts, joints = int(driver.control.n_contacts), int(driver.control.chunk_joints)
         if contacts > self._sizes[0] or joints > self._sizes[1]:
@@ -57,12 +61,20 @@ class Differentiator:
             self.memory = self._new(*self._sizes)
         memory, work = self.memory, driver.work
         memory.q[:], memory.v[:], memory.v_plus[:] = q, v, work.v
+        memory.direction[:] = 0.0 if direction is None else direction
+        self._directed[0] = direction is not None
         q_plus = work.q.copy()
         try:
             self._weigh()
             return int(self._entered()())
         finally:
             work.q[:], work.v[:] = q_plus, memory.v_plus
+
+    @property
+    def columns(self) -> int:
+        """How many columns there are: by q, v, tau, targets and parameters."""
+        world = self._driver.prepared.world
+        return 3 * world.nv + len(world.joint_actions.drives) + len(self.parameters)
 
     def _weigh(self) -> None:
         """Fill what the parameters do, from worlds near by."""
@@ -93,7 +105,7 @@ class Differentiator:
             from lcp.compiler.held import HeldCall
 
             _, work, chunk, collision, joints, memory = now
-            arguments = (arrays, work, chunk, *driver.records, collision, joints, memory)
+            arguments = (arrays, work, chunk, *driver.records, collision, joints, memory, self._directed)
             self._held = HeldCall(linearized_held, enter, arguments)
             self._of_held = now
         return self._held
@@ -102,8 +114,7 @@ class Differentiator:
         driver = self._driver
         world = driver.prepared.world
         nv, nq, nl = world.nv, world.nq, world.model.packed.nl
-        p, r = len(self.parameters), driver.prepared.edges // 2
-        columns = 3 * nv + len(world.joint_actions.drives) + p
+        p, r, columns = len(self.parameters), driver.prepared.edges // 2, self.columns
         loops = 0 if driver.joints is None else driver.joints.loop_G.shape[0]
         m = 3 * contacts + joints
         size = max(derivatives_size(nl, nv), row_rates_size(nl, nv), point_rates_size(nl, nv), 256)
@@ -116,12 +127,12 @@ class Differentiator:
             "rates": (contacts, 6, 6), "columns": (2, nv, 6),
             "H": (m, nv), "G": (m, nv), "Y": (m, nv), "D": (m,), "f": (m,), "S": (m * m,),
             "X": (nv, columns), "right": (m, columns), "solved": (2, m, columns), "moved": (2, nv, columns),
-            "base": (3, m), "lag": (nv,), "how_far": (MOST_KINKS, 2), "way": (2 * nv,), "way_of_pair": (36,),
-            "by_parameter": (nv, p), "by_law": (contacts, 2, p), "by_row": (joints, 2, p),
+            "base": (3, m), "lag": (nv,), "how_far": (MOST_KINKS, 3), "towards": (MOST_KINKS,), "direction": (columns,), "way": (columns,), "way_of_pair": (36,),
+            "by_parameter": (nv, p), "by_law": (contacts, 2, p), "by_row": (joints, 2, p), "row_slope": (joints, 2),
             "A": (2 * nv, columns), "forces": (contacts, 3, columns), "joint_forces": (joints, columns),
         }  # fmt: skip
         ints: dict[str, tuple[int, ...]] = {
-            "mode": (contacts, 3), "dofs": (nv,), "perm": (m,), "owner": (m, 2), "kinks": (MOST_KINKS, layout.KINK_INTS),
+            "mode": (contacts, 3), "dofs": (nv,), "perm": (m,), "row_mode": (joints,), "owner": (m, 2), "kinks": (MOST_KINKS, layout.KINK_INTS),
         }  # fmt: skip
         arrays: dict[str, Any] = {name: np.zeros(shape) for name, shape in floats.items()}
         arrays |= {name: np.zeros(shape, dtype=np.int64) for name, shape in ints.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contactlab.event_driven import Event, EventDriven, EventError, EventKind, EventRecording, InconsistentContact
 from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
+from contactlab.linearization import Kink, Linearization, Parameter, linearize, parameter
 from contactlab.recording import (
     ENTRIES,
     ContactEvent,
@@ -86,7 +87,10 @@ __all__ = [
     "Conveyor",
     "Motion",
     "Oscillation",
+    "Kink",
+    "Linearization",
     "Notice",
+    "Parameter",
     "PointSpring",
     "PositionDrive",
     "PrescribedMotion",
@@ -115,6 +119,8 @@ __all__ = [
     "World",
     "WorldBuilder",
     "carry_over",
+    "linearize",
+    "parameter",
     "contacts_at",
     "rollout",
     "sensors",

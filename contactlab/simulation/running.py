@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from contactlab.linearization import Linearization, Parameter
+from contactlab.linearization.linearize import Lineariser
 from contactlab.multibody import body_poses, point_velocity_6d
 from contactlab.recording.failure import simulation_error
 from contactlab.recording.kept_steps import KeptSteps
@@ -84,6 +86,7 @@ class Simulation:
         # State before the last step.
         self._before = np.empty(world.nq), np.empty(world.nv)
         self._contacts: ContactTable | None = None  # once somebody has asked for them
+        self._lineariser: Lineariser | None = None  # likewise
         self._watch = Watch(world, stepper)
         # How often it began, and steps made before it did the last time.
         self._begun = self._past = 0
@@ -176,6 +179,22 @@ class Simulation:
             first = driver.step == 1
             if first or driver.step > self._next_look or self._watch.bounces or driver.uncertified > self._uncertified:
                 warn_of(self._look())
+
+    def linearize(
+        self,
+        tau: ArrayLike | None = None,
+        *,
+        targets: Mapping[str, float] | ArrayLike | None = None,
+        wrt: Sequence[str | Parameter] = (),
+    ) -> Linearization:
+        """Derivative of the step that `step` would make now: `contactlab.simulation.linearize` of the present state.
+
+        Nothing is stepped. The memory is kept from one call to the next, parameters and worlds near by included.
+        """
+        if self._lineariser is None or not self._lineariser.serves(self.world, wrt):
+            self._lineariser = Lineariser(self.world, self.stepper, wrt)
+        applied = self._none if tau is None else self._force(tau)
+        return self._lineariser.of_run(self._driver, applied, targets)
 
     @property
     def recording(self) -> Recording:

@@ -13,10 +13,14 @@ from contactlab.contact.kernels.friction_pyramid import planar_tangents
 from contactlab.linearization.kernels.contact_motion import contact_motion
 from contactlab.linearization.kernels.layout import (
     AXES,
+    CONTACT,
     FAR,
     FEATURE,
     FORCE,
+    NEIGHBOUR,
     RATE,
+    ROW,
+    WHY,
     Memory,
 )
 from contactlab.multibody.kernels.displaced import column_rates
@@ -351,7 +355,7 @@ def contact_rates(
         a, b, x = ints[BODY_A], ints[BODY_B], work.contact_float[number, POINT : POINT + 3]
         n, t1, t2 = own[AXES : AXES + 3], own[AXES + 3 : AXES + 6], own[AXES + 6 : AXES + 9]
         if contact_motion(world, work, c, m, number) and own[FORCE] > 0.0:
-            kinks = note(m, kinks, FEATURE, number, -1, 0.0, 0.0)
+            kinks = note(m, kinks, FEATURE, number, -1, 0.0, 0.0, 0.0, 0.0, -1)
         count = fill_columns(world, f, m, a, b, x)
         for k in range(3):
             for j in range(nv):
@@ -382,10 +386,23 @@ def contact_rates(
 
 
 @kernel(inner=True)
-def note(m: Memory, kinks: int, why: int, contact: int, row: int, speed: float, way: float) -> int:
+def note(
+    m: Memory,
+    kinks: int,
+    why: int,
+    contact: int,
+    row: int,
+    speed: float,
+    way: float,
+    slope: float,
+    towards: float,
+    neighbour: int,
+) -> int:
     """Note a kink that is near; return how many there are."""
     if way > FAR or kinks >= m.kinks.shape[0]:
         return kinks
-    m.kinks[kinks, 0], m.kinks[kinks, 1], m.kinks[kinks, 2] = why, contact, row
-    m.how_far[kinks, 0], m.how_far[kinks, 1] = speed, way
+    own = m.kinks[kinks]
+    own[WHY], own[CONTACT], own[ROW], own[NEIGHBOUR] = why, contact, row, neighbour
+    m.how_far[kinks, 0], m.how_far[kinks, 1], m.how_far[kinks, 2] = speed, way, slope
+    m.towards[kinks] = towards
     return kinks + 1

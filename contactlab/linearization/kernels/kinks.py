@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from contactlab.formulation.kernels.laws import FOLLOW, LOOP, SERVO, SPEED, STOP
 from contactlab.linearization.kernels.contact_rates import note
 from contactlab.linearization.kernels.layout import (
     AT_BOUND_OF_ROW,
@@ -31,9 +32,9 @@ from contactlab.linearization.kernels.layout import (
     Memory,
 )
 from contactlab.linearization.kernels.pieces import across, joint_row
-from contactlab.formulation.kernels.laws import FOLLOW, LOOP, STOP, holder, unilateral
 from contactlab.stepping.kernels.blocks import compliance_of
 from contactlab.stepping.kernels.joint_layout import Joints
+from contactlab.stepping.kernels.joint_rows import joint_law
 from contactlab.stepping.kernels.layout import (
     CHOICE_NOT_SELECTED,
     CHOICE_UNCERTIFIED,
@@ -47,17 +48,8 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
-from lcp.contacts.kernels.contact_modes import ALONG, OPEN, STICK, enclosing_edge
+from lcp.contacts.kernels.contact_modes import ALONG, BETWEEN, OPEN, STICK, enclosing_edge
 from lcp.kernels import kernel
-
-
-@kernel(inner=True)
-def length(way: FloatArray) -> float:
-    """|way|."""
-    total = 0.0
-    for k in range(way.shape[0]):
-        total += way[k] * way[k]
-    return math.sqrt(total)
 
 
 @kernel(inner=True)
@@ -82,7 +74,7 @@ def add_rate(m: Memory, c: int, axis: int, times: float, eps: float) -> float:
         factor = times * frame[j]
         if factor != 0.0:
             moved = m.moved[0, j]
-            for k in range(2 * nv):
+            for k in range(m.way.shape[0]):
                 m.way[k] += factor * moved[k]
     return times * (m.contact[c, RATE + axis] + eps * late)
 
@@ -92,6 +84,15 @@ def add_force(m: Memory, u: int, times: float) -> None:
     """Add to m.way times the gradient of an unknown force."""
     for k in range(m.way.shape[0]):
         m.way[k] += times * m.solved[0, u, k]
+
+
+@kernel(inner=True)
+def towards(m: Memory, u: int) -> float:
+    """How an unknown force changes along the direction."""
+    total = 0.0
+    for k in range(m.direction.shape[0]):
+        total += m.solved[0, u, k] * m.direction[k]
+    return total
 
 
 @kernel(inner=True)
@@ -109,11 +110,17 @@ def add_slip(m: Memory, control: Control, c: int, x: float, y: float, mu: float)
 
 
 @kernel(inner=True)
-def noted(m: Memory, kinks: int, why: int, c: int, row: int, value: float, per: float) -> int:
-    """Note a quantity, ``per`` m/s of velocity each, that m.way is the gradient of."""
-    slope = length(m.way)
+def noted(m: Memory, kinks: int, why: int, c: int, row: int, value: float, per: float, neighbour: int) -> int:
+    """Note a quantity, ``per`` m/s of velocity each, that m.way is the gradient of; it is positive on the piece."""
+    nv = m.v.shape[0]
+    slope, along = 0.0, 0.0
+    for k in range(m.way.shape[0]):
+        if k < 2 * nv:
+            slope += m.way[k] * m.way[k]
+        along += m.way[k] * m.direction[k]
+    slope = math.sqrt(slope)
     way = abs(value) / slope if slope > 0.0 else math.inf
-    return note(m, kinks, why, c, row, abs(value) * per, way)
+    return note(m, kinks, why, c, row, abs(value) * per, way, slope, along, neighbour)
 
 
 @kernel(inner=True)
@@ -131,20 +138,20 @@ def of_normal(world: PackedWorld, work: Work, m: Memory, c: int, p: Parameters, 
         for j in range(nv):
             m.way[j] += own[PER_GAP] * m.frame[c, 0, j] + own[PER_SPEED] * m.before[c, j]
             m.way[nv + j] += own[PER_SPEED] * m.frame[c, 0, j]
-        kinks = noted(m, kinks, UNLOADED, c, -1, value, 1.0)
+        kinks = noted(m, kinks, UNLOADED, c, -1, value, 1.0, STICK)
     else:
         u = m.mode[c, 1]
         per = 0.0
         for j in range(nv):
             per += h * m.H[u, j] * m.Y[u, j]
         add_force(m, u, 1.0)
-        kinks = noted(m, kinks, HARDLY_LOADED, c, -1, own[FORCE], abs(per))
+        kinks = noted(m, kinks, HARDLY_LOADED, c, -1, own[FORCE], abs(per), OPEN)
         bends = p.erp < 1.0 if rigid else dissipation > 0.0
         if bends and not (rigid and own[PER_GAP] == 0.0 and gap > -HELD):
             clear(m.way)
             for j in range(nv):
                 m.way[j] = m.frame[c, 0, j]
-            kinks = noted(m, kinks, GAP_AT_ZERO, c, -1, gap, 1.0 / h)
+            kinks = noted(m, kinks, GAP_AT_ZERO, c, -1, gap, 1.0 / h, -1)
     if rigid and gap < h * p.v_min + abs(h * before):
         # At the speed from which an impact counts as one, the rate wanted jumps.
         clear(m.way)
@@ -153,7 +160,7 @@ def of_normal(world: PackedWorld, work: Work, m: Memory, c: int, p: Parameters, 
             m.way[nv + j] = m.frame[c, 0, j]
         jump = abs(own[KNOWN]) + abs(gap) / h
         if jump > 0.0:
-            kinks = noted(m, kinks, IMPACT, c, -1, before + p.v_min, 1.0)
+            kinks = noted(m, kinks, IMPACT, c, -1, before + p.v_min, 1.0, -1)
     return kinks
 
 
@@ -171,6 +178,9 @@ def of_friction(work: Work, m: Memory, control: Control, c: int, h: float, kinks
         per += h * m.H[u, j] * m.Y[u, j]
     clear(m.way)
     if mode == STICK:
+        if not fN > 0.0:
+            # Loaded along the direction alone, and its friction with it.
+            x, y = towards(m, u + 1), towards(m, u + 2) if r > 1 else 0.0
         ax, ay, size = 0.0, 0.0, math.sqrt(x * x + y * y)
         if exact:
             if size > 0.0:
@@ -185,10 +195,11 @@ def of_friction(work: Work, m: Memory, control: Control, c: int, h: float, kinks
         add_force(m, u + 1, -ax)
         if r > 1:
             add_force(m, u + 2, -ay)
-        return noted(m, kinks, AT_CONE, c, -1, mu * fN - ax * x - ay * y, abs(per))
+        value = mu * fN - ax * x - ay * y if fN > 0.0 else 0.0
+        return noted(m, kinks, AT_CONE, c, -1, value, abs(per), ALONG)
     if exact:
         value = add_slip(m, control, c, -own[SLIDE] / mu, -own[SLIDE + 1] / mu, mu)
-        return noted(m, kinks, HARDLY_SLIDING, c, -1, value, 1.0)
+        return noted(m, kinks, HARDLY_SLIDING, c, -1, value, 1.0, STICK)
     j = (mode - ALONG) // 2
     if (mode - ALONG) % 2 == 0:
         for side in range(2 if r > 1 else 1):
@@ -197,11 +208,12 @@ def of_friction(work: Work, m: Memory, control: Control, c: int, h: float, kinks
             size = math.sqrt(ex * ex + ey * ey)
             clear(m.way)
             value = add_slip(m, control, c, ex / size, ey / size, mu)
-            kinks = noted(m, kinks, NEXT_EDGE if r > 1 else HARDLY_SLIDING, c, -1, value, 1.0)
+            neighbour = STICK if r == 1 else BETWEEN + 2 * (j if side == 0 else other)
+            kinks = noted(m, kinks, NEXT_EDGE if r > 1 else HARDLY_SLIDING, c, -1, value, 1.0, neighbour)
         return kinks
     ex, ey = across(m, control, c, mu)
     value = add_slip(m, control, c, -ey, ex, mu)
-    kinks = noted(m, kinks, HARDLY_SLIDING, c, -1, value, 1.0)
+    kinks = noted(m, kinks, HARDLY_SLIDING, c, -1, value, 1.0, STICK)
     reach = 0.5 * math.sqrt((m.turns[j + 1, 0] - m.turns[j, 0]) ** 2 + (m.turns[j + 1, 1] - m.turns[j, 1]) ** 2)
     for side in range(2):
         # Way along the side to either corner.
@@ -209,29 +221,38 @@ def of_friction(work: Work, m: Memory, control: Control, c: int, h: float, kinks
         clear(m.way)
         add_force(m, u, mu * reach)
         add_force(m, u + 1, -sign)
-        kinks = noted(m, kinks, NEXT_EDGE, c, -1, mu * reach * fN - sign * m.f[u + 1], abs(per))
+        corner = (j + 1) % (2 * r) if side == 0 else j
+        value = mu * reach * fN - sign * m.f[u + 1]
+        kinks = noted(m, kinks, NEXT_EDGE, c, -1, value, abs(per), ALONG + 2 * corner)
     return kinks
 
 
 @kernel(inner=True)
+def add_row_rate(m: Memory, J: FloatArray) -> None:
+    """Add to m.way the gradient of J v+, J (nv,) standing still."""
+    for j in range(J.shape[0]):
+        if J[j] != 0.0:
+            for k in range(m.way.shape[0]):
+                m.way[k] += J[j] * m.moved[0, j, k]
+
+
+@kernel(inner=True)
 def of_joint_row(
-    world: PackedWorld,
     work: Work,
     joints: Joints,
     m: Memory,
     record: int,
     u: int,
-    free: float,
     chunk: Chunk,
     p: Parameters,
     h: float,
     kinks: int,
 ) -> int:
-    """Of one row of joints; u is its unknown force, -1 where it is at a bound."""
+    """Of one row of joints; u is its unknown force, -1 where it has none or is at a bound."""
     nv = m.v.shape[0]
     entry = chunk.joint[record]
     row = joints.rows[entry.row]
-    kind = row.kind
+    kind, d = row.kind, row.drive
     if kind in (FOLLOW, LOOP):
         return kinks
     per = 1.0
@@ -240,45 +261,70 @@ def of_joint_row(
         for j in range(nv):
             per += h * m.H[u, j] * m.Y[u, j]
     clear(m.way)
-    erp = row.erp if row.erp >= 0.0 else p.erp
+    k, gamma, _, _ = joint_law(work, joints, entry.row, p)
     if kind == STOP:
-        before = row.sign * m.v[row.dof]
-        k, _ = unilateral(entry.error, before, free, h, row.factor, p.v_min, erp, p.cfm, row.stiffness, row.dissipation)
+        erp = row.erp if row.erp >= 0.0 else p.erp
         response = h * row.stiffness + row.dissipation
         rigid = not 0.0 < response < math.inf
         if u >= 0:
             add_force(m, u, 1.0)
-            kinks = noted(m, kinks, HARDLY_LOADED, -1, entry.row, entry.force, per)
-            bends = erp < 1.0 if rigid else row.dissipation > 0.0
-            if bends and not (entry.error + h * free <= 0.0 and before < -p.v_min):
-                kinks = note(m, kinks, GAP_AT_ZERO, -1, entry.row, abs(entry.error) / h, abs(entry.error))
+            kinks = noted(m, kinks, HARDLY_LOADED, -1, record, entry.force, per, 0)
+            if m.row_slope[record, 0] != 0.0 and (erp < 1.0 if rigid else row.dissipation > 0.0):
+                clear(m.way)
+                m.way[row.dof] = row.sign
+                kinks = noted(m, kinks, GAP_AT_ZERO, -1, record, entry.error, 1.0 / h, -1)
         else:
-            for i in range(2 * nv):
+            for i in range(m.way.shape[0]):
                 m.way[i] = row.sign * m.moved[0, row.dof, i]
-            m.way[row.dof] += row.sign * ((1.0 if entry.error > 0.0 else erp) / h)
-            kinks = noted(m, kinks, UNLOADED, -1, entry.row, entry.rate + k, 1.0)
+            m.way[row.dof] += row.sign * m.row_slope[record, 0]
+            m.way[nv + row.dof] += row.sign * m.row_slope[record, 1]
+            kinks = noted(m, kinks, UNLOADED, -1, record, entry.rate + k, 1.0, 1)
+        before = row.sign * m.v[row.dof]
         if rigid and entry.error < h * p.v_min + abs(h * before):
-            kinks = note(m, kinks, IMPACT, -1, entry.row, abs(before + p.v_min), abs(before + p.v_min))
+            clear(m.way)
+            m.way[nv + row.dof] = row.sign
+            kinks = noted(m, kinks, IMPACT, -1, record, before + p.v_min, 1.0, -1)
         return kinks
+    if not row.bound < math.inf:
+        return kinks
+    sign = 1.0 if entry.force >= 0.0 else -1.0
     if u >= 0:
-        if row.bound < math.inf:
-            add_force(m, u, 1.0)
-            kinks = noted(m, kinks, AT_BOUND_OF_ROW, -1, entry.row, row.bound - abs(entry.force), per)
-        return kinks
-    d = row.drive
-    stiffness, damping, wanted, target = row.stiffness, row.dissipation, 0.0, 0.0
-    if d >= 0:
-        stiffness, damping = joints.drives[d].stiffness, joints.drives[d].damping
-        wanted, target = joints.drives[d].target_velocity, joints.target[d]
-    k, gamma, _, _ = holder(kind, entry.error, target, row.bound, h, stiffness, damping, wanted)
+        add_force(m, u, -sign)
+        return noted(m, kinks, AT_BOUND_OF_ROW, -1, record, row.bound - abs(entry.force), per, 0)
+    # At its upper bound a row would need more: s + k + gamma f <= 0.
     J = m.points[0, 0, 0]
     joint_row(J, joints, entry.row)
-    for j in range(nv):
-        if J[j] != 0.0:
-            for i in range(2 * nv):
-                m.way[i] += J[j] * m.moved[0, j, i]
-            m.way[j] += gamma * stiffness * J[j]
-    return noted(m, kinks, AT_BOUND_OF_ROW, -1, entry.row, entry.rate + k + gamma * entry.force, 1.0)
+    add_row_rate(m, J)
+    if kind in (SERVO, SPEED):
+        stiffness = joints.drives[d].stiffness if kind == SERVO else 1.0
+        for j in range(nv):
+            m.way[j] += gamma * stiffness * J[j] if kind == SERVO else 0.0
+        m.way[3 * nv + d] -= gamma * stiffness if kind == SERVO else 1.0
+    for i in range(m.way.shape[0]):
+        m.way[i] *= -sign
+    return noted(m, kinks, AT_BOUND_OF_ROW, -1, record, -sign * (entry.rate + k + gamma * entry.force), 1.0, 1)
+
+
+@kernel(inner=True)
+def joint_kinks(
+    work: Work,
+    joints: Joints,
+    m: Memory,
+    chunk: Chunk,
+    control: Control,
+    p: Parameters,
+    h: float,
+    u: int,
+    kinks: int,
+) -> int:
+    """Note what is near of all rows of joints, of u unknown forces in all; how many kinks there are then."""
+    at = 0
+    for record in range(control.chunk_joints):
+        while at < u and m.owner[at, 1] < record:
+            at += 1
+        mine = at if at < u and m.owner[at, 1] == record else -1
+        kinks = of_joint_row(work, joints, m, record, mine, chunk, p, h, kinks)
+    return kinks
 
 
 @kernel
@@ -289,7 +335,9 @@ def contact_kinks(
     for i in range(control.n_islands):
         choice = chunk.island[i].choice
         if choice in (CHOICE_NOT_SELECTED, CHOICE_UNCERTIFIED):
-            kinks = note(m, kinks, NOT_SELECTED, work.island_contacts[work.contact_start[i]], -1, 0.0, 0.0)
+            kinks = note(
+                m, kinks, NOT_SELECTED, work.island_contacts[work.contact_start[i]], -1, 0.0, 0.0, 0.0, 0.0, -1
+            )
     for c in range(control.n_contacts):
         kinks = of_normal(world, work, m, c, p, h, kinks)
         if m.mode[c, 0] != OPEN:

@@ -20,6 +20,8 @@ COMPLIANCE: Final = 1e-7
 REDUNDANT: Final = 1e-6
 #: Way in (dq, dv) to a kink from which on nobody is told.
 FAR: Final = 1e-4
+#: A kink at most so far counts as one on which the state stands.
+ON_KINK: Final = 1e-6
 #: Forces below this share of the largest of all are none.
 NO_FORCE: Final = 1e-11
 
@@ -39,7 +41,8 @@ AT_BOUND_OF_ROW: Final = 9  # a drive or dry friction at its largest force
 WHY: Final = 0
 CONTACT: Final = 1
 ROW: Final = 2
-KINK_INTS: Final = 3
+NEIGHBOUR: Final = 3  # mode of the contact on the other side
+KINK_INTS: Final = 4
 
 # Columns of the contacts.
 FORCE: Final = 0  # 3: along normal and tangents [N]
@@ -86,6 +89,8 @@ class Memory(NamedTuple):
     f: FloatArray  # (m,) forces
     S: FloatArray  # m m
     perm: IntArray  # (m,)
+    row_mode: IntArray  # (nj,) whether the force of a row of joints is unknown
+    row_slope: FloatArray  # (nj, 2) how k of a stop changes with gap and speed of approach
     owner: IntArray  # (m, 2) contact or -1, row of joints or -1
     X: FloatArray  # (nv, columns) motion without these forces
     right: FloatArray  # (m, columns)
@@ -97,7 +102,9 @@ class Memory(NamedTuple):
     by_law: FloatArray  # (nc, 2, p) what the normal row wants, coefficient of friction
     by_row: FloatArray  # (nj, 2, p) what the row wants, its force at a bound
     kinks: IntArray  # (capacity, KINK_INTS)
-    how_far: FloatArray  # (capacity, 2) velocity [m/s], way in (dq, dv)
+    how_far: FloatArray  # (capacity, 3) velocity [m/s], way in (dq, dv), length of the gradient
+    towards: FloatArray  # (capacity,) by which each grows along the direction
+    direction: FloatArray  # (columns,) a change of the start
     way: FloatArray  # (2 nv,) scratch
     way_of_pair: FloatArray  # (36,) scratch
     A: FloatArray  # (2 nv, columns)

@@ -13,14 +13,16 @@ from contactlab.linearization.kernels.contact_rates import (
     read_contacts,
     speed_rates,
 )
+from contactlab.linearization.kernels.crossing import MOST_TURNS, cross_first, take_sides
 from contactlab.linearization.kernels.free_rates import free_rates
-from contactlab.linearization.kernels.kinks import contact_kinks, of_joint_row
+from contactlab.linearization.kernels.kinks import contact_kinks, joint_kinks
 from contactlab.linearization.kernels.layout import AXES, EPS, FORCE, PER_SPEED, SLIDE, Memory
 from contactlab.linearization.kernels.pieces import (
     across,
     clear_right,
     contact_unknowns,
     find_modes,
+    find_row_modes,
     joint_row,
     joint_unknown,
     state_laws,
@@ -38,7 +40,7 @@ from contactlab.stepping.kernels.layout import (
     TREE_DOF,
     Chunk,
     Control,
-    FloatArray,
+    IntArray,
     PackedWorld,
     Parameters,
     Work,
@@ -149,13 +151,6 @@ def write_forces(work: Work, m: Memory, control: Control) -> None:
 
 
 @kernel(inner=True)
-def joint_free(joints: Joints, number: int, v: FloatArray) -> float:
-    """Rate of a row of joints at the velocity v."""
-    row = joints.rows[number]
-    return row.sign * v[row.dof] if row.dof >= 0 else 0.0
-
-
-@kernel(inner=True)
 def add_parameters(work: Work, joints: Joints | None, m: Memory, chunk: Chunk, control: Control, h: float) -> None:
     """Add to X what parameters do to impulses, friction that slides and forces at their bounds included."""
     nv, count = m.v.shape[0], m.by_parameter.shape[1]
@@ -188,7 +183,7 @@ def add_parameters(work: Work, joints: Joints | None, m: Memory, chunk: Chunk, c
 
 
 @kernel
-def linearized(
+def prepared(
     world: PackedWorld,
     work: Work,
     chunk: Chunk,
@@ -198,26 +193,21 @@ def linearized(
     joints: Joints | None,
     m: Memory,
 ) -> int:
-    """Fill A, forces and kinks of the step that the loop has just made, alone in its chunk; how many kinks, or < 0.
-
-    q, v, v_plus of ``m`` are those of the step. The state of the loop is as it was.
-    """
+    """Fill all that does not depend on the piece, and find the piece of the step; features' kinks noted, or < 0."""
     nv, h = m.v.shape[0], p.last_h
     for b in range(m.wrenches.shape[0]):
         for k in range(6):
             m.wrenches[b, k] = 0.0
     read_contacts(world, work, m, control)
-    if joints is not None and m.loops.shape[1] > 0:
+    loops = joints is not None and m.loops.shape[1] > 0
+    if joints is not None and loops:
         read_loops(work, joints, m, chunk, control)
-    code = free_rates(world, work, joints, m, h, control)
-    if code != GOOD:
+    if free_rates(world, work, joints, m, h, control) != GOOD:
         return -1
-    if joints is not None and m.loops.shape[1] > 0:
+    if loops:
         for i in range(nv):
             for j in range(nv):
                 m.X[i, j] += h * m.carried[i, j]
-    for j in range(nv):
-        m.lag[j] = 0.0
     at_velocity(world, m, m.v_plus, NOTHING)
     contact_frames(world, work, m, control)
     kinks = contact_rates(world, work, collision, m, control, h, 0)
@@ -227,20 +217,38 @@ def linearized(
     bounces = False
     for c in range(control.n_contacts):
         bounces = bounces or m.contact[c, PER_SPEED] != 0.0
+        for j in range(nv):
+            m.before[c, j] = 0.0
     if bounces:
         at_velocity(world, m, m.v, NOTHING)
         speed_rates(world, work, m, control, True, True, m.changes)
-    else:
-        for c in range(control.n_contacts):
-            for j in range(nv):
-                m.before[c, j] = 0.0
+    if joints is not None:
+        find_row_modes(work, m, joints, chunk, control, p, h)
     add_parameters(work, joints, m, chunk, control, h)
     apply_inverse(world, work, m.X)
-    for number in range(2):
-        for j in range(nv):
-            for k in range(m.X.shape[1]):
-                m.moved[number, j, k] = m.X[j, k]
-    parameters = m.X.shape[1] - m.by_parameter.shape[1]
+    return kinks
+
+
+@kernel
+def solved(
+    world: PackedWorld,
+    work: Work,
+    chunk: Chunk,
+    control: Control,
+    p: Parameters,
+    joints: Joints | None,
+    m: Memory,
+    kinks: int,
+) -> int:
+    """Fill A and forces of the piece at hand, and add to the kinks: how many there are then."""
+    nv, h = m.v.shape[0], p.last_h
+    columns = m.X.shape[1]
+    parameters = columns - m.by_parameter.shape[1]
+    for j in range(nv):
+        m.lag[j] = 0.0
+        for k in range(columns):
+            m.moved[0, j, k] = m.X[j, k]
+            m.moved[1, j, k] = m.X[j, k]
     u = 0
     for i in range(control.n_islands):
         begin = u
@@ -251,14 +259,13 @@ def linearized(
             u = contact_unknowns(work, m, control, c, u)
             for row in range(first, u):
                 clear_right(m, row)
-                if row == first:
-                    for k in range(m.by_law.shape[2]):
-                        m.right[row, parameters + k] = -m.by_law[c, 0, k]
+            if u > first:
+                for k in range(m.by_law.shape[2]):
+                    m.right[first, parameters + k] = -m.by_law[c, 0, k]
         if joints is not None:
             for record in range(joints.row_start[i], joints.row_start[i + 1]):
-                free = joint_free(joints, chunk.joint[record].row, work.v_free)
                 first = u
-                u = joint_unknown(world, m, joints, record, chunk, p, h, free, u)
+                u = joint_unknown(work, m, joints, record, chunk, p, h, u)
                 if u > first:
                     for k in range(m.by_row.shape[2]):
                         m.right[first, parameters + k] = -m.by_row[record, 0, k]
@@ -266,39 +273,67 @@ def linearized(
             solve_island(world, work, m, control, h, i, begin, u)
     kinks = contact_kinks(world, work, m, chunk, control, p, h, kinks)
     if joints is not None:
-        at = 0
+        kinks = joint_kinks(work, joints, m, chunk, control, p, h, u, kinks)
         for record in range(control.chunk_joints):
-            while at < u and (m.owner[at, 1] < record):
-                at += 1
-            mine = at if at < u and m.owner[at, 1] == record else -1
-            free = joint_free(joints, chunk.joint[record].row, work.v_free)
-            kinks = of_joint_row(world, work, joints, m, record, mine, free, chunk, p, h, kinks)
-        for record in range(control.chunk_joints):
-            for k in range(m.A.shape[1]):
+            for k in range(columns):
                 m.joint_forces[record, k] = 0.0
         for row in range(u):
             if m.owner[row, 1] >= 0:
-                for k in range(m.A.shape[1]):
+                for k in range(columns):
                     m.joint_forces[m.owner[row, 1], k] = 2.0 * m.solved[0, row, k] - m.solved[1, row, k]
     write_forces(work, m, control)
     # In the limit of no compliance; where there was none both are the same.
     for j in range(nv):
-        for k in range(m.A.shape[1]):
+        for k in range(columns):
             m.A[nv + j, k] = 2.0 * m.moved[0, j, k] - m.moved[1, j, k]
     for k in range(world.trees.shape[0] - 1):
         if control.sleep != 0 and work.asleep[k] == ASLEEP:
             for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
-                for i in range(m.A.shape[1]):
+                for i in range(columns):
                     m.A[nv + j, i] = 0.0
     integration(world, m, h)
     return kinks
 
 
 @kernel
+def linearized(
+    world: PackedWorld,
+    work: Work,
+    chunk: Chunk,
+    control: Control,
+    p: Parameters,
+    collision: Collision | None,
+    joints: Joints | None,
+    m: Memory,
+    directed: int,
+) -> int:
+    """Fill A, forces and kinks of the step that the loop has just made, alone in its chunk; how many kinks, or < 0.
+
+    q, v, v_plus of ``m`` are those of the step. The state of the loop is as it was, but for q and v.
+    ``directed``: of the piece that the step goes to along `m.direction`, by Murty's rule: of the kinks on which the step
+    stands the first that the direction crosses is crossed, until none is. Below -1: they went round in circles.
+    """
+    kinks = prepared(world, work, chunk, control, p, collision, joints, m)
+    if kinks < 0:
+        return kinks
+    features = kinks
+    turns = 0
+    if directed != 0:
+        take_sides(world, work, m, control, p, p.last_h)
+    while True:
+        kinks = solved(world, work, chunk, control, p, joints, m, features)
+        if directed == 0 or not cross_first(work, m, control, features, kinks):
+            return kinks
+        turns += 1
+        if turns > MOST_TURNS:
+            return -2
+
+
+@kernel
 def enter(held: Any, types: Any) -> int:
     """`linearized` with the arguments held in a buffer: see `HeldCall`."""
-    world, work, chunk, control, parameters, collision, joints, memory = taken(held, types)
-    return linearized(world, work, chunk, control[0], parameters[0], collision, joints, memory)
+    world, work, chunk, control, parameters, collision, joints, memory, directed = taken(held, types)
+    return linearized(world, work, chunk, control[0], parameters[0], collision, joints, memory, directed[0])
 
 
 def linearized_held(
@@ -310,6 +345,7 @@ def linearized_held(
     collision: Collision | None,
     joints: Joints | None,
     memory: Memory,
+    directed: IntArray,
 ) -> int:
     """`linearized` with control and parameters as arrays of one record."""
-    return linearized(world, work, chunk, control[0], parameters[0], collision, joints, memory)
+    return linearized(world, work, chunk, control[0], parameters[0], collision, joints, memory, directed[0])

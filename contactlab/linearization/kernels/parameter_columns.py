@@ -97,7 +97,7 @@ def weigh(
     none = rows_at(work.W, 0, 0, CUSTOM_ROW)
     fill_frames(world.ints, world.floats, m.q, m.v, none, NOTHING, VELOCITIES, work.W)
     free_motion(world, work, joints, h, control)
-    y, out = m.way[:nv], m.way[nv:]
+    y, out = m.way[:nv], m.way[nv : 2 * nv]
     for k in range(world.trees.shape[0] - 1):
         a, b = world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]
         L = rows_at(work.L, world.trees[k, TREE_BLOCK], b - a, b - a)

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import math
 
+from contactlab.contact.kernels.restitution import pair_restitution
+from contactlab.formulation.kernels.laws import FOLLOW, LOOP, SERVO, SPEED, SPRING, STOP, unilateral
 from contactlab.linearization.kernels.layout import (
     AT_BOUND,
     FORCE,
@@ -27,10 +29,9 @@ from contactlab.linearization.kernels.layout import (
     SLIDE,
     Memory,
 )
-from contactlab.contact.kernels.restitution import pair_restitution
-from contactlab.formulation.kernels.laws import FOLLOW, LOOP, SERVO, SPEED, SPRING, STOP, unilateral
 from contactlab.stepping.kernels.blocks import compliance_of, materials_of
 from contactlab.stepping.kernels.joint_layout import Joints
+from contactlab.stepping.kernels.joint_rows import joint_law
 from contactlab.stepping.kernels.layout import (
     GAP,
     MU,
@@ -104,6 +105,16 @@ def largest_force(m: Memory, contacts: int) -> float:
 
 
 @kernel(inner=True)
+def set_slide(m: Memory, c: int, mu: float) -> None:
+    """Fill mu times the corner along which a contact slides, or the middle of the side."""
+    j, own = (m.mode[c, 0] - ALONG) // 2, m.contact[c]
+    own[SLIDE], own[SLIDE + 1] = mu * m.turns[j, 0], mu * m.turns[j, 1]
+    if (m.mode[c, 0] - ALONG) % 2 == 1:
+        own[SLIDE] = 0.5 * mu * (m.turns[j, 0] + m.turns[j + 1, 0])
+        own[SLIDE + 1] = 0.5 * mu * (m.turns[j, 1] + m.turns[j + 1, 1])
+
+
+@kernel(inner=True)
 def find_modes(work: Work, m: Memory, control: Control) -> None:
     """Fill the modes of the contacts, and the direction of friction, times mu, of those that slide."""
     r = control.edges // 2
@@ -132,12 +143,9 @@ def find_modes(work: Work, m: Memory, control: Control) -> None:
                         mode = ALONG + 2 * j
                     elif first <= AT_BOUND * bound:
                         mode = ALONG + 2 * ((j + 1) % (2 * r))
-                    j = (mode - ALONG) // 2
-                    own[SLIDE], own[SLIDE + 1] = mu * m.turns[j, 0], mu * m.turns[j, 1]
-                    if (mode - ALONG) % 2 == 1:
-                        own[SLIDE] = 0.5 * mu * (m.turns[j, 0] + m.turns[j + 1, 0])
-                        own[SLIDE + 1] = 0.5 * mu * (m.turns[j, 1] + m.turns[j + 1, 1])
         m.mode[c, 0] = mode
+        if mode not in (OPEN, STICK) and not exact and mu > 0.0:
+            set_slide(m, c, mu)
 
 
 @kernel(inline=True)
@@ -212,77 +220,70 @@ def clear_right(m: Memory, u: int) -> None:
 
 
 @kernel(inner=True)
+def find_row_modes(
+    work: Work, m: Memory, joints: Joints, chunk: Chunk, control: Control, p: Parameters, h: float
+) -> None:
+    """Fill which rows of joints have forces that are unknown, and the slopes of stops."""
+    for record in range(control.chunk_joints):
+        entry = chunk.joint[record]
+        row = joints.rows[entry.row]
+        m.row_mode[record] = 1
+        m.row_slope[record, 0], m.row_slope[record, 1] = 0.0, 0.0
+        if row.kind == STOP:
+            m.row_mode[record] = 1 if entry.force > 0.0 else 0
+            erp = row.erp if row.erp >= 0.0 else p.erp
+            before, free = row.sign * m.v[row.dof], row.sign * work.v_free[row.dof]
+            response = h * row.stiffness + row.dissipation
+            per_gap, per_speed = erp / h, 0.0
+            if 0.0 < response < math.inf:
+                per_gap = (1.0 if entry.error > 0.0 else h * row.stiffness / response) / h
+            elif entry.error + h * free <= 0.0 and before < -p.v_min:
+                per_gap, per_speed = 0.0, row.factor
+            elif entry.error > -HELD:
+                per_gap = 1.0 / h
+            m.row_slope[record, 0], m.row_slope[record, 1] = per_gap, per_speed
+        elif row.kind not in (FOLLOW, LOOP) and abs(entry.force) >= row.bound * (1.0 - AT_BOUND):
+            m.row_mode[record] = 0
+
+
+@kernel(inner=True)
 def joint_unknown(
-    world: PackedWorld,
-    m: Memory,
-    joints: Joints,
-    record: int,
-    chunk: Chunk,
-    p: Parameters,
-    h: float,
-    free: float,
-    u: int,
+    work: Work, m: Memory, joints: Joints, record: int, chunk: Chunk, p: Parameters, h: float, u: int
 ) -> int:
     """Fill the row of one row of joints from row u on, where its force is unknown; the next free one."""
     nv = m.v.shape[0]
     entry = chunk.joint[record]
     row = joints.rows[entry.row]
-    kind, force, d = row.kind, entry.force, row.drive
+    kind, d = row.kind, row.drive
+    if m.row_mode[record] == 0 or not joint_row(m.H[u], joints, entry.row):
+        return u
     for j in range(2 * nv):
         m.right[u, j] = 0.0
     clear_right(m, u)
-    moves = joint_row(m.H[u], joints, entry.row)
     erp = row.erp if row.erp >= 0.0 else p.erp
-    gamma = 0.0
+    _, gamma, _, _ = joint_law(work, joints, entry.row, p)
     if kind == STOP:
-        if not force > 0.0:
-            return u
-        before = row.sign * m.v[row.dof]
-        _, gamma = unilateral(
-            entry.error, before, free, h, row.factor, p.v_min, erp, p.cfm, row.stiffness, row.dissipation
-        )
-        response = h * row.stiffness + row.dissipation
-        per_gap, per_speed = erp / h, 0.0
-        if 0.0 < response < math.inf:
-            per_gap = (1.0 if entry.error > 0.0 else h * row.stiffness / response) / h
-        elif entry.error + h * free <= 0.0 and before < -p.v_min:
-            per_gap, per_speed = 0.0, row.factor
-        elif entry.error > -HELD:
-            per_gap = 1.0 / h
-        m.right[u, row.dof] = -per_gap * row.sign
-        m.right[u, nv + row.dof] = -per_speed * row.sign
-    elif kind in (FOLLOW, LOOP):
-        gamma = p.cfm
-        if kind == FOLLOW:
-            for j in range(nv):
-                m.right[u, j] = -erp / h * m.H[u, j]
-        else:
-            for j in range(nv):
-                m.right[u, j] = -(m.loops[2, row.loop_row, j] + erp / h * m.loops[3, row.loop_row, j])
-    else:
-        if abs(force) >= row.bound * (1.0 - AT_BOUND):
-            return u
-        if kind in (SERVO, SPRING):
-            stiffness, damping = row.stiffness, row.dissipation
-            if d >= 0:
-                stiffness, damping = joints.drives[d].stiffness, joints.drives[d].damping
-            gamma = 1.0 / (h * stiffness + damping)
-            for j in range(nv):
-                m.right[u, j] = -gamma * stiffness * m.H[u, j]
-            if kind == SPRING:
-                for j in range(nv):
-                    m.right[u, j] = -m.loops[2, row.loop_row, j]
-                    m.right[u, j] -= gamma * stiffness * m.loops[3, row.loop_row, j]
-            elif d >= 0:
-                m.right[u, 3 * nv + d] = gamma * stiffness
-        elif kind == SPEED and d >= 0:
-            m.right[u, 3 * nv + d] = 1.0
-    if not moves:
-        return u
+        m.right[u, row.dof] = -m.row_slope[record, 0] * row.sign
+        m.right[u, nv + row.dof] = -m.row_slope[record, 1] * row.sign
+    elif kind == FOLLOW:
+        for j in range(nv):
+            m.right[u, j] = -erp / h * m.H[u, j]
+    elif kind == LOOP:
+        for j in range(nv):
+            m.right[u, j] = -(m.loops[2, row.loop_row, j] + erp / h * m.loops[3, row.loop_row, j])
+    elif kind == SPRING:
+        for j in range(nv):
+            m.right[u, j] = -(m.loops[2, row.loop_row, j] + gamma * row.stiffness * m.loops[3, row.loop_row, j])
+    elif kind == SERVO:
+        for j in range(nv):
+            m.right[u, j] = -gamma * joints.drives[d].stiffness * m.H[u, j]
+        m.right[u, 3 * nv + d] = gamma * joints.drives[d].stiffness
+    elif kind == SPEED:
+        m.right[u, 3 * nv + d] = 1.0
     for j in range(nv):
         m.G[u, j] = m.H[u, j]
     m.D[u] = gamma
-    m.f[u] = force
+    m.f[u] = entry.force
     m.owner[u, 0], m.owner[u, 1] = -1, record
     return u + 1
 

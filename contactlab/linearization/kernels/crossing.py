@@ -15,9 +15,10 @@ from contactlab.linearization.kernels.layout import (
     AT_BOUND,
     AT_CONE,
     CONTACT,
+    CROSSED,
     FORCE,
     NEIGHBOUR,
-    ON_KINK,
+    HELD,
     PER_GAP,
     RATE,
     ROW,
@@ -49,7 +50,7 @@ def take_sides(world: PackedWorld, work: Work, m: Memory, control: Control, p: P
         for j in range(frame.shape[0]):
             size += frame[j] * frame[j]
             opens += frame[j] * m.direction[j]
-        if own[PER_GAP] == 0.0 or abs(work.contact_float[c, GAP]) > ON_KINK * math.sqrt(size):
+        if own[PER_GAP] == 0.0 or abs(work.contact_float[c, GAP]) > HELD * math.sqrt(size):
             continue
         stiffness, dissipation = compliance_of(world, work.contact_int[c])
         response = h * stiffness + dissipation
@@ -136,6 +137,6 @@ def cross_first(work: Work, m: Memory, control: Control, first: int, kinks: int)
         size += m.direction[k] * m.direction[k]
     for number in range(first, kinks):
         way, slope = m.how_far[number, 1], m.how_far[number, 2]
-        if way <= ON_KINK and m.towards[number] < -FALLS * slope * math.sqrt(size) and cross(work, m, control, number):
+        if way <= CROSSED and m.towards[number] < -FALLS * slope * math.sqrt(size) and cross(work, m, control, number):
             return True
     return False

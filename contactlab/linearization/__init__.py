@@ -5,5 +5,6 @@ from __future__ import annotations
 from contactlab.linearization.linearization import Kink, Linearization
 from contactlab.linearization.linearize import linearize
 from contactlab.linearization.parameters import Parameter, parameter
+from contactlab.linearization.trajectory import Gradient, gradient
 
-__all__ = ["Kink", "Linearization", "Parameter", "linearize", "parameter"]
+__all__ = ["Gradient", "Kink", "Linearization", "Parameter", "gradient", "linearize", "parameter"]

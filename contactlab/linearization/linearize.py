@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.linearization.kernels import layout
+from contactlab.linearization.kernels.layout import Memory
 from contactlab.linearization.linearization import Kink, Linearization
 from contactlab.linearization.memory import Differentiator
 from contactlab.linearization.parameters import Parameter, parameter
@@ -96,6 +97,49 @@ class Lineariser:
         self._driver.apply(tau, targets)
         return self._made(self._driver.state(), tau.copy(), targets)
 
+    def steps(self, state: StepperState, taus: FloatArray, targets: FloatArray) -> Iterator[tuple[int, int]]:
+        """Make steps from a state, one for each force (n, nv) and targets (n, nd); yield number and kinks of each.
+
+        What has been computed of each is in `memory`, until the next.
+        """
+        self._driver.restart(state)
+        driver = self._driver
+        for k, tau in enumerate(taus):
+            driver.empty()
+            driver.work.tau[:] = tau
+            if driver.joints is not None:
+                driver.joints.target[:] = targets[k]
+            yield k, self._counted(self._differentiator(*self._step()))
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What is differentiated by besides."""
+        return self._differentiator.parameters
+
+    @property
+    def columns(self) -> int:
+        """Columns of what is computed."""
+        return self._differentiator.columns
+
+    @property
+    def memory(self) -> Memory:
+        """What has been computed of the last step."""
+        return self._differentiator.memory
+
+    @property
+    def contacts(self) -> int:
+        """Contacts of the last step."""
+        return int(self._driver.control.n_contacts)
+
+    @property
+    def q(self) -> FloatArray:
+        """Where the last step ends."""
+        return self._driver.work.q
+
+    def kinks(self, count: int) -> tuple[Kink, ...]:
+        """The kinks of the last step, the nearest first."""
+        return kinks_of(self._driver, self._differentiator, count)
+
     def along(
         self, state: StepperState, tau: ArrayLike | None, targets: Wanted, dx: FloatArray, du: FloatArray
     ) -> FloatArray:
@@ -128,12 +172,16 @@ class Lineariser:
                 driver.begin_again()
         return q, v
 
+    @staticmethod
+    def _counted(count: int) -> int:
+        if count < 0:
+            raise SimulationConfigError("state", "is one of which the derivative is no finite number")
+        return count
+
     def _made(self, state: StepperState, tau: ArrayLike | None, targets: Wanted) -> Linearization:
         """Make the next step, and return its derivative."""
         driver, differentiator, world = self._driver, self._differentiator, self._world
-        count = differentiator(*self._step())
-        if count < 0:
-            raise SimulationConfigError("state", "is one of which the derivative is no finite number")
+        count = self._counted(differentiator(*self._step()))
         m, nv = differentiator.memory, world.nv
         nc, nj = int(driver.control.n_contacts), int(driver.control.chunk_joints)
         drives = 3 * nv + len(world.joint_actions.drives)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contactlab.event_driven import Event, EventDriven, EventError, EventKind, EventRecording, InconsistentContact
 from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
-from contactlab.linearization import Kink, Linearization, Parameter, linearize, parameter
+from contactlab.linearization import Gradient, Kink, Linearization, Parameter, gradient, linearize, parameter
 from contactlab.recording import (
     ENTRIES,
     ContactEvent,
@@ -87,6 +87,7 @@ __all__ = [
     "Conveyor",
     "Motion",
     "Oscillation",
+    "Gradient",
     "Kink",
     "Linearization",
     "Notice",
@@ -119,6 +120,7 @@ __all__ = [
     "World",
     "WorldBuilder",
     "carry_over",
+    "gradient",
     "linearize",
     "parameter",
     "contacts_at",

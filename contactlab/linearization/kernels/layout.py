@@ -23,7 +23,7 @@ FAR: Final = 1e-4
 #: A kink at most so far counts as one on which the state stands.
 ON_KINK: Final = 1e-6
 #: And one at most so far may be crossed by a direction at once.
-CROSSED: Final = 1e-9
+CROSSED: Final = 2e-8
 #: Forces below this share of the largest of all are none.
 NO_FORCE: Final = 1e-11
 

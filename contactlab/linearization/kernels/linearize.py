@@ -174,7 +174,7 @@ def add_parameters(work: Work, joints: Joints | None, m: Memory, chunk: Chunk, c
             size = 0.0
             for k in range(count):
                 size += abs(m.by_row[record, 1, k])
-            if size == 0.0:
+            if size == 0.0 or m.row_mode[record] != 0:
                 continue
             joint_row(J, joints, chunk.joint[record].row)
             for j in range(nv):

@@ -6,10 +6,12 @@ forces held, impulse and laws of rows are those of the other world, by the kerne
 
 from __future__ import annotations
 
+from typing import Final
+
 from contactlab.contact.kernels.restitution import pair_restitution
 from contactlab.formulation.kernels.laws import unilateral
 from contactlab.linearization.kernels.contact_rates import at_velocity, contact_frames, read_contacts
-from contactlab.linearization.kernels.layout import AT_BOUND, FORCE, RATE, Memory
+from contactlab.linearization.kernels.layout import FORCE, RATE, Memory
 from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.views import rows_at
@@ -35,6 +37,9 @@ from contactlab.stepping.kernels.layout import (
     Work,
 )
 from lcp.kernels import kernel
+
+#: Of the bound of a world near by, what is at least at it.
+NEARLY: Final = 1e-3
 
 
 @kernel(inner=True)
@@ -126,9 +131,10 @@ def weigh(
             k, gamma, low, high = joint_law(work, joints, entry.row, p)
             m.by_row[record, 0, column] += weight * (k + gamma * entry.force)
             bound = 0.0
-            if entry.force >= high * (1.0 - AT_BOUND) and high > 0.0:
+            # At the bound of the world in between, or it does not count.
+            if entry.force >= high * (1.0 - NEARLY) and high > 0.0:
                 bound = high
-            elif entry.force <= low * (1.0 - AT_BOUND) and low < 0.0:
+            elif entry.force <= low * (1.0 - NEARLY) and low < 0.0:
                 bound = low
             m.by_row[record, 1, column] += weight * bound
     p.h = before

@@ -1,0 +1,214 @@
+"""Gradient of a cost over a record, by the adjoint: one pass through its steps, one back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from contactlab.linearization.kernels.layout import ON_KINK
+from contactlab.linearization.linearization import Kink
+from contactlab.linearization.linearize import Lineariser
+from contactlab.linearization.parameters import Parameter
+from contactlab.multibody import integrate
+from contactlab.recording import Recording
+from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.world.errors import SimulationConfigError
+
+#: Steps whose derivatives are kept at once; before and after them only states are.
+PORTION = 256
+#: Stride of differences of a cost that has no gradient of its own.
+STRIDE = 1e-6
+
+#: A term of the cost: of (number of the state, q, v). A number, or it with its gradients by dq, along `integrate`, and v.
+Cost = Callable[[int, FloatArray, FloatArray], float | tuple[float, FloatArray, FloatArray]]
+#: A term of (number of the step, forces on bodies B of its contacts (nc, 3) [N]); a number, or it with its gradient.
+ForceCost = Callable[[int, FloatArray], float | tuple[float, FloatArray]]
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient:
+    """A cost over n steps, and how it changes.
+
+    Attributes
+    ----------
+    value
+        The cost.
+    q, v
+        (nv,) by the start, q along `integrate`.
+    tau
+        (n, nv) by the applied force of each step.
+    targets
+        (n, n drives) by the targets of the drives in each step.
+    parameters
+        By name.
+    kinks
+        Steps that stand on a kink, with the nearest one: there the piece that each has was taken.
+    """
+
+    value: float
+    q: FloatArray
+    v: FloatArray
+    tau: FloatArray
+    targets: FloatArray
+    parameters: Mapping[str, float]
+    kinks: tuple[tuple[int, Kink], ...]
+
+    @property
+    def unique(self) -> bool:
+        """Whether no step stands on a kink."""
+        return not self.kinks
+
+
+@dataclass(frozen=True, eq=False)
+class _Portion:
+    """Derivatives of some steps: by state, and by what acts; of the contact forces likewise."""
+
+    A: FloatArray  # (steps, 2 nv, columns)
+    forces: list[FloatArray]
+    kinks: list[tuple[int, Kink]]
+
+
+def gradient(
+    recording: Recording,
+    cost: Cost,
+    *,
+    force_cost: ForceCost | None = None,
+    at: Sequence[int] | None = None,
+    wrt: Sequence[str | Parameter] = (),
+) -> Gradient:
+    """Gradient of a cost over a record, by start, forces, targets and parameters.
+
+    Parameters
+    ----------
+    recording
+        Of `simulate`, of `Simulation.recording` or of a file. Its steps are made again, to the same bits.
+    cost
+        What a state costs, summed over states: a function of (number of the state, q, v), in plain numpy. Where it
+        returns a number alone it is differenced, 4 nv calls for a state; where (number, by dq (nv,), by v (nv,)), not.
+    force_cost
+        What the contact forces of a step cost: a function of (number of the step, forces (nc, 3)).
+    at
+        Numbers of the states that cost, such as ``(-1,)`` for the last alone; all of them where not given.
+    wrt
+        As for `linearize`.
+
+    Returns
+    -------
+    Gradient
+        With the steps that stand on a kink: of these, what `linearize` gives was taken, held contacts included.
+
+    Raises
+    ------
+    SimulationConfigError
+        A record with contacts from outside; what `linearize` cannot take.
+
+    Notes
+    -----
+    Takes three to four times the run. Of 256 steps at a time the derivatives are kept, 8 bytes for each of
+    256 x 2 nv x (3 nv + drives + parameters) numbers; of all others states alone.
+    """
+    n, nv = recording.n_steps, recording.world.nv
+    states = range(n + 1) if at is None else sorted({_state(i, n) for i in at})
+    lineariser = Lineariser(recording.world, recording.stepper, wrt)
+    drives, names = len(recording.world.joint_actions.drives), [one.name for one in lineariser.parameters]
+    tau, targets, value = np.zeros((n, nv)), np.zeros((n, drives)), 0.0
+    parameters, kinks = np.zeros(len(names)), list[tuple[int, Kink]]()
+    # What is left to do: the gradient by the state at hand.
+    w, left = np.zeros(2 * nv), set(states)
+
+    def add_state(i: int) -> float:
+        if i not in left:
+            return 0.0
+        own, by = _of_state(recording, cost, i)
+        np.add(w, by, out=w)
+        return own
+
+    for first in range((n - 1) // PORTION * PORTION if n else 0, -1, -PORTION):
+        last = min(first + PORTION, n)
+        portion = _portion(lineariser, recording, first, last, keep_forces=force_cost is not None)
+        kinks = portion.kinks + kinks
+        for k in range(last - 1, first - 1, -1):
+            value += add_state(k + 1)
+            by = w @ portion.A[k - first]
+            if force_cost is not None:
+                more, by_forces = _of_forces(recording, force_cost, k)
+                value += more
+                by += np.einsum("ij,ijk->k", by_forces, portion.forces[k - first])
+            w[:] = by[: 2 * nv]
+            tau[k], targets[k] = by[2 * nv : 3 * nv], by[3 * nv : 3 * nv + drives]
+            parameters += by[3 * nv + drives :]
+    value += add_state(0)
+    by_name = dict(zip(names, parameters.tolist(), strict=True))
+    return Gradient(value, w[:nv].copy(), w[nv:].copy(), tau, targets, by_name, tuple(kinks))
+
+
+def _state(i: int, n: int) -> int:
+    if not -n - 1 <= i <= n:
+        raise SimulationConfigError("at", f"names state {i}, the record holds 0 .. {n}")
+    return i % (n + 1)
+
+
+def _portion(lineariser: Lineariser, recording: Recording, first: int, last: int, *, keep_forces: bool) -> _Portion:
+    """Make the steps first .. last again, and differentiate them."""
+    rows, nv = recording.rows, recording.world.nv
+    taus = rows["tau"] if rows["tau"].shape[0] else np.zeros((recording.n_steps, nv))
+    found = _Portion(np.empty((last - first, 2 * nv, lineariser.columns)), [], [])
+    again: Iterator[tuple[int, int]] = lineariser.steps(
+        recording.state(first), taus[first:last], rows["drive_target"][first:last]
+    )
+    for k, count in again:
+        m = lineariser.memory
+        found.A[k] = m.A
+        if keep_forces:
+            found.forces.append(m.forces[: lineariser.contacts].copy())
+        if count and m.how_far[:count, 1].min() <= ON_KINK:
+            found.kinks.append((first + k, lineariser.kinks(count)[0]))
+        if not np.array_equal(lineariser.q, recording.q[first + k + 1]):
+            detail = (
+                f"step {first + k} is another when it is made again: of contacts from outside, or another machine's"
+            )
+            raise SimulationConfigError("recording", detail)
+    return found
+
+
+def _of_state(recording: Recording, cost: Cost, i: int) -> tuple[float, FloatArray]:
+    """What a state costs, and the gradient (2 nv,) by (dq, v)."""
+    model, q, v = recording.world.model, recording.q[i], recording.v[i]
+    nv = v.size
+    given = cost(i, q, v)
+    if isinstance(given, tuple):
+        value, by_q, by_v = given
+        parts = [finite_array(by, "cost", (nv,), SimulationConfigError) for by in (by_q, by_v)]
+        return float(value), np.concatenate(parts)
+    by = np.empty(2 * nv)
+    ways = STRIDE * np.eye(nv)
+    for j in range(nv):
+        there = [integrate(model, q, way, 1.0) for way in (ways[j], -ways[j])]
+        by[j] = (_number(cost(i, there[0], v)) - _number(cost(i, there[1], v))) / (2.0 * STRIDE)
+        by[nv + j] = (_number(cost(i, q, v + ways[j])) - _number(cost(i, q, v - ways[j]))) / (2.0 * STRIDE)
+    return _number(given), by
+
+
+def _of_forces(recording: Recording, cost: ForceCost, k: int) -> tuple[float, FloatArray]:
+    """What the contact forces of a step cost, and the gradient (nc, 3)."""
+    forces = recording.contacts_at(k).impulse / recording.h[k]
+    given = cost(k, forces)
+    if isinstance(given, tuple):
+        return float(given[0]), finite_array(given[1], "force_cost", forces.shape, SimulationConfigError)
+    by, way = np.empty_like(forces), STRIDE * max(1.0, float(np.abs(forces).max(initial=0.0)))
+    for place in np.ndindex(*forces.shape):
+        near = []
+        for sign in (way, -way):
+            there = forces.copy()
+            there[place] += sign
+            near.append(_number(cost(k, there)))
+        by[place] = (near[0] - near[1]) / (2.0 * way)
+    return _number(given), by
+
+
+def _number(given: object) -> float:
+    if isinstance(given, int | float | np.number) and np.isfinite(given):
+        return float(given)
+    raise SimulationConfigError("cost", f"must return a finite number, or one with two gradients, got {given!r}")

@@ -72,7 +72,7 @@ def linearize(
 
 
 class Lineariser:
-    """Makes steps of a world and differentiates them, one after the other in the same memory: one thread's at a time."""
+    """Makes steps of a world and differentiates them in the same memory, which is one thread's at a time."""
 
     def __init__(self, world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter] = ()) -> None:
         self._world, self._stepper, self._asked = world, stepper, tuple(wrt)

@@ -101,7 +101,8 @@ def _of_drive(world: World, name: str, number: int, quantity: str) -> Parameter:
         raise SimulationConfigError("wrt", f"{name!r}: a {type(drives[number]).__name__} has no {quantity}")
 
     def changed(value: float) -> World:
-        drive: Any = replace(drives[number], **{quantity: value})
+        given: dict[str, Any] = {quantity: value}
+        drive = replace(drives[number], **given)
         actions = replace(world.joint_actions, drives=(*drives[:number], drive, *drives[number + 1 :]))
         return replace(world, joint_actions=actions)
 
@@ -120,8 +121,10 @@ def _of_material(world: World, name: str, owner: str, quantity: str) -> Paramete
         raise SimulationConfigError("wrt", f"{name!r}: {owner!r} {detail}")
 
     def changed(value: float) -> World:
+        given: dict[str, Any] = {quantity: value}
+
         def of(mine: bool, material: Material) -> Material:
-            return replace(material, **{quantity: value}) if mine else material
+            return replace(material, **given) if mine else material
 
         surfaces = tuple(
             replace(surface, material=of(mine, surface.material))
@@ -138,7 +141,7 @@ def _of_inertia(world: World, name: str, owner: str, quantity: str) -> Parameter
     number = world.model.names.index(owner)
     body = world.model.bodies[number]
     inertia = body.inertia
-    if not inertia.mass > 0.0:
+    if inertia is None or not inertia.mass > 0.0:
         raise SimulationConfigError("wrt", f"{name!r}: {owner!r} has no mass")
     value, scale = inertia.mass, inertia.mass
     if quantity.startswith("com"):
@@ -173,7 +176,8 @@ def _of_joint(world: World, name: str, owner: str, quantity: str) -> Parameter:
 
     def changed(value: float) -> World:
         new = tuple(replace(one, value=value) if one.body == body else one for one in entries)
-        return replace(world, joint_actions=replace(world.joint_actions, **{quantity: new}))
+        given: dict[str, Any] = {quantity: new}
+        return replace(world, joint_actions=replace(world.joint_actions, **given))
 
     value = _finite(name, values.pop())
     return Parameter(name, value, changed, abs(value) or 1.0)

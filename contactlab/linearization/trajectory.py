@@ -21,7 +21,7 @@ PORTION = 256
 #: Stride of differences of a cost that has no gradient of its own.
 STRIDE = 1e-6
 
-#: A term of the cost: of (number of the state, q, v). A number, or it with its gradients by dq, along `integrate`, and v.
+#: A term of the cost: of (number of the state, q, v). A number, or it with its gradients by dq and by v.
 Cost = Callable[[int, FloatArray, FloatArray], float | tuple[float, FloatArray, FloatArray]]
 #: A term of (number of the step, forces on bodies B of its contacts (nc, 3) [N]); a number, or it with its gradient.
 ForceCost = Callable[[int, FloatArray], float | tuple[float, FloatArray]]

@@ -145,9 +145,9 @@ def row_rates(
 ) -> int:
     """Fill what the caller has zeroed; `GOOD`, or where in q a quaternion is not one.
 
-    by_q, by_v, speed, errors (n, nv): of gamma - G a by q and by v, of G v and of the position errors by q. carried (nv, nv): of G^T forces by q, but
-    for what the external forces ``wrenches`` (bodies, 6), moment about the world's origin first, do as they stand
-    still. ``points`` (2, 4, 6, nv) is scratch. Custom rows are left as they are.
+    by_q, by_v, speed, errors (n, nv): of gamma - G a by q and by v, of G v and of the position errors by q.
+    carried (nv, nv): of G^T forces by q, but for what the external forces ``wrenches`` (bodies, 6), moment about the
+    world's origin first, do as they stand still. ``points`` (2, 4, 6, nv) is scratch. Custom rows are left as they are.
     """
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
     if code != GOOD:

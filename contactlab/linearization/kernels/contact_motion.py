@@ -1,4 +1,4 @@
-"""How point and normal of a contact move as its bodies do: exact with half-spaces, by differences of the pair elsewhere.
+"""How point and normal of a contact move as its bodies do: exact with half-spaces, else by differences of the pair.
 
 ``rates`` (6, 6) has point and normal by a displacement of body B, turn first, about the contact's point, while body A
 stands still; what moves with both moves as they do. Between shapes the pair alone is asked again near by, to 1e-10: a
@@ -89,9 +89,17 @@ def is_searched(a: int, b: int) -> bool:
 
 @kernel(inner=True)
 def differenced(
-    c: Collision, i: int, j: int, moved: int, feature: int, stride: float, p: FloatArray, n: FloatArray, kept: FloatArray,
+    c: Collision,
+    i: int,
+    j: int,
+    moved: int,
+    feature: int,
+    stride: float,
+    p: FloatArray,
+    n: FloatArray,
+    kept: FloatArray,
     rates: FloatArray,
-) -> bool:  # fmt: skip
+) -> bool:
     """Fill the rates of a feature by centred differences of this stride; whether either side has other slopes."""
     pose, ahead, behind, far = part_at(kept, 0, 12), part_at(kept, 12, 6), part_at(kept, 18, 6), part_at(kept, 24, 6)
     own = c.poses[moved]

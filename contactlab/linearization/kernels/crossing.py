@@ -1,8 +1,8 @@
-"""From the piece on which a step stands to the one it goes to along a direction: of the kinks it stands on, which cross.
+"""From the piece on which a step stands to the one it goes to along a direction: which of its kinks are crossed.
 
-A quantity that is 0 and falls along the direction ends the piece at once: the contact goes to its neighbouring mode. The
-small complementarity problem that this is, is solved by Murty's rule: of all that fall the first changes, until none
-does. K. G. Murty, Note on a Bard-type scheme for solving the complementarity problem, Opsearch 11 (1974).
+A quantity that is 0 and falls along the direction ends the piece at once: the contact goes to its neighbouring mode.
+The small complementarity problem that this is, is solved by Murty's rule: of all that fall the first changes, until
+none does. K. G. Murty, Note on a Bard-type scheme for solving the complementarity problem, Opsearch 11 (1974).
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def solve_3(A: FloatArray, B: FloatArray) -> None:
 def spin_rates(
     six: FloatArray, torque: FloatArray, w: FloatArray, h: float, I: FloatArray, B: FloatArray, work: FloatArray
 ) -> None:
-    """B (3, 6): change of w+ - w of `midpoint_spin` by w and by the torque. ``I`` (3, 3), ``work`` (36,) are scratch."""
+    """B (3, 6): change of w+ - w of `midpoint_spin` by w and by the torque. ``work`` (39,) is scratch."""
     wm, C, J = part_at(work, 0, 3), rows_at(work, 3, 3, 3), rows_at(work, 12, 3, 3)
     E = rows_at(work, 21, 3, 6)
     parts = 1

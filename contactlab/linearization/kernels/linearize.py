@@ -310,7 +310,7 @@ def linearized(
     """Fill A, forces and kinks of the step that the loop has just made, alone in its chunk; how many kinks, or < 0.
 
     q, v, v_plus of ``m`` are those of the step. The state of the loop is as it was, but for q and v.
-    ``directed``: of the piece that the step goes to along `m.direction`, by Murty's rule: of the kinks on which the step
+    ``directed``: of the piece that the step goes to along `m.direction`, by Murty's rule: of the kinks on which it
     stands the first that the direction crosses is crossed, until none is. Below -1: they went round in circles.
     """
     kinks = prepared(world, work, chunk, control, p, collision, joints, m)

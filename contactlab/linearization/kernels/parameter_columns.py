@@ -21,6 +21,7 @@ from contactlab.stepping.kernels.free_motion import free_motion
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.joint_rows import joint_law
 from contactlab.stepping.kernels.layout import (
+    CONTACT_ID,
     GAP,
     HALF_SPACE,
     SHAPE_A,
@@ -66,9 +67,9 @@ def friction_of(world: PackedWorld, c: Collision | None, ints: IntArray, mu: flo
     """Coefficient of friction of a contact in a world; ``mu`` where it is none of its surfaces'."""
     if ints[SHAPE_B] < 0:
         return mu
-    if ints[SHAPE_A] < 0 and ints[HALF_SPACE] >= 0:
-        if c is None or world.pair_mu[ints[SHAPE_B], ints[HALF_SPACE]] >= 0.0:
-            return world.pair_mu[ints[SHAPE_B], ints[HALF_SPACE]]
+    # With a half-space whose shapes are not told apart by detection.
+    if ints[SHAPE_A] < 0 and ints[HALF_SPACE] >= 0 and ints[CONTACT_ID] >= 0:
+        return world.pair_mu[ints[SHAPE_B], ints[HALF_SPACE]]
     a, b = materials_of(world, ints)
     if c is not None and a >= 0:
         return c.pair_mu[a, b]
@@ -122,14 +123,16 @@ def weigh(
         if a >= 0:
             e = pair_restitution(world.restitution, a, b, -floats[VN_MINUS])
         stiffness, dissipation = compliance_of(world, ints)
-        k, gamma = unilateral(floats[GAP], floats[VN_MINUS], free, h, e, p.v_min, p.erp, p.cfm, stiffness, dissipation)
-        m.by_law[c, 0, column] += weight * (k + gamma * own[FORCE])
+        own_k, gamma = unilateral(
+            floats[GAP], floats[VN_MINUS], free, h, e, p.v_min, p.erp, p.cfm, stiffness, dissipation
+        )
+        m.by_law[c, 0, column] += weight * (own_k + gamma * own[FORCE])
         m.by_law[c, 1, column] += weight * friction_of(world, collision, ints, 0.0)
     if joints is not None:
         for record in range(control.chunk_joints):
             entry = chunk.joint[record]
-            k, gamma, low, high = joint_law(work, joints, entry.row, p)
-            m.by_row[record, 0, column] += weight * (k + gamma * entry.force)
+            wanted, softness, low, high = joint_law(work, joints, entry.row, p)
+            m.by_row[record, 0, column] += weight * (wanted + softness * entry.force)
             bound = 0.0
             # At the bound of the world in between, or it does not count.
             if entry.force >= high * (1.0 - NEARLY) and high > 0.0:

@@ -73,10 +73,10 @@ def compliance(S: FloatArray) -> float:
 @kernel(inner=True)
 def is_redundant(S: FloatArray, size: float) -> bool:
     """Whether a factored S has pivots that are rounding, ``size`` being its largest entry."""
+    least = math.inf
     for i in range(S.shape[0]):
-        if not abs(S[i, i]) > REDUNDANT * size:
-            return True
-    return False
+        least = min(least, abs(S[i, i]))
+    return not least > REDUNDANT * size
 
 
 @kernel(inner=True, long_loops=True)

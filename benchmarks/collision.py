@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tables import processor
 
 from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Placed, Shape, Sphere
 from contactlab.contact.detection.coal_backend import coal_object
@@ -65,15 +66,6 @@ def scenes() -> dict[str, tuple[Shape | Placed, Shape | Placed, float, float]]:
         "cylinder-box any": (Cylinder(1.0, 1.0), box, 2.2, 3.0),
         "convex 62-box": (ConvexPoints(dome), box, 1.9, 3.0),
     }
-
-
-def _processor() -> str:
-    """Name of the processor, where the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return "unknown"
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
 
 
 def timed(call: Any) -> float:
@@ -172,7 +164,7 @@ def main() -> None:
     import coal
 
     head = (
-        f"# {platform.machine()} ({_processor()}), one shared core, Python {platform.python_version()},"
+        f"# {platform.machine()} ({processor()}), one shared core, Python {platform.python_version()},"
         f" numpy {np.__version__}, coal {coal.__version__};"
         f" {ROUNDS} rounds in turn, medians, microseconds\n"
         "# pair: kernel in a compiled loop, coal from Python with patches, median of the ratios, contacts a scene\n"

@@ -21,6 +21,15 @@ def environment() -> str:
     return f"{platform.machine()}, Python {platform.python_version()}, {', '.join(names)}"
 
 
+def processor() -> str:
+    """Name of the processor, where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return "unknown"
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
+
+
 def markdown(head: Iterable[str], lines: Iterable[Iterable[object]]) -> str:
     """A table in Markdown."""
     head = list(head)

@@ -8,12 +8,13 @@ answers turn the box out of the grasp; a step takes the forces of contacts that 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from contactlab.contact import Box, HalfSpace, Material
 from contactlab.multibody import ModelBuilder, joints
-from contactlab.simulation import PositionDrive, Recording, TimeStepping, WorldBuilder, simulate, verify
+from contactlab.simulation import PositionDrive, Recording, TimeStepping, World, WorldBuilder, simulate, verify
 from contactlab.spatial import RigidInertia, Transform
 
 G, MU, MASS, HALF = 9.81, 0.5, 0.5, 0.05
@@ -26,8 +27,8 @@ def smooth(time: float, begin: float, end: float) -> float:
     return s * s * (3.0 - 2.0 * s)
 
 
-def carried(firmness: float = 5.0) -> Recording:
-    """Press with so many times the force that friction needs; up, aside, down, and open again."""
+def gantry_and_box(firmness: float = 5.0) -> World:
+    """Two fingers that press with so many times the force that friction needs, and the box between them."""
     gantry, material = ModelBuilder(), Material(MU)
     slide = {"x": (1, 0, 0), "z": (0, 0, 1)}
     frame = RigidInertia.solid_box(2.0, (0.1, 0.05, 0.02))
@@ -50,17 +51,26 @@ def carried(firmness: float = 5.0) -> Recording:
         builder.add_drive(PositionDrive(name, 0.0, 2e4, 2e2, max_force=press))
     inertia = RigidInertia.solid_box(MASS, (HALF,) * 3)
     builder.add_free_body("box", inertia, Box.cube(HALF), material, q=(0, 0, HALF, 1, 0, 0, 0))
+    return builder.build()
+
+
+def targets() -> dict[str, Callable[[float], float]]:
+    """Up, aside, down, and open again."""
 
     def closed(time: float) -> float:
         return smooth(time, 0.0, 0.2) - smooth(time, 2.6, 2.8)
 
-    targets = {
+    return {
         "drive of carriage": lambda time: FAR * smooth(time, 1.0, 1.8),
         "drive of palm": lambda time: HIGH * (smooth(time, 0.3, 0.9) - smooth(time, 1.9, 2.5)),
         "drive of left": lambda time: OPEN * closed(time),
         "drive of right": lambda time: -(OPEN + 0.01) * closed(time),
     }
-    return simulate(builder.build(), TimeStepping(2e-3), 3.0, targets=targets)
+
+
+def carried(firmness: float = 5.0) -> Recording:
+    """Grasp the box, carry it and let go of it."""
+    return simulate(gantry_and_box(firmness), TimeStepping(2e-3), 3.0, targets=targets())
 
 
 def main() -> dict[str, float]:

@@ -10,7 +10,7 @@ import numpy as np
 from contactlab.contact import Box, Capsule, HalfSpace, Material
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.plotting import animation
-from contactlab.simulation import PositionDrive, Simulation, TimeStepping, WorldBuilder, sensors, verify
+from contactlab.simulation import PositionDrive, Simulation, TimeStepping, World, WorldBuilder, sensors, verify
 from contactlab.spatial import RigidInertia, Transform
 
 LEGS = {"fl": (0.3, 0.2, 0.0), "fr": (0.3, -0.2, 0.5), "rl": (-0.3, 0.2, 0.5), "rr": (-0.3, -0.2, 0.0)}  # hip, phase
@@ -27,8 +27,8 @@ def angles(time: float) -> np.ndarray:
     return np.column_stack((bend - np.arctan2(x, z), -2.0 * bend)).ravel()
 
 
-def main() -> None:
-    """Build it, let it trot, and look at the record."""
+def robot() -> World:
+    """Four legs of two links on a floor, each joint with a drive."""
     model, material, builder = ModelBuilder(), Material(0.8), WorldBuilder()
     model.add_body("trunk", joint=joints.FloatingBase(), inertia=RigidInertia.solid_box(10.0, TRUNK))
     link = RigidInertia.solid_box(0.4, (0.02, 0.02, LINK / 2)).moved(MIDDLE)
@@ -42,7 +42,12 @@ def main() -> None:
         builder.add_shape(f"{leg}_shank", Capsule(FOOT, LINK / 2), material, placement=MIDDLE)
         for part in ("thigh", "shank"):
             builder.add_drive(PositionDrive(f"{leg}_{part}", 0.0, 400.0, 12.0, max_force=60.0))
-    run = Simulation(builder.build(), TimeStepping(2e-3), record=True)
+    return builder.build()
+
+
+def main() -> None:
+    """Build it, let it trot, and look at the record."""
+    run = Simulation(robot(), TimeStepping(2e-3), record=True)
     while run.time < 8.0:
         run.step(targets=angles(run.time))
     recording, lengths = run.recording, run.q[0] / (2 * TRUNK[0])

@@ -6,7 +6,7 @@ import math
 
 from contactlab.contact.detection.kernels.contacts import put
 from contactlab.contact.detection.kernels.convex_convex import convex_convex
-from contactlab.contact.detection.kernels.manifold import manifold
+from contactlab.contact.detection.kernels.manifold import ALIGNED, manifold
 from contactlab.contact.detection.kernels.vectors import origin, pose_in
 from contactlab.contact.kernels.layout import NORMAL, POINT, SCRATCH, WITNESS, Contacts, Posed, Workspace
 from contactlab.spatial.arrays import FloatArray
@@ -101,15 +101,25 @@ def _edges(a: Posed, b: Posed, c: FloatArray, i: int, j: int, separation: float,
 
 
 @kernel
+def _across_faces(pose_a: FloatArray, pose_b: FloatArray, row: FloatArray) -> bool:
+    """Whether a face of each box looks along the normal of a contact: beams laid crosswise, tilted by a hair."""
+    a = b = 0.0
+    for k in range(3):
+        a = max(a, abs(row[NORMAL] * pose_a[k] + row[NORMAL + 1] * pose_a[3 + k] + row[NORMAL + 2] * pose_a[6 + k]))
+        b = max(b, abs(row[NORMAL] * pose_b[k] + row[NORMAL + 1] * pose_b[3 + k] + row[NORMAL + 2] * pose_b[6 + k]))
+    return min(a, b) >= ALIGNED
+
+
+@kernel
 def box_box(a: Posed, b: Posed, margin: float, room: Workspace, out: Contacts) -> int:
     """Contacts of two boxes, at most 8.
 
     The separating axis theorem (S. Gottschalk, M. C. Lin, D. Manocha, OBBTree, SIGGRAPH 1996) gives the direction of
     least overlap; along the normal of a face the faces are clipped against each other, across a pair of edges one point
-    is the contact, in an overlap with the corners of the two faces that overlap too. For boxes apart the largest
-    separation is only a bound of their distance from below. It is the distance if the features of its axis hold a pair
-    of points that far apart; if not, a corner is closest to an edge or a corner, and the general search for closest
-    points takes over.
+    is the contact, in an overlap, or where both have a face that looks the same way, with the corners of those faces.
+    For boxes apart the largest separation is only a bound of their distance from below. It is the distance if the
+    features of its axis hold a pair of points that far apart; if not, a corner is closest to an edge or a corner, and
+    the general search for closest points takes over.
     """
     c = room.work[SCRATCH : SCRATCH + 12]
     pose_in(a.pose, b.pose, c)
@@ -120,7 +130,7 @@ def box_box(a: Posed, b: Posed, margin: float, room: Workspace, out: Contacts) -
     count = 0
     if axis >= 6:
         count = _edges(a, b, c, (axis - 6) // 3, (axis - 6) % 3, separation, 1e-9 * scale, out)
-        if count > 0 and separation < 0.0 and out.rows.shape[0] > 0:
+        if count > 0 and out.rows.shape[0] > 0 and (separation < 0.0 or _across_faces(a.pose, b.pose, out.rows[0])):
             row, code, half = out.rows[0], out.features[0], 0.5 * separation
             nx, ny, nz = row[NORMAL], row[NORMAL + 1], row[NORMAL + 2]
             point = (row[POINT] - half * nx, row[POINT + 1] - half * ny, row[POINT + 2] - half * nz)

@@ -58,6 +58,11 @@ def manifold(
     the deepest alone, two faces would turn into one another about it, step by step. The closest pair itself is written
     when no corner is as close.
 
+    Faces nearly parallel to one another touch along the normal of A's, whichever corner is closest: with the closest
+    pair the normal would change from one face's to the other's, or an edge pair's, where the tilt changes its sign,
+    and two faces that rest on one another are always there. So the normal may be off by the angle of the faces, and a
+    gap g by g times half of its square, 1e-6 g at most.
+
     Returns the number of contacts; those with a gap above ``margin`` are left out.
     """
     (nx, ny, nz), (work, ints) = normal, room
@@ -69,14 +74,18 @@ def manifold(
     count, least = 0, math.inf
     if na >= 2 and nb >= 2:
         cos_a, cos_b = dot(normal_a, normal), -dot(normal_b, normal)
+        along = normal
+        if min(cos_a, cos_b) >= ALIGNED:
+            along = normal_a
+            cos_a, cos_b = dot(normal_a, along), -dot(normal_b, along)
         limit = margin
         if max(cos_a, cos_b) < ALIGNED:
             as_close = gap + 1e-6 * scale
             limit = min(margin, max(0.0, as_close) if gap < 0.0 else as_close)
-        t = across(normal)
-        s = cross(normal, t)
-        project(face_a.corners, na, t, s, normal, point)
-        project(face_b.corners, nb, t, s, normal, point)
+        t = across(along)
+        s = cross(along, t)
+        project(face_a.corners, na, t, s, along, point)
+        project(face_b.corners, nb, t, s, along, point)
         shared = Polygon(work[CLIP_1 : CLIP_1 + 6 * MAX_FACE], ints[LABEL_1 : LABEL_1 + 4 * MAX_FACE])
         spare = Polygon(work[CLIP_2 : CLIP_2 + 6 * MAX_FACE], ints[LABEL_2 : LABEL_2 + 4 * MAX_FACE])
         heights = spare.corners
@@ -105,11 +114,11 @@ def manifold(
             if here <= limit:
                 least = min(least, here)
                 on_a = (
-                    point[0] + x * t[0] + y * s[0] + high * nx,
-                    point[1] + x * t[1] + y * s[1] + high * ny,
-                    point[2] + x * t[2] + y * s[2] + high * nz,
+                    point[0] + x * t[0] + y * s[0] + high * along[0],
+                    point[1] + x * t[1] + y * s[1] + high * along[1],
+                    point[2] + x * t[2] + y * s[2] + high * along[2],
                 )
-                count = put(on_a, normal, here, code, count, out)
+                count = put(on_a, along, here, code, count, out)
     if gap <= margin and not least <= gap + 1e-6 * scale:
         count = put(point, normal, gap, WITNESS, count, out)
     return count

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.kernels.restitution import pair_restitution
-from contactlab.formulation.kernels.laws import FOLLOW, LOOP, SERVO, SPEED, SPRING, STOP, unilateral
+from contactlab.formulation.kernels.laws import FOLLOW, HOLD, LOOP, SERVO, SPEED, SPRING, STOP, unilateral
 from contactlab.linearization.kernels.layout import (
     AT_BOUND,
     FORCE,
@@ -278,7 +278,7 @@ def joint_unknown(
         for j in range(nv):
             m.right[u, j] = -gamma * joints.drives[d].stiffness * m.H[u, j]
         m.right[u, 3 * nv + d] = gamma * joints.drives[d].stiffness
-    elif kind == SPEED:
+    elif kind in (SPEED, HOLD):
         m.right[u, 3 * nv + d] = 1.0
     for j in range(nv):
         m.G[u, j] = m.H[u, j]

@@ -160,7 +160,8 @@ class EventDriven:
         if seconds < 0.0:
             raise SimulationConfigError("duration", f"must not be negative, got {seconds}")
         start = world.initial_state() if state is None else state
-        run = Run(self, world, start, _force(with_wrenches(world, tau, f_ext), world.nv))
+        applied = with_wrenches(world, tau, f_ext)
+        run = Run(self, world, start, _force(applied, world.nv), not callable(applied))
         recording = run.to(start.time + seconds, progress)
         for text in run.doubts.values():
             warn_caller(text, ImplausibleWarning)

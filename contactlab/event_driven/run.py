@@ -14,7 +14,7 @@ from contactlab.event_driven.doubts import missed, too_deep
 from contactlab.event_driven.errors import EventError, InconsistentContact
 from contactlab.event_driven.impacts import capture, impact_problem, law_of, stop_slip
 from contactlab.event_driven.modes import VANISHING, choose_modes
-from contactlab.event_driven.phase import Mode, Phase, Side, Tau
+from contactlab.event_driven.phase import SLOW, Mode, Phase, Side, Tau
 from contactlab.event_driven.recording import Event, EventKind, EventRecording
 from contactlab.multibody import kinematics, kinetic_energy, potential_energy
 from contactlab.spatial.arrays import FloatArray
@@ -31,8 +31,6 @@ _MOST_AT_ONCE = 100
 _GAIN = 1e-6
 # Part of the tolerance that a gap must fall below its start again for its return to count.
 _SLACK = 1e-5
-# Multiple of the speed of rest up to which slip keeps its direction.
-_SLOW = 1e3
 
 
 class Run:
@@ -112,7 +110,7 @@ class Run:
         from scipy.integrate import solve_ivp
 
         o = self.options
-        phase = Phase(self.model, self.candidates, self.sides, self.tau, o.stabilisation, _SLOW * o.slip_speed)
+        phase = Phase(self.model, self.candidates, self.sides, self.tau, o.stabilisation, SLOW * o.slip_speed)
         names, functions = self._events(phase)
         found = solve_ivp(
             phase,
@@ -249,7 +247,7 @@ class Run:
                 slips = {}
                 continue
             closed = [k for k, local in touching if local.u_n <= o.rest_speed]
-            phase = Phase(self.model, self.candidates, [], self.tau, 0.0, _SLOW * o.slip_speed)
+            phase = Phase(self.model, self.candidates, [], self.tau, 0.0, SLOW * o.slip_speed)
             try:
                 opens = o.on_inconsistency == "open"
                 chosen = choose_modes(phase, self.t, self.y, closed, o.edges, o.slip_speed, slips, opens=opens)

@@ -1,0 +1,209 @@
+"""Through the arcs of a run with the variation X of its state in hand; see `transition`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from contactlab.event_driven.course import Arc, Course
+from contactlab.event_driven.jump_rates import NEAR, jump_rates
+from contactlab.event_driven.kink import Kink
+from contactlab.event_driven.phase import Mode, Side
+from contactlab.event_driven.recording import EventKind, EventRecording
+from contactlab.event_driven.smooth_rates import (
+    Crossing,
+    Layout,
+    SmoothRates,
+    coupling,
+    crossings,
+    phase_of,
+    smooth_rates,
+)
+from contactlab.spatial.arrays import FloatArray
+
+# Events closer than this [s] are at once.
+_AT_ONCE = 1e-9
+# Largest relative tolerance of the variation.
+_RTOL = 1e-10
+# Slip above this part of the speed up to which it keeps its direction has just fallen to it.
+_OF_SLOW = 0.5
+# Motion across the slip, against that along it, below which there is none.
+_PLANAR = 1e-9
+
+
+class Walk:
+    """X (2 nv, 2 nv and parameters), from the start of a run to its end."""
+
+    def __init__(self, recording: EventRecording, course: Course, layout: Layout) -> None:
+        self.names, self.course, self.layout = recording.contact_names, course, layout
+        self.nv, self.nq = layout.model.nv, layout.model.nq
+        self.kinks: list[Kink] = []
+        total = 2 * self.nv + layout.width - layout.time - 1
+        self.X = np.eye(2 * self.nv, total)
+        # Changes of parameters, which stay what they are, and of the directions of slow slip: two rows for every side.
+        self.own = np.eye(total)[2 * self.nv :]
+        self.D = np.zeros((0, total))
+
+    def run(self) -> None:
+        """All arcs."""
+        last: Arc | None = None
+        for arc in self.course.arcs:
+            if last is None:
+                self._begin(arc)
+            else:
+                self._cross(last, arc)
+            if arc.end > arc.start:
+                self._smooth(arc)
+            last = arc
+        if last is not None:
+            self._finish(last)
+
+    def _kink(self, time: float, contacts: Iterable[int], why: str, off: float) -> None:
+        kink = Kink(time, tuple(self.names[k] for k in contacts), why, off)
+        if kink not in self.kinks:
+            self.kinks.append(kink)
+
+    def _total(self, by: FloatArray, dt: FloatArray | None = None) -> FloatArray:
+        """From the columns of a layout to those of X, at an instant that moves by dt."""
+        t, width = self.layout.time, self.layout.width
+        found = by[..., :t] @ self.X + by[..., t + 1 : width] @ self.own + by[..., width:] @ self.D
+        return np.asarray(found if dt is None else found + np.multiply.outer(by[..., t], dt))
+
+    def _smooth(self, arc: Arc) -> None:
+        """Integrate X beside the motion."""
+        from scipy.integrate import solve_ivp
+
+        phase, nv, nx = phase_of(self.course, self.layout, arc.sides), self.nv, self.nq + self.nv
+
+        def rates(t: float, z: FloatArray) -> FloatArray:
+            q, v = phase.split(z[:nx])
+            now = smooth_rates(self.course, self.layout, arc.sides, t, np.concatenate((q, v)))
+            self.X = z[nx:].reshape(2 * nv, -1)
+            dq = self.X[nv:] - coupling(self.layout.model, v) @ self.X[:nv]
+            return np.concatenate((phase.q_rate(q, v), now.a, dq.ravel(), self._total(now.by).ravel()))
+
+        o = self.course.stepper
+        start = np.concatenate((arc.y, self.X.ravel()))
+        found = solve_ivp(
+            rates, (arc.start, arc.end), start, method="DOP853", rtol=min(o.rtol, _RTOL), atol=o.atol
+        )
+        self.X = found.y[nx:, -1].reshape(2 * nv, -1)
+
+    def _begin(self, arc: Arc) -> None:
+        """The start: impacts there are those of a start a little earlier."""
+        at = self._rates(arc.sides, arc.start, arc.y)
+        slow = self._slow(arc, at)
+        if slow:
+            self._kink(arc.start, [arc.sides[i].index for i in slow], "from rest", 0.0)
+        if arc.jumps:
+            contacts = [self.names.index(name) for jump in arc.jumps for name in jump.event.contacts]
+            self._kink(arc.start, contacts, "at the start", 0.0)
+            q = arc.y[: self.nq]
+            before = self._rates((), arc.start, np.concatenate((q, arc.jumps[0].event.v_minus)))
+            found = crossings(self.course, self.layout, before, (), q)
+            hit = next(c for c in found if c.contact == contacts[0])
+            dt = self._shift(hit, arc.start)
+            self.X = self.X + np.outer(before.flow, dt)
+            self._jump(arc, q)
+            self.X = self.X - np.outer(at.flow, dt)
+        self.D = np.zeros((2 * len(arc.sides), self.X.shape[1]))
+
+    def _cross(self, last: Arc, arc: Arc) -> None:
+        """Take X through the event between two arcs."""
+        t, q = last.end, last.y_end[: self.nq]
+        before, after = self._rates(last.sides, t, last.y_end), self._rates(arc.sides, t, arc.y)
+        what, place = last.ended[0]
+        if what == "response":
+            self._kink(t, [last.sides[place].index], "jam", 0.0)
+            self._jump(arc, q)
+            self.D = np.zeros((2 * len(arc.sides), self.X.shape[1]))
+            return
+        found = crossings(self.course, self.layout, before, last.riding, q)
+        hit = next(c for c in found if (c.what, c.place) == (what, place))
+        dt = self._shift(hit, t)
+        self._others(found, hit, t, dt)
+        if last.end - last.start < _AT_ONCE:
+            self._kink(t, [hit.contact], "at once", last.end - last.start)
+        if what == "gap" and not arc.jumps:
+            self._kink(t, [hit.contact], "grazing", 0.0)
+        self.X = self.X + np.outer(before.flow, dt)
+        D = self._directions(last, arc, hit, before, after, dt)
+        self._jump(arc, q)
+        self.X, self.D = self.X - np.outer(after.flow, dt), D
+
+    def _finish(self, last: Arc) -> None:
+        """What comes at the end, or would just behind it."""
+        if last.ended or (last.end == last.start and len(self.course.arcs) > 1):
+            contacts = {self.names.index(name) for jump in last.jumps for name in jump.event.contacts}
+            self._kink(last.end, sorted(contacts), "at the end", 0.0)
+            return
+        at = self._rates(last.sides, last.end, last.y_end)
+        for one in crossings(self.course, self.layout, at, last.riding, last.y_end[: self.nq]):
+            if one.rate < 0.0 and abs(one.value / one.rate) < _AT_ONCE:
+                self._kink(last.end, [one.contact], "at the end", abs(one.value / one.rate))
+
+    def _rates(self, sides: Iterable[Side], t: float, y: FloatArray) -> SmoothRates:
+        rates = smooth_rates(self.course, self.layout, tuple(sides), t, y)
+        if rates.shared:
+            self._kink(t, [side.index for side in rates.sides], "sharing", 0.0)
+        return rates
+
+    def _shift(self, hit: Crossing, t: float) -> FloatArray:
+        """How much later the event comes, by the columns of X; not at all where it only grazes."""
+        if abs(hit.rate) <= NEAR * hit.scale:
+            self._kink(t, [hit.contact], "grazing", abs(hit.rate) / max(hit.scale, 1e-300))
+        if abs(hit.rate) <= 1e-12 * hit.scale:
+            return np.zeros(self.X.shape[1])
+        return np.asarray(-self._total(hit.by) / hit.rate)
+
+    def _others(self, found: list[Crossing], hit: Crossing, t: float, dt: FloatArray) -> None:
+        """Name what else happens at this instant, unless it always does."""
+        for one in found:
+            if one is hit or one.rate >= 0.0 or abs(one.value / one.rate) >= _AT_ONCE:
+                continue
+            if np.abs(-self._total(one.by) / one.rate - dt).max() > _AT_ONCE * max(1.0, float(np.abs(dt).max())):
+                self._kink(t, [hit.contact, one.contact], "at once", abs(one.value / one.rate))
+
+    def _jump(self, arc: Arc, q: FloatArray) -> None:
+        """Take X through the jumps at the start of an arc."""
+        nv = self.nv
+        for jump in arc.jumps:
+            rates = jump_rates(self.course, self.layout, jump, q)
+            self.X = np.vstack((self.X[:nv], self._total(rates.by)))
+            if jump.event.kind is EventKind.JAM:
+                self._kink(arc.start, [self.names.index(name) for name in jump.event.contacts], "jam", 0.0)
+            for k, off in rates.near:
+                if off <= NEAR:
+                    self._kink(arc.start, [k], "mode", off)
+
+    def _slow(self, arc: Arc, at: SmoothRates) -> list[int]:
+        """Places of contacts that slip with a direction that the state does not tell."""
+        slides = [i for i, side in enumerate(arc.sides) if side.mode is Mode.SLIDE]
+        return [i for i in slides if self.layout.candidates[arc.sides[i].index].mu > 0.0 and at.speed(i) <= at.slow]
+
+    def _directions(
+        self, last: Arc, arc: Arc, hit: Crossing, before: SmoothRates, after: SmoothRates, dt: FloatArray
+    ) -> FloatArray:
+        """How the directions of slow slip change, known from before the event where there is one."""
+        D = np.zeros((2 * len(arc.sides), self.X.shape[1]))
+        places = {side.index: i for i, side in enumerate(last.sides)}
+        for i in self._slow(arc, after):
+            side = arc.sides[i]
+            k = places.get(side.index, -1)
+            was = last.sides[k] if k >= 0 else None
+            if was is not None and was.mode is Mode.SLIDE and float(was.direction @ side.direction) > 0.0:
+                # Slow before as well, or just become so.
+                rows = slice(2 * k, 2 * k + 2)
+                D[2 * i : 2 * i + 2] = self._total(before.turning(k)) if before.speed(k) > _OF_SLOW * before.slow else self.D[rows]
+            elif (hit.what, hit.place) == ("cone", k):
+                size = float(np.linalg.norm(before.fT[k]))
+                s = before.fT[k] / size
+                by = -(np.eye(2) - np.outer(s, s)) @ before.fT_by[k] / size
+                D[2 * i : 2 * i + 2] = self._total(by, dt)
+            else:
+                L = after.rates[i].L[1:]
+                across = np.array([-side.direction[1], side.direction[0]]) @ L
+                if float(np.abs(across).max()) > _PLANAR * float(np.abs(L).max()):
+                    self._kink(arc.start, [side.index], "from rest", 0.0)
+        return D

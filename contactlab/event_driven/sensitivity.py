@@ -28,6 +28,8 @@ _AT_ONCE = 1e-9
 _RTOL = 1e-10
 # Slip above this part of the speed up to which it keeps its direction has just fallen to it.
 _OF_SLOW = 0.5
+# Slip that has just fallen to the speed is there to rounding.
+_JUST = 1.0 + 1e-6
 # Motion across the slip, against that along it, below which there is none.
 _PLANAR = 1e-9
 
@@ -180,7 +182,8 @@ class Walk:
     def _slow(self, arc: Arc, at: SmoothRates) -> list[int]:
         """Places of contacts that slip with a direction that the state does not tell."""
         slides = [i for i, side in enumerate(arc.sides) if side.mode is Mode.SLIDE]
-        return [i for i in slides if self.layout.candidates[arc.sides[i].index].mu > 0.0 and at.speed(i) <= at.slow]
+        bound = at.slow * _JUST
+        return [i for i in slides if self.layout.candidates[arc.sides[i].index].mu > 0.0 and at.speed(i) <= bound]
 
     def _directions(
         self, last: Arc, arc: Arc, hit: Crossing, before: SmoothRates, after: SmoothRates, dt: FloatArray

@@ -120,9 +120,7 @@ def _end(
     )
 
 
-def _line_of_centres(
-    b: _End, a: _End
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+def _line_of_centres(b: _End, a: _End) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
     """The frame of two balls, how it changes by q, n', and how n' changes by q and v."""
     across = b.x - a.x
     distance = float(np.linalg.norm(across))

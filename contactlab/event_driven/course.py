@@ -40,7 +40,7 @@ class Arc:
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """A run: its stepper, the applied force, which may be constant, and its arcs; the last is a point after an event."""
+    """A run: its stepper, the applied force, which may be constant, and its arcs; the last may be a point."""
 
     stepper: EventDriven
     tau: Tau

@@ -11,39 +11,25 @@ holds slip across them; of one that sticks, [N; T] of both. Other laws are diffe
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from contactlab.event_driven.contact_rates import ContactRates, contact_rates
 from contactlab.event_driven.course import Course, Jump
-from contactlab.event_driven.impacts import impact_problem, law_of, stop_slip
+from contactlab.event_driven.differenced_jump import JumpRates, differenced_jump
+from contactlab.event_driven.impacts import law_of
 from contactlab.event_driven.recording import EventKind
 from contactlab.event_driven.smooth_rates import Layout, solved
-from contactlab.impact import ImpactLaw, Newton
+from contactlab.impact import Newton
 from contactlab.impact.restitution import Restitution, coefficients
-from contactlab.multibody import integrate, inverse_dynamics_derivatives, kinematics
+from contactlab.multibody import inverse_dynamics_derivatives, kinematics
 from contactlab.multibody.derivatives import STENCIL
 from contactlab.spatial.arrays import FloatArray
-from contactlab.world.errors import SimulationConfigError
 
 #: Speeds and forces below this part of the largest are none, and modes nearer to another than this are told.
 NEAR = 1e-6
 _NONE = 1e-9
-# Steps of differences, tried until two agree to this part.
-_STEPS = (1e-3, 1e-4, 1e-5, 1e-6)
-_AGREE = 1e-7
-# Fourth order from one side, for coefficients at their bounds: of the values at 0, 1, 2, 3, 4 steps.
-_ONE_SIDED = (-25.0 / 12.0, 4.0, -3.0, 4.0 / 3.0, -0.25)
-
-
-@dataclass(frozen=True, eq=False)
-class JumpRates:
-    """d(v+), (nv, layout.width), and the modes that it has almost left: contact, how far."""
-
-    by: FloatArray
-    near: tuple[tuple[int, float], ...]
 
 
 def jump_rates(course: Course, layout: Layout, jump: Jump, q: FloatArray) -> JumpRates:
@@ -53,7 +39,7 @@ def jump_rates(course: Course, layout: Layout, jump: Jump, q: FloatArray) -> Jum
         return _linear(layout, jump, q, *_captured(layout, jump), np.zeros((2, len(pairs))))
     law = law_of(course.stepper.impact, pairs)
     if jump.event.kind is EventKind.JAM or not isinstance(law, Newton) or law.order != "simultaneous":
-        return _differenced(course, layout, jump, q, law)
+        return differenced_jump(course, layout, jump, q, law)
     assert jump.event.problem is not None
     u = jump.event.problem.blocks().J[: len(pairs)] @ jump.event.v_minus
     return _linear(layout, jump, q, *_modes(course, layout, jump, q), _restitution(law.restitution, u))
@@ -119,7 +105,11 @@ def _modes(course: Course, layout: Layout, jump: Jump, q: FloatArray) -> tuple[l
         by_mu = np.concatenate(([0.0], d))[None]
         if float(shares.min()) > _NONE:  # between two edges slip is held across
             across = np.concatenate(([0.0], corners[1] - corners[0]))[None]
-            columns, rows, by_mu = np.vstack((columns, across)), np.vstack((rows, across)), np.vstack((by_mu, 0.0 * across))
+            columns, rows, by_mu = (
+                np.vstack((columns, across)),
+                np.vstack((rows, across)),
+                np.vstack((by_mu, 0.0 * across)),
+            )
             near.append((k, min(speed / size, float(shares.min()))))
         else:
             angle = float(np.arctan2(d[1], d[0]))
@@ -187,58 +177,3 @@ def _linear(
     pushed[:, :nv] += inverse_dynamics_derivatives(model, q, still, still).dtau_dq
     pushed[:, nv : 2 * nv] += M
     return JumpRates(solved(M, J, R, pushed, np.vstack(wanted))[0], tuple(near))
-
-
-def _differenced(course: Course, layout: Layout, jump: Jump, q: FloatArray, law: ImpactLaw) -> JumpRates:
-    """Differences of fourth order of any law, at steps that agree."""
-    model, nv, v = layout.model, layout.model.nv, jump.event.v_minus
-    pairs = [layout.candidates[k] for k in jump.pairs]
-    given: FloatArray | None = None
-    if "restitution" in layout.wrt and jump.event.kind is EventKind.IMPACT:
-        assert jump.event.problem is not None
-        if not hasattr(law, "restitution"):
-            raise SimulationConfigError("wrt", f"has 'restitution', and {type(law).__name__} has none of that name")
-        given = coefficients(law.restitution, np.maximum(0.0, -jump.event.problem.blocks().J[: len(pairs)] @ v))
-
-    def after(dq: FloatArray, dv: FloatArray, mu: FloatArray | float = 0.0, e: FloatArray | None = None) -> FloatArray:
-        kin = kinematics(model, integrate(model, q, dq, 1.0), v + dv)
-        moved = [replace(one, mu=one.mu + d) for one, d in zip(pairs, np.broadcast_to(mu, len(pairs)), strict=True)]
-        data = impact_problem(model, kin, [one.local(model, kin) for one in moved], moved, course.stepper.edges)
-        if jump.event.kind is EventKind.JAM:
-            names = [one.name for one in pairs]
-            found = stop_slip(data, names.index(jump.event.contacts[0]))
-            return v if found is None else found
-        used = law if e is None else replace(law, restitution=e)  # type: ignore[type-var]
-        return used.solve(data).v_plus
-
-    still, size = np.zeros(nv), float(np.abs(v).max())
-    ways: list[tuple[int, float, float, float, Callable[[float], FloatArray]]] = []  # column, scale, least, most, value
-    for j, unit in enumerate(np.eye(nv)):
-        ways.append((j, 1.0, -np.inf, np.inf, lambda h, way=unit: after(h * way, still)))
-        ways.append((nv + j, size, -np.inf, np.inf, lambda h, way=unit: after(still, h * way)))
-    for i, (k, unit) in enumerate(zip(jump.pairs, np.eye(len(pairs)), strict=True)):
-        for column in layout.column("mu", k):
-            ways.append((column, 1.0, -pairs[i].mu, np.inf, lambda h, way=unit: after(still, still, h * way)))
-        if given is not None:
-            column = layout.column("restitution", k)[0]
-            least, most = -float(given[i]), 1.0 - float(given[i])
-            ways.append((column, 1.0, least, most, lambda h, way=unit: after(still, still, 0.0, given + h * way)))
-    tables: list[FloatArray] = []
-    for step in _STEPS:
-        table = np.zeros((nv, layout.width))
-        for column, scale, least, most, value in ways:
-            table[:, column] = _difference(value, step * scale, least, most)
-        tables.append(table)
-        if len(tables) > 1:
-            off = float(np.abs(tables[-1] - tables[-2]).max()) / max(1.0, float(np.abs(table).max()))
-            if off <= _AGREE:
-                return JumpRates(tables[-2], ())
-    return JumpRates(tables[-1], tuple((k, 0.0) for k in jump.pairs))
-
-
-def _difference(value: Callable[[float], FloatArray], h: float, least: float, most: float) -> FloatArray:
-    """The derivative at 0 of a function on [least, most]."""
-    if least <= -2.0 * h and 2.0 * h <= most:
-        return np.asarray(sum(weight * value(place * h) for place, weight in STENCIL) / (12.0 * h))
-    way = h if 4.0 * h <= most else -h
-    return np.asarray(sum(weight * value(i * way) for i, weight in enumerate(_ONE_SIDED)) / way)

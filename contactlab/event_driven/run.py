@@ -315,7 +315,9 @@ class Run:
         """Stop the slip of the contact that is jammed by an impact without collision."""
         kin = kinematics(self.model, *self._state())
         pairs = [(k, self.candidates[k].local(self.model, kin)) for k in closed]
-        data = impact_problem(self.model, kin, [local for _, local in pairs], [self.candidates[k] for k in closed], self.options.edges)
+        data = impact_problem(
+            self.model, kin, [local for _, local in pairs], [self.candidates[k] for k in closed], self.options.edges
+        )
         place = next(i for i, k in enumerate(closed) if self.candidates[k].name == error.contacts[0])
         v_plus = stop_slip(data, place)
         if v_plus is None:

@@ -7,27 +7,18 @@ from collections.abc import Iterable
 import numpy as np
 
 from contactlab.event_driven.course import Arc, Course
+from contactlab.event_driven.crossings import OF_SLOW, Crossing, crossings
 from contactlab.event_driven.jump_rates import NEAR, jump_rates
 from contactlab.event_driven.kink import Kink
 from contactlab.event_driven.phase import Mode, Side
 from contactlab.event_driven.recording import EventKind, EventRecording
-from contactlab.event_driven.smooth_rates import (
-    Crossing,
-    Layout,
-    SmoothRates,
-    coupling,
-    crossings,
-    phase_of,
-    smooth_rates,
-)
+from contactlab.event_driven.smooth_rates import Layout, SmoothRates, coupling, phase_of, smooth_rates
 from contactlab.spatial.arrays import FloatArray
 
 # Events closer than this [s] are at once.
 _AT_ONCE = 1e-9
 # Largest relative tolerance of the variation.
 _RTOL = 1e-10
-# Slip above this part of the speed up to which it keeps its direction has just fallen to it.
-_OF_SLOW = 0.5
 # Slip that has just fallen to the speed is there to rounding.
 _JUST = 1.0 + 1e-6
 # Motion across the slip, against that along it, below which there is none.
@@ -87,9 +78,7 @@ class Walk:
 
         o = self.course.stepper
         start = np.concatenate((arc.y, self.X.ravel()))
-        found = solve_ivp(
-            rates, (arc.start, arc.end), start, method="DOP853", rtol=min(o.rtol, _RTOL), atol=o.atol
-        )
+        found = solve_ivp(rates, (arc.start, arc.end), start, method="DOP853", rtol=min(o.rtol, _RTOL), atol=o.atol)
         self.X = found.y[nx:, -1].reshape(2 * nv, -1)
 
     def _begin(self, arc: Arc) -> None:
@@ -103,7 +92,7 @@ class Walk:
             self._kink(arc.start, contacts, "at the start", 0.0)
             q = arc.y[: self.nq]
             before = self._rates((), arc.start, np.concatenate((q, arc.jumps[0].event.v_minus)))
-            found = crossings(self.course, self.layout, before, (), q)
+            found = crossings(self.layout, before, (), q)
             hit = next(c for c in found if c.contact == contacts[0])
             dt = self._shift(hit, arc.start)
             self.X = self.X + np.outer(before.flow, dt)
@@ -121,7 +110,7 @@ class Walk:
             self._jump(arc, q)
             self.D = np.zeros((2 * len(arc.sides), self.X.shape[1]))
             return
-        found = crossings(self.course, self.layout, before, last.riding, q)
+        found = crossings(self.layout, before, last.riding, q)
         hit = next(c for c in found if (c.what, c.place) == (what, place))
         dt = self._shift(hit, t)
         self._others(found, hit, t, dt)
@@ -141,7 +130,7 @@ class Walk:
             self._kink(last.end, sorted(contacts), "at the end", 0.0)
             return
         at = self._rates(last.sides, last.end, last.y_end)
-        for one in crossings(self.course, self.layout, at, last.riding, last.y_end[: self.nq]):
+        for one in crossings(self.layout, at, last.riding, last.y_end[: self.nq]):
             if one.rate < 0.0 and abs(one.value / one.rate) < _AT_ONCE:
                 self._kink(last.end, [one.contact], "at the end", abs(one.value / one.rate))
 
@@ -198,7 +187,9 @@ class Walk:
             if was is not None and was.mode is Mode.SLIDE and float(was.direction @ side.direction) > 0.0:
                 # Slow before as well, or just become so.
                 rows = slice(2 * k, 2 * k + 2)
-                D[2 * i : 2 * i + 2] = self._total(before.turning(k)) if before.speed(k) > _OF_SLOW * before.slow else self.D[rows]
+                D[2 * i : 2 * i + 2] = (
+                    self._total(before.turning(k)) if before.speed(k) > OF_SLOW * before.slow else self.D[rows]
+                )
             elif (hit.what, hit.place) == ("cone", k):
                 size = float(np.linalg.norm(before.fT[k]))
                 s = before.fT[k] / size

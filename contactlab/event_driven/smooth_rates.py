@@ -1,13 +1,14 @@
-"""How acceleration and contact forces of a phase change with state, time and parameters; when its events come.
+"""How acceleration and contact forces of a phase change with state, time and parameters.
 
-The equations of `phase`, differentiated: M da - R' dx = d(tau) - d(inverse dynamics at a) + (dR)' x, and J da = d(wanted)
-- (dJ) a. All derivatives are along the columns of a `Layout`.
+From the equations of `phase`, differentiated, x being the contact forces::
+
+    M da - R' dx = d(tau) - d(inverse dynamics at a) + (dR)' x        J da = d(wanted) - (dJ) a
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,12 +16,10 @@ from contactlab.event_driven.candidates import Candidate
 from contactlab.event_driven.contact_rates import ContactRates, contact_rates, skew
 from contactlab.event_driven.course import Course
 from contactlab.event_driven.phase import SLOW, Mode, Phase, Side
-from contactlab.multibody import Model, center_of_mass_jacobian, integrate, inverse_dynamics_derivatives, kinematics
+from contactlab.multibody import Model, center_of_mass_jacobian, integrate, inverse_dynamics_derivatives
 from contactlab.multibody.derivatives import STENCIL, STEP
 from contactlab.spatial.arrays import FloatArray
 
-# Contact speeds [m/s] that count as rest, times that of the phase.
-_REST = 0.5
 # A part of the forces that redundant contacts share as they like moves the bodies when it is larger than this.
 _SHARED = 1e-9
 
@@ -113,45 +112,60 @@ def smooth_rates(course: Course, layout: Layout, sides: Sequence[Side], t: float
     """Differentiate a phase at (t, y)."""
     model, nv, o = layout.model, layout.model.nv, course.stepper
     phase = phase_of(course, layout, sides)
-    instant, found, forces = phase.forces(t, y)
+    instant, _, forces = phase.forces(t, y)
     rates = tuple(contact_rates(model, instant.kin, forces.a, layout.candidates[side.index]) for side in sides)
-    width, c = layout.width + 2 * len(sides), o.stabilisation
+    n, width, c = len(sides), layout.width + 2 * len(sides), o.stabilisation
     bare = SmoothRates(
-        forces.a, np.asarray(instant.kin.v), instant.M, np.zeros((nv, width)), forces.fN, np.zeros((len(sides), width)),
-        forces.fT, np.zeros((len(sides), 2, width)), rates, tuple(sides), False, phase.slow,
-    )  # fmt: skip
+        a=forces.a,
+        v=np.asarray(instant.kin.v),
+        M=instant.M,
+        by=np.zeros((nv, width)),
+        fN=forces.fN,
+        fN_by=np.zeros((n, width)),
+        fT=forces.fT,
+        fT_by=np.zeros((n, 2, width)),
+        rates=rates,
+        sides=tuple(sides),
+        shared=False,
+        slow=phase.slow,
+    )
     pushed, wrenches = _applied(course, layout, t, instant.kin.q, bare.v, width), np.zeros((model.nb, 6))
-    rows, columns, wanted, slips = [], [], [], []
+    rows, columns, wanted, turned = [], [], [], np.zeros((n, 2, width))
     for i, (side, r) in enumerate(zip(sides, rates, strict=True)):
         mu, force = layout.candidates[side.index].mu, np.concatenate(([forces.fN[i]], forces.fT[i]))
         pushed[:, :nv] += r.carried(force)
         wrenches += r.wrenches(model, force)
-        by = np.zeros((3, width))
-        by[:, :nv], by[:, nv : 2 * nv] = -r.rate_q - c * r.u_q, -r.rate_v - c * r.L
-        by[0, :nv] -= c * r.u_q[0] + c * c * r.L[0]
-        by[0, nv : 2 * nv] -= c * r.L[0]
-        if side.mode is Mode.STICK:
-            slips.append(np.zeros((2, width)))
-            rows.append(r.L)
+        held = np.zeros((3, width))
+        held[:, :nv], held[:, nv : 2 * nv] = -r.rate_q - c * r.u_q, -r.rate_v - c * r.L
+        held[0, :nv] -= c * r.u_q[0] + c * c * r.L[0]
+        held[0, nv : 2 * nv] -= c * r.L[0]
+        sticks = side.mode is Mode.STICK
+        rows.append(r.L if sticks else r.L[:1])
+        wanted.append(held if sticks else held[:1])
+        if sticks:
             columns.append(r.L)
-            wanted.append(by)
             continue
         s, s_by = bare.slip(i)
-        # What friction turns and grows at the same normal force.
-        turned = -mu * forces.fN[i] * s_by
-        turned[:, layout.column("mu", side.index)] -= forces.fN[i] * s[:, None]
-        slips.append(turned if mu > 0.0 or "mu" in layout.wrt else np.zeros((2, width)))
-        pushed += r.L[1:].T @ slips[-1]
-        rows.append(r.L[:1])
         columns.append(r.L[:1] - mu * s @ r.L[1:])
-        wanted.append(by[:1])
+        # What friction turns and grows at the same normal force.
+        turned[i] = -mu * forces.fN[i] * s_by
+        turned[i][:, layout.column("mu", side.index)] -= forces.fN[i] * s[:, None]
+        pushed += r.L[1:].T @ turned[i]
     by_q, by_v, _ = inverse_dynamics_derivatives(model, instant.kin, None, forces.a, wrenches)
     pushed[:, :nv] -= by_q
     pushed[:, nv : 2 * nv] -= by_v
     if not rows:
-        return _with(bare, np.linalg.solve(instant.M, pushed), [], slips, False, layout)
+        return replace(bare, by=np.asarray(np.linalg.solve(instant.M, pushed), dtype=np.float64))
     da, dx, shared = solved(instant.M, np.vstack(rows), np.vstack(columns), pushed, np.vstack(wanted))
-    return _with(bare, da, list(np.split(dx, np.cumsum([len(row) for row in rows])[:-1])), slips, shared, layout)
+    fN_by, fT_by, at = np.zeros((n, width)), turned, 0
+    for i, (side, row) in enumerate(zip(sides, rows, strict=True)):
+        fN_by[i] = dx[at]
+        if side.mode is Mode.STICK:
+            fT_by[i] = dx[at + 1 : at + 3]
+        else:
+            fT_by[i] -= layout.candidates[side.index].mu * np.outer(bare.slip(i)[0], dx[at])
+        at += len(row)
+    return replace(bare, by=da, fN_by=fN_by, fT_by=fT_by, shared=shared)
 
 
 def phase_of(course: Course, layout: Layout, sides: Sequence[Side]) -> Phase:
@@ -171,22 +185,7 @@ def solved(
     if rank < len(A):
         loose = np.linalg.svd(A)[2][rank:]
         shared = bool(np.abs(responses @ loose.T).max() > _SHARED * np.abs(responses).max())
-    return free + responses @ f, f, shared
-
-
-def _with(
-    bare: SmoothRates, da: FloatArray, dx: list[FloatArray], slips: list[FloatArray], shared: bool, layout: Layout
-) -> SmoothRates:
-    """The rates with their derivatives filled in."""
-    for i, (side, one) in enumerate(zip(bare.sides, dx, strict=True)):
-        bare.fN_by[i] = one[0]
-        if side.mode is Mode.STICK:
-            bare.fT_by[i] = one[1:]
-        else:
-            bare.fT_by[i] = slips[i] - layout.candidates[side.index].mu * np.outer(bare.slip(i)[0], one[0])
-    return SmoothRates(
-        bare.a, bare.v, bare.M, da, bare.fN, bare.fN_by, bare.fT, bare.fT_by, bare.rates, bare.sides, shared, bare.slow
-    )
+    return np.asarray(free + responses @ f, dtype=np.float64), np.asarray(f, dtype=np.float64), shared
 
 
 def _applied(course: Course, layout: Layout, t: float, q: FloatArray, v: FloatArray, width: int) -> FloatArray:
@@ -220,60 +219,3 @@ def coupling(model: Model, v: FloatArray) -> FloatArray:
         else:
             place, at = place + 1, at + 1
     return W
-
-
-@dataclass(frozen=True, eq=False)
-class Crossing:
-    """A function of the state that ends the phase where it falls through zero."""
-
-    what: str
-    place: int
-    contact: int
-    value: float
-    by: FloatArray  # (width,)
-    rate: float  # d/dt along the motion
-    scale: float  # what the rate would be at most, in the metric of M
-
-
-def crossings(course: Course, layout: Layout, at: SmoothRates, riding: Sequence[int], q: FloatArray) -> list[Crossing]:
-    """All events that could end a phase, as `run` looks for them, but for "response"."""
-    model, nv = layout.model, layout.model.nv
-    kin = kinematics(model, q, at.v)
-    found: list[tuple[str, int, int, float, FloatArray]] = []
-    closed = {side.index for side in at.sides} | set(riding)
-    width = at.by.shape[1]
-    for k, candidate in enumerate(layout.candidates):
-        if k not in closed:
-            local = candidate.local(model, kin)
-            found.append(("gap", k, k, local.gap, np.concatenate((local.N, np.zeros(width - nv)))))
-    for i, side in enumerate(at.sides):
-        mu = layout.candidates[side.index].mu
-        found.append(("force", i, side.index, float(at.fN[i]), at.fN_by[i]))
-        if mu == 0.0:
-            continue
-        if side.mode is Mode.STICK:
-            size = float(np.linalg.norm(at.fT[i]))
-            by = mu * at.fN_by[i] - (at.fT[i] @ at.fT_by[i] / size if size > 0.0 else 0.0)
-            by[layout.column("mu", side.index)] += at.fN[i]
-            found.append(("cone", i, side.index, mu * float(at.fN[i]) - size, by))
-            continue
-        u, speed = at.rates[i].u[1:], at.speed(i)
-        fast = speed > _REST * at.slow
-        s = u / speed if fast else side.direction
-        by = np.zeros(width)
-        by[: 2 * nv] = s @ np.hstack((at.rates[i].u_q[1:], at.rates[i].L[1:]))
-        if not fast:
-            by += u @ at.slip(i)[1]
-        found.append(("slip", i, side.index, speed - at.slow if fast else float(u @ s), by))
-    inverse = np.linalg.inv(at.M)
-
-    def along(row: FloatArray, x: FloatArray) -> float:
-        return float(np.sqrt((row @ inverse @ row) * (x @ at.M @ x)))
-
-    return [
-        Crossing(
-            what, place, contact, value, by, float(by[: 2 * nv] @ at.flow + by[layout.time]),
-            along(by[:nv], at.v) + along(by[nv : 2 * nv], at.a) + abs(float(by[layout.time])),
-        )
-        for what, place, contact, value, by in found
-    ]  # fmt: skip

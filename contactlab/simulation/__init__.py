@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from contactlab.event_driven import Event, EventDriven, EventError, EventKind, EventRecording, InconsistentContact
+from contactlab.event_driven import (
+    Event,
+    EventDriven,
+    EventError,
+    EventKind,
+    EventRecording,
+    InconsistentContact,
+    Kink,
+    Transition,
+    transition,
+)
 from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
 from contactlab.recording import (
     ENTRIES,
@@ -82,6 +92,7 @@ __all__ = [
     "JointRow",
     "JointTable",
     "InconsistentContact",
+    "Kink",
     "ConstantVelocity",
     "Conveyor",
     "Motion",
@@ -104,6 +115,7 @@ __all__ = [
     "StepperState",
     "Surface",
     "TimeStepping",
+    "Transition",
     "UncertifiedTable",
     "VelocityDrive",
     "VerificationFailure",
@@ -119,5 +131,6 @@ __all__ = [
     "rollout",
     "sensors",
     "simulate",
+    "transition",
     "verify",
 ]

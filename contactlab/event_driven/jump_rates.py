@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from contactlab.event_driven.candidates import BallOnBall
 from contactlab.event_driven.contact_rates import ContactRates, contact_rates
 from contactlab.event_driven.course import Course, Jump
 from contactlab.event_driven.differenced_jump import JumpRates, differenced_jump
@@ -100,6 +101,9 @@ def _modes(course: Course, layout: Layout, jump: Jump, q: FloatArray) -> tuple[l
             modes.append(_Mode(place, np.eye(3), np.eye(3), np.zeros((3, 3))))
             near.append((k, 1.0 - float(shares.sum())))
             continue
+        if isinstance(candidate, BallOnBall):  # whose pyramid turns about the normal where its axes change
+            least, next_least, _ = np.sort(np.abs(local.normal))
+            near.append((k, float(next_least - least)))
         d = corners[int(np.argmax(shares))]
         columns, rows = np.concatenate(([1.0], candidate.mu * d))[None], normal
         by_mu = np.concatenate(([0.0], d))[None]

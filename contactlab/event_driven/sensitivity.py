@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from contactlab.event_driven.candidates import Candidate
 from contactlab.event_driven.course import Arc, Course
 from contactlab.event_driven.crossings import OF_SLOW, Crossing, crossings
 from contactlab.event_driven.jump_rates import NEAR, jump_rates
@@ -13,6 +16,7 @@ from contactlab.event_driven.kink import Kink
 from contactlab.event_driven.phase import Mode, Side
 from contactlab.event_driven.recording import EventKind, EventRecording
 from contactlab.event_driven.smooth_rates import Layout, SmoothRates, coupling, phase_of, smooth_rates
+from contactlab.multibody import kinematics
 from contactlab.spatial.arrays import FloatArray
 
 # Events closer than this [s] are at once.
@@ -76,10 +80,26 @@ class Walk:
             dq = self.X[nv:] - coupling(self.layout.model, v) @ self.X[:nv]
             return np.concatenate((phase.q_rate(q, v), now.a, dq.ravel(), self._total(now.by).ravel()))
 
-        o = self.course.stepper
+        o, model = self.course.stepper, self.layout.model
+        closed = {side.index for side in arc.sides} | set(arc.riding)
+        passed = [(k, one) for k, one in enumerate(self.layout.candidates) if k not in closed]
+
+        def nearest(t: float, z: FloatArray, one: Candidate) -> float:
+            return one.local(model, kinematics(model, *phase.split(z[:nx]))).u_n
+
+        events: list[Any] = [partial(nearest, one=one) for _, one in passed]
+        for event in events:
+            event.direction = 1.0
         start = np.concatenate((arc.y, self.X.ravel()))
-        found = solve_ivp(rates, (arc.start, arc.end), start, method="DOP853", rtol=min(o.rtol, _RTOL), atol=o.atol)
+        found = solve_ivp(
+            rates, (arc.start, arc.end), start, "DOP853", rtol=min(o.rtol, _RTOL), atol=o.atol, events=events
+        )
         self.X = found.y[nx:, -1].reshape(2 * nv, -1)
+        for (k, one), times, states in zip(passed, found.t_events or (), found.y_events or (), strict=True):
+            for t, z in zip(times, states, strict=True):
+                gap = one.gap(model, kinematics(model, phase.split(z[:nx])[0]))
+                if abs(gap) <= o.gap_tolerance and arc.start + _AT_ONCE < t < arc.end - _AT_ONCE:
+                    self._kink(float(t), [k], "grazing", abs(gap))
 
     def _begin(self, arc: Arc) -> None:
         """The start: impacts there are those of a start a little earlier."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from contactlab.event_driven.candidates import Candidate
 from contactlab.event_driven.course import Arc, Course
-from contactlab.event_driven.crossings import OF_SLOW, Crossing, crossings
+from contactlab.event_driven.crossings import Crossing, crossings
 from contactlab.event_driven.jump_rates import NEAR, jump_rates
 from contactlab.event_driven.kink import Kink
 from contactlab.event_driven.phase import Mode, Side
@@ -41,6 +41,8 @@ class Walk:
         # Changes of parameters, which stay what they are, and of the directions of slow slip: two rows for every side.
         self.own = np.eye(total)[2 * self.nv :]
         self.D = np.zeros((0, total))
+        # The contact of the last event.
+        self.last = -1
 
     def run(self) -> None:
         """All arcs."""
@@ -64,7 +66,9 @@ class Walk:
     def _total(self, by: FloatArray, dt: FloatArray | None = None) -> FloatArray:
         """From the columns of a layout to those of X, at an instant that moves by dt."""
         t, width = self.layout.time, self.layout.width
-        found = by[..., :t] @ self.X + by[..., t + 1 : width] @ self.own + by[..., width:] @ self.D
+        found = by[..., :t] @ self.X + by[..., t + 1 : width] @ self.own
+        if by.shape[-1] > width:
+            found = found + by[..., width:] @ self.D
         return np.asarray(found if dt is None else found + np.multiply.outer(by[..., t], dt))
 
     def _smooth(self, arc: Arc) -> None:
@@ -104,9 +108,8 @@ class Walk:
     def _begin(self, arc: Arc) -> None:
         """The start: impacts there are those of a start a little earlier."""
         at = self._rates(arc.sides, arc.start, arc.y)
-        slow = self._slow(arc, at)
-        if slow:
-            self._kink(arc.start, [arc.sides[i].index for i in slow], "from rest", 0.0)
+        for i in self._slow(arc, at):
+            self._kink(arc.start, [arc.sides[i].index], "from rest", 0.0)
         if arc.jumps:
             contacts = [self.names.index(name) for jump in arc.jumps for name in jump.event.contacts]
             self._kink(arc.start, contacts, "at the start", 0.0)
@@ -134,13 +137,15 @@ class Walk:
         hit = next(c for c in found if (c.what, c.place) == (what, place))
         dt = self._shift(hit, t)
         self._others(found, hit, t, dt)
-        if last.end - last.start < _AT_ONCE:
-            self._kink(t, [hit.contact], "at once", last.end - last.start)
+        if last.end - last.start < _AT_ONCE and self.last not in (-1, hit.contact):
+            self._kink(t, [self.last, hit.contact], "at once", last.end - last.start)
+        self.last = hit.contact
         if what == "gap" and not arc.jumps:
             self._kink(t, [hit.contact], "grazing", 0.0)
         self.X = self.X + np.outer(before.flow, dt)
-        D = self._directions(last, arc, hit, before, after, dt)
+        coned = self._coned(before, hit.place, dt) if what == "cone" else None
         self._jump(arc, q)
+        D = self._directions(arc, after, hit.contact, coned)
         self.X, self.D = self.X - np.outer(after.flow, dt), D
 
     def _finish(self, last: Arc) -> None:
@@ -194,27 +199,21 @@ class Walk:
         bound = at.slow * _JUST
         return [i for i in slides if self.layout.candidates[arc.sides[i].index].mu > 0.0 and at.speed(i) <= bound]
 
-    def _directions(
-        self, last: Arc, arc: Arc, hit: Crossing, before: SmoothRates, after: SmoothRates, dt: FloatArray
-    ) -> FloatArray:
-        """How the directions of slow slip change, known from before the event where there is one."""
+    def _coned(self, before: SmoothRates, i: int, dt: FloatArray) -> FloatArray:
+        """How the direction changes in which a contact begins to slip that has reached its cone."""
+        size = float(np.linalg.norm(before.fT[i]))
+        s = before.fT[i] / size
+        return self._total(-(np.eye(2) - np.outer(s, s)) @ before.fT_by[i] / size, dt)
+
+    def _directions(self, arc: Arc, after: SmoothRates, contact: int, coned: FloatArray | None) -> FloatArray:
+        """How the directions of slow slip change at an event: with the slip, or, from rest, with what held it."""
         D = np.zeros((2 * len(arc.sides), self.X.shape[1]))
-        places = {side.index: i for i, side in enumerate(last.sides)}
         for i in self._slow(arc, after):
-            side = arc.sides[i]
-            k = places.get(side.index, -1)
-            was = last.sides[k] if k >= 0 else None
-            if was is not None and was.mode is Mode.SLIDE and float(was.direction @ side.direction) > 0.0:
-                # Slow before as well, or just become so.
-                rows = slice(2 * k, 2 * k + 2)
-                D[2 * i : 2 * i + 2] = (
-                    self._total(before.turning(k)) if before.speed(k) > OF_SLOW * before.slow else self.D[rows]
-                )
-            elif (hit.what, hit.place) == ("cone", k):
-                size = float(np.linalg.norm(before.fT[k]))
-                s = before.fT[k] / size
-                by = -(np.eye(2) - np.outer(s, s)) @ before.fT_by[k] / size
-                D[2 * i : 2 * i + 2] = self._total(by, dt)
+            side, rows = arc.sides[i], slice(2 * i, 2 * i + 2)
+            if after.speed(i) > self.course.stepper.slip_speed:
+                D[rows] = self._total(after.turning(i)[:, : self.layout.width])
+            elif coned is not None and side.index == contact:
+                D[rows] = coned
             else:
                 L = after.rates[i].L[1:]
                 across = np.array([-side.direction[1], side.direction[0]]) @ L

@@ -197,13 +197,12 @@ def _applied(course: Course, layout: Layout, t: float, q: FloatArray, v: FloatAr
         by[:, layout.of("gravity")] = model.mass * center_of_mass_jacobian(model, q).T
     if course.constant:
         return by
-    still = np.zeros(nv)
     for place, weight in STENCIL:
         h, share = place * STEP, weight / (12.0 * STEP)
-        for j, way in enumerate(h * np.eye(nv)):
-            by[:, j] += share * course.tau(t, integrate(model, q, way, 1.0), v)
-            by[:, nv + j] += share * course.tau(t, q, v + way)
-        by[:, layout.time] += share * course.tau(t + h, integrate(model, q, still, 1.0), v)
+        ways = h * np.eye(nv)
+        by[:, :nv] += share * np.array([course.tau(t, there, v) for there in integrate(model, q, ways, 1.0)]).T
+        by[:, nv : 2 * nv] += share * np.array([course.tau(t, q, v + way) for way in ways]).T
+        by[:, layout.time] += share * course.tau(t + h, q, v)
     return by
 
 

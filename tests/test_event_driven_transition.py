@@ -265,7 +265,25 @@ def test_a_spinning_ball_slides_until_it_rolls():
         np.testing.assert_allclose(found.jvp(dx), wanted, atol=1e-8)
 
 
-def test_a_rod_slides_on_its_end():
+def along_scenes(scene, at, way, duration, h=1e-4):
+    """What a run's transition says of scenes on a line, and what runs of them say: (jvp, difference, transition)."""
+    middle = SHARP.run(scene(at), duration)
+    model, start = middle.world.model, middle.world.initial_state()
+
+    def end(s):
+        run = SHARP.run(scene(at + s * way), duration)
+        return np.concatenate((mb.difference(model, middle.q[-1], run.q[-1]), run.v[-1]))
+
+    def begin(s):
+        state = scene(at + s * way).initial_state()
+        return np.concatenate((mb.difference(model, start.q, state.q), state.v))
+
+    found = transition(middle)
+    return found.jvp(differenced(begin, h)), differenced(end, h), found
+
+
+@pytest.mark.parametrize(("mu", "duration", "kinks"), [(0.3, 0.2, ()), (0.05, 0.45, ("from rest",))])
+def test_a_rod_slides_on_its_end(mu, duration, kinks):
     """A sliding end, its reversal included, in the plane of the motion: as runs that start on the ground differ.
 
     Across that plane slip turns round through rest, where there is no derivative, and this is said.
@@ -273,27 +291,38 @@ def test_a_rod_slides_on_its_end():
     half = 0.5
     inertia = RigidInertia(1.0, inertia=half**2 / 3.0 * np.eye(3))
 
-    def rod(mu, angle, speed, spin):
+    def rod(x):
+        angle, speed, spin = x
         q = (half * math.cos(angle), 0, half * math.sin(angle), math.cos(angle / 2), 0, -math.sin(angle / 2), 0)
         v = (speed + spin * half * math.sin(angle), 0, -spin * half * math.cos(angle), 0, spin, 0)
         return scenes.one_body(ConvexPoints([[-half, 0, 0]]), inertia, mu=mu, q=q, v=v)
 
-    at, way = np.array([math.atan(2.0), -1.0, 0.3]), np.array([0.3, -0.5, 0.7])
-    for duration, mu, kinks in ((0.2, 0.3, ()), (0.45, 0.05, ("from rest",))):
-        middle = SHARP.run(rod(mu, *at), duration)
-        model, start = middle.world.model, middle.world.initial_state()
+    way = np.array([0.3, -0.5, 0.7])
+    jvp, wanted, found = along_scenes(rod, np.array([math.atan(2.0), -1.0, 0.3]), way, duration)
+    np.testing.assert_allclose(jvp, wanted, atol=1e-8)
+    assert tuple(kink.why for kink in found.kinks) == kinks
 
-        def end(s):
-            run = SHARP.run(rod(mu, *(at + s * way)), duration)  # noqa: B023
-            return np.concatenate((mb.difference(model, middle.q[-1], run.q[-1]), run.v[-1]))  # noqa: B023
 
-        def begin(s):
-            state = rod(mu, *(at + s * way)).initial_state()  # noqa: B023
-            return np.concatenate((mb.difference(model, start.q, state.q), state.v))  # noqa: B023
+@pytest.mark.slow
+@pytest.mark.parametrize(("mu", "duration"), [(0.0, 0.3), (0.2, 0.25), (0.9, 0.3)])
+def test_a_lopsided_ball_goes_down_a_ball(mu, duration):
+    """A contact that turns as it goes, sliding, rolling and sliding anew in a direction of its own: as runs differ."""
 
-        found = transition(middle)
-        np.testing.assert_allclose(found.jvp(differenced(begin, 1e-4)), differenced(end, 1e-4), atol=1e-8)
-        assert tuple(kink.why for kink in found.kinks) == kinks
+    def hill(x):
+        a, speed, b, spin = x
+        n = np.array([math.sin(a) * math.cos(b), math.sin(a) * math.sin(b), math.cos(a)])
+        down = np.array([math.cos(a) * math.cos(b), math.cos(a) * math.sin(b), -math.sin(a)])
+        builder = WorldBuilder((0, 0, -G))
+        builder.add_fixed_body("hill", Sphere(0.3), Material(mu))
+        lopsided = RigidInertia(1.0, com=(0, 0.01, 0), inertia=0.004 * np.eye(3))
+        q, v = (*(0.4 * n), 1, 0, 0, 0), (*(speed * down), 2.0, spin, 0)
+        builder.add_free_body("ball", lopsided, Sphere(R), Material(mu), q, v)
+        return builder.build()
+
+    way = np.array([0.3, -0.5, 0.7, 1.0])
+    jvp, wanted, found = along_scenes(hill, np.array([0.3, 0.4, 0.7, 1.0]), way, duration)
+    assert found.unique
+    np.testing.assert_allclose(jvp, wanted, atol=1e-8)
 
 
 def test_sliding_to_rolling_at_its_closed_form():

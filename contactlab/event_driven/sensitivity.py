@@ -91,19 +91,38 @@ class Walk:
         def nearest(t: float, z: FloatArray, one: Candidate) -> float:
             return one.local(model, kinematics(model, *phase.split(z[:nx]))).u_n
 
-        events: list[Any] = [partial(nearest, one=one) for _, one in passed]
-        for event in events:
-            event.direction = 1.0
-        start = np.concatenate((arc.y, self.X.ravel()))
-        found = solve_ivp(
-            rates, (arc.start, arc.end), start, "DOP853", rtol=min(o.rtol, _RTOL), atol=o.atol, events=events
-        )
-        self.X = found.y[nx:, -1].reshape(2 * nv, -1)
-        for (k, one), times, states in zip(passed, found.t_events or (), found.y_events or (), strict=True):
-            for t, z in zip(times, states, strict=True):
-                gap = one.gap(model, kinematics(model, phase.split(z[:nx])[0]))
-                if abs(gap) <= o.gap_tolerance and arc.start + _AT_ONCE < t < arc.end - _AT_ONCE:
-                    self._kink(float(t), [k], "grazing", abs(gap))
+        def faster(t: float, z: FloatArray, side: Side) -> float:
+            u = self.layout.candidates[side.index].local(model, kinematics(model, *phase.split(z[:nx]))).u_t
+            return float(np.linalg.norm(u)) - phase.slow
+
+        t, z = arc.start, np.concatenate((arc.y, self.X.ravel()))
+        slow = self._slow(arc, self._rates(arc.sides, t, arc.y))
+        while True:
+            events: list[Any] = [*(partial(nearest, one=one) for _, one in passed)]
+            events += [partial(faster, side=arc.sides[i]) for i in slow]
+            for place, event in enumerate(events):
+                event.direction, event.terminal = 1.0, place >= len(passed)
+            found = solve_ivp(rates, (t, arc.end), z, "DOP853", rtol=min(o.rtol, _RTOL), atol=o.atol, events=events)
+            t, z = float(found.t[-1]), found.y[:, -1]
+            self.X = z[nx:].reshape(2 * nv, -1)
+            for (k, one), times, states in zip(passed, found.t_events or (), found.y_events or (), strict=False):
+                for when, state in zip(times, states, strict=True):
+                    gap = one.gap(model, kinematics(model, phase.split(state[:nx])[0]))
+                    if abs(gap) <= o.gap_tolerance and arc.start + _AT_ONCE < when < arc.end - _AT_ONCE:
+                        self._kink(float(when), [k], "grazing", abs(gap))
+            if found.status != 1 or found.t_events is None:
+                return
+            i = next(i for i, times in zip(slow, found.t_events[len(passed) :], strict=True) if len(times))
+            slow.remove(i)
+            self._released(arc, i, t, np.concatenate(phase.split(z[:nx])))
+            z = np.concatenate((z[:nx], self.X.ravel()))
+
+    def _released(self, arc: Arc, i: int, t: float, y: FloatArray) -> None:
+        """Take X to where slip that began at rest has become fast: its direction is its own from here on, and jumps."""
+        before, after = (smooth_rates(self.course, self.layout, arc.sides, t, y, part) for part in (_JUST, 1.0 / _JUST))
+        r = before.rates[i]
+        by = r.u[1:] / before.speed(i) @ np.hstack((r.u_q[1:], r.L[1:]))
+        self.X = self.X + np.outer(after.flow - before.flow, by @ self.X / float(by @ before.flow))
 
     def _begin(self, arc: Arc) -> None:
         """The start: impacts there are those of a start a little earlier."""

@@ -108,10 +108,12 @@ class SmoothRates:
         return self.sides[i].direction, by
 
 
-def smooth_rates(course: Course, layout: Layout, sides: Sequence[Side], t: float, y: FloatArray) -> SmoothRates:
-    """Differentiate a phase at (t, y)."""
+def smooth_rates(
+    course: Course, layout: Layout, sides: Sequence[Side], t: float, y: FloatArray, part: float = 1.0
+) -> SmoothRates:
+    """Differentiate a phase at (t, y), slip keeping its direction up to a part of the speed up to which it does."""
     model, nv, o = layout.model, layout.model.nv, course.stepper
-    phase = phase_of(course, layout, sides)
+    phase = phase_of(course, layout, sides, part)
     instant, _, forces = phase.forces(t, y)
     rates = tuple(contact_rates(model, instant.kin, forces.a, layout.candidates[side.index]) for side in sides)
     n, width, c = len(sides), layout.width + 2 * len(sides), o.stabilisation
@@ -168,10 +170,10 @@ def smooth_rates(course: Course, layout: Layout, sides: Sequence[Side], t: float
     return replace(bare, by=da, fN_by=fN_by, fT_by=fT_by, shared=shared)
 
 
-def phase_of(course: Course, layout: Layout, sides: Sequence[Side]) -> Phase:
+def phase_of(course: Course, layout: Layout, sides: Sequence[Side], part: float = 1.0) -> Phase:
     """The phase that the run integrated."""
     o = course.stepper
-    return Phase(layout.model, layout.candidates, sides, course.tau, o.stabilisation, SLOW * o.slip_speed)
+    return Phase(layout.model, layout.candidates, sides, course.tau, o.stabilisation, part * SLOW * o.slip_speed)
 
 
 def solved(

@@ -194,11 +194,15 @@ class Walk:
 
     def _others(self, found: list[Crossing], hit: Crossing, t: float, dt: FloatArray) -> None:
         """Name what else happens at this instant, unless it always does."""
+        others, off = [], 0.0
         for one in found:
             if one is hit or one.rate >= 0.0 or abs(one.value / one.rate) >= _AT_ONCE:
                 continue
             if np.abs(-self._total(one.by) / one.rate - dt).max() > _AT_ONCE * max(1.0, float(np.abs(dt).max())):
-                self._kink(t, [hit.contact, one.contact], "at once", abs(one.value / one.rate))
+                others.append(one.contact)
+                off = max(off, abs(one.value / one.rate))
+        if others:
+            self._kink(t, sorted({hit.contact, *others}), "at once", off)
 
     def _jump(self, arc: Arc, q: FloatArray) -> None:
         """Take X through the jumps at the start of an arc."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -383,6 +384,13 @@ def test_products_are_those_with_the_matrices():
     assert w @ found.jvp(dx) == pytest.approx(found.vjp(w) @ dx)
     assert found.vjp(w, "restitution") == pytest.approx(w @ found.parameters["restitution"])
     assert isinstance(found, Transition)
+
+
+def test_a_pickled_recording_has_the_same_derivative():
+    """A recording keeps its course through pickles, a constant force included."""
+    recording = EventDriven().run(ball((0, 0, 0.3), (0,) * 6, e=0.7), 0.5, tau=np.full(6, 0.1))
+    again = pickle.loads(pickle.dumps(recording))
+    np.testing.assert_array_equal(transition(again).matrix, transition(recording).matrix)
 
 
 def whys(recording):

@@ -122,7 +122,9 @@ class Walk:
         before, after = (smooth_rates(self.course, self.layout, arc.sides, t, y, part) for part in (_JUST, 1.0 / _JUST))
         r = before.rates[i]
         by = r.u[1:] / before.speed(i) @ np.hstack((r.u_q[1:], r.L[1:]))
-        self.X = self.X + np.outer(after.flow - before.flow, by @ self.X / float(by @ before.flow))
+        rate = float(by @ before.flow)
+        if rate > 0.0:
+            self.X = self.X + np.outer(after.flow - before.flow, by @ self.X / rate)
 
     def _begin(self, arc: Arc) -> None:
         """The start: impacts there are those of a start a little earlier."""

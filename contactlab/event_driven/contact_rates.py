@@ -74,7 +74,7 @@ class ContactRates:
         found = np.zeros((model.nb, 6))
         for end in self.ends:
             at = end.x + end.radius * self.n
-            found[model.index(end.body)] += end.sign * np.concatenate((np.cross(at, F), F))
+            found[model.index(end.body)] += end.sign * np.concatenate((skew(at) @ F, F))
         return found
 
     def carried(self, force: FloatArray) -> FloatArray:
@@ -163,10 +163,10 @@ def _assembled(
         v, a = v + s * end.v, a + s * end.a
         v_q, J = v_q + s * end.v_q, J + s * end.Jv
         a_q, a_v = a_q + s * end.a_q, a_v + s * end.a_v
-        slip = slip + s * (end.v + r * np.cross(end.w, n))
+        slip = slip + s * (end.v + r * spin @ n)
         slip_q = slip_q + s * (end.v_q + r * (spin @ n_q - across @ end.w_q))
         slip_v = slip_v + s * (end.Jv - r * across @ end.Jw)
-        slipping = slipping + s * (end.a + r * (np.cross(end.alpha, n) + np.cross(end.w, turning)))
+        slipping = slipping + s * (end.a + r * (skew(end.alpha) @ n + spin @ turning))
         turned = skew(end.alpha) @ n_q - across @ end.alpha_q + spin @ turning_q - skew(turning) @ end.w_q
         slipping_q = slipping_q + s * (end.a_q + r * turned)
         turned = spin @ turning_v - across @ end.alpha_v - skew(turning) @ end.Jw

@@ -23,6 +23,9 @@ from contactlab.spatial.arrays import FloatArray
 
 Tau = Callable[[float, FloatArray, FloatArray], FloatArray]
 
+# Multiple of the speed of rest up to which slip keeps its direction.
+SLOW = 1e3
+
 
 class Mode(Enum):
     """What a closed contact does."""
@@ -107,7 +110,7 @@ class Phase:
     def __call__(self, t: float, y: FloatArray) -> FloatArray:
         """Rate of y."""
         instant, _, forces = self.forces(t, y)
-        return np.concatenate((self._q_rate(instant.kin.q, y[self.model.nq :]), forces.a))
+        return np.concatenate((self.q_rate(instant.kin.q, y[self.model.nq :]), forces.a))
 
     def _solve(self, instant: Instant, found: list[Local]) -> Forces:
         n = len(found)
@@ -141,7 +144,7 @@ class Phase:
         a = np.asarray(instant.a_free + responses @ x, dtype=np.float64)
         return Forces(a, np.asarray(x[:n], dtype=np.float64), fT, np.array(np.diag(A)[:n], dtype=np.float64))
 
-    def _q_rate(self, q: FloatArray, v: FloatArray) -> FloatArray:
+    def q_rate(self, q: FloatArray, v: FloatArray) -> FloatArray:
         """Rate of q: v itself, and q (0, w) / 2 of unit quaternions with w in body axes."""
         rate = np.empty(self.model.nq)
         at = place = 0

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +18,9 @@ from contactlab.spatial.arrays import FloatArray
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
 from problem_data import ConstraintVelProblemData
+
+if TYPE_CHECKING:
+    from contactlab.event_driven.course import Course
 
 
 class EventKind(Enum):
@@ -97,6 +101,8 @@ class EventRecording:
     notices : tuple of str
         What a law decided that the data do not say, and energy it gave the bodies, impact by impact; pairs that begin
         or get inside one another, and balls that are missed within a step of the integrator.
+    course : Course or None
+        How the run came about, for `transition`.
     """
 
     world: World
@@ -111,6 +117,7 @@ class EventRecording:
     gaps: FloatArray
     evaluations: int
     notices: tuple[str, ...] = ()
+    course: Course | None = None
     _index: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contactlab.event_driven.candidates import Local, edges_in_tangents, find_candidates
+from contactlab.event_driven.course import Arc, Course, Jump
 from contactlab.event_driven.doubts import missed, too_deep
 from contactlab.event_driven.errors import EventError, InconsistentContact
-from contactlab.event_driven.impacts import capture, impact_problem, stop_slip
+from contactlab.event_driven.impacts import capture, impact_problem, law_of, stop_slip
 from contactlab.event_driven.modes import VANISHING, choose_modes
-from contactlab.event_driven.phase import Mode, Phase, Side, Tau
+from contactlab.event_driven.phase import SLOW, Mode, Phase, Side, Tau
 from contactlab.event_driven.recording import Event, EventKind, EventRecording
-from contactlab.impact import ChatterjeeRuina, Newton, Poisson, Stronge
 from contactlab.multibody import kinematics, kinetic_energy, potential_energy
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.errors import SimulationConfigError
@@ -31,23 +31,23 @@ _MOST_AT_ONCE = 100
 _GAIN = 1e-6
 # Part of the tolerance that a gap must fall below its start again for its return to count.
 _SLACK = 1e-5
-# Multiple of the speed of rest up to which slip keeps its direction.
-_SLOW = 1e3
 
 
 class Run:
     """One run in progress."""
 
-    def __init__(self, options: EventDriven, world: World, start: StepperState, tau: Tau) -> None:
+    def __init__(self, options: EventDriven, world: World, start: StepperState, tau: Tau, constant: bool) -> None:
         if world.model.packed.custom:
             raise SimulationConfigError("world", "has custom joints: event-driven runs need q' = v or unit quaternions")
-        self.options, self.world, self.model, self.tau = options, world, world.model, tau
+        self.options, self.world, self.model, self.tau, self.constant = options, world, world.model, tau, constant
         self.candidates = find_candidates(world)
         self.t = start.time
         self.y = np.concatenate((start.q, start.v))
         self.sides: list[Side] = []
         self.riding: list[int] = []
         self.events: list[Event] = []
+        self.jumps: list[Jump] = []
+        self.arcs: list[Arc] = []
         self.rows: list[tuple[Any, ...]] = []
         self.notices: list[str] = []
         # What a run should be doubted for, the first of each kind.
@@ -62,6 +62,7 @@ class Run:
         while True:
             self._settle(slips)
             if self.t >= end:
+                self._arc(self.t, self.y, ())
                 break
             start = self.t
             slips = self._smooth(end)
@@ -99,6 +100,7 @@ class Run:
             gaps=np.array(gaps).reshape(len(time), nk),
             evaluations=self.evaluations,
             notices=tuple(self.notices),
+            course=Course(self.options, self.tau, self.constant, tuple(self.arcs)),
         )
 
     # -- between events
@@ -108,7 +110,7 @@ class Run:
         from scipy.integrate import solve_ivp
 
         o = self.options
-        phase = Phase(self.model, self.candidates, self.sides, self.tau, o.stabilisation, _SLOW * o.slip_speed)
+        phase = Phase(self.model, self.candidates, self.sides, self.tau, o.stabilisation, SLOW * o.slip_speed)
         names, functions = self._events(phase)
         found = solve_ivp(
             phase,
@@ -129,9 +131,12 @@ class Run:
         states = np.array([phase.split(y)[0] for y in found.y.T])
         if "long step" not in self.doubts and (text := missed(self.world, self.candidates, found.t, states)):
             self.doubts["long step"] = text
+        start, before = self.t, self.y
         self.t = float(found.t[-1])
         q, v = phase.split(found.y[:, -1])
         self.y = np.concatenate((q, v))
+        hits = zip(names, found.t_events or (), strict=False)
+        self._arc(start, before, tuple(name for name, times in hits if found.status == 1 and len(times)))
         slips: dict[int, FloatArray] = {}
         if found.status == 1 and found.t_events is not None:
             _, _, forces = phase.forces(self.t, self.y)
@@ -140,6 +145,12 @@ class Run:
                     index = self.sides[i].index
                     slips[index] = -forces.fT[i] / float(np.linalg.norm(forces.fT[i]))
         return slips
+
+    def _arc(self, start: float, before: FloatArray, ended: tuple[tuple[str, int], ...]) -> None:
+        """Note the arc that has come to its end, for derivatives."""
+        sides, riding, jumps = tuple(self.sides), tuple(self.riding), tuple(self.jumps)
+        self.arcs.append(Arc(jumps, sides, riding, start, self.t, before, self.y, ended))
+        self.jumps = []
 
     def _events(self, phase: Phase) -> tuple[list[tuple[str, int]], list[Any]]:
         """Functions whose fall through zero ends the phase, each with what it means and for which pair or side."""
@@ -236,7 +247,7 @@ class Run:
                 slips = {}
                 continue
             closed = [k for k, local in touching if local.u_n <= o.rest_speed]
-            phase = Phase(self.model, self.candidates, [], self.tau, 0.0, _SLOW * o.slip_speed)
+            phase = Phase(self.model, self.candidates, [], self.tau, 0.0, SLOW * o.slip_speed)
             try:
                 opens = o.on_inconsistency == "open"
                 chosen = choose_modes(phase, self.t, self.y, closed, o.edges, o.slip_speed, slips, opens=opens)
@@ -276,11 +287,9 @@ class Run:
         for k in approaching:
             self.last_impact[k] = self.t
         if soon:
-            self._change(EventKind.ZENO, approaching, capture(data), problem=data)
+            self._change(EventKind.ZENO, approaching, pairs, capture(data), problem=data)
             return
-        law = Newton() if o.impact is None else o.impact
-        if isinstance(law, Newton | Poisson | Stronge | ChatterjeeRuina) and law.restitution is None:
-            law = replace(law, restitution=[candidate.restitution for candidate in candidates])
+        law = law_of(o.impact, candidates)
         outcome = law.solve(data)
         if not outcome.solved:
             message = f"the impact at t = {self.t:.9g} s: {outcome.status.value} ({outcome.message})"
@@ -300,29 +309,33 @@ class Run:
         friction = np.asarray(outcome.impulses.fF).reshape(len(pairs), -1)
         for (k, local), fN, fF in zip(pairs, outcome.impulses.fN, friction, strict=True):
             impulses[k] = fN * local.normal + fF @ spread @ local.tangents
-        self._change(EventKind.IMPACT, approaching, outcome.v_plus, impulses, problem=data)
+        self._change(EventKind.IMPACT, approaching, pairs, outcome.v_plus, impulses, problem=data)
 
     def _jam(self, error: InconsistentContact, closed: list[int]) -> None:
         """Stop the slip of the contact that is jammed by an impact without collision."""
         kin = kinematics(self.model, *self._state())
-        pairs = [self.candidates[k].local(self.model, kin) for k in closed]
-        data = impact_problem(self.model, kin, pairs, [self.candidates[k] for k in closed], self.options.edges)
+        pairs = [(k, self.candidates[k].local(self.model, kin)) for k in closed]
+        data = impact_problem(
+            self.model, kin, [local for _, local in pairs], [self.candidates[k] for k in closed], self.options.edges
+        )
         place = next(i for i, k in enumerate(closed) if self.candidates[k].name == error.contacts[0])
         v_plus = stop_slip(data, place)
         if v_plus is None:
             raise error
-        self._change(EventKind.JAM, [closed[place]], v_plus)
+        self._change(EventKind.JAM, [closed[place]], pairs, v_plus)
 
     def _change(
         self,
         kind: EventKind,
         contacts: list[int],
+        pairs: list[tuple[int, Local]],
         v_plus: FloatArray,
         impulses: FloatArray | None = None,
         problem: ConstraintVelProblemData | None = None,
     ) -> None:
         q, v = self._state()
         self._event(kind, contacts, v, v_plus, impulses, problem)
+        self.jumps.append(Jump(self.events[-1], tuple(k for k, _ in pairs)))
         self.y = np.concatenate((q, v_plus))
 
     def _note_changes(self, sides: list[Side], riding: list[int]) -> None:

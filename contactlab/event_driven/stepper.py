@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from contactlab.contact import ContactError, check_edges
 from contactlab.event_driven.recording import EventRecording
 from contactlab.impact import ImpactLaw
 from contactlab.recording.plausibility import ImplausibleWarning
-from contactlab.spatial.arrays import finite_array, finite_number
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
 from contactlab.spatial.errors import warn_caller
 from contactlab.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.world.errors import SimulationConfigError
@@ -160,7 +161,8 @@ class EventDriven:
         if seconds < 0.0:
             raise SimulationConfigError("duration", f"must not be negative, got {seconds}")
         start = world.initial_state() if state is None else state
-        run = Run(self, world, start, _force(with_wrenches(world, tau, f_ext), world.nv))
+        applied = with_wrenches(world, tau, f_ext)
+        run = Run(self, world, start, _force(applied, world.nv), not callable(applied))
         recording = run.to(start.time + seconds, progress)
         for text in run.doubts.values():
             warn_caller(text, ImplausibleWarning)
@@ -170,11 +172,28 @@ class EventDriven:
 def _force(tau: Tau, nv: int) -> Callable[[float, np.ndarray, np.ndarray], np.ndarray]:
     """Return the applied force as a function."""
     if callable(tau):
-        given = tau
+        return _Asked(tau, nv)
+    return _Held(np.zeros(nv) if tau is None else finite_array(tau, "tau", (nv,), SimulationConfigError))
 
-        def asked(time: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-            return finite_array(given(time, q, v), f"tau at time {time:.9g}", (nv,), SimulationConfigError)
 
-        return asked
-    constant = np.zeros(nv) if tau is None else finite_array(tau, "tau", (nv,), SimulationConfigError)
-    return lambda time, q, v: constant
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """A constant force; recordings keep it, and can be pickled with it."""
+
+    tau: FloatArray
+
+    def __call__(self, time: float, q: FloatArray, v: FloatArray) -> FloatArray:
+        """The force."""
+        return self.tau
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """A force that is a function."""
+
+    given: Callable[[float, FloatArray, FloatArray], ArrayLike]
+    nv: int
+
+    def __call__(self, time: float, q: FloatArray, v: FloatArray) -> FloatArray:
+        """What it says, checked."""
+        return finite_array(self.given(time, q, v), f"tau at time {time:.9g}", (self.nv,), SimulationConfigError)

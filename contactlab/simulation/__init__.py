@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from contactlab.event_driven import Event, EventDriven, EventError, EventKind, EventRecording, InconsistentContact
+from contactlab.event_driven import (
+    Event,
+    EventDriven,
+    EventError,
+    EventKind,
+    EventRecording,
+    InconsistentContact,
+    Kink,
+    Transition,
+    transition,
+)
 from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
 from contactlab.linearization import Gradient, Kink, Linearization, Parameter, gradient, linearize, parameter
 from contactlab.recording import (
@@ -83,6 +93,7 @@ __all__ = [
     "JointRow",
     "JointTable",
     "InconsistentContact",
+    "Kink",
     "ConstantVelocity",
     "Conveyor",
     "Motion",
@@ -109,6 +120,7 @@ __all__ = [
     "StepperState",
     "Surface",
     "TimeStepping",
+    "Transition",
     "UncertifiedTable",
     "VelocityDrive",
     "VerificationFailure",
@@ -127,5 +139,6 @@ __all__ = [
     "rollout",
     "sensors",
     "simulate",
+    "transition",
     "verify",
 ]

@@ -1,0 +1,450 @@
+"""Derivatives of event-driven runs: closed forms, cases that others got wrong, differences of runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import pickle
+
+import numpy as np
+import pytest
+import simulation_scenes as scenes
+
+from contactlab import multibody as mb
+from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
+from contactlab.impact import Newton, Poisson, Stronge
+from contactlab.multibody.joints import Revolute
+from contactlab.simulation import (
+    EventDriven,
+    EventKind,
+    SimulationConfigError,
+    StepperState,
+    TimeStepping,
+    Transition,
+    WorldBuilder,
+    simulate,
+    transition,
+)
+from contactlab.spatial import RigidInertia
+
+G = scenes.G
+R = 0.1
+BALL = RigidInertia(1.0, inertia=0.4 * R**2 * np.eye(3))
+SHARP = EventDriven(rtol=1e-12, atol=1e-13)
+#: Places and weights of the difference of fourth order.
+STENCIL = ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0))
+POSITION, LINEAR = slice(0, 3), slice(6, 9)
+
+
+def ball(q, v, *, mu=0.0, e=1.0, normal=(0.0, 0.0, 1.0)):
+    return scenes.one_body(Sphere(R), BALL, mu=mu, q=(*q, 1, 0, 0, 0), v=v, normal=normal, restitution=e)
+
+
+def differenced(end, h):
+    """Fourth-order difference of a function at 0."""
+    return sum(weight * end(place * h) for place, weight in STENCIL) / (12.0 * h)
+
+
+def along_runs(world, duration, dx, h=1e-3, stepper=SHARP, tau=None):
+    """What `Transition.jvp` is, by differences of runs, and the transition of the run between them."""
+    model, start, nv = world.model, world.initial_state(), world.model.nv
+    middle = stepper.run(world, duration, tau=tau)
+
+    def end(s):
+        q, v = mb.integrate(model, start.q, s * dx[:nv], 1.0), start.v + s * dx[nv:]
+        run = stepper.run(world, duration, state=StepperState(q=q, v=v, time=0.0), tau=tau)
+        assert [event.kind for event in run.events] == [event.kind for event in middle.events]
+        return np.concatenate((mb.difference(model, middle.q[-1], run.q[-1]), run.v[-1]))
+
+    return differenced(end, h), transition(middle)
+
+
+def bounced(x, v, w, g, e, mu, n, slip, duration, impacts):
+    """Position and velocity of a ball, in closed form and complex numbers; it sticks at impacts where slip is None."""
+    arm, inertia, left = -R * n, 0.4 * R**2, duration
+    for _ in range(impacts):
+        fall, speed, gap = -n @ g, n @ v, n @ x - R
+        t = (speed + np.sqrt(speed**2 + 2.0 * fall * gap)) / fall
+        x, v, left = x + t * v + 0.5 * t**2 * g, v + t * g, left - t
+        p = -(1.0 + e) * (n @ v)
+        u = v + np.cross(w, arm)
+        push = -2.0 / 7.0 * (u - (n @ u) * n) if slip is None else -mu * p * slip
+        v, w = v + p * n + push, w + np.cross(arm, push) / inertia
+    return np.concatenate((x + left * v + 0.5 * left**2 * g, v + left * g))
+
+
+@pytest.mark.parametrize(
+    ("tilt", "mu", "v", "sticks", "duration"),
+    [
+        (0.0, 0.0, (0.0, 0.0, -0.5, 0.0, 0.0, 0.0), False, 0.75),
+        (0.0, 0.9, (1.0, 0.4, 0.0, 0.5, 2.0, 1.0), True, 0.75),
+        (0.3, 0.0, (0.5, 0.2, 0.3, 0.0, 1.0, 2.0), False, 0.95),
+        (0.3, 0.05, (0.5, 0.0, 0.3, 0.0, 0.0, 0.0), False, 0.95),
+        (0.3, 0.9, (1.0, 0.4, 0.0, 0.5, 2.0, 1.0), True, 0.95),
+    ],
+    ids=["vertical", "oblique, sticking", "tilted", "tilted, slipping", "tilted, sticking"],
+)
+def test_two_bounces_at_their_closed_form(tilt, mu, v, sticks, duration):
+    """End by start, restitution, friction, gravity and force, through two impacts, to 1e-10."""
+    n, e = np.array([math.sin(tilt), 0.0, math.cos(tilt)]), 0.8
+    slip = None if sticks else np.array([math.cos(tilt), 0.0, -math.sin(tilt)])
+    x = np.array([0.02, 0.01, 0.5])
+    recording = EventDriven().run(ball(x, v, mu=mu, e=e, normal=n), duration)
+    assert [event.kind for event in recording.events] == [EventKind.IMPACT] * 2
+    found = transition(recording, ("restitution", "mu", "gravity", "tau"))
+    assert found.unique
+    at = np.concatenate((x, v, (0.0, 0.0, -G), (e, mu)))
+
+    def by(entry):
+        z = at.astype(complex)
+        z[entry] += 1e-30j
+        return bounced(z[:3], z[3:6], z[6:9], z[9:12], z[12], z[13], n, slip, duration, 2).imag / 1e-30
+
+    wanted = np.array([by(entry) for entry in range(14)]).T
+    rows = np.r_[POSITION, LINEAR]
+    np.testing.assert_allclose(found.matrix[np.ix_(rows, np.r_[0:3, 6:12])], wanted[:, :9], atol=1e-10)
+    np.testing.assert_allclose(found.parameters["gravity"][rows], wanted[:, 9:12], atol=1e-10)
+    np.testing.assert_allclose(found.parameters["tau"][rows, :3], wanted[:, 9:12], atol=1e-10)
+    np.testing.assert_allclose(found.parameters["restitution"][rows, 0], wanted[:, 12], atol=1e-10)
+    if mu > 0.0:
+        np.testing.assert_allclose(found.parameters["mu"][rows, 0], wanted[:, 13], atol=1e-10)
+
+
+def nimble(x1=0.0, x2=0.52, v1=1.0, v2=0.0):
+    """Two equal balls on a line, without gravity and friction, fully elastic."""
+    builder = WorldBuilder((0, 0, 0))
+    for name, x, v in (("blue", x1, v1), ("green", x2, v2)):
+        builder.add_free_body(name, BALL, Sphere(R), Material(0.0, 1.0), (x, 0, 0, 1, 0, 0, 0), (v, 0, 0, 0, 0, 0))
+    return builder.build()
+
+
+def test_nimbles_two_balls():
+    """The green ball ends at v1 T + x1 + 2 r: gradients (1, 0, 1, 0), where nimblephysics issue 97 reports others.
+
+    There (0.75, 0.25, 0.91, 0.08). A time-stepping map has yet another derivative, its own: the impact takes place at
+    steps, whose times do not move, so that it is (0, 1, T - t, t). Over many steps it is that of the motion.
+    """
+    found = transition(EventDriven().run(nimble(), 1.0))
+    assert found.unique
+    np.testing.assert_allclose(found.matrix[6, [0, 6, 12, 18]], [1, 0, 1, 0], atol=1e-12)
+    at, h = np.array([0.0, 0.5237, 1.0, 0.0]), 1e-3
+
+    def stepped(x):
+        return simulate(nimble(*x), TimeStepping(h), 1.0).q[-1, 7]
+
+    near, far = (
+        np.array([(stepped(at + d * e) - stepped(at - d * e)) / (2 * d) for e in np.eye(4)]) for d in (1e-6, 0.05)
+    )
+    np.testing.assert_allclose(near, [0, 1, 0.677, 0.323], atol=1e-3)
+    np.testing.assert_allclose(far, [1, 0, 1, 0], atol=0.02)
+
+
+def test_one_bounce_of_diff_sim_grads():
+    """Task 1 of arXiv 2207.05060: height after an elastic bounce without gravity falls with height and speed before."""
+    builder = WorldBuilder((0, 0, 0))
+    builder.add_half_space("ground", HalfSpace((0, 0, 1), 0.0), Material(0.0, 1.0))
+    builder.add_free_body("ball", BALL, Sphere(R), Material(0.0, 1.0), (-1, 0, 1, 1, 0, 0, 0), (2, 0, -2, 0, 0, 0))
+    found = transition(EventDriven().run(builder.build(), 1.0))
+    np.testing.assert_allclose(found.matrix[2, [0, 2, 6, 8]], [0.0, -1.0, 0.0, -1.0], atol=1e-12)
+
+
+def test_a_ball_is_thrown_at_a_target_by_way_of_ground_and_wall():
+    """Task 2 of arXiv 2207.05060: Newton's method on the first velocity hits the target, where descent had stalled."""
+    velocity, target = np.array([5.0, 0.0, -5.0]), np.array([-2.0, 0.0, 1.5])
+    for _ in range(8):
+        builder = WorldBuilder((0, 0, -9.8))
+        bouncy = Material(0.0, 0.92)
+        builder.add_half_space("ground", HalfSpace((0, 0, 1), 0.0), bouncy)
+        builder.add_half_space("wall", HalfSpace((-1, 0, 0), -1.75), bouncy)
+        builder.add_free_body("ball", BALL, Sphere(R), bouncy, (-0.5, 0, 1, 1, 0, 0, 0), (*velocity, 0, 0, 0))
+        recording = EventDriven().run(builder.build(), 0.6)
+        assert [event.contacts[0][-4:] for event in recording.events] == ["ound", "wall"]
+        missed = recording.q[-1, :3] - target
+        found = transition(recording)
+        # The gradient of its loss, the squared distance.
+        w = np.concatenate((2.0 * missed, np.zeros(9)))
+        np.testing.assert_allclose(found.vjp(w)[LINEAR], 2.0 * missed @ found.matrix[POSITION, LINEAR], rtol=1e-12)
+        velocity = velocity - np.linalg.solve(found.matrix[POSITION, LINEAR], missed)
+    assert np.abs(missed).max() < 1e-12
+
+
+def test_optimal_control_of_two_balls():
+    """Task 3 of arXiv 2207.05060: at the control known to be best every gradient of the cost is zero.
+
+    The cost is |x2(T)|^2 + eps integral of |u|^2 until the balls meet, at s, with eps = 0.1; best is a u linear in time
+    (Hu et al., arXiv 2205.08622). Its gradient by u(t) is 2 eps u(t), that of |x2(T)|^2 by the velocity at t, and
+    eps |u(s)|^2 times that of s, which is -(s - t) / (2 v) of each component, with v the speed along x at s.
+    """
+    from scipy.optimize import brentq
+
+    eps, gap = 0.1, 1.0 - 0.4 / math.sqrt(2.0)
+
+    def plan(s):
+        a, b = 8.0 * eps / s + 2.0 * (1.0 - s) ** 2, -(4.0 * (1.0 - s) + 24.0 * eps * gap / s**2)
+        v = -b / (2.0 * a)
+        return v, a * v**2 + b * v + 2.0 + 24.0 * eps * gap**2 / s**3
+
+    s = brentq(lambda s: differenced(lambda d: plan(s + d)[1], 1e-3), 0.3, 0.95, xtol=1e-13)
+    v, cost = plan(s)
+
+    def control(t):
+        return 6 * gap / s**2 - 2 * v / s + (6 * v / s**2 - 12 * gap / s**3) * t
+
+    builder = WorldBuilder((0, 0, 0))
+    for name, x in (("first", -2.0), ("second", -1.0)):
+        builder.add_free_body(name, BALL, Sphere(0.2), Material(0.0, 1.0), (x, x, 0, 1, 0, 0, 0))
+
+    def tau(time, q, v):
+        # Goes on behind s: where it ended there, it would end before or behind the impact of another start.
+        return np.array([control(time) if time < s + 0.01 else 0.0] * 2 + [0.0] * 10)
+
+    world = builder.build()
+    recording = SHARP.run(world, 1.0, tau=tau)
+    end = recording.q[-1, 7:9]
+    power = 2.0 * eps * np.trapezoid([control(t) ** 2 for t in np.linspace(0, s, 20001)], dx=s / 20000)
+    assert end @ end + power == pytest.approx(cost, abs=1e-7)
+    w = np.zeros(24)
+    w[6:8] = 2.0 * end
+    for t in (0.1 * s, 0.3 * s, 0.8 * s):
+        before = SHARP.run(world, t, tau=tau).state()
+        onwards = transition(SHARP.run(world, 1.0 - t, state=before, tau=tau))
+        wanted = -2.0 * eps * control(t) + eps * control(s) ** 2 * (s - t) / v
+        np.testing.assert_allclose(onwards.vjp(w)[12:14], wanted, atol=1e-8)
+
+
+def two_balls(mu):
+    """A ball and another, whose centre of mass is off its centre, that meet while both turn."""
+    builder = WorldBuilder((0, 0, -G))
+    other = RigidInertia(2.0, com=(0.01, 0.0, 0.02), inertia=np.diag([0.01, 0.012, 0.015]))
+    material = Material(mu, 0.6)
+    builder.add_free_body("a", BALL, Sphere(0.1), material, (0, 0, 0, 1, 0, 0, 0), (1, 0.1, 0, 0.5, 1, 0))
+    builder.add_free_body("b", other, Sphere(0.15), material, (0.5, 0.08, 0.02, 1, 0, 0, 0), (-0.5, 0, 0.1, 0, 2, 1))
+    return builder.build()
+
+
+def arm():
+    """Two links, the last with a ball at its end that strikes the ground again and again."""
+    link = RigidInertia(1.0, com=(0.2, 0, 0), inertia=np.diag([0.001, 0.05, 0.05]))
+    model = mb.ModelBuilder()
+    model.add_body("upper", joint=Revolute((0, 1, 0)), placement=mb.Transform(p=(0, 0, 0.5)), inertia=link)
+    there = mb.Transform(p=(0.4, 0, 0))
+    model.add_body("lower", parent="upper", joint=Revolute((0, 1, 0)), placement=there, inertia=link)
+    builder, material = WorldBuilder((0, 0, -G)), Material(0.1, 0.6)
+    builder.add_half_space("ground", HalfSpace((0, 0, 1), 0.0), material)
+    builder.add_model(model.build(), (0.3, 0.2), (0.0, 0.5))
+    builder.add_shape("lower", Sphere(0.05), material, placement=there)
+    return builder.build()
+
+
+@pytest.mark.parametrize(
+    ("world", "duration", "h"),
+    [
+        (two_balls(0.5), 0.3, 1e-4),
+        (two_balls(0.02), 0.3, 1e-5),
+        (ball((0, 0, 0.4), (1.0, 0.3, 0, 0, 3, 1), mu=0.05, e=0.7, normal=(0.2, 0.1, 1)), 0.5, 1e-3),
+        (arm(), 0.9, 1e-4),
+    ],
+    ids=["balls, sticking", "balls, slipping", "tilted, slipping", "an arm that bounces to rest"],
+)
+def test_collisions_against_differences_of_runs(world, duration, h):
+    """Bodies that turn, centres of mass off their centres, links, through one to 22 impacts: as near runs differ."""
+    dx = np.random.default_rng(3).normal(size=2 * world.nv)
+    wanted, found = along_runs(world, duration, dx, h)
+    assert found.unique
+    np.testing.assert_allclose(found.jvp(dx), wanted, atol=1e-8 * np.abs(found.matrix).max())
+
+
+def test_a_spinning_ball_slides_until_it_rolls():
+    """Slip that turns, its stop and rolling behind it: as runs from near starts on the ground differ."""
+    world = ball((0, 0, R), (1.0, 0, 0, 8.0, 0, 0), mu=0.2)
+    for seed in range(2):
+        dx = np.random.default_rng(seed).normal(size=12)
+        dx[[2, 8]] = 0.0
+        wanted, found = along_runs(world, 0.25, dx)
+        assert found.unique
+        assert found.held == ("body[0] on ground",)
+        np.testing.assert_allclose(found.jvp(dx), wanted, atol=1e-8)
+
+
+def along_scenes(scene, at, way, duration, h=1e-4):
+    """What a run's transition says of scenes on a line, and what runs of them say: (jvp, difference, transition)."""
+    middle = SHARP.run(scene(at), duration)
+    model, start = middle.world.model, middle.world.initial_state()
+
+    def end(s):
+        run = SHARP.run(scene(at + s * way), duration)
+        return np.concatenate((mb.difference(model, middle.q[-1], run.q[-1]), run.v[-1]))
+
+    def begin(s):
+        state = scene(at + s * way).initial_state()
+        return np.concatenate((mb.difference(model, start.q, state.q), state.v))
+
+    found = transition(middle)
+    return found.jvp(differenced(begin, h)), differenced(end, h), found
+
+
+@pytest.mark.parametrize(("mu", "duration", "kinks"), [(0.3, 0.2, ()), (0.05, 0.45, ("from rest",))])
+def test_a_rod_slides_on_its_end(mu, duration, kinks):
+    """A sliding end, its reversal included, in the plane of the motion: as runs that start on the ground differ.
+
+    Across that plane slip turns round through rest, where there is no derivative, and this is said.
+    """
+    half = 0.5
+    inertia = RigidInertia(1.0, inertia=half**2 / 3.0 * np.eye(3))
+
+    def rod(x):
+        angle, speed, spin = x
+        q = (half * math.cos(angle), 0, half * math.sin(angle), math.cos(angle / 2), 0, -math.sin(angle / 2), 0)
+        v = (speed + spin * half * math.sin(angle), 0, -spin * half * math.cos(angle), 0, spin, 0)
+        return scenes.one_body(ConvexPoints([[-half, 0, 0]]), inertia, mu=mu, q=q, v=v)
+
+    way = np.array([0.3, -0.5, 0.7])
+    jvp, wanted, found = along_scenes(rod, np.array([math.atan(2.0), -1.0, 0.3]), way, duration)
+    np.testing.assert_allclose(jvp, wanted, atol=1e-8)
+    assert tuple(kink.why for kink in found.kinks) == kinks
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mu", "duration"), [(0.0, 0.3), (0.2, 0.25), (0.9, 0.3)])
+def test_a_lopsided_ball_goes_down_a_ball(mu, duration):
+    """A contact that turns as it goes, sliding, rolling and sliding anew in a direction of its own: as runs differ."""
+
+    def hill(x):
+        a, speed, b, spin = x
+        n = np.array([math.sin(a) * math.cos(b), math.sin(a) * math.sin(b), math.cos(a)])
+        down = np.array([math.cos(a) * math.cos(b), math.cos(a) * math.sin(b), -math.sin(a)])
+        builder = WorldBuilder((0, 0, -G))
+        builder.add_fixed_body("hill", Sphere(0.3), Material(mu))
+        lopsided = RigidInertia(1.0, com=(0, 0.01, 0), inertia=0.004 * np.eye(3))
+        q, v = (*(0.4 * n), 1, 0, 0, 0), (*(speed * down), 2.0, spin, 0)
+        builder.add_free_body("ball", lopsided, Sphere(R), Material(mu), q, v)
+        return builder.build()
+
+    way = np.array([0.3, -0.5, 0.7, 1.0])
+    jvp, wanted, found = along_scenes(hill, np.array([0.3, 0.4, 0.7, 1.0]), way, duration)
+    assert found.unique
+    np.testing.assert_allclose(jvp, wanted, atol=1e-8)
+
+
+def test_sliding_to_rolling_at_its_closed_form():
+    """x = v t - mu g t^2 / 2 + (5 / 7) v (T - t) with t = 2 v / (7 mu g): by v and by mu."""
+    v, mu, duration = 1.0, 0.2, 0.3
+    found = transition(SHARP.run(ball((0, 0, R), (v, 0, 0, 0, 0, 0), mu=mu), duration), ("mu",))
+    t = 2.0 * v / (7.0 * mu * G)
+    assert found.unique
+    # dx/dt = v - mu g t - 5 v / 7 = 0: the time itself does not count.
+    assert found.matrix[0, 6] == pytest.approx(t + 5.0 / 7.0 * (duration - t), abs=1e-9)
+    assert found.matrix[6, 6] == pytest.approx(5.0 / 7.0, abs=1e-9)
+    assert found.parameters["mu"][0, 0] == pytest.approx(-0.5 * G * t**2, abs=1e-9)
+    assert found.parameters["mu"][6, 0] == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("direction", ["along", "up"])
+def test_a_growing_force_starts_slip_or_lifts(direction):
+    """A mass under a force k t starts when k t = mu g, or g: it goes k (T - t)^3 / 6, and differs by (T - t)^2 / 2."""
+    mu, k, duration = 0.5, 200.0, 0.1
+    axis = 0 if direction == "along" else 2
+    world = scenes.one_body(ConvexPoints([[0, 0, 0]]), BALL, mu=mu, q=(0, 0, 0, 1, 0, 0, 0))
+    push = np.eye(6)[axis]
+    recording = SHARP.run(world, duration, tau=lambda time, q, v: k * time * push)
+    found = transition(recording, ("tau", "mu"))
+    start = (mu if axis == 0 else 1.0) * G / k
+    assert found.unique
+    assert recording.q[-1, axis] == pytest.approx(k * (duration - start) ** 3 / 6.0, abs=1e-9)
+    assert found.parameters["tau"][axis, axis] == pytest.approx((duration - start) ** 2 / 2.0, abs=1e-8)
+    assert found.parameters["mu"][0, 0] == pytest.approx(-G * (duration - start) ** 2 / 2.0 * (axis == 0), abs=1e-7)
+
+
+def test_a_ball_that_has_come_to_rest_forgets_how_high_it_was():
+    """Behind the accumulation of impacts height and its speed depend on nothing, and along the ground all is kept."""
+    recording = EventDriven().run(ball((0, 0, 0.3), (0.2, 0, 0, 0, 0, 0), e=0.3), 1.0)
+    assert recording.of_kind(EventKind.ZENO)
+    found = transition(recording)
+    np.testing.assert_allclose(found.matrix[[2, 8]], 0.0, atol=1e-6)
+    np.testing.assert_allclose(found.matrix[0, [0, 2, 6, 8]], [1.0, 0.0, 1.0, 0.0], atol=1e-12)
+
+
+@pytest.mark.parametrize("law", [Stronge(0.8), Poisson(0.8), Newton(0.8, "sequential"), Poisson(), Newton([0.8])])
+def test_laws_that_agree_have_one_derivative(law):
+    """Without friction every law is Newton's, its derivatives by the start and by restitution too."""
+    world = ball((0, 0, 0.5), (0.3, 0, -0.5, 0, 1, 0), e=0.8, normal=(0.2, 0, 1))
+    wanted, found = (transition(EventDriven(impact=one).run(world, 0.6), ("restitution",)) for one in (None, law))
+    np.testing.assert_allclose(found.matrix, wanted.matrix, atol=1e-9)
+    np.testing.assert_allclose(found.parameters["restitution"], wanted.parameters["restitution"], atol=1e-9)
+
+
+def test_products_are_those_with_the_matrices():
+    """jvp and vjp are products with the matrix and with those of parameters."""
+    found = transition(EventDriven().run(ball((0, 0, 0.3), (0,) * 6, e=0.7), 0.5), ("restitution", "gravity"))
+    rng = np.random.default_rng(1)
+    dx, w, dg = rng.normal(size=12), rng.normal(size=12), rng.normal(size=3)
+    np.testing.assert_allclose(
+        found.jvp(dx, {"gravity": dg}), found.matrix @ dx + found.parameters["gravity"] @ dg, rtol=1e-12
+    )
+    assert w @ found.jvp(dx) == pytest.approx(found.vjp(w) @ dx)
+    assert found.vjp(w, "restitution") == pytest.approx(w @ found.parameters["restitution"])
+    assert isinstance(found, Transition)
+
+
+def test_a_pickled_recording_has_the_same_derivative():
+    """A recording keeps its course through pickles, a constant force included."""
+    recording = EventDriven().run(ball((0, 0, 0.3), (0,) * 6, e=0.7), 0.5, tau=np.full(6, 0.1))
+    again = pickle.loads(pickle.dumps(recording))
+    np.testing.assert_array_equal(transition(again).matrix, transition(recording).matrix)
+
+
+def whys(recording):
+    found = transition(recording)
+    assert np.isfinite(found.matrix).all()
+    assert not found.unique
+    return {kink.why: kink for kink in found.kinks}
+
+
+def test_what_has_no_derivative_is_named():
+    """Impacts at once, at the start, at the end and grazing ones, modes about to change, slip from rest, a jam."""
+    fall = math.sqrt(2.0 * 0.4 / G)
+    dropped = ball((0, 0, 0.5), (0,) * 6, e=0.5)
+    flat = scenes.one_body(Box.cube(0.1), RigidInertia.solid_box(1.0, (0.1,) * 3), mu=0.5, q=(0, 0, 0.3, 1, 0, 0, 0))
+    found = whys(EventDriven().run(flat, 0.3))["at once"]
+    assert found.contacts == tuple(f"body[{i}] on ground" for i in (0, 2, 4, 6))
+    assert found.time == pytest.approx(math.sqrt(2 * 0.2 / G))
+    assert whys(EventDriven().run(dropped, fall))["at the end"].off < 1e-9
+    assert "at the start" in whys(EventDriven().run(ball((0, 0, R), (0, 0, -1.0, 0, 0, 0), e=0.5), 0.1))
+    # At the apex of its flight, a ceiling that it touches, in a step that sees it or not.
+    for above, steps in ((5e-8, {"max_step": 5e-5}), (0.0, {})):
+        builder = WorldBuilder((0, 0, -G))
+        builder.add_half_space("ceiling", HalfSpace((0, 0, -1), -1.0), Material(0.0, 1.0))
+        up, drop = 0.01 * G, 0.5 * G * 0.01**2
+        q = (0, 0, 1.0 - R - drop + above, 1, 0, 0, 0)
+        builder.add_free_body("ball", BALL, Sphere(R), Material(0.0, 1.0), q, (2000, 0, up, 0, 0, 0))
+        recording = EventDriven(**steps).run(builder.build(), 0.02)
+        assert bool(recording.events) == bool(above)
+        assert whys(recording)["grazing"].off < 1e-6
+    # Slip that friction stops within the impact, to rounding: 7 / 2 mu (1 + e) u_n.
+    speed, mu, e = G * fall, 0.1, 0.5
+    skid = ball((0, 0, 0.5), (3.5 * mu * (1 + e) * speed, 0, 0, 0, 0, 0), mu=mu, e=e)
+    assert whys(EventDriven().run(skid, 0.4))["mode"].off < 1e-6
+    # Beyond the threshold of Painleve's paradox, by the impulse that stops the slip.
+    angle, half = math.atan(2.0), 0.5
+    q = (half * math.cos(angle), 0, half * math.sin(angle), math.cos(angle / 2), 0, -math.sin(angle / 2), 0)
+    inertia = RigidInertia(1.0, inertia=half**2 / 3.0 * np.eye(3))
+    jammed = scenes.one_body(ConvexPoints([[-half, 0, 0]]), inertia, mu=1.5, q=q, v=(-1.0, 0, 0, 0, 0, 0))
+    assert "jam" in whys(EventDriven(on_inconsistency="impulse").run(jammed, 5e-3))
+    steep = ball((0, 0, R), (0,) * 6, mu=0.1)
+    pushed = EventDriven().run(steep, 0.1, tau=np.array([5.0, 0, 0, 0, 0, 0]))
+    assert whys(pushed)["from rest"].contacts == ("body[0] on ground",)
+
+
+def test_what_cannot_be_differentiated_is_refused():
+    """Parameters and recordings that are none name the field."""
+    recording = EventDriven().run(ball((0, 0, 0.3), (0,) * 6), 0.1)
+    for wrt in ("mu", ("stiffness",), ("mu", "mu")):
+        with pytest.raises(SimulationConfigError) as caught:
+            transition(recording, wrt)
+        assert caught.value.field == "wrt"
+    with pytest.raises(SimulationConfigError, match="course"):
+        transition(dataclasses.replace(recording, course=None))
+    found = transition(recording)
+    for call in (lambda: found.vjp(np.ones(12), "mu"), lambda: found.jvp(np.ones(3)), lambda: found.vjp(np.ones(13))):
+        with pytest.raises(SimulationConfigError):
+            call()

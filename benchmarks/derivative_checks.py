@@ -115,7 +115,7 @@ def agreement(
 def _compare(found: Agreement, linear: Any, ahead: Array, behind: Array, far: float) -> None:
     """Add the columns of one state, those of the two sides given."""
     middle = 0.5 * (ahead + behind)
-    apart = scaled(ahead, behind).max(axis=0) > STRADDLES
+    apart = np.abs(ahead - behind).max(axis=0) > STRADDLES * np.maximum(1.0, np.abs(middle).max(axis=0))
     errors = scaled(linear.A, middle).max(axis=0)
     errors[~np.isfinite(errors)] = np.inf
     good = errors <= found.tolerance

@@ -30,6 +30,7 @@ WHY = (
     "forces not selected",
     "at the speed from which it bounces",
     "at the largest force of its row",
+    "forces nearly redundant",
 )
 
 

@@ -22,12 +22,14 @@ from contactlab.linearization.kernels.layout import (
     HELD,
     IMPACT,
     KNOWN,
+    NEARLY_REDUNDANT,
     NEXT_EDGE,
     NOT_SELECTED,
     PER_GAP,
     PER_SPEED,
     RATE,
     SLIDE,
+    SURE,
     UNLOADED,
     Memory,
 )
@@ -40,6 +42,7 @@ from contactlab.stepping.kernels.layout import (
     CHOICE_UNCERTIFIED,
     GAP,
     MU,
+    TREE_DOF,
     VN_MINUS,
     Chunk,
     Control,
@@ -327,17 +330,32 @@ def joint_kinks(
     return kinks
 
 
+@kernel(inner=True)
+def is_sure(world: PackedWorld, work: Work, m: Memory, i: int) -> bool:
+    """Whether twice the compliance changes next to nothing in island i."""
+    largest, change = 1.0, 0.0
+    for n in range(work.tree_start[i], work.tree_start[i + 1]):
+        k = work.island_trees[n]
+        for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
+            for column in range(2 * m.v.shape[0]):
+                largest = max(largest, abs(m.moved[0, j, column]))
+                change = max(change, abs(m.moved[0, j, column] - m.moved[1, j, column]))
+    return not change > SURE * largest
+
+
 @kernel
 def contact_kinks(
     world: PackedWorld, work: Work, m: Memory, chunk: Chunk, control: Control, p: Parameters, h: float, kinks: int
 ) -> int:
     """Note what is near of all contacts; how many kinks there are then."""
     for i in range(control.n_islands):
-        choice = chunk.island[i].choice
-        if choice in (CHOICE_NOT_SELECTED, CHOICE_UNCERTIFIED):
-            kinks = note(
-                m, kinks, NOT_SELECTED, work.island_contacts[work.contact_start[i]], -1, 0.0, 0.0, 0.0, 0.0, -1
-            )
+        if work.contact_start[i] == work.contact_start[i + 1]:
+            continue
+        first = work.island_contacts[work.contact_start[i]]
+        if chunk.island[i].choice in (CHOICE_NOT_SELECTED, CHOICE_UNCERTIFIED):
+            kinks = note(m, kinks, NOT_SELECTED, first, -1, 0.0, 0.0, 0.0, 0.0, -1)
+        if not is_sure(world, work, m, i):
+            kinks = note(m, kinks, NEARLY_REDUNDANT, first, -1, 0.0, 0.0, 0.0, 0.0, -1)
     for c in range(control.n_contacts):
         kinks = of_normal(world, work, m, c, p, h, kinks)
         if m.mode[c, 0] != OPEN:

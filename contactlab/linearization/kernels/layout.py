@@ -18,6 +18,8 @@ AT_BOUND: Final = 1e-7
 COMPLIANCE: Final = 1e-7
 #: Pivots below this share of the response to a force are those of redundant ones.
 REDUNDANT: Final = 1e-6
+#: What twice the compliance may change, of the largest entry, where the limit of none is sure.
+SURE: Final = 1e-6
 #: Way in (dq, dv) to a kink from which on nobody is told.
 FAR: Final = 1e-4
 #: A kink at most so far counts as one on which the state stands.
@@ -38,6 +40,7 @@ FEATURE: Final = 6  # other features touch near by, as with parallel faces
 NOT_SELECTED: Final = 7
 IMPACT: Final = 8  # at the speed from which an impact bounces: a jump
 AT_BOUND_OF_ROW: Final = 9  # a drive or dry friction at its largest force
+NEARLY_REDUNDANT: Final = 10  # forces that are neither redundant nor not, within the compliance
 
 # Columns of the kinks.
 WHY: Final = 0

@@ -63,9 +63,11 @@ class Motion:
         """What is wanted of the drives in the step that begins at a time."""
         return None if self.targets is None else self.targets(time)
 
-    def run(self, stepper: TimeStepping) -> Iterator[tuple[StepperState, Simulation]]:
+    def run(
+        self, stepper: TimeStepping, start: StepperState | None = None
+    ) -> Iterator[tuple[StepperState, Simulation]]:
         """Every state, and the run behind the step from it."""
-        run = Simulation(self.world, stepper)
+        run = Simulation(self.world, stepper, start)
         for _ in range(self.steps):
             before = run.state
             run.step(targets=self.targets_at(run.time))

@@ -126,7 +126,7 @@ class Differentiator:
             "drawn": (contacts, 3, nv), "push": (contacts, 3, nv), "contact": (contacts, layout.PER_CONTACT),
             "rates": (contacts, 6, 6), "columns": (2, nv, 6),
             "H": (m, nv), "G": (m, nv), "Y": (m, nv), "D": (m,), "f": (m,), "S": (m * m,),
-            "X": (nv, columns), "right": (m, columns), "solved": (2, m, columns), "moved": (2, nv, columns),
+            "X": (nv, columns), "right": (m, columns), "solved": (3, m, columns), "moved": (3, nv, columns),
             "base": (3, m), "lag": (nv,), "how_far": (MOST_KINKS, 3), "towards": (MOST_KINKS,),
             "direction": (columns,), "way": (columns,), "way_of_pair": (36,),
             "by_parameter": (nv, p), "by_law": (contacts, 2, p), "by_row": (joints, 2, p), "row_slope": (joints, 2),

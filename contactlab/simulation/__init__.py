@@ -9,7 +9,6 @@ from contactlab.event_driven import (
     EventKind,
     EventRecording,
     InconsistentContact,
-    Kink,
     Transition,
     transition,
 )
@@ -93,7 +92,6 @@ __all__ = [
     "JointRow",
     "JointTable",
     "InconsistentContact",
-    "Kink",
     "ConstantVelocity",
     "Conveyor",
     "Motion",

@@ -15,10 +15,10 @@ HELD: Final = 1e-8
 #: Share of its bound by which friction below it sticks.
 AT_BOUND: Final = 1e-7
 #: Compliance of redundant forces, as a share of the smallest response of any.
-COMPLIANCE: Final = 1e-7
+COMPLIANCE: Final = 1e-8
 #: Pivots below this share of the response to a force are those of redundant ones.
 REDUNDANT: Final = 1e-6
-#: What twice the compliance may change, of the largest entry, where the limit of none is sure.
+#: What twice the compliance may change of its limit, as a share of the largest entry, where that is sure.
 SURE: Final = 1e-6
 #: Way in (dq, dv) to a kink from which on nobody is told.
 FAR: Final = 1e-4
@@ -99,8 +99,8 @@ class Memory(NamedTuple):
     owner: IntArray  # (m, 2) contact or -1, row of joints or -1
     X: FloatArray  # (nv, columns) motion without these forces
     right: FloatArray  # (m, columns)
-    solved: FloatArray  # (2, m, columns) forces, at one and at two compliances
-    moved: FloatArray  # (2, nv, columns) velocities
+    solved: FloatArray  # (3, m, columns) forces, at one, two and four compliances
+    moved: FloatArray  # (3, nv, columns) velocities
     base: FloatArray  # (3, m) right-hand side and forces at the compliances
     lag: FloatArray  # (nv,) change of the velocity per unit of compliance
     by_parameter: FloatArray  # (nv, p) impulses

@@ -247,8 +247,8 @@ def solved(
     for j in range(nv):
         m.lag[j] = 0.0
         for k in range(columns):
-            m.moved[0, j, k] = m.X[j, k]
-            m.moved[1, j, k] = m.X[j, k]
+            for number in range(3):
+                m.moved[number, j, k] = m.X[j, k]
     u = 0
     for i in range(control.n_islands):
         begin = u

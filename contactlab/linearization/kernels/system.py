@@ -2,9 +2,9 @@
 
 With Y = M^^-1 G the forces of an island solve (h H Y^T + D) df = right - H X, of X = M^^-1 dr. Where some are redundant
 that is singular, and they are those selected: of contacts that give way alike, in the limit of none. Every force then
-gets a small compliance, once and twice, of which the limit follows by extrapolation; its error is the square of the
-compliance, rounding its inverse. What the right-hand side is off by within the compliance counts there, too: rates
-change by (dH) v at the velocity that the compliance adds, not at v+ alone.
+gets a small compliance, once, twice and four times, of which the limit follows by extrapolation; its error is the
+square of the compliance, rounding its inverse. What the right-hand side is off by within the compliance counts there,
+too: rates change by (dH) v at the velocity that the compliance adds, not at v+ alone.
 """
 
 from __future__ import annotations
@@ -180,9 +180,9 @@ def add_lag(m: Memory, control: Control, eps: float, u: int, end: int) -> None:
 def solve_island(
     world: PackedWorld, work: Work, m: Memory, control: Control, h: float, i: int, u: int, end: int
 ) -> float:
-    """Fill `m.solved` and add to `m.moved`, at one compliance and at two, of the unknowns u .. end of island i.
+    """Fill `m.solved` and add to `m.moved`, at one, two and four compliances, of the unknowns u .. end of island i.
 
-    The compliance is returned, 0 where none is needed; then both are the same.
+    The compliance is returned, 0 where none is needed; then all are the same.
     """
     n = end - u
     S, perm = rows_at(m.S, 0, n, n), m.perm
@@ -199,19 +199,22 @@ def solve_island(
         for row in range(u, end):
             for k in range(m.right.shape[1]):
                 m.solved[1, row, k] = m.solved[0, row, k]
+                m.solved[2, row, k] = m.solved[0, row, k]
     else:
-        for number in range(2):
+        for number in range(3):
+            times = 2**number
             fill_matrix(m, h, u, end, S)
             for row in range(n):
-                S[row, row] += (1 + number) * eps
+                S[row, row] += times * eps
             lu_factor(S, n, perm)
             if number == 0:
                 lag_of(work, m, S, h, eps, u, end)
                 at_velocity(world, m, m.lag, POSES)
                 speed_rates(world, work, m, control, False, False, m.drawn)
-            add_lag(m, control, eps, u, end)
+            # Those of the compliance before are off already.
+            add_lag(m, control, eps if number == 0 else 0.5 * times * eps, u, end)
             solve_rows(S, perm, m.right[u:end], m.solved[number, u:end])
-    for number in range(2):
+    for number in range(3):
         add_motion(m, h, u, end, number)
     for row in range(u, end):
         if m.owner[row, 0] >= 0:

@@ -124,7 +124,7 @@ class Differentiator:
             "loops": (4, loops, nv), "carried": (nv, nv), "points": (2, 4, 6, nv), "loop_forces": (loops,),
             "frame": (contacts, 3, nv), "changes": (contacts, 3, nv), "before": (contacts, nv),
             "drawn": (contacts, 3, nv), "push": (contacts, 3, nv), "contact": (contacts, layout.PER_CONTACT),
-            "rates": (contacts, 6, 6), "columns": (2, nv, 6),
+            "rates": (contacts, 7, 6), "gaps": (contacts, nv), "columns": (2, nv, 6),
             "H": (m, nv), "G": (m, nv), "Y": (m, nv), "D": (m,), "f": (m,), "S": (m * m,),
             "X": (nv, columns), "right": (m, columns), "solved": (3, m, columns), "moved": (3, nv, columns),
             "base": (3, m), "lag": (nv,), "how_far": (MOST_KINKS, 3), "towards": (MOST_KINKS,),

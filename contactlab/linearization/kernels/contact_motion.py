@@ -1,7 +1,7 @@
 """How point and normal of a contact move as its bodies do: exact with half-spaces, else by differences of the pair.
 
-``rates`` (6, 6) has point and normal by a displacement of body B, turn first, about the contact's point, while body A
-stands still; what moves with both moves as they do. Between shapes the pair alone is asked again near by, to 1e-10: a
+``rates`` (7, 6) has point, normal and gap by a displacement of body B, turn first, about the contact's point, while
+body A stands still; what moves with both moves as they do. Between shapes the pair alone is asked again near by, to 1e-10: a
 feature that is gone there, or one that moves otherwise on either side, is a kink.
 """
 
@@ -18,6 +18,7 @@ from contactlab.stepping.kernels.collision import FEATURE_BITS, LOWEST_ID, Colli
 from contactlab.stepping.kernels.layout import (
     BODY_B,
     CONTACT_ID,
+    GAP,
     ID_BITS,
     NORMAL,
     POINT,
@@ -31,6 +32,8 @@ from lcp.kernels import kernel
 STRIDE: Final = 1e-5
 #: The same of pairs whose search ends at 1e-10 m, of which differences are of fourth order.
 LONG_STRIDE: Final = 1e-3
+#: Of a slope of a gap by differences.
+ROUNDING: Final = 1e-7
 #: Between slopes to both sides, per turn or per way in levers, from where on they are two.
 BENT: Final = 0.02
 
@@ -46,6 +49,8 @@ def of_point(radius: float, n: FloatArray, rates: FloatArray) -> None:
     rates[0, 1], rates[0, 2] = radius * n[2], -radius * n[1]
     rates[1, 0], rates[1, 2] = -radius * n[2], radius * n[0]
     rates[2, 0], rates[2, 1] = radius * n[1], -radius * n[0]
+    for k in range(3):
+        rates[6, k], rates[6, 3 + k] = 0.0, n[k]
 
 
 @kernel(inner=True)
@@ -97,11 +102,12 @@ def differenced(
     stride: float,
     p: FloatArray,
     n: FloatArray,
+    gap: float,
     kept: FloatArray,
     rates: FloatArray,
 ) -> bool:
     """Fill the rates of a feature by centred differences of this stride; whether either side has other slopes."""
-    pose, ahead, behind, far = part_at(kept, 0, 12), part_at(kept, 12, 6), part_at(kept, 18, 6), part_at(kept, 24, 6)
+    pose, ahead, behind, far = part_at(kept, 0, 12), part_at(kept, 12, 7), part_at(kept, 19, 7), part_at(kept, 26, 7)
     own = c.poses[moved]
     sign = 1.0 if moved == j else -1.0
     lever = 0.0
@@ -116,7 +122,7 @@ def differenced(
         way = stride if axis < 3 else stride * lever
         there = 0
         sides = 4 if stride > STRIDE else 2
-        for k in range(6):
+        for k in range(7):
             far[k] = 0.0
         for side in range(sides):
             # Two strides away last, whose difference takes the error of third order off.
@@ -130,37 +136,53 @@ def differenced(
             for k in range(3):
                 out[k] = c.points[at, shapes.POINT + k] - p[k]
                 out[3 + k] = sign * c.points[at, shapes.NORMAL + k] - n[k]
+            out[6] = c.points[at, shapes.GAP] - gap
             if side == sides - 3:
-                for k in range(6):
+                for k in range(7):
                     far[k] = ahead[k] - behind[k]
         whole = 3 if sides == 2 else 14
-        gap = 0.0
-        for k in range(6):
+        apart = 0.0
+        for k in range(7):
             if there == whole:
                 near = ahead[k] - behind[k]
                 rates[k, axis] = near / (2.0 * way) if sides == 2 else (8.0 * near - far[k]) / (12.0 * way)
-                gap += abs(ahead[k] + behind[k]) / (lever if k < 3 else 1.0)
+                apart += abs(ahead[k] + behind[k]) / (1.0 if 3 <= k < 6 else lever)
             elif sides == 4 or there == 0:
                 rates[k, axis] = 0.0
             else:
                 rates[k, axis] = ahead[k] / way if there == 1 else -behind[k] / way
-        bent = bent or there != whole or gap > BENT * stride
+        bent = bent or there != whole or apart > BENT * stride
     for k in range(12):
         own[k] = pose[k]
     return bent
 
 
 @kernel(inner=True)
-def of_pair(c: Collision, contact: int, p: FloatArray, n: FloatArray, kept: FloatArray, rates: FloatArray) -> bool:
+def of_pair(
+    c: Collision, contact: int, p: FloatArray, n: FloatArray, gap: float, kept: FloatArray, rates: FloatArray
+) -> bool:
     """Fill the rates of a contact of this id between two shapes; whether it is a kink. ``kept`` (36,) is scratch."""
     pair = (contact - LOWEST_ID) >> FEATURE_BITS
     feature = (contact - LOWEST_ID) - (pair << FEATURE_BITS)
     i = pair // c.kind.shape[0]
     j = pair - i * c.kind.shape[0]
     moved = j if c.link[j] >= 0 else i
-    if is_searched(c.kind[i], c.kind[j]) and not differenced(c, i, j, moved, feature, LONG_STRIDE, p, n, kept, rates):
+    if is_searched(c.kind[i], c.kind[j]) and not differenced(
+        c, i, j, moved, feature, LONG_STRIDE, p, n, gap, kept, rates
+    ):
         return False
-    return differenced(c, i, j, moved, feature, STRIDE, p, n, kept, rates)
+    return differenced(c, i, j, moved, feature, STRIDE, p, n, gap, kept, rates)
+
+
+@kernel(inner=True)
+def settle_gap(n: FloatArray, rates: FloatArray) -> None:
+    """Take the normal for the slope of the gap where it is that but for rounding: not of faces a little askew."""
+    off = 0.0
+    for k in range(3):
+        off = max(off, abs(rates[6, 3 + k] - n[k]))
+    if off <= ROUNDING:
+        for k in range(3):
+            rates[6, k], rates[6, 3 + k] = 0.0, n[k]
 
 
 @kernel(inner=True)
@@ -169,9 +191,11 @@ def contact_motion(world: PackedWorld, work: Work, c: Collision | None, m: Memor
     floats, contact, rates = work.contact_float[number], work.contact_int[number, CONTACT_ID], m.rates[number]
     n, p = floats[NORMAL : NORMAL + 3], floats[POINT : POINT + 3]
     if contact < 0:
+        bent = False
         if c is not None:
-            return of_pair(c, contact, p, n, m.way_of_pair, rates)
-        return False
+            bent = of_pair(c, contact, p, n, floats[GAP], m.way_of_pair, rates)
+            settle_gap(n, rates)
+        return bent
     first = world.point_start[work.contact_int[number, BODY_B]]
     of_point(world.radii[first + (contact & ((1 << ID_BITS) - 1))], n, rates)
     return False

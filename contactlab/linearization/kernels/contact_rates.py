@@ -357,9 +357,14 @@ def contact_rates(
         if contact_motion(world, work, c, m, number) and own[FORCE] > 0.0:
             kinks = note(m, kinks, FEATURE, number, -1, 0.0, 0.0, 0.0, 0.0, -1)
         count = fill_columns(world, f, m, a, b, x)
-        for k in range(3):
-            for j in range(nv):
+        for j in range(nv):
+            m.gaps[number, j] = 0.0
+            for k in range(3):
                 m.push[number, k, j] = 0.0
+        for place in range(count):
+            j = m.dofs[place]
+            for k in range(6):
+                m.gaps[number, j] += m.rates[number, 6, k] * (m.columns[0, j, k] - m.columns[1, j, k])
         fx = own[FORCE] * n[0] + own[FORCE + 1] * t1[0] + own[FORCE + 2] * t2[0]
         fy = own[FORCE] * n[1] + own[FORCE + 1] * t1[1] + own[FORCE + 2] * t2[1]
         fz = own[FORCE] * n[2] + own[FORCE + 1] * t1[2] + own[FORCE + 2] * t2[2]

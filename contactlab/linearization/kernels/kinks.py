@@ -139,7 +139,7 @@ def of_normal(world: PackedWorld, work: Work, m: Memory, c: int, p: Parameters, 
     if m.mode[c, 0] == OPEN:
         value = add_rate(m, c, 0, 1.0, own[EPS]) + own[KNOWN]
         for j in range(nv):
-            m.way[j] += own[PER_GAP] * m.frame[c, 0, j] + own[PER_SPEED] * m.before[c, j]
+            m.way[j] += own[PER_GAP] * m.gaps[c, j] + own[PER_SPEED] * m.before[c, j]
             m.way[nv + j] += own[PER_SPEED] * m.frame[c, 0, j]
         kinks = noted(m, kinks, UNLOADED, c, -1, value, 1.0, STICK)
     else:
@@ -153,7 +153,7 @@ def of_normal(world: PackedWorld, work: Work, m: Memory, c: int, p: Parameters, 
         if bends and not (rigid and own[PER_GAP] == 0.0 and gap > -HELD):
             clear(m.way)
             for j in range(nv):
-                m.way[j] = m.frame[c, 0, j]
+                m.way[j] = m.gaps[c, j]
             kinks = noted(m, kinks, GAP_AT_ZERO, c, -1, gap, 1.0 / h, -1)
     if rigid and gap < h * p.v_min + abs(h * before):
         # At the speed from which an impact counts as one, the rate wanted jumps.

@@ -84,7 +84,8 @@ class Memory(NamedTuple):
     push: FloatArray  # (nc, 3, nv) of the force in world axes by q, the parts along the axes being held
     contact: FloatArray  # (nc, PER_CONTACT)
     mode: IntArray  # (nc, 3) mode; first unknown, and how many
-    rates: FloatArray  # (nc, 6, 6) of point and normal by a displacement of body B
+    rates: FloatArray  # (nc, 7, 6) of point, normal and gap by a displacement of body B
+    gaps: FloatArray  # (nc, nv) of the gaps by q
     columns: FloatArray  # (2, nv, 6) motion columns at a point
     dofs: IntArray  # (nv,)
     H: FloatArray  # (m, nv) rows of rates

@@ -1,8 +1,8 @@
 """How point and normal of a contact move as its bodies do: exact with half-spaces, else by differences of the pair.
 
 ``rates`` (7, 6) has point, normal and gap by a displacement of body B, turn first, about the contact's point, while
-body A stands still; what moves with both moves as they do. Between shapes the pair alone is asked again near by, to 1e-10: a
-feature that is gone there, or one that moves otherwise on either side, is a kink.
+body A stands still; what moves with both moves as they do. Between shapes the pair alone is asked again near by, to
+1e-10: a feature that is gone there, or one that moves otherwise on either side, is a kink.
 """
 
 from __future__ import annotations

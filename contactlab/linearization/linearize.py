@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -68,7 +69,19 @@ def linearize(
     piece given is the first, what lies closed stays closed.
     """
     check_run(world, stepper, state)
-    return Lineariser(world, stepper, wrt).of_state(state, tau, targets)
+    return lineariser_of(world, stepper, wrt).of_state(state, tau, targets)
+
+
+#: The last one of each thread: to make its memory takes as long as five steps and their derivatives.
+_LAST = threading.local()
+
+
+def lineariser_of(world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter] = ()) -> Lineariser:
+    """Return one for this world and stepper: the last of this thread, or another."""
+    last: Lineariser | None = getattr(_LAST, "lineariser", None)
+    if last is None or not last.serves(world, stepper, wrt):
+        last = _LAST.lineariser = Lineariser(world, stepper, wrt)
+    return last
 
 
 class Lineariser:
@@ -81,9 +94,9 @@ class Lineariser:
         self._driver = Driver(world, stepper, world.initial_state(), tau=self._none)
         self._differentiator = Differentiator(self._driver, parameters)
 
-    def serves(self, world: World, wrt: Sequence[str | Parameter]) -> bool:
-        """Whether it is of this world, and these parameters."""
-        return world is self._world and tuple(wrt) == self._asked
+    def serves(self, world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter]) -> bool:
+        """Whether it is of this world and stepper, and these parameters."""
+        return world is self._world and stepper is self._stepper and tuple(wrt) == self._asked
 
     def of_state(self, state: StepperState, tau: ArrayLike | None = None, targets: Wanted = None) -> Linearization:
         """Differentiate the step from a state."""
@@ -95,7 +108,8 @@ class Lineariser:
         self._driver.stand_as(run)
         self._driver.begin_again()
         self._driver.apply(tau, targets)
-        return self._made(self._driver.state(), tau.copy(), targets)
+        begin = self._driver.state()
+        return self._made(begin, tau.copy(), targets)
 
     def steps(self, state: StepperState, taus: FloatArray, targets: FloatArray) -> Iterator[tuple[int, int]]:
         """Make steps from a state, one for each force (n, nv) and targets (n, nd); yield number and kinks of each.
@@ -188,7 +202,7 @@ class Lineariser:
         A = m.A.copy()
 
         def along(dx: FloatArray, du: FloatArray) -> FloatArray:
-            return Lineariser(world, self._stepper).along(state, tau, targets, dx, du)
+            return lineariser_of(world, self._stepper).along(state, tau, targets, dx, du)
 
         return Linearization(
             A=A[:, : 2 * nv],

@@ -18,8 +18,8 @@ AT_BOUND: Final = 1e-7
 COMPLIANCE: Final = 1e-8
 #: Pivots below this share of the response to a force are those of redundant ones.
 REDUNDANT: Final = 1e-6
-#: What twice the compliance may change of its limit, as a share of the largest entry, where that is sure.
-SURE: Final = 1e-6
+#: What the compliance may change, as a share of the largest entry, where its square is nothing.
+SURE: Final = 3e-4
 #: Way in (dq, dv) to a kink from which on nobody is told.
 FAR: Final = 1e-4
 #: A kink at most so far counts as one on which the state stands.
@@ -100,8 +100,16 @@ class Memory(NamedTuple):
     owner: IntArray  # (m, 2) contact or -1, row of joints or -1
     X: FloatArray  # (nv, columns) motion without these forces
     right: FloatArray  # (m, columns)
-    solved: FloatArray  # (3, m, columns) forces, at one, two and four compliances
-    moved: FloatArray  # (3, nv, columns) velocities
+    solved: FloatArray  # (2, m, columns) forces, with the compliance and in the limit of none
+    moved: FloatArray  # (2, nv, columns) velocities
+    own_columns: IntArray  # (columns,) those of the island in progress; flat copies of what it needs
+    H_own: FloatArray  # m nv
+    Y_own: FloatArray  # m nv
+    X_own: FloatArray  # nv columns
+    moved_own: FloatArray  # nv columns
+    right_own: FloatArray  # m columns
+    forces_own: FloatArray  # m columns
+    late_own: FloatArray  # m columns
     base: FloatArray  # (3, m) right-hand side and forces at the compliances
     lag: FloatArray  # (nv,) change of the velocity per unit of compliance
     by_parameter: FloatArray  # (nv, p) impulses

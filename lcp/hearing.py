@@ -12,6 +12,7 @@ import contextlib
 import contextvars
 import ctypes
 import functools
+import os
 import queue
 import threading
 import time
@@ -103,6 +104,11 @@ def hears(function: F) -> F:
         return heard(lambda: function(*arguments, **named))
 
     return done  # type: ignore[return-value]
+
+
+def all_cores() -> int:
+    """Number of processors this process may use; not every system tells."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def on_threads(work: Callable[[int], T], count: int, threads: int) -> Iterator[tuple[int, T]]:

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 from contactlab.cli.demo_scene import demo_stepper, demo_world
 from contactlab.simulation import Recording, TimeStepping, World
-from contactlab.simulation.batch import all_cores
 from contactlab.stepping.driver import Driver
 from lcp.compiler import calls_of, when_compiling
 from lcp.compiler.cache import cache_folder
 from lcp.compiler.releases import tried
+from lcp.hearing import all_cores
 
 #: What the process is asked for, in this order; see `compile_part`.
 PARTS = ("loop", "ledger")

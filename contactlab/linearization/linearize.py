@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,18 +15,20 @@ from contactlab.linearization.kernels.layout import Memory
 from contactlab.linearization.linearization import Kink, Linearization
 from contactlab.linearization.memory import Differentiator
 from contactlab.linearization.parameters import Parameter, parameter
-from contactlab.recording import Recording, simulation_error
+from contactlab.recording import Recording, SimulationError, simulation_error
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.time_stepping import TimeStepping, check_run
-from contactlab.world.errors import SimulationConfigError
+from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
+from lcp.hearing import all_cores, on_threads
 
 #: Targets of drives: an array of all, or numbers by name.
 Wanted = Mapping[str, float] | ArrayLike | None
 
 
+@overload
 def linearize(
     world: World,
     stepper: TimeStepping,
@@ -32,8 +36,25 @@ def linearize(
     tau: ArrayLike | None = None,
     targets: Wanted = None,
     wrt: Sequence[str | Parameter] = (),
-) -> Linearization:
-    """Derivative of the step from a state.
+) -> Linearization: ...
+@overload
+def linearize(
+    world: World,
+    stepper: TimeStepping,
+    state: Sequence[StepperState],
+    tau: ArrayLike | None = None,
+    targets: Wanted = None,
+    wrt: Sequence[str | Parameter] = (),
+) -> tuple[Linearization, ...]: ...
+def linearize(
+    world: World,
+    stepper: TimeStepping,
+    state: StepperState | Sequence[StepperState],
+    tau: ArrayLike | None = None,
+    targets: Wanted = None,
+    wrt: Sequence[str | Parameter] = (),
+) -> Linearization | tuple[Linearization, ...]:
+    """Derivative of the step from a state, or of the steps from several.
 
     Of the equations that the step has solved, differentiated on the linear piece on which it stands: which contacts are
     open, stick and slide, which rows of joints hold. Forces that redundant contacts share are the selected ones, and
@@ -42,24 +63,24 @@ def linearize(
     Parameters
     ----------
     world, stepper, state
-        As for `TimeStepping.step`.
+        As for `TimeStepping.step`; or n states, whose steps are differentiated on as many threads as there are cores.
     tau
-        Applied force (nv,), None for none.
+        Applied force (nv,), None for none. Of n states (n, nv), one for each.
     targets
-        Of the drives, an array of all or numbers by name; those not given are the world's.
+        Of the drives, an array of all or numbers by name; those not given are the world's. Of n states also (n, nd).
     wrt
         Names of numbers of the world (`parameter`), or `Parameter` values, to differentiate by as well.
 
     Returns
     -------
-    Linearization
+    Linearization, or a tuple of one for each state
         A and B of the next (dq, dv), the next state, and the kinks near by.
 
     Raises
     ------
     SimulationConfigError
         An argument that cannot be used; a stepper with ``projection`` or a world with torsional or rolling friction, of
-        which there are no derivatives.
+        which there are no derivatives. Of several states, with the number of the one.
     SimulationError
         The step failed.
 
@@ -68,7 +89,10 @@ def linearize(
     Where rigid contacts rest with ``erp=0``, any gap opens a kink: s >= -gap/h while open, s >= 0 in penetration. The
     piece given is the first, what lies closed stays closed.
     """
+    if isinstance(state, Sequence):
+        return _of_states(world, stepper, state, tau, targets, wrt)
     check_run(world, stepper, state)
+    check_type("state", state, StepperState)
     return lineariser_of(world, stepper, wrt).of_state(state, tau, targets)
 
 
@@ -82,6 +106,49 @@ def lineariser_of(world: World, stepper: TimeStepping, wrt: Sequence[str | Param
     if last is None or not last.serves(world, stepper, wrt):
         last = _LAST.lineariser = Lineariser(world, stepper, wrt)
     return last
+
+
+def _of_states(
+    world: World,
+    stepper: TimeStepping,
+    states: Sequence[StepperState],
+    taus: ArrayLike | None,
+    targets: Wanted,
+    wrt: Sequence[str | Parameter],
+) -> tuple[Linearization, ...]:
+    """Derivatives of the steps from several states, on threads, each with memory of its own."""
+    check_run(world, stepper)
+    n, drives = len(states), len(world.joint_actions.drives)
+    tau = None if taus is None else finite_array(taus, "tau", (n, world.nv), SimulationConfigError)
+    aims: list[Wanted] = [targets] * n
+    if targets is not None and not isinstance(targets, Mapping) and np.ndim(targets) == 2:
+        aims = list(finite_array(targets, "targets", (n, drives), SimulationConfigError))
+    threads = min(all_cores(), n)
+    linearisers = [Lineariser(world, stepper, wrt) for _ in range(threads)]
+    left, found, errors = iter(range(n)), dict[int, Linearization](), dict[int, Exception]()
+
+    def work(thread: int) -> None:
+        for i in left:
+            try:
+                check_run(world, stepper, states[i])
+                check_type("state", states[i], StepperState)
+                found[i] = linearisers[thread].of_state(states[i], None if tau is None else tau[i], aims[i])
+            except (SimulationConfigError, SimulationError) as error:
+                errors[i] = error
+            if errors:
+                return
+
+    for _ in on_threads(work, threads, threads):
+        pass
+    if errors:
+        # All before it have been begun, and so have ended.
+        i = min(errors)
+        error = errors[i]
+        if isinstance(error, SimulationConfigError):
+            raise SimulationConfigError(error.field, f"state {i}: {error.detail}") from error
+        error.args = (f"state {i}: {error}",)
+        raise error
+    return tuple(found[i] for i in range(n))
 
 
 class Lineariser:
@@ -201,9 +268,6 @@ class Lineariser:
         drives = 3 * nv + len(world.joint_actions.drives)
         A = m.A.copy()
 
-        def along(dx: FloatArray, du: FloatArray) -> FloatArray:
-            return lineariser_of(world, self._stepper).along(state, tau, targets, dx, du)
-
         return Linearization(
             A=A[:, : 2 * nv],
             B=A[:, 2 * nv : 3 * nv],
@@ -213,8 +277,21 @@ class Lineariser:
             joint_forces=m.joint_forces[:nj].copy(),
             next=driver.state(),
             kinks=kinks_of(driver, differentiator, count),
-            _along=along,
+            _along=functools.partial(_along, world, self._stepper, state, tau, targets),
         )
+
+
+def _along(
+    world: World,
+    stepper: TimeStepping,
+    state: StepperState,
+    tau: ArrayLike | None,
+    targets: Wanted,
+    dx: FloatArray,
+    du: FloatArray,
+) -> FloatArray:
+    # Of a module, so that a derivative can be pickled as its world can.
+    return lineariser_of(world, stepper).along(state, tau, targets, dx, du)
 
 
 def kinks_of(driver: Driver, differentiator: Differentiator, count: int) -> tuple[Kink, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -27,6 +26,7 @@ from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.sensors import Sensor
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
+from lcp.hearing import all_cores
 
 Mask = NDArray[np.bool_]
 
@@ -416,11 +416,6 @@ def rollout(
     found = Batch(world, stepper, states, threads=threads)._rollout(taus, targets, steps, f_ext)
     warn_of(found.notices)
     return found
-
-
-def all_cores() -> int:
-    """Number of processors this process may use; not every system tells."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _batch(

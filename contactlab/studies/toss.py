@@ -31,11 +31,10 @@ import numpy as np
 from contactlab.contact import Box, HalfSpace, Material
 from contactlab.lab.datasets.cube_toss import CubeTosses, Toss
 from contactlab.simulation import Recording, SimulationError, TimeStepping, World, WorldBuilder, simulate
-from contactlab.simulation.batch import all_cores
 from contactlab.spatial import RigidInertia, quaternion
 from contactlab.spatial.arrays import FloatArray
 from contactlab.studies.toss_settings import TossSettings
-from lcp.hearing import on_threads
+from lcp.hearing import all_cores, on_threads
 
 # Without restitution no contact is an impact: a corner then closes its gap within the step, where the impact rule would
 # stop it short of the board.

@@ -18,7 +18,7 @@ from contactlab.lab.sweeps.pool import run_here, run_on_processes
 from contactlab.lab.sweeps.result import SweepResult
 from contactlab.lab.sweeps.store import Store
 from contactlab.lab.sweeps.tasks import Answer, Item, items_of, whole
-from contactlab.simulation.batch import all_cores
+from lcp.hearing import all_cores
 
 OUTCOMES = ("done", "failed", "timeout", "lost")
 

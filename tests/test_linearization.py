@@ -1,0 +1,383 @@
+"""Derivatives of one step: beside differences of it, closed forms, and what they are where the piece ends."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from dataclasses import replace
+
+import joint_scenes
+import numpy as np
+import pytest
+from custom_constraints import Pin
+from derivative_scenes import MOTIONS, bounded_drives, settled, tumbling_cube
+from step_differences import Steps, moved
+
+import lcp
+from contactlab.constraints import DistanceConstraint
+from contactlab.contact import Box, Capsule, HalfSpace, Material, Sphere
+from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
+from contactlab.multibody import ModelBuilder, joints
+from contactlab.simulation import (
+    Conveyor,
+    Oscillation,
+    Simulation,
+    SimulationConfigError,
+    SimulationError,
+    Sleep,
+    TimeStepping,
+    WorldBuilder,
+    linearize,
+)
+from contactlab.spatial import RigidInertia, Transform
+
+H, G = 2e-3, 9.81
+HALF = (0.1, 0.1, 0.1)
+TOLERANCE = {"pyramid": 1e-6, "cone": 1e-5}
+# Scenes of many bodies, seconds each.
+MANY = ("boxes", "spheres", "capsules")
+
+
+def scaled(found, expected):
+    """The largest error, relative where the entry is above 1."""
+    return float((np.abs(found - expected) / np.maximum(1.0, np.abs(expected))).max(initial=0.0))
+
+
+def differences(world, stepper, state, targets=None, tau=None, step=1e-6):
+    """A by centred differences of this step."""
+    ahead, behind = Steps(world, stepper, 1).sides(state, np.eye(2 * world.nv), tau, targets, step=step)
+    return 0.5 * (ahead + behind).T
+
+
+def assert_agrees(world, stepper, state, targets=None, tau=None, *, steps=(1e-6, 1e-7), tolerance=1e-6):
+    """A, B and targets agree with centred differences, A with those of one of these steps."""
+    found = linearize(world, stepper, state, tau, targets)
+    errors = {}
+    for step in steps:
+        errors[step] = scaled(found.A, differences(world, stepper, state, targets, tau, step))
+        if errors[step] < tolerance:
+            break
+    assert min(errors.values()) < tolerance, errors
+    B, by_targets = Steps(world, stepper, 1).by_controls(state, tau, targets)
+    assert scaled(found.B, B) < tolerance
+    assert scaled(found.targets, by_targets) < tolerance
+    return found
+
+
+def later(world, stepper, steps):
+    """The state so many steps on."""
+    run = Simulation(world, stepper)
+    for _ in range(steps):
+        run.step()
+    return run.state
+
+
+def cube(height=0.0, v=(0, 0, 0, 0, 0, 0), material=None, turn=(1, 0, 0, 0)):
+    """A cube of 2 kg above a floor."""
+    builder, material = WorldBuilder(), material or Material(0.3)
+    builder.add_half_space("floor", HalfSpace(), material)
+    turn = np.array(turn) / np.linalg.norm(turn)
+    inertia = RigidInertia.solid_box(2.0, HALF)
+    builder.add_free_body("cube", inertia, Box(HALF), material, (0, 0, 0.1 + height, *turn), v)
+    return builder.build()
+
+
+def slider(v=(0, 0, 0), *, height=0.0, mu=0.5, restitution=0.0, gravity=-G, planar=False):
+    """A ball of 1 kg that cannot turn, above a floor; in a plane with the coordinates x, z."""
+    material = Material(mu, restitution)
+    gravity = (0, 0, gravity)
+    model, mass = ModelBuilder(gravity), RigidInertia(1.0, (0, 0, 0), inertia=np.eye(3))
+    joint = joints.TranslationXYZ()
+    if planar:
+        joint = joints.Composite((joints.Prismatic((1, 0, 0)), joints.Prismatic((0, 0, 1))))
+    model.add_body("ball", joint=joint, inertia=mass)
+    builder = WorldBuilder(gravity, planar=(0, 1, 0) if planar else None, **joint_scenes.FAST)
+    builder.add_model(model.build(), [0, 0.1 + height] if planar else [0, 0, 0.1 + height], list(v))
+    builder.add_shape("ball", Sphere(0.1), material)
+    builder.add_half_space("floor", HalfSpace(), material)
+    return builder.build()
+
+
+@pytest.mark.parametrize("friction", ["pyramid", "cone"])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in MANY else []) for n in MOTIONS])
+def test_scenes_agree_with_differences(name, friction):
+    """A, B and the columns of targets of a few states of every scene agree with differences, where no kink is near."""
+    motion = MOTIONS[name]()
+    if friction not in motion.frictions:
+        pytest.skip("without contacts there is no friction to choose")
+    stepper = motion.stepper(friction)
+    checked = 0
+    for state in motion.states(stepper, 4):
+        targets = motion.targets_at(state.time)
+        found = linearize(motion.world, stepper, state, None, targets)
+        if all(kink.way > 1e-5 for kink in found.kinks):
+            assert_agrees(motion.world, stepper, state, targets, tolerance=TOLERANCE[friction])
+            checked += 1
+    assert checked or name in ("stack", *MANY), f"{name}: each of four states stands on a kink"
+
+
+def test_free_motion_has_its_closed_form():
+    """A cube in the air, turning: q by v is h, v by tau is h over mass and moments, nothing is a kink."""
+    world = cube(5.0)
+    found = linearize(world, TimeStepping(H), world.initial_state())
+    expected = np.eye(12)
+    expected[:6, 6:] = H * np.eye(6)
+    np.testing.assert_allclose(found.A, expected, atol=1e-14)
+    moments = RigidInertia.solid_box(2.0, HALF).inertia.diagonal()
+    force = H / np.concatenate((np.full(3, 2.0), moments))
+    np.testing.assert_allclose(found.B, np.vstack((H * np.diag(force), np.diag(force))), rtol=1e-12, atol=1e-16)
+    assert found.targets.shape == (12, 0)
+    assert found.parameters == {}
+    assert found.forces.shape == (0, 3, 18)
+    assert found.unique
+    assert found.kinks == ()
+
+
+def test_a_bounce_turns_the_speed_of_approach_round():
+    """A ball that hits the floor with e = 0.7: v+ = -e v, whatever its height."""
+    world = slider((0, 0, -2.0), height=1e-4, restitution=0.7)
+    found = linearize(world, TimeStepping(H), world.initial_state())
+    np.testing.assert_allclose(found.A[5], [0, 0, 0, 0, 0, -0.7], atol=1e-12)
+    np.testing.assert_allclose(found.A[2], [0, 0, 1, 0, 0, -0.7 * H], atol=1e-12)
+    np.testing.assert_allclose(found.B[5], 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("friction", ["pyramid", "cone"])
+def test_what_slides_keeps_its_speed_and_loses_what_friction_takes(friction):
+    """A sliding body: dvx+/dvx = 1, dvx+/df_z = mu h / m, and its normal force is -tau_z and its weight."""
+    world = slider((1.0, 0, 0))
+    found = linearize(world, TimeStepping(H, friction=friction, erp=1.0), world.initial_state())
+    assert found.A[3, 3] == pytest.approx(1.0, abs=1e-12)
+    assert found.B[3, 2] == pytest.approx(0.5 * H, rel=1e-9)
+    np.testing.assert_allclose(found.forces[0, 2, 6:], [0, 0, -1], atol=1e-9)
+    np.testing.assert_allclose(found.forces[0, 0, 6:], [0, 0, 0.5], atol=1e-9)
+    # The cone's friction turns with the slip; along a corner of the pyramid it does not.
+    side = 1.0 - 0.5 * G * H / (1.0 - 0.5 * G * H) if friction == "cone" else 1.0
+    if friction == "cone":
+        slip = 1.0 - 0.5 * G * H
+        side = 1.0 / (1.0 + 0.5 * G * H / slip)
+    assert found.A[4, 4] == pytest.approx(side, rel=1e-9)
+
+
+def test_a_pendulum_in_a_soft_stop_has_its_closed_form():
+    """(I + h C + h^2 K) v+ = I v - h m g l sin q - h K (q - U), differentiated by hand."""
+    stop, K, C, q, v = 0.3, 50.0, 2.0, 0.32, 0.4
+    builder = joint_scenes.pendulum(q, v)
+    builder.add_joint_limit(JointLimit("rod", -1.0, stop, stiffness=K, dissipation=C))
+    world = builder.build()
+    found = linearize(world, TimeStepping(H), world.initial_state())
+    inertia = 1.0 + 1e-9
+    softened = inertia + H * C + H * H * K
+    by_q, by_v = (-H * G * math.cos(q) - H * K) / softened, inertia / softened
+    np.testing.assert_allclose(found.A, [[1.0 + H * by_q, H * by_v], [by_q, by_v]], rtol=1e-9)
+    np.testing.assert_allclose(found.B, [[H * H / softened], [H / softened]], rtol=1e-9)
+    # Of a stop away from it.
+    np.testing.assert_allclose(found.joint_forces[0, :2], [K, 0.0] + (C + H * K) * found.A[1], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("name", "friction"), [("cube", "pyramid"), ("two spheres", "cone"), ("quadruped", "pyramid")])
+def test_forces_agree_with_differences_of_the_steps_contacts(name, friction):
+    """The derivatives of contact forces and of forces of rows of joints are those of impulses over h, and of forces."""
+    motion = MOTIONS[name]()
+    world, stepper, nv = motion.world, motion.stepper(friction), motion.world.nv
+    for state in motion.states(stepper, 30):
+        found = linearize(world, stepper, state)
+        if found.forces.any() and all(kink.way > 1e-5 for kink in found.kinks):
+            break
+
+    def acting(change):
+        step = stepper.step(world, moved(world, state, change[: 2 * nv]), change[2 * nv :])
+        return step.contacts.impulse / stepper.h, step.joint_rows.force
+
+    for column in np.random.default_rng(0).choice(3 * nv, 12, replace=False):
+        way = 1e-6 * (np.arange(3 * nv) == column)
+        for own, ahead, behind in zip((found.forces, found.joint_forces), acting(way), acting(-way), strict=True):
+            expected = (ahead - behind) / 2e-6
+            assert np.abs(own[..., column] - expected).max(initial=0.0) < 1e-5 * max(
+                1.0, np.abs(expected).max(initial=0)
+            )
+
+
+def test_a_product_of_steps_is_the_derivative_of_a_run_from_the_air():
+    """With erp = 0 a cube that falls, bounces off a corner and slides: A's multiplied agree with differences."""
+    world = cube(0.02, (0.4, 0.1, -1.0, 1.0, 2.0, 0.5), Material(0.3, 0.4), (0.9, 0.25, 0.15, 0.1))
+    stepper, n = TimeStepping(H), 60
+    state, product, pushed = world.initial_state(), np.eye(12), 0
+    for _ in range(n):
+        found = linearize(world, stepper, state)
+        product, state = found.A @ product, found.next
+        pushed += bool(found.forces.size)
+    assert pushed > 5
+    steps = Steps(world, stepper, 1)
+    errors = []
+    for step in (1e-6, 1e-7, 1e-8):
+        ahead, behind = steps.sides(world.initial_state(), np.eye(12), step=step, n=n)
+        errors.append(scaled(product, 0.5 * (ahead + behind).T))
+    assert min(errors) < 1e-6, errors
+
+
+def test_what_sleeps_stands_still():
+    """A body asleep keeps its q and has no speed after the step, whatever changes before it; its neighbour moves on."""
+    builder, material = WorldBuilder(), Material(0.3)
+    builder.add_half_space("floor", HalfSpace(), material)
+    inertia = RigidInertia.solid_box(2.0, HALF)
+    builder.add_free_body("rests", inertia, Box(HALF), material, (0, 0, 0.1, 1, 0, 0, 0))
+    builder.add_free_body("falls", inertia, Box(HALF), material, (3, 0, 9.0, 1, 0, 0, 0))
+    world, stepper = builder.build(), TimeStepping(H, sleep=Sleep(time=0.02))
+    state = later(world, stepper, 40)
+    found = linearize(world, stepper, state)
+    asleep = np.zeros((6, 24))
+    asleep[:, :6] = np.eye(6)
+    np.testing.assert_array_equal(found.A[:6], asleep)
+    np.testing.assert_array_equal(found.A[12:18], 0.0)
+    np.testing.assert_allclose(found.A[18:, 18:], np.eye(6), atol=1e-12)
+    np.testing.assert_array_equal(found.next.q[:7], state.q[:7])
+
+
+@pytest.mark.parametrize("friction", ["pyramid", "cone"])
+@pytest.mark.parametrize("moves", ["belt", "shaker"])
+def test_bodies_that_move_as_they_are_told(moves, friction):
+    """A brick on a running belt that turns, and on a plate that rocks: as its differences."""
+    builder, material = WorldBuilder(), Material(0.4)
+    plate = Transform(p=(0, 0, -0.05))
+    motion = Conveyor(plate, (0.5, 0.2, 0), (0, 0, 0.7))
+    if moves == "shaker":
+        motion = Oscillation(plate, (0.01, 0, 0.004), (0, 0.05, 0), 3.0)
+    builder.add_kinematic_body("plate", Box((1, 1, 0.05)), material, motion)
+    inertia = RigidInertia.solid_box(2.0, HALF)
+    turn = np.array([0.99, 0.08, 0.06, 0.0]) / np.linalg.norm([0.99, 0.08, 0.06])
+    builder.add_free_body("brick", inertia, Box(HALF), material, (0.1, 0.2, 0.13, *turn), (0, 0, -0.5, 0, 0, 0))
+    world, stepper = builder.build(), TimeStepping(H, erp=1.0, friction=friction)
+    checked = 0
+    for steps in (15, 40, 70, 100):
+        state = later(world, stepper, steps)
+        found = linearize(world, stepper, state)
+        if found.forces.any() and all(kink.way > 1e-5 for kink in found.kinks):
+            assert_agrees(world, stepper, state, tolerance=TOLERANCE[friction])
+            checked += 1
+    assert checked
+
+
+def test_planar_worlds_have_three_columns_a_body():
+    """A disc and a plank in a plane: sliding, rolling and hitting each other, as their differences."""
+    builder, material = WorldBuilder(planar=(0, 1, 0)), Material(0.3)
+    builder.add_half_space("floor", HalfSpace(), material)
+    builder.add_free_body("disc", RigidInertia.solid_sphere(1.0, 0.1), Sphere(0.1), material, (0, 0.1, 0), (1.0, 0, 0))
+    plank = RigidInertia.solid_box(2.0, (0.2, 0.1, 0.05))
+    builder.add_free_body("plank", plank, Box((0.2, 0.1, 0.05)), material, (0.5, 0.2, 0.4), (-0.5, 0, 1.0))
+    world, stepper = builder.build(), TimeStepping(H, erp=1.0)
+    assert world.nv == 6
+    checked = 0
+    for steps in (5, 60, 90, 120):
+        state = later(world, stepper, steps)
+        if all(kink.way > 1e-5 for kink in linearize(world, stepper, state).kinks):
+            checked += bool(assert_agrees(world, stepper, state).forces.any())
+    assert checked
+
+
+def test_shortened_steps_are_differentiated_as_they_were_made():
+    """A stepper that may shrink h gives the bits of one that may not, where none has to."""
+    motion = tumbling_cube()
+    stepper = motion.stepper()
+    state = settled(motion, stepper, 150)
+    fixed, adaptive = (linearize(motion.world, one, state) for one in (stepper, replace(stepper, adaptive=True)))
+    np.testing.assert_array_equal(fixed.A, adaptive.A)
+    # One that sets out from a shorter step makes it, grown, and is that of a stepper with this h.
+    short = linearize(motion.world, replace(stepper, adaptive=True), replace(state, h=H / 4))
+    h = short.next.time - state.time
+    assert H / 4 < h < H
+    np.testing.assert_allclose(short.A, linearize(motion.world, replace(stepper, h=h), state).A, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("gyroscopic", ["implicit", "explicit", "off"])
+def test_a_plate_that_tumbles_fast(gyroscopic):
+    """0.4 rad a step, where the midpoint rule takes several parts: as differences, force and torque applied."""
+    half = (0.2, 0.15, 0.02)
+    box = RigidInertia.solid_box(1.5, half)
+    inertia = RigidInertia(box.mass, (0.07, -0.04, 0.005), inertia=box.inertia)
+    builder = WorldBuilder(**joint_scenes.FAST)
+    builder.add_free_body("plate", inertia, Box(half), Material(0.3), (0, 0, 5, 0.8, 0.2, -0.4, 0.4))
+    world, stepper = builder.build(), TimeStepping(H, gyroscopic=gyroscopic)
+    for rates in ((3, 2, -4), (60, 45, -50), (150, 100, 120)):
+        state = replace(world.initial_state(), v=np.array([1, 2, 3, *rates], float))
+        assert_agrees(world, stepper, state, tau=np.array([1, -2, 3, 0.1, 0.2, -0.3]), tolerance=5e-6)
+
+
+def test_chains_that_turn_fast():
+    """Links that turn by 0.3 rad a step, whose velocity products are limited: as differences."""
+    world = bounded_drives().world
+    stepper = TimeStepping(1e-2)
+    for v in ((1.0, -2.0), (12.0, 9.0), (30.0, -45.0)):
+        state = replace(world.initial_state(), v=np.array(v))
+        found = linearize(world, stepper, state)
+        if all(kink.way > 1e-5 for kink in found.kinks):
+            assert_agrees(world, stepper, state, tolerance=2e-5)
+
+
+@pytest.mark.parametrize("erp", [0.0, 0.3])
+def test_springs_rods_loops_and_followers(erp):
+    """Bodies held by a spring with a damper, a rod, a four-bar, and an arm with everything: as differences."""
+    builder = WorldBuilder(**joint_scenes.FAST)
+    inertia = RigidInertia.solid_box(1.0, HALF)
+    for name, x in (("left", -0.5), ("right", 0.5), ("third", 1.4)):
+        turn = np.array([0.9, 0.2, -0.1, 0.3]) / np.linalg.norm([0.9, 0.2, -0.1, 0.3])
+        builder.add_free_body(name, inertia, Box(HALF), Material(0.3), (x, 0, 3, *turn), (0.1, x, 0.2, 1, 2, -1))
+    builder.add_spring("spring", "left", (0.1, 0, 0.05), "right", (-0.1, 0.05, 0), 0.5, 300.0, 2.0)
+    builder.add_spring("hung", "world", (0, 0, 4), "left", (0, 0.1, 0), 0.8, 100.0, 1.0)
+    a, b = np.array([0.1, 0.0, 0.1]), np.array([0.0, -0.1, 0.0])
+    start = builder.build().initial_state()
+    from contactlab.multibody import point_position
+
+    model = builder.build().model
+    length = np.linalg.norm(point_position(model, start.q, "third", b) - point_position(model, start.q, "right", a))
+    builder.add_loop(DistanceConstraint("right", a, "third", b, length))
+    worlds = [builder.build(), joint_scenes.four_bar(erp=erp, speed=2.0), joint_scenes.four_bar(erp=erp, planar=False)]
+    for world in (*worlds, joint_scenes.gripper(), joint_scenes.busy()):
+        stepper = TimeStepping(H, erp=erp)
+        for steps in (3, 40):
+            state = later(world, stepper, steps)
+            if all(kink.way > 1e-5 for kink in linearize(world, stepper, state).kinks):
+                assert_agrees(world, stepper, state, tolerance=2e-6)
+
+
+def test_solvers_by_name():
+    """Of a named solver's forces, one of several, those of bodies still are as differences; of one solution, all."""
+    world = slider((0.3, 0.1, -0.2), height=1e-4)
+    for solver in (lcp.Lemke(), None):
+        found = assert_agrees(world, TimeStepping(H, solver=solver, erp=1.0), world.initial_state())
+        assert found.forces[0, 2].any()
+
+
+@pytest.mark.parametrize("friction", ["pyramid", "cone"])
+def test_the_order_of_bodies_does_not_matter(friction):
+    """Two bodies that meet, added in either order: the same derivatives, block by block."""
+    found = []
+    for names in (("low", "high"), ("high", "low")):
+        builder, material = WorldBuilder(), Material(0.4)
+        builder.add_half_space("floor", HalfSpace(), material)
+        for name in names:
+            height, v = (0.1, (0.3, 0, 0, 0, 1, 0)) if name == "low" else (0.29, (0, 0.1, -0.5, 1, 2, 3))
+            q = (0.02 if name == "high" else 0.0, 0, height, 1, 0, 0, 0)
+            builder.add_free_body(name, RigidInertia.solid_sphere(0.5, 0.1), Sphere(0.1), material, q, v)
+        world = builder.build()
+        order = [6 * names.index(name) + i for name in ("low", "high") for i in range(6)]
+        one = linearize(world, TimeStepping(H, erp=1.0, friction=friction), world.initial_state())
+        assert one.forces.any()
+        both = [*order, *(12 + i for i in order)]
+        found.append((one.A[np.ix_(both, both)], one.B[np.ix_(both, order)]))
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("friction", ["pyramid", "cone"])
+def test_contacts_twice_change_nothing(friction):
+    """A cube with its shape twice has every contact twice: A and B stay, forces are halved."""
+    once = cube(1e-5, (0.5, 0.1, -0.2, 0, 0.1, 0.2))
+    surfaces = once.surfaces + once.surfaces
+    twice = replace(once, surfaces=surfaces, surface_bodies=(0, 0))
+    stepper = TimeStepping(H, erp=1.0, friction=friction)
+    one, two = (linearize(world, stepper, world.initial_state()) for world in (once, twice))
+    assert two.forces.shape[0] == 2 * one.forces.shape[0] > 0
+    assert scaled(two.A, one.A) < 1e-6
+    assert scaled(two.B, one.B) < 1e-6
+    np.testing.assert_allclose(two.forces.sum(axis=0), one.forces.sum(axis=0), rtol=1e-5, atol=1e-4)

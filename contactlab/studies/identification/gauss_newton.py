@@ -7,10 +7,11 @@ unknowns leave the normal equations by their Schur complement, so that work grow
 
 Intervals are those of an M-estimator over independent groups of windows (the "sandwich"): they need neither the size of
 the noise nor that samples of a window err independently, only groups enough, and they hold where the model is wrong
-for some windows. Student's t with as many degrees of freedom as there are groups beyond the parameters.
+for some windows; errors of few groups are freed of their own pull on the fit (the jackknife). Student's t with as many
+degrees of freedom as there are groups beyond the parameters.
 
 Sources: D. W. Marquardt (1963); G. Golub, V. Pereyra, variable projection (1973); P. J. Huber, The behavior of maximum
-likelihood estimates under nonstandard conditions (1967); B. Triggs and others, Bundle adjustment (2000).
+likelihood estimates under nonstandard conditions (1967); J. G. MacKinnon, H. White (1985).
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ OUTLYING = 4.0
 #: A step is small if it moves no parameter by more than this part of its standard error.
 SMALL = 0.1
 MOST_DAMPING = 1e8
+#: Part of a group's own pull that its error is freed of: not quite all, for a parameter that one group alone tells.
+MOST_PULL = 0.999
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,11 +168,15 @@ def _covariance(linear: _Linear, s: FloatArray, limit: float, groups: NDArray[np
     if np.linalg.eigvalsh(exact / unit).min() <= 0.1 * np.linalg.eigvalsh(H / unit).min():
         exact = H  # too few windows to tell the bend
     _, number = np.unique(groups, return_inverse=True)
-    by_group = np.zeros((number.max() + 1, scale.size))
+    n, p = int(number.max()) + 1, scale.size
+    told, by_group = np.zeros((n, p, p)), np.zeros((n, p))
+    np.add.at(told, number, weights[:, None, None] * S)
     np.add.at(by_group, number, weights[:, None] * g)
-    n = len(by_group)
     inverse = np.linalg.pinv(exact / unit, rcond=1e-10, hermitian=True) / unit
-    found: FloatArray = inverse @ (by_group.T @ by_group) @ inverse * (n / max(1, n - scale.size))
+    # A group pulls the fit towards itself: what it would err by without its own pull is that of the jackknife (CR3).
+    pull = np.eye(p) - MOST_PULL * told @ (np.linalg.pinv(H / unit, rcond=1e-10, hermitian=True) / unit)
+    alone = np.linalg.solve(pull, by_group[:, :, None])[:, :, 0]
+    found: FloatArray = inverse @ (alone.T @ alone) @ inverse * ((n - 1) / n)
     lost = np.diag(H) <= 0.0
     found[lost, lost] = np.inf
     return found

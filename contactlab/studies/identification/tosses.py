@@ -167,13 +167,6 @@ def errors_of(
     return errors
 
 
-def score(errors: Mapping[str, FloatArray]) -> dict[str, float | int]:
-    """Return means over the tosses that ran, how many there are and how many failed."""
-    failed = ~np.isfinite(next(iter(errors.values())))
-    means = {name: float(np.mean(of[~failed])) if not failed.all() else math.nan for name, of in errors.items()}
-    return {**means, "tosses": failed.size, "failed": int(failed.sum())}
-
-
 #: What a toss may tell, with the steps of differences and the bounds.
 CONTACT = (
     Parameter("mu", 0.25, 2e-3, 0.0, 2.0),

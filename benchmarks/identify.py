@@ -1,4 +1,4 @@
-"""Are the intervals of `contactlab identify` honest? Parameters planted in synthetic recordings, found again many times.
+"""Are the intervals of `contactlab identify` honest? Parameters planted in synthetic recordings, found many times.
 
     python benchmarks/identify.py [--sets 200] [--kinds cube,impacts,arm] [--json OUT]
 
@@ -80,23 +80,31 @@ def impact_set(seed: int, impacts: int = 200, noise: float = 0.03) -> Made:
     return planar_impacts(PlanarImpacts(Path("made"), before, after, normal, stored, mass, 0)), truth, {}
 
 
-def arm_set(seed: int, samples: int = 801, noise: float = 2e-4) -> Made:
+ARM = {"friction:shoulder": 0.2, "damping:shoulder": 0.1, "friction:elbow": 0.05, "damping:elbow": 0.03}
+ARM["mass:lower"] = 1.2
+
+
+def arm_set(seed: int, samples: int = 801) -> Made:
     """Two links that swing under known torques, angles seen with noise; one link is heavier than described."""
+    world = World.from_urdf(PENDULUM, ground=False)
+    return arm_log(arm_log_of(seed, samples), world, threads=1), ARM, {}
+
+
+def arm_log_of(seed: int, samples: int = 801, noise: float = 2e-4) -> ArmLog:
+    """Return what would be recorded of it."""
     rng = np.random.default_rng(seed)
-    truth = {"friction:shoulder": 0.2, "damping:shoulder": 0.1, "friction:elbow": 0.05, "damping:elbow": 0.03}
-    truth["mass:lower"] = 1.2
     world = World.from_urdf(PENDULUM, ground=False)
     dt, h = 0.005, 0.001
-    t = dt * np.arange(samples)
+    t: FloatArray = dt * np.arange(samples, dtype=np.float64)
     phase = rng.uniform(0.0, 2.0 * np.pi, 4)
     first = 4.0 * np.sin(4.4 * t + phase[0]) + 3.0 * np.sin(11.9 * t + phase[1])
     second = 1.5 * np.sin(6.9 * t + phase[2]) + 1.0 * np.sin(14.5 * t + phase[3])
     tau = np.stack((first, second), axis=1)
     start = world.initial_state(h, q=rng.uniform(-0.5, 0.5, 2), v=rng.uniform(-0.5, 0.5, 2))
     taus = np.repeat(tau[:-1], 5, axis=0)[None]
-    found = rollout(world_with(world, truth), TimeStepping(h, friction="cone"), [start], taus=taus, threads=1)
+    found = rollout(world_with(world, ARM), TimeStepping(h, friction="cone"), [start], taus=taus, threads=1)
     q = found.q[0, ::5] + noise * rng.standard_normal((samples, 2))
-    return arm_log(ArmLog(Path("made"), t, q, tau, None), world, threads=1), truth, {}
+    return ArmLog(Path("made"), t, q, tau, None)
 
 
 KINDS: dict[str, Callable[[int], Made]] = {"cube": cube_set, "impacts": impact_set, "arm": arm_set}

@@ -20,14 +20,16 @@ DATA: cube_toss, elbow_toss or planar_impacts (names, or files of these), or a r
 .npz of t, q, tau and, if measured, v, or a .csv with columns t, q0, ..., tau0, ... docs/identify.md has the parameters
 of each, the noise that is assumed, and what the intervals mean.
 With --out what is finished stands in DIR; the same command goes on where it was stopped, and computes nothing twice.
-Exit status: 0 found; 1 not, and the verdict says why and what to try; 2 bad input; 130 interrupted.
+Exit status: 0 found, if at a bound; 1 not, and the verdict says why and what to try; 2 bad input; 130 interrupted.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
     parser.add_argument("data", type=Path, metavar="DATA", help="the recordings: a file, its folder, or a name")
-    parser.add_argument("--robot", type=Path, metavar="FILE", help="URDF, or scene file, of the robot that was recorded")
+    parser.add_argument(
+        "--robot", type=Path, metavar="FILE", help="URDF, or scene file, of the robot that was recorded"
+    )
     parser.add_argument(
         "--parameters", type=_names, default=(), metavar="LIST", help="what to look for: mu,restitution,..."
     )
@@ -82,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         from contactlab.plotting import plot_identified
 
         kinds.report_written("picture", lambda: plot_identified(arguments.plot, document))
-    return 0 if document["verdict"] == "found" else 1
+    return 0 if document["verdict"] in ("found", "at_bound") else 1
 
 
 def _keeper(arguments: argparse.Namespace, path: Path, stack: contextlib.ExitStack) -> Callable[..., dict[str, Any]]:
@@ -116,8 +118,8 @@ def _lines(document: dict[str, Any]) -> list[str]:
         between = "not told" if one["low"] is None else f"{one['low']:.5g} to {one['high']:.5g}"
         lines.append(f"{name:<{width}}  {one['value']:10.5g}  ({between}) {one['unit']}".rstrip())
     lines.append(
-        f"{document['windows']} windows, {document['standing_out']} stand out, {document['without_prediction']} without "
-        f"prediction; noise: {document['noise']}"
+        f"{document['windows']} windows, {document['standing_out']} stand out, "
+        f"{document['without_prediction']} without prediction; noise: {document['noise']}"
     )
     lines.append(f"{document['verdict'].replace('_', ' ')}: {document['why']}. {document['advice']}")
     for part, both in document["scores"].items():
@@ -127,7 +129,9 @@ def _lines(document: dict[str, Any]) -> list[str]:
                 for name, x in one.items()
                 if name not in ("motions", "failed")
             )
-            lines.append(f"{part.replace('_', ' ')}, {which}: {numbers} ({one['motions']} motions, {one['failed']} failed)")
+            lines.append(
+                f"{part.replace('_', ' ')}, {which}: {numbers} ({one['motions']} motions, {one['failed']} failed)"
+            )
     return lines
 
 

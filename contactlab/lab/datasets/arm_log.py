@@ -58,7 +58,9 @@ def load_arm_log(path: str | Path) -> ArmLog:
     bad = np.flatnonzero(~(np.abs(gaps - mean) <= UNEVEN * mean))
     if bad.size:
         k = int(bad[0]) + 1
-        raise DatasetError(path, f"t[{k}]", f"comes {gaps[k - 1]:g} s after the one before, others {mean:g} s: resample")
+        raise DatasetError(
+            path, f"t[{k}]", f"comes {gaps[k - 1]:g} s after the one before, others {mean:g} s: resample"
+        )
     return ArmLog(path, t, found["q"], found["tau"], found.get("v"))
 
 

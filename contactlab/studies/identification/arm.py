@@ -34,7 +34,9 @@ FINEST = 1e-7
 def arm_recordings(path: str | Path, description: str | Path, *, threads: int | None = None) -> Recordings:
     """Return a recording (`load_arm_log`) of the robot of a URDF, on a fixed base, or of the world of a scene file."""
     description = Path(description)
-    world = load_scene(description).world if description.suffix == ".toml" else World.from_urdf(description, ground=False)
+    world = (
+        load_scene(description).world if description.suffix == ".toml" else World.from_urdf(description, ground=False)
+    )
     return arm_log(load_arm_log(path), world, threads=threads)
 
 

@@ -58,7 +58,8 @@ class _Linear:
         # A floor keeps unknowns that nothing depends on where they are.
         diagonal = BB[:, places, places]
         BB[:, places, places] += damping * diagonal + 1e-12 * (1.0 + diagonal)
-        solved = np.linalg.solve(BB, np.concatenate((self.AB.transpose(0, 2, 1), self.Br[:, :, None]), axis=2))
+        right = np.concatenate((self.AB.transpose(0, 2, 1), self.Br[:, :, None]), axis=2)
+        solved: FloatArray = np.asarray(np.linalg.solve(BB, right), dtype=np.float64)
         X, x0 = solved[:, :, :-1], solved[:, :, -1]
         return self.AA - self.AB @ X, self.Ar - (self.AB @ x0[:, :, None])[:, :, 0], X, x0
 
@@ -89,7 +90,7 @@ def identify(
     r = problem.residuals(values, local)
     damping, made, settled = 1e-3, 0, False
     J = problem.jacobian(values, local)
-    used = np.isfinite(r).all(axis=1) & np.isfinite(J).all(axis=(1, 2))
+    used = _predicted(r, J)
     while made < iterations and not settled and used.sum() > values.size and damping < MOST_DAMPING:
         made += 1
         s = _squares(r)
@@ -115,10 +116,15 @@ def identify(
             values, local, r = trial, others, after
             if not settled:  # after a small step the derivatives are still those of before
                 J = problem.jacobian(values, local)
-            used = np.isfinite(r).all(axis=1) & np.isfinite(J).all(axis=(1, 2))
+            used = _predicted(r, J)
         if progress is not None:
             progress(made, iterations)
     return _result(problem, values, local, r, J, used, made, settled, robust)
+
+
+def _predicted(r: FloatArray, J: FloatArray) -> NDArray[np.bool_]:
+    """Return which windows have a prediction, with derivatives."""
+    return np.asarray(np.isfinite(r).all(axis=1) & np.isfinite(J).all(axis=(1, 2)))
 
 
 def _squares(r: FloatArray) -> FloatArray:
@@ -206,12 +212,13 @@ def _result(
         covariance, weights[used] = _covariance(linear, s, limit, problem.groups[used]), _weights(s, limit)
         correlation = np.einsum("w,wij->ij", weights[used], linear.eliminated(0.0)[0])
     width = student.ppf(0.975, max(1, independent - p)) * np.sqrt(np.diag(covariance))
+    low, high = (np.array([getattr(one, name) for one in problem.parameters]) for name in ("low", "high"))
     verdict, why = judged(problem, values, correlation, used, made, settled)
     freedom = max(1, r.shape[1] - problem.unknowns)
     return Identified(
         parameters=problem.parameters,
         values=values,
-        intervals=np.stack((values - width, values + width), axis=1),
+        intervals=np.stack((np.maximum(values - width, low), np.minimum(values + width, high)), axis=1),
         covariance=covariance,
         unknowns=local,
         residual=float(np.sqrt(np.median(_squares(r)[used]) / freedom)) if used.any() else float("nan"),

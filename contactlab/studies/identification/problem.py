@@ -110,7 +110,7 @@ def differences(residuals: Function, parameters: Sequence[Parameter], steps: Flo
             )
             columns.append((right - left) / (ends[1] - ends[0]))
         # Unknowns are many and only eliminated: one side will do.
-        base = residuals(values, local) if steps.size else None
+        base = residuals(values, local)
         for k, step in enumerate(steps.tolist()):
             off = np.zeros(steps.size)
             off[k] = step

@@ -24,8 +24,6 @@ from contactlab.studies.identification.worlds import world_with
 MASS_HIDDEN = {"mass": "tosses of any mass are the same, with all forces in proportion; give the others for the mass"}
 #: A corner this near the board touches [m]: where boards lie in the data is off by millimetres.
 TOUCHES = 3e-3
-#: Samples before the impact, which tell the start, and after it, which tell the parameters.
-BEFORE, AFTER = 3, 4
 SUBSTEPS = 10
 #: Without restitution no contact is an impact: a corner then closes its gap within the step.
 NO_IMPACTS, V_MIN = 1e3, 1e-2
@@ -49,6 +47,8 @@ class Tosses:
         [m] in which distances are told.
     before, after
         (nv,) noise of samples in flight, and what comes upon it after the impact.
+    samples
+        Of a window: before the impact, which tell the start, and after it.
     """
 
     paths: tuple[FloatArray, ...]
@@ -58,6 +58,7 @@ class Tosses:
     width: float
     before: FloatArray
     after: FloatArray
+    samples: tuple[int, int] = (3, 4)
 
 
 def stepper_for(dt: float, values: Mapping[str, float]) -> TimeStepping:
@@ -75,9 +76,10 @@ def lowest(world: World, q: FloatArray) -> FloatArray:
     return np.asarray(np.concatenate(heights, axis=1).min(axis=1))
 
 
-def impact_windows(tosses: Tosses, world: World, rows: IntArray, before: int = BEFORE, after: int = AFTER) -> Windows:
+def impact_windows(tosses: Tosses, world: World, rows: IntArray) -> Windows:
     """Return a window about the first impact of each toss that has the samples; others have none."""
     q, v, measured, groups = [], [], [], []
+    before, after = tosses.samples
     fall = np.zeros(world.nv)
     fall[:3] = world.model.gravity
     clock = np.arange(before) * tosses.dt

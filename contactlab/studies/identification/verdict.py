@@ -33,7 +33,7 @@ class Verdict(enum.Enum):
 
 _ADVICE = {
     Verdict.FOUND: "Nothing to do.",
-    Verdict.AT_BOUND: "Leave the parameter out (it is fixed there), or ask whether the model has what it stands for.",
+    Verdict.AT_BOUND: "What the recordings ask for lies there or beyond: leave it out, unless the bound is a guess.",
     Verdict.NOT_OBSERVABLE: "Leave one of them out, or add recordings in which it matters.",
     Verdict.ITERATION_LIMIT: "Allow more iterations, or begin nearer.",
     Verdict.STALLED: "Begin elsewhere, take shorter windows, or identify fewer parameters.",
@@ -52,7 +52,7 @@ class Identified:
     values
         (p,) what was found.
     intervals
-        (p, 2) 95 % intervals; infinite where the recordings do not tell.
+        (p, 2) 95 % intervals, within the bounds; infinite where the recordings do not tell.
     covariance
         (p, p) of the values.
     unknowns

@@ -1,9 +1,9 @@
-"""Windows of recordings as a least-squares problem: simulated from a start that is itself unknown, held to the samples.
+"""Windows of recordings as a least-squares problem: simulated from a start that is itself unknown, held to samples.
 
-A toss is chaotic once it has touched: whole paths have thousands of valleys over friction. A window spans a few samples,
-about one impact, within which the path depends smoothly on the parameters and on where the window starts. That start
-(q, v) is not measured well enough to be given, so that it is an unknown of the window: the samples before the impact
-tell it.
+A toss is chaotic once it has touched: whole paths have thousands of valleys over friction. A window spans a few
+samples, about one impact, within which the path depends smoothly on the parameters and on where the window starts. That
+start (q, v) is not measured well enough to be given, so that it is an unknown of the window: the samples before the
+impact tell it.
 
 Noise model: samples err independently, by a normal error of q in each direction of v, of the standard deviations that
 the problem says; one factor common to all may be wrong, and errors within a window may be correlated, since intervals
@@ -12,6 +12,7 @@ are taken from how windows differ (`gauss_newton`).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.multibody.configuration import difference, integrate
-from contactlab.simulation import TimeStepping, World, rollout
+from contactlab.simulation import ImplausibleWarning, TimeStepping, World, rollout
 from contactlab.spatial.arrays import FloatArray
 from contactlab.studies.identification.problem import Function, Parameter, Problem, differences
 
@@ -55,9 +56,7 @@ class Windows:
     def at(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Windows:
         """Return some of the windows."""
         taus = None if self.taus is None else self.taus[rows]
-        return Windows(
-            self.q[rows], self.v[rows], self.measured[rows], self.noise, self.every, self.groups[rows], taus
-        )
+        return Windows(self.q[rows], self.v[rows], self.measured[rows], self.noise, self.every, self.groups[rows], taus)
 
 
 #: From a problem's residuals, parameters and the steps of a window's unknowns to their Jacobian.
@@ -100,7 +99,10 @@ def window_problem(
         q = integrate(world.model, windows.q, off[:, :nv], 1.0)
         v = windows.v + off[:, nv:]
         states = [world.initial_state(stepper.h, q=a, v=b) for a, b in zip(q, v, strict=True)]
-        found = rollout(world, stepper, states, taus=windows.taus, steps=steps, threads=threads)
+        with warnings.catch_warnings():
+            # Of trials, whose numbers are not what is found.
+            warnings.simplefilter("ignore", ImplausibleWarning)
+            found = rollout(world, stepper, states, taus=windows.taus, steps=steps, threads=threads)
         sampled = found.q[:, :: windows.every]
         lost = ~np.isfinite(sampled).all(axis=(1, 2))
         sampled[lost] = windows.measured[lost]

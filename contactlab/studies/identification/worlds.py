@@ -45,7 +45,8 @@ def check_names(world: World, names: tuple[str, ...]) -> None:
 
 
 def world_with(world: World, values: Mapping[str, float]) -> World:
-    """Return the world with these numbers; those that are not named stay."""
+    """Return the world with these numbers; those that are not named stay, and a name that is none is refused."""
+    check_names(world, tuple(values))
     model, actions = world.model, world.joint_actions
     bodies = tuple(_body(body, values) for body in model.bodies)
     gravity = np.array([0.0, 0.0, -values["gravity"]]) if "gravity" in values else model.gravity

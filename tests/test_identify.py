@@ -251,6 +251,17 @@ def test_ellipse_impacts_give_the_numbers_of_the_scan(shared: Path, tmp_path: Pa
     assert both["identified"]["error"] < 0.11 < both["nominal"]["error"]
 
 
+def test_square_drops_give_the_numbers_of_the_grid(shared: Path) -> None:
+    """First impacts of half of the recorded squares put mu and e where the grid over whole drops did."""
+    from contactlab.studies.identification.report import open_recordings
+
+    squares = open_recordings(shared / "data" / "planar_impacts" / "square_dev.npz")
+    found = fit(squares, np.arange(0, len(squares), 2))
+    assert found.verdict is Verdict.FOUND
+    assert found["mu"] == pytest.approx(0.1, abs=0.02)
+    assert found["restitution"] == pytest.approx(0.4, abs=0.05)
+
+
 def test_cube_tosses_give_friction_and_springs_of_the_scan(shared: Path) -> None:
     """A fifth of the recorded cube tosses put friction, stiffness and damping where the scan of whole tosses did."""
     from contactlab.studies.identification.cube import cube_recordings

@@ -25,19 +25,25 @@ def plot_identified(path: str | Path, document: Mapping[str, Any]) -> Path:
         What `contactlab identify --json` writes.
     """
     names = list(document["parameters"])
-    columns = min(COLUMNS, len(names) + 1)
-    rows = -(-(len(names) + 1) // columns)
+    rows = -(-(len(names) + 1) // COLUMNS)
+    columns = -(-(len(names) + 1) // rows)
     figure, axes = new_figure(3.0 * columns, 2.6 * rows, columns, rows)
-    for one, (name, found) in zip(axes, document["parameters"].items(), strict=False):
+    for k, (name, found) in enumerate(document["parameters"].items()):
+        one, variance = axes[k], document["covariance"][k][k]
         label = f"{name} [{found['unit']}]" if found["unit"] else name
         one.set(xlabel=label, yticks=[])
         one.locator_params(axis="x", nbins=5)
         value, low, high = found["value"], found["low"], found["high"]
-        if low is None or not high > low:
+        if low is None or not variance:
             one.annotate("not told", (0.5, 0.5), xycoords="axes fraction", ha="center")
             continue
-        x = np.linspace(value - (high - low), value + (high - low), 200)
-        density = np.exp(-0.5 * ((x - value) / ((high - low) / 3.92)) ** 2)
+        # An interval that ends at a bound is shorter than its normal density has it: nothing lies beyond.
+        ends = (
+            (low if value - low < 1.8 * variance**0.5 else value - 4.0 * variance**0.5),
+            (high if high - value < 1.8 * variance**0.5 else value + 4.0 * variance**0.5),
+        )
+        x = np.linspace(*ends, 200)
+        density = np.exp(-0.5 * (x - value) ** 2 / variance)
         one.plot(x, density, color=CYCLE[0], linewidth=1.2)
         inside = (x >= low) & (x <= high)
         one.fill_between(x[inside], density[inside], color=CYCLE[0], alpha=0.25, linewidth=0)

@@ -18,6 +18,7 @@ from contactlab.studies.identification.cube import cube_recordings
 from contactlab.studies.identification.elbow import elbow_recordings
 from contactlab.studies.identification.impacts import impact_recordings
 from contactlab.studies.identification.recordings import Recordings, fit
+from contactlab.studies.identification.square import square_recordings
 from contactlab.studies.identification.verdict import Identified
 
 #: By name of a piece of work and the work itself to its result, which may have been there before.
@@ -51,14 +52,18 @@ def open_recordings(path: Path, robot: Path | None = None, *, threads: int | Non
     names = array_names(path)
     if "jac_normal" in names:
         return impact_recordings(path)
+    if {"theta", "half_width"} <= names:
+        return square_recordings(path, threads=threads)
     if "eval_ic" in names:
         return cube_recordings(path, threads=threads)
     if "joint" in names:
         return elbow_recordings(path, threads=threads)
     if {"t", "q", "tau"} <= names:
         raise DatasetError(path, "", "a robot's recording: its description, URDF or scene file, is needed, too")
-    detail = "holds neither cube tosses (eval_ic), elbow tosses (joint), planar impacts (jac_normal) nor a robot's t, q"
-    raise DatasetError(path, "", f"{detail}, tau")
+    detail = (
+        "holds no tosses (eval_ic; joint), planar impacts (jac_normal), square drops (theta), nor a robot's t, q, tau"
+    )
+    raise DatasetError(path, "", detail)
 
 
 def report(

@@ -233,6 +233,8 @@ def test_the_command_refuses_what_it_cannot_look_for(
     assert "'mass' cannot be seen here" in capsys.readouterr().err
     assert main(["identify", cubes, "--parameters", "stifness"]) == 2
     assert "close: 'stiffness'" in capsys.readouterr().err
+    assert main(["identify", cubes, "--set", "mu=-1"]) == 2
+    assert "values['mu']: -1.0 is not between 0 and 2" in capsys.readouterr().err
     np.savez(tmp_path / "log.npz", t=np.arange(20.0), q=np.zeros((20, 1)), tau=np.zeros((20, 1)))
     assert main(["identify", str(tmp_path / "log.npz")]) == 2
     assert "URDF or scene file, is needed" in capsys.readouterr().err

@@ -98,8 +98,10 @@ def fit(
     """
     given = dict(values or {})
     looked_for = tuple(names) or recordings.usual
-    for name in given:
-        recordings.parameter(name)
+    for name, x in given.items():
+        one = recordings.parameter(name)
+        if not one.low <= x <= one.high:
+            raise IdentificationError(f"values[{name!r}]", f"{x} is not between {one.low:g} and {one.high:g}")
     parameters = tuple(
         replace(one, start=given.get(one.name, one.start)) for one in map(recordings.parameter, looked_for)
     )

@@ -253,6 +253,7 @@ def test_ellipse_impacts_give_the_numbers_of_the_scan(shared: Path, tmp_path: Pa
     assert both["identified"]["error"] < 0.11 < both["nominal"]["error"]
 
 
+@pytest.mark.slow
 def test_square_drops_give_the_numbers_of_the_grid(shared: Path) -> None:
     """First impacts of half of the recorded squares put mu and e where the grid over whole drops did."""
     from contactlab.studies.identification.report import open_recordings
@@ -264,6 +265,7 @@ def test_square_drops_give_the_numbers_of_the_grid(shared: Path) -> None:
     assert found["restitution"] == pytest.approx(0.4, abs=0.05)
 
 
+@pytest.mark.slow
 def test_cube_tosses_give_friction_and_springs_of_the_scan(shared: Path) -> None:
     """A fifth of the recorded cube tosses put friction, stiffness and damping where the scan of whole tosses did."""
     from contactlab.studies.identification.cube import cube_recordings
@@ -276,6 +278,7 @@ def test_cube_tosses_give_friction_and_springs_of_the_scan(shared: Path) -> None
     assert 40.0 < found["dissipation"] < 70.0
 
 
+@pytest.mark.slow
 def test_elbow_tosses_are_scored_as_their_description_says(shared: Path, tmp_path: Path) -> None:
     """`contactlab toss` takes tosses of the elbow; the identified numbers score better than the nominal ones."""
     data = shared / "data" / "elbow_toss" / "tosses_dev.npz"

@@ -126,7 +126,7 @@ class Differentiator:
             "drawn": (contacts, 3, nv), "push": (contacts, 3, nv), "contact": (contacts, layout.PER_CONTACT),
             "rates": (contacts, 7, 6), "gaps": (contacts, nv), "columns": (2, nv, 6),
             "H": (m, nv), "G": (m, nv), "Y": (m, nv), "D": (m,), "f": (m,), "S": (m * m,),
-            "X": (nv, columns), "right": (m, columns), "solved": (2, m, columns), "moved": (2, nv, columns),
+            "X": (nv, columns), "right": (m, columns), "solved": (m, columns), "moved": (nv, columns),
             "H_own": (m * nv,), "Y_own": (m * nv,), "X_own": (nv * columns,), "moved_own": (nv * columns,),
             "right_own": (m * columns,), "forces_own": (m * columns,), "late_own": (m * columns,),
             "base": (3, m), "lag": (nv,), "how_far": (MOST_KINKS, 3), "towards": (MOST_KINKS,),
@@ -136,7 +136,7 @@ class Differentiator:
         }  # fmt: skip
         ints: dict[str, tuple[int, ...]] = {
             "mode": (contacts, 3), "dofs": (nv,), "own_columns": (columns,), "perm": (m,),
-            "row_mode": (joints,), "owner": (m, 2),
+            "row_mode": (joints,), "owner": (m, 2), "nearly": (max(1, world.tree_starts.size),),
             "kinks": (MOST_KINKS, layout.KINK_INTS),
         }  # fmt: skip
         arrays: dict[str, Any] = {name: np.zeros(shape) for name, shape in floats.items()}

@@ -15,11 +15,11 @@ HELD: Final = 1e-8
 #: Share of its bound by which friction below it sticks.
 AT_BOUND: Final = 1e-7
 #: Compliance of redundant forces, as a share of the smallest response of any.
-COMPLIANCE: Final = 1e-8
+COMPLIANCE: Final = 1e-10
 #: Pivots below this share of the response to a force are those of redundant ones.
 REDUNDANT: Final = 1e-6
-#: What the compliance may change, as a share of the largest entry, where its square is nothing.
-SURE: Final = 3e-4
+#: What the compliance may change of forces, as a share of the largest, where they are the selected ones, and stay so.
+SURE: Final = 1e-6
 #: Way in (dq, dv) to a kink from which on nobody is told.
 FAR: Final = 1e-4
 #: A kink at most so far counts as one on which the state stands.
@@ -100,8 +100,9 @@ class Memory(NamedTuple):
     owner: IntArray  # (m, 2) contact or -1, row of joints or -1
     X: FloatArray  # (nv, columns) motion without these forces
     right: FloatArray  # (m, columns)
-    solved: FloatArray  # (2, m, columns) forces, with the compliance and in the limit of none
-    moved: FloatArray  # (2, nv, columns) velocities
+    solved: FloatArray  # (m, columns) forces
+    moved: FloatArray  # (nv, columns) velocities
+    nearly: IntArray  # (trees,) whether an island has forces that are nearly redundant
     own_columns: IntArray  # (columns,) those of the island in progress; flat copies of what it needs
     H_own: FloatArray  # m nv
     Y_own: FloatArray  # m nv

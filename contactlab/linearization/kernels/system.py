@@ -2,9 +2,9 @@
 
 With Y = M^^-1 G the forces of an island solve (h H Y^T + D) df = right - H X, of X = M^^-1 dr. Where some are redundant
 that is singular, and they are those selected: of contacts that give way alike, in the limit of none. Every force then
-gets a small compliance, of which the limit follows by extrapolation; its error is the square of the compliance,
-rounding its inverse. What the right-hand side is off by within the compliance counts there, too: rates change by
-(dH) v at the velocity that the compliance adds, not at v+ alone.
+gets a compliance, 1e-10 of the least response to any: velocities are off by that over the least response of all.
+What the right-hand side is off by within the compliance counts, too: rates change by (dH) v at the velocity that the
+compliance adds, not at v+ alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from contactlab.linearization.kernels.contact_rates import at_velocity, speed_rates
-from contactlab.linearization.kernels.layout import COMPLIANCE, EPS, REDUNDANT, SLIDE, Memory
+from contactlab.linearization.kernels.layout import COMPLIANCE, EPS, REDUNDANT, SLIDE, SURE, Memory
 from contactlab.linearization.kernels.pieces import across
 from contactlab.multibody.kernels.ltl import solve_l, solve_lt
 from contactlab.multibody.kernels.sizes import POSES
@@ -140,8 +140,8 @@ def solve_rows(S: FloatArray, perm: IntArray, right: FloatArray, out: FloatArray
 
 
 @kernel(inner=True)
-def lag_of(m: Memory, S: FloatArray, h: float, eps: float, u: int, end: int) -> None:
-    """Add to m.lag what the velocity changes by per unit of compliance.
+def lag_of(m: Memory, S: FloatArray, h: float, u: int, end: int) -> float:
+    """Add to m.lag what the velocity changes by per unit of compliance; the largest change of a force, of the largest.
 
     S is factored, with eps. The piece has H v + D f + k = 0, of which k is what v+ and the forces leave.
     """
@@ -151,15 +151,18 @@ def lag_of(m: Memory, S: FloatArray, h: float, eps: float, u: int, end: int) -> 
     for row in range(n):
         right[row, 0] = -m.f[u + row]
     solve_rows(S, m.perm, right, forces)
+    largest, change = 0.0, 0.0
     for row in range(n):
         factor = h * forces[row, 0]
         for j in range(m.lag.shape[0]):
             m.lag[j] += factor * m.Y[u + row, j]
+        largest, change = max(largest, abs(m.f[u + row])), max(change, abs(forces[row, 0]))
+    return change / largest if largest > 0.0 else 0.0
 
 
 @kernel(inner=True)
-def add_late(m: Memory, control: Control, columns: int, u: int, end: int, out: FloatArray) -> None:
-    """out (n, columns) += (dH) lag, of contacts' unknowns u .. end and the island's own columns."""
+def take_late(m: Memory, control: Control, columns: int, u: int, end: int, eps: float, out: FloatArray) -> None:
+    """out (n, columns) -= eps (dH) lag, of contacts' unknowns u .. end and the island's own columns."""
     nv = m.v.shape[0]
     row = u
     while row < end:
@@ -173,32 +176,15 @@ def add_late(m: Memory, control: Control, columns: int, u: int, end: int, out: F
             if j >= nv:
                 break
             drawn = m.drawn[c]
-            out[row - u, k] += drawn[0, j]
+            out[row - u, k] -= eps * drawn[0, j]
             if mode == STICK:
                 for axis in range(1, count):
-                    out[row - u + axis, k] += drawn[axis, j]
+                    out[row - u + axis, k] -= eps * drawn[axis, j]
             elif mode != ALONG and count > 1:
                 mu = math.sqrt(own[SLIDE] ** 2 + own[SLIDE + 1] ** 2)
                 x, y = across(m, control, c, mu)
-                out[row - u + 1, k] += x * drawn[1, j] + y * drawn[2, j]
+                out[row - u + 1, k] -= eps * (x * drawn[1, j] + y * drawn[2, j])
         row += count
-
-
-@kernel(inner=True)
-def put_back(m: Memory, h: float, number: int, u: int, n: int, columns: int, f: FloatArray, Y: FloatArray) -> None:
-    """Write forces (of the unknowns from u on) to `m.solved`, and what they move to `m.moved`."""
-    X = rows_at(m.X_own, 0, n, columns)
-    for row in range(f.shape[0]):
-        for k in range(columns):
-            m.solved[number, u + row, m.own_columns[k]] = f[row, k]
-    moved = rows_at(m.moved_own, 0, n, columns)
-    for j in range(n):
-        for k in range(columns):
-            moved[j, k] = X[j, k]
-    add_motion(h, Y, f, moved)
-    for j in range(n):
-        for k in range(columns):
-            m.moved[number, m.dofs[j], m.own_columns[k]] = moved[j, k]
 
 
 @kernel(inner=True, long_loops=True)
@@ -218,10 +204,7 @@ def add_motion(h: float, Y: FloatArray, f: FloatArray, moved: FloatArray) -> Non
 def solve_island(
     world: PackedWorld, work: Work, m: Memory, control: Control, h: float, i: int, u: int, end: int
 ) -> None:
-    """Fill `m.solved` and `m.moved` of island i, with compliance and in the limit of none, of its unknowns u .. end.
-
-    With f(eps) = (S + eps)^-1 (r - eps r1) the limit is f + eps (S + eps)^-1 (f + r1), but for the square of eps.
-    """
+    """Fill `m.solved` and `m.moved` of island i, of its unknowns u .. end."""
     size = end - u
     n, columns = gather(world, work, m, i, u, end)
     H, Y, X = rows_at(m.H_own, 0, size, n), rows_at(m.Y_own, 0, size, n), rows_at(m.X_own, 0, n, columns)
@@ -235,6 +218,7 @@ def solve_island(
     eps, largest = compliance(S), 0.0
     for row in range(size):
         largest = max(largest, abs(S[row, row]))
+    m.nearly[i] = 0
     if lu_factor(S, size, m.perm) and not is_redundant(S, largest):
         eps = 0.0
     else:
@@ -242,35 +226,20 @@ def solve_island(
         for row in range(size):
             S[row, row] += eps
         lu_factor(S, size, m.perm)
+        m.nearly[i] = 1 if eps * lag_of(m, S, h, u, end) > SURE else 0
+        at_velocity(world, m, m.lag, POSES)
+        speed_rates(world, work, m, control, False, False, m.drawn)
+        # Whose degrees of freedom stand where those of the island did.
+        gather(world, work, m, i, u, end)
+        take_late(m, control, columns, u, end, eps, right)
     solve_rows(S, m.perm, right, f)
     for row in range(u, end):
         if m.owner[row, 0] >= 0:
             m.contact[m.owner[row, 0], EPS] = eps
-    if eps == 0.0:
-        put_back(m, h, 0, u, n, columns, f, Y)
-        put_back(m, h, 1, u, n, columns, f, Y)
-        return
-    lag_of(m, S, h, eps, u, end)
-    # Its own kinematics, in the place of those of the velocity after the step.
-    at_velocity(world, m, m.lag, POSES)
-    speed_rates(world, work, m, control, False, False, m.drawn)
-    late = rows_at(m.late_own, 0, size, columns)
     for row in range(size):
         for k in range(columns):
-            late[row, k] = 0.0
-    add_late(m, control, columns, u, end, late)
-    for row in range(size):
+            m.solved[u + row, m.own_columns[k]] = f[row, k]
+    add_motion(h, Y, f, X)
+    for j in range(n):
         for k in range(columns):
-            right[row, k] -= eps * late[row, k]
-    solve_rows(S, m.perm, right, f)
-    # gather() has been undone by `speed_rates`, which lists degrees of freedom of its own.
-    gather(world, work, m, i, u, end)
-    put_back(m, h, 0, u, n, columns, f, Y)
-    for row in range(size):
-        for k in range(columns):
-            late[row, k] += f[row, k]
-    solve_rows(S, m.perm, late, right)
-    for row in range(size):
-        for k in range(columns):
-            f[row, k] += eps * right[row, k]
-    put_back(m, h, 1, u, n, columns, f, Y)
+            m.moved[m.dofs[j], m.own_columns[k]] = X[j, k]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.linearization.kernels import layout
 from contactlab.linearization.kernels.layout import Memory
-from contactlab.linearization.linearization import Kink, Linearization
+from contactlab.linearization.linearization import Kink, Linearization, Near
 from contactlab.linearization.memory import Differentiator
 from contactlab.linearization.parameters import Parameter, parameter
 from contactlab.recording import Recording, SimulationError, simulation_error
@@ -219,7 +219,7 @@ class Lineariser:
 
     def kinks(self, count: int) -> tuple[Kink, ...]:
         """The kinks of the last step, the nearest first."""
-        return kinks_of(self._driver, self._differentiator, count)
+        return near_kinks(self._driver, self._differentiator, count).kinks()
 
     def along(
         self, state: StepperState, tau: ArrayLike | None, targets: Wanted, dx: FloatArray, du: FloatArray
@@ -276,7 +276,7 @@ class Lineariser:
             forces=m.forces[:nc].copy(),
             joint_forces=m.joint_forces[:nj].copy(),
             next=driver.state(),
-            kinks=kinks_of(driver, differentiator, count),
+            _near=near_kinks(driver, differentiator, count),
             _along=functools.partial(_along, world, self._stepper, state, tau, targets),
         )
 
@@ -294,20 +294,15 @@ def _along(
     return lineariser_of(world, stepper).along(state, tau, targets, dx, du)
 
 
-def kinks_of(driver: Driver, differentiator: Differentiator, count: int) -> tuple[Kink, ...]:
-    """Return the kinks, the nearest first."""
-    if count == 0:
-        return ()
-    world, m = driver.prepared.world, differentiator.memory
-    touching, rows, found = driver.work.contact_int, driver.chunk.joint, []
-    for i in np.argsort(m.how_far[:count, 1], kind="stable"):
-        number, contact = m.kinks[i].tolist(), [-1] * 3
-        if number[layout.CONTACT] >= 0:
-            contact = touching[number[layout.CONTACT]].tolist()
-        else:
-            number[layout.ROW] = int(rows[number[layout.ROW]].row)
-        found.append(Kink.of(world, number, contact, m.how_far[i].tolist()))
-    return tuple(found)
+def near_kinks(driver: Driver, differentiator: Differentiator, count: int) -> Near:
+    """Return the kinks of the step just differentiated, so many."""
+    m, numbers = differentiator.memory, differentiator.memory.kinks[:count].copy()
+    of_rows = numbers[:, layout.ROW] >= 0
+    if of_rows.any():
+        # There by their records.
+        numbers[of_rows, layout.ROW] = driver.chunk.joint["row"][numbers[of_rows, layout.ROW]]
+    touching = driver.work.contact_int[: int(driver.control.n_contacts)].copy()
+    return Near(driver.prepared.world, numbers, touching, m.how_far[:count].copy())
 
 
 def parameters_of(world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter]) -> tuple[Parameter, ...]:

@@ -121,7 +121,10 @@ class Memory(NamedTuple):
     towards: FloatArray  # (capacity,) by which each grows along the direction
     direction: FloatArray  # (columns,) a change of the start
     way: FloatArray  # (2 nv,) scratch
-    way_of_pair: FloatArray  # (36,) scratch
+    six: FloatArray  # (6,) scratch
+    pose_of_pair: FloatArray  # (12,) of the shape that is displaced
+    near: FloatArray  # (nc, 4, 7) point, normal and gap beside a displaced shape, less those of the step
+    bent: IntArray  # (nc, 3) whether a contact is on a kink; while that is found out
     A: FloatArray  # (2 nv, columns)
     forces: FloatArray  # (nc, 3, columns) contact forces in world axes
     joint_forces: FloatArray  # (nj, columns)

@@ -104,6 +104,15 @@ def is_redundant(S: FloatArray, size: float) -> bool:
     return not least > REDUNDANT * size
 
 
+@kernel(inner=True)
+def is_soft(D: FloatArray) -> bool:
+    """Whether any force gives way by itself."""
+    largest = 0.0
+    for i in range(D.shape[0]):
+        largest = max(largest, D[i])
+    return largest > 0.0
+
+
 @kernel(inner=True, long_loops=True)
 def take_off(row: FloatArray, out: FloatArray, first: int, last: int, own: FloatArray) -> None:
     """own -= row[first:last] out[first:last], four rows at a time."""
@@ -219,10 +228,12 @@ def solve_island(
     for row in range(size):
         largest = max(largest, abs(S[row, row]))
     m.nearly[i] = 0
-    if lu_factor(S, size, m.perm) and not is_redundant(S, largest):
+    # More forces than velocities are redundant, but for soft ones.
+    if (size <= n or is_soft(D)) and lu_factor(S, size, m.perm) and not is_redundant(S, largest):
         eps = 0.0
     else:
-        fill_matrix(h, D, H, Y, S)
+        if size <= n or is_soft(D):
+            fill_matrix(h, D, H, Y, S)
         for row in range(size):
             S[row, row] += eps
         lu_factor(S, size, m.perm)

@@ -81,7 +81,8 @@ def parameter(world: World, name: str) -> Parameter:
     if quantity in JOINT:
         return _of_joint(world, name, owner, quantity)
     if owner not in (*known, *drives):
-        raise SimulationConfigError("wrt", f"{name!r} names no body, half-space or drive{close_names(owner, known)}")
+        names = close_names(owner, [*known, *drives])
+        raise SimulationConfigError("wrt", f"{name!r} names no body, half-space or drive{names}")
     every = ", ".join(dict.fromkeys((*MATERIAL, *INERTIAL, *JOINT, *DRIVE)))
     raise SimulationConfigError("wrt", f"{name!r} asks for {quantity!r}; there are {every}")
 

@@ -42,6 +42,7 @@ from contactlab.stepping.kernels.layout import (
     CHOICE_UNCERTIFIED,
     GAP,
     MU,
+    RESTITUTION,
     TREE_DOF,
     VN_MINUS,
     Chunk,
@@ -161,7 +162,7 @@ def of_normal(world: PackedWorld, work: Work, m: Memory, c: int, p: Parameters, 
         for j in range(nv):
             m.way[j] = m.before[c, j]
             m.way[nv + j] = m.frame[c, 0, j]
-        jump = abs(own[KNOWN]) + abs(gap) / h
+        jump = abs(floats[RESTITUTION] * before) + abs(gap) / h
         if jump > 0.0:
             kinks = noted(m, kinks, IMPACT, c, -1, before + p.v_min, 1.0, -1)
     return kinks

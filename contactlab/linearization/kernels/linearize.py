@@ -319,7 +319,7 @@ def linearized(
     features = kinks
     turns = 0
     if directed != 0:
-        take_sides(world, work, m, control, p, p.last_h)
+        take_sides(world, work, joints, m, chunk, control, p, p.last_h)
     while True:
         kinks = solved(world, work, chunk, control, p, joints, m, features)
         if directed == 0 or not cross_first(work, m, control, features, kinks):

@@ -11,6 +11,7 @@ import numpy as np
 
 from contactlab.contact import Material
 from contactlab.multibody import RigidInertia
+from contactlab.multibody.errors import MultibodyError
 from contactlab.spatial.errors import close_names
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.world import World
@@ -168,7 +169,10 @@ def _of_inertia(world: World, name: str, owner: str, quantity: str) -> Parameter
 
 
 def _of_joint(world: World, name: str, owner: str, quantity: str) -> Parameter:
-    body = owner if owner in world.model.names else world.model.moved_by(owner)
+    try:
+        body = world.model.moved_by(owner)
+    except MultibodyError as error:
+        raise SimulationConfigError("wrt", f"{name!r}: {error.detail}") from error
     entries = getattr(world.joint_actions, quantity)
     values = {one.value for one in entries if one.body == body}
     if len(values) != 1:

@@ -24,11 +24,12 @@ from contactlab.linearization.kernels.layout import (
     RATE,
     ROW,
     SLIDE,
+    SLIPS,
     UNLOADED,
     WHY,
     Memory,
 )
-from contactlab.linearization.kernels.pieces import set_slide
+from contactlab.linearization.kernels.pieces import next_corner, set_slide
 from contactlab.stepping.kernels.blocks import compliance_of
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import GAP, MU, Chunk, Control, PackedWorld, Parameters, Work
@@ -39,8 +40,6 @@ from lcp.kernels import kernel
 MOST_TURNS: Final = 200
 #: Share of the direction by which a quantity must fall to count.
 FALLS: Final = 1e-9
-#: Slip [m/s] that has a direction.
-SLIPS: Final = 1e-9
 
 
 @kernel(inner=True)
@@ -113,12 +112,7 @@ def load(m: Memory, control: Control, c: int, mu: float) -> None:
     if control.cone != 0 and r > 1:
         begin_to_slide(m, control, c, mu, x, y)
         return
-    best, most = 0, -math.inf
-    for j in range(2 * r):
-        along = m.turns[j, 0] * x + m.turns[j, 1] * y
-        if along > most:
-            best, most = j, along
-    m.mode[c, 0] = ALONG + 2 * best
+    m.mode[c, 0] = ALONG + 2 * next_corner(m, r, x, y)
     set_slide(m, c, mu)
 
 

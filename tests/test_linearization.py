@@ -15,9 +15,9 @@ from step_differences import Steps, moved
 
 import lcp
 from contactlab.constraints import DistanceConstraint
-from contactlab.contact import Box, Capsule, HalfSpace, Material, Sphere
-from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
-from contactlab.multibody import ModelBuilder, joints
+from contactlab.contact import Box, HalfSpace, Material, Sphere
+from contactlab.formulation import JointLimit, VelocityDrive
+from contactlab.multibody import ModelBuilder, joints, point_position
 from contactlab.simulation import (
     Conveyor,
     Oscillation,
@@ -34,8 +34,9 @@ from contactlab.spatial import RigidInertia, Transform
 H, G = 2e-3, 9.81
 HALF = (0.1, 0.1, 0.1)
 TOLERANCE = {"pyramid": 1e-6, "cone": 1e-5}
-# Scenes of many bodies, seconds each.
-MANY = ("boxes", "spheres", "capsules")
+# In settled boxes on cones differences of 1e-7 and less differ from those of 1e-6 by 5e-4: the step answers so small a
+# change with the forces before it.
+TOLERANCES = {("boxes", "cone"): 1e-4, ("capsules", "cone"): 1e-5}
 
 
 def scaled(found, expected):
@@ -99,7 +100,7 @@ def slider(v=(0, 0, 0), *, height=0.0, mu=0.5, restitution=0.0, gravity=-G, plan
 
 
 @pytest.mark.parametrize("friction", ["pyramid", "cone"])
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in MANY else []) for n in MOTIONS])
+@pytest.mark.parametrize("name", MOTIONS)
 def test_scenes_agree_with_differences(name, friction):
     """A, B and the columns of targets of a few states of every scene agree with differences, where no kink is near."""
     motion = MOTIONS[name]()
@@ -111,9 +112,11 @@ def test_scenes_agree_with_differences(name, friction):
         targets = motion.targets_at(state.time)
         found = linearize(motion.world, stepper, state, None, targets)
         if all(kink.way > 1e-5 for kink in found.kinks):
-            assert_agrees(motion.world, stepper, state, targets, tolerance=TOLERANCE[friction])
+            tolerance = TOLERANCES.get((name, friction), TOLERANCE[friction])
+            assert_agrees(motion.world, stepper, state, targets, steps=(1e-6, 1e-7, 1e-8), tolerance=tolerance)
             checked += 1
-    assert checked or name in ("stack", *MANY), f"{name}: each of four states stands on a kink"
+    # Boxes of one size, one on the other, stand on kinks of their faces.
+    assert checked or name == "stack", f"{name}: each of four states stands on a kink"
 
 
 def test_free_motion_has_its_closed_form():
@@ -152,7 +155,7 @@ def test_what_slides_keeps_its_speed_and_loses_what_friction_takes(friction):
     np.testing.assert_allclose(found.forces[0, 2, 6:], [0, 0, -1], atol=1e-9)
     np.testing.assert_allclose(found.forces[0, 0, 6:], [0, 0, 0.5], atol=1e-9)
     # The cone's friction turns with the slip; along a corner of the pyramid it does not.
-    side = 1.0 - 0.5 * G * H / (1.0 - 0.5 * G * H) if friction == "cone" else 1.0
+    side = 1.0
     if friction == "cone":
         slip = 1.0 - 0.5 * G * H
         side = 1.0 / (1.0 + 0.5 * G * H / slip)
@@ -190,9 +193,9 @@ def test_forces_agree_with_differences_of_the_steps_contacts(name, friction):
         return step.contacts.impulse / stepper.h, step.joint_rows.force
 
     for column in np.random.default_rng(0).choice(3 * nv, 12, replace=False):
-        way = 1e-6 * (np.arange(3 * nv) == column)
-        for own, ahead, behind in zip((found.forces, found.joint_forces), acting(way), acting(-way), strict=True):
-            expected = (ahead - behind) / 2e-6
+        change = 1e-7 * (np.arange(3 * nv) == column)
+        for own, ahead, behind in zip((found.forces, found.joint_forces), acting(change), acting(-change), strict=True):
+            expected = (ahead - behind) / 2e-7
             assert np.abs(own[..., column] - expected).max(initial=0.0) < 1e-5 * max(
                 1.0, np.abs(expected).max(initial=0)
             )
@@ -326,8 +329,6 @@ def test_springs_rods_loops_and_followers(erp):
     builder.add_spring("hung", "world", (0, 0, 4), "left", (0, 0.1, 0), 0.8, 100.0, 1.0)
     a, b = np.array([0.1, 0.0, 0.1]), np.array([0.0, -0.1, 0.0])
     start = builder.build().initial_state()
-    from contactlab.multibody import point_position
-
     model = builder.build().model
     length = np.linalg.norm(point_position(model, start.q, "third", b) - point_position(model, start.q, "right", a))
     builder.add_loop(DistanceConstraint("right", a, "third", b, length))
@@ -381,3 +382,276 @@ def test_contacts_twice_change_nothing(friction):
     assert scaled(two.A, one.A) < 1e-6
     assert scaled(two.B, one.B) < 1e-6
     np.testing.assert_allclose(two.forces.sum(axis=0), one.forces.sum(axis=0), rtol=1e-5, atol=1e-4)
+
+
+def whys(linear, row=False):
+    """Why, and of which contact or row, for all kinks on which it stands."""
+    return {(kink.why, kink.row if row else kink.contact) for kink in linear.kinks if kink.way <= 1e-6}
+
+
+def assert_one_sided(world, stepper, state, directions, targets=None, tau=None, *, step=1e-8, tolerance=1e-5):
+    """`directional` agrees with differences to one side."""
+    found = linearize(world, stepper, state, tau, targets)
+    assert not found.unique
+    ahead, _ = Steps(world, stepper, 1).sides(state, np.array(directions, float), tau, targets, step=step)
+    for direction, expected in zip(directions, ahead, strict=True):
+        assert scaled(found.directional(direction), expected) < tolerance, direction
+    return found
+
+
+def signed(n, *columns):
+    """Both directions of each of these columns of n, and some at random."""
+    ways = [sign * np.eye(n)[column] for column in columns for sign in (1.0, -1.0)]
+    return [*ways, *np.random.default_rng(1).normal(size=(6, n))]
+
+
+@pytest.mark.parametrize("friction", ["pyramid", "cone"])
+def test_a_touch_without_load_is_a_kink(friction):
+    """Without weight a body at the floor goes on when it leaves, and not when it comes."""
+    world = slider(gravity=0.0)
+    stepper = TimeStepping(H, friction=friction, erp=1.0)
+    state = world.initial_state()
+    found = assert_one_sided(world, stepper, state, signed(6, 2, 5))
+    assert whys(found) == {("touches without load", 0)}
+    assert found.kinks[0].label == "ball on floor"
+    assert not found.unique
+    np.testing.assert_allclose(found.directional([0, 0, 0, 0, 0, 1.0]), [0, 0, H, 0, 0, 1], atol=1e-9)
+    np.testing.assert_allclose(found.directional([0, 0, 0, 0, 0, -1.0]), 0.0, atol=1e-9)
+    # What is asked for along two directions is no sum: it is no linear map.
+    np.testing.assert_allclose(found.directional([0] * 6, [0, 0, 1.0])[5], H, atol=1e-12)
+    np.testing.assert_allclose(found.directional([0] * 6, [0, 0, -1.0])[5], 0.0, atol=1e-12)
+
+
+def test_a_gap_of_zero_is_a_kink_where_penetration_stays():
+    """With erp = 0 a body at rest is held: lifted it falls through its gap first, pushed in it stays."""
+    world = slider()
+    found = assert_one_sided(world, TimeStepping(H), world.initial_state(), signed(6, 2))
+    assert ("gap at zero: held is given, else it opens", 0) in whys(found)
+    np.testing.assert_allclose(found.A[5, 2], -1.0 / H)
+    np.testing.assert_allclose(found.directional([0, 0, 1.0, 0, 0, 0])[5], -1.0 / H)
+    np.testing.assert_allclose(found.directional([0, 0, -1.0, 0, 0, 0])[5], 0.0, atol=1e-9)
+    # A part of a penetration that is taken back makes both sides differ less; all of it, not at all.
+    found = linearize(world, TimeStepping(H, erp=0.25), world.initial_state())
+    np.testing.assert_allclose(found.directional([0, 0, -1.0, 0, 0, 0])[5], 0.25 / H)
+    assert linearize(world, TimeStepping(H, erp=1.0), world.initial_state()).unique
+
+
+@pytest.mark.parametrize(("friction", "planar"), [("pyramid", False), ("cone", False), ("pyramid", True)])
+def test_at_the_cone_a_push_slides_and_less_of_it_does_not(friction, planar):
+    """A force of mu times the weight: what is added to it moves the body, what is taken from it does not."""
+    world = slider((0, 0) if planar else (0, 0, 0), planar=planar)
+    n, stepper = world.nv, TimeStepping(H, friction=friction, erp=1.0)
+    tau = np.zeros(n)
+    tau[0] = 0.5 * G
+    state = world.initial_state()
+    found = linearize(world, stepper, state, tau)
+    assert whys(found) & {("at the cone, may slide", 0), ("hardly slides, may stick", 0)} or any(
+        why.startswith("slips between") for why, _ in whys(found)
+    )
+    assert not found.unique
+    ahead = found.directional(np.zeros(2 * n), np.eye(n)[0])
+    behind = found.directional(np.zeros(2 * n), -np.eye(n)[0])
+    assert ahead[n] == pytest.approx(H, rel=1e-6)
+    assert behind[n] == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("planar", [True, False])
+def test_what_hardly_slides_may_stick(planar):
+    """A body that friction has just stopped: faster it slides on, slower it sticks."""
+    v = [0.5 * G * H + 1e-11, 0.0, 0.0]
+    world = slider(v[:2] if planar else v, planar=planar)
+    n = world.nv
+    for friction in ("pyramid",) if planar else ("pyramid", "cone"):
+        found = linearize(world, TimeStepping(H, friction=friction, erp=1.0), world.initial_state())
+        words = {why for why, contact in whys(found) if contact == 0}
+        assert words & {"hardly slides, may stick", "slips between two directions of the polygon"}
+        assert not found.unique
+        faster = found.directional(np.eye(2 * n)[n])
+        slower = found.directional(-np.eye(2 * n)[n])
+        assert faster[n] == pytest.approx(1.0, rel=1e-6)
+        assert slower[n] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_at_its_largest_force_a_drive_gives_way():
+    """A drive that needs just what it has: it reaches what is asked for, or falls short of what is more."""
+    builder = joint_scenes.cart(mass=2.0)
+    builder.add_drive(VelocityDrive("cart", 0.5, max_force=2.0 * 0.5 / H))
+    world, stepper = builder.build(), TimeStepping(H)
+    found = assert_one_sided(world, stepper, world.initial_state(), signed(2, 1))
+    assert whys(found, row=True) == {("at the largest force of its row", 0)}
+    assert found.kinks[0].contact == -1
+    assert found.kinks[0].label == world.joint_rows[0].label
+    # Slower at the start it falls short by that; faster it gets there.
+    assert found.directional([0.0, -1.0])[1] == pytest.approx(-1.0, rel=1e-6)
+    assert found.directional([0.0, 1.0])[1] == pytest.approx(0.0, abs=1e-6)
+    assert linearize(world, stepper, replace(world.initial_state(), v=np.array([0.2]))).unique
+
+
+def test_at_the_speed_from_which_it_bounces_is_a_jump():
+    """A kink at v_min, of the contact whose approach it is; a little off it is told as near, and not stood on."""
+    stepper = TimeStepping(H, erp=1.0, v_min=0.5)
+    world = slider((0, 0, -0.5), restitution=0.5)
+    found = linearize(world, stepper, world.initial_state())
+    assert ("at the speed from which it bounces", 0) in whys(found)
+    off = linearize(world, stepper, replace(world.initial_state(), v=np.array([0, 0, -0.50005])))
+    assert off.unique
+    assert [kink.why for kink in off.kinks] == ["at the speed from which it bounces"]
+    assert off.kinks[0].way == pytest.approx(5e-5, rel=1e-6)
+    assert off.kinks[0].distance == pytest.approx(5e-5, rel=1e-6)
+
+
+def test_stops_have_kinks_of_their_own():
+    """At a stop without load, at erp = 0 in it, and at rest against it."""
+    builder = joint_scenes.cart()
+    builder.add_joint_limit(JointLimit("cart", -1.0, 0.0))
+    world, stepper = builder.build(), TimeStepping(H, erp=1.0)
+    found = assert_one_sided(world, stepper, world.initial_state(), signed(2, 0, 1))
+    assert whys(found, row=True) == {("touches without load", found.kinks[0].row)}
+    assert "cart" in found.kinks[0].label
+    pressed = linearize(world, TimeStepping(H), world.initial_state(), [3.0])
+    assert ("gap at zero: held is given, else it opens", found.kinks[0].row) in whys(pressed, row=True)
+    assert pressed.directional([1.0, 0.0])[1] == pytest.approx(0.0, abs=1e-9)
+    assert pressed.directional([-1.0, 0.0])[1] == pytest.approx(1.0 / H)
+
+
+def test_a_cube_at_rest_goes_its_way_in_every_direction():
+    """On four corners, erp = 0: one-sided derivatives in random directions agree with one-sided differences."""
+    world, stepper = cube(), TimeStepping(H)
+    state = later(world, stepper, 5)
+    ways = np.random.default_rng(4).normal(size=(12, 12))
+    assert_one_sided(world, stepper, state, ways, step=1e-7, tolerance=2e-4)
+
+
+def test_products_with_directions_are_those_of_the_matrices():
+    """jvp is A dx + B du, vjp its transpose, and directional where nothing is near is jvp."""
+    motion = bounded_drives()
+    stepper, world = motion.stepper(), motion.world
+    found = linearize(world, stepper, settled(motion, stepper, 20))
+    assert found.unique
+    random = np.random.default_rng(0)
+    dx, du, w = random.normal(size=4), random.normal(size=2), random.normal(size=4)
+    np.testing.assert_array_equal(found.jvp(dx), found.A @ dx)
+    np.testing.assert_allclose(found.jvp(dx, du), found.A @ dx + found.B @ du, rtol=1e-14)
+    by_state, by_force = found.vjp(w)
+    assert by_state @ dx + by_force @ du == pytest.approx(w @ found.jvp(dx, du), rel=1e-12)
+    np.testing.assert_array_equal(found.directional(dx, du), found.jvp(dx, du))
+
+
+@pytest.mark.parametrize("name", ["cube", "quadruped"])
+def test_a_run_differentiates_its_next_step_and_makes_none(name):
+    """`Simulation.linearize` has the bits of `linearize` from its state, and the run those of one not asked."""
+    motion = MOTIONS[name]()
+    world, stepper = motion.world, motion.stepper("pyramid", 0.0)
+    asked, plain = Simulation(world, stepper), Simulation(world, stepper)
+    tau = np.random.default_rng(0).normal(size=world.nv)
+    wrt = [f"{world.half_space_names[0]}.mu"]
+    for k in range(150):
+        if k % 30 == 0:
+            before = asked.state, asked.contacts.impulse.copy()
+            one = asked.linearize(tau, wrt=wrt)
+            two = linearize(world, stepper, before[0], tau, wrt=wrt)
+            for field in ("A", "B", "targets", "forces", "joint_forces"):
+                np.testing.assert_array_equal(getattr(one, field), getattr(two, field))
+            np.testing.assert_array_equal(one.parameters[wrt[0]], two.parameters[wrt[0]])
+            assert one.kinks == two.kinks
+            np.testing.assert_array_equal(one.next.q, two.next.q)
+            assert (asked.time, asked.steps) == (plain.time, plain.steps)
+            np.testing.assert_array_equal(asked.contacts.impulse, before[1])
+            following = stepper.step(world, before[0], tau).state
+            np.testing.assert_array_equal(one.next.v, following.v)
+            assert one.next.time == following.time
+        asked.step(tau)
+        plain.step(tau)
+        np.testing.assert_array_equal(asked.q, plain.q)
+        np.testing.assert_array_equal(asked.v, plain.v)
+
+
+def test_several_states_have_the_bits_of_each_alone():
+    """Of a sequence, on threads: results in its order, tau one for each, targets one for each or for all; or none."""
+    motion = bounded_drives()
+    world, stepper = motion.world, motion.stepper()
+    states = list(motion.states(stepper, 12))
+    random = np.random.default_rng(0)
+    taus, targets = random.normal(size=(12, 2)), random.normal(size=(12, 2))
+    wrt = ["upper.mass"]
+    for tau, target in ((taus, targets), (None, targets[0]), (taus, None), (None, {"drive of upper": 0.1})):
+        found = linearize(world, stepper, states, tau, target, wrt)
+        assert len(found) == 12
+        for i, (one, state) in enumerate(zip(found, states, strict=True)):
+            own = target[i] if np.ndim(target) == 2 else target
+            alone = linearize(world, stepper, state, None if tau is None else tau[i], own, wrt)
+            np.testing.assert_array_equal(one.A, alone.A)
+            np.testing.assert_array_equal(one.targets, alone.targets)
+            np.testing.assert_array_equal(one.parameters["upper.mass"], alone.parameters["upper.mass"])
+            np.testing.assert_array_equal(one.next.q, alone.next.q)
+            assert one.kinks == alone.kinks
+    assert linearize(world, stepper, []) == ()
+
+
+def test_what_is_wrong_with_one_of_several_states_names_it():
+    """A state of another world, one that is none and one whose step fails, by number; the first where several are."""
+    world, stepper = cube(1.0), TimeStepping(H)
+    good, other = world.initial_state(), bounded_drives().world.initial_state()
+    with pytest.raises(SimulationConfigError, match="state 3: ") as caught:
+        linearize(world, stepper, [good, good, good, other, good, other])
+    assert caught.value.field == "state.q"
+    with pytest.raises(SimulationConfigError, match="state 1: must be a StepperState"):
+        linearize(world, stepper, [good, None])
+    with pytest.raises(SimulationConfigError, match="tau"):
+        linearize(world, stepper, [good] * 2, np.zeros(6))
+    with pytest.raises(SimulationError, match="^state 1: "):
+        linearize(world, stepper, [good, replace(good, v=np.full(6, 1e200))])
+
+
+def test_a_derivative_can_be_kept():
+    """Pickled and opened again it says the same, along directions too."""
+    world = slider()
+    found = linearize(world, TimeStepping(H), world.initial_state())
+    again = pickle.loads(pickle.dumps(found))
+    np.testing.assert_array_equal(again.A, found.A)
+    assert again.kinks == found.kinks
+    way = np.eye(6)[2]
+    np.testing.assert_array_equal(again.directional(way), found.directional(way))
+
+
+def test_what_cannot_be_differentiated_says_so():
+    """Arguments of other shapes, projection, torsional friction and custom constraints: errors with their field."""
+    world, stepper = cube(), TimeStepping(H)
+    state = world.initial_state()
+    found = linearize(world, stepper, state)
+    for call, field in (
+        (lambda: linearize(world, stepper, state, np.zeros(5)), "tau"),
+        (lambda: linearize(world, stepper, state, targets={"arm": 1.0}), "targets"),
+        (lambda: linearize(world, stepper, None), "state"),
+        (lambda: linearize(world, "stepper", state), "stepper"),
+        (lambda: found.jvp(np.zeros(6)), "dx"),
+        (lambda: found.jvp(np.zeros(12), np.zeros(12)), "du"),
+        (lambda: found.directional(np.zeros(11)), "dx"),
+        (lambda: found.vjp(np.full(12, np.nan)), "w"),
+        (lambda: linearize(world, TimeStepping(H, projection=True), state), "projection"),
+        (lambda: linearize(cube(material=Material(0.3, torsional=0.01)), stepper, state), "world"),
+        (lambda: Simulation(world, stepper).linearize(np.zeros(7)), "tau"),
+    ):
+        with pytest.raises(SimulationConfigError) as caught:
+            call()
+        assert caught.value.field == field
+    builder = WorldBuilder(**joint_scenes.FAST)
+    inertia = RigidInertia.solid_box(1.0, HALF)
+    for name, x in (("a", 0.0), ("b", 0.0)):
+        builder.add_free_body(name, inertia, Box(HALF), Material(0.3), (x, 0, 1, 1, 0, 0, 0))
+    builder.add_loop(Pin("a", "b"), bodies=("a", "b"))
+    bound = builder.build()
+    with pytest.raises(SimulationConfigError, match="custom constraints"):
+        linearize(bound, stepper, bound.initial_state())
+
+
+def test_a_step_that_fails_says_why():
+    """Velocities out of range: the error of the step, with its record."""
+    world, stepper = cube(1.0), TimeStepping(H)
+    run = Simulation(world, stepper)
+    with pytest.raises(SimulationError) as caught:
+        linearize(world, stepper, replace(world.initial_state(), v=np.full(6, 1e200)))
+    assert caught.value.recording.n_steps == 0
+    with pytest.raises(SimulationError):
+        run.linearize(np.full(6, 1e300))
+    np.testing.assert_array_equal(run.linearize().A, linearize(world, stepper, world.initial_state()).A)

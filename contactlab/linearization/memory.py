@@ -147,19 +147,25 @@ class Differentiator:
 
 def _worlds_near(driver: Driver, one: Parameter) -> list[tuple[Any, float]]:
     """The arrays of the worlds in which a parameter is a little larger and smaller, with their weights."""
-    own = driver.prepared
-    way = STRIDE * one.scale
-    # Where it would leave its range, from one side.
-    places = (one.value + way, one.value - way)
-    try:
-        worlds = [one.world(place) for place in places]
-    except ValueError:
-        places, worlds = (one.value + way, one.value), [one.world(one.value + way), own.world]
-    near = []
-    for place, world in zip(places, worlds, strict=True):
-        prepared = prepare(world, own.stepper)
-        differs = differing_layout(own, prepared)
+    own, way = driver.prepared, STRIDE * one.scale
+    near, refused = [], None
+    for place in (one.value + way, one.value - way):
+        try:
+            near.append((place, one.world(place)))
+        except ValueError as error:
+            refused = error
+    if not near:
+        raise SimulationConfigError(
+            "wrt", f"{one.name!r}: there is no world of a value near by: {refused}"
+        ) from refused
+    if refused is not None:
+        # At the end of its range, from one side.
+        near.append((one.value, own.world))
+    weight = 1.0 / (near[0][0] - near[1][0])
+    found = []
+    for (_, world), share in zip(near, (weight, -weight), strict=True):
+        differs = differing_layout(own, prepare(world, own.stepper))
         if differs:
             raise SimulationConfigError("wrt", f"{one.name!r}: the world of another value has other {differs}")
-        near.append((arrays_of(world), (1.0 if place == places[0] else -1.0) / (places[0] - places[1])))
-    return near
+        found.append((arrays_of(world), share))
+    return found

@@ -11,6 +11,7 @@ import numpy as np
 
 from contactlab.contact import Material
 from contactlab.multibody import RigidInertia
+from contactlab.multibody.errors import MultibodyError
 from contactlab.spatial.errors import close_names
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.world import World
@@ -81,7 +82,8 @@ def parameter(world: World, name: str) -> Parameter:
     if quantity in JOINT:
         return _of_joint(world, name, owner, quantity)
     if owner not in (*known, *drives):
-        raise SimulationConfigError("wrt", f"{name!r} names no body, half-space or drive{close_names(owner, known)}")
+        names = close_names(owner, [*known, *drives])
+        raise SimulationConfigError("wrt", f"{name!r} names no body, half-space or drive{names}")
     every = ", ".join(dict.fromkeys((*MATERIAL, *INERTIAL, *JOINT, *DRIVE)))
     raise SimulationConfigError("wrt", f"{name!r} asks for {quantity!r}; there are {every}")
 
@@ -167,7 +169,10 @@ def _of_inertia(world: World, name: str, owner: str, quantity: str) -> Parameter
 
 
 def _of_joint(world: World, name: str, owner: str, quantity: str) -> Parameter:
-    body = owner if owner in world.model.names else world.model.moved_by(owner)
+    try:
+        body = world.model.moved_by(owner)
+    except MultibodyError as error:
+        raise SimulationConfigError("wrt", f"{name!r}: {error.detail}") from error
     entries = getattr(world.joint_actions, quantity)
     values = {one.value for one in entries if one.body == body}
     if len(values) != 1:

@@ -205,37 +205,41 @@ def _of_state(recording: Recording | EventRecording, cost: Cost, i: int) -> tupl
     model, q, v = recording.world.model, recording.q[i], recording.v[i]
     nv = v.size
     given = cost(i, q, v)
-    if isinstance(given, tuple):
+    if isinstance(given, tuple) and len(given) == 3:
         value, by_q, by_v = given
         parts = [finite_array(by, "cost", (nv,), SimulationConfigError) for by in (by_q, by_v)]
-        return float(value), np.concatenate(parts)
-    by = np.empty(2 * nv)
+        return _number(value, "cost"), np.concatenate(parts)
+    value, by = _number(given, "cost"), np.empty(2 * nv)
     ways = STRIDE * np.eye(nv)
     for j in range(nv):
         there = [integrate(model, q, way, 1.0) for way in (ways[j], -ways[j])]
-        by[j] = (_number(cost(i, there[0], v)) - _number(cost(i, there[1], v))) / (2.0 * STRIDE)
-        by[nv + j] = (_number(cost(i, q, v + ways[j])) - _number(cost(i, q, v - ways[j]))) / (2.0 * STRIDE)
-    return _number(given), by
+        near = [(there[0], v), (there[1], v), (q, v + ways[j]), (q, v - ways[j])]
+        costs = [_number(cost(i, *one), "cost") for one in near]
+        by[j], by[nv + j] = (costs[0] - costs[1]) / (2.0 * STRIDE), (costs[2] - costs[3]) / (2.0 * STRIDE)
+    return value, by
 
 
 def _of_forces(recording: Recording, cost: ForceCost, k: int) -> tuple[float, FloatArray]:
     """What the contact forces of a step cost, and the gradient (nc, 3)."""
     forces = recording.contacts_at(k).impulse / recording.h[k]
     given = cost(k, forces)
-    if isinstance(given, tuple):
-        return float(given[0]), finite_array(given[1], "force_cost", forces.shape, SimulationConfigError)
+    if isinstance(given, tuple) and len(given) == 2:
+        by = finite_array(given[1], "force_cost", forces.shape, SimulationConfigError)
+        return _number(given[0], "force_cost"), by
+    value = _number(given, "force_cost")
     by, way = np.empty_like(forces), STRIDE * max(1.0, float(np.abs(forces).max(initial=0.0)))
     for place in np.ndindex(*forces.shape):
         near = []
         for sign in (way, -way):
             there = forces.copy()
             there[place] += sign
-            near.append(_number(cost(k, there)))
+            near.append(_number(cost(k, there), "force_cost"))
         by[place] = (near[0] - near[1]) / (2.0 * way)
-    return _number(given), by
+    return value, by
 
 
-def _number(given: object) -> float:
+def _number(given: object, field: str) -> float:
     if isinstance(given, int | float | np.number) and np.isfinite(given):
         return float(given)
-    raise SimulationConfigError("cost", f"must return a finite number, or one with two gradients, got {given!r}")
+    detail = "one with two gradients" if field == "cost" else "one with its gradient"
+    raise SimulationConfigError(field, f"must return a finite number, or {detail}, got {given!r}")

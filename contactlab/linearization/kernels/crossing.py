@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from contactlab.formulation.kernels.laws import STOP
 from contactlab.linearization.kernels.kinks import towards
 from contactlab.linearization.kernels.layout import (
     AT_BOUND,
@@ -23,13 +24,15 @@ from contactlab.linearization.kernels.layout import (
     RATE,
     ROW,
     SLIDE,
+    SLIPS,
     UNLOADED,
     WHY,
     Memory,
 )
-from contactlab.linearization.kernels.pieces import set_slide
+from contactlab.linearization.kernels.pieces import next_corner, set_slide
 from contactlab.stepping.kernels.blocks import compliance_of
-from contactlab.stepping.kernels.layout import GAP, MU, Control, PackedWorld, Parameters, Work
+from contactlab.stepping.kernels.joint_layout import Joints
+from contactlab.stepping.kernels.layout import GAP, MU, Chunk, Control, PackedWorld, Parameters, Work
 from lcp.contacts.kernels.contact_modes import ALONG, BETWEEN, OPEN, STICK, enclosing_edge
 from lcp.kernels import kernel
 
@@ -37,13 +40,20 @@ from lcp.kernels import kernel
 MOST_TURNS: Final = 200
 #: Share of the direction by which a quantity must fall to count.
 FALLS: Final = 1e-9
-#: Slip [m/s] that has a direction.
-SLIPS: Final = 1e-9
 
 
 @kernel(inner=True)
-def take_sides(world: PackedWorld, work: Work, m: Memory, control: Control, p: Parameters, h: float) -> None:
-    """Of contacts whose gap is closed, take the slope of the side to which the direction moves it."""
+def take_sides(
+    world: PackedWorld,
+    work: Work,
+    joints: Joints | None,
+    m: Memory,
+    chunk: Chunk,
+    control: Control,
+    p: Parameters,
+    h: float,
+) -> None:
+    """Of contacts and stops whose gap is closed, take the slope of the side to which the direction moves it."""
     for c in range(control.n_contacts):
         own, gaps = m.contact[c], m.gaps[c]
         size, opens = 0.0, 0.0
@@ -53,9 +63,22 @@ def take_sides(world: PackedWorld, work: Work, m: Memory, control: Control, p: P
         if own[PER_GAP] == 0.0 or abs(work.contact_float[c, GAP]) > HELD * math.sqrt(size):
             continue
         stiffness, dissipation = compliance_of(world, work.contact_int[c])
-        response = h * stiffness + dissipation
-        share = h * stiffness / response if 0.0 < response < math.inf else p.erp
-        own[PER_GAP] = (1.0 if opens > 0.0 else share) / h
+        own[PER_GAP] = (1.0 if opens > 0.0 else share_made_up(stiffness, dissipation, p.erp, h)) / h
+    if joints is not None:
+        for record in range(control.chunk_joints):
+            row = joints.rows[chunk.joint[record].row]
+            if row.kind != STOP or m.row_slope[record, 0] == 0.0 or abs(chunk.joint[record].error) > HELD:
+                continue
+            erp = row.erp if row.erp >= 0.0 else p.erp
+            closed = share_made_up(row.stiffness, row.dissipation, erp, h)
+            m.row_slope[record, 0] = (1.0 if row.sign * m.direction[row.dof] > 0.0 else closed) / h
+
+
+@kernel(inline=True)
+def share_made_up(stiffness: float, dissipation: float, erp: float, h: float) -> float:
+    """Share of a penetration that the wanted velocity makes up for within a step."""
+    response = h * stiffness + dissipation
+    return h * stiffness / response if 0.0 < response < math.inf else erp
 
 
 @kernel(inner=True)
@@ -89,12 +112,7 @@ def load(m: Memory, control: Control, c: int, mu: float) -> None:
     if control.cone != 0 and r > 1:
         begin_to_slide(m, control, c, mu, x, y)
         return
-    best, most = 0, -math.inf
-    for j in range(2 * r):
-        along = m.turns[j, 0] * x + m.turns[j, 1] * y
-        if along > most:
-            best, most = j, along
-    m.mode[c, 0] = ALONG + 2 * best
+    m.mode[c, 0] = ALONG + 2 * next_corner(m, r, x, y)
     set_slide(m, c, mu)
 
 

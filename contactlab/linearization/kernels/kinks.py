@@ -41,6 +41,7 @@ from contactlab.stepping.kernels.layout import (
     CHOICE_UNCERTIFIED,
     GAP,
     MU,
+    RESTITUTION,
     VN_MINUS,
     Chunk,
     Control,
@@ -159,7 +160,7 @@ def of_normal(world: PackedWorld, work: Work, m: Memory, c: int, p: Parameters, 
         for j in range(nv):
             m.way[j] = m.before[c, j]
             m.way[nv + j] = m.frame[c, 0, j]
-        jump = abs(own[KNOWN]) + abs(gap) / h
+        jump = abs(floats[RESTITUTION] * before) + abs(gap) / h
         if jump > 0.0:
             kinks = noted(m, kinks, IMPACT, c, -1, before + p.v_min, 1.0, -1)
     return kinks

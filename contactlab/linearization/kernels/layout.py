@@ -28,6 +28,8 @@ ON_KINK: Final = 1e-6
 CROSSED: Final = 2e-8
 #: Forces below this share of the largest of all are none.
 NO_FORCE: Final = 1e-11
+#: Slip [m/s] from which on it has a direction.
+SLIPS: Final = 1e-9
 
 # Why there is a kink.
 GAP_AT_ZERO: Final = 0

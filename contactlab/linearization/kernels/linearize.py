@@ -19,6 +19,7 @@ from contactlab.linearization.kernels.kinks import contact_kinks, joint_kinks
 from contactlab.linearization.kernels.layout import AXES, EPS, FORCE, PER_SPEED, SLIDE, Memory
 from contactlab.linearization.kernels.pieces import (
     across,
+    along_friction,
     clear_right,
     contact_unknowns,
     find_modes,
@@ -161,10 +162,11 @@ def add_parameters(work: Work, joints: Joints | None, m: Memory, chunk: Chunk, c
             m.X[j, begin + k] = m.by_parameter[j, k]
     for c in range(control.n_contacts):
         mu, own = work.contact_float[c, MU], m.contact[c]
-        if m.mode[c, 0] in (OPEN, STICK) or mu == 0.0:
+        if m.mode[c, 0] in (OPEN, STICK):
             continue
+        x, y = along_friction(m, control, c, mu)
         for j in range(nv):
-            push = h * own[FORCE] / mu * (own[SLIDE] * m.frame[c, 1, j] + own[SLIDE + 1] * m.frame[c, 2, j])
+            push = h * own[FORCE] * (x * m.frame[c, 1, j] + y * m.frame[c, 2, j])
             for k in range(count):
                 m.X[j, begin + k] += push * m.by_law[c, 1, k]
     if joints is not None:
@@ -319,7 +321,7 @@ def linearized(
     features = kinks
     turns = 0
     if directed != 0:
-        take_sides(world, work, m, control, p, p.last_h)
+        take_sides(world, work, joints, m, chunk, control, p, p.last_h)
     while True:
         kinks = solved(world, work, chunk, control, p, joints, m, features)
         if directed == 0 or not cross_first(work, m, control, features, kinks):

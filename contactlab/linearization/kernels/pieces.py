@@ -27,6 +27,7 @@ from contactlab.linearization.kernels.layout import (
     PER_SPEED,
     RATE,
     SLIDE,
+    SLIPS,
     Memory,
 )
 from contactlab.stepping.kernels.blocks import compliance_of, materials_of
@@ -102,6 +103,33 @@ def largest_force(m: Memory, contacts: int) -> float:
     for c in range(contacts):
         largest = max(largest, m.contact[c, FORCE])
     return largest
+
+
+@kernel(inner=True)
+def next_corner(m: Memory, r: int, x: float, y: float) -> int:
+    """Number of the corner of the polygon whose direction is nearest to (x, y)."""
+    best, most = 0, -math.inf
+    for j in range(2 * r):
+        along = m.turns[j, 0] * x + m.turns[j, 1] * y
+        if along > most:
+            best, most = j, along
+    return best
+
+
+@kernel(inner=True)
+def along_friction(m: Memory, control: Control, c: int, mu: float) -> tuple[float, float]:
+    """Direction of friction of a contact that slides, per mu; without any, where its first would be; 0 without slip."""
+    own, r = m.contact[c], control.edges // 2
+    if mu > 0.0:
+        return own[SLIDE] / mu, own[SLIDE + 1] / mu
+    x, y = -own[RATE + 1], -own[RATE + 2]
+    size = math.sqrt(x * x + y * y)
+    if size < SLIPS:
+        return 0.0, 0.0
+    if control.cone != 0 and r > 1:
+        return x / size, y / size
+    j = next_corner(m, r, x, y)
+    return m.turns[j, 0], m.turns[j, 1]
 
 
 @kernel(inner=True)

@@ -1,0 +1,313 @@
+"""Derivatives of steps by numbers of the world: beside differences of worlds, closed forms, ends of ranges, names."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import joint_scenes
+import numpy as np
+import pytest
+from derivative_scenes import MOTIONS, bounded_drives, soft_floor, trot, tumbling_cube
+
+from contactlab.contact import Box, HalfSpace, Material, PowerLaw, Sphere
+from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
+from contactlab.multibody import ModelBuilder, difference, joints
+from contactlab.simulation import (
+    Parameter,
+    Simulation,
+    SimulationConfigError,
+    StepperState,
+    TimeStepping,
+    WorldBuilder,
+    linearize,
+    parameter,
+)
+from contactlab.spatial import RigidInertia
+
+H, G = 2e-3, 9.81
+HALF = (0.1, 0.1, 0.1)
+
+
+def scaled(found, expected):
+    """The largest error, relative where the entry is above 1."""
+    return float((np.abs(found - expected) / np.maximum(1.0, np.abs(expected))).max(initial=0.0))
+
+
+def stepped(world, stepper, state, targets=None):
+    """Where a step ends."""
+    run = Simulation(world, stepper, state)
+    run.step(targets=targets)
+    return run.q.copy(), run.v.copy()
+
+
+def slope(world, stepper, state, one, targets=None, way=None, sides=(1, -1)):
+    """The column of a parameter by differences of worlds, to the sides given."""
+    way = way or 1e-5 * one.scale
+    ends = [stepped(one.world(one.value + side * way), stepper, state, targets) for side in sides]
+    change = np.concatenate((difference(world.model, ends[1][0], ends[0][0]), ends[0][1] - ends[1][1]))
+    return change / ((sides[0] - sides[1]) * way)
+
+
+def assert_agrees(world, stepper, state, wrt, targets=None, *, tolerance=1e-6):
+    """Every column agrees with differences of worlds, in the unit of its scale."""
+    found = linearize(world, stepper, state, None, targets, wrt)
+    assert list(found.parameters) == [one if isinstance(one, str) else one.name for one in wrt]
+    for one in wrt:
+        one = parameter(world, one) if isinstance(one, str) else one
+        expected = slope(world, stepper, state, one, targets) * one.scale
+        assert scaled(found.parameters[one.name] * one.scale, expected) < tolerance, one.name
+    return found
+
+
+def smooth_states(motion, stepper, count, of):
+    """Some states with no kink near, with contacts."""
+    found = 0
+    for state in motion.states(stepper, 60):
+        linear = linearize(motion.world, stepper, state, None, motion.targets_at(state.time))
+        if linear.forces.any() and all(kink.way > 2e-5 for kink in linear.kinks):
+            yield state
+            found += 1
+        if found == count:
+            break
+    assert found, of
+
+
+def ball(v=(0, 0, 0), *, height=0.0, material=None, floor=None):
+    """A ball of 2 kg that cannot turn, above a floor."""
+    gravity = (0, 0, -G)
+    model, mass = ModelBuilder(gravity), RigidInertia(2.0, (0, 0, 0), inertia=np.eye(3))
+    model.add_body("ball", joint=joints.TranslationXYZ(), inertia=mass)
+    builder = WorldBuilder(gravity, **joint_scenes.FAST)
+    builder.add_model(model.build(), [0, 0, 0.1 + height], list(v))
+    builder.add_shape("ball", Sphere(0.1), material or Material(0.5))
+    builder.add_half_space("floor", HalfSpace(), floor or material or Material(0.5))
+    return builder.build()
+
+
+INERTIA = ["mass", "com_x", "com_y", "com_z", "I_xx", "I_yy", "I_zz", "I_xy", "I_xz", "I_yz"]
+
+
+@pytest.mark.parametrize("friction", ["pyramid", "cone"])
+def test_materials_and_inertia_of_a_tumbling_cube(friction):
+    """Friction, restitution, mass, centre, moments and gravity of a cube in contact: as differences of worlds."""
+    motion = tumbling_cube()
+    stepper = motion.stepper(friction)
+    wrt = ["cube.mu", "floor.mu", "*.mu", *(f"cube.{name}" for name in INERTIA), "gravity.x", "gravity.y", "gravity.z"]
+    for state in smooth_states(motion, stepper, 3, "cube"):
+        assert_agrees(motion.world, stepper, state, wrt, tolerance=1e-5 if friction == "cone" else 1e-6)
+
+
+def test_inertia_of_the_links_of_a_robot():
+    """Mass, centre and moments of links of a quadruped on its feet: as differences of worlds."""
+    motion = trot()
+    stepper, names = motion.stepper(), motion.world.model.names
+    wrt = [f"{names[0]}.{name}" for name in INERTIA] + [f"{names[2]}.mass", f"{names[2]}.com_z", "gravity.z"]
+    for state in smooth_states(motion, stepper, 2, "trot"):
+        assert_agrees(motion.world, stepper, state, wrt, motion.targets_at(state.time))
+
+
+def test_materials_between_bodies():
+    """Friction and masses of two balls on one another: as differences of worlds."""
+    motion = MOTIONS["two spheres"]()
+    wrt = ["upper.mu", "lower.mu", "floor.mu", "*.mu", "upper.mass", "lower.mass", "upper.com_x"]
+    for friction in ("pyramid", "cone"):
+        stepper = motion.stepper(friction)
+        for state in smooth_states(motion, stepper, 2, "two spheres"):
+            assert_agrees(motion.world, stepper, state, wrt, tolerance=1e-5)
+
+
+def test_springs_of_surfaces():
+    """Stiffness and dissipation of a soft floor, own and all alike: as differences of worlds."""
+    motion = soft_floor()
+    stepper = motion.stepper()
+    wrt = [f"{owner}.{name}" for owner in ("brick", "floor", "*") for name in ("stiffness", "dissipation")]
+    for state in smooth_states(motion, stepper, 3, "brick"):
+        found = assert_agrees(motion.world, stepper, state, wrt)
+        assert found.parameters["*.stiffness"].any()
+
+
+def test_what_slides_is_slowed_by_friction():
+    """dv+/dmu = -g h of a sliding ball, and nothing of one that sticks; by the weight's g, -mu h."""
+    world = ball((1.0, 0, 0))
+    stepper = TimeStepping(H, erp=1.0)
+    found = linearize(world, stepper, world.initial_state(), wrt=["*.mu", "ball.mass", "gravity.z"])
+    np.testing.assert_allclose(found.parameters["*.mu"], [-G * H * H, 0, 0, -G * H, 0, 0], rtol=1e-9, atol=1e-14)
+    np.testing.assert_allclose(found.parameters["ball.mass"], 0.0, atol=1e-9)
+    np.testing.assert_allclose(found.parameters["gravity.z"][3], 0.5 * H, rtol=1e-9)
+    rests = linearize(ball(), stepper, ball().initial_state(), wrt=["*.mu"])
+    np.testing.assert_array_equal(rests.parameters["*.mu"], 0.0)
+
+
+@pytest.mark.parametrize("friction", ["pyramid", "cone"])
+def test_without_friction_the_first_of_it_slows(friction):
+    """At mu = 0, the end of its range, dv+/dmu is to one side, -g h against the slip."""
+    world = ball((0.6, 0.0, 0), material=Material(0.0))
+    stepper = TimeStepping(H, erp=1.0, friction=friction)
+    found = linearize(world, stepper, world.initial_state(), wrt=["*.mu"])
+    np.testing.assert_allclose(found.parameters["*.mu"][3:], [-G * H, 0, 0], rtol=1e-9, atol=1e-12)
+
+
+def test_a_ball_bounces_by_its_restitution():
+    """v+ = -e v: dv+/de = -v, of the pair's own e; at e = 1, the end of its range, to one side."""
+    stepper = TimeStepping(H, erp=1.0)
+    for e in (0.6, 1.0, 0.0):
+        world = ball((0, 0, -2.0), height=1e-4, material=Material(0.5, e))
+        found = linearize(world, stepper, world.initial_state(), wrt=["*.restitution"])
+        np.testing.assert_allclose(found.parameters["*.restitution"][5], 2.0, rtol=1e-6)
+
+
+def test_restitution_of_a_power_law():
+    """v+ = -e (v / u)^-p v: by v, and by e as a parameter of the user's own."""
+    law, v = PowerLaw(0.5, speed=1.0), 2.0
+
+    def world_of(e):
+        return ball((0, 0, -v), height=1e-4, material=Material(0.5, PowerLaw(e, speed=1.0)))
+
+    world = world_of(0.5)
+    own = Parameter("e at 1 m/s", 0.5, world_of)
+    found = linearize(world, TimeStepping(H, erp=1.0), world.initial_state(), wrt=[own])
+    assert found.next.v[2] == pytest.approx(law.at(v) * v, rel=1e-9)
+    assert found.A[5, 5] == pytest.approx(-0.75 * law.at(v), rel=1e-6)
+    assert found.parameters["e at 1 m/s"][5] == pytest.approx(v * law.at(v) / 0.5, rel=1e-6)
+    with pytest.raises(SimulationConfigError, match="no finite number"):
+        linearize(world, TimeStepping(H), world.initial_state(), wrt=["ball.restitution"])
+
+
+def test_a_soft_floor_by_its_stiffness():
+    """(m + h C + h^2 K) v+ = m v - h m g - h K gap, by K and C."""
+    K, C, depth, v = 1e4, 50.0, 1e-3, -0.1
+    world = ball((0, 0, v), height=-depth, material=Material(0.5, stiffness=2 * K, dissipation=2 * C))
+    found = linearize(world, TimeStepping(H), world.initial_state(), wrt=["*.stiffness", "*.dissipation"])
+    soft = 2.0 + H * C + H * H * K
+    after = (2.0 * v - H * 2.0 * G + H * K * depth) / soft
+    assert found.next.v[2] == pytest.approx(after, rel=1e-9)
+    # Two springs in a row: half the stiffness of each.
+    np.testing.assert_allclose(found.parameters["*.stiffness"][5], 0.5 * (H * depth - H * H * after) / soft, rtol=1e-6)
+    np.testing.assert_allclose(found.parameters["*.dissipation"][5], -0.5 * H * after / soft, rtol=1e-6)
+
+
+def arm(q=(0.2, 0.3), v=(0.0, 1.0)):
+    """Two links with damping, dry friction, drives with and without bounds, and a soft stop."""
+    model, link = ModelBuilder(), RigidInertia(0.5, (0.2, 0.0, 0.0), inertia=np.diag([1e-3, 8e-3, 8e-3]))
+    model.add_body("upper", joint=joints.Revolute((0, 1, 0)), inertia=link)
+    model.add_body("lower", parent="upper", joint=joints.Revolute((0, 1, 0)), inertia=link)
+    builder = WorldBuilder(**joint_scenes.FAST)
+    builder.add_model(model.build(), list(q), list(v))
+    builder.add_joint_damping("upper", 0.3)
+    builder.add_joint_friction("lower", 0.05)
+    builder.add_drive(PositionDrive("upper", 0.4, 20.0, 1.0, name="servo"))
+    builder.add_drive(PositionDrive("lower", 0.1, 30.0, 2.0, max_force=50.0, name="bounded"))
+    builder.add_drive(VelocityDrive("upper", 0.3, max_force=0.2, name="weak"))
+    return builder.build()
+
+
+def test_joints_and_drives():
+    """Damping, dry friction, gains, bounds and wanted speeds: as differences of worlds, and none without effect."""
+    world, stepper = arm(), TimeStepping(H)
+    wrt = ["upper.damping", "lower.friction", "servo.stiffness", "servo.damping", "bounded.stiffness"]
+    wrt += ["bounded.damping", "bounded.target_velocity", "bounded.max_force", "weak.max_force", "upper.mass"]
+    found = assert_agrees(world, stepper, world.initial_state(), wrt)
+    assert not found.parameters["bounded.max_force"].any()
+    for name in wrt:
+        assert name == "bounded.max_force" or found.parameters[name].any(), name
+
+
+def test_drives_at_their_bounds_in_motion():
+    """An arm whose drives are too weak now and then: gains and bounds, along its motion."""
+    motion = bounded_drives()
+    stepper = motion.stepper()
+    names = [drive.name for drive in motion.world.joint_actions.drives]
+    wrt = [f"{name}.{quantity}" for name in names for quantity in ("stiffness", "damping", "max_force")]
+    acting = np.zeros(len(wrt))
+    for state in motion.states(stepper, 12):
+        targets = motion.targets_at(state.time)
+        if all(kink.way > 5e-5 for kink in linearize(motion.world, stepper, state, None, targets).kinks):
+            found = assert_agrees(motion.world, stepper, state, wrt, targets)
+            acting += [found.parameters[name].any() for name in wrt]
+    assert acting.all()
+
+
+def test_a_parameter_of_ones_own():
+    """The stiffness of a stop, stated as a world of its value, beside its closed form."""
+
+    def world_of(stiffness):
+        builder = joint_scenes.pendulum(0.32, 0.4)
+        builder.add_joint_limit(JointLimit("rod", -1.0, 0.3, stiffness=stiffness, dissipation=2.0))
+        return builder.build()
+
+    world, K = world_of(50.0), 50.0
+    own = Parameter("stop", K, world_of, scale=K)
+    found = linearize(world, TimeStepping(H), world.initial_state(), wrt=[own])
+    soft = 1.0 + 1e-9 + 2.0 * H + H * H * K
+    after = ((1.0 + 1e-9) * 0.4 - H * G * math.sin(0.32) - H * K * 0.02) / soft
+    assert found.next.v[0] == pytest.approx(after, rel=1e-9)
+    assert found.parameters["stop"][1] == pytest.approx((-H * 0.02 - H * H * after) / soft, rel=1e-6)
+
+
+def test_a_parameter_that_is_another_layout_is_refused():
+    """Where the world of another value has other bodies, or there is none at all, the error says so."""
+
+    def more(value):
+        builder = joint_scenes.cart()
+        if value > 1.0:
+            builder.add_drive(VelocityDrive("cart", 0.0, max_force=1.0))
+        return builder.build()
+
+    world = more(1.0)
+    with pytest.raises(SimulationConfigError, match="world of another value") as caught:
+        linearize(world, TimeStepping(H), world.initial_state(), wrt=[Parameter("drives", 1.0, more)])
+    assert caught.value.field == "wrt"
+
+    def none(value):
+        raise ValueError("no such world")
+
+    with pytest.raises(SimulationConfigError, match="no such world") as caught:
+        linearize(world, TimeStepping(H), world.initial_state(), wrt=[Parameter("none", 1.0, none)])
+    assert caught.value.field == "wrt"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("cubes.mu", "'cube'"),
+        ("cube.mass_of", "'mass_of'"),
+        ("floor.mass", "'floor.mass'"),
+        ("mu", "names no body"),
+        ("cub.damping", "cube"),
+        ("cube.damping", "add_joint_damping"),
+        ("cube.stiffness", "no finite number"),
+        ("sevro.mass", "'servo'"),
+        ("*.mass", "names no body"),
+        ("*.mu", "several"),
+        ("weak.stiffness", "VelocityDrive has no stiffness"),
+        ("weak.max_force", "no finite number"),
+        ("gravity.w", "gravity"),
+    ],
+)
+def test_unknown_names_are_refused_with_close_ones(name, text):
+    """Names of nothing, quantities that an owner has not, numbers that are none: errors about `wrt` that help."""
+    builder = joint_scenes.cart()
+    builder.add_half_space("floor", HalfSpace(), Material(0.5))
+    inertia = RigidInertia.solid_box(1.0, HALF)
+    builder.add_free_body("cube", inertia, Box(HALF), Material(0.3), (0, 0, 1, 1, 0, 0, 0))
+    builder.add_drive(PositionDrive("cart", 0.4, 20.0, 1.0, name="servo"))
+    builder.add_drive(VelocityDrive("cart", 0.3, name="weak"))
+    world = replace(builder.build(), model=builder.build().model)
+    with pytest.raises(SimulationConfigError) as caught:
+        parameter(world, name)
+    assert caught.value.field == "wrt"
+    assert text in caught.value.detail
+
+
+def test_what_is_asked_for_is_a_sequence_of_names():
+    """One text is none, and a name given twice is refused; a drive's or a joint's own name is known."""
+    world, stepper = arm(), TimeStepping(H)
+    state = world.initial_state()
+    with pytest.raises(SimulationConfigError, match="one text 'upper.mass'"):
+        linearize(world, stepper, state, wrt="upper.mass")
+    with pytest.raises(SimulationConfigError, match="twice"):
+        linearize(world, stepper, state, wrt=["upper.mass", parameter(world, "upper.mass")])
+    assert parameter(world, "servo.stiffness").value == 20.0
+    assert parameter(world, "servo.stiffness").world(25.0).joint_actions.drives[0].stiffness == 25.0
+    assert isinstance(state, StepperState)

@@ -16,6 +16,7 @@ from contactlab.spatial import RigidInertia, Transform
 H, N, STOP, CART, POLE = 0.01, 200, 0.5, (0.1, 0.05, 0.05), (0.015, 0.015, 0.25)  # [s], steps, [m]
 EFFORT, END, GOAL = 2e-4, np.diag((10.0, 200.0, 5.0, 10.0)), np.array([0.0, np.pi, 0.0, 0.0])
 FRONT = Transform(p=(0, -0.12, 0))  # of the post, which the pole passes
+Rolled = tuple[float, np.ndarray, np.ndarray]
 DAMPED, SHARES = (0.0, 1e-6, 1e-5, 1e-4, 1e-3), (1.0, 0.5, 0.25, 0.12, 0.06, 0.03, 0.01)  # tried in this order
 
 
@@ -35,7 +36,7 @@ def cart_pole(stop: bool, angle: float = 0.0) -> Simulation:
     return Simulation(builder.build(), TimeStepping(H), record=True)
 
 
-def roll(run: Simulation, us: np.ndarray, K: np.ndarray, xs: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+def roll(run: Simulation, us: np.ndarray, K: np.ndarray, xs: np.ndarray) -> Rolled:
     """Cost, forces and states of a run under forces us, with feedback K about states xs."""
     run.reset()
     x, u = np.array([[*run.q, *run.v]] * (N + 1)), us.copy()
@@ -60,7 +61,7 @@ def ilqr(run: Simulation) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
             S = A.T @ S @ A + by_uu * np.outer(K[i], K[i]) + np.outer(K[i], by_ux) + np.outer(by_ux, K[i])
         return k, K
 
-    better = roll(run, np.full(N, 2.0), np.zeros((N, 4)), np.zeros((N + 1, 4)))
+    better: Rolled | None = roll(run, np.full(N, 2.0), np.zeros((N, 4)), np.zeros((N + 1, 4)))
     while better:
         (cost, us, xs), steps = better, []
         run.reset()

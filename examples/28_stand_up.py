@@ -1,4 +1,4 @@
-"""A quadruped stands up: from its belly, by iLQR over its drives' targets, through contacts; the first guess lies still."""
+"""A quadruped stands up: from its belly, by iLQR over its drives' targets, through contacts. At first it lies still."""
 
 import numpy as np
 

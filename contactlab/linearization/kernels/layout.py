@@ -15,7 +15,7 @@ HELD: Final = 1e-8
 #: Share of its bound by which friction below it sticks.
 AT_BOUND: Final = 1e-7
 #: Compliance of redundant forces, as a share of the smallest response of any.
-COMPLIANCE: Final = 1e-10
+COMPLIANCE: Final = 1e-9
 #: Pivots below this share of the response to a force are those of redundant ones.
 REDUNDANT: Final = 1e-6
 #: What the compliance may change of forces, as a share of the largest, where they are the selected ones, and stay so.

@@ -2,9 +2,9 @@
 
 With Y = M^^-1 G the forces of an island solve (h H Y^T + D) df = right - H X, of X = M^^-1 dr. Where some are redundant
 that is singular, and they are those selected: of contacts that give way alike, in the limit of none. Every force then
-gets a compliance, 1e-10 of the least response to any: velocities are off by that over the least response of all.
-What the right-hand side is off by within the compliance counts, too: rates change by (dH) v at the velocity that the
-compliance adds, not at v+ alone.
+gets a small compliance, of which the limit follows by extrapolation; its error is the square of the compliance,
+rounding its inverse. What the right-hand side is off by within the compliance counts, too: rates change by (dH) v at
+the velocity that the compliance adds, not at v+ alone.
 """
 
 from __future__ import annotations
@@ -244,6 +244,17 @@ def solve_island(
         gather(world, work, m, i, u, end)
         take_late(m, control, columns, u, end, eps, right)
     solve_rows(S, m.perm, right, f)
+    if eps > 0.0:
+        # f(eps) = (S + eps)^-1 (r - eps r1) is off by eps (S + eps)^-1 (f + r1), but for the square of eps.
+        late = rows_at(m.late_own, 0, size, columns)
+        for row in range(size):
+            for k in range(columns):
+                late[row, k] = f[row, k]
+        take_late(m, control, columns, u, end, -1.0, late)
+        solve_rows(S, m.perm, late, right)
+        for row in range(size):
+            for k in range(columns):
+                f[row, k] += eps * right[row, k]
     for row in range(u, end):
         if m.owner[row, 0] >= 0:
             m.contact[m.owner[row, 0], EPS] = eps

@@ -219,6 +219,24 @@ def impacts() -> list[bytes]:
     ]
 
 
+def elbows() -> list[bytes]:
+    n, m = 2, 5
+    still = np.zeros((n, m, 3))
+    quat = np.tile([1.0, 0.0, 0.0, 0.0], (n, m, 1))
+    poses = {"pos": still, "quat_wxyz": quat, "joint": np.zeros((n, m))}
+    rates = {"lin_vel_world": still, "ang_vel_body": still, "joint_vel": np.zeros((n, m))}
+    return [npz(**poses, **rates, eval_start=[0, 1], toss_id=[3, 5], dt=0.01)]
+
+
+def logs() -> list[bytes]:
+    t = 0.01 * np.arange(12)
+    return [npz(t=t, q=np.zeros((12, 2)), tau=np.ones((12, 2)), v=np.zeros((12, 2)))]
+
+
+def logs_as_text() -> list[bytes]:
+    return [("t,q0,tau0,v0\n" + "".join(f"{0.01 * k:.2f},0.5,1e-3,-0.25\n" for k in range(12))).encode()]
+
+
 def drops() -> list[bytes]:
     path = np.arange(24.0).reshape(2, 12)
     return [npz(x=path, z=path, theta=path, traj_id=[1, 2], dt=0.004, half_width=0.02)]

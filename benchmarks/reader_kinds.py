@@ -18,10 +18,13 @@ from good_files import (
     URDF,
     ascii_stl,
     drops,
+    elbows,
     fclibs,
     impacts,
     kept,
     lcps,
+    logs,
+    logs_as_text,
     metas,
     obj,
     problems,
@@ -167,6 +170,22 @@ def read_race(path: Path) -> object:
     return read_rows(path)
 
 
+def read_elbows(path: Path) -> object:
+    from contactlab.lab.datasets.elbow_toss import load_elbow_tosses
+
+    found = load_elbow_tosses(path)
+    assert np.isfinite(found.joint).all()
+    return len(found), found.dt
+
+
+def read_log(path: Path) -> object:
+    from contactlab.lab.datasets.arm_log import load_arm_log
+
+    found = load_arm_log(path)
+    assert all(np.isfinite(part).all() for part in (found.q, found.tau))
+    return found.dt
+
+
 def read_kept(path: Path) -> object:
     from contactlab.lab.racing.problem_files import read_problem
 
@@ -209,6 +228,9 @@ KINDS = (
     Kind("Siconos", "one.dat", siconos, of_words, read_problems),
     Kind("FCLIB", "one.hdf5", fclibs, of_hdf5, read_problems),
     Kind("tosses", "tosses.npz", tosses, of_npz, read_tosses),
+    Kind("elbow tosses", "elbows.npz", elbows, of_npz, read_elbows),
+    Kind("robot's recording", "log.npz", logs, of_npz, read_log),
+    Kind("robot's recording as text", "log.csv", logs_as_text, of_words, read_log),
     Kind("planar impacts", "impacts.npz", impacts, of_npz, read_impacts),
     Kind("square drops", "drops.npz", drops, of_npz, read_drops),
     Kind("rows of a race", "rows.csv", races, of_words, read_race),

@@ -321,6 +321,23 @@ def example_23_learning_locomotion() -> Figure:
     return plotting.picture(run.recording, [0.0, 0.5, 1.0], size=(480, 400))
 
 
+def example_27_swing_up_by_a_stop() -> Figure:
+    """The pole hangs, the cart stands at the stop, the pole goes up."""
+    names = names_of("27_swing_up_by_a_stop")
+    run = names["cart_pole"](stop=True)
+    _, us, gains, states = names["ilqr"](run)
+    names["roll"](run, us, gains, states)
+    hit = run.recording.time[np.argmax(states[:, 0])]
+    return plotting.picture(run.recording, [0.0, hit, hit + 0.3, 2.0], size=(360, 300), view=(0.0, -1.0, 0.1))
+
+
+def example_28_stand_up() -> Figure:
+    """On its belly, on the way, standing."""
+    names = names_of("28_stand_up")
+    *_, recording = names["ilqr"](names["lying"]())
+    return plotting.picture(recording, [0.01, 0.1, 0.3, 0.9], size=(360, 300))
+
+
 def example_21_falling_rod() -> Figure:
     """Energy and motion after the impact of a rod that slides as it falls, by three laws."""
     from contactlab.impact import Newton, Poisson, Stronge, sweep

@@ -22,6 +22,7 @@ COMMANDS = {
     "replay": "look at a record: live in the browser, as HTML, as a picture, as plots",
     "demo": "throw cubes and balls; write a replay, a plot and the record",
     "toss": "simulate real cube tosses and score them",
+    "identify": "parameters from recordings, with intervals",
     "impact": "score impact laws and simulations on recorded planar impacts",
     "race": "race solvers on files of problems; rows, profiles, one-file report",
     "sweep": "run a scene over parameters and seeds, or solvers over problems",

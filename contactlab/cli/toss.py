@@ -1,4 +1,4 @@
-"""`contactlab toss`: simulate measured cube tosses, score them, print the published table with our row in it."""
+"""`contactlab toss`: simulate measured tosses, score them; of cubes print the published table with our row in it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import numpy as np
 from contactlab.cli import arguments as kinds
 from contactlab.lab.datasets import CubeTosses, load_cube_tosses
 from contactlab.lab.datasets.fetching import data_path, only_file
+from contactlab.lab.datasets.npz import array_names
+from contactlab.lab.errors import DatasetError
 from contactlab.lab.progress import Progress
 from contactlab.studies import MODELS, PUBLISHED, TossReport, TossSettings, format_table, run_tosses
 from contactlab.studies.toss_tables import (
@@ -29,6 +31,8 @@ EPILOG = """\
 FILE is an .npz of tosses (arrays pos, quat_wxyz, offsets, toss_id, eval_start, eval_ic, dt, half_width, mass, inertia,
 gravity), or the data set cube_toss in the folder that CONTACTLAB_DATA names. A toss whose simulation fails is counted,
 listed and left out of the means; the exit status is then 1.
+Tosses of the elbow (elbow_toss: pos, quat_wxyz, joint, ...) are scored with --model, --mu, --workers and --json alone:
+position in per cent of a block, rotation, angle of the hinge.
 --curve scores all tosses once per (mu, k): 44 runs, about five minutes on two cores.
 """
 
@@ -75,7 +79,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score the tosses of a file; exit status 1 if any failed."""
-    tosses = load_cube_tosses(only_file(data_path(arguments.file if arguments.data is None else arguments.data)))
+    path = only_file(data_path(arguments.file if arguments.data is None else arguments.data))
+    if "joint" in array_names(path):
+        return _elbows(path, arguments)
+    tosses = load_cube_tosses(path)
     settings = _settings(arguments)
     report = _score(tosses, settings, arguments.workers, "tosses")
     print(format_table(report))
@@ -89,6 +96,32 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.scan_mu or arguments.curve:
         failed += _scan(tosses, settings, arguments)
     return 1 if failed else 0
+
+
+def _elbows(path: Path, arguments: argparse.Namespace) -> int:
+    """Score tosses of the elbow; exit status 1 if any failed."""
+    from contactlab.studies.identification.elbow import ELBOW_MODELS, elbow_recordings
+    from contactlab.studies.identification.report import score
+
+    for name in ("edges", "substeps", "friction", "ablation", "scan_mu", "plot", "curve"):
+        if getattr(arguments, name):
+            raise DatasetError(
+                path, "", f"--{name.replace('_', '-')} is for tosses of the cube; these are of the elbow"
+            )
+    values = dict(ELBOW_MODELS[arguments.model])
+    values |= {} if arguments.mu is None else {"mu": arguments.mu}
+    tosses = elbow_recordings(path, threads=arguments.workers)
+    assert tosses.errors is not None
+    found = score(tosses.errors(values, np.arange(len(tosses))))
+    found["tosses"] = found.pop("motions")
+    print(
+        f"{found['tosses']} tosses, {found['failed']} failed: position {found['position_percent']:.2f} % of a block, "
+        f"rotation {found['rotation_deg']:.2f} deg, hinge {found['joint_deg']:.2f} deg"
+    )
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps({**found, "settings": values}, indent=1) + "\n", encoding="utf-8")
+        print(f"wrote {arguments.json}")
+    return 1 if found["failed"] else 0
 
 
 def summary(report: TossReport) -> dict[str, object]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from contactlab.linearization.kernels.layout import ON_KINK
 from contactlab.spatial.arrays import FloatArray, finite_array
@@ -62,18 +63,36 @@ class Kink:
     way: float
 
     @classmethod
-    def of(cls, world: World, number: Sequence[int], contact: Sequence[int], how_far: Sequence[float]) -> Kink:
+    def of(cls, world: World, number: Sequence[int], touching: Sequence[list[int]], how_far: Sequence[float]) -> Kink:
         """Return the one of these rows of the memory."""
         why, place, row, _ = number
         if row >= 0:
             label = world.joint_rows[row].label
         else:
+            contact = touching[place]
             names = world.model.names
             other = world.half_space_names[contact[HALF_SPACE]] if contact[HALF_SPACE] >= 0 else "given"
             if contact[BODY_A] >= 0:
                 other = names[contact[BODY_A]]
             label = f"{names[contact[BODY_B]]} on {other}"
         return cls(WHY[why], place, row, label, how_far[0], how_far[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Near:
+    """The kinks near a step, as its memory has them: made values of when somebody asks."""
+
+    world: World
+    numbers: NDArray[np.int64]  # (k, 4): why, contact, row of joints, neighbour
+    touching: NDArray[np.int64]  # (nc, columns) of the step's contacts
+    how_far: FloatArray  # (k, 3)
+
+    def kinks(self) -> tuple[Kink, ...]:
+        """Return them, the nearest first."""
+        order = np.argsort(self.how_far[:, 1], kind="stable")
+        touching, far = self.touching.tolist(), self.how_far.tolist()
+        numbers = self.numbers.tolist()
+        return tuple(Kink.of(self.world, numbers[i], touching, far[i]) for i in order)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +117,6 @@ class Linearization:
         stop away from it, of others along the coordinate.
     next
         The state at its end.
-    kinks
-        What ends the linear piece within 1e-4 of the state, the nearest first.
     """
 
     A: FloatArray
@@ -109,13 +126,18 @@ class Linearization:
     forces: FloatArray
     joint_forces: FloatArray
     next: StepperState
-    kinks: tuple[Kink, ...]
+    _near: Near = field(repr=False)
     _along: Along = field(repr=False)
+
+    @functools.cached_property
+    def kinks(self) -> tuple[Kink, ...]:
+        """What ends the linear piece within 1e-4 of the state, the nearest first."""
+        return self._near.kinks()
 
     @property
     def unique(self) -> bool:
         """Whether the derivative is the same from all sides: no kink within 1e-6 of the state."""
-        return not self.kinks or self.kinks[0].way > ON_KINK
+        return not bool((self._near.how_far[:, 1] <= ON_KINK).any())
 
     def jvp(self, dx: ArrayLike, du: ArrayLike | None = None) -> FloatArray:
         """A dx + B du: the change (2 nv,) of the end by one of the start (2 nv,) and of tau (nv,)."""

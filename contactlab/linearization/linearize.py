@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import overload
 
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.linearization.kernels import layout
 from contactlab.linearization.kernels.layout import Memory
-from contactlab.linearization.linearization import Kink, Linearization
+from contactlab.linearization.linearization import Kink, Linearization, Near
 from contactlab.linearization.memory import Differentiator
 from contactlab.linearization.parameters import Parameter, parameter
 from contactlab.recording import Recording, SimulationError, simulation_error
@@ -92,7 +93,19 @@ def linearize(
         return _of_states(world, stepper, state, tau, targets, wrt)
     check_run(world, stepper, state)
     check_type("state", state, StepperState)
-    return Lineariser(world, stepper, wrt).of_state(state, tau, targets)
+    return lineariser_of(world, stepper, wrt).of_state(state, tau, targets)
+
+
+#: The last one of each thread: to make its memory takes as long as five steps and their derivatives.
+_LAST = threading.local()
+
+
+def lineariser_of(world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter] = ()) -> Lineariser:
+    """Return one for this world and stepper: the last of this thread, or another."""
+    last: Lineariser | None = getattr(_LAST, "lineariser", None)
+    if last is None or not last.serves(world, stepper, wrt):
+        last = _LAST.lineariser = Lineariser(world, stepper, wrt)
+    return last
 
 
 def _of_states(
@@ -148,9 +161,9 @@ class Lineariser:
         self._driver = Driver(world, stepper, world.initial_state(), tau=self._none)
         self._differentiator = Differentiator(self._driver, parameters)
 
-    def serves(self, world: World, wrt: Sequence[str | Parameter]) -> bool:
-        """Whether it is of this world, and these parameters."""
-        return world is self._world and tuple(wrt) == self._asked
+    def serves(self, world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter]) -> bool:
+        """Whether it is of this world and stepper, and these parameters."""
+        return world is self._world and stepper is self._stepper and tuple(wrt) == self._asked
 
     def of_state(self, state: StepperState, tau: ArrayLike | None = None, targets: Wanted = None) -> Linearization:
         """Differentiate the step from a state."""
@@ -162,7 +175,8 @@ class Lineariser:
         self._driver.stand_as(run)
         self._driver.begin_again()
         self._driver.apply(tau, targets)
-        return self._made(self._driver.state(), tau.copy(), targets)
+        begin = self._driver.state()
+        return self._made(begin, tau.copy(), targets)
 
     def steps(self, state: StepperState, taus: FloatArray, targets: FloatArray) -> Iterator[tuple[int, int]]:
         """Make steps from a state, one for each force (n, nv) and targets (n, nd); yield number and kinks of each.
@@ -205,7 +219,7 @@ class Lineariser:
 
     def kinks(self, count: int) -> tuple[Kink, ...]:
         """The kinks of the last step, the nearest first."""
-        return kinks_of(self._driver, self._differentiator, count)
+        return near_kinks(self._driver, self._differentiator, count).kinks()
 
     def along(
         self, state: StepperState, tau: ArrayLike | None, targets: Wanted, dx: FloatArray, du: FloatArray
@@ -262,7 +276,7 @@ class Lineariser:
             forces=m.forces[:nc].copy(),
             joint_forces=m.joint_forces[:nj].copy(),
             next=driver.state(),
-            kinks=kinks_of(driver, differentiator, count),
+            _near=near_kinks(driver, differentiator, count),
             _along=functools.partial(_along, world, self._stepper, state, tau, targets),
         )
 
@@ -277,23 +291,18 @@ def _along(
     du: FloatArray,
 ) -> FloatArray:
     # Of a module, so that a derivative can be pickled as its world can.
-    return Lineariser(world, stepper).along(state, tau, targets, dx, du)
+    return lineariser_of(world, stepper).along(state, tau, targets, dx, du)
 
 
-def kinks_of(driver: Driver, differentiator: Differentiator, count: int) -> tuple[Kink, ...]:
-    """Return the kinks, the nearest first."""
-    if count == 0:
-        return ()
-    world, m = driver.prepared.world, differentiator.memory
-    touching, rows, found = driver.work.contact_int, driver.chunk.joint, []
-    for i in np.argsort(m.how_far[:count, 1], kind="stable"):
-        number, contact = m.kinks[i].tolist(), [-1] * 3
-        if number[layout.CONTACT] >= 0:
-            contact = touching[number[layout.CONTACT]].tolist()
-        else:
-            number[layout.ROW] = int(rows[number[layout.ROW]].row)
-        found.append(Kink.of(world, number, contact, m.how_far[i].tolist()))
-    return tuple(found)
+def near_kinks(driver: Driver, differentiator: Differentiator, count: int) -> Near:
+    """Return the kinks of the step just differentiated, so many."""
+    m, numbers = differentiator.memory, differentiator.memory.kinks[:count].copy()
+    of_rows = numbers[:, layout.ROW] >= 0
+    if of_rows.any():
+        # There by their records.
+        numbers[of_rows, layout.ROW] = driver.chunk.joint["row"][numbers[of_rows, layout.ROW]]
+    touching = driver.work.contact_int[: int(driver.control.n_contacts)].copy()
+    return Near(driver.prepared.world, numbers, touching, m.how_far[:count].copy())
 
 
 def parameters_of(world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter]) -> tuple[Parameter, ...]:

@@ -124,16 +124,19 @@ class Differentiator:
             "loops": (4, loops, nv), "carried": (nv, nv), "points": (2, 4, 6, nv), "loop_forces": (loops,),
             "frame": (contacts, 3, nv), "changes": (contacts, 3, nv), "before": (contacts, nv),
             "drawn": (contacts, 3, nv), "push": (contacts, 3, nv), "contact": (contacts, layout.PER_CONTACT),
-            "rates": (contacts, 6, 6), "columns": (2, nv, 6),
+            "rates": (contacts, 7, 6), "gaps": (contacts, nv), "columns": (2, nv, 6),
             "H": (m, nv), "G": (m, nv), "Y": (m, nv), "D": (m,), "f": (m,), "S": (m * m,),
-            "X": (nv, columns), "right": (m, columns), "solved": (3, m, columns), "moved": (3, nv, columns),
+            "X": (nv, columns), "right": (m, columns), "solved": (m, columns), "moved": (nv, columns),
+            "H_own": (m * nv,), "Y_own": (m * nv,), "X_own": (nv * columns,), "moved_own": (nv * columns,),
+            "right_own": (m * columns,), "forces_own": (m * columns,), "late_own": (m * columns,),
             "base": (3, m), "lag": (nv,), "how_far": (MOST_KINKS, 3), "towards": (MOST_KINKS,),
-            "direction": (columns,), "way": (columns,), "way_of_pair": (36,),
+            "direction": (columns,), "way": (columns,), "six": (6,), "pose_of_pair": (12,), "near": (contacts, 4, 7),
             "by_parameter": (nv, p), "by_law": (contacts, 2, p), "by_row": (joints, 2, p), "row_slope": (joints, 2),
             "A": (2 * nv, columns), "forces": (contacts, 3, columns), "joint_forces": (joints, columns),
         }  # fmt: skip
         ints: dict[str, tuple[int, ...]] = {
-            "mode": (contacts, 3), "dofs": (nv,), "perm": (m,), "row_mode": (joints,), "owner": (m, 2),
+            "mode": (contacts, 3), "dofs": (nv,), "own_columns": (columns,), "perm": (m,),
+            "bent": (contacts, 3), "row_mode": (joints,), "owner": (m, 2), "nearly": (max(1, world.tree_starts.size),),
             "kinks": (MOST_KINKS, layout.KINK_INTS),
         }  # fmt: skip
         arrays: dict[str, Any] = {name: np.zeros(shape) for name, shape in floats.items()}

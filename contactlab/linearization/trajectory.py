@@ -1,4 +1,4 @@
-"""Gradient of a cost over a record, by the adjoint: one pass through its steps, one back."""
+"""Gradient of a cost over a record, by the adjoint: one pass through its steps, one back; or over events."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from contactlab.event_driven import EventRecording, transition
+from contactlab.event_driven import Kink as EventKink
 from contactlab.linearization.kernels.layout import ON_KINK
 from contactlab.linearization.linearization import Kink
 from contactlab.linearization.linearize import Lineariser
@@ -42,9 +44,10 @@ class Gradient:
     targets
         (n, n drives) by the targets of the drives in each step.
     parameters
-        By name.
+        By name; of event-driven runs arrays, as `Transition.parameters` has them.
     kinks
-        Steps that stand on a kink, with the nearest one: there the piece that each has was taken.
+        Steps that stand on a kink, with the nearest one: there the piece that each has was taken. Of event-driven
+        runs those of `Transition.kinks`.
     """
 
     value: float
@@ -52,8 +55,8 @@ class Gradient:
     v: FloatArray
     tau: FloatArray
     targets: FloatArray
-    parameters: Mapping[str, float]
-    kinks: tuple[tuple[int, Kink], ...]
+    parameters: Mapping[str, float | FloatArray]
+    kinks: tuple[tuple[int, Kink], ...] | tuple[EventKink, ...]
 
     @property
     def unique(self) -> bool:
@@ -71,7 +74,7 @@ class _Portion:
 
 
 def gradient(
-    recording: Recording,
+    recording: Recording | EventRecording,
     cost: Cost,
     *,
     force_cost: ForceCost | None = None,
@@ -83,7 +86,9 @@ def gradient(
     Parameters
     ----------
     recording
-        Of `simulate`, of `Simulation.recording` or of a file. Its steps are made again, to the same bits.
+        Of `simulate`, of `Simulation.recording` or of a file. Its steps are made again, to the same bits. Or of
+        `EventDriven.run`, whose derivatives are `transition`'s: its end alone costs, ``wrt`` are its names, and there
+        are no rows of tau and targets.
     cost
         What a state costs, summed over states: a function of (number of the state, q, v), in plain numpy. Where it
         returns a number alone it is differenced, 4 nv calls for a state; where (number, by dq (nv,), by v (nv,)), not.
@@ -112,6 +117,8 @@ def gradient(
     Takes three to four times the run. Of 256 steps at a time the derivatives are kept, 8 bytes for each of
     256 x 2 nv x (3 nv + drives + parameters) numbers; of all others states alone.
     """
+    if isinstance(recording, EventRecording):
+        return _of_events(recording, cost, force_cost, at, wrt)
     n, nv = recording.n_steps, recording.world.nv
     states = range(n + 1) if at is None else sorted({_state(i, n) for i in at})
     lineariser = Lineariser(recording.world, recording.stepper, wrt)
@@ -147,6 +154,26 @@ def gradient(
     return Gradient(value, w[:nv].copy(), w[nv:].copy(), tau, targets, by_name, tuple(kinks))
 
 
+def _of_events(
+    recording: EventRecording,
+    cost: Cost,
+    force_cost: ForceCost | None,
+    at: Sequence[int] | None,
+    wrt: Sequence[str | Parameter],
+) -> Gradient:
+    """What `gradient` is of an event-driven run."""
+    n, nv = recording.time.size - 1, recording.world.nv
+    if force_cost is not None or {_state(i, n) for i in ((0,) if at is None else at)} != {n}:
+        raise SimulationConfigError("at", "must be (-1,), and no force may cost: of an event-driven run its end does")
+    value, w = _of_state(recording, cost, n)
+    # Names are checked there.
+    found = transition(recording, wrt)  # type: ignore[arg-type]
+    by = found.vjp(w)
+    parameters = {name: found.vjp(w, name) for name in found.parameters}
+    none = np.zeros((0, nv)), np.zeros((0, len(recording.world.joint_actions.drives)))
+    return Gradient(value, by[:nv], by[nv:], *none, parameters, found.kinks)
+
+
 def _state(i: int, n: int) -> int:
     if not -n - 1 <= i <= n:
         raise SimulationConfigError("at", f"names state {i}, the record holds 0 .. {n}")
@@ -176,7 +203,7 @@ def _portion(lineariser: Lineariser, recording: Recording, first: int, last: int
     return found
 
 
-def _of_state(recording: Recording, cost: Cost, i: int) -> tuple[float, FloatArray]:
+def _of_state(recording: Recording | EventRecording, cost: Cost, i: int) -> tuple[float, FloatArray]:
     """What a state costs, and the gradient (2 nv,) by (dq, v)."""
     model, q, v = recording.world.model, recording.q[i], recording.v[i]
     nv = v.size

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from contactlab.plotting.contact_plot import forces, gaps, modes
 from contactlab.plotting.convergence import plot_convergence
+from contactlab.plotting.identified_plot import plot_identified
 from contactlab.plotting.impact_plot import plot_impact_map, plot_painleve, plot_routh
 from contactlab.plotting.paper import save
 from contactlab.plotting.picture import animation, picture
@@ -31,6 +32,7 @@ __all__ = [
     "plot_convergence",
     "plot_error_bars",
     "plot_error_curves",
+    "plot_identified",
     "plot_impact_map",
     "plot_painleve",
     "plot_planar_paths",

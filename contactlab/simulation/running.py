@@ -191,7 +191,7 @@ class Simulation:
 
         Nothing is stepped. The memory is kept from one call to the next, parameters and worlds near by included.
         """
-        if self._lineariser is None or not self._lineariser.serves(self.world, wrt):
+        if self._lineariser is None or not self._lineariser.serves(self.world, self.stepper, wrt):
             self._lineariser = Lineariser(self.world, self.stepper, wrt)
         applied = self._none if tau is None else self._force(tau)
         return self._lineariser.of_run(self._driver, applied, targets)

@@ -77,6 +77,7 @@ class RunMemory:
             self._control[name] for name in ("step", "target", "failure", "uncertified")
         )
         self._now, self._end = self._parameters["time"], np.inf if end is None else end
+        self._last_h, self._previous = self._parameters["last_h"], self._control["n_previous"]
         # The call of the loop, and the buffers that it holds.
         self._held: HeldCall | None = None
         self._of_held: tuple[Any, ...] = ()
@@ -130,7 +131,7 @@ class RunMemory:
 
     def stand_as(self, other: RunMemory) -> None:
         """Hold the state of another run of this world and stepper, with its applied force and targets."""
-        count = int(other.control.n_previous)
+        count = int(other._previous.item())
         self.make_room(count)
         work, of = self.work, other.work
         for own, given in (
@@ -146,8 +147,8 @@ class RunMemory:
         if self.joints is not None and other.joints is not None:
             self.joints.was[:], self.joints.previous_z[:] = other.joints.was, other.joints.previous_z
             self.joints.target[:] = other.joints.target
-        self.control.n_previous, self.control.step = count, 0
-        self.parameters.last_h, self.parameters.time = other.parameters.last_h, other.parameters.time
+        self._previous[0], self._step[0] = count, 0
+        self._last_h[0], self._now[0] = other._last_h[0], other._now[0]
         self.empty()
 
     def make_room(self, contacts: int) -> None:
@@ -258,12 +259,12 @@ class RunMemory:
 
     def state(self) -> StepperState:
         """Return the present state (between steps)."""
-        count = int(self.control.n_previous)
+        count = int(self._previous.item())
         none = np.zeros(0, dtype=np.int64)
         row_ids = none if self.joints is None else np.flatnonzero(self.joints.was)
         return StepperState.of_run(
             self.time,
-            float(self.parameters.last_h),
+            float(self._last_h.item()),
             q=self.work.q,
             v=self.work.v,
             contact_ids=self.work.previous_id[:count],

@@ -1,8 +1,8 @@
 """How point and normal of a contact move as its bodies do: exact with half-spaces, else by differences of the pair.
 
-``rates`` (6, 6) has point and normal by a displacement of body B, turn first, about the contact's point, while body A
-stands still; what moves with both moves as they do. Between shapes the pair alone is asked again near by, to 1e-10: a
-feature that is gone there, or one that moves otherwise on either side, is a kink.
+``rates`` (7, 6) has point, normal and gap by a displacement of body B, turn first, about the contact's point, while
+body A stands still; what moves with both moves as they do. Between shapes the pair alone is asked again near by, to
+1e-10: a feature that is gone there, or one that moves otherwise on either side, is a kink.
 """
 
 from __future__ import annotations
@@ -13,24 +13,29 @@ from typing import Final
 from contactlab.contact.detection.kernels.collide_pair import collide_pair
 from contactlab.contact.kernels import layout as shapes
 from contactlab.linearization.kernels.layout import Memory
-from contactlab.multibody.kernels.views import part_at
 from contactlab.stepping.kernels.collision import FEATURE_BITS, LOWEST_ID, Collision
 from contactlab.stepping.kernels.layout import (
     BODY_B,
     CONTACT_ID,
+    GAP,
     ID_BITS,
     NORMAL,
     POINT,
+    Control,
     FloatArray,
     PackedWorld,
     Work,
 )
 from lcp.kernels import kernel
 
+#: Bits of a feature.
+FEATURES: Final = (1 << FEATURE_BITS) - 1
 #: Turn [rad] and, of the way from the shape's origin to the contact, shift of a displaced shape.
 STRIDE: Final = 1e-5
 #: The same of pairs whose search ends at 1e-10 m, of which differences are of fourth order.
 LONG_STRIDE: Final = 1e-3
+#: Of a slope of a gap by differences.
+ROUNDING: Final = 1e-7
 #: Between slopes to both sides, per turn or per way in levers, from where on they are two.
 BENT: Final = 0.02
 
@@ -46,6 +51,8 @@ def of_point(radius: float, n: FloatArray, rates: FloatArray) -> None:
     rates[0, 1], rates[0, 2] = radius * n[2], -radius * n[1]
     rates[1, 0], rates[1, 2] = -radius * n[2], radius * n[0]
     rates[2, 0], rates[2, 1] = radius * n[1], -radius * n[0]
+    for k in range(3):
+        rates[6, k], rates[6, 3 + k] = 0.0, n[k]
 
 
 @kernel(inner=True)
@@ -67,15 +74,12 @@ def displaced(pose: FloatArray, p: FloatArray, axis: int, way: float, out: Float
 
 
 @kernel(inner=True)
-def found_again(c: Collision, i: int, j: int, within: float, feature: int) -> int:
-    """Row of a feature among the contacts of a pair as it stands, -1 where it is none."""
+def found_again(c: Collision, i: int, j: int, within: float) -> int:
+    """Find the contacts of a pair as it stands, into c.points and c.features; how many."""
     a = shapes.Posed(c.kind[i], c.size[i], c.poses[i], c.data, c.loops)
     b = shapes.Posed(c.kind[j], c.size[j], c.poses[j], c.data, c.loops)
     count = collide_pair(a, b, within, False, shapes.Workspace(c.work, c.ints), shapes.Contacts(c.points, c.features))
-    for k in range(min(count, c.points.shape[0])):
-        if c.features[k] == feature:
-            return k
-    return -1
+    return min(count, c.points.shape[0])
 
 
 @kernel(inline=True)
@@ -87,23 +91,23 @@ def is_searched(a: int, b: int) -> bool:
     return not (low == high and low in (shapes.CAPSULE, shapes.BOX))
 
 
+@kernel(inline=True)
+def pair_of(contact: int) -> int:
+    """Number of the pair of shapes that a contact of this id is of."""
+    return (contact - LOWEST_ID) >> FEATURE_BITS
+
+
 @kernel(inner=True)
 def differenced(
-    c: Collision,
-    i: int,
-    j: int,
-    moved: int,
-    feature: int,
-    stride: float,
-    p: FloatArray,
-    n: FloatArray,
-    kept: FloatArray,
-    rates: FloatArray,
+    work: Work, c: Collision, m: Memory, i: int, j: int, moved: int, stride: float, first: int, last: int
 ) -> bool:
-    """Fill the rates of a feature by centred differences of this stride; whether either side has other slopes."""
-    pose, ahead, behind, far = part_at(kept, 0, 12), part_at(kept, 12, 6), part_at(kept, 18, 6), part_at(kept, 24, 6)
-    own = c.poses[moved]
+    """Fill the rates of contacts first .. last, of one pair, by centred differences, and whether each is bent.
+
+    Of those marked bent before alone; whether any is.
+    """
+    pose, own = m.pose_of_pair, c.poses[moved]
     sign = 1.0 if moved == j else -1.0
+    p = work.contact_float[first, POINT : POINT + 3]
     lever = 0.0
     for k in range(12):
         pose[k] = own[k]
@@ -111,67 +115,123 @@ def differenced(
         lever += (own[9 + k] - p[k]) ** 2
     lever = max(math.sqrt(lever), 1e-6)
     within = 2.0 * (c.reach[i] + c.reach[j]) + 4.0 * stride * lever
-    bent = False
+    sides = 4 if stride > STRIDE else 2
+    for contact in range(first, last):
+        m.bent[contact, 1] = 0
     for axis in range(6):
         way = stride if axis < 3 else stride * lever
-        there = 0
-        sides = 4 if stride > STRIDE else 2
-        for k in range(6):
-            far[k] = 0.0
+        for contact in range(first, last):
+            m.bent[contact, 2] = 0
         for side in range(sides):
-            # Two strides away last, whose difference takes the error of third order off.
-            out = ahead if side % 2 == 0 else behind
+            # Two strides away first, whose difference takes the error of third order off.
             times = (1.0 if side % 2 == 0 else -1.0) * (2.0 if side < sides - 2 else 1.0)
             displaced(pose, p, axis, times * way, own)
-            at = found_again(c, i, j, within, feature)
-            if at < 0:
-                continue
-            there += 1 + 4 * (side // 2) + (side % 2)
-            for k in range(3):
-                out[k] = c.points[at, shapes.POINT + k] - p[k]
-                out[3 + k] = sign * c.points[at, shapes.NORMAL + k] - n[k]
-            if side == sides - 3:
-                for k in range(6):
-                    far[k] = ahead[k] - behind[k]
-        whole = 3 if sides == 2 else 14
-        gap = 0.0
-        for k in range(6):
-            if there == whole:
-                near = ahead[k] - behind[k]
-                rates[k, axis] = near / (2.0 * way) if sides == 2 else (8.0 * near - far[k]) / (12.0 * way)
-                gap += abs(ahead[k] + behind[k]) / (lever if k < 3 else 1.0)
-            elif sides == 4 or there == 0:
-                rates[k, axis] = 0.0
-            else:
-                rates[k, axis] = ahead[k] / way if there == 1 else -behind[k] / way
-        bent = bent or there != whole or gap > BENT * stride
+            count = found_again(c, i, j, within)
+            for contact in range(first, last):
+                if m.bent[contact, 0] == 0:
+                    continue
+                feature = (work.contact_int[contact, CONTACT_ID] - LOWEST_ID) & FEATURES
+                floats, out = work.contact_float[contact], m.near[contact, side]
+                for at in range(count):
+                    if c.features[at] == feature:
+                        m.bent[contact, 2] += 1
+                        for k in range(3):
+                            out[k] = c.points[at, shapes.POINT + k] - floats[POINT + k]
+                            out[3 + k] = sign * c.points[at, shapes.NORMAL + k] - floats[NORMAL + k]
+                        out[6] = c.points[at, shapes.GAP] - floats[GAP]
+                        m.bent[contact, 2] += 8 << side
+                        break
+        for contact in range(first, last):
+            if m.bent[contact, 0] != 0 and not slopes(m, contact, axis, way, stride, lever, sides):
+                m.bent[contact, 1] = 1
+    bent = False
     for k in range(12):
         own[k] = pose[k]
+    for contact in range(first, last):
+        if m.bent[contact, 0] != 0:
+            about(m.rates[contact], p, work.contact_float[contact, POINT : POINT + 3])
+        m.bent[contact, 0] = m.bent[contact, 1]
+        bent = bent or m.bent[contact, 1] != 0
     return bent
 
 
 @kernel(inner=True)
-def of_pair(c: Collision, contact: int, p: FloatArray, n: FloatArray, kept: FloatArray, rates: FloatArray) -> bool:
-    """Fill the rates of a contact of this id between two shapes; whether it is a kink. ``kept`` (36,) is scratch."""
-    pair = (contact - LOWEST_ID) >> FEATURE_BITS
-    feature = (contact - LOWEST_ID) - (pair << FEATURE_BITS)
-    i = pair // c.kind.shape[0]
-    j = pair - i * c.kind.shape[0]
-    moved = j if c.link[j] >= 0 else i
-    if is_searched(c.kind[i], c.kind[j]) and not differenced(c, i, j, moved, feature, LONG_STRIDE, p, n, kept, rates):
-        return False
-    return differenced(c, i, j, moved, feature, STRIDE, p, n, kept, rates)
+def slopes(m: Memory, contact: int, axis: int, way: float, stride: float, lever: float, sides: int) -> bool:
+    """Fill a column of a contact's rates from what stands near by; whether both sides have the same slope."""
+    rates, there = m.rates[contact], m.bent[contact, 2]
+    ahead, behind = m.near[contact, sides - 2], m.near[contact, sides - 1]
+    whole = there & 7 == sides
+    apart = 0.0
+    for k in range(7):
+        if whole:
+            near = ahead[k] - behind[k]
+            rates[k, axis] = near / (2.0 * way)
+            if sides == 4:
+                far = m.near[contact, 0, k] - m.near[contact, 1, k]
+                rates[k, axis] = (8.0 * near - far) / (12.0 * way)
+            apart += abs(ahead[k] + behind[k]) / (1.0 if 3 <= k < 6 else lever)
+        elif there & (8 << (sides - 2)):
+            rates[k, axis] = ahead[k] / way
+        elif there & (8 << (sides - 1)):
+            rates[k, axis] = -behind[k] / way
+        else:
+            rates[k, axis] = 0.0
+    return whole and not apart > BENT * stride
 
 
 @kernel(inner=True)
-def contact_motion(world: PackedWorld, work: Work, c: Collision | None, m: Memory, number: int) -> bool:
-    """Fill the rates of one contact of the step; whether it stands on a kink."""
-    floats, contact, rates = work.contact_float[number], work.contact_int[number, CONTACT_ID], m.rates[number]
-    n, p = floats[NORMAL : NORMAL + 3], floats[POINT : POINT + 3]
-    if contact < 0:
+def about(rates: FloatArray, p: FloatArray, x: FloatArray) -> None:
+    """Take rates by displacements about p to those about x: a turn e about x is one about p and a shift e x (p - x)."""
+    dx, dy, dz = p[0] - x[0], p[1] - x[1], p[2] - x[2]
+    for k in range(7):
+        a, b, c = rates[k, 3], rates[k, 4], rates[k, 5]
+        rates[k, 0] += dy * c - dz * b
+        rates[k, 1] += dz * a - dx * c
+        rates[k, 2] += dx * b - dy * a
+
+
+@kernel(inner=True)
+def of_pair(work: Work, c: Collision, m: Memory, first: int, last: int) -> None:
+    """Fill the rates of contacts first .. last, all of one pair of shapes, and in m.bent which are kinks."""
+    pair = pair_of(work.contact_int[first, CONTACT_ID])
+    i = pair // c.kind.shape[0]
+    j = pair - i * c.kind.shape[0]
+    moved = j if c.link[j] >= 0 else i
+    for contact in range(first, last):
+        m.bent[contact, 0] = 1
+    if is_searched(c.kind[i], c.kind[j]) and not differenced(work, c, m, i, j, moved, LONG_STRIDE, first, last):
+        return
+    differenced(work, c, m, i, j, moved, STRIDE, first, last)
+
+
+@kernel(inner=True)
+def settle_gap(n: FloatArray, rates: FloatArray) -> None:
+    """Take the normal for the slope of the gap where it is that but for rounding: not of faces a little askew."""
+    off = 0.0
+    for k in range(3):
+        off = max(off, abs(rates[6, 3 + k] - n[k]))
+    if off <= ROUNDING:
+        for k in range(3):
+            rates[6, k], rates[6, 3 + k] = 0.0, n[k]
+
+
+@kernel(inner=True)
+def contact_motions(world: PackedWorld, work: Work, c: Collision | None, m: Memory, control: Control) -> None:
+    """Fill the rates of all contacts of the step, and in m.bent which stand on a kink."""
+    number = 0
+    while number < control.n_contacts:
+        floats, contact, rates = work.contact_float[number], work.contact_int[number, CONTACT_ID], m.rates[number]
+        m.bent[number, 0] = 0
+        if contact >= 0:
+            first = world.point_start[work.contact_int[number, BODY_B]]
+            of_point(world.radii[first + (contact & ((1 << ID_BITS) - 1))], floats[NORMAL : NORMAL + 3], rates)
+            number += 1
+            continue
+        last = number + 1
+        while last < control.n_contacts and pair_of(work.contact_int[last, CONTACT_ID]) == pair_of(contact):
+            last += 1
         if c is not None:
-            return of_pair(c, contact, p, n, m.way_of_pair, rates)
-        return False
-    first = world.point_start[work.contact_int[number, BODY_B]]
-    of_point(world.radii[first + (contact & ((1 << ID_BITS) - 1))], n, rates)
-    return False
+            of_pair(work, c, m, number, last)
+        for each in range(number, last):
+            settle_gap(work.contact_float[each, NORMAL : NORMAL + 3], m.rates[each])
+        number = last

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.kernels.friction_pyramid import planar_tangents
-from contactlab.linearization.kernels.contact_motion import contact_motion
+from contactlab.linearization.kernels.contact_motion import contact_motions
 from contactlab.linearization.kernels.layout import (
     AXES,
     CONTACT,
@@ -63,7 +63,7 @@ def read_contacts(world: PackedWorld, work: Work, m: Memory, control: Control) -
             n[k] = floats[NORMAL + k]
         planar_tangents(n, world.plane, t1, t2)
         own[FORCE], own[FORCE + 1], own[FORCE + 2] = z[0], x, y
-        p, wrench = floats[POINT : POINT + 3], part_at(m.way_of_pair, 0, 6)
+        p, wrench = floats[POINT : POINT + 3], m.six
         for k in range(3):
             wrench[3 + k] = z[0] * n[k] + x * t1[k] + y * t2[k]
         for k in range(3):
@@ -350,16 +350,22 @@ def contact_rates(
     f = frames(m.V, nl, nv)
     w = part_at(work.scratch, 30, 15)
     dp, dn, d1, d2, moment = w[0:3], w[3:6], w[6:9], w[9:12], w[12:15]
+    contact_motions(world, work, c, m, control)
     for number in range(control.n_contacts):
         ints, own = work.contact_int[number], m.contact[number]
         a, b, x = ints[BODY_A], ints[BODY_B], work.contact_float[number, POINT : POINT + 3]
         n, t1, t2 = own[AXES : AXES + 3], own[AXES + 3 : AXES + 6], own[AXES + 6 : AXES + 9]
-        if contact_motion(world, work, c, m, number) and own[FORCE] > 0.0:
+        if m.bent[number, 0] != 0 and own[FORCE] > 0.0:
             kinks = note(m, kinks, FEATURE, number, -1, 0.0, 0.0, 0.0, 0.0, -1)
         count = fill_columns(world, f, m, a, b, x)
-        for k in range(3):
-            for j in range(nv):
+        for j in range(nv):
+            m.gaps[number, j] = 0.0
+            for k in range(3):
                 m.push[number, k, j] = 0.0
+        for place in range(count):
+            j = m.dofs[place]
+            for k in range(6):
+                m.gaps[number, j] += m.rates[number, 6, k] * (m.columns[0, j, k] - m.columns[1, j, k])
         fx = own[FORCE] * n[0] + own[FORCE + 1] * t1[0] + own[FORCE + 2] * t2[0]
         fy = own[FORCE] * n[1] + own[FORCE + 1] * t1[1] + own[FORCE + 2] * t2[1]
         fz = own[FORCE] * n[2] + own[FORCE + 1] * t1[2] + own[FORCE + 2] * t2[2]

@@ -55,11 +55,11 @@ def take_sides(
 ) -> None:
     """Of contacts and stops whose gap is closed, take the slope of the side to which the direction moves it."""
     for c in range(control.n_contacts):
-        own, frame = m.contact[c], m.frame[c, 0]
+        own, gaps = m.contact[c], m.gaps[c]
         size, opens = 0.0, 0.0
-        for j in range(frame.shape[0]):
-            size += frame[j] * frame[j]
-            opens += frame[j] * m.direction[j]
+        for j in range(gaps.shape[0]):
+            size += gaps[j] * gaps[j]
+            opens += gaps[j] * m.direction[j]
         if own[PER_GAP] == 0.0 or abs(work.contact_float[c, GAP]) > HELD * math.sqrt(size):
             continue
         stiffness, dissipation = compliance_of(world, work.contact_int[c])

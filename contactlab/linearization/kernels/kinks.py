@@ -29,7 +29,6 @@ from contactlab.linearization.kernels.layout import (
     PER_SPEED,
     RATE,
     SLIDE,
-    SURE,
     UNLOADED,
     Memory,
 )
@@ -43,7 +42,6 @@ from contactlab.stepping.kernels.layout import (
     GAP,
     MU,
     RESTITUTION,
-    TREE_DOF,
     VN_MINUS,
     Chunk,
     Control,
@@ -77,7 +75,7 @@ def add_rate(m: Memory, c: int, axis: int, times: float, eps: float) -> float:
         late += frame[j] * m.lag[j]
         factor = times * frame[j]
         if factor != 0.0:
-            moved = m.moved[0, j]
+            moved = m.moved[j]
             for k in range(m.way.shape[0]):
                 m.way[k] += factor * moved[k]
     return times * (m.contact[c, RATE + axis] + eps * late)
@@ -87,7 +85,7 @@ def add_rate(m: Memory, c: int, axis: int, times: float, eps: float) -> float:
 def add_force(m: Memory, u: int, times: float) -> None:
     """Add to m.way times the gradient of an unknown force."""
     for k in range(m.way.shape[0]):
-        m.way[k] += times * m.solved[0, u, k]
+        m.way[k] += times * m.solved[u, k]
 
 
 @kernel(inner=True)
@@ -95,7 +93,7 @@ def towards(m: Memory, u: int) -> float:
     """How an unknown force changes along the direction."""
     total = 0.0
     for k in range(m.direction.shape[0]):
-        total += m.solved[0, u, k] * m.direction[k]
+        total += m.solved[u, k] * m.direction[k]
     return total
 
 
@@ -140,7 +138,7 @@ def of_normal(world: PackedWorld, work: Work, m: Memory, c: int, p: Parameters, 
     if m.mode[c, 0] == OPEN:
         value = add_rate(m, c, 0, 1.0, own[EPS]) + own[KNOWN]
         for j in range(nv):
-            m.way[j] += own[PER_GAP] * m.frame[c, 0, j] + own[PER_SPEED] * m.before[c, j]
+            m.way[j] += own[PER_GAP] * m.gaps[c, j] + own[PER_SPEED] * m.before[c, j]
             m.way[nv + j] += own[PER_SPEED] * m.frame[c, 0, j]
         kinks = noted(m, kinks, UNLOADED, c, -1, value, 1.0, STICK)
     else:
@@ -154,7 +152,7 @@ def of_normal(world: PackedWorld, work: Work, m: Memory, c: int, p: Parameters, 
         if bends and not (rigid and own[PER_GAP] == 0.0 and gap > -HELD):
             clear(m.way)
             for j in range(nv):
-                m.way[j] = m.frame[c, 0, j]
+                m.way[j] = m.gaps[c, j]
             kinks = noted(m, kinks, GAP_AT_ZERO, c, -1, gap, 1.0 / h, -1)
     if rigid and gap < h * p.v_min + abs(h * before):
         # At the speed from which an impact counts as one, the rate wanted jumps.
@@ -237,7 +235,7 @@ def add_row_rate(m: Memory, J: FloatArray) -> None:
     for j in range(J.shape[0]):
         if J[j] != 0.0:
             for k in range(m.way.shape[0]):
-                m.way[k] += J[j] * m.moved[0, j, k]
+                m.way[k] += J[j] * m.moved[j, k]
 
 
 @kernel(inner=True)
@@ -279,7 +277,7 @@ def of_joint_row(
                 kinks = noted(m, kinks, GAP_AT_ZERO, -1, record, entry.error, 1.0 / h, -1)
         else:
             for i in range(m.way.shape[0]):
-                m.way[i] = row.sign * m.moved[0, row.dof, i]
+                m.way[i] = row.sign * m.moved[row.dof, i]
             m.way[row.dof] += row.sign * m.row_slope[record, 0]
             m.way[nv + row.dof] += row.sign * m.row_slope[record, 1]
             kinks = noted(m, kinks, UNLOADED, -1, record, entry.rate + k, 1.0, 1)
@@ -331,20 +329,6 @@ def joint_kinks(
     return kinks
 
 
-@kernel(inner=True)
-def is_sure(world: PackedWorld, work: Work, m: Memory, i: int) -> bool:
-    """Whether twice the compliance changes next to nothing of the limit of none, in island i."""
-    largest, change = 1.0, 0.0
-    for n in range(work.tree_start[i], work.tree_start[i + 1]):
-        k = work.island_trees[n]
-        for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
-            for column in range(2 * m.v.shape[0]):
-                largest = max(largest, abs(m.moved[0, j, column]))
-                once, twice, four = m.moved[0, j, column], m.moved[1, j, column], m.moved[2, j, column]
-                change = max(change, abs((2.0 * once - twice) - (2.0 * twice - four)))
-    return not change > SURE * largest
-
-
 @kernel
 def contact_kinks(
     world: PackedWorld, work: Work, m: Memory, chunk: Chunk, control: Control, p: Parameters, h: float, kinks: int
@@ -356,7 +340,7 @@ def contact_kinks(
         first = work.island_contacts[work.contact_start[i]]
         if chunk.island[i].choice in (CHOICE_NOT_SELECTED, CHOICE_UNCERTIFIED):
             kinks = note(m, kinks, NOT_SELECTED, first, -1, 0.0, 0.0, 0.0, 0.0, -1)
-        if not is_sure(world, work, m, i):
+        if m.nearly[i] != 0:
             kinks = note(m, kinks, NEARLY_REDUNDANT, first, -1, 0.0, 0.0, 0.0, 0.0, -1)
     for c in range(control.n_contacts):
         kinks = of_normal(world, work, m, c, p, h, kinks)

@@ -15,10 +15,10 @@ HELD: Final = 1e-8
 #: Share of its bound by which friction below it sticks.
 AT_BOUND: Final = 1e-7
 #: Compliance of redundant forces, as a share of the smallest response of any.
-COMPLIANCE: Final = 1e-8
+COMPLIANCE: Final = 1e-10
 #: Pivots below this share of the response to a force are those of redundant ones.
 REDUNDANT: Final = 1e-6
-#: What twice the compliance may change of its limit, as a share of the largest entry, where that is sure.
+#: What the compliance may change of forces, as a share of the largest, where they are the selected ones, and stay so.
 SURE: Final = 1e-6
 #: Way in (dq, dv) to a kink from which on nobody is told.
 FAR: Final = 1e-4
@@ -86,7 +86,8 @@ class Memory(NamedTuple):
     push: FloatArray  # (nc, 3, nv) of the force in world axes by q, the parts along the axes being held
     contact: FloatArray  # (nc, PER_CONTACT)
     mode: IntArray  # (nc, 3) mode; first unknown, and how many
-    rates: FloatArray  # (nc, 6, 6) of point and normal by a displacement of body B
+    rates: FloatArray  # (nc, 7, 6) of point, normal and gap by a displacement of body B
+    gaps: FloatArray  # (nc, nv) of the gaps by q
     columns: FloatArray  # (2, nv, 6) motion columns at a point
     dofs: IntArray  # (nv,)
     H: FloatArray  # (m, nv) rows of rates
@@ -101,8 +102,17 @@ class Memory(NamedTuple):
     owner: IntArray  # (m, 2) contact or -1, row of joints or -1
     X: FloatArray  # (nv, columns) motion without these forces
     right: FloatArray  # (m, columns)
-    solved: FloatArray  # (3, m, columns) forces, at one, two and four compliances
-    moved: FloatArray  # (3, nv, columns) velocities
+    solved: FloatArray  # (m, columns) forces
+    moved: FloatArray  # (nv, columns) velocities
+    nearly: IntArray  # (trees,) whether an island has forces that are nearly redundant
+    own_columns: IntArray  # (columns,) those of the island in progress; flat copies of what it needs
+    H_own: FloatArray  # m nv
+    Y_own: FloatArray  # m nv
+    X_own: FloatArray  # nv columns
+    moved_own: FloatArray  # nv columns
+    right_own: FloatArray  # m columns
+    forces_own: FloatArray  # m columns
+    late_own: FloatArray  # m columns
     base: FloatArray  # (3, m) right-hand side and forces at the compliances
     lag: FloatArray  # (nv,) change of the velocity per unit of compliance
     by_parameter: FloatArray  # (nv, p) impulses
@@ -113,7 +123,10 @@ class Memory(NamedTuple):
     towards: FloatArray  # (capacity,) by which each grows along the direction
     direction: FloatArray  # (columns,) a change of the start
     way: FloatArray  # (2 nv,) scratch
-    way_of_pair: FloatArray  # (36,) scratch
+    six: FloatArray  # (6,) scratch
+    pose_of_pair: FloatArray  # (12,) of the shape that is displaced
+    near: FloatArray  # (nc, 4, 7) point, normal and gap beside a displaced shape, less those of the step
+    bent: IntArray  # (nc, 3) whether a contact is on a kink; while that is found out
     A: FloatArray  # (2 nv, columns)
     forces: FloatArray  # (nc, 3, columns) contact forces in world axes
     joint_forces: FloatArray  # (nj, columns)

@@ -147,8 +147,7 @@ def write_forces(work: Work, m: Memory, control: Control) -> None:
             for axis in range(3):
                 along = n * own[AXES + axis] + x * own[AXES + 3 + axis] + y * own[AXES + 6 + axis]
                 for k in range(m.A.shape[1]):
-                    once, twice = m.solved[0, u + place, k], m.solved[1, u + place, k]
-                    m.forces[c, axis, k] += along * (once if own[EPS] == 0.0 else 2.0 * once - twice)
+                    m.forces[c, axis, k] += along * m.solved[u + place, k]
 
 
 @kernel(inner=True)
@@ -249,8 +248,10 @@ def solved(
     for j in range(nv):
         m.lag[j] = 0.0
         for k in range(columns):
-            for number in range(3):
-                m.moved[number, j, k] = m.X[j, k]
+            m.moved[j, k] = m.X[j, k]
+    for row in range(m.solved.shape[0]):
+        for k in range(columns):
+            m.solved[row, k] = 0.0
     u = 0
     for i in range(control.n_islands):
         begin = u
@@ -282,12 +283,11 @@ def solved(
         for row in range(u):
             if m.owner[row, 1] >= 0:
                 for k in range(columns):
-                    m.joint_forces[m.owner[row, 1], k] = 2.0 * m.solved[0, row, k] - m.solved[1, row, k]
+                    m.joint_forces[m.owner[row, 1], k] = m.solved[row, k]
     write_forces(work, m, control)
-    # In the limit of no compliance; where there was none both are the same.
     for j in range(nv):
         for k in range(columns):
-            m.A[nv + j, k] = 2.0 * m.moved[0, j, k] - m.moved[1, j, k]
+            m.A[nv + j, k] = m.moved[j, k]
     for k in range(world.trees.shape[0] - 1):
         if control.sleep != 0 and work.asleep[k] == ASLEEP:
             for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):

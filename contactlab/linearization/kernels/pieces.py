@@ -203,7 +203,7 @@ def contact_unknowns(work: Work, m: Memory, control: Control, c: int, u: int) ->
     for j in range(nv):
         m.H[u, j] = frame[0, j]
         m.G[u, j] = frame[0, j] + gx * frame[1, j] + gy * frame[2, j]
-        m.right[u, j] = -(changes[0, j] + own[PER_GAP] * frame[0, j] + own[PER_SPEED] * m.before[c, j])
+        m.right[u, j] = -(changes[0, j] + own[PER_GAP] * m.gaps[c, j] + own[PER_SPEED] * m.before[c, j])
         m.right[u, nv + j] = -own[PER_SPEED] * frame[0, j]
     m.D[u] = own[GAMMA]
     m.f[u] = own[FORCE]

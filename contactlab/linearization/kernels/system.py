@@ -2,9 +2,9 @@
 
 With Y = M^^-1 G the forces of an island solve (h H Y^T + D) df = right - H X, of X = M^^-1 dr. Where some are redundant
 that is singular, and they are those selected: of contacts that give way alike, in the limit of none. Every force then
-gets a small compliance, once, twice and four times, of which the limit follows by extrapolation; its error is the
-square of the compliance, rounding its inverse. What the right-hand side is off by within the compliance counts there,
-too: rates change by (dH) v at the velocity that the compliance adds, not at v+ alone.
+gets a compliance, 1e-10 of the least response to any: velocities are off by that over the least response of all.
+What the right-hand side is off by within the compliance counts, too: rates change by (dH) v at the velocity that the
+compliance adds, not at v+ alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from contactlab.linearization.kernels.contact_rates import at_velocity, speed_rates
-from contactlab.linearization.kernels.layout import COMPLIANCE, EPS, REDUNDANT, SLIDE, Memory
+from contactlab.linearization.kernels.layout import COMPLIANCE, EPS, REDUNDANT, SLIDE, SURE, Memory
 from contactlab.linearization.kernels.pieces import across
 from contactlab.multibody.kernels.ltl import solve_l, solve_lt
 from contactlab.multibody.kernels.sizes import POSES
@@ -36,28 +36,53 @@ def apply_inverse(world: PackedWorld, work: Work, X: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def fill_responses(world: PackedWorld, work: Work, m: Memory, i: int, u: int, end: int) -> None:
-    """Fill rows u .. end of Y, of unknowns of island i."""
+def gather(world: PackedWorld, work: Work, m: Memory, i: int, u: int, end: int) -> tuple[int, int]:
+    """Fill Y of the unknowns u .. end of island i, and copies of H, Y and X of its own velocities and columns alone.
+
+    How many velocities and columns these are is returned.
+    """
+    nv, n = m.v.shape[0], 0
+    for place in range(work.tree_start[i], work.tree_start[i + 1]):
+        k = work.island_trees[place]
+        for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
+            m.dofs[n] = j
+            n += 1
+    count = 0
+    for part in range(3):
+        for place in range(n):
+            m.own_columns[count] = part * nv + m.dofs[place]
+            count += 1
+    for k in range(3 * nv, m.X.shape[1]):
+        m.own_columns[count] = k
+        count += 1
+    H, Y, X = rows_at(m.H_own, 0, end - u, n), rows_at(m.Y_own, 0, end - u, n), rows_at(m.X_own, 0, n, count)
     for row in range(u, end):
-        for j in range(m.v.shape[0]):
+        for j in range(nv):
             m.Y[row, j] = m.G[row, j]
-        for n in range(work.tree_start[i], work.tree_start[i + 1]):
-            k = work.island_trees[n]
+        for place in range(work.tree_start[i], work.tree_start[i + 1]):
+            k = work.island_trees[place]
             solve_tree(world, work, k, m.Y[row, world.trees[k, TREE_DOF] : world.trees[k + 1, TREE_DOF]])
+        for place in range(n):
+            H[row - u, place] = m.H[row, m.dofs[place]]
+            Y[row - u, place] = m.Y[row, m.dofs[place]]
+    for place in range(n):
+        for k in range(count):
+            X[place, k] = m.X[m.dofs[place], m.own_columns[k]]
+    return n, count
 
 
 @kernel(inner=True, long_loops=True)
-def fill_matrix(m: Memory, h: float, u: int, end: int, S: FloatArray) -> None:
-    """S = h H Y^T + D of the unknowns u .. end."""
-    for row in range(u, end):
-        own = m.H[row]
-        for column in range(u, end):
-            other = m.Y[column]
+def fill_matrix(h: float, D: FloatArray, H: FloatArray, Y: FloatArray, S: FloatArray) -> None:
+    """S = h H Y^T + D."""
+    for row in range(S.shape[0]):
+        own = H[row]
+        for column in range(S.shape[0]):
+            other = Y[column]
             total = 0.0
             for j in range(own.shape[0]):
                 total += own[j] * other[j]
-            S[row - u, column - u] = h * total
-        S[row - u, row - u] += m.D[row]
+            S[row, column] = h * total
+        S[row, row] += D[row]
 
 
 @kernel(inner=True)
@@ -79,81 +104,74 @@ def is_redundant(S: FloatArray, size: float) -> bool:
     return not least > REDUNDANT * size
 
 
+@kernel(inner=True)
+def is_soft(D: FloatArray) -> bool:
+    """Whether any force gives way by itself."""
+    largest = 0.0
+    for i in range(D.shape[0]):
+        largest = max(largest, D[i])
+    return largest > 0.0
+
+
 @kernel(inner=True, long_loops=True)
+def take_off(row: FloatArray, out: FloatArray, first: int, last: int, own: FloatArray) -> None:
+    """own -= row[first:last] out[first:last], four rows at a time."""
+    j = first
+    while j + 3 < last:
+        a, b, c, d = row[j], row[j + 1], row[j + 2], row[j + 3]
+        one, two, three, four = out[j], out[j + 1], out[j + 2], out[j + 3]
+        for k in range(own.shape[0]):
+            own[k] = own[k] - a * one[k] - b * two[k] - c * three[k] - d * four[k]
+        j += 4
+    while j < last:
+        a = row[j]
+        one = out[j]
+        for k in range(own.shape[0]):
+            own[k] -= a * one[k]
+        j += 1
+
+
+@kernel(inner=True)
 def solve_rows(S: FloatArray, perm: IntArray, right: FloatArray, out: FloatArray) -> None:
     """out (n, columns) = S^-1 right, S being factored."""
     n = S.shape[0]
     for i in range(n):
-        own = out[i]
-        given = right[perm[i]]
+        own, given = out[i], right[perm[i]]
         for k in range(own.shape[0]):
             own[k] = given[k]
-        for j in range(i):
-            factor = S[i, j]
-            if factor != 0.0:
-                other = out[j]
-                for k in range(own.shape[0]):
-                    own[k] -= factor * other[k]
+        take_off(S[i], out, 0, i, own)
     for i in range(n - 1, -1, -1):
         own = out[i]
-        for j in range(i + 1, n):
-            factor = S[i, j]
-            if factor != 0.0:
-                other = out[j]
-                for k in range(own.shape[0]):
-                    own[k] -= factor * other[k]
+        take_off(S[i], out, i + 1, n, own)
         inverse = 1.0 / S[i, i]
         for k in range(own.shape[0]):
             own[k] *= inverse
 
 
-@kernel(inner=True, long_loops=True)
-def subtract_motion(m: Memory, u: int, end: int) -> None:
-    """right -= H X, of the unknowns u .. end."""
-    for row in range(u, end):
-        own = m.right[row]
-        for j in range(m.X.shape[0]):
-            factor = m.H[row, j]
-            if factor != 0.0:
-                moved = m.X[j]
-                for k in range(own.shape[0]):
-                    own[k] -= factor * moved[k]
-
-
-@kernel(inner=True, long_loops=True)
-def add_motion(m: Memory, h: float, u: int, end: int, number: int) -> None:
-    """moved += h Y^T df, of the unknowns u .. end at one of the compliances."""
-    for row in range(u, end):
-        forces = m.solved[number, row]
-        for j in range(m.X.shape[0]):
-            factor = h * m.Y[row, j]
-            if factor != 0.0:
-                own = m.moved[number, j]
-                for k in range(own.shape[0]):
-                    own[k] += factor * forces[k]
-
-
 @kernel(inner=True)
-def lag_of(work: Work, m: Memory, S: FloatArray, h: float, eps: float, u: int, end: int) -> None:
-    """Add to m.lag what the velocity changes by per unit of compliance, from the piece solved with eps.
+def lag_of(m: Memory, S: FloatArray, h: float, u: int, end: int) -> float:
+    """Add to m.lag what the velocity changes by per unit of compliance; the largest change of a force, of the largest.
 
-    S is factored. The piece has H v + D f + k = 0, of which k is what v+ and the forces leave.
+    S is factored, with eps. The piece has H v + D f + k = 0, of which k is what v+ and the forces leave.
     """
     n = end - u
     right, forces = rows_at(m.base[0], 0, n, 1), rows_at(m.base[1], 0, n, 1)
     # df = (S + eps)^-1 (-eps f): the change of the forces from where they are.
     for row in range(n):
-        right[row, 0] = -eps * m.f[u + row]
+        right[row, 0] = -m.f[u + row]
     solve_rows(S, m.perm, right, forces)
+    largest, change = 0.0, 0.0
     for row in range(n):
-        factor = h * forces[row, 0] / eps
+        factor = h * forces[row, 0]
         for j in range(m.lag.shape[0]):
             m.lag[j] += factor * m.Y[u + row, j]
+        largest, change = max(largest, abs(m.f[u + row])), max(change, abs(forces[row, 0]))
+    return change / largest if largest > 0.0 else 0.0
 
 
 @kernel(inner=True)
-def add_lag(m: Memory, control: Control, eps: float, u: int, end: int) -> None:
-    """Take eps (dH) lag off the right-hand sides of contacts' unknowns u .. end."""
+def take_late(m: Memory, control: Control, columns: int, u: int, end: int, eps: float, out: FloatArray) -> None:
+    """out (n, columns) -= eps (dH) lag, of contacts' unknowns u .. end and the island's own columns."""
     nv = m.v.shape[0]
     row = u
     while row < end:
@@ -162,61 +180,77 @@ def add_lag(m: Memory, control: Control, eps: float, u: int, end: int) -> None:
             row += 1
             continue
         mode, count, own = m.mode[c, 0], m.mode[c, 2], m.contact[c]
-        for j in range(nv):
-            m.right[row, j] -= eps * m.drawn[c, 0, j]
-        if mode == STICK:
-            for axis in range(1, count):
-                for j in range(nv):
-                    m.right[row + axis, j] -= eps * m.drawn[c, axis, j]
-        elif mode != ALONG and count > 1:
-            mu = math.sqrt(own[SLIDE] ** 2 + own[SLIDE + 1] ** 2)
-            x, y = across(m, control, c, mu)
-            for j in range(nv):
-                m.right[row + 1, j] -= eps * (x * m.drawn[c, 1, j] + y * m.drawn[c, 2, j])
+        for k in range(columns):
+            j = m.own_columns[k]
+            if j >= nv:
+                break
+            drawn = m.drawn[c]
+            out[row - u, k] -= eps * drawn[0, j]
+            if mode == STICK:
+                for axis in range(1, count):
+                    out[row - u + axis, k] -= eps * drawn[axis, j]
+            elif mode != ALONG and count > 1:
+                mu = math.sqrt(own[SLIDE] ** 2 + own[SLIDE + 1] ** 2)
+                x, y = across(m, control, c, mu)
+                out[row - u + 1, k] -= eps * (x * drawn[1, j] + y * drawn[2, j])
         row += count
+
+
+@kernel(inner=True, long_loops=True)
+def add_motion(h: float, Y: FloatArray, f: FloatArray, moved: FloatArray) -> None:
+    """moved += h Y^T f."""
+    for row in range(f.shape[0]):
+        forces = f[row]
+        for j in range(moved.shape[0]):
+            factor = h * Y[row, j]
+            if factor != 0.0:
+                own = moved[j]
+                for k in range(own.shape[0]):
+                    own[k] += factor * forces[k]
 
 
 @kernel
 def solve_island(
     world: PackedWorld, work: Work, m: Memory, control: Control, h: float, i: int, u: int, end: int
-) -> float:
-    """Fill `m.solved` and add to `m.moved`, at one, two and four compliances, of the unknowns u .. end of island i.
-
-    The compliance is returned, 0 where none is needed; then all are the same.
-    """
-    n = end - u
-    S, perm = rows_at(m.S, 0, n, n), m.perm
-    fill_responses(world, work, m, i, u, end)
-    subtract_motion(m, u, end)
-    fill_matrix(m, h, u, end, S)
-    eps = compliance(S)
-    size = 0.0
-    for row in range(n):
-        size = max(size, abs(S[row, row]))
-    if lu_factor(S, n, perm) and not is_redundant(S, size):
+) -> None:
+    """Fill `m.solved` and `m.moved` of island i, of its unknowns u .. end."""
+    size = end - u
+    n, columns = gather(world, work, m, i, u, end)
+    H, Y, X = rows_at(m.H_own, 0, size, n), rows_at(m.Y_own, 0, size, n), rows_at(m.X_own, 0, n, columns)
+    S, D = rows_at(m.S, 0, size, size), m.D[u:end]
+    right, f = rows_at(m.right_own, 0, size, columns), rows_at(m.forces_own, 0, size, columns)
+    for row in range(size):
+        for k in range(columns):
+            right[row, k] = m.right[u + row, m.own_columns[k]]
+        take_off(H[row], X, 0, n, right[row])
+    fill_matrix(h, D, H, Y, S)
+    eps, largest = compliance(S), 0.0
+    for row in range(size):
+        largest = max(largest, abs(S[row, row]))
+    m.nearly[i] = 0
+    # More forces than velocities are redundant, but for soft ones.
+    if (size <= n or is_soft(D)) and lu_factor(S, size, m.perm) and not is_redundant(S, largest):
         eps = 0.0
-        solve_rows(S, perm, m.right[u:end], m.solved[0, u:end])
-        for row in range(u, end):
-            for k in range(m.right.shape[1]):
-                m.solved[1, row, k] = m.solved[0, row, k]
-                m.solved[2, row, k] = m.solved[0, row, k]
     else:
-        for number in range(3):
-            times = 2**number
-            fill_matrix(m, h, u, end, S)
-            for row in range(n):
-                S[row, row] += times * eps
-            lu_factor(S, n, perm)
-            if number == 0:
-                lag_of(work, m, S, h, eps, u, end)
-                at_velocity(world, m, m.lag, POSES)
-                speed_rates(world, work, m, control, False, False, m.drawn)
-            # Those of the compliance before are off already.
-            add_lag(m, control, eps if number == 0 else 0.5 * times * eps, u, end)
-            solve_rows(S, perm, m.right[u:end], m.solved[number, u:end])
-    for number in range(3):
-        add_motion(m, h, u, end, number)
+        if size <= n or is_soft(D):
+            fill_matrix(h, D, H, Y, S)
+        for row in range(size):
+            S[row, row] += eps
+        lu_factor(S, size, m.perm)
+        m.nearly[i] = 1 if eps * lag_of(m, S, h, u, end) > SURE else 0
+        at_velocity(world, m, m.lag, POSES)
+        speed_rates(world, work, m, control, False, False, m.drawn)
+        # Whose degrees of freedom stand where those of the island did.
+        gather(world, work, m, i, u, end)
+        take_late(m, control, columns, u, end, eps, right)
+    solve_rows(S, m.perm, right, f)
     for row in range(u, end):
         if m.owner[row, 0] >= 0:
             m.contact[m.owner[row, 0], EPS] = eps
-    return eps
+    for row in range(size):
+        for k in range(columns):
+            m.solved[u + row, m.own_columns[k]] = f[row, k]
+    add_motion(h, Y, f, X)
+    for j in range(n):
+        for k in range(columns):
+            m.moved[m.dofs[j], m.own_columns[k]] = X[j, k]

@@ -1,0 +1,152 @@
+"""`contactlab identify`: parameters from recordings, with 95 % intervals."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from contactlab.cli import arguments as kinds
+from contactlab.lab.datasets.fetching import data_path
+from contactlab.lab.errors import DatasetError
+from contactlab.lab.progress import Progress
+
+EPILOG = """\
+DATA: cube_toss, elbow_toss or planar_impacts (names, or files of these), or a robot's own recording with --robot: an
+.npz of t, q, tau and, if measured, v, or a .csv with columns t, q0, ..., tau0, ... docs/identify.md has the parameters
+of each, the noise that is assumed, and what the intervals mean.
+With --out what is finished stands in DIR; the same command goes on where it was stopped, and computes nothing twice.
+Exit status: 0 found, if at a bound; 1 not, and the verdict says why and what to try; 2 bad input; 130 interrupted.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
+    parser.add_argument("data", type=Path, metavar="DATA", help="the recordings: a file, its folder, or a name")
+    parser.add_argument(
+        "--robot", type=Path, metavar="FILE", help="URDF, or scene file, of the robot that was recorded"
+    )
+    parser.add_argument(
+        "--parameters", type=_names, default=(), metavar="LIST", help="what to look for: mu,restitution,..."
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        type=_value,
+        default=[],
+        metavar="NAME=VALUE",
+        help="begin there, or stay there where NAME is not looked for; may be given more than once",
+    )
+    parser.add_argument(
+        "--held-back", type=kinds.non_negative, default=0.4, metavar="SHARE", help="not fitted (default %(default)s)"
+    )
+    parser.add_argument("--seed", type=kinds.whole, default=0, help="of the draw of those (default 0)")
+    parser.add_argument("--iterations", type=kinds.positive_integer, default=30, help="the most (default %(default)s)")
+    parser.add_argument("--workers", type=kinds.positive_integer, help="threads (default: one per core)")
+    parser.add_argument("--json", type=kinds.output_file, metavar="OUT", help="write what was found here")
+    parser.add_argument("--plot", type=kinds.output_file, metavar="PNG", help="draw values with intervals")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of finished work")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Identify, print, write; exit status 1 unless it was found."""
+    from contactlab.studies.identification.problem import IdentificationError
+    from contactlab.studies.identification.report import open_recordings, report
+
+    path = data_path(arguments.data)
+    values = dict(arguments.set)
+    with contextlib.ExitStack() as stack:
+        recordings = open_recordings(path, arguments.robot, threads=arguments.workers)
+        kept = _keeper(arguments, path, stack) if arguments.out is not None else lambda name, work: work()
+        progress = stack.enter_context(Progress(f"identify {recordings.title}", "steps"))
+        try:
+            document = report(
+                recordings,
+                names=arguments.parameters,
+                values=values,
+                share=arguments.held_back,
+                seed=arguments.seed,
+                iterations=arguments.iterations,
+                kept=kept,
+                progress=progress.update,
+            )
+        except IdentificationError as error:
+            raise DatasetError(path, error.field, str(error).partition(": ")[2]) from error
+    print("\n".join(_lines(document)))
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        print(f"wrote {arguments.json}")
+    if arguments.plot is not None:
+        from contactlab.plotting import plot_identified
+
+        kinds.report_written("picture", lambda: plot_identified(arguments.plot, document))
+    return 0 if document["verdict"] in ("found", "at_bound") else 1
+
+
+def _keeper(arguments: argparse.Namespace, path: Path, stack: contextlib.ExitStack) -> Callable[..., dict[str, Any]]:
+    """Return what finds finished work in a folder, or does it and keeps it there; known by data and choices."""
+    from contactlab import __version__
+    from contactlab.lab.sweeps.store import Store
+
+    store = stack.enter_context(Store(arguments.out))
+    files = sorted(path.glob("*.npz")) if path.is_dir() else [path]
+    files += [arguments.robot] if arguments.robot is not None else []
+    digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+    names = ("parameters", "set", "held_back", "seed", "iterations")
+    choices = json.dumps([__version__, digests, *(getattr(arguments, name) for name in names)])
+
+    def kept(name: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        key = hashlib.sha256(f"{choices} {name}".encode()).hexdigest()[:16]
+        if key not in store.rows:
+            store.add({"key": key, "outcome": "done", "work": name, "found": work()})
+        found: dict[str, Any] = store.rows[key]["found"]
+        return found
+
+    return kept
+
+
+def _lines(document: dict[str, Any]) -> list[str]:
+    """Return what was found, in words."""
+    rows = document["parameters"]
+    width = max(len(name) for name in rows)
+    lines = [f"{document['recordings']}: {document['fitted']} fitted, {document['held_back']} held back"]
+    for name, one in rows.items():
+        between = "not told" if one["low"] is None else f"{one['low']:.5g} to {one['high']:.5g}"
+        lines.append(f"{name:<{width}}  {one['value']:10.5g}  ({between}) {one['unit']}".rstrip())
+    lines.append(
+        f"{document['windows']} windows, {document['standing_out']} stand out, "
+        f"{document['without_prediction']} without prediction; noise: {document['noise']}"
+    )
+    lines.append(f"{document['verdict'].replace('_', ' ')}: {document['why']}. {document['advice']}")
+    for part, both in document["scores"].items():
+        for which, one in both.items():
+            numbers = ", ".join(
+                f"{name} {'-' if x is None else format(x, '.4g')}"
+                for name, x in one.items()
+                if name not in ("motions", "failed")
+            )
+            lines.append(
+                f"{part.replace('_', ' ')}, {which}: {numbers} ({one['motions']} motions, {one['failed']} failed)"
+            )
+    return lines
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(part.strip() for part in text.split(","))
+    if not all(names) or len(set(names)) < len(names):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of names, each once: mu,restitution")
+    return names
+
+
+def _value(text: str) -> tuple[str, float]:
+    name, equals, number = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    try:
+        return name, float(number)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{number!r} is not a number") from None

@@ -1,0 +1,109 @@
+"""Squares dropped between two plates: friction, restitution, inertia, and what the plates resist with.
+
+A window is about the first impact: six frames before it, six after it, none of them lost, none wild.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from contactlab.lab.datasets.square_drops import SquareDrops, load_square_drops
+from contactlab.lab.errors import DatasetError
+from contactlab.simulation import TimeStepping, World
+from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.studies.identification.problem import Parameter, Problem
+from contactlab.studies.identification.recordings import Recordings
+from contactlab.studies.identification.windows import Windows, window_problem
+from contactlab.studies.square import run_squares, square_world
+from contactlab.studies.square_path import CLEAR, SquarePath, lowest_corner, prepare
+from contactlab.studies.square_settings import FALL, MODELS, SHARED_CALIBRATION, SquareSettings
+
+BEFORE = AFTER = 6
+SUBSTEPS = 8
+# Of a sample in flight [m, m, rad], and what comes upon it after the impact.
+FLIGHT, MODEL = np.array([5e-4, 7e-4, 2e-2]), np.array([2e-3, 2e-3, 5e-2])
+PARAMETERS = (
+    Parameter("mu", 0.15, 2e-3, 0.0, 2.0),
+    Parameter("restitution", 0.3, 1e-2, 0.0, 1.0),
+    Parameter("inertia_scale", 1.0, 5e-3, 0.2, 5.0, "of a full square"),
+    Parameter("guide_x", 0.2, 1e-2, 0.0, 5.0, "m/s^2"),
+    Parameter("guide_z", 0.5, 1e-2, 0.0, 5.0, "m/s^2"),
+)
+
+
+def square_recordings(path: str | Path, *, threads: int | None = None) -> Recordings:
+    """Return the drops of a file that have a whole window about their first impact."""
+    drops = load_square_drops(path)
+    every = prepare(drops, SHARED_CALIBRATION, FALL)
+    starts = {i: first for i, one in enumerate(every) if (first := _first(drops, one)) is not None}
+    if not starts:
+        raise DatasetError(path, "", f"no drop has {BEFORE} good frames before its first impact and {AFTER} after it")
+    paths = [every[i] for i in starts]
+    windows = _windows(drops, paths, list(starts.values()))
+
+    def settings(values: Mapping[str, float]) -> SquareSettings:
+        known = {one.name for one in fields(SquareSettings)}
+        chosen: dict[str, Any] = {name: x for name, x in values.items() if name in known}
+        return replace(MODELS["rigid, guide friction"], substeps=SUBSTEPS, **chosen)
+
+    stepper = TimeStepping(drops.dt / SUBSTEPS, v_min=settings({}).impact_speed)
+
+    def problem(parameters: tuple[Parameter, ...], fixed: Mapping[str, float], rows: IntArray) -> Problem:
+        names = [one.name for one in parameters]
+
+        def world_of(values: FloatArray) -> World:
+            told = {**fixed, **dict(zip(names, values.tolist(), strict=True))}
+            return square_world(settings(told), SHARED_CALIBRATION, drops.side)
+
+        return window_problem(windows.at(rows), parameters, world_of, stepper, threads=threads)
+
+    def errors(values: Mapping[str, float], rows: IntArray) -> Mapping[str, FloatArray]:
+        found = run_squares(drops, [paths[i] for i in rows], settings(values), SHARED_CALIBRATION, threads=threads)
+        return {"position_percent": found.position, "rotation_deg": found.rotation}
+
+    return Recordings(
+        title="square drops",
+        noise="0.5 mm, 0.7 mm, 0.02 rad in flight, 2 mm and 0.05 rad more after the impact",
+        parameters=PARAMETERS,
+        usual=("mu", "restitution"),
+        nominal={"mu": 0.1, "restitution": 0.0},
+        groups=np.arange(len(paths)),
+        problem=problem,
+        errors=errors,
+        hidden={"mass": "drops of any mass are the same, with all forces in proportion"},
+    )
+
+
+def _first(drops: SquareDrops, path: SquarePath) -> int | None:
+    """Return the sample at which the window of a drop begins; None where frames are lost or wild."""
+    floor = SHARED_CALIBRATION.height + SHARED_CALIBRATION.slope * path.pose[:, 0]
+    clear = lowest_corner(path.pose[:, 1], path.pose[:, 2], drops.half_width) - floor > CLEAR
+    rising = np.concatenate(([False], np.diff(path.pose[:, 1]) > 0.0))
+    touching = ~clear | rising
+    first = int(np.argmax(touching)) - BEFORE
+    rows = slice(first, first + BEFORE + AFTER + 1)
+    if not touching.any() or first < 0 or rows.stop > len(path.frame):
+        return None
+    whole = path.frame[rows][-1] - path.frame[first] == BEFORE + AFTER
+    return first if whole and path.good[rows].all() else None
+
+
+def _windows(drops: SquareDrops, paths: list[SquarePath], starts: list[int]) -> Windows:
+    """Return the windows; each begins on the flight that was fitted before its impact."""
+    fall = np.array([0.0, -FALL, 0.0])
+    late = np.array([path.frame[k] * drops.dt for path, k in zip(paths, starts, strict=True)])[:, None]
+    q, v = (np.array([getattr(path, name) for path in paths]) for name in ("q", "v"))
+    n = BEFORE + AFTER + 1
+    return Windows(
+        q=q + late * v + 0.5 * late**2 * fall,
+        v=v + late * fall,
+        measured=np.array([path.pose[k : k + n] for path, k in zip(paths, starts, strict=True)]),
+        noise=np.array([FLIGHT + (MODEL if k >= BEFORE else 0.0) for k in range(n)]),
+        every=SUBSTEPS,
+        groups=np.arange(len(paths)),
+    )

@@ -199,6 +199,7 @@ def test_costs_with_gradients_of_their_own():
     np.testing.assert_allclose(one.tau, two.tau, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.nojit
 def test_states_that_cost():
     """`at` names them, from either end; costs add, and a later force costs an earlier state nothing."""
     world, stepper, n = arm(), TimeStepping(H), 20
@@ -244,6 +245,7 @@ def test_steps_on_kinks_are_named():
     assert {kink.label for _, kink in found.kinks} == {"cube on floor"}
 
 
+@pytest.mark.nojit
 def test_a_record_without_steps():
     """Its cost is that of its one state."""
     world = falling_cube()

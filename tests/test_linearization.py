@@ -119,6 +119,7 @@ def test_scenes_agree_with_differences(name, friction):
     assert checked or name == "stack", f"{name}: each of four states stands on a kink"
 
 
+@pytest.mark.nojit
 def test_free_motion_has_its_closed_form():
     """A cube in the air, turning: q by v is h, v by tau is h over mass and moments, nothing is a kink."""
     world = cube(5.0)
@@ -136,6 +137,7 @@ def test_free_motion_has_its_closed_form():
     assert found.kinks == ()
 
 
+@pytest.mark.nojit
 def test_a_bounce_turns_the_speed_of_approach_round():
     """A ball that hits the floor with e = 0.7: v+ = -e v, whatever its height."""
     world = slider((0, 0, -2.0), height=1e-4, restitution=0.7)
@@ -145,6 +147,7 @@ def test_a_bounce_turns_the_speed_of_approach_round():
     np.testing.assert_allclose(found.B[5], 0.0, atol=1e-12)
 
 
+@pytest.mark.nojit
 @pytest.mark.parametrize("friction", ["pyramid", "cone"])
 def test_what_slides_keeps_its_speed_and_loses_what_friction_takes(friction):
     """A sliding body: dvx+/dvx = 1, dvx+/df_z = mu h / m, and its normal force is -tau_z and its weight."""
@@ -162,6 +165,7 @@ def test_what_slides_keeps_its_speed_and_loses_what_friction_takes(friction):
     assert found.A[4, 4] == pytest.approx(side, rel=1e-9)
 
 
+@pytest.mark.nojit
 def test_a_pendulum_in_a_soft_stop_has_its_closed_form():
     """(I + h C + h^2 K) v+ = I v - h m g l sin q - h K (q - U), differentiated by hand."""
     stop, K, C, q, v = 0.3, 50.0, 2.0, 0.32, 0.4
@@ -196,7 +200,8 @@ def test_forces_agree_with_differences_of_the_steps_contacts(name, friction):
         change = 1e-7 * (np.arange(3 * nv) == column)
         for own, ahead, behind in zip((found.forces, found.joint_forces), acting(change), acting(-change), strict=True):
             expected = (ahead - behind) / 2e-7
-            assert np.abs(own[..., column] - expected).max(initial=0.0) < 1e-5 * max(
+            # How contacts share a force is known to rounding over the compliance, 5e-5.
+            assert np.abs(own[..., column] - expected).max(initial=0.0) < 1e-4 * max(
                 1.0, np.abs(expected).max(initial=0)
             )
 
@@ -312,9 +317,8 @@ def test_chains_that_turn_fast():
     stepper = TimeStepping(1e-2)
     for v in ((1.0, -2.0), (12.0, 9.0), (30.0, -45.0)):
         state = replace(world.initial_state(), v=np.array(v))
-        found = linearize(world, stepper, state)
-        if all(kink.way > 1e-5 for kink in found.kinks):
-            assert_agrees(world, stepper, state, tolerance=2e-5)
+        assert linearize(world, stepper, state).unique
+        assert_agrees(world, stepper, state, tolerance=2e-5)
 
 
 @pytest.mark.parametrize("erp", [0.0, 0.3])
@@ -405,6 +409,7 @@ def signed(n, *columns):
     return [*ways, *np.random.default_rng(1).normal(size=(6, n))]
 
 
+@pytest.mark.nojit
 @pytest.mark.parametrize("friction", ["pyramid", "cone"])
 def test_a_touch_without_load_is_a_kink(friction):
     """Without weight a body at the floor goes on when it leaves, and not when it comes."""
@@ -422,6 +427,7 @@ def test_a_touch_without_load_is_a_kink(friction):
     np.testing.assert_allclose(found.directional([0] * 6, [0, 0, -1.0])[5], 0.0, atol=1e-12)
 
 
+@pytest.mark.nojit
 def test_a_gap_of_zero_is_a_kink_where_penetration_stays():
     """With erp = 0 a body at rest is held: lifted it falls through its gap first, pushed in it stays."""
     world = slider()
@@ -472,6 +478,7 @@ def test_what_hardly_slides_may_stick(planar):
         assert slower[n] == pytest.approx(0.0, abs=1e-6)
 
 
+@pytest.mark.nojit
 def test_at_its_largest_force_a_drive_gives_way():
     """A drive that needs just what it has: it reaches what is asked for, or falls short of what is more."""
     builder = joint_scenes.cart(mass=2.0)
@@ -487,6 +494,7 @@ def test_at_its_largest_force_a_drive_gives_way():
     assert linearize(world, stepper, replace(world.initial_state(), v=np.array([0.2]))).unique
 
 
+@pytest.mark.nojit
 def test_at_the_speed_from_which_it_bounces_is_a_jump():
     """A kink at v_min, of the contact whose approach it is; a little off it is told as near, and not stood on."""
     stepper = TimeStepping(H, erp=1.0, v_min=0.5)
@@ -500,6 +508,7 @@ def test_at_the_speed_from_which_it_bounces_is_a_jump():
     assert off.kinks[0].distance == pytest.approx(5e-5, rel=1e-6)
 
 
+@pytest.mark.nojit
 def test_stops_have_kinks_of_their_own():
     """At a stop without load, at erp = 0 in it, and at rest against it."""
     builder = joint_scenes.cart()
@@ -520,6 +529,33 @@ def test_a_cube_at_rest_goes_its_way_in_every_direction():
     state = later(world, stepper, 5)
     ways = np.random.default_rng(4).normal(size=(12, 12))
     assert_one_sided(world, stepper, state, ways, step=1e-7, tolerance=2e-4)
+
+
+def test_faces_on_faces_are_named_and_go_their_way():
+    """In a stack of boxes features of parallel faces are kinks by name; random directions agree with differences."""
+    motion = MOTIONS["stack"]()
+    stepper = motion.stepper()
+    state = settled(motion, stepper, 30)
+    ways = np.random.default_rng(2).normal(size=(4, 72))
+    ways /= np.linalg.norm(ways, axis=1)[:, None]
+    found = assert_one_sided(motion.world, stepper, state, ways, step=1e-7, tolerance=1e-3)
+    words = {(kink.why, kink.label) for kink in found.kinks}
+    assert ("other features near by, as of parallel faces", "box 1 on box 0") in words
+
+
+@pytest.mark.xfail(
+    strict=True,
+    raises=(AssertionError, SimulationConfigError),
+    reason="a box tilted in a grip: what its faces ask for its friction forbids, forces of the piece grow as the"
+    " inverse of the compliance, and the small complementarity problem is not solved for that",
+)
+def test_a_tilt_in_a_grip():
+    """The one-sided derivative of a box between two fingers, as it begins to tilt, is that of differences."""
+    motion = MOTIONS["grasp"]()
+    stepper = motion.stepper()
+    state = settled(motion, stepper, 251)
+    targets = motion.targets_at(state.time)
+    assert_one_sided(motion.world, stepper, state, [np.eye(20)[8], np.eye(20)[9]], targets, step=1e-7, tolerance=1e-3)
 
 
 def test_products_with_directions_are_those_of_the_matrices():

@@ -127,6 +127,7 @@ def test_springs_of_surfaces():
         assert found.parameters["*.stiffness"].any()
 
 
+@pytest.mark.nojit
 def test_what_slides_is_slowed_by_friction():
     """dv+/dmu = -g h of a sliding ball, and nothing of one that sticks; by the weight's g, -mu h."""
     world = ball((1.0, 0, 0))
@@ -139,6 +140,7 @@ def test_what_slides_is_slowed_by_friction():
     np.testing.assert_array_equal(rests.parameters["*.mu"], 0.0)
 
 
+@pytest.mark.nojit
 @pytest.mark.parametrize("friction", ["pyramid", "cone"])
 def test_without_friction_the_first_of_it_slows(friction):
     """At mu = 0, the end of its range, dv+/dmu is to one side, -g h against the slip."""
@@ -148,6 +150,7 @@ def test_without_friction_the_first_of_it_slows(friction):
     np.testing.assert_allclose(found.parameters["*.mu"][3:], [-G * H, 0, 0], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.nojit
 def test_a_ball_bounces_by_its_restitution():
     """v+ = -e v: dv+/de = -v, of the pair's own e; at e = 1, the end of its range, to one side."""
     stepper = TimeStepping(H, erp=1.0)
@@ -157,6 +160,7 @@ def test_a_ball_bounces_by_its_restitution():
         np.testing.assert_allclose(found.parameters["*.restitution"][5], 2.0, rtol=1e-6)
 
 
+@pytest.mark.nojit
 def test_restitution_of_a_power_law():
     """v+ = -e (v / u)^-p v: by v, and by e as a parameter of the user's own."""
     law, v = PowerLaw(0.5, speed=1.0), 2.0
@@ -174,6 +178,7 @@ def test_restitution_of_a_power_law():
         linearize(world, TimeStepping(H), world.initial_state(), wrt=["ball.restitution"])
 
 
+@pytest.mark.nojit
 def test_a_soft_floor_by_its_stiffness():
     """(m + h C + h^2 K) v+ = m v - h m g - h K gap, by K and C."""
     K, C, depth, v = 1e4, 50.0, 1e-3, -0.1
@@ -228,6 +233,7 @@ def test_drives_at_their_bounds_in_motion():
     assert acting.all()
 
 
+@pytest.mark.nojit
 def test_a_parameter_of_ones_own():
     """The stiffness of a stop, stated as a world of its value, beside its closed form."""
 
@@ -245,6 +251,7 @@ def test_a_parameter_of_ones_own():
     assert found.parameters["stop"][1] == pytest.approx((-H * 0.02 - H * H * after) / soft, rel=1e-6)
 
 
+@pytest.mark.nojit
 def test_a_parameter_that_is_another_layout_is_refused():
     """Where the world of another value has other bodies, or there is none at all, the error says so."""
 
@@ -300,6 +307,7 @@ def test_unknown_names_are_refused_with_close_ones(name, text):
     assert text in caught.value.detail
 
 
+@pytest.mark.nojit
 def test_what_is_asked_for_is_a_sequence_of_names():
     """One text is none, and a name given twice is refused; a drive's or a joint's own name is known."""
     world, stepper = arm(), TimeStepping(H)

@@ -70,10 +70,11 @@ class Kink:
             label = world.joint_rows[row].label
         else:
             contact = touching[place]
+            names = world.model.names
             other = world.half_space_names[contact[HALF_SPACE]] if contact[HALF_SPACE] >= 0 else "given"
             if contact[BODY_A] >= 0:
-                other = world.model.names[contact[BODY_A]]
-            label = f"{world.model.names[contact[BODY_B]]} on {other}"
+                other = names[contact[BODY_A]]
+            label = f"{names[contact[BODY_B]]} on {other}"
         return cls(WHY[why], place, row, label, how_far[0], how_far[1])
 
 
@@ -112,7 +113,8 @@ class Linearization:
         (nc, 3, columns) of the contact forces on bodies B [N], in world axes, in the order of the step's contacts;
         columns by (dq, dv), tau, targets and parameters, one behind the other.
     joint_forces
-        (nj, columns) of the forces of the rows of joints that took part.
+        (nj, columns) of the forces of the rows of joints that took part, in the order of the step's `joint_rows`: of a
+        stop away from it, of others along the coordinate.
     next
         The state at its end.
     """

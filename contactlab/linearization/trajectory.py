@@ -107,10 +107,13 @@ def gradient(
     Raises
     ------
     SimulationConfigError
-        A record with contacts from outside; what `linearize` cannot take.
+        A record with contacts from outside; a cost that is no number; what `linearize` cannot take.
 
     Notes
     -----
+    Applied forces and targets are those of the record, step by step: what a law of feedback, or a wrench held in the
+    world, would make of another motion is not in the gradient.
+
     Takes three to four times the run. Of 256 steps at a time the derivatives are kept, 8 bytes for each of
     256 x 2 nv x (3 nv + drives + parameters) numbers; of all others states alone.
     """

@@ -22,9 +22,9 @@ from contactlab.spatial import RigidInertia, Transform
 EPILOG = """\
 Parts: ground, bodies on half-spaces alone (the demo and the toss); bodies, which touch one another as well; joints,
 that is stops, dry friction, drives and loops, of bodies that touch the ground alone; robots, the same of bodies that
-touch one another; public, one LCP and one step's problem solved in the open, the energy ledger and poses. Without any
-named, all. What is compiled is kept on disk, once per machine and version, with the releases of numba that the pages on
-releases name; with others every process compiles anew.
+touch one another; derivatives, those of a step of each; public, one LCP and one step's problem solved in the open, the
+energy ledger and poses. Without any named, all. What is compiled is kept on disk, once per machine and version, with
+the releases of numba that the pages on releases name; with others every process compiles anew.
 """
 
 
@@ -65,15 +65,15 @@ def _whole(world: World) -> None:
     Simulation(world, TimeStepping(1e-3)).compile()
 
 
-def _bodies() -> None:
+def _bodies() -> World:
     builder, rough, inertia = WorldBuilder(), Material(0.5), RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1))
     builder.add_half_space("ground", HalfSpace(), rough)
     for i in range(2):
         builder.add_free_body(f"cube {i}", inertia, Box.cube(0.1), rough, (0, 0, 0.1 + 0.2 * i, 1, 0, 0, 0))
-    _whole(builder.build())
+    return builder.build()
 
 
-def _joints(body_contacts: bool) -> None:
+def _joints(body_contacts: bool) -> World:
     arm, place = ModelBuilder(), Transform(p=(0.4, 0.0, 0.0))
     for name, parent in (("upper", "world"), ("lower", "upper"), ("hand", "lower")):
         inertia = RigidInertia.solid_box(1.0, (0.2, 0.05, 0.05))
@@ -91,7 +91,12 @@ def _joints(body_contacts: bool) -> None:
     builder.add_drive(PositionDrive("right lower", 0.1, 10.0, 1.0))
     builder.add_drive(VelocityDrive("right upper", 0.1, max_force=1.0))
     builder.add_loop(LoopConstraint("left hand", "right hand", place, place, (0, 0, 0, 1, 0, 0)))
-    _whole(builder.build())
+    return builder.build()
+
+
+def _derivatives() -> None:
+    for world in (demo_world(seed=0), _bodies(), _joints(False), _joints(True)):
+        Simulation(world, TimeStepping(1e-3)).linearize(wrt=("gravity.z",))
 
 
 def _public() -> None:
@@ -111,8 +116,9 @@ def _public() -> None:
 #: In the order in which they build on one another. Each is a tiny world that meets what is to be compiled.
 PARTS: dict[str, Callable[[], None]] = {
     "ground": _ground,
-    "bodies": _bodies,
-    "joints": partial(_joints, False),
-    "robots": partial(_joints, True),
+    "bodies": lambda: _whole(_bodies()),
+    "joints": lambda: _whole(_joints(False)),
+    "robots": lambda: _whole(_joints(True)),
+    "derivatives": _derivatives,
     "public": _public,
 }

@@ -108,6 +108,8 @@ def test_tutorial_runs(
         pytest.importorskip("mujoco", reason="the page reads a MuJoCo file (extra mjcf)")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
+    # Pages speak from the folder of the project.
+    (tmp_path / "examples").symlink_to(Path(__file__).parents[1] / "examples")
     run_page(page, capsys)
 
 

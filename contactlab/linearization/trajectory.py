@@ -20,6 +20,8 @@ from contactlab.world.errors import SimulationConfigError
 
 #: Steps whose derivatives are kept at once; before and after them only states are.
 PORTION = 256
+#: And the bytes that these may take, but for eight steps.
+ROOM = 2**26
 #: Stride of differences of a cost that has no gradient of its own.
 STRIDE = 1e-6
 
@@ -115,7 +117,7 @@ def gradient(
     world, would make of another motion is not in the gradient.
 
     Takes three to four times the run. Of 256 steps at a time the derivatives are kept, 8 bytes for each of
-    256 x 2 nv x (3 nv + drives + parameters) numbers; of all others states alone.
+    256 x 2 nv x (3 nv + drives + parameters) numbers, or of fewer in 64 MiB; of all others states alone.
     """
     if isinstance(recording, EventRecording):
         return _of_events(recording, cost, force_cost, at, wrt)
@@ -135,8 +137,9 @@ def gradient(
         np.add(w, by, out=w)
         return own
 
-    for first in range((n - 1) // PORTION * PORTION if n else 0, -1, -PORTION):
-        last = min(first + PORTION, n)
+    portion_steps = min(PORTION, max(8, ROOM // (16 * nv * max(1, lineariser.columns))))
+    for first in range((n - 1) // portion_steps * portion_steps if n else 0, -1, -portion_steps):
+        last = min(first + portion_steps, n)
         portion = _portion(lineariser, recording, first, last, keep_forces=force_cost is not None)
         kinks = portion.kinks + kinks
         for k in range(last - 1, first - 1, -1):

@@ -192,7 +192,7 @@ def test_warmup_compiles(capsys: pytest.CaptureFixture[str]) -> None:
     assert "kernels ready" in printed
     with pytest.raises(SystemExit):
         main(["warmup", "joint"])
-    assert "choose from ground, bodies, joints, robots, public" in capsys.readouterr().err
+    assert "choose from ground, bodies, joints, robots, derivatives, public" in capsys.readouterr().err
 
 
 def test_progress_without_a_terminal_is_a_few_lines(capsys: pytest.CaptureFixture[str]) -> None:

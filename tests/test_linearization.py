@@ -639,6 +639,14 @@ def test_what_is_wrong_with_one_of_several_states_names_it():
         linearize(world, stepper, [good, replace(good, v=np.full(6, 1e200))])
 
 
+def test_a_derivative_keeps_its_own_forces():
+    """What the caller makes of its array of forces afterwards changes no direction."""
+    world, tau = slider(planar=True, v=(0, 0)), np.array([0.5 * G, 0.0])
+    found = linearize(world, TimeStepping(H, erp=1.0), world.initial_state(), tau)
+    tau[:] = 0.0
+    assert found.directional(np.zeros(4), [1.0, 0.0])[2] == pytest.approx(H, rel=1e-6)
+
+
 def test_a_derivative_can_be_kept():
     """Pickled and opened again it says the same, along directions too."""
     world = slider()

@@ -176,7 +176,7 @@ class Lineariser:
         self._driver.begin_again()
         self._driver.apply(tau, targets)
         begin = self._driver.state()
-        return self._made(begin, tau.copy(), targets)
+        return self._made(begin, tau, targets)
 
     def steps(self, state: StepperState, taus: FloatArray, targets: FloatArray) -> Iterator[tuple[int, int]]:
         """Make steps from a state, one for each force (n, nv) and targets (n, nd); yield number and kinks of each.
@@ -267,7 +267,9 @@ class Lineariser:
         nc, nj = int(driver.control.n_contacts), int(driver.control.chunk_joints)
         drives = 3 * nv + len(world.joint_actions.drives)
         A = m.A.copy()
-
+        # Arrays and mappings may be the caller's to write to.
+        acting = None if tau is None else np.array(tau)
+        aims = dict(targets) if isinstance(targets, Mapping) else None if targets is None else np.array(targets)
         return Linearization(
             A=A[:, : 2 * nv],
             B=A[:, 2 * nv : 3 * nv],
@@ -277,7 +279,7 @@ class Lineariser:
             joint_forces=m.joint_forces[:nj].copy(),
             next=driver.state(),
             _near=near_kinks(driver, differentiator, count),
-            _along=functools.partial(_along, world, self._stepper, state, tau, targets),
+            _along=functools.partial(_along, world, self._stepper, state, acting, aims),
         )
 
 

@@ -127,7 +127,7 @@ class Differentiator:
             "rates": (contacts, 7, 6), "gaps": (contacts, nv), "columns": (2, nv, 6),
             "H": (m, nv), "G": (m, nv), "Y": (m, nv), "D": (m,), "f": (m,), "S": (m * m,),
             "X": (nv, columns), "right": (m, columns), "solved": (m, columns), "moved": (nv, columns),
-            "H_own": (m * nv,), "Y_own": (m * nv,), "X_own": (nv * columns,), "moved_own": (nv * columns,),
+            "H_own": (m * nv,), "Y_own": (m * nv,), "X_own": (nv * columns,),
             "right_own": (m * columns,), "forces_own": (m * columns,), "late_own": (m * columns,),
             "base": (3, m), "lag": (nv,), "how_far": (MOST_KINKS, 3), "towards": (MOST_KINKS,),
             "direction": (columns,), "way": (columns,), "six": (6,), "pose_of_pair": (12,), "near": (contacts, 4, 7),

@@ -109,7 +109,6 @@ class Memory(NamedTuple):
     H_own: FloatArray  # m nv
     Y_own: FloatArray  # m nv
     X_own: FloatArray  # nv columns
-    moved_own: FloatArray  # nv columns
     right_own: FloatArray  # m columns
     forces_own: FloatArray  # m columns
     late_own: FloatArray  # m columns

@@ -186,7 +186,6 @@ def test_warmup_compiles(capsys: pytest.CaptureFixture[str]) -> None:
         "bodies",
         "joints",
         "robots",
-        "derivatives",
         "public",
     ]
     assert "kernels ready" in printed

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from contactlab.stepping.driver import Driver
     from lcp.compiler.held import HeldCall
 
-#: Kinks told of one step.
-MOST_KINKS = 4096
 #: Share of a parameter's scale that it is differenced by: laws are smooth in it, and most are linear.
 STRIDE = 1e-5
 
@@ -117,6 +115,8 @@ class Differentiator:
         p, r, columns = len(self.parameters), driver.prepared.edges // 2, self.columns
         loops = 0 if driver.joints is None else driver.joints.loop_G.shape[0]
         m = 3 * contacts + joints
+        # As many as there can be.
+        kinks = 10 * contacts + 4 * joints
         size = max(derivatives_size(nl, nv), row_rates_size(nl, nv), point_rates_size(nl, nv), 256)
         floats: dict[str, tuple[int, ...]] = {
             "q": (nq,), "v": (nv,), "v_plus": (nv,), "W": (size,), "V": (size,),
@@ -129,7 +129,7 @@ class Differentiator:
             "X": (nv, columns), "right": (m, columns), "solved": (m, columns), "moved": (nv, columns),
             "H_own": (m * nv,), "Y_own": (m * nv,), "X_own": (nv * columns,),
             "right_own": (m * columns,), "forces_own": (m * columns,), "late_own": (m * columns,),
-            "base": (3, m), "lag": (nv,), "how_far": (MOST_KINKS, 3), "towards": (MOST_KINKS,),
+            "base": (3, m), "lag": (nv,), "how_far": (kinks, 3), "towards": (kinks,),
             "direction": (columns,), "way": (columns,), "six": (6,), "pose_of_pair": (12,), "near": (contacts, 4, 7),
             "by_parameter": (nv, p), "by_law": (contacts, 2, p), "by_row": (joints, 2, p), "row_slope": (joints, 2),
             "A": (2 * nv, columns), "forces": (contacts, 3, columns), "joint_forces": (joints, columns),
@@ -137,7 +137,7 @@ class Differentiator:
         ints: dict[str, tuple[int, ...]] = {
             "mode": (contacts, 3), "dofs": (nv,), "own_columns": (columns,), "perm": (m,),
             "bent": (contacts, 3), "row_mode": (joints,), "owner": (m, 2), "nearly": (max(1, world.tree_starts.size),),
-            "kinks": (MOST_KINKS, layout.KINK_INTS),
+            "kinks": (kinks, layout.KINK_INTS),
         }  # fmt: skip
         arrays: dict[str, Any] = {name: np.zeros(shape) for name, shape in floats.items()}
         arrays |= {name: np.zeros(shape, dtype=np.int64) for name, shape in ints.items()}

@@ -37,6 +37,7 @@ from contactlab.stepping.kernels.blocks import compliance_of
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.joint_rows import joint_law
 from contactlab.stepping.kernels.layout import (
+    CHOICE_ANY,
     CHOICE_NOT_SELECTED,
     CHOICE_UNCERTIFIED,
     GAP,
@@ -338,7 +339,12 @@ def contact_kinks(
         if work.contact_start[i] == work.contact_start[i + 1]:
             continue
         first = work.island_contacts[work.contact_start[i]]
-        if chunk.island[i].choice in (CHOICE_NOT_SELECTED, CHOICE_UNCERTIFIED):
+        choice = chunk.island[i].choice
+        # A named solver's are any of those that redundant contacts may have.
+        several = False
+        for place in range(work.contact_start[i], work.contact_start[i + 1]):
+            several = several or (choice == CHOICE_ANY and m.contact[work.island_contacts[place], EPS] > 0.0)
+        if several or choice in (CHOICE_NOT_SELECTED, CHOICE_UNCERTIFIED):
             kinks = note(m, kinks, NOT_SELECTED, first, -1, 0.0, 0.0, 0.0, 0.0, -1)
         if m.nearly[i] != 0:
             kinks = note(m, kinks, NEARLY_REDUNDANT, first, -1, 0.0, 0.0, 0.0, 0.0, -1)

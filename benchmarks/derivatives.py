@@ -1,7 +1,8 @@
 """Derivatives of a step: held to differences of it, and what they cost beside `mjd_transitionFD`.
 
 Run: ``python benchmarks/derivatives.py [differences] [products] [unique] [cost] [--scenes cube trot ...] [--states 10]
-[--by linearize|differences] [--out benchmarks/results/derivatives_DATE.json]`` (extra ``benchmarks`` for ``cost``).
+[--by linearize|differences] [--folder FOLDER --seeds 0:3] [--out benchmarks/results/derivatives_DATE.json]`` (extra
+``benchmarks`` for ``cost``).
 
 * ``differences``: A and B beside centred differences of 1e-6, at states along each scene's motion, both laws of
   friction, erp 1 and 0, where the nearest kink is farther than 1e-5 m/s. Where a column's two one-sided differences are
@@ -11,7 +12,7 @@ Run: ``python benchmarks/derivatives.py [differences] [products] [unique] [cost]
 * ``products``: A multiplied over 500 steps of the cube and 300 of the trot, erp 0, beside differences of whole runs.
 * ``unique``: random states of ten scenes; wrong where it says unique and differences in random directions disagree on
   some side at 1e-7, at smaller steps and at 1e-6; ``near`` where one of those agrees. Of those refused how many are
-  smooth at 1e-7.
+  smooth at 1e-7. With ``--folder``, of scenes that `campaign.py` draws there, each by its own law of friction.
 * ``cost``: medians of microseconds of the processor, and of ratios, round by round in turns.
 
 ``--by differences`` puts differences of another step in the place of `linearize`: what the comparison itself is worth.
@@ -35,7 +36,7 @@ from tables import environment, markdown, processor
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 from derivative_checks import Linearize, agreement, products, uniqueness
-from derivative_scenes import MOTIONS
+from derivative_scenes import MOTIONS, Motion
 from step_differences import linearized
 
 PARTS = ("differences", "products", "unique", "cost")
@@ -72,8 +73,32 @@ def multiplied(args: argparse.Namespace) -> Iterable[Callable[[], dict[str, Any]
             yield partial(products, MOTIONS[name](), "pyramid", count, LINEARIZERS[args.by])
 
 
+def drawn(folder: Path, kind: str, seed: int, erp: float, args: argparse.Namespace) -> dict[str, Any]:
+    """`uniqueness` at states of a scene that was drawn at random."""
+    from campaign import made
+
+    scene, stepper, steps, _ = made(folder, kind, seed)
+    world, law = scene.world(), scene.kw.get("targets")
+    names = [drive.name for drive in world.joint_actions.drives]
+    fixed = {drive.name: drive.target for drive in world.joint_actions.drives}
+
+    def targets(time: float) -> Any:
+        return np.array([law[name](time) if name in law else fixed[name] for name in names])
+
+    motion = Motion(f"{kind} {seed}", world, stepper.h, steps, targets if law else None, given=stepper)
+    return uniqueness(motion, stepper.friction, erp, args.random, LINEARIZERS[args.by], args.seed)
+
+
 def unique(args: argparse.Namespace) -> Iterable[Callable[[], dict[str, Any]]]:
     """One row for each of ten scenes, law of friction and erp."""
+    if args.folder is not None:
+        from campaign import kinds_of
+
+        first, last = map(int, args.seeds.split(":"))
+        for seed in range(first, last):
+            for kind in kinds_of(args.folder):
+                yield partial(drawn, args.folder, kind, seed, float((seed // 3 + 1) % 2), args)
+        return
     for name in args.scenes or TRIED:
         motion = MOTIONS[name]()
         for friction in motion.frictions:
@@ -128,6 +153,8 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--random", type=int, default=40, help="states of each motion, for unique")
     parser.add_argument("--rounds", type=int, default=30, help="for cost")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--folder", type=Path, help="of a generator of scenes, for unique")
+    parser.add_argument("--seeds", default="0:3", help="of its scenes")
     parser.add_argument("--by", choices=list(LINEARIZERS), default="linearize")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args(arguments)

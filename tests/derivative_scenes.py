@@ -45,6 +45,8 @@ class Motion:
         Laws of friction that make a difference to it.
     first
         The first step whose state is worth a look.
+    given
+        How it is stepped, but for erp, where that is its own.
     """
 
     name: str
@@ -54,9 +56,12 @@ class Motion:
     targets: Law | None = None
     frictions: tuple[str, ...] = BOTH
     first: int = 0
+    given: TimeStepping | None = None
 
     def stepper(self, friction: str = "pyramid", erp: float = 1.0) -> TimeStepping:
         """How it is stepped."""
+        if self.given is not None:
+            return replace(self.given, erp=erp)
         return TimeStepping(self.h, friction=friction, erp=erp)
 
     def targets_at(self, time: float) -> Array | None:

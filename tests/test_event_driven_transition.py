@@ -305,9 +305,12 @@ def test_a_rod_slides_on_its_end(mu, duration, kinks):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("mu", "duration"), [(0.0, 0.3), (0.2, 0.25), (0.9, 0.3)])
-def test_a_lopsided_ball_goes_down_a_ball(mu, duration):
-    """A contact that turns as it goes, sliding, rolling and sliding anew in a direction of its own: as runs differ."""
+@pytest.mark.parametrize(
+    ("mu", "duration", "kinks"),
+    [(0.0, 0.3, ()), (0.2, 0.25, ()), (0.9, 0.0217, ()), (0.9, 0.3, ("turns at rest",))],
+)
+def test_a_lopsided_ball_goes_down_a_ball(mu, duration, kinks):
+    """A contact that turns as it goes, as runs differ; slip that turns too fast to be followed to rest is told."""
 
     def hill(x):
         a, speed, b, spin = x
@@ -322,8 +325,10 @@ def test_a_lopsided_ball_goes_down_a_ball(mu, duration):
 
     way = np.array([0.3, -0.5, 0.7, 1.0])
     jvp, wanted, found = along_scenes(hill, np.array([0.3, 0.4, 0.7, 1.0]), way, duration)
-    assert found.unique
-    np.testing.assert_allclose(jvp, wanted, atol=1e-8)
+    assert {kink.why for kink in found.kinks} == set(kinks)
+    assert found.unique == (not kinks)
+    if found.unique:
+        np.testing.assert_allclose(jvp, wanted, atol=1e-8)
 
 
 def test_sliding_to_rolling_at_its_closed_form():

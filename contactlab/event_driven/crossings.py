@@ -12,8 +12,8 @@ from contactlab.event_driven.smooth_rates import Layout, SmoothRates
 from contactlab.multibody import kinematics
 from contactlab.spatial.arrays import FloatArray
 
-# Slip above this part of the speed up to which it keeps its direction has just fallen to it; below it has stopped.
-_OF_SLOW = 0.5
+#: Slip above this part of the speed up to which it keeps its direction has just fallen to it; below it has stopped.
+OF_SLOW = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ def crossings(layout: Layout, at: SmoothRates, riding: Sequence[int], q: FloatAr
             add("cone", i, side.index, mu * float(at.fN[i]) - size, by)
             continue
         u, speed = at.rates[i].u[1:], at.speed(i)
-        fast = speed > _OF_SLOW * at.slow
+        fast = speed > OF_SLOW * at.slow
         s = u / speed if fast else side.direction
         by = np.zeros(width)
         by[: 2 * nv] = s @ np.hstack((at.rates[i].u_q[1:], at.rates[i].L[1:]))

@@ -10,7 +10,7 @@ import numpy as np
 
 from contactlab.event_driven.candidates import Candidate
 from contactlab.event_driven.course import Arc, Course
-from contactlab.event_driven.crossings import Crossing, crossings
+from contactlab.event_driven.crossings import OF_SLOW, Crossing, crossings
 from contactlab.event_driven.jump_rates import NEAR, jump_rates
 from contactlab.event_driven.kink import Kink
 from contactlab.event_driven.phase import Mode, Side
@@ -163,6 +163,11 @@ class Walk:
         self.last = hit.contact
         if what == "gap" and not arc.jumps:
             self._kink(t, [hit.contact], "grazing", 0.0)
+        slides = any(side.index == hit.contact and side.mode is Mode.SLIDE for side in arc.sides)
+        across = before.speed(place) if what == "slip" and slides else 0.0
+        # Slow slip that ends across its direction goes on in another: how it does is a convention of the run.
+        if self.course.stepper.slip_speed < across < OF_SLOW * before.slow:
+            self._kink(t, [hit.contact], "turns at rest", across)
         self.X = self.X + np.outer(before.flow, dt)
         coned = self._coned(before, hit.place, dt) if what == "cone" else None
         self._jump(arc, q)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.recording.recording import Recording
-from contactlab.stepping.kernels.layout import Chunk, Control
-from contactlab.stepping.record_schema import Rows, copy_of_chunk, rows_of_chunks
+from contactlab.stepping.record_schema import Rows, rows_of_chunks
 from contactlab.world.state import StepperState
 
 if TYPE_CHECKING:
@@ -33,10 +32,10 @@ class KeptSteps:
         self._steps: list[Rows] = []
         self._recording: Recording | None = None
 
-    def add(self, chunk: Chunk, control: Control) -> None:
-        """Keep the rows of a chunk, which are those of the next step."""
+    def add(self, rows: Rows) -> None:
+        """Keep the rows of a chunk (`copy_of_chunk`), which are those of the next step."""
         self._recording = None
-        self._steps.append(copy_of_chunk(chunk, control))
+        self._steps.append(rows)
         if len(self._steps) >= PIECE:
             self._join()
 

@@ -175,7 +175,7 @@ class Simulation:
             if driver.failed:
                 self._fail()
             if self._kept is not None:
-                self._kept.add(driver.chunk, driver.control)
+                self._kept.add(driver.copied())
             first = driver.step == 1
             if first or driver.step > self._next_look or self._watch.bounces or driver.uncertified > self._uncertified:
                 warn_of(self._look())

@@ -22,7 +22,8 @@ from contactlab.stepping.external_contacts import Contacts, supply_of
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.memory import memory_bytes
 from contactlab.stepping.record_schema import Rows
-from contactlab.stepping.time_stepping import StepResult, TimeStepping, check_run
+from contactlab.stepping.step_result import StepResult
+from contactlab.stepping.time_stepping import TimeStepping, check_run
 from contactlab.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.state import StepperState

@@ -28,7 +28,7 @@ from contactlab.recording.uncertified import UncertifiedTable
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import CertificateTable
 from contactlab.stepping.driver import Driver
-from contactlab.stepping.record_schema import chunk_rows, row_lengths, start_rows, table_rows
+from contactlab.stepping.record_schema import row_lengths, rows_of_chunks, start_rows, table_rows
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
@@ -76,7 +76,7 @@ class Watch:
         """Look at the contacts of the steps in the driver's rows; ``begins``: the first step of all is the world's."""
         if not self.deep(driver):
             return ()
-        rows = chunk_rows(driver.chunk, driver.control)
+        rows = rows_of_chunks([driver.copied()])
         found = tuple(overlaps(self._world, rows, begins=begins, begun=self._begun, name=self._name))
         self._begun = max([self._begun, *(notice.worst for notice in found if notice.kind == "overlap")])
         return self.tell(found)
@@ -102,7 +102,7 @@ class Watch:
         kinetic, potential = np.append(before[0], chunk.kinetic[:count]), np.append(before[1], chunk.potential[:count])
         if not np.any(np.diff(kinetic + potential) > GAIN * kinetic[:-1]):
             return ()
-        first, rows = driver.step - count, chunk_rows(chunk, driver.control)
+        first, rows = driver.step - count, rows_of_chunks([driver.copied()])
         rows |= {f"{table}_step": rows[f"{table}_step"] - first for table in ("contact", "joint", "island")}
         h = float(chunk.h[0])
         start = StepperState(q=q, v=v, time=float(chunk.time[0]) - h, h=h)

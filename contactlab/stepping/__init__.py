@@ -18,7 +18,8 @@ from contactlab.stepping.external_contacts import EXTERNAL_ID, ExternalContact
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.prepared import Prepared, arrays_of, prepare
 from contactlab.stepping.sleep import Sleep
-from contactlab.stepping.time_stepping import StepResult, TimeStepping
+from contactlab.stepping.step_result import StepResult
+from contactlab.stepping.time_stepping import TimeStepping
 
 __all__ = [
     "EXTERNAL_ID",

@@ -113,11 +113,17 @@ class Driver(RunMemory):
 
         Nothing of the state changes before a step is finished, so that any may be left for another.
         """
-        self.control.place, self.control.failure = layout.BEGIN, layout.FAILURE_NONE
+        self._place[0], self._failure[0] = layout.BEGIN, layout.FAILURE_NONE
         # An adaptive stepper tries smaller steps first.
-        self.control.go_on = self._stepper.goes_on and not self._stepper.adaptive
-        self.parameters.h = self._stepper.next_h(float(self.parameters.last_h)) if h is None else h
+        self._may_go_on[0] = self._stepper.goes_on and not self._stepper.adaptive
+        self._h[0] = self._stepper.next_h(float(self._last_h.item())) if h is None else h
         self.forget()
+
+    def stay(self) -> None:
+        """Go on from the present state, its steps and rows forgotten: as `restart` from it, without a look at it."""
+        self.empty()
+        self._step[0] = 0
+        self.begin_again()
 
     def forget(self) -> None:
         """Forget what the solver outside answered, and how long it took: another run begins."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,11 @@ Targets = (
     | Callable[[float, FloatArray, FloatArray], Wanted]
     | None
 )
+
+
+def numbers(targets: Targets) -> TypeGuard[Wanted | None]:
+    """Whether targets are numbers alone, no function to be asked in every step."""
+    return not callable(targets) and not (isinstance(targets, Mapping) and any(map(callable, targets.values())))
 
 
 class JointService:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.collision_packing import collision_in, grow_collision, new_collision
 from contactlab.stepping.joint_packing import all_joints, grow_joints, joints_in, new_joints
+from contactlab.stepping.joint_service import Wanted
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.memory import first_memory, grow_contacts, grow_island, new_moments, new_settings
 from contactlab.stepping.prepared import Prepared, checked_state
-from contactlab.stepping.record_schema import chunk_rows, new_chunk
+from contactlab.stepping.record_schema import USED, copy_of_chunk, new_chunk, rows_of_chunks
 from contactlab.stepping.records import array_of
 from contactlab.stepping.user_code import UserCode
 from contactlab.world.state import StepperState
@@ -72,11 +72,11 @@ class RunMemory:
         self.control, self.parameters = new_settings(stepper, edges, moments=resists)
         # The same memory as arrays of one record, whose fields are read and written in a tenth of the time.
         self._control, self._parameters = array_of(self.control), array_of(self.parameters)
-        self._used = [self._control[f"chunk_{rows}"] for rows in ("steps", "contacts", "islands", "joints")]
-        self._step, self._aim, self._failure, self._uncertified = (
-            self._control[name] for name in ("step", "target", "failure", "uncertified")
+        self._used = [self._control[f"chunk_{rows}"] for rows in USED]
+        self._step, self._aim, self._failure, self._uncertified, self._place, self._may_go_on = (
+            self._control[name] for name in ("step", "target", "failure", "uncertified", "place", "go_on")
         )
-        self._now, self._end = self._parameters["time"], np.inf if end is None else end
+        self._h, self._now, self._end = self._parameters["h"], self._parameters["time"], np.inf if end is None else end
         self._last_h, self._previous = self._parameters["last_h"], self._control["n_previous"]
         # The call of the loop, and the buffers that it holds.
         self._held: HeldCall | None = None
@@ -125,9 +125,9 @@ class RunMemory:
             for own, given in ((work.rest, state.rest), (work.tau_before, state.tau)):
                 own[:] = 0.0
                 own[: given.size] = given
-        self.control.target, self.control.step, self.control.n_previous = self._target, first, count
+        self._aim[0], self._step[0], self._previous[0] = self._target, first, count
         self.empty()
-        self.parameters.last_h, self.parameters.time = state.h, state.time
+        self._last_h[0], self._now[0] = state.h, state.time
 
     def stand_as(self, other: RunMemory) -> None:
         """Hold the state of another run of this world and stepper, with its applied force and targets."""
@@ -196,7 +196,7 @@ class RunMemory:
             self.joints = self.joints._replace(target_table=none if targets is None else targets)
             self._others.clear()
 
-    def apply(self, tau: FloatArray, targets: Mapping[str, float] | ArrayLike | None) -> None:
+    def apply(self, tau: FloatArray, targets: Wanted | None) -> None:
         """Set the applied force, and the drives' targets, for the steps from here on."""
         self.work.tau[:] = tau
         wanted = self._asked.of_joints.constant(targets)
@@ -212,6 +212,11 @@ class RunMemory:
     def prepared(self) -> Prepared:
         """The world that is stepped, and how."""
         return self._prepared
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks Python for anything in every step."""
+        return self._asked.asks
 
     @property
     def records(self) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -248,9 +253,13 @@ class RunMemory:
         """Size of the step in progress, or of the next one to try [s]."""
         return float(self.parameters.h)
 
+    def copied(self) -> dict[str, NDArray[Any]]:
+        """Copy the chunk's rows as they are; `rows_of_chunks` makes of them what `take` returns."""
+        return copy_of_chunk(self.chunk, [used.item() for used in self._used])
+
     def take(self) -> dict[str, NDArray[Any]]:
         """Copy the chunk's rows out and make it empty; afterwards any one step fits it."""
-        rows = chunk_rows(self.chunk, self.control)
+        rows = rows_of_chunks([self.copied()])
         self.empty()
         contacts = self.work.contact_int.shape[0]
         if self.chunk.contact.size < contacts:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+import threading
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 import lcp
 from contactlab.constraint_solver import ConstraintSolver
@@ -12,14 +15,13 @@ from contactlab.contact import ContactError, check_edges
 from contactlab.formulation.friction_backend import friction_objection
 from contactlab.formulation.proposal import EqualCompliance
 from contactlab.formulation.shrinking import SMALLEST_FRACTION
-from contactlab.spatial.arrays import FloatArray, finite_number
-from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
 from contactlab.stepping.driver import Driver, Targets, Tau
-from contactlab.stepping.external_contacts import Contacts, supply_of
-from contactlab.stepping.joint_table import JointTable
+from contactlab.stepping.external_contacts import Contacts, Supply, supply_of
+from contactlab.stepping.joint_service import numbers
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.record_schema import Rows
 from contactlab.stepping.sleep import Sleep
+from contactlab.stepping.step_result import StepResult
 from contactlab.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.plane import PLANAR_EDGES
@@ -36,69 +38,6 @@ ON_UNSOLVED = ("go on", "raise")
 
 #: Below it every residual is rounding.
 LEAST_TOLERANCE = 1e-15
-
-
-@dataclass(frozen=True, eq=False)
-class _Steps:
-    """Steps just made, of which more may be asked."""
-
-    world: World
-    stepper: TimeStepping
-    start: StepperState
-    rows: Rows
-    first: int  # number of the first
-
-    def selection(self, step: int, island: int) -> float:
-        """Return how far the forces of an island are from those selected."""
-        # Against the order of rooms, as where a step fails: the question is one to a record.
-        from contactlab.recording import Recording
-
-        numbers = {name: steps - self.first for name, steps in self.rows.items() if name.endswith("_step")}
-        recording = Recording.of_run(self.world, self.stepper, self.start, [{**self.rows, **numbers}])
-        return recording.selection(step - self.first, island)
-
-
-@dataclass(frozen=True, eq=False)
-class StepResult:
-    """One step.
-
-    Attributes
-    ----------
-    state
-        The state after it.
-    contacts
-        The contacts that took part, with their impulses.
-    joint_rows
-        The rows of joints that took part, with their forces.
-    certificate
-        How well each island was solved.
-    kinetic, potential
-        Energies of ``state`` [J].
-    """
-
-    state: StepperState
-    contacts: ContactTable
-    joint_rows: JointTable
-    certificate: CertificateTable
-    kinetic: float
-    potential: float
-
-    @classmethod
-    def of_rows(
-        cls, world: World, stepper: TimeStepping, start: StepperState, rows: Rows, state: StepperState, step: int
-    ) -> StepResult:
-        """Return what the last of the steps from ``start``, the one of this number, left in the rows of a chunk."""
-        contacts = ContactTable.from_rows(rows, ContactScope.of(world, rows["h"][-1:], step))
-        steps = _Steps(world, stepper, start, rows, step + 1 - rows["h"].size)
-        joint_rows, certificate = JointTable.from_rows(rows), CertificateTable.from_rows(rows, steps.selection)
-        return cls(
-            state=state,
-            contacts=contacts.rows(contacts.step == step),
-            joint_rows=joint_rows.rows(joint_rows.step == step),
-            certificate=certificate.rows(certificate.step == step),
-            kinetic=float(rows["kinetic"][-1]),
-            potential=float(rows["potential"][-1]),
-        )
 
 
 @dataclass(frozen=True)
@@ -347,15 +286,17 @@ class TimeStepping:
         """
         check_run(world, self, state)
         supply, tau = supply_of(world, contacts), with_wrenches(world, tau, f_ext)
-        driver = Driver(world, self, state, steps=1, tau=tau, supply=supply, targets=targets)
-        driver.advance()
-        rows = driver.take()
+        driver = _driver_at(world, self, state, tau, supply, targets)
+        driver.advance(1)
         if driver.failed:
             # The one import against the order of rooms: the error carries a record.
             from contactlab.recording import Recording, simulation_error
 
-            raise simulation_error(driver, Recording.of_run(world, self, state, [rows]))
-        return StepResult.of_rows(world, self, state, rows, driver.state(), driver.step - 1)
+            raise simulation_error(driver, Recording.of_run(world, self, state, [driver.take()]))
+        end, rows = driver.state(), driver.copied()
+        if not driver.asks:
+            _LAST.run = driver, end
+        return StepResult.of_rows(world, self, state, rows, end, 0)
 
     def check_world(self, world: World) -> None:
         """Refuse a world with rows that ``friction="cone"`` has no place for."""
@@ -374,6 +315,32 @@ class TimeStepping:
             object.__setattr__(self, "h_min", finite_number(self.h_min, "h_min", SimulationConfigError))
             if not 0.0 < self.h_min <= self.h:
                 raise SimulationConfigError("h_min", f"must lie between 0 and h = {self.h}, got {self.h_min}")
+
+
+#: The last driver of each thread that asks no code of the user's, and the state at which it stands: its memory takes as
+#: long to make as a hundred steps.
+_LAST = threading.local()
+
+
+def _driver_at(
+    world: World, stepper: TimeStepping, state: StepperState, tau: Tau, supply: Supply | None, targets: Targets
+) -> Driver:
+    """Return a driver that stands at a state: the last of this thread, which is its no longer, or another."""
+    if callable(tau) or supply is not None or not numbers(targets):
+        return Driver(world, stepper, state, tau=tau, supply=supply, targets=targets)
+    last: tuple[Driver, StepperState] | None = getattr(_LAST, "run", None)
+    _LAST.run = None
+    none = np.zeros(world.nv)
+    if last is None or last[0].prepared.world is not world or last[0].prepared.stepper is not stepper:
+        driver = Driver(world, stepper, state, tau=none)
+    else:
+        driver, stands_at = last
+        if state is stands_at:
+            driver.stay()
+        else:
+            driver.restart(state)
+    driver.apply(none if tau is None else finite_array(tau, "tau", (world.nv,), SimulationConfigError), targets)
+    return driver
 
 
 def check_run(world: object, stepper: object, state: object = None) -> None:

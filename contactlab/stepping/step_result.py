@@ -1,0 +1,92 @@
+"""What one step of `TimeStepping` leaves."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable
+from contactlab.stepping.joint_table import JointTable
+from contactlab.stepping.record_schema import Rows, rows_of_chunks
+from contactlab.world.state import StepperState
+from contactlab.world.world import World
+
+if TYPE_CHECKING:
+    from contactlab.stepping.time_stepping import TimeStepping
+
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """Steps just made, of which more may be asked."""
+
+    world: World
+    stepper: TimeStepping
+    start: StepperState
+    left: Rows
+    first: int  # number of the first
+
+    @functools.cached_property
+    def rows(self) -> Rows:
+        """What they left, as named arrays: a copy of a chunk has its tables whole."""
+        return rows_of_chunks([self.left]) if "contact" in self.left else self.left
+
+    def selection(self, step: int, island: int) -> float:
+        """Return how far the forces of an island are from those selected."""
+        # Against the order of rooms, as where a step fails: the question is one to a record.
+        from contactlab.recording import Recording
+
+        numbers = {name: steps - self.first for name, steps in self.rows.items() if name.endswith("_step")}
+        recording = Recording.of_run(self.world, self.stepper, self.start, [{**self.rows, **numbers}])
+        return recording.selection(step - self.first, island)
+
+
+@dataclass(frozen=True, eq=False)
+class StepResult:
+    """One step.
+
+    Attributes
+    ----------
+    state
+        The state after it.
+    kinetic, potential
+        Energies of ``state`` [J].
+    """
+
+    state: StepperState
+    kinetic: float
+    potential: float
+    _steps: _Steps = field(repr=False)
+    _number: int = field(repr=False)
+
+    @classmethod
+    def of_rows(
+        cls, world: World, stepper: TimeStepping, start: StepperState, rows: Rows, state: StepperState, step: int
+    ) -> StepResult:
+        """Return what the last of the steps from ``start``, the one of this number, left.
+
+        ``rows`` are a copy of a chunk (`copy_of_chunk`), or named arrays.
+        """
+        steps = _Steps(world, stepper, start, rows, step + 1 - rows["h"].size)
+        return cls(state, float(rows["kinetic"][-1]), float(rows["potential"][-1]), steps, step)
+
+    # Tables take longer to make than a small step, and most of them are never read.
+
+    @functools.cached_property
+    def contacts(self) -> ContactTable:
+        """The contacts that took part, with their impulses."""
+        rows = self._steps.rows
+        contacts = ContactTable.from_rows(rows, ContactScope.of(self._steps.world, rows["h"][-1:], self._number))
+        return contacts.rows(contacts.step == self._number)
+
+    @functools.cached_property
+    def joint_rows(self) -> JointTable:
+        """The rows of joints that took part, with their forces."""
+        rows = JointTable.from_rows(self._steps.rows)
+        return rows.rows(rows.step == self._number)
+
+    @functools.cached_property
+    def certificate(self) -> CertificateTable:
+        """How well each island was solved."""
+        certificate = CertificateTable.from_rows(self._steps.rows, self._steps.selection)
+        return certificate.rows(certificate.step == self._number)

@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 
 from lcp.compiler import cache
+from lcp.compiler.folders import remove_unused
 
 SOURCES = {
     "outer.py": "from pkg.kernels.middle import f\n",
@@ -137,7 +139,9 @@ def test_code_of_other_sources_and_other_versions_is_compiled_again(
 ) -> None:
     taken(fresh(tmp_path), 3.0)
     assert taken(fresh(tmp_path, KERNEL.replace("2.0", "4.0")), 3.0) == (12.0, False)
-    assert taken(fresh(tmp_path), 3.0) == (6.0, False)
+    # Of both sources, as of two checkouts.
+    assert taken(fresh(tmp_path), 3.0) == (6.0, True)
+    assert taken(fresh(tmp_path, KERNEL.replace("2.0", "4.0")), 3.0) == (12.0, True)
     monkeypatch.setattr("numba.__version__", "0.1.0")
     assert taken(fresh(tmp_path), 3.0) == (6.0, False)
     # What no index names any more goes, an hour later.
@@ -145,7 +149,20 @@ def test_code_of_other_sources_and_other_versions_is_compiled_again(
         os.utime(file, (1.0, 1.0))
     assert taken(fresh(tmp_path), 3.0) == (6.0, True)
     assert taken(fresh(tmp_path), np.float32(3.0)) == (6.0, False)
-    assert len(list(stored.rglob("*.nbc"))) == 2
+    assert sorted(len(list(folder.glob("*.nbc"))) for folder in {file.parent for file in stored.rglob("*.nbc")}) == [1, 2]
+
+
+def test_code_that_nobody_took_for_longest_goes_first(tmp_path: Path) -> None:
+    now = time.time()
+    for name, age in (("old", 3e6), ("new", 1e4), ("older", 4e6), ("in use", 60.0)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "code").write_bytes(bytes(100))
+        os.utime(tmp_path / name, (now - age, now - age))
+    remove_unused(str(tmp_path), 250)
+    assert {path.name for path in tmp_path.iterdir()} == {"new", "in use"}
+    # Once in a process; and what may be in use stays.
+    remove_unused(str(tmp_path), 50)
+    assert {path.name for path in tmp_path.iterdir()} == {"in use"}
 
 
 def test_signatures_with_classes_of_others_stay_theirs(tmp_path: Path, stored: Path) -> None:

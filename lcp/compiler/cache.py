@@ -1,13 +1,13 @@
 """The cache of compiled kernels on disk.
 
-numba keys its cache on the file a function stands in and misses edits to functions called from other files; the locator
-below keys it on the sources of all kernel modules that a file reaches by its imports (``from ... import ...``, the form
-used in every folder of kernels), and on those of the compiler.
+numba keys its cache on the place of the file a function stands in, and misses edits to functions called from other
+files. Here code is found by what it was compiled from: the sources of all kernel modules that a file reaches by its
+imports (``from ... import ...``, the form used in every folder of kernels), and those of the compiler; and by what it was
+compiled with and for: versions, and a tier of processors. So another virtual environment, checkout or container takes it.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import os
@@ -15,9 +15,13 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+from lcp.compiler.folders import cache_folder, made_with, remove_unused
 from lcp.compiler.pipeline import rebuild_inner
+from lcp.compiler.processor import machine
+from lcp.compiler.seed import known, seed_file
 
 __all__ = ["cache_folder", "kernel_cache"]
 
@@ -65,47 +69,18 @@ def _source_hash(file: Path) -> str:
     return digest.hexdigest()
 
 
-def _private(status: os.stat_result) -> bool:
-    """Whether a folder is this user's alone to write: code is run from it."""
-    if not hasattr(os, "getuid"):
-        return True
-    return status.st_uid == os.getuid() and not status.st_mode & 0o022
-
-
-@functools.cache
-def cache_folder() -> str | None:
-    """First folder for compiled kernels that this user alone may write, or None (kernels then compile in memory)."""
-    import tempfile
-    import warnings
-
-    candidates = [os.environ.get("NUMBA_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME")]
-    candidates.append(os.path.join(os.path.expanduser("~"), ".cache"))
-    for candidate in candidates:
-        if not candidate or not os.path.isabs(candidate):
-            continue
-        folder = os.path.join(candidate, "contactlab-kernels")
-        try:
-            os.makedirs(candidate, exist_ok=True)
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(folder, 0o700)
-            if not _private(os.stat(folder)):
-                warnings.warn(
-                    f"compiled kernels are neither taken from {folder} nor kept there: another user owns it or may "
-                    f"write to it, and what stands there is run; `chmod go-w {folder}`, or remove it",
-                    RuntimeWarning,
-                    stacklevel=2,
-                )
-                continue
-            with tempfile.TemporaryFile(dir=folder):
-                return folder
-        except OSError:
-            continue
-    return None
+def _place(function: Callable[..., Any], file: str) -> str:
+    """Name of the folder, below that of `made_with`, for the code of the kernels in a file."""
+    name = function.__module__
+    if "kernels" not in name.split("."):
+        # What such a file reads beside kernels is not known: another one of the same text is another.
+        name = f"{Path(file).stem}.{hashlib.sha256(os.path.abspath(file).encode()).hexdigest()[:16]}"
+    return f"{name}-{_source_hash(Path(file))[:24]}"
 
 
 @functools.cache
 def kernel_cache() -> Any:
-    """Class of numba's function cache with our folder and our source stamp."""
+    """Class of numba's function cache with our folders and our source stamp."""
     import numba
     from numba.core import caching
     from numba.core.serialize import dumps
@@ -114,18 +89,16 @@ def kernel_cache() -> Any:
 
     class Locator(caching._CacheLocator):
         def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
-            self._file = py_file
+            self._file, self._place = py_file, _place(py_func, py_file)
 
         def get_cache_path(self) -> str:
-            # Two checkouts on one machine must not evict each other: the place of the file is in the path.
-            place = hashlib.sha256(os.path.abspath(self._file).encode()).hexdigest()[:16]
-            return os.path.join(cache_folder() or "", place)
+            return os.path.join(cache_folder() or "", made_with(), self._place)
 
         def get_source_stamp(self) -> str:
             return _source_hash(Path(self._file))
 
         def get_disambiguator(self) -> str:
-            return hashlib.sha256(self._file.encode()).hexdigest()[:10]
+            return "kernel"
 
         @classmethod
         def from_function(cls, py_func: Callable[..., Any], py_file: str) -> Locator:
@@ -145,12 +118,27 @@ def kernel_cache() -> Any:
         def __init__(self, py_func: Callable[..., Any]) -> None:
             super().__init__(py_func)
             stamp = numba.__version__, self._impl.locator.get_source_stamp()
-            self._cache_file = KernelFile(self._cache_path, self._impl.filename_base, stamp, dumps)
+            base, place = self._impl.filename_base, os.path.basename(self._cache_path)
+            self._cache_file = KernelFile(self._cache_path, base, stamp, dumps)
+            self._seed = seed_file(place, base, stamp, dumps)
+            known.extend(file for file in (self._seed, self._cache_file) if file is not None)
+
+        def _load_overload(self, sig: Any, target_context: Any) -> Any:
+            for file in (self._seed, self._cache_file if cache_folder() else None):
+                data = None if file is None else file.load(self._index_key(sig, target_context.codegen()))
+                if data is not None:
+                    return self._impl.rebuild(target_context, data)
+            return None
 
         def _index_key(self, sig: Any, codegen: Any) -> Any:
-            return super()._index_key(sig, codegen), self.inner
+            # numba's says which very processor it compiles for.
+            return super()._index_key(sig, SimpleNamespace(magic_tuple=machine)), self.inner
 
         def save_overload(self, sig: Any, data: Any) -> None:
+            root = cache_folder()
+            if root is None:
+                return
+            remove_unused(root)
             # A full or vanished disk must not break a solve: the kernel is already in memory.
             try:
                 super().save_overload(sig, data)

@@ -81,7 +81,7 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any], short_loo
     """numba's object for a function compiled with these options."""
     import numba
 
-    from lcp.compiler.cache import cache_folder, kernel_cache
+    from lcp.compiler.cache import kernel_cache
     from lcp.compiler.calls import typed_by_annotation
     from lcp.compiler.pipeline import compiler_class
     from lcp.compiler.watch import announce_compilations
@@ -91,7 +91,7 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any], short_loo
     dispatcher = numba.njit(**options)(function)
     dispatcher.is_kernel = True
     announce_compilations()
-    if tried("cache") and cache_folder() is not None:
+    if tried("cache"):
         dispatcher._cache = kernel_cache()(function)
         dispatcher._cache.inner = "no_cpython_wrapper" in options
     if tried("calls"):

@@ -21,14 +21,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lcp.compiler.folders import alone, note_use
+
 __all__ = ["KernelFile"]
 
 _ORPHAN_AGE = 3600.0
 """Seconds after which code that no index names is removed; younger code may be another process's, about to be named."""
-
-
-def _own(status: os.stat_result) -> bool:
-    return not hasattr(os, "getuid") or status.st_uid == os.getuid()
 
 
 def _digest(data: bytes) -> str:
@@ -46,16 +44,25 @@ class KernelFile:
         Of sources and compiler: code of another stamp is not taken.
     dumps
         How signatures and code are pickled.
+    owners
+        Users whose files are read, besides this one's.
     """
 
-    def __init__(self, folder: str, base: str, stamp: tuple[str, ...], dumps: Callable[[Any], bytes]) -> None:
+    def __init__(
+        self,
+        folder: str,
+        base: str,
+        stamp: tuple[str, ...],
+        dumps: Callable[[Any], bytes],
+        owners: tuple[int, ...] = (),
+    ) -> None:
         self._folder, self._base, self._stamp, self._dumps = Path(folder), base, list(stamp), dumps
-        self._index = f"{base}.nbi"
+        self._index, self._owners = f"{base}.nbi", owners
 
     def _read(self, name: str) -> bytes | None:
         try:
             with (self._folder / name).open("rb") as file:
-                return file.read() if _own(os.fstat(file.fileno())) else None
+                return file.read() if alone(os.fstat(file.fileno()), *self._owners) else None
         except OSError:
             return None
 
@@ -83,9 +90,26 @@ class KernelFile:
         for pickled, name in self._entries():
             if self._unpickled(pickled) == key:
                 data = self._read(name)
-                sound = data is not None and name == self._name_of(data)
-                return self._unpickled(data) if sound and data is not None else None
+                if data is None or name != self._name_of(data):
+                    return None
+                note_use(self._folder)
+                return self._unpickled(data)
         return None
+
+    def copy_to(self, part: Path) -> bool:
+        """Copy what is stored to the folder of the same name in another one; whether there was anything."""
+        found = {key: (name, self._read(name)) for key, name in self._entries()}
+        sound = {key: (name, code) for key, (name, code) in found.items() if code and name == self._name_of(code)}
+        if not sound:
+            return False
+        folder = part / self._folder.name
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o755)
+        other = KernelFile(str(folder), self._base, tuple(self._stamp), self._dumps)
+        for name, code in sound.values():
+            other._write(name, code)
+        other._save_entries(list({**dict(other._entries()), **{key: name for key, (name, _) in sound.items()}}.items()))
+        return True
 
     def save(self, key: Any, data: Any) -> None:
         """Store ``data`` under ``key``; code first, so that no index names what is not there."""
@@ -117,6 +141,8 @@ class KernelFile:
         part = self._folder / f"{name}.{uuid.uuid4().hex}"
         try:
             part.write_bytes(data)
+            # Whatever others may do by default: what they may write is not read again.
+            part.chmod(0o644)
             part.replace(self._folder / name)
         except BaseException:
             part.unlink(missing_ok=True)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from lcp.compiler.processor import mark, marked
 from lcp.compiler.releases import tried
 
 __all__ = ["compiler_class", "rebuild_inner"]
@@ -130,11 +131,43 @@ def _drop_unused_arguments(module: Any, codegen: Any) -> None:
 
 
 @functools.cache
-def _entry_library(short_loops: bool) -> Any:
-    """A library of a kernel that Python calls, with all it calls; ``short_loops`` as in `kernel`."""
+def _marking_library() -> Any:
+    """A library whose functions are marked with the tier of processors, and all that is linked into it."""
     from numba.core.codegen import JITCodeLibrary
 
-    class EntryLibrary(JITCodeLibrary):
+    class MarkingLibrary(JITCodeLibrary):
+        def add_ir_module(self, ir_module: Any) -> None:
+            mark(ir_module)
+            super().add_ir_module(ir_module)
+
+        def add_linking_library(self, library: Any) -> None:
+            library._ensure_finalized()
+            if not isinstance(library, MarkingLibrary):
+                # Of many kernels: marked once.
+                if not hasattr(library, "_marked"):
+                    library._marked = _Marked(library)
+                library = library._marked
+            self._linking_libraries.append(library)
+
+    return MarkingLibrary
+
+
+class _Marked:
+    """What is linked of a library of numba's own into one of ours."""
+
+    def __init__(self, library: Any) -> None:
+        self._reload_init = library._reload_init
+        self._module = marked(library._get_module_for_linking())
+
+    def _get_module_for_linking(self) -> Any:
+        return self._module
+
+
+@functools.cache
+def _entry_library(short_loops: bool) -> Any:
+    """A library of a kernel that Python calls, with all it calls; ``short_loops`` as in `kernel`."""
+
+    class EntryLibrary(_marking_library()):  # type: ignore[misc]
         def _optimize_final_module(self) -> None:
             if tried("arguments"):
                 _drop_unused_arguments(self._final_module, self._codegen)
@@ -150,10 +183,9 @@ def _entry_library(short_loops: bool) -> Any:
 @functools.cache
 def _inner_library(long_loops: bool = False) -> Any:
     """A library that is linked into others and never run."""
-    from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler_lock import require_global_compiler_lock
 
-    class InnerLibrary(JITCodeLibrary):
+    class InnerLibrary(_marking_library()):  # type: ignore[misc]
         def _optimize_functions(self, ll_module: Any) -> None:
             # Whoever takes them in optimises them; here they only take on the machine's layout.
             ll_module.data_layout = self._codegen._data_layout

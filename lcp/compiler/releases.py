@@ -35,6 +35,8 @@ TRIED: dict[str, tuple[str, ...]] = {
     "views": _RELEASES,
     # What numba makes of arguments is kept in a buffer; compiled code is called without a look at them (`held`).
     "held": _RELEASES,
+    # Functions are marked with a tier of processors, not compiled for the one at hand (`processor`).
+    "tiers": _RELEASES,
     # The calls a kernel makes are listed without compiling them (`calls`).
     "calls": _RELEASES,
 }

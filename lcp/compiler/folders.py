@@ -1,0 +1,111 @@
+"""Where compiled kernels are kept on disk: a folder of this user's alone, bounded in size."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import re
+import sys
+import time
+import warnings
+from pathlib import Path
+
+from lcp.compiler.processor import machine
+
+__all__ = ["alone", "cache_folder", "made_with", "note_use", "remove_unused"]
+
+#: Bytes of compiled code that are kept. Of one version of all sources it is a tenth of that.
+MOST = 1 << 30
+# Seconds within which a folder counts as in use, and after which its use is noted again.
+_IN_USE, _NOTED = 3600.0, 86400.0
+
+
+def alone(status: os.stat_result, *owners: int) -> bool:
+    """Whether a folder or file is this user's, or one of those named, alone to write: code is run from it."""
+    if not hasattr(os, "getuid"):
+        return True
+    return status.st_uid in (os.getuid(), *owners) and not status.st_mode & 0o022
+
+
+def _places() -> list[str]:
+    """Folders for what can be made again, the first to be taken."""
+    named = [os.environ.get(name) for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")]
+    if sys.platform == "win32":
+        named.append(os.environ.get("LOCALAPPDATA"))
+    of_system = os.path.join("Library", "Caches") if sys.platform == "darwin" else ".cache"
+    named.append(os.path.join(os.path.expanduser("~"), of_system))
+    return [place for place in named if place and os.path.isabs(place)]
+
+
+@functools.cache
+def cache_folder() -> str | None:
+    """First folder for compiled kernels that this user alone may write, or None (kernels then compile in memory)."""
+    import tempfile
+
+    for place in _places():
+        folder = os.path.join(place, "contactlab-kernels")
+        try:
+            os.makedirs(place, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder, 0o700)
+            if not alone(os.stat(folder)):
+                warnings.warn(
+                    f"compiled kernels are neither taken from {folder} nor kept there: another user owns it or may "
+                    f"write to it, and what stands there is run; `chmod go-w {folder}`, or remove it",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+                continue
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
+        except OSError:
+            continue
+    return None
+
+
+@functools.cache
+def made_with() -> str:
+    """Versions and machine that code is for, as the name of a folder."""
+    import llvmlite
+    import numba
+    import numpy as np
+    from numba.core import config
+
+    python = f"{sys.implementation.name}{sys.version_info[0]}.{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
+    numbers = "numpy" + ".".join(np.__version__.split(".")[:2])
+    names = [python, f"numba{numba.__version__}", f"llvmlite{llvmlite.__version__}", numbers]
+    triple, *processor = machine()
+    # What else numba is told to do with all code.
+    told = (int(config.OPT), config.BOUNDSCHECK, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.DEBUGINFO_DEFAULT)
+    if len(processor) > 1 or told != (3, None, 1, 0, 0):
+        processor = [processor[0], hashlib.sha256(repr((processor, told)).encode()).hexdigest()[:8]]
+    return "_".join(re.sub(r"[^\w.-]", "-", name) for name in (*names, triple, *processor))
+
+
+def note_use(folder: Path) -> None:
+    """Note that code was taken from a folder: what nobody takes goes first."""
+    with contextlib.suppress(OSError):
+        if time.time() - folder.stat().st_mtime > _NOTED:
+            os.utime(folder)
+
+
+@functools.cache
+def remove_unused(root: str, most: int = MOST) -> None:
+    """Remove the folders of code below ``root`` that were not used for longest, until ``most`` bytes are left; once."""
+    import shutil
+
+    sizes: dict[str, int] = {}
+    used: dict[str, float] = {}
+    for folder, _, files in os.walk(root):
+        with contextlib.suppress(OSError):
+            if files:
+                sizes[folder] = sum(os.stat(os.path.join(folder, name)).st_size for name in files)
+                used[folder] = os.stat(folder).st_mtime
+    excess = sum(sizes.values()) - most
+    for folder in sorted(used, key=used.__getitem__):
+        if excess <= 0 or used[folder] > time.time() - _IN_USE:
+            return
+        shutil.rmtree(folder, ignore_errors=True)
+        excess -= sizes[folder]

@@ -173,12 +173,17 @@ class Driver(RunMemory):
     def compile(self) -> None:
         """Compile whatever a run of this world may come to, or find it on disk: also what most runs never need."""
         from contactlab.stepping.kernels.outside import later, pivots
+        from contactlab.stepping.kernels.parts import PARTS
         from lcp.compiler import compile_for
+        from lcp.compiler.held import available
 
         # The loop asks for both by itself; see `outside`.
-        compile_for(later, self.island, self.joints, 1, self.control, self.parameters)
+        compile_for(later, self.work.tree_start, self.island, self.joints, self.control, self.parameters)
         compile_for(pivots, self.island, self.control)
         self.entered()
+        if available():
+            for _, places in PARTS:
+                self.find_part(places[0])
 
     def _takes_long(self, steps: int) -> bool:
         """Whether the loop may be away for longer than Ctrl-C should wait: a thread costs about as much as a step."""
@@ -222,8 +227,9 @@ class Driver(RunMemory):
         elif reason == layout.NEED_LATER:
             from contactlab.stepping.kernels.outside import later
 
-            trees = self.work.tree_start[self.control.island + 1] - self.work.tree_start[self.control.island]
-            later(self.island, self.joints, int(trees), self.control, self.parameters)
+            later(self.work.tree_start, self.island, self.joints, self.control, self.parameters)
+        elif reason == layout.NEED_PART:
+            self.find_part(self.control.place)
         elif reason == layout.NEED_PIVOTS:
             from contactlab.stepping.kernels.outside import pivots
 

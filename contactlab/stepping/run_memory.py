@@ -294,16 +294,30 @@ class RunMemory:
         """Return the call of the loop, made anew where buffers have grown."""
         now = self.work, self.island, self.chunk, self.collision, self.joints, self.moments
         if self._held is None or not all(map(operator.is_, self._of_held, now)):
-            from contactlab.stepping.kernels.step import enter, run_held
+            from contactlab.stepping.kernels.parts import ADDRESSES, OWN, enter
+            from contactlab.stepping.kernels.step import run_held
             from lcp.compiler.held import HeldCall
 
             # Records as arrays of one.
             work, island, chunk, collision, joints, moments = now
             mechanics = self._prepared.arrays.packed, work, island, chunk, self._control, self._parameters
+            parts = np.zeros(ADDRESSES, dtype=np.int64)
+            held = HeldCall(run_held, enter, (*mechanics, collision, joints, moments, self._pivoting, parts))
+            parts[OWN] = held.addresses[1]
             # In this order: Ctrl-C may come in between.
-            self._held = HeldCall(run_held, enter, (*mechanics, collision, joints, moments, self._pivoting))
+            self._held = held
             self._of_held = now
         return self._held
+
+    def find_part(self, place: int) -> None:
+        """Have the part of the loop compiled that has a place in a step, or find it on disk."""
+        from contactlab.stepping.kernels.parts import PARTS
+
+        held = self.entered()
+        addresses = held.arguments[-1]
+        for part, places in PARTS:
+            if place in places:
+                addresses[list(places)] = held.address_of(part)
 
     def grow(self) -> None:
         """Enlarge what the loop found too small, by half at least so that growth is rare."""

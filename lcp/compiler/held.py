@@ -99,12 +99,21 @@ _entries: dict[tuple[Any, bytes], tuple[Any, int, Any]] = {}
 
 
 def _compiled(entry: Any, arguments: tuple[Any, ...]) -> tuple[Any, int, Any]:
-    from numba import typeof
+    """Compile an entry for arguments, or take it from memory or disk."""
+    from numba import _dispatcher, typeof
 
-    like = typeof(arguments)
-    signature = (typeof(np.zeros(0, dtype=np.uint8)), typeof(like))
-    entry.compile(signature)
-    return like, _size(like), entry.overloads[signature]
+    # numba's own key for the types of arguments: to find the types themselves takes a hundred times as long.
+    key = entry, _dispatcher.compute_fingerprint(arguments)
+    if key not in _entries:
+        like = typeof(arguments)
+        signature = (typeof(np.zeros(0, dtype=np.uint8)), typeof(like))
+        entry.compile(signature)
+        _entries[key] = like, _size(like), entry.overloads[signature]
+    return _entries[key]
+
+
+def _address(compiled: Any) -> int:
+    return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
 
 
 class HeldCall:
@@ -132,19 +141,16 @@ class HeldCall:
         self.addresses = np.zeros(2, dtype=np.int64)
         if not available():
             return
-        from numba import _dispatcher
-
-        # numba's own key for the types of arguments: to find the types themselves takes a hundred times as long.
-        key = entry, _dispatcher.compute_fingerprint(arguments)
-        if key not in _entries:
-            _entries[key] = _compiled(entry, arguments)
         # The compiled code itself, which looks at no types.
-        like, size, compiled = _entries[key]
+        like, size, compiled = _compiled(entry, arguments)
         buffer = np.zeros(size, dtype=np.uint8)
         _hold(buffer, arguments)
         self._call, self._given = compiled.entry_point, (buffer, like)
-        code = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
-        self.addresses[:] = code, buffer.ctypes.data
+        self.addresses[:] = _address(compiled), buffer.ctypes.data
+
+    def address_of(self, entry: Any) -> int:
+        """Where another entry lies that takes the same arguments; it is compiled if need be."""
+        return _address(_compiled(entry, self.arguments)[2])
 
     def __reduce__(self) -> NoReturn:
         # The buffer of a copy would hold the addresses of these arrays, not of its own.

@@ -33,6 +33,7 @@ NEED_SPACE: Final = 6  # a buffer is too small: see want_... in Control
 PAUSED: Final = 7  # a long solve is under way: enter again (Python can heed Ctrl-C meanwhile)
 NEED_LATER: Final = 8  # no forces were found in the loop: call `outside.later`, enter again
 NEED_PIVOTS: Final = 9  # the LCP is posed, and this loop has no pivoting: call `outside.pivots`, enter again
+NEED_PART: Final = 10  # the part of the loop that has control.place is not compiled: see `parts`
 
 # Pivots between two such pauses.
 PIVOT_BUDGET: Final = 256
@@ -46,7 +47,9 @@ SOLVE: Final = 4
 VERDICT: Final = 5
 FINISH: Final = 6
 PROJECT: Final = 7  # between VERDICT and the next island, where positions are projected
-POSE: Final = 8  # between ISLANDS and SOLVE, where no proposal was taken
+POSE: Final = 8  # behind ISLANDS, where there may be rows of joints
+ATTEMPTS: Final = 9  # behind one of these, where attempts are made at forces
+FORM: Final = 10  # behind all of them, where none has found any: the LCP
 
 # Values of Control.solver, tau_mode, gyroscopic and failure.
 SOLVER_EXTERNAL: Final = 0

@@ -1,4 +1,4 @@
-"""The stages `next_island` and `pose`: rows of one island, the start of its solution, a proposal; else the LCP.
+"""The stages from `next_island` to `form`: rows of one island, the start of its solution, attempts; else the LCP.
 
 Rows of joints stand behind those of the contacts, [N; F; L; G; B], and the rows G are eliminated before the LCP is
 assembled, by the kernels that the public path calls too.
@@ -15,11 +15,13 @@ from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
 from contactlab.stepping.kernels.joint_island import add_joint_rows, count_joint_rows, eliminate, warm_joints
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
+    ATTEMPTS,
     CHOICE_ANY,
     CHOICE_NOT_SELECTED,
     CHOICE_SELECTED,
     FAILURE_LARGE,
     FINISH,
+    FORM,
     GO_ON,
     MOST_UNKNOWNS,
     NEED_LATER,
@@ -57,13 +59,12 @@ def next_island(
     control: Control,
     parameters: Parameters,
 ) -> int:
-    """Form the next island's rows for POSE or, where a proposal answers it, for VERDICT; after the last: FINISH."""
+    """Form the next island's rows, for attempts or for POSE; after the last: FINISH."""
     if control.island >= control.n_islands:
         control.place = FINISH
         return GO_ON
     if not fits(world, work, island, joints, moments, control, parameters.cfm):
         return NEED_SPACE
-    i = control.island
     nc = control.nc
     nr = control.nr
     n = nc + 2 * nr + control.ncone
@@ -74,21 +75,40 @@ def next_island(
     if moments is not None and control.ncone > nc:
         add_moments(world, moments, work, island, control)
         exchange_moments(world, moments, work, island, control, True)
-    rows = posed_rows(island, joints, control, parameters.h)
     control.n = n
     control.tried = 0
     control.exhausted = 0
     control.attempt = NONE
     control.systems = 0
     control.choice = CHOICE_NOT_SELECTED if control.select != 0 and nc > 0 else CHOICE_ANY
-    if rows.k.shape[0] == nc + nr and nc > 0 and control.propose != 0:
-        starts = island.starts[: work.tree_start[i + 1] - work.tree_start[i] + 1]
-        case = case_of(rows, starts, island, control, parameters)
-        answer = answer_of(rows, island, control)
-        found = propose(case, answer, island.proposal_floats, island.proposal_ints)
-        return made(found, island, control)
-    control.place = POSE
+    alone = control.nl + control.ng + control.nbox == 0
+    control.place = ATTEMPTS if alone and nc > 0 and control.propose != 0 else POSE
     return GO_ON
+
+
+@kernel(inner=True)
+def attempt(work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters) -> int:
+    """Make the attempts that most islands need."""
+    rows, trees = rows_tried(work.tree_start, island, joints, control, parameters.h)
+    case = case_of(rows, island.starts[: trees + 1], island, control, parameters)
+    answer = answer_of(rows, island, control)
+    found = propose(case, answer, island.proposal_floats, island.proposal_ints)
+    return made(found, island, control)
+
+
+@kernel(inline=True)
+def rows_tried(
+    tree_start: IntArray, island: Island, joints: Joints | None, control: Control, h: float
+) -> tuple[ContactSystem, int]:
+    """The rows that attempts are made at, and the number of their trees."""
+    rows = posed_rows(island, joints, control, h)
+    trees = tree_start[control.island + 1] - tree_start[control.island]
+    if joints is not None:
+        # Rows of joints may have made one tree of all.
+        trees = 1 if island.starts[1] == control.nv else trees
+        if rows.nb > 0:
+            rows = rows_left(rows, island, joints)
+    return rows, trees
 
 
 @kernel(inline=True)
@@ -126,7 +146,7 @@ def answer_of(rows: ContactSystem, island: Island, control: Control) -> Answer:
 
 @kernel(inline=True)
 def made(found: Found, island: Island, control: Control) -> int:
-    """Go on for VERDICT with what was found, for the later attempts where nothing was, or to POSE for a solver."""
+    """Go on for VERDICT with what was found, for the later attempts where nothing was, or to FORM for a solver."""
     control.systems += found.systems
     control.attempt = found.attempt
     if found.attempt != NONE:
@@ -140,21 +160,21 @@ def made(found: Found, island: Island, control: Control) -> int:
     # Forces near those of the step before, which a named solver is to better, are not gone on from.
     later = control.select != 0 and island.state[NEAREST] >= 0.0 and control.tried == 0
     control.tried = 1 if control.select != 0 and island.state[NEAREST] >= 0.0 else 0
-    control.place = POSE
+    control.place = FORM
     return NEED_LATER if later else GO_ON
 
 
-@kernel(inline=True)
+@kernel(inner=True)
 def pose(
     world: PackedWorld, work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters
 ) -> int:
-    """Make attempts at an island with rows of joints, or pose the island's LCP for SOLVE."""
+    """Add rows of joints, where there are any."""
     i = control.island
     nc = control.nc
     nr = control.nr
-    posed = posed_rows(island, joints, control, parameters.h)
-    rows = posed
-    if joints is not None and rows.k.shape[0] > nc + nr:
+    control.place = FORM
+    if joints is not None and control.nl + control.ng + control.nbox > 0:
+        rows = posed_rows(island, joints, control, parameters.h)
         control.n = add_joint_rows(world, work, joints, rows, i, parameters)
         if control.warm_start != 0 and warm_joints(island, joints, rows, i, parameters.cfm):
             control.has_z0 = 1
@@ -173,14 +193,15 @@ def pose(
             join_all(island, rows.k.shape[0], control.nv)
         if rows.nb > 0:
             eliminate(rows, island.spans[: rows.k.shape[0] - rows.nb], joints)
-            rows = rows_left(rows, island, joints)
-        if control.tried == 0 and may_propose(control):
-            case = case_of(rows, island.starts[: trees + 1], island, control, parameters)
-            answer = answer_of(rows, island, control)
-            found = propose(case, answer, island.proposal_floats, island.proposal_ints)
-            reason = made(found, island, control)
-            if control.place == VERDICT or reason == NEED_LATER:
-                return reason
+        if may_propose(control):
+            control.place = ATTEMPTS
+    return GO_ON
+
+
+@kernel(inline=True)
+def form(island: Island, joints: Joints | None, control: Control, parameters: Parameters) -> int:
+    """Form the island's LCP for SOLVE, where nothing else is left to try."""
+    posed = posed_rows(island, joints, control, parameters.h)
     # For who looks at the problem, too.
     complete_rows(posed.J, posed.Y, posed.spans)
     if control.tried != 0:
@@ -189,11 +210,13 @@ def pose(
         return GO_ON
     if control.select != 0 and control.cone == 0 and control.n > MOST_UNKNOWNS:
         return failed(control, FAILURE_LARGE)
+    rows = posed
     if joints is not None and posed.nb > 0:
+        rows = rows_left(posed, island, joints)
         complete_rows(rows.J, rows.Y, rows.spans)
     assemble_lcp(rows, rows_at(island.M, 0, control.n, control.n), island.q[: control.n])
     # A problem of cones is none for the solver inside, but where there is no contact.
-    if control.solver == SOLVER_EXTERNAL or (control.cone != 0 and nc > 0):
+    if control.solver == SOLVER_EXTERNAL or (control.cone != 0 and control.nc > 0):
         control.place = VERDICT
         return NEED_SOLVE
     island.info[LEMKE_STAGE] = LEMKE_START

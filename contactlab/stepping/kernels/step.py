@@ -6,8 +6,9 @@ One step from (q, v) over h, with the applied force tau::
     detect        M, M^-1, v_free = M^-1 (M v + h (tau - bias)); contacts that may close within h; islands of trees
     make_room     all rows of the step in one chunk
     per island
-      next_island   rows J = [N; F; L; G; B], Y = M^-1 J', k, gamma; a proposal
-      pose          where none is taken: the LCP (M, q)
+      next_island   rows J = [N; F; L; G; B], Y = M^-1 J', k, gamma; of joints in `pose`
+      attempt       forces that may be found without a solver
+      form          where none are: the LCP (M, q)
       solve         0 <= z _|_ M z + q >= 0 by Lemke's method, unless a solver outside is asked
       verdict       residuals of z; forces f and v+ = v_free + h Y f; their certificate; the rows of the record
       project       where positions are projected: the displacement that ends penetrations
@@ -25,21 +26,25 @@ from __future__ import annotations
 
 from typing import Any
 
+from contactlab.spatial.arrays import IntArray
 from contactlab.stepping.kernels.collision import Collision
 from contactlab.stepping.kernels.detection import detect
 from contactlab.stepping.kernels.finish import finish
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
+    ATTEMPTS,
     BEGIN,
     CHUNK_FULL,
     DETECT,
     DONE,
     FINISH,
+    FORM,
     GO_ON,
     ISLANDS,
     NEED_CALLBACK,
     NEED_PIVOTS,
     POSE,
+    PROJECT,
     ROOM,
     SOLVE,
     TAU_CALLBACK,
@@ -53,11 +58,10 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
-from contactlab.stepping.kernels.next_island import next_island, pose
+from contactlab.stepping.kernels.next_island import attempt, form, next_island, pose
 from contactlab.stepping.kernels.projection import project
 from contactlab.stepping.kernels.solve import solve
 from contactlab.stepping.kernels.verdict import verdict
-from lcp.compiler.held import taken
 from lcp.kernels import kernel
 
 
@@ -79,8 +83,36 @@ def run(
     ``collision`` is None where no two shapes can meet: compiled for that, the loop contains no collision detection.
     ``moments`` is None where no surface resists turning, ``pivoting`` where proposals answer nearly every island: what
     they leave is pivoted by `outside`; projection, which pivots, needs it. ``joints`` is None where there is no
-    pivoting and nothing acts on joints: the loop then knows contacts alone.
+    pivoting and nothing acts on joints: the loop then knows contacts alone. Compiled as a whole only where its parts
+    cannot be called by where they lie: see `parts`.
     """
+    while True:
+        place = control.place
+        if place == ISLANDS or place == VERDICT:
+            reason = treat(world, work, island, chunk, control, parameters, joints, moments)
+        elif place == ATTEMPTS:
+            reason = attempt(work, island, joints, control, parameters)
+        elif place == POSE:
+            reason = pose(world, work, island, joints, control, parameters)
+        elif place == FORM or place == SOLVE or place == PROJECT:
+            reason = pivot(world, work, island, chunk, control, parameters, joints, pivoting)
+        else:
+            reason = move(world, work, chunk, control, parameters, collision, joints)
+        if reason != GO_ON:
+            return reason
+
+
+@kernel(inner=True)
+def move(
+    world: PackedWorld,
+    work: Work,
+    chunk: Chunk,
+    control: Control,
+    parameters: Parameters,
+    collision: Collision | None,
+    joints: Joints | None,
+) -> int:
+    """The stages of every step: from its begin to the islands, and its end."""
     while True:
         place = control.place
         if place == BEGIN:
@@ -89,22 +121,58 @@ def run(
             reason = detect(world, work, collision, joints, control, parameters)
         elif place == ROOM:
             reason = make_room(chunk, joints, control)
-        elif place == ISLANDS:
-            reason = next_island(world, work, island, joints, moments, control, parameters)
-        elif place == POSE:
-            reason = pose(world, work, island, joints, control, parameters)
-        elif place == SOLVE:
-            reason = NEED_PIVOTS
-            if pivoting is not None:
-                reason = solve(island, control)
-        elif place == VERDICT:
-            reason = verdict(world, work, island, joints, moments, chunk, control, parameters)
         elif place == FINISH:
             reason = finish(world, work, joints, chunk, control, parameters)
-        elif pivoting is not None:  # PROJECT
-            reason = project(world, work, island, chunk, control, parameters)
+        else:
+            return GO_ON
         if reason != GO_ON:
             return reason
+
+
+@kernel(inner=True)
+def treat(
+    world: PackedWorld,
+    work: Work,
+    island: Island,
+    chunk: Chunk,
+    control: Control,
+    parameters: Parameters,
+    joints: Joints | None,
+    moments: Moments | None,
+) -> int:
+    """The stages of every island: its rows, and the verdict on its forces."""
+    while True:
+        place = control.place
+        if place == ISLANDS:
+            reason = next_island(world, work, island, joints, moments, control, parameters)
+        elif place == VERDICT:
+            reason = verdict(world, work, island, joints, moments, chunk, control, parameters)
+        else:
+            return GO_ON
+        if reason != GO_ON:
+            return reason
+
+
+@kernel(inner=True)
+def pivot(
+    world: PackedWorld,
+    work: Work,
+    island: Island,
+    chunk: Chunk,
+    control: Control,
+    parameters: Parameters,
+    joints: Joints | None,
+    pivoting: int | None,
+) -> int:
+    """The stages of an island that nothing else answers: its LCP, the solver; and the projection of positions."""
+    place = control.place
+    if place == FORM:
+        return form(island, joints, control, parameters)
+    if pivoting is not None:
+        if place == SOLVE:
+            return solve(island, control)
+        return project(world, work, island, chunk, control, parameters)
+    return NEED_PIVOTS
 
 
 @kernel(inline=True)
@@ -136,15 +204,8 @@ def make_room(chunk: Chunk, joints: Joints | None, control: Control) -> int:
         of_joints = control.chunk_joints + joints.row_start[control.n_islands]
         if of_joints > chunk.joint.shape[0]:
             return CHUNK_FULL
-    control.place = ISLANDS
+    control.place = ISLANDS if control.n_islands > 0 else FINISH
     return GO_ON
-
-
-@kernel(short_loops=True)
-def enter(held: Any, types: Any) -> int:
-    """`run` with the arguments held in a buffer, control and parameters as arrays of one record: see `HeldCall`."""
-    world, work, island, chunk, control, parameters, collision, joints, moments, pivoting = taken(held, types)
-    return run(world, work, island, chunk, control[0], parameters[0], collision, joints, moments, pivoting)
 
 
 def run_held(
@@ -158,6 +219,7 @@ def run_held(
     joints: Joints | None,
     moments: Moments | None,
     pivoting: int | None,
+    parts: IntArray,
 ) -> int:
-    """`run` with control and parameters as arrays of one record."""
+    """`run` with control and parameters as arrays of one record; it has no parts."""
     return run(world, work, island, chunk, control[0], parameters[0], collision, joints, moments, pivoting)

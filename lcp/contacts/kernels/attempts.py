@@ -198,28 +198,37 @@ def is_next(case: Case, answer: Answer, polygon: Polygon, search: Search, attemp
 
 @kernel(inner=True)
 def attempt_forces(
-    case: Case, answer: Answer, polygon: Polygon, search: Search, attempt: int, turn: int, keep: bool, wf: Floats
+    case: Case,
+    answer: Answer,
+    polygon: Polygon,
+    search: Search,
+    attempt: int,
+    turn: int,
+    keep: bool,
+    later: int | None,
+    wf: Floats,
 ) -> Made:
-    """Make one attempt."""
+    """Make one attempt. ``later`` is None where it is one of FIRST: what only the others need is not compiled then."""
     rows, end = case.rows, end_of_branch(case.rows, search)
     if attempt == CLOSER:
         reached = try_closer(case, answer, polygon, search, turn, wf)
         if reached.eps == 0.0:
             return Made(NOTHING, reached.systems)
         return Made(SELECTED if reached.eps < end else OTHERS, reached.systems)
-    if attempt == POINTS:
-        return Made(OTHERS, try_points(case, answer, polygon, search, turn, wf))
-    if attempt == SHIFTS:
-        return Made(OTHERS, try_shifts(case, answer, polygon, search, turn, wf))
     nj, nv = search.joined.p.shape[0], rows.v_free.shape[0]
     shifted = lay_out_shifted(rows.r.shape[0], nj, nv, beyond_search(rows, search, wf))
-    if attempt == MODES:
-        reached = try_modes(case, polygon, search, shifted)
-    elif attempt == SWEEPS:
-        reached = try_sweeps(case, polygon, search, shifted)
-    elif attempt == BRANCH:
-        reached = follow_branch(rows, polygon, search, shifted, end)
+    if later is None:
+        if attempt == MODES:
+            reached = try_modes(case, polygon, search, shifted)
+        elif attempt == SWEEPS:
+            reached = try_sweeps(case, polygon, search, shifted)
+        else:
+            reached = follow_branch(rows, polygon, search, shifted, end)
     else:
+        if attempt == POINTS:
+            return Made(OTHERS, try_points(case, answer, polygon, search, turn, wf))
+        if attempt == SHIFTS:
+            return Made(OTHERS, try_shifts(case, answer, polygon, search, turn, wf))
         reached = try_path(case, polygon, search, turn, wf)
         if finds_any(polygon, turn):
             return Made(OTHERS, reached.systems)
@@ -233,9 +242,17 @@ def attempt_forces(
 
 @kernel(inner=True)
 def walk(
-    case: Case, answer: Answer, search: Search, attempts: tuple[int, ...], keep: bool, most: int, wf: Floats, wi: Ints
+    case: Case,
+    answer: Answer,
+    search: Search,
+    attempts: tuple[int, ...],
+    later: int | None,
+    keep: bool,
+    most: int,
+    wf: Floats,
+    wi: Ints,
 ) -> Found:
-    """Make attempts, one after the other, until forces solve the problem.
+    """Make attempts, FIRST or ``later`` ones, one after the other, until forces solve the problem.
 
     ``keep``: those of z0 do, and are to be kept where they are those selected. None is begun behind ``most`` systems,
     or some times as many where nothing has come near.
@@ -252,7 +269,7 @@ def walk(
         limit = most if answer.state[NEAREST] <= TAKEN else MORE * most
         if systems >= limit or not is_next(case, answer, polygon, search, attempt, turn):
             continue
-        made = attempt_forces(case, answer, polygon, search, attempt, turn, keep, wf)
+        made = attempt_forces(case, answer, polygon, search, attempt, turn, keep, later, wf)
         systems += made.systems
         if made.outcome == BEFORE:
             return Found(HELD, SELECTED, systems)
@@ -350,7 +367,7 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
         take_forces(rows, polygon, search, case.z0)
     if not case.selected:
         return near_before(case, answer, search, wf, wi)
-    return walk(case, answer, search, FIRST, keep, NO_LIMIT, wf, wi)
+    return walk(case, answer, search, FIRST, None, keep, NO_LIMIT, wf, wi)
 
 
 @kernel(short_loops=True)
@@ -358,4 +375,4 @@ def propose_later(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     """Make the attempts from PATH on where `propose` has found nothing, with what it was given and has left."""
     search = lay_out(case.rows, case.starts, wf, wi)
     most = systems_for(case.rows, search, ALL_WORK)
-    return walk(case, answer, search, LATER, False, most, wf, wi)
+    return walk(case, answer, search, LATER, 1, False, most, wf, wi)

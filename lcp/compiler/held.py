@@ -20,10 +20,9 @@ __all__ = ["HeldCall", "available", "called", "keep", "size_of", "taken"]
 def _intrinsics() -> tuple[Any, Any, Any, Any]:
     from numba.core import types
     from numba.extending import intrinsic
-    from numba.np.arrayobj import make_array
 
     def place(context: Any, builder: Any, kind: Any, buffer: Any, data: Any) -> Any:
-        return builder.bitcast(make_array(kind)(context, builder, buffer).data, data.as_pointer())
+        return builder.bitcast(context.make_array(kind)(context, builder, buffer).data, data.as_pointer())
 
     def size_of(typing: Any, like: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -54,7 +53,7 @@ def _intrinsics() -> tuple[Any, Any, Any, Any]:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             # Of an entry: (buffer, type), where a type is nothing at all.
             of_entry = types.Array(types.uint8, 1, "C"), types.TypeRef(types.intp)
-            convention, held = context.call_conv, make_array(of_entry[0])(context, builder)
+            convention, held = context.call_conv, context.make_array(of_entry[0])(context, builder)
             held.data = builder.inttoptr(arguments[1], held.data.type)
             entry = convention.get_function_type(types.intp, of_entry).as_pointer()
             given = held._getvalue(), context.get_dummy_value()

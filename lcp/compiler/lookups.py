@@ -44,12 +44,16 @@ def _quick() -> Iterator[None]:
     from numba.core.targetconfig import TargetConfig
     from numba.core.types.functions import BaseFunction
 
+    from lcp.compiler import aggregates
+
     places: list[tuple[Any, str, Any]] = []
     if tried("lookups"):
         places.append((TargetConfig, "values", _values))
         places.append((BaseFunction, "get_call_type", _remembering(BaseFunction.get_call_type)))
     if tried("copies"):
         places.append((InlineWorker, "inline_function", _uncopied(InlineWorker.inline_function)))
+    if tried("aggregates"):
+        places += aggregates.patches()
     before = [(place, name, getattr(place, name)) for place, name, _ in places]
     collecting = gc.isenabled()
     gc.disable()

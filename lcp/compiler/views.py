@@ -23,11 +23,11 @@ __all__ = ["part_at", "rows_at", "stack_of"]
 def _intrinsic_views() -> tuple[Any, Any]:
     from numba.core import cgutils, types
     from numba.extending import intrinsic
-    from numba.np.arrayobj import make_array, populate_array
+    from numba.np.arrayobj import populate_array
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        source = make_array(signature.args[0])(context, builder, arguments[0])
-        view = make_array(signature.return_type)(context, builder)
+        source = context.make_array(signature.args[0])(context, builder, arguments[0])
+        view = context.make_array(signature.return_type)(context, builder)
         flat = signature.args[0]
         item = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(flat.dtype)))
         shape = arguments[2:]
@@ -61,14 +61,14 @@ def _intrinsic_views() -> tuple[Any, Any]:
 def _intrinsic_stack(size: int) -> Any:
     from numba.core import cgutils, types
     from numba.extending import intrinsic
-    from numba.np.arrayobj import make_array, populate_array
+    from numba.np.arrayobj import populate_array
 
     def stack(typing: Any) -> Any:
         """An array of so many numbers, not set to anything, that is gone when the calling kernel returns."""
         result = types.Array(types.float64, 1, "C")
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            array = make_array(signature.return_type)(context, builder)
+            array = context.make_array(signature.return_type)(context, builder)
             item = context.get_abi_sizeof(context.get_data_type(types.float64))
             populate_array(
                 array,

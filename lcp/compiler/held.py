@@ -6,38 +6,22 @@ with the same arrays, what numba makes of them is kept in a buffer, and only the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import numpy as np
 
-from lcp.compiler.decorator import kernel
 from lcp.compiler.releases import tried
 
-__all__ = ["HeldCall", "available", "called", "keep", "size_of", "taken"]
+__all__ = ["HeldCall", "available", "called", "taken"]
 
 
-def _intrinsics() -> tuple[Any, Any, Any, Any]:
+def _intrinsics() -> tuple[Any, Any]:
     from numba.core import types
     from numba.extending import intrinsic
 
     def place(context: Any, builder: Any, kind: Any, buffer: Any, data: Any) -> Any:
         return builder.bitcast(context.make_array(kind)(context, builder, buffer).data, data.as_pointer())
-
-    def size_of(typing: Any, like: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            data = context.data_model_manager[like.instance_type].get_data_type()
-            return context.get_constant(types.intp, context.get_abi_sizeof(data))
-
-        return types.intp(like), generate
-
-    def keep(typing: Any, buffer: Any, value: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            data = context.data_model_manager[value].as_data(builder, arguments[1])
-            builder.store(data, place(context, builder, buffer, arguments[0], data.type))
-            return context.get_dummy_value()
-
-        return types.none(buffer, value), generate
 
     def taken(typing: Any, buffer: Any, like: Any) -> Any:
         kind = like.instance_type
@@ -63,7 +47,7 @@ def _intrinsics() -> tuple[Any, Any, Any, Any]:
 
         return types.intp(types.intp, types.intp), generate
 
-    return intrinsic(size_of), intrinsic(keep), intrinsic(taken), intrinsic(called)
+    return intrinsic(taken), intrinsic(called)
 
 
 def available() -> bool:
@@ -73,24 +57,28 @@ def available() -> bool:
     return not config.DISABLE_JIT and tried("held")
 
 
-#: Within kernels: bytes that a value of a type takes; write a value to a buffer; read one of a type; what a `HeldCall`
-#: of these addresses returns.
-size_of: Any
-keep: Any
+#: Within kernels: read what a buffer holds, of a type; what a `HeldCall` of these addresses returns.
 taken: Any
 called: Any
-size_of, keep, taken, called = _intrinsics() if available() else (None, None, None, None)
+taken, called = _intrinsics() if available() else (None, None)
 
 
-@kernel
-def _size(like: Any) -> int:
-    size: int = size_of(like)
-    return size
-
-
-@kernel
-def _hold(buffer: Any, value: Any) -> None:
-    keep(buffer, value)
+def _words(value: Any) -> Iterator[int]:
+    """What numba makes of an argument, as it lies in memory: words of eight bytes all of them."""
+    if isinstance(value, np.ndarray):
+        # Nobody counts references to it, nor hands it back.
+        yield from (0, 0, value.size, value.itemsize, value.__array_interface__["data"][0])
+        yield from value.shape
+        yield from value.strides
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _words(part)
+    elif value is None:
+        yield 0
+    elif isinstance(value, int | np.integer) and not isinstance(value, bool):
+        yield int(value)
+    else:
+        raise TypeError(f"a HeldCall holds arrays, tuples of such, integers and None, not {type(value).__name__}")
 
 
 # By an entry and the fingerprint of its arguments: their type, the bytes they take, what numba compiled.
@@ -107,8 +95,14 @@ def _compiled(entry: Any, arguments: tuple[Any, ...]) -> tuple[Any, int, Any]:
         like = typeof(arguments)
         signature = (typeof(np.zeros(0, dtype=np.uint8)), typeof(like))
         entry.compile(signature)
-        _entries[key] = like, _size(like), entry.overloads[signature]
+        _entries[key] = like, _size(entry, like), entry.overloads[signature]
     return _entries[key]
+
+
+def _size(entry: Any, like: Any) -> int:
+    """Bytes that arguments of a type take."""
+    context = entry.targetdescr.target_context
+    return int(context.get_abi_sizeof(context.data_model_manager[like].get_data_type()))
 
 
 def _address(compiled: Any) -> int:
@@ -142,8 +136,10 @@ class HeldCall:
             return
         # The compiled code itself, which looks at no types.
         like, size, compiled = _compiled(entry, arguments)
-        buffer = np.zeros(size, dtype=np.uint8)
-        _hold(buffer, arguments)
+        words = np.fromiter(_words(arguments), dtype=np.int64)
+        if words.nbytes != size:
+            raise TypeError(f"arguments of a HeldCall take {size} bytes, not {words.nbytes}: not all are of words")
+        buffer = words.view(np.uint8)
         self._call, self._given = compiled.entry_point, (buffer, like)
         self.addresses[:] = _address(compiled), buffer.ctypes.data
 

@@ -40,7 +40,10 @@ def swiftly() -> Iterator[None]:
 def _quick() -> Iterator[None]:
     import gc
 
+    from numba.core import lowering, typeinfer
     from numba.core.inline_closurecall import InlineWorker
+    from numba.core.ir import Inst
+    from numba.core.postproc import PostProcessor
     from numba.core.targetconfig import TargetConfig
     from numba.core.types.functions import BaseFunction
 
@@ -50,6 +53,9 @@ def _quick() -> Iterator[None]:
     if tried("lookups"):
         places.append((TargetConfig, "values", _values))
         places.append((BaseFunction, "get_call_type", _remembering(BaseFunction.get_call_type)))
+        places.append((Inst, "_rec_list_vars", _variables))
+        places.append((PostProcessor, "run", _lazily(PostProcessor.run)))
+        places += [(module, "new_error_context", _Context) for module in (lowering, typeinfer)]
     if tried("copies"):
         places.append((InlineWorker, "inline_function", _uncopied(InlineWorker.inline_function)))
     if tried("aggregates"):
@@ -84,6 +90,73 @@ def _uncopied(inline_function: Callable[..., Any]) -> Callable[..., Any]:
             inline_closurecall.copy = before
 
     return inline
+
+
+def _variables(instruction: Any, value: Any) -> list[Any]:
+    """The variables in a part of an instruction, as `Inst._rec_list_vars`: most parts are none, by their type."""
+    kind = _KINDS.get(type(value))
+    if kind is None:
+        kind = _KINDS[type(value)] = _kind_of(value)
+    if kind == _NOTHING:
+        return []
+    if kind == _VARIABLE:
+        return [value]
+    if kind == _INSTRUCTION:
+        found: list[Any] = value.list_vars()
+        return found
+    found = []
+    for part in value.values() if kind == _DICTIONARY else value:
+        found += _variables(instruction, part)
+    return found
+
+
+_NOTHING, _VARIABLE, _INSTRUCTION, _DICTIONARY, _SEQUENCE = range(5)
+_KINDS: dict[type, int] = {}
+
+
+def _kind_of(value: Any) -> int:
+    from numba.core.ir import Inst, Var
+
+    kinds = ((Var, _VARIABLE), (Inst, _INSTRUCTION), ((list, tuple), _SEQUENCE), (dict, _DICTIONARY))
+    return next((kind for types, kind in kinds if isinstance(value, types)), _NOTHING)
+
+
+def _lazily(run: Callable[..., None]) -> Callable[..., None]:
+    """`PostProcessor.run`, ten times a function, without what only generators and the interpreter's mode ask for."""
+    from numba.core.postproc import VariableLifetime
+    from numba.core.transforms import canonicalize_cfg
+
+    def lazily(processor: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+        func_ir = processor.func_ir
+        if func_ir.is_generator:
+            run(processor, emit_dels, extend_lifetimes)
+            return
+        func_ir.blocks = canonicalize_cfg(func_ir.blocks)
+        func_ir.variable_lifetime = VariableLifetime(func_ir.blocks)
+        func_ir.generator_info = None
+        if emit_dels:
+            processor._insert_var_dels(extend_lifetimes=extend_lifetimes)
+
+    return lazily
+
+
+class _Context:
+    """numba's context of errors, entered for every instruction, which costs nothing where there is no error."""
+
+    __slots__ = ("_given",)
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        self._given = given, named
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if error is not None:
+            from numba.core.errors import new_error_context
+
+            with new_error_context(*self._given[0], **self._given[1]):
+                raise error
 
 
 def _values(config: Any) -> dict[str, Any]:

@@ -189,8 +189,8 @@ def _inner_library(long_loops: bool = False) -> Any:
         def _optimize_functions(self, ll_module: Any) -> None:
             # Whoever takes them in optimises them; here they only take on the machine's layout.
             ll_module.data_layout = self._codegen._data_layout
+            passes, builder = self._codegen._function_pass_manager(opt=1)
             for function in ll_module.functions:
-                passes, builder = self._codegen._function_pass_manager(opt=1)
                 passes.run(function, builder)
             if long_loops and tried("loops"):
                 # Whoever takes them in may leave loops as they are.

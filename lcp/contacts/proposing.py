@@ -27,7 +27,7 @@ def propose_forces(case: Case, deadline: float = math.inf) -> Proposed:
 
     These are not begun when the processor's seconds have come to the ``deadline``.
     """
-    from lcp.contacts.kernels.attempts import NONE, propose, propose_later
+    from lcp.contacts.kernels.attempts import NONE, UNFINISHED, propose, propose_closer, propose_later
     from lcp.contacts.kernels.certify import CERT_SIZE
     from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE
     from lcp.contacts.kernels.judging import NEAREST, STATE, Answer
@@ -53,6 +53,9 @@ def propose_forces(case: Case, deadline: float = math.inf) -> Proposed:
     )
     found = propose(case, answer, wf, wi)
     systems = found.systems
+    if found.outcome == UNFINISHED:
+        found = propose_closer(case, answer, wf, wi)
+        systems += found.systems
     unsolved = found.attempt == NONE and case.selected and answer.state[NEAREST] >= 0.0
     if unsolved and processor_seconds() < deadline:
         found = propose_later(case, answer, wf, wi)

@@ -49,7 +49,8 @@ FINISH: Final = 6
 PROJECT: Final = 7  # between VERDICT and the next island, where positions are projected
 POSE: Final = 8  # behind ISLANDS, where there may be rows of joints
 ATTEMPTS: Final = 9  # behind one of these, where attempts are made at forces
-FORM: Final = 10  # behind all of them, where none has found any: the LCP
+NEARER: Final = 10  # behind these, where there are attempts that few islands need
+FORM: Final = 11  # behind all of them, where none has found any: the LCP
 
 # Values of Control.solver, tau_mode, gyroscopic and failure.
 SOLVER_EXTERNAL: Final = 0

@@ -24,6 +24,7 @@ from contactlab.stepping.kernels.layout import (
     FORM,
     GO_ON,
     MOST_UNKNOWNS,
+    NEARER,
     NEED_LATER,
     NEED_SOLVE,
     NEED_SPACE,
@@ -40,7 +41,7 @@ from contactlab.stepping.kernels.layout import (
 )
 from contactlab.stepping.kernels.moments import add_moments, count_moments, exchange_moments
 from contactlab.stepping.kernels.outcome import failed
-from lcp.contacts.kernels.attempts import NONE, Found, propose
+from lcp.contacts.kernels.attempts import NONE, UNFINISHED, Found, propose, propose_closer
 from lcp.contacts.kernels.attempts import OTHERS as FOUND_OTHERS
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.judging import NEAREST, Answer, Case
@@ -93,7 +94,22 @@ def attempt(work: Work, island: Island, joints: Joints | None, control: Control,
     case = case_of(rows, island.starts[: trees + 1], island, control, parameters)
     answer = answer_of(rows, island, control)
     found = propose(case, answer, island.proposal_floats, island.proposal_ints)
+    if found.outcome == UNFINISHED:
+        control.systems += found.systems
+        control.place = NEARER
+        return GO_ON
     return made(found, island, control)
+
+
+@kernel(inner=True)
+def attempt_nearer(
+    work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters
+) -> int:
+    """Make those that few islands need."""
+    rows, trees = rows_tried(work.tree_start, island, joints, control, parameters.h)
+    case = case_of(rows, island.starts[: trees + 1], island, control, parameters)
+    answer = answer_of(rows, island, control)
+    return made(propose_closer(case, answer, island.proposal_floats, island.proposal_ints), island, control)
 
 
 @kernel(inline=True)

@@ -19,6 +19,7 @@ from contactlab.stepping.kernels.layout import (
     FORM,
     GO_ON,
     ISLANDS,
+    NEARER,
     NEED_PART,
     POSE,
     PROJECT,
@@ -26,13 +27,13 @@ from contactlab.stepping.kernels.layout import (
     SOLVE,
     VERDICT,
 )
-from contactlab.stepping.kernels.next_island import attempt, pose
+from contactlab.stepping.kernels.next_island import attempt, attempt_nearer, pose
 from contactlab.stepping.kernels.step import move, pivot, treat
 from lcp.compiler.held import called, taken
 from lcp.kernels import kernel
 
 #: Addresses that a run keeps: of the part for each place in a step, and of the arguments held.
-ADDRESSES: Final = 12
+ADDRESSES: Final = 13
 OWN: Final = ADDRESSES - 1
 
 
@@ -71,6 +72,13 @@ def enter_attempt(held: Any, types: Any) -> int:
 
 
 @kernel(short_loops=True)
+def enter_nearer(held: Any, types: Any) -> int:
+    """Attempts that few islands need."""
+    _, work, island, _, controls, numbers, _, joints, _, _, _ = taken(held, types)
+    return attempt_nearer(work, island, joints, controls[0], numbers[0])
+
+
+@kernel(short_loops=True)
 def enter_pose(held: Any, types: Any) -> int:
     """Rows of joints."""
     world, work, island, _, controls, numbers, _, joints, _, _, _ = taken(held, types)
@@ -89,6 +97,7 @@ PARTS: Final[tuple[tuple[Callable[..., int], tuple[int, ...]], ...]] = (
     (enter_move, (BEGIN, DETECT, ROOM, FINISH)),
     (enter_treat, (ISLANDS, VERDICT)),
     (enter_attempt, (ATTEMPTS,)),
+    (enter_nearer, (NEARER,)),
     (enter_pose, (POSE,)),
     (enter_pivot, (FORM, SOLVE, PROJECT)),
 )

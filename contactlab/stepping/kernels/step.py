@@ -41,6 +41,7 @@ from contactlab.stepping.kernels.layout import (
     FORM,
     GO_ON,
     ISLANDS,
+    NEARER,
     NEED_CALLBACK,
     NEED_PIVOTS,
     POSE,
@@ -58,7 +59,7 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
-from contactlab.stepping.kernels.next_island import attempt, form, next_island, pose
+from contactlab.stepping.kernels.next_island import attempt, attempt_nearer, form, next_island, pose
 from contactlab.stepping.kernels.projection import project
 from contactlab.stepping.kernels.solve import solve
 from contactlab.stepping.kernels.verdict import verdict
@@ -92,6 +93,8 @@ def run(
             reason = treat(world, work, island, chunk, control, parameters, joints, moments)
         elif place == ATTEMPTS:
             reason = attempt(work, island, joints, control, parameters)
+        elif place == NEARER:
+            reason = attempt_nearer(work, island, joints, control, parameters)
         elif place == POSE:
             reason = pose(world, work, island, joints, control, parameters)
         elif place == FORM or place == SOLVE or place == PROJECT:

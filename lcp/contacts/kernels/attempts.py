@@ -15,7 +15,7 @@ them. The table is walked from the top, and the first forces that hold end it::
     POINTS    proximal points from the best forces so far, each along the line from the one
               before, through the changes of modes one by one                               (`proximal_lines`)
 
-Attempts from PATH on are compiled when first asked for, which in most worlds is never. PATH, SHIFTS and POINTS take
+CLOSER is compiled when first asked for, and so are attempts from PATH on, which in most worlds is never. PATH, SHIFTS and POINTS take
 turns: what one of them finds in a jam in ten systems takes another ten thousand, and nobody can say which. Each turn
 has other numbers, and SHIFTS and POINTS go on from the best that the others have left.
 """
@@ -54,6 +54,7 @@ from lcp.contacts.kernels.search import (
 )
 from lcp.contacts.kernels.selection import (
     SMALL,
+    Reached,
     end_of_branch,
     follow_branch,
 )
@@ -95,8 +96,8 @@ EVERY: Final = (1 << len(NAMES)) - 1
 
 # In the order in which they are made: what most islands need, and what is compiled when first asked for. One that
 # stands there again has other numbers, its turn.
+FIRST: Final = (MODES, SWEEPS, BRANCH)
 DECADES: Final = (CLOSER,) * CLOSER_TURNS
-FIRST: Final = (MODES, SWEEPS, BRANCH, *DECADES)
 LATER: Final = (
     PATH, *DECADES, PATH, *DECADES, PATH, POINTS, POINTS, POINTS, *(8 * (SHIFTS, POINTS, POINTS)),
 )  # fmt: skip
@@ -118,6 +119,8 @@ NOTHING: Final = 0
 OTHERS: Final = 1
 SELECTED: Final = 2
 BEFORE: Final = 3
+# Nothing so far; `propose_closer` goes on.
+UNFINISHED: Final = 4
 
 # Part of the tolerance within which forces from before still solve a problem: so far below that what is left over adds
 # up to nothing. Of those next to them, where contacts of one body contradict one another by the rounding of their gaps.
@@ -205,26 +208,31 @@ def attempt_forces(
     attempt: int,
     turn: int,
     keep: bool,
+    closer: int | None,
     later: int | None,
     wf: Floats,
 ) -> Made:
-    """Make one attempt. ``later`` is None where it is one of FIRST: what only the others need is not compiled then."""
+    """Make one attempt.
+
+    ``later`` is None where it is none of LATER, ``closer`` where it is one of FIRST: what others need is not compiled.
+    """
     rows, end = case.rows, end_of_branch(case.rows, search)
-    if attempt == CLOSER:
-        reached = try_closer(case, answer, polygon, search, turn, wf)
-        if reached.eps == 0.0:
-            return Made(NOTHING, reached.systems)
-        return Made(SELECTED if reached.eps < end else OTHERS, reached.systems)
     nj, nv = search.joined.p.shape[0], rows.v_free.shape[0]
     shifted = lay_out_shifted(rows.r.shape[0], nj, nv, beyond_search(rows, search, wf))
-    if later is None:
+    reached = Reached(0.0, 0)
+    if closer is None:
         if attempt == MODES:
             reached = try_modes(case, polygon, search, shifted)
         elif attempt == SWEEPS:
             reached = try_sweeps(case, polygon, search, shifted)
         else:
             reached = follow_branch(rows, polygon, search, shifted, end)
-    else:
+    elif attempt == CLOSER:
+        reached = try_closer(case, answer, polygon, search, turn, wf)
+        if reached.eps == 0.0:
+            return Made(NOTHING, reached.systems)
+        return Made(SELECTED if reached.eps < end else OTHERS, reached.systems)
+    if later is not None:
         if attempt == POINTS:
             return Made(OTHERS, try_points(case, answer, polygon, search, turn, wf))
         if attempt == SHIFTS:
@@ -246,13 +254,14 @@ def walk(
     answer: Answer,
     search: Search,
     attempts: tuple[int, ...],
+    closer: int | None,
     later: int | None,
     keep: bool,
     most: int,
     wf: Floats,
     wi: Ints,
 ) -> Found:
-    """Make attempts, FIRST or ``later`` ones, one after the other, until forces solve the problem.
+    """Make attempts, one after the other, until forces solve the problem; ``closer`` and ``later`` as of one.
 
     ``keep``: those of z0 do, and are to be kept where they are those selected. None is begun behind ``most`` systems,
     or some times as many where nothing has come near.
@@ -269,7 +278,7 @@ def walk(
         limit = most if answer.state[NEAREST] <= TAKEN else MORE * most
         if systems >= limit or not is_next(case, answer, polygon, search, attempt, turn):
             continue
-        made = attempt_forces(case, answer, polygon, search, attempt, turn, keep, later, wf)
+        made = attempt_forces(case, answer, polygon, search, attempt, turn, keep, closer, later, wf)
         systems += made.systems
         if made.outcome == BEFORE:
             return Found(HELD, SELECTED, systems)
@@ -322,7 +331,7 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     case
         What is asked; at least one contact, a cone of sliding for each, and cones of moments behind these.
     answer
-        Output. Where nothing was found, `propose_later` goes on from what it and the workspaces hold.
+        Output. Where nothing was found, `propose_closer` and `propose_later` go on from what it and the workspaces hold.
     wf, wi
         Workspaces, of length `attempt_floats` and `search_ints`.
     """
@@ -366,13 +375,25 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     if case.warm:
         take_forces(rows, polygon, search, case.z0)
     if not case.selected:
+        return Found(NONE, UNFINISHED, 0)
+    found = walk(case, answer, search, FIRST, None, None, keep, NO_LIMIT, wf, wi)
+    if found.attempt == NONE and answer.state[AT_END] == KNOWN_END:
+        return Found(NONE, UNFINISHED, found.systems)
+    return found
+
+
+@kernel(short_loops=True)
+def propose_closer(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
+    """Go on where `propose` is UNFINISHED, with what it was given and has left: CLOSER, or HELD where any forces do."""
+    search = lay_out(case.rows, case.starts, wf, wi)
+    if not case.selected:
         return near_before(case, answer, search, wf, wi)
-    return walk(case, answer, search, FIRST, None, keep, NO_LIMIT, wf, wi)
+    return walk(case, answer, search, DECADES, 1, None, False, NO_LIMIT, wf, wi)
 
 
 @kernel(short_loops=True)
 def propose_later(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
-    """Make the attempts from PATH on where `propose` has found nothing, with what it was given and has left."""
+    """Make the attempts from PATH on where those before have found nothing, with what they were given and have left."""
     search = lay_out(case.rows, case.starts, wf, wi)
     most = systems_for(case.rows, search, ALL_WORK)
-    return walk(case, answer, search, LATER, 1, False, most, wf, wi)
+    return walk(case, answer, search, LATER, 1, 1, False, most, wf, wi)

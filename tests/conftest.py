@@ -27,7 +27,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile the kernels once, side by side, before processes that would each compile them take up the whole suite."""
+    """Compile the kernels once, before processes that would each compile them take up the whole suite."""
     if importlib.util.find_spec("contactlab") is not None:  # the tests of lcp alone do without
         # Tests go to extremes on purpose; tests/test_notices.py is about these.
         config.addinivalue_line("filterwarnings", "default::contactlab.recording.plausibility.ImplausibleWarning")
@@ -36,9 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     # -P: the kernels of the package that is tested, which need not be that of the folder.
     command = [sys.executable, "-P", "-m", "contactlab.cli", "warmup"]
-    parts = (["ground", "public", "joints"], ["bodies", "robots"])
-    processes = [subprocess.Popen([*command, *names], stdout=subprocess.DEVNULL) for names in parts]
-    if any([process.wait() for process in processes]):
+    if subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode:
         pytest.exit("contactlab warmup failed: see above", returncode=pytest.ExitCode.INTERNAL_ERROR)
 
 

@@ -181,13 +181,8 @@ def test_warmup_compiles(capsys: pytest.CaptureFixture[str]) -> None:
     """It ends well and says how long each part took; a part that there is not is refused with those that there are."""
     assert main(["warmup"]) == 0
     printed = capsys.readouterr().out
-    assert [line.partition(":")[0] for line in printed.splitlines()[:-1]] == [
-        "ground",
-        "bodies",
-        "joints",
-        "robots",
-        "public",
-    ]
+    parts = [line.partition(":")[0] for line in printed.splitlines()[:-1]]
+    assert sorted(parts) == ["bodies", "ground", "joints", "public", "robots"]
     assert "kernels ready" in printed
     with pytest.raises(SystemExit):
         main(["warmup", "joint"])

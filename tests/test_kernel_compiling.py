@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from lcp.compiler import calls_of
 from lcp.compiler.held import HeldCall, taken
 from lcp.compiler.lookups import swiftly
 from lcp.kernels import kernel, when_compiling
@@ -215,23 +214,6 @@ def fail_swiftly() -> None:
             assert not gc.isenabled()
         assert not gc.isenabled()
         raise ZeroDivisionError
-
-
-def test_calls_of_a_kernel_are_listed_with_their_types_and_not_compiled() -> None:
-    @kernel(inner=True)
-    def scaled(x: np.ndarray, factor: float) -> float:
-        return factor * x[0]
-
-    @kernel
-    def caller(pair: Pair, limit: int) -> float:
-        return scaled(pair.x, 2.0) + scaled(pair.y, 1.0 * limit) + total(pair, 1.0)
-
-    calls = calls_of(caller, PAIR, 3)
-    assert [call.name for call in calls] == ["scaled", "total"]
-    assert not scaled.overloads
-    calls[0].compile()
-    assert list(scaled.overloads) == [calls[0].types]
-    assert caller(PAIR, 3) == 2 * 1.5 + 3 * 0.5 + (1.5 * 0.5 + 3 * 0.25 - 4)
 
 
 def test_what_waits_for_a_compilation_is_done_once_and_only_within_its_block(tmp_path: Path) -> None:

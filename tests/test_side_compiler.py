@@ -50,7 +50,7 @@ def test_parts_are_the_versions_that_the_loop_calls() -> None:
     recording = simulate(demo_world(), demo_stepper(), steps=2)
     str(recording.ledger)
     recording.poses()
-    command, environment = side_compiler.side_command()
+    command, environment = side_compiler.side_command(*side_compiler.PARTS)
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
     # On disk since this run was compiled, or before: not compiled again.
     assert "compiling" not in done.stderr
@@ -64,16 +64,11 @@ def test_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
-def test_the_calls_of_the_loop_are_listed_where_nothing_is_compiled(tmp_path: Path) -> None:
-    """Also those that return named tuples; a process that fails there compiles nothing, and nobody hears of it."""
-    code = (
-        "from contactlab.cli.side_compiler import _demo\n"
-        "from contactlab.stepping.kernels.step import run\n"
-        "from lcp.compiler import calls_of\n"
-        "print(*(call.name for call in calls_of(run, *_demo()[2].arguments)))\n"
-    )
-    _, environment = side_compiler.side_command()
+def test_the_part_that_is_compiled_beside_is_not_the_one_that_the_loop_begins_with(tmp_path: Path) -> None:
+    """Of an empty folder the process makes attempts, and nothing of what the loop compiles meanwhile."""
+    command, environment = side_compiler.side_command("forces")
     environment = environment | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    command = [sys.executable, "-P", "-c", code]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
-    assert "propose" in done.stdout.split()
+    subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
+    kernels = {path.name.split("-")[0] for path in tmp_path.rglob("*.nbi")}
+    assert "parts.enter_attempt" in kernels
+    assert not kernels & {"parts.enter_move", "parts.enter_treat", "parts.enter_nearer"}

@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from contactlab.cli.demo_scene import demo_stepper, demo_world
 from contactlab.simulation import Recording, TimeStepping, World
 from contactlab.stepping.driver import Driver
-from lcp.compiler import calls_of, when_compiling
+from contactlab.stepping.kernels import layout
+from lcp.compiler import when_compiling
 from lcp.compiler.cache import cache_folder
 from lcp.compiler.releases import tried
 from lcp.hearing import all_cores
 
 #: What the process is asked for, in this order; see `compile_part`.
-PARTS = ("loop", "ledger")
+PARTS = ("forces", "ledger")
 
 
 @contextlib.contextmanager
@@ -30,9 +31,9 @@ def compiling_beside() -> Iterator[None]:
     processes: list[subprocess.Popen[bytes]] = []
 
     def start() -> None:
-        if all_cores() > 1 and tried("cache") and cache_folder() is not None:
+        if is_of_use():
             quiet = subprocess.DEVNULL
-            command, environment = side_command()
+            command, environment = side_command(*PARTS)
             processes.append(subprocess.Popen(command, env=environment, stdin=quiet, stdout=quiet, stderr=quiet))
 
     try:
@@ -44,26 +45,25 @@ def compiling_beside() -> Iterator[None]:
             process.wait()
 
 
-def side_command() -> tuple[list[str], dict[str, str]]:
+def is_of_use() -> bool:
+    """Whether there is a second core, and a place to hand over what is compiled."""
+    return all_cores() > 1 and tried("cache") and cache_folder() is not None
+
+
+def side_command(*parts: str) -> tuple[list[str], dict[str, str]]:
     """The second process' command and environment: its modules come from where this one's do, not from its folder."""
-    command = [sys.executable, "-P", "-m", "contactlab.cli", "warmup", *PARTS]
+    command = [sys.executable, "-P", "-m", "contactlab.cli", "warmup", *parts]
     return command, os.environ | {"PYTHONPATH": os.pathsep.join(os.path.abspath(place) for place in sys.path)}
 
 
 def compile_part(name: str) -> None:
-    """Compile one of `PARTS`: what the loop calls from its proposals on, and what a record is read with."""
-    {"loop": _loop, "ledger": _ledger}[name]()
+    """Compile one of `PARTS`: the part of the loop that finds forces, and what a record is read with."""
+    {"forces": _forces, "ledger": _ledger}[name]()
 
 
-def _loop() -> None:
-    """Proposals, which take longest, then from the end of a step backwards: the loop comes to that last."""
-    from contactlab.stepping.kernels.step import run
-
-    _, _, driver = _demo()
-    calls = calls_of(run, *driver.arguments)
-    longest = next((i for i, call in enumerate(calls) if call.name == "propose"), -1)
-    for call in calls[longest : longest + 1] + calls[:longest:-1]:
-        call.compile()
+def _forces() -> None:
+    """Attempts at forces, which take longest: the loop comes to them last."""
+    _demo()[2].find_part(layout.ATTEMPTS)
 
 
 def _demo() -> tuple[World, TimeStepping, Driver]:

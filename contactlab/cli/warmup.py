@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import subprocess
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 
 import lcp
 from contactlab.cli import side_compiler
@@ -18,20 +21,24 @@ from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import ImplausibleWarning, Simulation, TimeStepping, World, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia, Transform
+from lcp.compiler.seed import VARIABLE, write_seed
 
 EPILOG = """\
 Parts: ground, bodies on half-spaces alone (the demo and the toss); bodies, which touch one another as well; joints,
 that is stops, dry friction, drives and loops, of bodies that touch the ground alone; robots, the same of bodies that
 touch one another; derivatives, those of a step of each; public, one LCP and one step's problem solved in the open, the
-energy ledger and poses. Without any named, all but derivatives, which take as long as the rest. What is compiled is
-kept on disk, once per machine and version, with the releases of numba that the pages on releases name; with others
-every process compiles anew.
+energy ledger and poses. Without any named, all but derivatives, which take as long as the rest. Where there is a second
+core, joints and robots are compiled by a process beside. What is compiled is kept on disk, once per version and tier of
+processors, with the releases of numba that the pages on releases name; with others every process compiles anew.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} (default: all but derivatives)")
+    parser.add_argument(
+        "--into", type=Path, metavar="FOLDER", help="then copy what was compiled to a folder for CONTACTLAB_KERNELS"
+    )
     parser.set_defaults(usage_error=parser.error)
 
 
@@ -42,18 +49,45 @@ def run(arguments: argparse.Namespace) -> int:
     for name in arguments.parts:
         if name not in parts:
             arguments.usage_error(f"unknown part '{name}': choose from {', '.join(PARTS)}")
-    total = 0.0
-    for name in arguments.parts or (part for part in PARTS if part != "derivatives"):
-        started = time.perf_counter()
-        with warnings.catch_warnings():
-            # Bodies that begin inside one another: contacts of every kind from the first step on.
-            warnings.simplefilter("ignore", ImplausibleWarning)
-            parts[name]()
-        seconds = time.perf_counter() - started
-        total += seconds
-        print(f"{name}: {seconds:.1f} s", flush=True)
-    print(f"kernels ready after {total:.1f} s")
+    names = arguments.parts or [part for part in PARTS if part != "derivatives"]
+    beside = [name for name in names if name in BESIDE]
+    if len(beside) == len(names) or not side_compiler.is_of_use():
+        beside = []
+    started = time.perf_counter()
+    with _beside(beside) as process:
+        for name in names:
+            if name not in beside:
+                began = time.perf_counter()
+                with warnings.catch_warnings():
+                    # Bodies that begin inside one another: contacts of every kind from the first step on.
+                    warnings.simplefilter("ignore", ImplausibleWarning)
+                    parts[name]()
+                print(f"{name}: {time.perf_counter() - began:.1f} s", flush=True)
+        if process is not None:
+            for line in process.stdout or ():
+                if line.partition(":")[0] in beside:
+                    print(line, end="", flush=True)
+            if process.wait() != 0:
+                return 1
+    if arguments.into is not None:
+        print(f"{write_seed(arguments.into)} kernels in {arguments.into}, for {VARIABLE}")
+    print(f"kernels ready after {time.perf_counter() - started:.1f} s")
     return 0
+
+
+@contextlib.contextmanager
+def _beside(names: list[str]) -> Iterator[subprocess.Popen[str] | None]:
+    """Have a second process compile such parts, if there are any; it ends with the block."""
+    if not names:
+        yield None
+        return
+    command, environment = side_compiler.side_command(*names)
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def _ground() -> None:
@@ -61,9 +95,9 @@ def _ground() -> None:
 
 
 def _whole(world: World) -> None:
-    """A run of three steps, and all that a longer one may come to."""
-    simulate(world, TimeStepping(1e-3), steps=3)
+    """All that a run may come to, and three steps."""
     Simulation(world, TimeStepping(1e-3)).compile()
+    simulate(world, TimeStepping(1e-3), steps=3)
 
 
 def _bodies() -> World:
@@ -123,3 +157,5 @@ PARTS: dict[str, Callable[[], None]] = {
     "derivatives": _derivatives,
     "public": _public,
 }
+#: What a second process compiles: of these worlds most versions are their own.
+BESIDE = ("joints", "robots")

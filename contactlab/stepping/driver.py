@@ -182,7 +182,8 @@ class Driver(RunMemory):
         compile_for(pivots, self.island, self.control)
         self.entered()
         if available():
-            for _, places in PARTS:
+            # What a run comes to last goes first: a run beside may come to the rest meanwhile.
+            for _, places in reversed(PARTS):
                 self.find_part(places[0])
 
     def _takes_long(self, steps: int) -> bool:

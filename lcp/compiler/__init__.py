@@ -3,8 +3,7 @@
 What is private to numba is a patch with an entry in `releases`; a release without it compiles to the same bits.
 """
 
-from lcp.compiler.calls import Call, calls_of, compile_for
-from lcp.compiler.decorator import kernel
+from lcp.compiler.decorator import compile_for, kernel
 from lcp.compiler.watch import CompileWatch, watch_compilation, when_compiling
 
-__all__ = ["Call", "CompileWatch", "calls_of", "compile_for", "kernel", "watch_compilation", "when_compiling"]
+__all__ = ["CompileWatch", "compile_for", "kernel", "watch_compilation", "when_compiling"]

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 from lcp.compiler.releases import tried
 from lcp.hearing import heard
 
-__all__ = ["kernel"]
+__all__ = ["compile_for", "kernel"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -77,12 +77,17 @@ def kernel(
     return dispatcher
 
 
+def compile_for(kernel: Any, *arguments: Any) -> None:
+    """Compile a kernel for such arguments, or find it on disk; it is not run. Nothing happens with the compiler off."""
+    if hasattr(kernel, "is_kernel"):
+        kernel.compile(tuple(kernel.typeof_pyval(argument) for argument in arguments))
+
+
 def _dispatcher(function: Callable[..., Any], options: dict[str, Any], short_loops: bool, long_loops: bool) -> Any:
     """numba's object for a function compiled with these options."""
     import numba
 
     from lcp.compiler.cache import kernel_cache
-    from lcp.compiler.calls import typed_by_annotation
     from lcp.compiler.pipeline import compiler_class
     from lcp.compiler.watch import announce_compilations
 
@@ -94,8 +99,6 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any], short_loo
     if tried("cache"):
         dispatcher._cache = kernel_cache()(function)
         dispatcher._cache.inner = "no_cpython_wrapper" in options
-    if tried("calls"):
-        typed_by_annotation(dispatcher)
     if tried("literals"):
         _one_version_per_type(dispatcher)
     _compile_swiftly(dispatcher)

@@ -39,8 +39,6 @@ TRIED: dict[str, tuple[str, ...]] = {
     "held": _RELEASES,
     # Functions are marked with a tier of processors, not compiled for the one at hand (`processor`).
     "tiers": _RELEASES,
-    # The calls a kernel makes are listed without compiling them (`calls`).
-    "calls": _RELEASES,
 }
 
 

@@ -5,7 +5,7 @@
 Each scene runs in a process of its own that keeps kernels in an empty folder. Its unit is the yard: 72 small loops that
 numba compiles, measured in the same process right before, so that ratios mean the same on a slow or a busy machine.
 Times are of the process, and of each kernel what it took beyond the kernels that it calls: type inference; LLVM, which
-optimises and translates; and the rest, in which numba reads bytecode, takes in small kernels and writes LLVM's language.
+optimises and translates; the rest, in which numba reads bytecode, takes in small kernels and writes LLVM's language.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def yard() -> float:
     before = time.process_time()
     for i in range(LOOPS):
         names: dict[str, Any] = {}
-        exec(f"def loop(x):\n    s = {i}.0\n    for i in range(x.shape[0]):\n        s += s * x[i]\n    return s", names)
+        exec(
+            f"def loop(x):\n    s = {i}.0\n    for i in range(x.shape[0]):\n        s += s * x[i]\n    return s", names
+        )
         numba.njit(names["loop"])(x)
     return time.process_time() - before
 
@@ -166,7 +168,9 @@ def measure(scene: str, top: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("scenes", nargs="*", default=["falling", "cube", "quadruped"], metavar="SCENE", help=", ".join(SCENES))
+    parser.add_argument(
+        "scenes", nargs="*", default=["falling", "cube", "quadruped"], metavar="SCENE", help=", ".join(SCENES)
+    )
     parser.add_argument("--top", type=int, default=30, help="kernels in the table")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()

@@ -149,7 +149,10 @@ def test_code_of_other_sources_and_other_versions_is_compiled_again(
         os.utime(file, (1.0, 1.0))
     assert taken(fresh(tmp_path), 3.0) == (6.0, True)
     assert taken(fresh(tmp_path), np.float32(3.0)) == (6.0, False)
-    assert sorted(len(list(folder.glob("*.nbc"))) for folder in {file.parent for file in stored.rglob("*.nbc")}) == [1, 2]
+    assert sorted(len(list(folder.glob("*.nbc"))) for folder in {file.parent for file in stored.rglob("*.nbc")}) == [
+        1,
+        2,
+    ]
 
 
 def test_code_that_nobody_took_for_longest_goes_first(tmp_path: Path) -> None:

@@ -91,7 +91,9 @@ def _beside(names: list[str]) -> Iterator[subprocess.Popen[str] | None]:
 
 
 def _ground() -> None:
-    simulate(demo_world(seed=0), demo_stepper(), steps=3)
+    world, stepper = demo_world(seed=0), demo_stepper()
+    simulate(world, stepper, steps=3)
+    Simulation(world, stepper).compile()
 
 
 def _whole(world: World) -> None:

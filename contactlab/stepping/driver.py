@@ -183,8 +183,8 @@ class Driver(RunMemory):
         self.entered()
         if available():
             # What a run comes to last goes first: a run beside may come to the rest meanwhile.
-            for _, places in reversed(PARTS):
-                self.find_part(places[0])
+            for part in reversed(PARTS):
+                self.find_part(part.places[0])
 
     def _takes_long(self, steps: int) -> bool:
         """Whether the loop may be away for longer than Ctrl-C should wait: a thread costs about as much as a step."""

@@ -284,26 +284,19 @@ class RunMemory:
             tau=self.work.tau_before if self._stepper.sleep is not None else np.zeros(0),
         )
 
-    @property
-    def arguments(self) -> tuple[Any, ...]:
-        """What the loop is called with."""
-        mechanics = (self._prepared.arrays.packed, self.work, self.island, self.chunk, self.control, self.parameters)
-        return (*mechanics, self.collision, self.joints, self.moments, self._pivoting)
-
     def entered(self) -> HeldCall:
         """Return the call of the loop, made anew where buffers have grown."""
         now = self.work, self.island, self.chunk, self.collision, self.joints, self.moments
         if self._held is None or not all(map(operator.is_, self._of_held, now)):
-            from contactlab.stepping.kernels.parts import ADDRESSES, OWN, enter
+            from contactlab.stepping.kernels.parts import PLACES, enter
             from contactlab.stepping.kernels.step import run_held
-            from lcp.compiler.held import HeldCall
+            from lcp.compiler.held import HeldCall, available
 
-            # Records as arrays of one.
-            work, island, chunk, collision, joints, moments = now
-            mechanics = self._prepared.arrays.packed, work, island, chunk, self._control, self._parameters
-            parts = np.zeros(ADDRESSES, dtype=np.int64)
-            held = HeldCall(run_held, enter, (*mechanics, collision, joints, moments, self._pivoting, parts))
-            parts[OWN] = held.addresses[1]
+            if available():
+                parts = np.zeros((PLACES, 2), dtype=np.int64)
+                held = HeldCall(enter, enter, (self._control, parts))
+            else:
+                held = HeldCall(run_held, enter, self._arguments)
             # In this order: Ctrl-C may come in between.
             self._held = held
             self._of_held = now
@@ -312,12 +305,20 @@ class RunMemory:
     def find_part(self, place: int) -> None:
         """Have the part of the loop compiled that has a place in a step, or find it on disk."""
         from contactlab.stepping.kernels.parts import PARTS
+        from lcp.compiler.held import HeldCall
 
-        held = self.entered()
-        addresses = held.arguments[-1]
-        for part, places in PARTS:
-            if place in places:
-                addresses[list(places)] = held.address_of(part)
+        held, arguments = self.entered(), self._arguments
+        for part in PARTS:
+            if place in part.places:
+                of_part = HeldCall(part.entry, part.entry, tuple(arguments[i] for i in part.arguments))
+                held.keeps.append(of_part)
+                held.arguments[1][list(part.places)] = of_part.addresses
+
+    @property
+    def _arguments(self) -> tuple[Any, ...]:
+        """What the loop is called with, records as arrays of one: see `run_held`."""
+        mechanics = (self._prepared.arrays.packed, self.work, self.island, self.chunk, self._control, self._parameters)
+        return (*mechanics, self.collision, self.joints, self.moments, self._pivoting)
 
     def grow(self) -> None:
         """Enlarge what the loop found too small, by half at least so that growth is rare."""

@@ -1,9 +1,9 @@
 """Tuples and arrays are taken apart where they were put together, without instructions for either.
 
-numba passes a tuple number by number, five hundred for the memory of a step. Who is called puts them together again, and
-takes them apart where it calls others; and of an array it makes a copy on the stack at each reading of an entry. LLVM
-sees through all of it, but four fifths of the text it is given were that. Here a number that was put into an aggregate is
-found again by asking what it was; an aggregate is written down only if somebody takes it as a whole.
+numba passes a tuple number by number, five hundred for the memory of a step. Who is called puts them together again,
+and takes them apart where it calls others; and of an array it makes a copy on the stack at each reading of an entry.
+LLVM sees through all of it, but four fifths of the text it is given were that. Here a number that was put into an
+aggregate is found again by asking what it was; an aggregate is written down only if somebody takes it as a whole.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def make_array(original: Any, array_type: Any) -> Any:
     if type(array_type) is not types.Array:
         return base
 
-    class ReadArray(base):  # type: ignore[misc]
+    class ReadArray(base):  # type: ignore[misc, valid-type]
         def __init__(self, context: Any, builder: Any, value: Any = None, ref: Any = None) -> None:
             self._given = value if ref is None else None
             if self._given is None:

@@ -2,8 +2,8 @@
 
 numba keys its cache on the place of the file a function stands in, and misses edits to functions called from other
 files. Here code is found by what it was compiled from: the sources of all kernel modules that a file reaches by its
-imports (``from ... import ...``, the form used in every folder of kernels), and those of the compiler; and by what it was
-compiled with and for: versions, and a tier of processors. So another virtual environment, checkout or container takes it.
+imports (``from ... import ...``, the form used in every folder of kernels), and those of the compiler; and by what it
+was compiled with and for: versions, a tier of processors. So another environment, checkout or container takes it.
 """
 
 from __future__ import annotations

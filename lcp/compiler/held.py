@@ -105,10 +105,6 @@ def _size(entry: Any, like: Any) -> int:
     return int(context.get_abi_sizeof(context.data_model_manager[like].get_data_type()))
 
 
-def _address(compiled: Any) -> int:
-    return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
-
-
 class HeldCall:
     """A kernel and the arguments it is called with, as often as wanted.
 
@@ -126,11 +122,14 @@ class HeldCall:
     addresses
         (2,) where the code and its buffer lie, for a kernel that calls them by `called`, while this object lives; 0
         without the compiler.
+    keeps
+        Other calls, which this one calls by their addresses: they live as long.
     """
 
     def __init__(self, kernel: Callable[..., Any], entry: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         self.arguments = arguments
         self._call, self._given = kernel, arguments
+        self.keeps: list[HeldCall] = []
         self.addresses = np.zeros(2, dtype=np.int64)
         if not available():
             return
@@ -141,11 +140,8 @@ class HeldCall:
             raise TypeError(f"arguments of a HeldCall take {size} bytes, not {words.nbytes}: not all are of words")
         buffer = words.view(np.uint8)
         self._call, self._given = compiled.entry_point, (buffer, like)
-        self.addresses[:] = _address(compiled), buffer.ctypes.data
-
-    def address_of(self, entry: Any) -> int:
-        """Where another entry lies that takes the same arguments; it is compiled if need be."""
-        return _address(_compiled(entry, self.arguments)[2])
+        code = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+        self.addresses[:] = code, buffer.ctypes.data
 
     def __reduce__(self) -> NoReturn:
         # The buffer of a copy would hold the addresses of these arrays, not of its own.

@@ -153,7 +153,7 @@ class _Context:
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if error is not None:
-            from numba.core.errors import new_error_context
+            from numba.core.errors import new_error_context  # type: ignore[attr-defined]
 
             with new_error_context(*self._given[0], **self._given[1]):
                 raise error

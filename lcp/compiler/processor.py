@@ -1,8 +1,8 @@
 """What processors kernels are compiled for: a tier of them, not the one at hand, so that others take the same code.
 
-A tier is a name of LLVM's that stands for sets of instructions which all processors of some age have. numba compiles for
-the very processor of the machine; here each function is marked with the tier, which LLVM heeds before its target machine.
-No arithmetic differs between tiers: sums are not reordered, and products and sums not fused, without fastmath.
+A tier is a name of LLVM's for the instructions that all processors of some age have. numba compiles for the very
+processor of the machine; here each function is marked with the tier, which LLVM heeds before its target machine. No
+arithmetic differs between tiers: sums are not reordered, and products and sums not fused, without fastmath.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from lcp.compiler.releases import tried
 
 __all__ = ["machine", "mark", "marked", "tier"]
 
-# Tiers of x86-64, the highest first, and what a processor must have beyond the one below (psABI). There is a fourth, with
-# AVX-512: kernels gain nothing from it.
+# Tiers of x86-64, the highest first, and what a processor must have beyond the one below (psABI). There is a fourth,
+# with AVX-512: kernels gain nothing from it.
 _X86_TIERS = {
     "x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),
     "x86-64-v2": ("cx16", "popcnt", "sahf", "sse3", "ssse3", "sse4.1", "sse4.2"),
@@ -83,7 +83,8 @@ def mark(ir_module: Any) -> None:
 
 # A function's definition up to its attributes, of which a number may stand there already.
 _DEFINITION = re.compile(
-    r"^(define .*?\)(?: local_unnamed_addr| unnamed_addr)?)(?=(?: #\d+)?(?: (?:section|comdat|align|gc|personality|!).*)? \{$)",
+    r"^(define .*?\)(?: local_unnamed_addr| unnamed_addr)?)"
+    r"(?=(?: #\d+)?(?: (?:section|comdat|align|gc|personality|!).*)? \{$)",
     re.MULTILINE,
 )
 

@@ -1,8 +1,8 @@
 """A seed: compiled kernels that come with an image or an installation, to be read and never written.
 
-The environment variable CONTACTLAB_KERNELS names its folder, `contactlab warmup --into FOLDER` writes one. It is laid out
-as the folder of the cache is, and looked into before that. What is in it is run: it must be this user's or root's alone
-to write, each folder and file in it.
+The environment variable CONTACTLAB_KERNELS names its folder, `contactlab warmup --into FOLDER` writes one. It is laid
+out as the folder of the cache is, and looked into before that. What is in it is run: it must be this user's or root's
+alone to write, each folder and file in it.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def _seed() -> Path | None:
 def _refused(folder: Path, why: str) -> None:
     """Say once that a seed, or part of it, is left alone, and why."""
     warnings.warn(
-        f"kernels are not taken from {folder}, which {VARIABLE} names: {why}. `contactlab warmup --into {folder}` writes "
-        "them anew",
+        f"kernels are not taken from {folder}, which {VARIABLE} names: {why}. `contactlab warmup --into {folder}` "
+        "writes them anew",
         RuntimeWarning,
         stacklevel=3,
     )

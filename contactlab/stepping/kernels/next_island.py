@@ -102,9 +102,7 @@ def attempt(work: Work, island: Island, joints: Joints | None, control: Control,
 
 
 @kernel(inner=True)
-def attempt_nearer(
-    work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters
-) -> int:
+def attempt_nearer(work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters) -> int:
     """Make those that few islands need."""
     rows, trees = rows_tried(work.tree_start, island, joints, control, parameters.h)
     case = case_of(rows, island.starts[: trees + 1], island, control, parameters)

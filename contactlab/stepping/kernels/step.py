@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from contactlab.spatial.arrays import IntArray
 from contactlab.stepping.kernels.collision import Collision
 from contactlab.stepping.kernels.detection import detect
 from contactlab.stepping.kernels.finish import finish
@@ -89,7 +88,7 @@ def run(
     """
     while True:
         place = control.place
-        if place == ISLANDS or place == VERDICT:
+        if place in (ISLANDS, VERDICT):
             reason = treat(world, work, island, chunk, control, parameters, joints, moments)
         elif place == ATTEMPTS:
             reason = attempt(work, island, joints, control, parameters)
@@ -97,7 +96,7 @@ def run(
             reason = attempt_nearer(work, island, joints, control, parameters)
         elif place == POSE:
             reason = pose(world, work, island, joints, control, parameters)
-        elif place == FORM or place == SOLVE or place == PROJECT:
+        elif place in (FORM, SOLVE, PROJECT):
             reason = pivot(world, work, island, chunk, control, parameters, joints, pivoting)
         else:
             reason = move(world, work, chunk, control, parameters, collision, joints)
@@ -222,7 +221,6 @@ def run_held(
     joints: Joints | None,
     moments: Moments | None,
     pivoting: int | None,
-    parts: IntArray,
 ) -> int:
-    """`run` with control and parameters as arrays of one record; it has no parts."""
+    """`run` with control and parameters as arrays of one record."""
     return run(world, work, island, chunk, control[0], parameters[0], collision, joints, moments, pivoting)

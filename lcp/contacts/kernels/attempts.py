@@ -15,9 +15,9 @@ them. The table is walked from the top, and the first forces that hold end it::
     POINTS    proximal points from the best forces so far, each along the line from the one
               before, through the changes of modes one by one                               (`proximal_lines`)
 
-CLOSER is compiled when first asked for, and so are attempts from PATH on, which in most worlds is never. PATH, SHIFTS and POINTS take
-turns: what one of them finds in a jam in ten systems takes another ten thousand, and nobody can say which. Each turn
-has other numbers, and SHIFTS and POINTS go on from the best that the others have left.
+CLOSER is compiled when first asked for, and so are attempts from PATH on, which in most worlds is never. PATH, SHIFTS
+and POINTS take turns: what one of them finds in a jam in ten systems takes another ten thousand, and nobody can say
+which. Each turn has other numbers, and SHIFTS and POINTS go on from the best that the others have left.
 """
 
 from __future__ import annotations
@@ -331,7 +331,7 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     case
         What is asked; at least one contact, a cone of sliding for each, and cones of moments behind these.
     answer
-        Output. Where nothing was found, `propose_closer` and `propose_later` go on from what it and the workspaces hold.
+        Output. Where nothing was found, `propose_closer` and `propose_later` go on from it and the workspaces.
     wf, wi
         Workspaces, of length `attempt_floats` and `search_ints`.
     """

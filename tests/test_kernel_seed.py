@@ -15,10 +15,10 @@ import pytest
 import lcp
 from lcp.compiler import folders, processor, seed
 
-SOLVE = """
+SOLVE = r"""
 import lcp
 result = lcp.solve(lcp.LCP([[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0]), lcp.Murty())
-print(lcp.__file__, result.z.tobytes().hex())
+print(lcp.__file__, result.z.tobytes().hex(), sep="\n")
 """
 WRITE = "from pathlib import Path\nfrom lcp.compiler.seed import write_seed\nprint(write_seed(Path({!r})) > 0)\n"
 
@@ -37,7 +37,7 @@ def run(code: str, sources: Path | None = None, **variables: str) -> tuple[list[
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([*places, *sys.path])} | variables
     command = [sys.executable, "-P", "-c", code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
-    return done.stdout.split(), done.stderr
+    return done.stdout.splitlines(), done.stderr
 
 
 def test_another_copy_of_the_sources_compiles_nothing(copied: Path, tmp_path: Path) -> None:
@@ -51,6 +51,7 @@ def test_another_copy_of_the_sources_compiles_nothing(copied: Path, tmp_path: Pa
     assert not Path(file).is_relative_to(copied)
 
 
+@pytest.mark.slow
 def test_an_edited_copy_compiles_what_is_reached_by_the_edit(tmp_path: Path, copied: Path) -> None:
     edited = tmp_path / "edited"
     shutil.copytree(copied, edited)
@@ -62,6 +63,7 @@ def test_an_edited_copy_compiles_what_is_reached_by_the_edit(tmp_path: Path, cop
     assert run(SOLVE, **cache)[1] == ""
 
 
+@pytest.mark.slow
 def test_a_seed_is_read_and_never_written(copied: Path, tmp_path: Path) -> None:
     into, empty = tmp_path / "seed", tmp_path / "empty"
     assert run(SOLVE + WRITE.format(str(into)), NUMBA_CACHE_DIR=str(tmp_path / "cache"))[0][-1] == "True"
@@ -130,6 +132,7 @@ def test_a_seed_that_others_may_write_is_refused(named: Path, depth: int) -> Non
         assert file_of("pkg.kernels.one-0123") is None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(processor.tier() not in processor._X86_TIERS, reason="other processors have one tier")
 def test_tiers_give_the_same_bits_and_are_kept_apart(tmp_path: Path) -> None:
     """No product and sum are fused into one rounding, wherever the processor could."""

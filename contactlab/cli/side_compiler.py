@@ -57,13 +57,15 @@ def side_command(*parts: str) -> tuple[list[str], dict[str, str]]:
 
 
 def compile_part(name: str) -> None:
-    """Compile one of `PARTS`: the part of the loop that finds forces, and what a record is read with."""
+    """Compile one of `PARTS`: the parts of the loop that find forces, and what a record is read with."""
     {"forces": _forces, "ledger": _ledger}[name]()
 
 
 def _forces() -> None:
     """Attempts at forces, which take longest: the loop comes to them last."""
-    _demo()[2].find_part(layout.ATTEMPTS)
+    driver = _demo()[2]
+    for place in (layout.ATTEMPTS, layout.NEARER):
+        driver.find_part(place)
 
 
 def _demo() -> tuple[World, TimeStepping, Driver]:

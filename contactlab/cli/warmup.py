@@ -82,12 +82,12 @@ def _beside(names: list[str]) -> Iterator[subprocess.Popen[str] | None]:
         yield None
         return
     command, environment = side_compiler.side_command(*names)
-    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-    try:
-        yield process
-    finally:
-        process.terminate()
-        process.wait()
+    quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
+    with subprocess.Popen(command, env=environment, stdin=quiet, stdout=pipe, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
 
 
 def _ground() -> None:

@@ -81,6 +81,7 @@ class RunMemory:
         # The call of the loop, and the buffers that it holds.
         self._held: HeldCall | None = None
         self._of_held: tuple[Any, ...] = ()
+        self._known: dict[int, tuple[Any, Any]] = {}
         #: another object whenever something has grown
         self.growth = object()
         # Of the worlds that were turned from, what is theirs.
@@ -297,6 +298,9 @@ class RunMemory:
                 held = HeldCall(enter, enter, (self._control, parts))
             else:
                 held = HeldCall(run_held, enter, self._arguments)
+            # Of what has grown since, nobody asks any more.
+            current = set(map(id, self._arguments))
+            self._known = {key: known for key, known in self._known.items() if key in current}
             # In this order: Ctrl-C may come in between.
             self._held = held
             self._of_held = now
@@ -310,7 +314,8 @@ class RunMemory:
         held, arguments = self.entered(), self._arguments
         for part in PARTS:
             if place in part.places:
-                of_part = HeldCall(part.entry, part.entry, tuple(arguments[i] for i in part.arguments))
+                taken = tuple(arguments[i] for i in part.arguments)
+                of_part = HeldCall(part.entry, part.entry, taken, self._known)
                 held.keeps.append(of_part)
                 held.arguments[1][list(part.places)] = of_part.addresses
 

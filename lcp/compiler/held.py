@@ -67,7 +67,7 @@ def _words(value: Any) -> Iterator[int]:
     """What numba makes of an argument, as it lies in memory: words of eight bytes all of them."""
     if isinstance(value, np.ndarray):
         # Nobody counts references to it, nor hands it back.
-        yield from (0, 0, value.size, value.itemsize, value.__array_interface__["data"][0])
+        yield from (0, 0, value.size, value.itemsize, value.ctypes.data)
         yield from value.shape
         yield from value.strides
     elif isinstance(value, tuple):
@@ -79,6 +79,14 @@ def _words(value: Any) -> Iterator[int]:
         yield int(value)
     else:
         raise TypeError(f"a HeldCall holds arrays, tuples of such, integers and None, not {type(value).__name__}")
+
+
+def _remembered(value: Any, known: dict[int, tuple[Any, Any]]) -> Any:
+    """`_words` as an array, of a value that may be known already."""
+    if id(value) not in known:
+        # With the value, which keeps its identity.
+        known[id(value)] = value, np.fromiter(_words(value), dtype=np.int64)
+    return known[id(value)][1]
 
 
 # By an entry and the fingerprint of its arguments: their type, the bytes they take, what numba compiled.
@@ -116,6 +124,8 @@ class HeldCall:
     arguments
         Arrays, tuples of such, integers, None. A record must be an array of one record: what is kept of it is where it
         lies. The object keeps them alive.
+    known
+        What other calls of the same arguments have found out about them, by identity; it is added to.
 
     Attributes
     ----------
@@ -126,7 +136,13 @@ class HeldCall:
         Other calls, which this one calls by their addresses: they live as long.
     """
 
-    def __init__(self, kernel: Callable[..., Any], entry: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    def __init__(
+        self,
+        kernel: Callable[..., Any],
+        entry: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        known: dict[int, tuple[Any, Any]] | None = None,
+    ) -> None:
         self.arguments = arguments
         self._call, self._given = kernel, arguments
         self.keeps: list[HeldCall] = []
@@ -135,7 +151,8 @@ class HeldCall:
             return
         # The compiled code itself, which looks at no types.
         like, size, compiled = _compiled(entry, arguments)
-        words = np.fromiter(_words(arguments), dtype=np.int64)
+        known = {} if known is None else known
+        words = np.concatenate([_remembered(argument, known) for argument in arguments])
         if words.nbytes != size:
             raise TypeError(f"arguments of a HeldCall take {size} bytes, not {words.nbytes}: not all are of words")
         buffer = words.view(np.uint8)

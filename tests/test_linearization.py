@@ -423,7 +423,7 @@ def test_a_derivative_can_be_kept():
 
 
 def test_what_cannot_be_differentiated_says_so():
-    """Arguments of other shapes, projection, torsional friction and custom constraints: errors with their field."""
+    """Arguments of other shapes, projection and custom constraints: errors with their field."""
     world, stepper = cube(), TimeStepping(H)
     state = world.initial_state()
     found = linearize(world, stepper, state)
@@ -437,7 +437,6 @@ def test_what_cannot_be_differentiated_says_so():
         (lambda: found.directional(np.zeros(11)), "dx"),
         (lambda: found.vjp(np.full(12, np.nan)), "w"),
         (lambda: linearize(world, TimeStepping(H, projection=True), state), "projection"),
-        (lambda: linearize(cube(material=Material(0.3, torsional=0.01)), stepper, state), "world"),
         (lambda: Simulation(world, stepper).linearize(np.zeros(7)), "tau"),
     ):
         with pytest.raises(SimulationConfigError) as caught:

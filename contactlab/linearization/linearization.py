@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.linearization.kernels.layout import ON_KINK
+from contactlab.linearization.kernels.layout import AT_CONE, HARDLY_SLIDING, NEXT_EDGE, ON_KINK
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.stepping.kernels.layout import BODY_A, BODY_B, HALF_SPACE
 from contactlab.world.errors import SimulationConfigError
@@ -32,6 +32,17 @@ WHY = (
     "at the speed from which it bounces",
     "at the largest force of its row",
     "forces nearly redundant",
+    "hardly rolls, its axes of friction jump",
+    "moments give way to a turn that normal forces ask for",
+)
+#: The same of spin and of rolling.
+TURNING = (
+    {AT_CONE: "at the bound of its spin, may spin", HARDLY_SLIDING: "hardly spins, may stick"},
+    {
+        AT_CONE: "at the bound of its rolling, may roll",
+        HARDLY_SLIDING: "hardly rolls, may stick",
+        NEXT_EDGE: "rolls between two directions of the polygon",
+    },
 )
 
 
@@ -65,7 +76,7 @@ class Kink:
     @classmethod
     def of(cls, world: World, number: Sequence[int], touching: Sequence[list[int]], how_far: Sequence[float]) -> Kink:
         """Return the one of these rows of the memory."""
-        why, place, row, _ = number
+        why, place, row, _, cone = number
         if row >= 0:
             label = world.joint_rows[row].label
         else:
@@ -75,7 +86,8 @@ class Kink:
             if contact[BODY_A] >= 0:
                 other = names[contact[BODY_A]]
             label = f"{names[contact[BODY_B]]} on {other}"
-        return cls(WHY[why], place, row, label, how_far[0], how_far[1])
+        words = WHY[why] if cone == 0 else TURNING[cone - 1].get(why, WHY[why])
+        return cls(words, place, row, label, how_far[0], how_far[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +95,7 @@ class Near:
     """The kinks near a step, as its memory has them: made values of when somebody asks."""
 
     world: World
-    numbers: NDArray[np.int64]  # (k, 4): why, contact, row of joints, neighbour
+    numbers: NDArray[np.int64]  # (k, 5): why, contact, row of joints, neighbour, cone
     touching: NDArray[np.int64]  # (nc, columns) of the step's contacts
     how_far: FloatArray  # (k, 3)
 

@@ -79,8 +79,8 @@ def linearize(
     Raises
     ------
     SimulationConfigError
-        An argument that cannot be used; a stepper with ``projection`` or a world with torsional or rolling friction, of
-        which there are no derivatives. Of several states, with the number of the one.
+        An argument that cannot be used; a stepper with ``projection`` or a world with custom constraints, of which
+        there are no derivatives. Of several states, with the number of the one.
     SimulationError
         The step failed.
 
@@ -312,8 +312,6 @@ def parameters_of(world: World, stepper: TimeStepping, wrt: Sequence[str | Param
     if stepper.projection:
         detail = "moves q by a problem of its own, of which there are no derivatives: linearize with False"
         raise SimulationConfigError("projection", detail)
-    if world.resists_turning:
-        raise SimulationConfigError("world", "has torsional or rolling friction, of which there are no derivatives")
     if any(one.custom for one in (world.loops.packed,) if world.joint_actions.loops):
         raise SimulationConfigError("world", "has custom constraints, of which there are no derivatives")
     if isinstance(wrt, str):

@@ -20,6 +20,7 @@ from contactlab.world.errors import SimulationConfigError
 
 if TYPE_CHECKING:
     from contactlab.stepping.driver import Driver
+    from contactlab.stepping.prepared import WorldArrays
     from lcp.compiler.held import HeldCall
 
 #: Share of a parameter's scale that it is differenced by: laws are smooth in it, and most are linear.
@@ -91,7 +92,8 @@ class Differentiator:
                 joints = joints_in(joints, arrays.joints)
             records = driver.control, driver.parameters
             weigh(
-                arrays.packed, driver.work, driver.chunk, *records, collision, joints, memory, number // 2, weight
+                arrays.packed, driver.work, driver.chunk, *records, collision, joints, _lengths(arrays), memory,
+                number // 2, weight
             )  # fmt: skip
 
     def _entered(self) -> HeldCall:
@@ -113,17 +115,20 @@ class Differentiator:
         world = driver.prepared.world
         nv, nq, nl = world.nv, world.nq, world.model.packed.nl
         p, r, columns = len(self.parameters), driver.prepared.edges // 2, self.columns
+        islands = max(1, world.tree_starts.size)
         loops = 0 if driver.joints is None else driver.joints.loop_G.shape[0]
-        m = 3 * contacts + joints
+        moments = driver.prepared.arrays.moments
+        cones, axes, changing = (1, 3, nv) if moments is None else (layout.CONES, layout.NAXES, 2 * nv)
         # As many as there can be.
-        kinks = 10 * contacts + 4 * joints
+        m, kinks = (1 + 2 * cones) * contacts + joints, (7 + 4 * cones) * contacts + 4 * joints
         size = max(derivatives_size(nl, nv), row_rates_size(nl, nv), point_rates_size(nl, nv), 256)
         floats: dict[str, tuple[int, ...]] = {
             "q": (nq,), "v": (nv,), "v_plus": (nv,), "W": (size,), "V": (size,),
             "dynamics": (3, nv, nv), "wrenches": (world.model.nb, 6),
             "loops": (4, loops, nv), "carried": (nv, nv), "points": (2, 4, 6, nv), "loop_forces": (loops,),
-            "frame": (contacts, 3, nv), "changes": (contacts, 3, nv), "before": (contacts, nv),
-            "drawn": (contacts, 3, nv), "push": (contacts, 3, nv), "contact": (contacts, layout.PER_CONTACT),
+            "frame": (contacts, axes, nv), "changes": (contacts, axes, changing), "before": (contacts, nv),
+            "drawn": (contacts, axes, changing), "rolled": (0 if moments is None else contacts, changing, 3),
+            "push": (contacts, 3, nv), "contact": (contacts, layout.PER_CONTACT),
             "rates": (contacts, 7, 6), "gaps": (contacts, nv), "columns": (2, nv, 6),
             "H": (m, nv), "G": (m, nv), "Y": (m, nv), "D": (m,), "f": (m,), "S": (m * m,),
             "X": (nv, columns), "right": (m, columns), "solved": (m, columns), "moved": (nv, columns),
@@ -131,18 +136,31 @@ class Differentiator:
             "right_own": (m * columns,), "forces_own": (m * columns,), "late_own": (m * columns,),
             "base": (3, m), "lag": (nv,), "how_far": (kinks, 3), "towards": (kinks,),
             "direction": (columns,), "way": (columns,), "six": (6,), "pose_of_pair": (12,), "near": (contacts, 4, 7),
-            "by_parameter": (nv, p), "by_law": (contacts, 2, p), "by_row": (joints, 2, p), "row_slope": (joints, 2),
+            "by_parameter": (nv, p), "by_law": (contacts, 1 + cones, p), "by_row": (joints, 2, p),
+            "row_slope": (joints, 2),
             "A": (2 * nv, columns), "forces": (contacts, 3, columns), "joint_forces": (joints, columns),
         }  # fmt: skip
         ints: dict[str, tuple[int, ...]] = {
-            "mode": (contacts, 3), "dofs": (nv,), "own_columns": (columns,), "perm": (m,),
-            "bent": (contacts, 3), "row_mode": (joints,), "owner": (m, 2), "nearly": (max(1, world.tree_starts.size),),
+            "mode": (contacts, cones), "first": (contacts, cones + 2), "dofs": (nv,), "own_columns": (columns,),
+            "perm": (m,),
+            "bent": (contacts, 3), "row_mode": (joints,), "owner": (m, 2), "nearly": (islands,), "yields": (islands,),
             "kinks": (kinks, layout.KINK_INTS),
         }  # fmt: skip
         arrays: dict[str, Any] = {name: np.zeros(shape) for name, shape in floats.items()}
         arrays |= {name: np.zeros(shape, dtype=np.int64) for name, shape in ints.items()}
-        angles = np.pi * np.arange(2 * r + 1) / r
-        return Memory(**arrays, turns=np.stack([np.cos(angles), np.sin(angles)], axis=1))
+        turns, line = (np.pi * np.arange(2 * count + 1) / count for count in (r, 1))
+        return Memory(
+            **arrays,
+            turns=np.stack([np.cos(turns), np.sin(turns)], axis=1),
+            line=np.stack([np.cos(line), np.sin(line)], axis=1),
+            lengths=_lengths(driver.prepared.arrays),
+        )
+
+
+def _lengths(arrays: WorldArrays) -> FloatArray:
+    """Lengths (2, n, n) of torsional and rolling friction by pair of materials; n = 0 where nothing resists turning."""
+    moments = arrays.moments
+    return np.zeros((2, 0, 0)) if moments is None else np.stack([moments.torsional, moments.rolling])
 
 
 def _worlds_near(driver: Driver, one: Parameter) -> list[tuple[Any, float]]:

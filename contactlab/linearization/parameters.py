@@ -18,7 +18,7 @@ from contactlab.world.world import World
 
 #: Every body and half-space at once.
 ALL = "*"
-MATERIAL = ("mu", "restitution", "stiffness", "dissipation")
+MATERIAL = ("mu", "restitution", "stiffness", "dissipation", "torsional", "rolling")
 INERTIAL = ("mass", "com_x", "com_y", "com_z", "I_xx", "I_yy", "I_zz", "I_xy", "I_xz", "I_yz")
 JOINT = ("damping", "friction")
 DRIVE = ("stiffness", "damping", "max_force", "target_velocity")
@@ -54,8 +54,9 @@ def parameter(world: World, name: str) -> Parameter:
     ========================================  =================================================================
     owner                                     quantities
     ========================================  =================================================================
-    a body or half-space, ``*`` for all       ``mu``, ``restitution``, ``stiffness``, ``dissipation``: of its
-                                              surfaces, which have one in common
+    a body or half-space, ``*`` for all       ``mu``, ``restitution``, ``stiffness``, ``dissipation``,
+                                              ``torsional``, ``rolling``: of its surfaces, which have one in
+                                              common
     a body                                    ``mass``, ``com_x`` ... [m, body axes], ``I_xx`` ... ``I_yz``
                                               [kg m^2, about the centre of mass]: one at a time, the others held
     a body or joint                           ``damping``, ``friction`` of the joint that moves it

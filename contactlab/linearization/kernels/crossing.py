@@ -15,9 +15,12 @@ from contactlab.linearization.kernels.kinks import towards
 from contactlab.linearization.kernels.layout import (
     AT_BOUND,
     AT_CONE,
+    BOUND,
+    CONE,
     CONTACT,
     CROSSED,
     FORCE,
+    HARDLY_LOADED,
     HELD,
     NEIGHBOUR,
     PER_GAP,
@@ -29,10 +32,10 @@ from contactlab.linearization.kernels.layout import (
     WHY,
     Memory,
 )
-from contactlab.linearization.kernels.pieces import next_corner, set_slide
+from contactlab.linearization.kernels.pieces import corners, directions, is_round, next_corner, set_slide
 from contactlab.stepping.kernels.blocks import compliance_of
 from contactlab.stepping.kernels.joint_layout import Joints
-from contactlab.stepping.kernels.layout import GAP, MU, Chunk, Control, PackedWorld, Parameters, Work
+from contactlab.stepping.kernels.layout import GAP, Chunk, Control, PackedWorld, Parameters, Work
 from lcp.contacts.kernels.contact_modes import ALONG, BETWEEN, OPEN, STICK, enclosing_edge
 from lcp.kernels import kernel
 
@@ -82,79 +85,84 @@ def share_made_up(stiffness: float, dissipation: float, erp: float, h: float) ->
 
 
 @kernel(inner=True)
-def begin_to_slide(m: Memory, control: Control, c: int, mu: float, x: float, y: float) -> None:
+def begin_to_slide(m: Memory, control: Control, c: int, cone: int, x: float, y: float) -> None:
     """Let a contact slide, its friction along (x, y)."""
-    own, r = m.contact[c], control.edges // 2
-    if control.cone != 0 and r > 1:
-        size = math.sqrt(x * x + y * y)
-        own[SLIDE], own[SLIDE + 1] = mu * x / size, mu * y / size
+    own, r = m.contact[c], directions(control, cone)
+    if is_round(control, cone):
+        mu, size = own[BOUND + cone], math.sqrt(x * x + y * y)
+        own[SLIDE + 2 * cone], own[SLIDE + 2 * cone + 1] = mu * x / size, mu * y / size
         # Without a force the slip's turn does nothing.
-        m.mode[c, 0] = BETWEEN if own[FORCE] > 0.0 else ALONG
+        m.mode[c, cone] = BETWEEN if own[FORCE] > 0.0 else ALONG
         return
-    j, first, second = enclosing_edge(r, m.turns, x, y)
+    j, first, second = enclosing_edge(r, corners(m, cone), x, y)
     mode = BETWEEN + 2 * j
     if r == 1 or second <= AT_BOUND * first:
         mode = ALONG + 2 * j
     elif first <= AT_BOUND * second:
         mode = ALONG + 2 * ((j + 1) % (2 * r))
-    m.mode[c, 0] = mode
-    set_slide(m, c, mu)
+    m.mode[c, cone] = mode
+    set_slide(m, c, cone)
 
 
 @kernel(inner=True)
-def load(m: Memory, control: Control, c: int, mu: float) -> None:
-    """Let a contact without force have one: against its slip, or sticking where it has none."""
-    own, r = m.contact[c], control.edges // 2
-    x, y = -own[RATE + 1], -own[RATE + 2]
-    m.mode[c, 0] = STICK if mu > 0.0 else ALONG
+def load(m: Memory, control: Control, c: int, cone: int) -> None:
+    """Let the friction of a contact without force have some: against its slip, or sticking where it has none."""
+    own, r = m.contact[c], directions(control, cone)
+    mu, x, y = own[BOUND + cone], -own[RATE + 1 + 2 * cone], -own[RATE + 2 + 2 * cone]
+    m.mode[c, cone] = STICK if mu > 0.0 else ALONG
     if mu == 0.0 or x * x + y * y < SLIPS * SLIPS:
         return
-    if control.cone != 0 and r > 1:
-        begin_to_slide(m, control, c, mu, x, y)
+    if is_round(control, cone):
+        begin_to_slide(m, control, c, cone, x, y)
         return
-    m.mode[c, 0] = ALONG + 2 * next_corner(m, r, x, y)
-    set_slide(m, c, mu)
+    m.mode[c, cone] = ALONG + 2 * next_corner(corners(m, cone), r, x, y)
+    set_slide(m, c, cone)
 
 
 @kernel(inner=True)
-def cross(work: Work, m: Memory, control: Control, number: int) -> bool:
+def go_to(m: Memory, c: int, cone: int, mode: int) -> None:
+    """Let a friction cone have another mode."""
+    m.mode[c, cone] = mode
+    m.contact[c, SLIDE + 2 * cone], m.contact[c, SLIDE + 2 * cone + 1] = 0.0, 0.0
+    if mode not in (OPEN, STICK):
+        set_slide(m, c, cone)
+
+
+@kernel(inner=True)
+def cross(m: Memory, control: Control, number: int) -> bool:
     """Go to the mode beyond a kink; False where there is none."""
-    why, c, row, neighbour = (
-        m.kinks[number, WHY],
-        m.kinks[number, CONTACT],
-        m.kinks[number, ROW],
-        m.kinks[number, NEIGHBOUR],
-    )
+    kink = m.kinks[number]
+    why, c, row, cone, neighbour = kink[WHY], kink[CONTACT], kink[ROW], kink[CONE], kink[NEIGHBOUR]
     if neighbour < 0:
         return False
     if row >= 0:
         m.row_mode[row] = neighbour
         return True
-    mu, own = work.contact_float[c, MU], m.contact[c]
     if why == UNLOADED:
-        load(m, control, c, mu)
+        for each in range(m.mode.shape[1]):
+            load(m, control, c, each)
+    elif why == HARDLY_LOADED:
+        for each in range(m.mode.shape[1]):
+            go_to(m, c, each, OPEN)
     elif why == AT_CONE:
-        u, x, y = m.mode[c, 1], own[FORCE + 1], own[FORCE + 2]
-        if not own[FORCE] > 0.0:
-            x = towards(m, u + 1)
-            y = towards(m, u + 2) if m.mode[c, 2] > 2 else 0.0
-        begin_to_slide(m, control, c, mu, x, y)
+        u, x, y = m.first[c, 1 + cone], m.contact[c, FORCE + 1 + 2 * cone], m.contact[c, FORCE + 2 + 2 * cone]
+        if not m.contact[c, FORCE] > 0.0:
+            x = towards(m, u)
+            y = towards(m, u + 1) if directions(control, cone) > 1 else 0.0
+        begin_to_slide(m, control, c, cone, x, y)
     else:
-        m.mode[c, 0] = neighbour
-        own[SLIDE], own[SLIDE + 1] = 0.0, 0.0
-        if neighbour not in (OPEN, STICK):
-            set_slide(m, c, mu)
+        go_to(m, c, cone, neighbour)
     return True
 
 
 @kernel(inner=True)
-def cross_first(work: Work, m: Memory, control: Control, first: int, kinks: int) -> bool:
+def cross_first(m: Memory, control: Control, first: int, kinks: int) -> bool:
     """Cross the first kink that the direction crosses; whether there was one."""
     size = 0.0
     for k in range(m.direction.shape[0]):
         size += m.direction[k] * m.direction[k]
     for number in range(first, kinks):
         way, slope = m.how_far[number, 1], m.how_far[number, 2]
-        if way <= CROSSED and m.towards[number] < -FALLS * slope * math.sqrt(size) and cross(work, m, control, number):
+        if way <= CROSSED and m.towards[number] < -FALLS * slope * math.sqrt(size) and cross(m, control, number):
             return True
     return False

@@ -14,6 +14,7 @@ from contactlab.linearization.kernels.contact_rates import note
 from contactlab.linearization.kernels.layout import (
     AT_BOUND_OF_ROW,
     AT_CONE,
+    BOUND,
     EPS,
     FORCE,
     GAP_AT_ZERO,
@@ -28,11 +29,15 @@ from contactlab.linearization.kernels.layout import (
     PER_GAP,
     PER_SPEED,
     RATE,
+    ROLL,
+    ROLLING,
+    ROLLS_OFF,
     SLIDE,
     UNLOADED,
+    YIELDS,
     Memory,
 )
-from contactlab.linearization.kernels.pieces import across, joint_row
+from contactlab.linearization.kernels.pieces import across, corners, directions, is_round, joint_row
 from contactlab.stepping.kernels.blocks import compliance_of
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.joint_rows import joint_law
@@ -41,7 +46,6 @@ from contactlab.stepping.kernels.layout import (
     CHOICE_NOT_SELECTED,
     CHOICE_UNCERTIFIED,
     GAP,
-    MU,
     RESTITUTION,
     VN_MINUS,
     Chunk,
@@ -71,8 +75,9 @@ def add_rate(m: Memory, c: int, axis: int, times: float, eps: float) -> float:
     nv = m.v.shape[0]
     frame = m.frame[c, axis]
     late = 0.0
-    for j in range(nv):
+    for j in range(m.changes.shape[2]):
         m.way[j] += times * m.changes[c, axis, j]
+    for j in range(nv):
         late += frame[j] * m.lag[j]
         factor = times * frame[j]
         if factor != 0.0:
@@ -99,21 +104,23 @@ def towards(m: Memory, u: int) -> float:
 
 
 @kernel(inner=True)
-def add_slip(m: Memory, control: Control, c: int, x: float, y: float, mu: float) -> float:
+def add_slip(m: Memory, control: Control, c: int, cone: int, x: float, y: float) -> float:
     """Add to m.way the gradient of the slip along (x, y), compliance of its force included; return that slip."""
-    own, u, eps = m.contact[c], m.mode[c, 1], m.contact[c, EPS]
-    value = add_rate(m, c, 1, x, eps)
+    own, u, eps, i = m.contact[c], m.first[c, 1 + cone], m.contact[c, EPS], 2 * cone
+    value = add_rate(m, c, 1 + i, x, eps)
     if y != 0.0:
-        value += add_rate(m, c, 2, y, eps)
-    add_force(m, u, eps * (x * own[SLIDE] + y * own[SLIDE + 1]))
-    if m.mode[c, 2] > 1 and m.mode[c, 0] != STICK:
-        ex, ey = across(m, control, c, mu)
-        add_force(m, u + 1, eps * (x * ex + y * ey))
-    return value + eps * (x * own[FORCE + 1] + y * own[FORCE + 2])
+        value += add_rate(m, c, 2 + i, y, eps)
+    add_force(m, m.first[c, 0], eps * (x * own[SLIDE + i] + y * own[SLIDE + i + 1]))
+    if m.first[c, 2 + cone] > u and m.mode[c, cone] != STICK:
+        ex, ey = across(m, control, c, cone)
+        add_force(m, u, eps * (x * ex + y * ey))
+    return value + eps * (x * own[FORCE + 1 + i] + y * own[FORCE + 2 + i])
 
 
 @kernel(inner=True)
-def noted(m: Memory, kinks: int, why: int, c: int, row: int, value: float, per: float, neighbour: int) -> int:
+def noted(
+    m: Memory, kinks: int, why: int, c: int, cone: int, row: int, value: float, per: float, neighbour: int
+) -> int:
     """Note a quantity, ``per`` m/s of velocity each, that m.way is the gradient of; it is positive on the piece."""
     nv = m.v.shape[0]
     slope, along = 0.0, 0.0
@@ -123,7 +130,16 @@ def noted(m: Memory, kinks: int, why: int, c: int, row: int, value: float, per: 
         along += m.way[k] * m.direction[k]
     slope = math.sqrt(slope)
     way = abs(value) / slope if slope > 0.0 else math.inf
-    return note(m, kinks, why, c, row, abs(value) * per, way, slope, along, neighbour)
+    return note(m, kinks, why, c, cone, row, abs(value) * per, way, slope, along, neighbour)
+
+
+@kernel(inline=True)
+def response_of(m: Memory, u: int, h: float) -> float:
+    """Rate that a unit of an unknown force makes along its row."""
+    total = 0.0
+    for j in range(m.v.shape[0]):
+        total += h * m.H[u, j] * m.Y[u, j]
+    return abs(total)
 
 
 @kernel(inner=True)
@@ -141,20 +157,17 @@ def of_normal(world: PackedWorld, work: Work, m: Memory, c: int, p: Parameters, 
         for j in range(nv):
             m.way[j] += own[PER_GAP] * m.gaps[c, j] + own[PER_SPEED] * m.before[c, j]
             m.way[nv + j] += own[PER_SPEED] * m.frame[c, 0, j]
-        kinks = noted(m, kinks, UNLOADED, c, -1, value, 1.0, STICK)
+        kinks = noted(m, kinks, UNLOADED, c, 0, -1, value, 1.0, STICK)
     else:
-        u = m.mode[c, 1]
-        per = 0.0
-        for j in range(nv):
-            per += h * m.H[u, j] * m.Y[u, j]
+        u = m.first[c, 0]
         add_force(m, u, 1.0)
-        kinks = noted(m, kinks, HARDLY_LOADED, c, -1, own[FORCE], abs(per), OPEN)
+        kinks = noted(m, kinks, HARDLY_LOADED, c, 0, -1, own[FORCE], response_of(m, u, h), OPEN)
         bends = p.erp < 1.0 if rigid else dissipation > 0.0
         if bends and not (rigid and own[PER_GAP] == 0.0 and gap > -HELD):
             clear(m.way)
             for j in range(nv):
                 m.way[j] = m.gaps[c, j]
-            kinks = noted(m, kinks, GAP_AT_ZERO, c, -1, gap, 1.0 / h, -1)
+            kinks = noted(m, kinks, GAP_AT_ZERO, c, 0, -1, gap, 1.0 / h, -1)
     if rigid and gap < h * p.v_min + abs(h * before):
         # At the speed from which an impact counts as one, the rate wanted jumps.
         clear(m.way)
@@ -163,70 +176,74 @@ def of_normal(world: PackedWorld, work: Work, m: Memory, c: int, p: Parameters, 
             m.way[nv + j] = m.frame[c, 0, j]
         jump = abs(floats[RESTITUTION] * before) + abs(gap) / h
         if jump > 0.0:
-            kinks = noted(m, kinks, IMPACT, c, -1, before + p.v_min, 1.0, -1)
+            kinks = noted(m, kinks, IMPACT, c, 0, -1, before + p.v_min, 1.0, -1)
     return kinks
 
 
 @kernel(inner=True)
-def of_friction(work: Work, m: Memory, control: Control, c: int, h: float, kinks: int) -> int:
-    """Of the friction of one contact that is loaded."""
-    own, mode, u, mu = m.contact[c], m.mode[c, 0], m.mode[c, 1], work.contact_float[c, MU]
-    r = control.edges // 2
-    x, y, fN = own[FORCE + 1], own[FORCE + 2], own[FORCE]
-    exact = control.cone != 0 and r > 1
+def of_friction(m: Memory, control: Control, c: int, cone: int, h: float, kinks: int) -> int:
+    """Of one friction cone of a contact that is loaded."""
+    own, mode, u, mu = m.contact[c], m.mode[c, cone], m.first[c, 0], m.contact[c, BOUND + cone]
+    at, r, turns = m.first[c, 1 + cone], directions(control, cone), corners(m, cone)
+    i = 2 * cone
+    x, y, fN = own[FORCE + 1 + i], own[FORCE + 2 + i], own[FORCE]
+    exact = is_round(control, cone)
     if mu == 0.0:
         return kinks
-    per = 0.0
-    for j in range(m.v.shape[0]):
-        per += h * m.H[u, j] * m.Y[u, j]
     clear(m.way)
     if mode == STICK:
         if not fN > 0.0:
             # Loaded along the direction alone, and its friction with it.
-            x, y = towards(m, u + 1), towards(m, u + 2) if r > 1 else 0.0
+            x, y = towards(m, at), towards(m, at + 1) if r > 1 else 0.0
         ax, ay, size = 0.0, 0.0, math.sqrt(x * x + y * y)
         if exact:
             if size > 0.0:
                 ax, ay = x / size, y / size
         else:
-            j, _, _ = enclosing_edge(r, m.turns, x, y)
-            ax, ay = m.turns[j, 0], 0.0
+            j, _, _ = enclosing_edge(r, turns, x, y)
+            ax, ay = turns[j, 0], 0.0
             if r > 1:
-                ax = (m.turns[j + 1, 1] - m.turns[j, 1]) / m.turns[1, 1]
-                ay = (m.turns[j, 0] - m.turns[j + 1, 0]) / m.turns[1, 1]
+                ax = (turns[j + 1, 1] - turns[j, 1]) / turns[1, 1]
+                ay = (turns[j, 0] - turns[j + 1, 0]) / turns[1, 1]
         add_force(m, u, mu)
-        add_force(m, u + 1, -ax)
+        add_force(m, at, -ax)
         if r > 1:
-            add_force(m, u + 2, -ay)
+            add_force(m, at + 1, -ay)
         value = mu * fN - ax * x - ay * y if fN > 0.0 else 0.0
-        return noted(m, kinks, AT_CONE, c, -1, value, abs(per), ALONG)
+        return noted(m, kinks, AT_CONE, c, cone, -1, value, response_of(m, u if cone == 0 else at, h), ALONG)
+    if cone == 2:
+        for j in range(m.v.shape[0]):
+            m.way[m.v.shape[0] + j] = m.frame[c, ROLL, j]
+        kinks = noted(m, kinks, ROLLS_OFF, c, cone, -1, own[ROLLING], 1.0, -1)
+        clear(m.way)
     if exact:
-        value = add_slip(m, control, c, -own[SLIDE] / mu, -own[SLIDE + 1] / mu, mu)
-        return noted(m, kinks, HARDLY_SLIDING, c, -1, value, 1.0, STICK)
+        value = add_slip(m, control, c, cone, -own[SLIDE] / mu, -own[SLIDE + 1] / mu)
+        return noted(m, kinks, HARDLY_SLIDING, c, cone, -1, value, 1.0, STICK)
     j = (mode - ALONG) // 2
     if (mode - ALONG) % 2 == 0:
         for side in range(2 if r > 1 else 1):
             other = (j + 1) % (2 * r) if side == 0 else (j + 2 * r - 1) % (2 * r)
-            ex, ey = m.turns[other, 0] - m.turns[j, 0], m.turns[other, 1] - m.turns[j, 1]
+            ex, ey = turns[other, 0] - turns[j, 0], turns[other, 1] - turns[j, 1]
             size = math.sqrt(ex * ex + ey * ey)
             clear(m.way)
-            value = add_slip(m, control, c, ex / size, ey / size, mu)
+            value = add_slip(m, control, c, cone, ex / size, ey / size)
             neighbour = STICK if r == 1 else BETWEEN + 2 * (j if side == 0 else other)
-            kinks = noted(m, kinks, NEXT_EDGE if r > 1 else HARDLY_SLIDING, c, -1, value, 1.0, neighbour)
+            kinks = noted(m, kinks, NEXT_EDGE if r > 1 else HARDLY_SLIDING, c, cone, -1, value, 1.0, neighbour)
         return kinks
-    ex, ey = across(m, control, c, mu)
-    value = add_slip(m, control, c, -ey, ex, mu)
-    kinks = noted(m, kinks, HARDLY_SLIDING, c, -1, value, 1.0, STICK)
-    reach = 0.5 * math.sqrt((m.turns[j + 1, 0] - m.turns[j, 0]) ** 2 + (m.turns[j + 1, 1] - m.turns[j, 1]) ** 2)
+    ex, ey = across(m, control, c, cone)
+    value = add_slip(m, control, c, cone, -ey, ex)
+    kinks = noted(m, kinks, HARDLY_SLIDING, c, cone, -1, value, 1.0, STICK)
+    reach = 0.5 * math.sqrt((turns[j + 1, 0] - turns[j, 0]) ** 2 + (turns[j + 1, 1] - turns[j, 1]) ** 2)
     for side in range(2):
         # Way along the side to either corner.
         sign = 1.0 if side == 0 else -1.0
         clear(m.way)
         add_force(m, u, mu * reach)
-        add_force(m, u + 1, -sign)
+        add_force(m, at, -sign)
         corner = (j + 1) % (2 * r) if side == 0 else j
-        value = mu * reach * fN - sign * m.f[u + 1]
-        kinks = noted(m, kinks, NEXT_EDGE, c, -1, value, abs(per), ALONG + 2 * corner)
+        value = mu * reach * fN - sign * m.f[at]
+        per = response_of(m, u if cone == 0 else at, h)
+        kinks = noted(m, kinks, NEXT_EDGE, c, cone, -1, value, per, ALONG + 2 * corner)
     return kinks
 
 
@@ -271,29 +288,29 @@ def of_joint_row(
         rigid = not 0.0 < response < math.inf
         if u >= 0:
             add_force(m, u, 1.0)
-            kinks = noted(m, kinks, HARDLY_LOADED, -1, record, entry.force, per, 0)
+            kinks = noted(m, kinks, HARDLY_LOADED, -1, 0, record, entry.force, per, 0)
             if m.row_slope[record, 0] != 0.0 and (erp < 1.0 if rigid else row.dissipation > 0.0):
                 clear(m.way)
                 m.way[row.dof] = row.sign
-                kinks = noted(m, kinks, GAP_AT_ZERO, -1, record, entry.error, 1.0 / h, -1)
+                kinks = noted(m, kinks, GAP_AT_ZERO, -1, 0, record, entry.error, 1.0 / h, -1)
         else:
             for i in range(m.way.shape[0]):
                 m.way[i] = row.sign * m.moved[row.dof, i]
             m.way[row.dof] += row.sign * m.row_slope[record, 0]
             m.way[nv + row.dof] += row.sign * m.row_slope[record, 1]
-            kinks = noted(m, kinks, UNLOADED, -1, record, entry.rate + k, 1.0, 1)
+            kinks = noted(m, kinks, UNLOADED, -1, 0, record, entry.rate + k, 1.0, 1)
         before = row.sign * m.v[row.dof]
         if rigid and entry.error < h * p.v_min + abs(h * before):
             clear(m.way)
             m.way[nv + row.dof] = row.sign
-            kinks = noted(m, kinks, IMPACT, -1, record, before + p.v_min, 1.0, -1)
+            kinks = noted(m, kinks, IMPACT, -1, 0, record, before + p.v_min, 1.0, -1)
         return kinks
     if not row.bound < math.inf:
         return kinks
     sign = 1.0 if entry.force >= 0.0 else -1.0
     if u >= 0:
         add_force(m, u, -sign)
-        return noted(m, kinks, AT_BOUND_OF_ROW, -1, record, row.bound - abs(entry.force), per, 0)
+        return noted(m, kinks, AT_BOUND_OF_ROW, -1, 0, record, row.bound - abs(entry.force), per, 0)
     # At its upper bound a row would need more: s + k + gamma f <= 0.
     J = m.points[0, 0, 0]
     joint_row(J, joints, entry.row)
@@ -305,7 +322,7 @@ def of_joint_row(
         m.way[3 * nv + d] -= gamma * stiffness if kind == SERVO else 1.0
     for i in range(m.way.shape[0]):
         m.way[i] *= -sign
-    return noted(m, kinks, AT_BOUND_OF_ROW, -1, record, -sign * (entry.rate + k + gamma * entry.force), 1.0, 1)
+    return noted(m, kinks, AT_BOUND_OF_ROW, -1, 0, record, -sign * (entry.rate + k + gamma * entry.force), 1.0, 1)
 
 
 @kernel(inner=True)
@@ -345,11 +362,14 @@ def contact_kinks(
         for place in range(work.contact_start[i], work.contact_start[i + 1]):
             several = several or (choice == CHOICE_ANY and m.contact[work.island_contacts[place], EPS] > 0.0)
         if several or choice in (CHOICE_NOT_SELECTED, CHOICE_UNCERTIFIED):
-            kinks = note(m, kinks, NOT_SELECTED, first, -1, 0.0, 0.0, 0.0, 0.0, -1)
+            kinks = note(m, kinks, NOT_SELECTED, first, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
         if m.nearly[i] != 0:
-            kinks = note(m, kinks, NEARLY_REDUNDANT, first, -1, 0.0, 0.0, 0.0, 0.0, -1)
+            kinks = note(m, kinks, NEARLY_REDUNDANT, first, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
+        if m.yields[i] != 0:
+            kinks = note(m, kinks, YIELDS, first, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
     for c in range(control.n_contacts):
         kinks = of_normal(world, work, m, c, p, h, kinks)
         if m.mode[c, 0] != OPEN:
-            kinks = of_friction(work, m, control, c, h, kinks)
+            for cone in range(m.mode.shape[1]):
+                kinks = of_friction(m, control, c, cone, h, kinks)
     return kinks

@@ -2,6 +2,10 @@
 
 Sizes: nv velocities, nb bodies, nd drives, nc contacts, nj rows of joints, m unknown forces, p parameters. Columns of
 right-hand sides and results are those by q, v, tau, targets and parameters, one behind the other.
+
+A contact has one friction cone, of sliding; three where the world has moments, of spin and of rolling besides. Axis 0
+is the normal, the axes of cone i are 1 + 2 i and the next, from `SPIN` on of turning: na = 3 of them, or 7, with
+changes by nx = nv coordinates, or by 2 nv, for axes of rolling turn with v. Spin has one axis; the one behind it is 0.
 """
 
 from __future__ import annotations
@@ -43,25 +47,36 @@ NOT_SELECTED: Final = 7
 IMPACT: Final = 8  # at the speed from which an impact bounces: a jump
 AT_BOUND_OF_ROW: Final = 9  # a drive or dry friction at its largest force
 NEARLY_REDUNDANT: Final = 10  # forces that are neither redundant nor not, within the compliance
+ROLLS_OFF: Final = 11  # hardly rolls before the step: its axes jump
+YIELDS: Final = 12  # moments that forbid what normal forces ask for: forces jump
 
 # Columns of the kinks.
 WHY: Final = 0
 CONTACT: Final = 1
 ROW: Final = 2
 NEIGHBOUR: Final = 3  # mode of the contact on the other side
-KINK_INTS: Final = 4
+CONE: Final = 4
+KINK_INTS: Final = 5
+
+# Axes of moments.
+SPIN: Final = 3
+ROLL: Final = 5
+CONES: Final = 3
+NAXES: Final = 7
 
 # Columns of the contacts.
-FORCE: Final = 0  # 3: along normal and tangents [N]
-AXES: Final = 3  # 9: normal, tangents
-RATE: Final = 12  # 3: velocity of body B against A after the step, along them
-PER_GAP: Final = 15  # how k changes with gap and speed of approach
-PER_SPEED: Final = 16
-KNOWN: Final = 17  # k
-GAMMA: Final = 18
-SLIDE: Final = 19  # 2: mu times the direction of sliding friction
-EPS: Final = 21  # compliance that its redundant forces were given [s/kg]
-PER_CONTACT: Final = 22
+FORCE: Final = 0  # NAXES: along the axes [N, N m]
+AXES: Final = 7  # 3 NAXES
+RATE: Final = 28  # NAXES: velocity of body B against A after the step, along them
+BOUND: Final = 35  # CONES: largest forces by fN, the coefficient of friction and lengths
+PER_GAP: Final = 38  # how k changes with gap and speed of approach
+PER_SPEED: Final = 39
+KNOWN: Final = 40  # k
+GAMMA: Final = 41
+SLIDE: Final = 42  # 2 CONES: the bound times the direction of friction that slides
+EPS: Final = 48  # compliance that its redundant forces were given [s/kg]
+ROLLING: Final = 49  # how fast it rolls before the step [rad/s]
+PER_CONTACT: Final = 50
 
 
 class Memory(NamedTuple):
@@ -79,13 +94,17 @@ class Memory(NamedTuple):
     points: FloatArray  # (2, 4, 6, nv)
     loop_forces: FloatArray  # (nloop,)
     turns: FloatArray  # (2 r + 1, 2) corners of the friction polygon
-    frame: FloatArray  # (nc, 3, nv) motion of each contact's point along normal and tangents
-    changes: FloatArray  # (nc, 3, nv) of these speeds after the step, by q
+    line: FloatArray  # (3, 2) of the one of spin
+    lengths: FloatArray  # (2, materials, materials) of torsional and rolling friction [m]; 0 materials without
+    frame: FloatArray  # (nc, na, nv) motion of each contact's point along its axes
+    changes: FloatArray  # (nc, na, nx) of these speeds after the step
     before: FloatArray  # (nc, nv) of the normal one before it
-    drawn: FloatArray  # (nc, 3, nv) of the rates by q where the velocity is what compliance changes it by
+    drawn: FloatArray  # (nc, na, nx) of the rates where the velocity is what compliance changes it by
+    rolled: FloatArray  # (nc, nx, 3) change of the first axis of rolling; no contact without moments
     push: FloatArray  # (nc, 3, nv) of the force in world axes by q, the parts along the axes being held
     contact: FloatArray  # (nc, PER_CONTACT)
-    mode: IntArray  # (nc, 3) mode; first unknown, and how many
+    mode: IntArray  # (nc, cones) of each cone
+    first: IntArray  # (nc, cones + 2) unknown force: of the normal, of each cone, and the next one's
     rates: FloatArray  # (nc, 7, 6) of point, normal and gap by a displacement of body B
     gaps: FloatArray  # (nc, nv) of the gaps by q
     columns: FloatArray  # (2, nv, 6) motion columns at a point
@@ -105,6 +124,7 @@ class Memory(NamedTuple):
     solved: FloatArray  # (m, columns) forces
     moved: FloatArray  # (nv, columns) velocities
     nearly: IntArray  # (trees,) whether an island has forces that are nearly redundant
+    yields: IntArray  # (trees,) and moments that give way to what normal forces ask for
     own_columns: IntArray  # (columns,) those of the island in progress; flat copies of what it needs
     H_own: FloatArray  # m nv
     Y_own: FloatArray  # m nv
@@ -115,7 +135,7 @@ class Memory(NamedTuple):
     base: FloatArray  # (3, m) right-hand side and forces at the compliances
     lag: FloatArray  # (nv,) change of the velocity per unit of compliance
     by_parameter: FloatArray  # (nv, p) impulses
-    by_law: FloatArray  # (nc, 2, p) what the normal row wants, coefficient of friction
+    by_law: FloatArray  # (nc, 1 + cones, p) what the normal row wants, bounds of friction
     by_row: FloatArray  # (nj, 2, p) what the row wants, its force at a bound
     kinks: IntArray  # (capacity, KINK_INTS)
     how_far: FloatArray  # (capacity, 3) velocity [m/s], way in (dq, dv), length of the gradient

@@ -6,19 +6,15 @@ import math
 from typing import Any
 
 from contactlab.constraints.kernels.row_rates import row_rates
-from contactlab.linearization.kernels.contact_rates import (
-    at_velocity,
-    contact_frames,
-    contact_rates,
-    read_contacts,
-    speed_rates,
-)
+from contactlab.linearization.kernels.contact_frames import at_start, at_velocity, contact_frames, read_contacts
+from contactlab.linearization.kernels.contact_motion import contact_motions
+from contactlab.linearization.kernels.contact_rates import contact_rates, speed_rates
 from contactlab.linearization.kernels.crossing import MOST_TURNS, cross_first, take_sides
 from contactlab.linearization.kernels.free_rates import free_rates
 from contactlab.linearization.kernels.kinks import contact_kinks, joint_kinks
 from contactlab.linearization.kernels.layout import AXES, EPS, FORCE, PER_SPEED, SLIDE, Memory
+from contactlab.linearization.kernels.moment_rates import rolling_rates
 from contactlab.linearization.kernels.pieces import (
-    across,
     along_friction,
     clear_right,
     contact_unknowns,
@@ -27,6 +23,7 @@ from contactlab.linearization.kernels.pieces import (
     joint_row,
     joint_unknown,
     state_laws,
+    unknown_direction,
 )
 from contactlab.linearization.kernels.system import apply_inverse, solve_island
 from contactlab.multibody.kernels.codes import FLOATING, GOOD, SPHERICAL
@@ -37,7 +34,6 @@ from contactlab.stepping.kernels.collision import Collision
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
     ASLEEP,
-    MU,
     TREE_DOF,
     Chunk,
     Control,
@@ -47,7 +43,7 @@ from contactlab.stepping.kernels.layout import (
     Work,
 )
 from lcp.compiler.held import taken
-from lcp.contacts.kernels.contact_modes import ALONG, OPEN, STICK
+from lcp.contacts.kernels.contact_modes import OPEN, STICK
 from lcp.kernels import kernel
 
 
@@ -128,30 +124,27 @@ def integration(world: PackedWorld, m: Memory, h: float) -> None:
 
 
 @kernel(inner=True)
-def write_forces(work: Work, m: Memory, control: Control) -> None:
+def write_forces(m: Memory, control: Control) -> None:
     """Fill the derivatives of the contact forces, in world axes."""
     nv = m.v.shape[0]
     for c in range(control.n_contacts):
-        own, u, mode, count = m.contact[c], m.mode[c, 1], m.mode[c, 0], m.mode[c, 2]
+        own, u = m.contact[c], m.first[c, 0]
         for axis in range(3):
             for k in range(m.A.shape[1]):
                 m.forces[c, axis, k] = m.push[c, axis, k] if k < nv else 0.0
-        for place in range(count):
-            x, y, n = 0.0, 0.0, 0.0
-            if place == 0:
-                n, x, y = 1.0, own[SLIDE], own[SLIDE + 1]
-            elif mode == STICK:
-                x, y = 2.0 - place, place - 1.0
-            elif mode != ALONG:
-                x, y = across(m, control, c, work.contact_float[c, MU])
+        for row in range(u, m.first[c, 2]):
+            n, x, y = 1.0, own[SLIDE], own[SLIDE + 1]
+            if row > u:
+                n = 0.0
+                x, y = unknown_direction(m, control, c, 0, row - u - 1)
             for axis in range(3):
                 along = n * own[AXES + axis] + x * own[AXES + 3 + axis] + y * own[AXES + 6 + axis]
                 for k in range(m.A.shape[1]):
-                    m.forces[c, axis, k] += along * m.solved[u + place, k]
+                    m.forces[c, axis, k] += along * m.solved[row, k]
 
 
 @kernel(inner=True)
-def add_parameters(work: Work, joints: Joints | None, m: Memory, chunk: Chunk, control: Control, h: float) -> None:
+def add_parameters(joints: Joints | None, m: Memory, chunk: Chunk, control: Control, h: float) -> None:
     """Add to X what parameters do to impulses, friction that slides and forces at their bounds included."""
     nv, count = m.v.shape[0], m.by_parameter.shape[1]
     begin = m.X.shape[1] - count
@@ -161,14 +154,14 @@ def add_parameters(work: Work, joints: Joints | None, m: Memory, chunk: Chunk, c
         for k in range(count):
             m.X[j, begin + k] = m.by_parameter[j, k]
     for c in range(control.n_contacts):
-        mu, own = work.contact_float[c, MU], m.contact[c]
-        if m.mode[c, 0] in (OPEN, STICK):
-            continue
-        x, y = along_friction(m, control, c, mu)
-        for j in range(nv):
-            push = h * own[FORCE] * (x * m.frame[c, 1, j] + y * m.frame[c, 2, j])
-            for k in range(count):
-                m.X[j, begin + k] += push * m.by_law[c, 1, k]
+        for cone in range(m.mode.shape[1]):
+            if m.mode[c, cone] in (OPEN, STICK):
+                continue
+            x, y = along_friction(m, control, c, cone)
+            for j in range(nv):
+                along = x * m.frame[c, 1 + 2 * cone, j] + y * m.frame[c, 2 + 2 * cone, j]
+                for k in range(count):
+                    m.X[j, begin + k] += h * m.contact[c, FORCE] * along * m.by_law[c, 1 + cone, k]
     if joints is not None:
         J = m.points[0, 0, 0]
         for record in range(control.chunk_joints):
@@ -199,7 +192,10 @@ def prepared(
     for b in range(m.wrenches.shape[0]):
         for k in range(6):
             m.wrenches[b, k] = 0.0
-    read_contacts(world, work, m, control)
+    moments = m.mode.shape[1] > 1
+    if moments:
+        at_start(world, work, m)
+    read_contacts(world, work, m.lengths, m, control)
     loops = joints is not None and m.loops.shape[1] > 0
     if joints is not None and loops:
         read_loops(work, joints, m, chunk, control)
@@ -209,11 +205,15 @@ def prepared(
         for i in range(nv):
             for j in range(nv):
                 m.X[i, j] += h * m.carried[i, j]
+    contact_motions(world, work, collision, m, control)
+    if moments:
+        at_velocity(world, m, m.v, NOTHING)
+        rolling_rates(world, work, m, control)
     at_velocity(world, m, m.v_plus, NOTHING)
     contact_frames(world, work, m, control)
-    kinks = contact_rates(world, work, collision, m, control, h, 0)
+    kinks = contact_rates(world, work, m, control, h, 0)
     speed_rates(world, work, m, control, False, True, m.changes)
-    find_modes(work, m, control)
+    find_modes(m, control)
     state_laws(world, work, m, control, p, h)
     bounces = False
     for c in range(control.n_contacts):
@@ -225,7 +225,7 @@ def prepared(
         speed_rates(world, work, m, control, True, True, m.changes)
     if joints is not None:
         find_row_modes(work, m, joints, chunk, control, p, h)
-    add_parameters(work, joints, m, chunk, control, h)
+    add_parameters(joints, m, chunk, control, h)
     apply_inverse(world, work, m.X)
     return kinks
 
@@ -259,7 +259,7 @@ def solved(
             c = work.island_contacts[place]
             m.contact[c, EPS] = 0.0
             first = u
-            u = contact_unknowns(work, m, control, c, u)
+            u = contact_unknowns(m, control, c, u)
             for row in range(first, u):
                 clear_right(m, row)
             if u > first:
@@ -284,7 +284,7 @@ def solved(
             if m.owner[row, 1] >= 0:
                 for k in range(columns):
                     m.joint_forces[m.owner[row, 1], k] = m.solved[row, k]
-    write_forces(work, m, control)
+    write_forces(m, control)
     for j in range(nv):
         for k in range(columns):
             m.A[nv + j, k] = m.moved[j, k]
@@ -324,7 +324,7 @@ def linearized(
         take_sides(world, work, joints, m, chunk, control, p, p.last_h)
     while True:
         kinks = solved(world, work, chunk, control, p, joints, m, features)
-        if directed == 0 or not cross_first(work, m, control, features, kinks):
+        if directed == 0 or not cross_first(m, control, features, kinks):
             return kinks
         turns += 1
         if turns > MOST_TURNS:

@@ -10,10 +10,9 @@ from typing import Final
 
 from contactlab.contact.kernels.restitution import pair_restitution
 from contactlab.formulation.kernels.laws import unilateral
-from contactlab.linearization.kernels.contact_rates import at_velocity, contact_frames, read_contacts
-from contactlab.linearization.kernels.layout import FORCE, RATE, Memory
-from contactlab.multibody.kernels.fill_frames import fill_frames
-from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
+from contactlab.linearization.kernels.contact_frames import at_start, at_velocity, contact_frames, read_contacts
+from contactlab.linearization.kernels.layout import BOUND, FORCE, RATE, Memory
+from contactlab.multibody.kernels.sizes import NOTHING
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.stepping.kernels.blocks import compliance_of, materials_of
 from contactlab.stepping.kernels.collision import Collision
@@ -85,6 +84,7 @@ def weigh(
     p: Parameters,
     collision: Collision | None,
     joints: Joints | None,
+    lengths: FloatArray,
     m: Memory,
     column: int,
     weight: float,
@@ -96,12 +96,7 @@ def weigh(
     nv, h = m.v.shape[0], p.last_h
     before = p.h
     p.h = h
-    for j in range(work.q.shape[0]):
-        work.q[j] = m.q[j]
-    for j in range(nv):
-        work.v[j] = m.v[j]
-    none = rows_at(work.W, 0, 0, CUSTOM_ROW)
-    fill_frames(world.ints, world.floats, m.q, m.v, none, NOTHING, VELOCITIES, work.W)
+    at_start(world, work, m)
     free_motion(world, work, joints, h, control)
     y, out = m.way[:nv], m.way[nv : 2 * nv]
     for k in range(world.trees.shape[0] - 1):
@@ -110,7 +105,7 @@ def weigh(
         factor_times(world.branch[a:b], L, m.v_plus[a:b], y[a:b], out[a:b])
         for j in range(a, b):
             m.by_parameter[j, column] += weight * (work.Mv[j] - out[j])
-    read_contacts(world, work, m, control)
+    read_contacts(world, work, lengths, m, control)
     at_velocity(world, m, m.v_plus, NOTHING)
     contact_frames(world, work, m, control)
     for c in range(control.n_contacts):
@@ -128,6 +123,8 @@ def weigh(
         )
         m.by_law[c, 0, column] += weight * (own_k + gamma * own[FORCE])
         m.by_law[c, 1, column] += weight * friction_of(world, collision, ints, 0.0)
+        for cone in range(1, m.mode.shape[1]):
+            m.by_law[c, 1 + cone, column] += weight * own[BOUND + cone]
     if joints is not None:
         for record in range(control.chunk_joints):
             entry = chunk.joint[record]

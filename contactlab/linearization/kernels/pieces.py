@@ -6,8 +6,9 @@ Each unknown force acts along a row of G; its rate is that of a row of H, of whi
 
 A contact that sticks has its three forces; one that slides along a corner of the polygon its normal force, which has
 mu times the corner with it; between two corners a force along that side besides. On the exact cone the second force is
-that across the slip: it turns with it, by the share mu fN / |slip|, which is a compliance. Modes are those of the
-forces, friction at its bound slides, whatever its slip.
+that across the slip: it turns with it, by the share mu fN / |slip|, which is a compliance. Moments do as forces do, in
+cones of their own, a length in place of mu. Modes are those of the forces, friction at its bound slides, whatever its
+slip.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from contactlab.contact.kernels.restitution import pair_restitution
 from contactlab.formulation.kernels.laws import FOLLOW, HOLD, LOOP, SERVO, SPEED, SPRING, STOP, unilateral
 from contactlab.linearization.kernels.layout import (
     AT_BOUND,
+    BOUND,
     FORCE,
     GAMMA,
     HELD,
@@ -35,7 +37,6 @@ from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.joint_rows import joint_law
 from contactlab.stepping.kernels.layout import (
     GAP,
-    MU,
     RESTITUTION,
     VN_MINUS,
     Chunk,
@@ -105,139 +106,180 @@ def largest_force(m: Memory, contacts: int) -> float:
     return largest
 
 
+@kernel(inline=True)
+def directions(control: Control, cone: int) -> int:
+    """Half the corners of the polygon of a cone: of spin it is a line."""
+    return 1 if cone == 1 else control.edges // 2
+
+
+@kernel(inline=True)
+def corners(m: Memory, cone: int) -> FloatArray:
+    """Corners of the polygon of a cone."""
+    return m.line if cone == 1 else m.turns
+
+
+@kernel(inline=True)
+def is_round(control: Control, cone: int) -> bool:
+    """Whether a cone is the exact one."""
+    return control.cone != 0 and directions(control, cone) > 1
+
+
 @kernel(inner=True)
-def next_corner(m: Memory, r: int, x: float, y: float) -> int:
+def next_corner(turns: FloatArray, r: int, x: float, y: float) -> int:
     """Number of the corner of the polygon whose direction is nearest to (x, y)."""
     best, most = 0, -math.inf
     for j in range(2 * r):
-        along = m.turns[j, 0] * x + m.turns[j, 1] * y
+        along = turns[j, 0] * x + turns[j, 1] * y
         if along > most:
             best, most = j, along
     return best
 
 
 @kernel(inner=True)
-def along_friction(m: Memory, control: Control, c: int, mu: float) -> tuple[float, float]:
-    """Direction of friction of a contact that slides, per mu; without any, where its first would be; 0 without slip."""
-    own, r = m.contact[c], control.edges // 2
-    if mu > 0.0:
-        return own[SLIDE] / mu, own[SLIDE + 1] / mu
-    x, y = -own[RATE + 1], -own[RATE + 2]
+def along_friction(m: Memory, control: Control, c: int, cone: int) -> tuple[float, float]:
+    """Direction of friction at its bound, of length 1; without any, where its first would be; 0 without slip."""
+    own, r, bound = m.contact[c], directions(control, cone), m.contact[c, BOUND + cone]
+    if bound > 0.0:
+        return own[SLIDE + 2 * cone] / bound, own[SLIDE + 2 * cone + 1] / bound
+    x, y = -own[RATE + 1 + 2 * cone], -own[RATE + 2 + 2 * cone]
     size = math.sqrt(x * x + y * y)
     if size < SLIPS:
         return 0.0, 0.0
-    if control.cone != 0 and r > 1:
+    if is_round(control, cone):
         return x / size, y / size
-    j = next_corner(m, r, x, y)
-    return m.turns[j, 0], m.turns[j, 1]
+    turns = corners(m, cone)
+    j = next_corner(turns, r, x, y)
+    return turns[j, 0], turns[j, 1]
 
 
 @kernel(inner=True)
-def set_slide(m: Memory, c: int, mu: float) -> None:
-    """Fill mu times the corner along which a contact slides, or the middle of the side."""
-    j, own = (m.mode[c, 0] - ALONG) // 2, m.contact[c]
-    own[SLIDE], own[SLIDE + 1] = mu * m.turns[j, 0], mu * m.turns[j, 1]
-    if (m.mode[c, 0] - ALONG) % 2 == 1:
-        own[SLIDE] = 0.5 * mu * (m.turns[j, 0] + m.turns[j + 1, 0])
-        own[SLIDE + 1] = 0.5 * mu * (m.turns[j, 1] + m.turns[j + 1, 1])
+def set_slide(m: Memory, c: int, cone: int) -> None:
+    """Fill the bound times the corner along which a contact slides, or the middle of the side."""
+    j, turns, bound = (m.mode[c, cone] - ALONG) // 2, corners(m, cone), m.contact[c, BOUND + cone]
+    x, y = turns[j, 0], turns[j, 1]
+    if (m.mode[c, cone] - ALONG) % 2 == 1:
+        x, y = 0.5 * (x + turns[j + 1, 0]), 0.5 * (y + turns[j + 1, 1])
+    m.contact[c, SLIDE + 2 * cone], m.contact[c, SLIDE + 2 * cone + 1] = bound * x, bound * y
 
 
 @kernel(inner=True)
-def find_modes(work: Work, m: Memory, control: Control) -> None:
-    """Fill the modes of the contacts, and the direction of friction, times mu, of those that slide."""
-    r = control.edges // 2
+def find_modes(m: Memory, control: Control) -> None:
+    """Fill the modes of the contacts, and the direction of friction, times its bound, of those that slide."""
     least = NO_FORCE * largest_force(m, control.n_contacts)
-    exact = control.cone != 0 and r > 1
     for c in range(control.n_contacts):
-        own, mu = m.contact[c], work.contact_float[c, MU]
-        fN, x, y = own[FORCE], own[FORCE + 1], own[FORCE + 2]
-        bound = mu * fN
-        own[SLIDE], own[SLIDE + 1] = 0.0, 0.0
-        mode = OPEN
-        if fN > least:
-            mode = STICK
-            if bound == 0.0:
-                mode = ALONG
-            elif exact:
-                size = math.sqrt(x * x + y * y)
-                if size > bound * (1.0 - AT_BOUND):
-                    mode = BETWEEN
-                    own[SLIDE], own[SLIDE + 1] = mu * x / size, mu * y / size
-            else:
-                j, first, second = enclosing_edge(r, m.turns, x, y)
-                if first + second > bound * (1.0 - AT_BOUND):
-                    mode = BETWEEN + 2 * j
-                    if second <= AT_BOUND * bound:
-                        mode = ALONG + 2 * j
-                    elif first <= AT_BOUND * bound:
-                        mode = ALONG + 2 * ((j + 1) % (2 * r))
-        m.mode[c, 0] = mode
-        if mode not in (OPEN, STICK) and not exact and mu > 0.0:
-            set_slide(m, c, mu)
+        for cone in range(m.mode.shape[1]):
+            find_mode(m, control, c, cone, least)
+
+
+@kernel(inner=True)
+def find_mode(m: Memory, control: Control, c: int, cone: int, least: float) -> None:
+    """Fill mode and direction of one friction cone; a contact that bears no more than ``least`` is open."""
+    own, r, turns = m.contact[c], directions(control, cone), corners(m, cone)
+    mu, x, y = own[BOUND + cone], own[FORCE + 1 + 2 * cone], own[FORCE + 2 + 2 * cone]
+    bound, exact = mu * own[FORCE], is_round(control, cone)
+    own[SLIDE + 2 * cone], own[SLIDE + 2 * cone + 1] = 0.0, 0.0
+    mode = OPEN
+    if own[FORCE] > least:
+        mode = STICK
+        if bound == 0.0:
+            mode = ALONG
+        elif exact:
+            size = math.sqrt(x * x + y * y)
+            if size > bound * (1.0 - AT_BOUND):
+                mode = BETWEEN
+                own[SLIDE + 2 * cone], own[SLIDE + 2 * cone + 1] = mu * x / size, mu * y / size
+        else:
+            j, first, second = enclosing_edge(r, turns, x, y)
+            if first + second > bound * (1.0 - AT_BOUND):
+                mode = BETWEEN + 2 * j
+                if second <= AT_BOUND * bound:
+                    mode = ALONG + 2 * j
+                elif first <= AT_BOUND * bound:
+                    mode = ALONG + 2 * ((j + 1) % (2 * r))
+    m.mode[c, cone] = mode
+    if mode not in (OPEN, STICK) and not exact and mu > 0.0:
+        set_slide(m, c, cone)
 
 
 @kernel(inline=True)
-def across(m: Memory, control: Control, c: int, mu: float) -> tuple[float, float]:
+def across(m: Memory, control: Control, c: int, cone: int) -> tuple[float, float]:
     """Direction of the second force of a contact that slides between two corners, or on the exact cone."""
-    own = m.contact[c]
-    if control.cone != 0 and control.edges > 2:
-        return -own[SLIDE + 1] / mu, own[SLIDE] / mu
-    j = (m.mode[c, 0] - ALONG) // 2
-    ex, ey = m.turns[j + 1, 0] - m.turns[j, 0], m.turns[j + 1, 1] - m.turns[j, 1]
+    own, turns = m.contact[c], corners(m, cone)
+    if is_round(control, cone):
+        mu = own[BOUND + cone]
+        return -own[SLIDE + 2 * cone + 1] / mu, own[SLIDE + 2 * cone] / mu
+    j = (m.mode[c, cone] - ALONG) // 2
+    ex, ey = turns[j + 1, 0] - turns[j, 0], turns[j + 1, 1] - turns[j, 1]
     size = math.sqrt(ex * ex + ey * ey)
     return ex / size, ey / size
 
 
 @kernel(inner=True)
-def contact_unknowns(work: Work, m: Memory, control: Control, c: int, u: int) -> int:
+def unknown_direction(m: Memory, control: Control, c: int, cone: int, place: int) -> tuple[float, float]:
+    """Direction, in the axes of its cone, of an unknown force of friction."""
+    if m.mode[c, cone] == STICK:
+        return 1.0 - place, float(place)
+    return across(m, control, c, cone)
+
+
+@kernel(inner=True)
+def contact_unknowns(m: Memory, control: Control, c: int, u: int) -> int:
     """Fill the rows of the forces of one contact from row u on; the next free one."""
-    mode = m.mode[c, 0]
-    m.mode[c, 1] = u
-    m.mode[c, 2] = 0
-    if mode == OPEN:
+    cones = m.mode.shape[1]
+    m.first[c, 0] = u
+    if m.mode[c, 0] == OPEN:
+        for cone in range(cones + 1):
+            m.first[c, 1 + cone] = u
         return u
     nv = m.v.shape[0]
     own, frame, changes = m.contact[c], m.frame[c], m.changes[c]
-    mu = work.contact_float[c, MU]
-    gx, gy = own[SLIDE], own[SLIDE + 1]
     for j in range(nv):
         m.H[u, j] = frame[0, j]
-        m.G[u, j] = frame[0, j] + gx * frame[1, j] + gy * frame[2, j]
+        m.G[u, j] = frame[0, j]
         m.right[u, j] = -(changes[0, j] + own[PER_GAP] * m.gaps[c, j] + own[PER_SPEED] * m.before[c, j])
         m.right[u, nv + j] = -own[PER_SPEED] * frame[0, j]
+    for i in range(2 * cones):
+        if own[SLIDE + i] != 0.0:
+            for j in range(nv):
+                m.G[u, j] += own[SLIDE + i] * frame[1 + i, j]
     m.D[u] = own[GAMMA]
     m.f[u] = own[FORCE]
     u += 1
-    if mode == STICK:
-        for axis in range(1, 3 if control.edges > 2 else 2):
-            u = tangential_unknown(m, c, 2.0 - axis, axis - 1.0, 0.0, own[FORCE + axis], u)
-    elif mode != ALONG and (mode - ALONG) % 2 == 1:
-        ex, ey = across(m, control, c, mu)
-        give = 0.0
-        if control.cone != 0:
-            # A slip that is 0, or backwards, is one of redundant contacts, at the scale of the compliance.
-            slip = -(own[RATE + 1] * gx + own[RATE + 2] * gy) / mu
-            give = max(slip, 0.0) / (mu * own[FORCE])
-        u = tangential_unknown(m, c, ex, ey, give, own[FORCE + 1] * ex + own[FORCE + 2] * ey, u)
-    for row in range(m.mode[c, 1], u):
+    for cone in range(cones):
+        m.first[c, 1 + cone] = u
+        mode, at, count, give = m.mode[c, cone], 1 + 2 * cone, 0, 0.0
+        if mode == STICK:
+            count = min(directions(control, cone), 2)
+        elif mode != ALONG and (mode - ALONG) % 2 == 1:
+            count = 1
+            if is_round(control, cone):
+                # A slip that is 0, or backwards, is one of redundant contacts, at the scale of the compliance.
+                mu = own[BOUND + cone]
+                slip = -(own[RATE + at] * own[SLIDE] + own[RATE + at + 1] * own[SLIDE + 1]) / mu
+                give = max(slip, 0.0) / (mu * own[FORCE])
+        for place in range(count):
+            x, y = unknown_direction(m, control, c, cone, place)
+            tangential_unknown(m, c, at, x, y, give, u)
+            u += 1
+    m.first[c, 1 + cones] = u
+    for row in range(m.first[c, 0], u):
         m.owner[row, 0], m.owner[row, 1] = c, -1
-    m.mode[c, 2] = u - m.mode[c, 1]
     return u
 
 
 @kernel(inner=True)
-def tangential_unknown(m: Memory, c: int, x: float, y: float, give: float, force: float, u: int) -> int:
-    """Fill the row of a force of contact c along (x, y) of its tangents."""
+def tangential_unknown(m: Memory, c: int, at: int, x: float, y: float, give: float, u: int) -> None:
+    """Fill row u of a force of contact c along (x, y) of its axes ``at`` and the next."""
     nv = m.v.shape[0]
     frame, changes = m.frame[c], m.changes[c]
     for j in range(nv):
-        m.H[u, j] = x * frame[1, j] + y * frame[2, j]
+        m.H[u, j] = x * frame[at, j] + y * frame[at + 1, j]
         m.G[u, j] = m.H[u, j]
-        m.right[u, j] = -(x * changes[1, j] + y * changes[2, j])
         m.right[u, nv + j] = 0.0
+    for j in range(changes.shape[1]):
+        m.right[u, j] = -(x * changes[at, j] + y * changes[at + 1, j])
     m.D[u] = give
-    m.f[u] = force
-    return u + 1
+    m.f[u] = m.contact[c, FORCE + at] * x + m.contact[c, FORCE + at + 1] * y
 
 
 @kernel(inner=True)

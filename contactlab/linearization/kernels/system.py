@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import math
 
-from contactlab.linearization.kernels.contact_rates import at_velocity, speed_rates
-from contactlab.linearization.kernels.layout import COMPLIANCE, EPS, REDUNDANT, SLIDE, SURE, Memory
-from contactlab.linearization.kernels.pieces import across
+from contactlab.linearization.kernels.contact_frames import at_velocity
+from contactlab.linearization.kernels.contact_rates import speed_rates
+from contactlab.linearization.kernels.layout import COMPLIANCE, EPS, REDUNDANT, SURE, Memory
+from contactlab.linearization.kernels.pieces import unknown_direction
+from contactlab.linearization.kernels.yielding import let_moments_yield
 from contactlab.multibody.kernels.ltl import solve_l, solve_lt
 from contactlab.multibody.kernels.sizes import POSES
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.stepping.kernels.blocks import solve_tree
 from contactlab.stepping.kernels.layout import TREE_BLOCK, TREE_DOF, Control, FloatArray, IntArray, PackedWorld, Work
-from lcp.contacts.kernels.contact_modes import ALONG, STICK
 from lcp.kernels import kernel
 from lcp.kernels.basis_solve import lu_factor
 
@@ -172,28 +173,33 @@ def lag_of(m: Memory, S: FloatArray, h: float, u: int, end: int) -> float:
 @kernel(inner=True)
 def take_late(m: Memory, control: Control, columns: int, u: int, end: int, eps: float, out: FloatArray) -> None:
     """out (n, columns) -= eps (dH) lag, of contacts' unknowns u .. end and the island's own columns."""
-    nv = m.v.shape[0]
+    cones = m.mode.shape[1]
     row = u
     while row < end:
         c = m.owner[row, 0]
         if c < 0:
             row += 1
             continue
-        mode, count, own = m.mode[c, 0], m.mode[c, 2], m.contact[c]
-        for k in range(columns):
-            j = m.own_columns[k]
-            if j >= nv:
-                break
-            drawn = m.drawn[c]
-            out[row - u, k] -= eps * drawn[0, j]
-            if mode == STICK:
-                for axis in range(1, count):
-                    out[row - u + axis, k] -= eps * drawn[axis, j]
-            elif mode != ALONG and count > 1:
-                mu = math.sqrt(own[SLIDE] ** 2 + own[SLIDE + 1] ** 2)
-                x, y = across(m, control, c, mu)
-                out[row - u + 1, k] -= eps * (x * drawn[1, j] + y * drawn[2, j])
-        row += count
+        drawn, first = m.drawn[c], m.first[c]
+        add_late(m, columns, -eps, drawn[0], out[row - u])
+        for cone in range(cones):
+            for other in range(first[1 + cone], first[2 + cone]):
+                x, y = unknown_direction(m, control, c, cone, other - first[1 + cone])
+                add_late(m, columns, -eps * x, drawn[1 + 2 * cone], out[other - u])
+                add_late(m, columns, -eps * y, drawn[2 + 2 * cone], out[other - u])
+        row = first[1 + cones]
+
+
+@kernel(inner=True)
+def add_late(m: Memory, columns: int, times: float, drawn: FloatArray, out: FloatArray) -> None:
+    """out += times drawn, in the island's own columns."""
+    if times == 0.0:
+        return
+    for k in range(columns):
+        j = m.own_columns[k]
+        if j >= drawn.shape[0]:
+            break
+        out[k] += times * drawn[j]
 
 
 @kernel(inner=True, long_loops=True)
@@ -227,7 +233,7 @@ def solve_island(
     eps, largest = compliance(S), 0.0
     for row in range(size):
         largest = max(largest, abs(S[row, row]))
-    m.nearly[i] = 0
+    m.nearly[i], m.yields[i] = 0, 0
     # More forces than velocities are redundant, but for soft ones.
     if (size <= n or is_soft(D)) and lu_factor(S, size, m.perm) and not is_redundant(S, largest):
         eps = 0.0
@@ -240,6 +246,9 @@ def solve_island(
         m.nearly[i] = 1 if eps * lag_of(m, S, h, u, end) > SURE else 0
         at_velocity(world, m, m.lag, POSES)
         speed_rates(world, work, m, control, False, False, m.drawn)
+        if m.mode.shape[1] > 1:
+            asked = rows_at(m.late_own, 0, size, columns)
+            m.yields[i] = 1 if let_moments_yield(m, H, right, Y, asked, u, end) else 0
         # Whose degrees of freedom stand where those of the island did.
         gather(world, work, m, i, u, end)
         take_late(m, control, columns, u, end, eps, right)

@@ -1,0 +1,229 @@
+"""Where contacts are, and how they move: their axes, what each coordinate does along these, and forces in them."""
+
+from __future__ import annotations
+
+from contactlab.contact.kernels.friction_pyramid import planar_tangents
+from contactlab.linearization.kernels.layout import (
+    AXES,
+    BOUND,
+    FORCE,
+    RATE,
+    ROLL,
+    SPIN,
+    Memory,
+)
+from contactlab.multibody.kernels.displaced import column_rates
+from contactlab.multibody.kernels.fill_frames import fill_frames
+from contactlab.multibody.kernels.layout import Tree, tree
+from contactlab.multibody.kernels.sizes import CUSTOM_RATES, CUSTOM_ROW, NOTHING, VELOCITIES
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.workspace import Frames, frames
+from contactlab.stepping.kernels.blocks import materials_of
+from contactlab.stepping.kernels.kinematic import carried, motion_of
+from contactlab.stepping.kernels.layout import (
+    BODY_A,
+    BODY_B,
+    BODY_DOF,
+    BODY_ROOT,
+    MU,
+    NORMAL,
+    POINT,
+    Control,
+    FloatArray,
+    IntArray,
+    PackedWorld,
+    Work,
+)
+from contactlab.stepping.kernels.moments import rolling_axes
+from lcp.kernels import kernel
+
+
+@kernel(inline=True)
+def axis(own: FloatArray, number: int) -> FloatArray:
+    """An axis (3,) of a contact."""
+    return own[AXES + 3 * number : AXES + 3 * number + 3]
+
+
+@kernel(inline=True)
+def dot(a: FloatArray, b: FloatArray) -> float:
+    """a . b."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@kernel(inner=True)
+def at_start(world: PackedWorld, work: Work, m: Memory) -> None:
+    """Let work have state and kinematics of the start of the step."""
+    for j in range(work.q.shape[0]):
+        work.q[j] = m.q[j]
+    for j in range(m.v.shape[0]):
+        work.v[j] = m.v[j]
+    none = rows_at(work.W, 0, 0, CUSTOM_ROW)
+    fill_frames(world.ints, world.floats, m.q, m.v, none, NOTHING, VELOCITIES, work.W)
+
+
+@kernel(inner=True)
+def read_cone(own: FloatArray, number: int, z: FloatArray, at: int, turns: FloatArray, r: int) -> None:
+    """Fill the forces of a friction cone along its axes, of its variables in z from ``at`` on."""
+    x, y = 0.0, 0.0
+    for e in range(r):
+        x += (z[at + e] - z[at + r + e]) * turns[e, 0]
+        y += (z[at + e] - z[at + r + e]) * turns[e, 1]
+    own[FORCE + 1 + 2 * number], own[FORCE + 2 + 2 * number] = x, y
+
+
+@kernel(inner=True)
+def read_contacts(world: PackedWorld, work: Work, lengths: FloatArray, m: Memory, control: Control) -> None:
+    """Fill forces, their bounds and axes of the contacts of the step, and the wrenches that they make on their bodies.
+
+    Where there are ``lengths`` of moments, work is to hold the kinematics at the start.
+    """
+    r = control.edges // 2
+    for c in range(control.n_contacts):
+        own, floats, ints, z = m.contact[c], work.contact_float[c], work.contact_int[c], work.contact_z[c]
+        a, b = ints[BODY_A], ints[BODY_B]
+        n, t1, t2 = axis(own, 0), axis(own, 1), axis(own, 2)
+        for k in range(3):
+            n[k] = floats[NORMAL + k]
+        planar_tangents(n, world.plane, t1, t2)
+        own[FORCE], own[BOUND] = z[0], floats[MU]
+        read_cone(own, 0, z, 1, m.turns, r)
+        p, wrench = floats[POINT : POINT + 3], m.six
+        for k in range(3):
+            wrench[3 + k] = z[0] * n[k] + own[FORCE + 1] * t1[k] + own[FORCE + 2] * t2[k]
+        for k in range(3):
+            i, j = (k + 1) % 3, (k + 2) % 3
+            wrench[k] = p[i] * wrench[3 + j] - p[j] * wrench[3 + i]
+        if m.mode.shape[1] > 1:
+            first, second = materials_of(world, ints)
+            for kind in range(2):
+                own[BOUND + 1 + kind] = lengths[kind, first, second] if first >= 0 else 0.0
+            d1, d2, spin = axis(own, ROLL), axis(own, ROLL + 1), axis(own, SPIN)
+            rolling_axes(world, work, a, b, n, d1, d2)
+            read_cone(own, 1, z, 2 + 2 * r, m.line, 1)
+            read_cone(own, 2, z, 5 + 2 * r, m.turns, r)
+            for k in range(3):
+                spin[k] = n[k]
+                wrench[k] += own[FORCE + SPIN] * n[k] + own[FORCE + ROLL] * d1[k] + own[FORCE + ROLL + 1] * d2[k]
+        for k in range(6):
+            m.wrenches[b, k] += wrench[k]
+            if a >= 0:
+                m.wrenches[a, k] -= wrench[k]
+
+
+@kernel(inner=True)
+def at_velocity(world: PackedWorld, m: Memory, v: FloatArray, ready: int) -> None:
+    """Fill m.V with the kinematics at the start of the step and this velocity, and the rates of columns behind."""
+    none, rates = rows_at(m.V, 0, 0, CUSTOM_ROW), rows_at(m.V, 0, 0, CUSTOM_RATES)
+    fill_frames(world.ints, world.floats, m.q, v, none, ready, VELOCITIES, m.V)
+    t = tree(world.ints, world.floats)
+    nl, nv = t.parent.shape[0], v.shape[0]
+    f = frames(m.V, nl, nv)
+    A, K = rows_at(m.V, f.start, nl, 6), rows_at(m.V, f.start + 6 * nl, nv, 18)
+    for i in range(nl):
+        for k in range(6):
+            A[i, k] = 0.0
+    for j in range(nv):
+        m.way[j] = 0.0
+    column_rates(t, f, v, m.way[:nv], A, rates, K)
+
+
+@kernel(inner=True)
+def columns_at(world: PackedWorld, f: Frames, body: int, x: FloatArray, out: FloatArray) -> None:
+    """Fill out (nv, 6), zeroed by the caller: turn and motion of the body's point at x, along its path to the root."""
+    j = world.bodies[body, BODY_DOF] if body >= 0 else -1
+    if j < 0:
+        return
+    o = f.p[world.bodies[body, BODY_ROOT]]
+    dx, dy, dz = x[0] - o[0], x[1] - o[1], x[2] - o[2]
+    while j >= 0:
+        s, own = f.S[j], out[j]
+        for k in range(3):
+            own[k] = s[k]
+        own[3] = s[3] + (s[1] * dz - s[2] * dy)
+        own[4] = s[4] + (s[2] * dx - s[0] * dz)
+        own[5] = s[5] + (s[0] * dy - s[1] * dx)
+        j = world.dof_parent[j]
+
+
+@kernel(inner=True)
+def listed(world: PackedWorld, a: int, b: int, dofs: IntArray) -> int:
+    """List, ascending, the degrees of freedom that move either body; return how many there are."""
+    i = world.bodies[b, BODY_DOF]
+    j = world.bodies[a, BODY_DOF] if a >= 0 else -1
+    count = 0
+    while i >= 0 or j >= 0:
+        dofs[count] = max(i, j)
+        at = dofs[count]
+        i = world.dof_parent[i] if i == at else i
+        j = world.dof_parent[j] if j == at else j
+        count += 1
+    for k in range(count // 2):
+        dofs[k], dofs[count - 1 - k] = dofs[count - 1 - k], dofs[k]
+    return count
+
+
+@kernel(inner=True)
+def fill_columns(world: PackedWorld, f: Frames, m: Memory, a: int, b: int, x: FloatArray) -> int:
+    """Fill columns of both bodies at x, and list their degrees of freedom; how many these are."""
+    count = listed(world, a, b, m.dofs)
+    for place in range(count):
+        for k in range(6):
+            m.columns[0, m.dofs[place], k] = 0.0
+            m.columns[1, m.dofs[place], k] = 0.0
+    columns_at(world, f, b, x, m.columns[0])
+    columns_at(world, f, a, x, m.columns[1])
+    return count
+
+
+@kernel(inner=True)
+def add_velocity(f: Frames, t: Tree, body: int, x: FloatArray, sign: float, out: FloatArray) -> None:
+    """out (6,) += sign times velocity and turning of what of a body is at x."""
+    link = t.body_link[body] if body >= 0 else -1
+    if link < 0:
+        return
+    V, o = f.V[link], f.p[t.root[link]]
+    dx, dy, dz = x[0] - o[0], x[1] - o[1], x[2] - o[2]
+    out[0] += sign * (V[3] + (V[1] * dz - V[2] * dy))
+    out[1] += sign * (V[4] + (V[2] * dx - V[0] * dz))
+    out[2] += sign * (V[5] + (V[0] * dy - V[1] * dx))
+    for k in range(3):
+        out[3 + k] += sign * V[k]
+
+
+@kernel(inner=True)
+def relative_motion(
+    world: PackedWorld, work: Work, f: Frames, t: Tree, a: int, b: int, x: FloatArray, told: int, out: FloatArray
+) -> None:
+    """Fill out (6,): velocity and turning of body b at x as seen from a, by row ``told`` of kinematic bodies if any."""
+    for k in range(6):
+        out[k] = 0.0
+    add_velocity(f, t, b, x, 1.0, out)
+    add_velocity(f, t, a, x, -1.0, out)
+    if told >= 0:
+        surface = work.scratch[45:48]
+        carried(work, told, x, surface)
+        for k in range(3):
+            out[k] -= surface[k]
+            out[3 + k] -= work.motion_twist[told, k]
+
+
+@kernel
+def contact_frames(world: PackedWorld, work: Work, m: Memory, control: Control) -> None:
+    """Fill the frames of all contacts, and their rates at the velocity that m.V is filled for."""
+    t = tree(world.ints, world.floats)
+    nl, nv = t.parent.shape[0], m.v.shape[0]
+    f = frames(m.V, nl, nv)
+    u = work.scratch[30:36]
+    for number in range(control.n_contacts):
+        ints, own = work.contact_int[number], m.contact[number]
+        a, b, x = ints[BODY_A], ints[BODY_B], work.contact_float[number, POINT : POINT + 3]
+        count = fill_columns(world, f, m, a, b, x)
+        relative_motion(world, work, f, t, a, b, x, motion_of(world, a), u)
+        for i in range(m.frame.shape[1]):
+            d, own_frame, part = axis(own, i), m.frame[number, i], 0 if i >= SPIN else 3
+            own[RATE + i] = dot(d, u[3 - part : 6 - part])
+            for j in range(nv):
+                own_frame[j] = 0.0
+            for place in range(count):
+                j = m.dofs[place]
+                own_frame[j] = dot(d, m.columns[0, j, part : part + 3]) - dot(d, m.columns[1, j, part : part + 3])

@@ -1,0 +1,335 @@
+"""Derivatives of steps with torsional and rolling friction: beside differences, closed forms, kinks, lengths."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import joint_scenes
+import numpy as np
+import pytest
+from linearization_worlds import G, H, assert_agrees, cube, later
+from test_linearization_kinks import assert_one_sided, signed, whys
+from test_linearization_parameters import assert_agrees as assert_parameters_agree
+
+from contactlab.contact import Box, HalfSpace, Material, Sphere
+from contactlab.multibody import ModelBuilder, joints, point_position
+from contactlab.simulation import (
+    ConstantVelocity,
+    Simulation,
+    SimulationConfigError,
+    TimeStepping,
+    WorldBuilder,
+    gradient,
+    linearize,
+    simulate,
+)
+from contactlab.spatial import RigidInertia, Transform
+
+RADIUS, MASS, MU = 0.1, 2.0, 0.8
+SPIN, ROLL = 0.004, 0.02
+BOTH = Material(MU, torsional=SPIN, rolling=ROLL)
+#: The ball rolls along x without slip, and braked it goes on by as much.
+ROLLS = (0.4, 0, 0, 0, 4.0, 0)
+BRAKED = 5.0 * G / (7.0 * RADIUS)
+SPUN_DOWN = 5.0 * G / (2.0 * RADIUS**2)
+STEPPER = TimeStepping(H, erp=1.0)
+TURN = tuple(np.array([0.8, 0.2, -0.4, 0.4]))
+
+
+def ball(material, v=(0, 0, 0, 0, 0, 0), *, turn=(1, 0, 0, 0), normal=(0, 0, 1), depth=0.0, floor=MU):
+    """A ball on a floor."""
+    normal = np.array(normal) / np.linalg.norm(normal)
+    builder = WorldBuilder(**joint_scenes.FAST)
+    builder.add_half_space("floor", HalfSpace(normal), Material(floor))
+    inertia = RigidInertia.solid_sphere(MASS, RADIUS)
+    start = (*((RADIUS - depth) * normal), *(np.array(turn) / np.linalg.norm(turn)))
+    builder.add_free_body("ball", inertia, Sphere(RADIUS), material, start, v)
+    return builder.build()
+
+
+def wheel(v, slope=0.0):
+    """A wheel in a plane, with the coordinates x, z and its turn."""
+    builder = WorldBuilder(planar=(0, 1, 0), **joint_scenes.FAST)
+    builder.add_half_space("floor", HalfSpace((-slope, 0, 1)), Material(MU))
+    builder.add_free_body(
+        "wheel", RigidInertia.solid_sphere(MASS, RADIUS), Sphere(RADIUS), BOTH, (0, RADIUS * np.hypot(1, slope), 0), v
+    )
+    return builder.build()
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("edges", [4, 8])
+@pytest.mark.parametrize(
+    ("material", "v"),
+    [
+        (Material(MU, rolling=ROLL), (0.3, 0.1, 0, -1, 3, 0)),
+        (Material(MU, torsional=SPIN), (0, 0, 0, 0, 0, 5.0)),
+        (BOTH, (0.3, 0.1, 0, -1, 3, 5)),
+        (Material(MU, torsional=SPIN, rolling=1e-3), (0.5, 0.1, 0, 3, -2, 5)),
+        (BOTH, (0.002, 0.001, 0, 0.01, 0.02, -0.005)),
+        (BOTH, (0, 0, 0, 0, 0, 0)),
+    ],
+    ids=["rolls", "spins", "rolls and spins", "slides", "is held", "rests"],
+)
+def test_a_ball_agrees_with_differences(material, v, edges):
+    """Straight and turned, on a floor and on a slope: A and B are those of centred differences of the step."""
+    for turn, normal in (((1, 0, 0, 0), (0, 0, 1)), (TURN, (-0.1, 0.05, 1.0))):
+        # A little in the floor, so that it is pressed on it, and no force is small.
+        world = ball(material, v, turn=turn, normal=normal, depth=1e-5)
+        found = assert_agrees(world, TimeStepping(H, erp=1.0, edges=edges), world.initial_state())
+        assert found.unique
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("edges", [4, 6, 8])
+def test_between_two_corners_of_the_polygon(edges):
+    """A torque that turns the rolling within the step: the moment comes to lie between two corners, or at another."""
+    world = ball(BOTH, (0.005, 0, 0, 0.02, 0.05, 0.01), turn=TURN)
+    stepper = TimeStepping(H, erp=1.0, edges=edges)
+    modes = set()
+    for torque in ((-1.0, 1.0, 0.5), (-1.0, 0.1, 0.5), (0.4, -0.9, 0.2), (1.0, 0.3, 0.2), (0.7, 1.1, -0.3)):
+        tau = np.array([0, 0, 0, *torque])
+        found = linearize(world, stepper, world.initial_state(), tau)
+        if found.unique and all(kink.way > 2e-6 for kink in found.kinks):
+            assert_agrees(world, stepper, world.initial_state(), tau=tau)
+            step = stepper.step(world, world.initial_state(), tau)
+            x, y = sorted(np.abs(step.contacts.moment[0, :2]))
+            modes.add(bool(x > 0.0 and y > 0.0))
+    assert modes
+
+
+def test_balls_on_one_another_and_on_what_turns():
+    """Two balls that meet, and one on a turntable, both spinning: as differences, along their motion."""
+    builder = WorldBuilder(**{**joint_scenes.FAST, "body_contacts": True})
+    builder.add_half_space("floor", HalfSpace(), BOTH)
+    turn = TURN / np.linalg.norm(TURN)
+    inertia = RigidInertia.solid_sphere(0.5, RADIUS)
+    aside = RigidInertia(0.5, (0.01, 0.02, -0.01), inertia=np.diag([2e-3, 2.2e-3, 1.8e-3]))
+    builder.add_free_body("low", inertia, Sphere(0.1), BOTH, (0, 0, 0.0999, *turn), (0.1, 0.2, 0, 1, 2, -2))
+    builder.add_free_body("high", aside, Sphere(0.1), BOTH, (0.03, 0.01, 0.296, *turn), (0.1, 0, -0.5, 2, -3, 5))
+    table = WorldBuilder()
+    motion = ConstantVelocity(Transform(p=(0, 0, -0.1)), angular_velocity=(0, 0.1, 2.0))
+    table.add_kinematic_body("table", Box((1, 1, 0.1)), Material(MU), motion)
+    table.add_free_body("ball", inertia, Sphere(0.1), BOTH, (0.2, 0.1, 0.0999, *turn), (0.3, 0.1, 0, 1, 2, 0.3))
+    for world in (builder.build(), table.build()):
+        contacts = []
+        for steps in (0, 5, 30, 60):
+            state = later(world, STEPPER, steps)
+            found = linearize(world, STEPPER, state)
+            if all(kink.way > 1e-5 for kink in found.kinks):
+                assert_agrees(world, STEPPER, state)
+                contacts.append(found.forces.shape[0])
+        assert len(contacts) > 1
+        assert max(contacts) == len(world.model.names) - len(world.motions)
+
+
+@pytest.mark.parametrize("v", [(0.4, 0, 4.0), (4e-4, 0, 4e-3), (0.4, 0, 9.0)], ids=["braked", "held", "skids"])
+def test_a_wheel_in_a_plane(v):
+    """Its one axis is that of the plane: rolling, held, and turning too fast, as differences."""
+    world = wheel(v, slope=0.1)
+    found = assert_agrees(world, STEPPER, world.initial_state())
+    assert found.unique
+
+
+def test_a_box_that_pivots():
+    """Four corners with torsional friction, sliding and spinning, or at rest: as differences, redundant as they are."""
+    for v in ((0.1, 0, 0, 0, 0, 3.0), (0, 0, 0, 0, 0, 0)):
+        world = cube(-1e-6, v, Material(0.3, torsional=0.01))
+        for state in (world.initial_state(), later(world, STEPPER, 5)):
+            found = assert_agrees(world, STEPPER, state)
+            assert found.forces.shape[0] == 4
+            assert found.unique
+    # On an edge that it rocks about, and on a corner.
+    for turn, touching in (((0.99, 0.08, 0, 0), 2), ((0.99, 0.08, 0.06, 0.02), 1)):
+        world = cube(0.0, (0, 0, 0, 0.3, 0.5, 0.1), Material(0.3, torsional=0.01, rolling=0.002), turn)
+        q = world.initial_state().q
+        corners = [point_position(world.model, q, "cube", corner) for corner in itertools.product(*[(-0.1, 0.1)] * 3)]
+        q = q - np.eye(7)[2] * (min(corner[2] for corner in corners) + 1e-5)
+        found = assert_agrees(world, STEPPER, replace(world.initial_state(), q=q))
+        assert found.forces.shape[0] == touching
+
+
+def test_a_foot_that_turns_on_the_floor():
+    """A trunk on one leg with a round foot, its joints moving: as differences."""
+    model = ModelBuilder()
+    model.add_body("trunk", joint=joints.FloatingBase(), inertia=RigidInertia.solid_box(3.0, (0.2, 0.1, 0.1)))
+    leg = RigidInertia(1.0, (0, 0, -0.1), inertia=np.diag([0.01, 0.01, 0.002]))
+    model.add_body("leg", parent="trunk", joint=joints.Revolute((0, 1, 0)), inertia=leg)
+    builder = WorldBuilder(**joint_scenes.FAST)
+    turn = np.array([0.98, 0.1, 0.05, 0.1]) / np.linalg.norm([0.98, 0.1, 0.05, 0.1])
+    for v in ((0.3, 0.1, 0, 0.5, 1.0, 4.0, -1.0), (0, 0, 0, 0, 0, 0, 0)):
+        builder = WorldBuilder(**joint_scenes.FAST)
+        builder.add_model(model.build(), [0, 0, 0.3, *turn, 0.2], list(v))
+        builder.add_shape("leg", Sphere(0.05), BOTH, placement=Transform(p=(0, 0, -0.2)))
+        builder.add_half_space("floor", HalfSpace(), Material(MU))
+        world = builder.build()
+        foot = point_position(world.model, world.initial_state().q, "leg", (0, 0, -0.2))
+        state = replace(world.initial_state(), q=world.initial_state().q - np.eye(8)[2] * (foot[2] - 0.05 + 1e-5))
+        found = assert_agrees(world, STEPPER, state)
+        assert found.forces.any()
+
+
+@pytest.mark.nojit
+def test_a_ball_is_braked_by_its_closed_form():
+    """v+ = v - h 5 g rho / (7 r) along its way: by v, by load, by the length, by gravity."""
+    for heading in (0.0, 0.7):
+        c, s = np.cos(heading), np.sin(heading)
+        along, across = np.array([c, s, 0]), np.array([-s, c, 0])
+        v = (*(0.4 * along), *(4.0 * across))
+        world = ball(Material(MU, rolling=ROLL), v)
+        found = linearize(world, STEPPER, world.initial_state(), wrt=["ball.rolling", "gravity.z"])
+        slower = H * BRAKED * ROLL
+        assert found.next.v[:3] @ along == pytest.approx(0.4 - slower, rel=1e-9)
+        assert along @ found.B[6:9, 2] == pytest.approx(slower / (MASS * G), rel=1e-6)
+        np.testing.assert_allclose(found.parameters["ball.rolling"][6:9], -H * BRAKED * along, rtol=1e-6, atol=1e-9)
+        assert along @ found.parameters["gravity.z"][6:9] == pytest.approx(slower / G, rel=1e-6)
+        # A change of rolling along its way stays; one across turns the brake with it, by its share of the speed.
+        for way, stays in ((np.array([*along, *(across / RADIUS)]), 1.0), (np.array([*across, *(-along / RADIUS)]), 0)):
+            change = found.A[6:9, 6:] @ way
+            stays = stays or 1.0 - slower / 0.4
+            np.testing.assert_allclose(change, stays * way[:3], rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.nojit
+def test_a_ball_is_spun_down_by_its_closed_form():
+    """w+ = w - h 5 g rho / (2 r^2): by w 1, by its length -h 5 g / (2 r^2), by the load."""
+    world = ball(Material(MU, torsional=SPIN), (0, 0, 0, 0, 0, 5.0))
+    found = linearize(world, STEPPER, world.initial_state(), wrt=["ball.torsional"])
+    assert found.A[11, 11] == pytest.approx(1.0, abs=1e-9)
+    np.testing.assert_allclose(found.parameters["ball.torsional"][11], -H * SPUN_DOWN, rtol=1e-6)
+    assert found.B[11, 2] == pytest.approx(H * SPUN_DOWN * SPIN / (MASS * G), rel=1e-6)
+    # Held, it stays.
+    held = linearize(world, STEPPER, replace(world.initial_state(), v=np.array([0, 0, 0, 0, 0, 1e-3])))
+    np.testing.assert_allclose(held.A[11], 0.0, atol=1e-9)
+    np.testing.assert_allclose(held.B[11], 0.0, atol=1e-9)
+
+
+@pytest.mark.nojit
+def test_with_penetrations_that_stay_the_held_piece_is_given():
+    """erp = 0: what lies is held, its moments with it, and up and down are two sides."""
+    world = ball(BOTH, ROLLS)
+    found = assert_one_sided(world, TimeStepping(H), world.initial_state(), signed(12, 2))
+    assert ("gap at zero: held is given, else it opens", 0) in whys(found)
+    np.testing.assert_allclose(found.A[8, 2], -1.0 / H)
+    # What comes down at 1 / h presses less, and is braked less.
+    assert found.A[6, 2] == pytest.approx(BRAKED * ROLL / G / H, rel=1e-6)
+
+
+@pytest.mark.nojit
+def test_moments_at_their_bounds_are_kinks_by_name():
+    """A torque just at the bound, a spin or a rolling that just ends: named, and one-sided as differences."""
+    rest, turning = ball(Material(MU, torsional=SPIN)), ball(Material(MU, torsional=SPIN), (0, 0, 0, 0, 0, 1.0))
+    tau = np.array([0, 0, 0, 0, 0, SPIN * MASS * G])
+    found = assert_one_sided(rest, STEPPER, rest.initial_state(), signed(12, 11), tau=tau)
+    assert whys(found) & {("at the bound of its spin, may spin", 0), ("hardly spins, may stick", 0)}
+    assert found.directional(np.zeros(12), np.eye(6)[5])[11] == pytest.approx(H / (0.4 * MASS * RADIUS**2), rel=1e-6)
+    assert found.directional(np.zeros(12), -np.eye(6)[5])[11] == pytest.approx(0.0, abs=1e-9)
+    ends = replace(turning.initial_state(), v=(H * SPUN_DOWN * SPIN + 1e-10) * np.eye(6)[5])
+    found = linearize(turning, STEPPER, ends)
+    assert whys(found) == {("hardly spins, may stick", 0)}
+    assert found.directional(np.eye(12)[11])[11] == pytest.approx(1.0, rel=1e-6)
+    assert found.directional(-np.eye(12)[11])[11] == pytest.approx(0.0, abs=1e-6)
+    speed = H * BRAKED * ROLL + 1e-10
+    world = wheel((speed, 0, speed / RADIUS))
+    found = linearize(world, STEPPER, world.initial_state())
+    assert whys(found) == {("hardly rolls, may stick", 0)}
+    assert found.kinks[0].label == "wheel on floor"
+    rolling = np.array([0, 0, 0, 1.0, 0, 1.0 / RADIUS])
+    np.testing.assert_allclose(found.directional(rolling)[3:], rolling[3:], rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(found.directional(-rolling)[3:], 0.0, atol=1e-5)
+    held = linearize(world, STEPPER, replace(world.initial_state(), v=(1.0 - 1e-3) * world.initial_state().v))
+    assert "at the bound of its rolling, may roll" in {kink.why for kink in held.kinks}
+    assert held.unique
+
+
+@pytest.mark.nojit
+def test_rolling_that_turns_comes_to_the_next_side_of_the_polygon():
+    """Near the middle between two directions the moment goes from the one to the side between them: named."""
+    world = ball(BOTH, (0.005, 0, 0, 0.02, 0.05, 0.01))
+    names = set()
+    for share in np.linspace(0.2, 1.4, 61):
+        found = linearize(world, STEPPER, world.initial_state(), [0, 0, 0, -0.8 * share, 0.8, 0])
+        names |= {kink.why for kink in found.kinks}
+    assert "rolls between two directions of the polygon" in names
+
+
+@pytest.mark.nojit
+def test_a_ball_driven_from_rest_has_axes_that_jump():
+    """At rest there is no rolling to lay axes along: with a torque beyond the bound that is told, held it is not."""
+    world = ball(BOTH)
+    torque = np.array([0, 0, 0, 0.3, 1.2, 0])
+    driven = linearize(world, STEPPER, world.initial_state(), torque)
+    assert ("hardly rolls, its axes of friction jump", 0) in whys(driven)
+    assert linearize(world, STEPPER, world.initial_state(), 0.1 * torque).unique
+    slow = replace(world.initial_state(), v=1e-5 * np.array([0.1, 0, 0, 0, 1.0, 0]))
+    near = [kink for kink in linearize(world, STEPPER, slow, torque).kinks if "jump" in kink.why]
+    assert near[0].way == pytest.approx(1e-5, rel=1e-6)
+
+
+@pytest.mark.nojit
+def test_a_touch_without_load_brings_moments_with_it():
+    """Without weight a spinning ball at the floor is slowed by what presses it on: one-sided as differences."""
+    builder = WorldBuilder((0, 0, 0), **joint_scenes.FAST)
+    builder.add_half_space("floor", HalfSpace(), Material(MU))
+    start = (0, 0, RADIUS, 1, 0, 0, 0)
+    builder.add_free_body("ball", RigidInertia.solid_sphere(MASS, RADIUS), Sphere(RADIUS), BOTH, start, (*ROLLS[:5], 3))
+    world = builder.build()
+    found = assert_one_sided(world, STEPPER, world.initial_state(), signed(12, 2, 8))
+    assert whys(found) == {("touches without load", 0)}
+    pressed = found.directional(-np.eye(12)[8])
+    assert pressed[11] == pytest.approx(-2.5 * SPIN / RADIUS**2, rel=1e-6)
+    assert pressed[6] == pytest.approx(-5.0 * ROLL / (7.0 * RADIUS), rel=1e-6)
+
+
+@pytest.mark.nojit
+def test_rolling_friction_of_a_face_gives_way_to_a_tilt():
+    """A box at rest: its tilt is what corners make it, as differences have it, and that its moments jump is told."""
+    world = cube(-1e-6, material=Material(0.3, rolling=0.01))
+    found = assert_agrees(world, STEPPER, world.initial_state())
+    assert ("moments give way to a turn that normal forces ask for", 0) in whys(found)
+    plain = cube(-1e-6)
+    np.testing.assert_allclose(found.A, linearize(plain, STEPPER, plain.initial_state()).A, atol=1e-6)
+
+
+@pytest.mark.nojit
+def test_lengths_of_a_pair_of_surfaces_are_parameters():
+    """By both lengths, mu and mass: as differences of worlds; at 0, the end of the range, to one side."""
+    for v in ((0.3, 0.1, 0, -1, 3, 2), (0.5, 0.1, 0, 3, -2, 5), (0.002, 0.001, 0, 0.01, 0.02, -0.005)):
+        for turn, normal in (((1, 0, 0, 0), (0, 0, 1)), (TURN, (-0.1, 0.05, 1.0))):
+            world = ball(BOTH, v, turn=turn, normal=normal, depth=1e-5)
+            wrt = ["ball.torsional", "ball.rolling", "*.mu", "ball.mass", "ball.com_y"]
+            assert_parameters_agree(world, STEPPER, world.initial_state(), wrt)
+    world = ball(Material(MU, rolling=ROLL), (*ROLLS[:5], 5.0))
+    found = linearize(world, STEPPER, world.initial_state(), wrt=["ball.torsional"])
+    np.testing.assert_allclose(found.parameters["ball.torsional"][11], -H * SPUN_DOWN, rtol=1e-6)
+    world = ball(Material(MU, torsional=SPIN), ROLLS)
+    found = linearize(world, STEPPER, world.initial_state(), wrt=["ball.rolling"])
+    np.testing.assert_allclose(found.parameters["ball.rolling"][6], -H * BRAKED, rtol=1e-6)
+    plain = ball(Material(MU), ROLLS)
+    with pytest.raises(SimulationConfigError, match="other torsional and rolling friction"):
+        linearize(plain, STEPPER, plain.initial_state(), wrt=["ball.rolling"])
+
+
+def test_a_run_until_it_stops_has_its_gradient():
+    """Where a ball ends that rolls out, v^2 / (2 a): by its speed v / a, by the length -v^2 / (2 a rho)."""
+    world = ball(Material(MU, rolling=ROLL), ROLLS)
+    slower = BRAKED * ROLL
+    recording = simulate(world, TimeStepping(H), 0.5)
+    assert np.abs(recording.v[-1]).max() < 1e-9
+    found = gradient(recording, lambda _, q, v: float(q[0]), at=(-1,), wrt=["ball.rolling"])
+    assert found.v @ np.array([1.0, 0, 0, 0, 1.0 / RADIUS, 0]) == pytest.approx(0.4 / slower, rel=0.02)
+    assert found.parameters["ball.rolling"] == pytest.approx(-0.16 / (2.0 * slower * ROLL), rel=0.02)
+
+
+def test_a_run_differentiates_its_next_step():
+    """`Simulation.linearize` has the bits of `linearize` from its state."""
+    world = ball(BOTH, (0.5, 0.1, 0, 3, -2, 5))
+    run = Simulation(world, TimeStepping(H))
+    for _ in range(3):
+        one, two = run.linearize(wrt=["ball.rolling"]), linearize(world, run.stepper, run.state, wrt=["ball.rolling"])
+        np.testing.assert_array_equal(one.A, two.A)
+        np.testing.assert_array_equal(one.parameters["ball.rolling"], two.parameters["ball.rolling"])
+        assert one.kinks == two.kinks
+        run.step()
+        np.testing.assert_array_equal(run.v, one.next.v)

@@ -158,7 +158,7 @@ def test_a_foot_that_turns_on_the_floor():
     model.add_body("leg", parent="trunk", joint=joints.Revolute((0, 1, 0)), inertia=leg)
     builder = WorldBuilder(**joint_scenes.FAST)
     turn = np.array([0.98, 0.1, 0.05, 0.1]) / np.linalg.norm([0.98, 0.1, 0.05, 0.1])
-    for v in ((0.3, 0.1, 0, 0.5, 1.0, 4.0, -1.0), (0, 0, 0, 0, 0, 0, 0)):
+    for v in ((0.3, 0.1, 0, 0.5, 1.0, 4.0, -1.0), (0.01, 0, 0, 0, 0.05, 0, 0.02)):
         builder = WorldBuilder(**joint_scenes.FAST)
         builder.add_model(model.build(), [0, 0, 0.3, *turn, 0.2], list(v))
         builder.add_shape("leg", Sphere(0.05), BOTH, placement=Transform(p=(0, 0, -0.2)))
@@ -238,7 +238,7 @@ def test_moments_at_their_bounds_are_kinks_by_name():
     rolling = np.array([0, 0, 0, 1.0, 0, 1.0 / RADIUS])
     np.testing.assert_allclose(found.directional(rolling)[3:], rolling[3:], rtol=1e-5, atol=1e-9)
     np.testing.assert_allclose(found.directional(-rolling)[3:], 0.0, atol=1e-5)
-    held = linearize(world, STEPPER, replace(world.initial_state(), v=(1.0 - 1e-3) * world.initial_state().v))
+    held = linearize(world, STEPPER, replace(world.initial_state(), v=0.95 * world.initial_state().v))
     assert "at the bound of its rolling, may roll" in {kink.why for kink in held.kinks}
     assert held.unique
 

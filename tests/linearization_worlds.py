@@ -7,11 +7,12 @@ import numpy as np
 from step_differences import Steps
 
 from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.multibody import ModelBuilder, joints
+from contactlab.multibody import ModelBuilder, difference, joints
 from contactlab.simulation import (
     Simulation,
     WorldBuilder,
     linearize,
+    parameter,
 )
 from contactlab.spatial import RigidInertia
 
@@ -48,6 +49,53 @@ def assert_agrees(world, stepper, state, targets=None, tau=None, *, steps=(1e-6,
     assert scaled(found.B, B) < tolerance
     assert scaled(found.targets, by_targets) < tolerance
     return found
+
+
+def stepped(world, stepper, state, targets=None):
+    """Where a step ends."""
+    run = Simulation(world, stepper, state)
+    run.step(targets=targets)
+    return run.q.copy(), run.v.copy()
+
+
+def slope(world, stepper, state, one, targets=None, way=None, sides=(1, -1)):
+    """The column of a parameter by differences of worlds, to the sides given."""
+    way = way or 1e-5 * one.scale
+    ends = [stepped(one.world(one.value + side * way), stepper, state, targets) for side in sides]
+    change = np.concatenate((difference(world.model, ends[1][0], ends[0][0]), ends[0][1] - ends[1][1]))
+    return change / ((sides[0] - sides[1]) * way)
+
+
+def assert_parameters_agree(world, stepper, state, wrt, targets=None, *, tolerance=1e-6):
+    """Every column agrees with differences of worlds, in the unit of its scale."""
+    found = linearize(world, stepper, state, None, targets, wrt)
+    assert list(found.parameters) == [one if isinstance(one, str) else one.name for one in wrt]
+    for one in wrt:
+        one = parameter(world, one) if isinstance(one, str) else one
+        expected = slope(world, stepper, state, one, targets) * one.scale
+        assert scaled(found.parameters[one.name] * one.scale, expected) < tolerance, one.name
+    return found
+
+
+def whys(linear, row=False):
+    """Why, and of which contact or row, for all kinks on which it stands."""
+    return {(kink.why, kink.row if row else kink.contact) for kink in linear.kinks if kink.way <= 1e-6}
+
+
+def assert_one_sided(world, stepper, state, directions, targets=None, tau=None, *, step=1e-8, tolerance=1e-5):
+    """`directional` agrees with differences to one side."""
+    found = linearize(world, stepper, state, tau, targets)
+    assert not found.unique
+    ahead, _ = Steps(world, stepper, 1).sides(state, np.array(directions, float), tau, targets, step=step)
+    for direction, expected in zip(directions, ahead, strict=True):
+        assert scaled(found.directional(direction), expected) < tolerance, direction
+    return found
+
+
+def signed(n, *columns):
+    """Both directions of each of these columns of n, and some at random."""
+    ways = [sign * np.eye(n)[column] for column in columns for sign in (1.0, -1.0)]
+    return [*ways, *np.random.default_rng(1).normal(size=(6, n))]
 
 
 def later(world, stepper, steps):

@@ -91,3 +91,23 @@ def tumble() -> World:
     start = (0.3, -1, 0.45, *turned)
     builder.add_free_body("tetrahedron", tetrahedron, ConvexPoints(corners), rough, start, (1, 1, 0, 5, 0, 1))
     return builder.build()
+
+
+class UpTo:
+    """Lemke's method as a user's solver that gives up where h is above a limit.
+
+    It reads h off the problem: the ball's normal row has N C N' = 1/mass, so M[0, 0] = h / mass.
+    """
+
+    def __init__(self, limit, mass=0.5, wrong=np.nan):
+        self.limit = limit
+        self.mass = mass
+        self.wrong = wrong
+        self.seen = []
+
+    def solve(self, problem, *, z0, tolerance, trace):
+        h = self.mass * problem.M[0, 0]
+        self.seen.append(h)
+        if h > self.limit * (1 + 1e-9):
+            return lcp.Claim(np.full(problem.n, self.wrong), lcp.Status.SOLVED, 1)
+        return lcp.Lemke().solve(problem, z0=z0, tolerance=tolerance, trace=trace)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import joint_scenes
 import numpy as np
 import pytest
+import simulation_scenes as scenes
 from custom_constraints import Pin
 from derivative_scenes import MOTIONS, bounded_drives, settled, tumbling_cube
 from linearization_worlds import HALF, TOLERANCE, TOLERANCES, G, H, assert_agrees, cube, later, scaled, slider
@@ -174,6 +175,7 @@ def test_what_sleeps_stands_still():
     np.testing.assert_array_equal(found.A[12:18], 0.0)
     np.testing.assert_allclose(found.A[18:, 18:], np.eye(6), atol=1e-12)
     np.testing.assert_array_equal(found.next.q[:7], state.q[:7])
+    assert_agrees(world, stepper, state)
 
 
 @pytest.mark.parametrize("friction", ["pyramid", "cone"])
@@ -229,6 +231,16 @@ def test_shortened_steps_are_differentiated_as_they_were_made():
     h = short.next.time - state.time
     assert H / 4 < h < H
     np.testing.assert_allclose(short.A, linearize(motion.world, replace(stepper, h=h), state).A, rtol=1e-9, atol=1e-12)
+
+
+def test_a_step_that_shrinks_is_differentiated_as_it_was_made():
+    """Where h has to be halved twice the derivative is that of the step made, as differences of steps that shrink."""
+    world = slider((0.3, 0.1, -0.2), height=1e-4)
+    stepper = TimeStepping(4 * H, solver=scenes.UpTo(H, 1.0), edges=4, adaptive=True, warm_start=False, erp=1.0)
+    found = assert_agrees(world, stepper, world.initial_state())
+    assert found.next.time == H
+    fixed = linearize(world, TimeStepping(H, solver=lcp.Lemke(), edges=4, erp=1.0), world.initial_state())
+    np.testing.assert_array_equal(found.A, fixed.A)
 
 
 @pytest.mark.parametrize("gyroscopic", ["implicit", "explicit", "off"])

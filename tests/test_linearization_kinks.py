@@ -8,8 +8,7 @@ import joint_scenes
 import numpy as np
 import pytest
 from derivative_scenes import MOTIONS, settled
-from linearization_worlds import G, H, cube, later, scaled, slider
-from step_differences import Steps
+from linearization_worlds import G, H, assert_one_sided, cube, later, signed, slider, whys
 
 from contactlab.formulation import JointLimit, VelocityDrive
 from contactlab.simulation import (
@@ -17,27 +16,6 @@ from contactlab.simulation import (
     TimeStepping,
     linearize,
 )
-
-
-def whys(linear, row=False):
-    """Why, and of which contact or row, for all kinks on which it stands."""
-    return {(kink.why, kink.row if row else kink.contact) for kink in linear.kinks if kink.way <= 1e-6}
-
-
-def assert_one_sided(world, stepper, state, directions, targets=None, tau=None, *, step=1e-8, tolerance=1e-5):
-    """`directional` agrees with differences to one side."""
-    found = linearize(world, stepper, state, tau, targets)
-    assert not found.unique
-    ahead, _ = Steps(world, stepper, 1).sides(state, np.array(directions, float), tau, targets, step=step)
-    for direction, expected in zip(directions, ahead, strict=True):
-        assert scaled(found.directional(direction), expected) < tolerance, direction
-    return found
-
-
-def signed(n, *columns):
-    """Both directions of each of these columns of n, and some at random."""
-    ways = [sign * np.eye(n)[column] for column in columns for sign in (1.0, -1.0)]
-    return [*ways, *np.random.default_rng(1).normal(size=(6, n))]
 
 
 @pytest.mark.nojit

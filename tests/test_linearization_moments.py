@@ -8,9 +8,17 @@ from dataclasses import replace
 import joint_scenes
 import numpy as np
 import pytest
-from linearization_worlds import G, H, assert_agrees, cube, later
-from test_linearization_kinks import assert_one_sided, signed, whys
-from test_linearization_parameters import assert_agrees as assert_parameters_agree
+from linearization_worlds import (
+    G,
+    H,
+    assert_agrees,
+    assert_one_sided,
+    assert_parameters_agree,
+    cube,
+    later,
+    signed,
+    whys,
+)
 
 from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.multibody import ModelBuilder, joints, point_position
@@ -290,6 +298,10 @@ def test_rolling_friction_of_a_face_gives_way_to_a_tilt():
     assert ("moments give way to a turn that normal forces ask for", 0) in whys(found)
     plain = cube(-1e-6)
     np.testing.assert_allclose(found.A, linearize(plain, STEPPER, plain.initial_state()).A, atol=1e-6)
+    for stepper in (STEPPER, TimeStepping(H)):
+        state = later(world, stepper, 5)
+        ways = np.random.default_rng(0).normal(size=(4, 12))
+        assert_one_sided(world, stepper, state, ways, step=1e-7, tolerance=2e-4)
 
 
 @pytest.mark.nojit

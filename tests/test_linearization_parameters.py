@@ -9,13 +9,13 @@ import joint_scenes
 import numpy as np
 import pytest
 from derivative_scenes import MOTIONS, bounded_drives, soft_floor, trot, tumbling_cube
+from linearization_worlds import HALF, G, H, assert_parameters_agree
 
 from contactlab.contact import Box, HalfSpace, Material, PowerLaw, Sphere
 from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
-from contactlab.multibody import ModelBuilder, difference, joints
+from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import (
     Parameter,
-    Simulation,
     SimulationConfigError,
     StepperState,
     TimeStepping,
@@ -24,40 +24,6 @@ from contactlab.simulation import (
     parameter,
 )
 from contactlab.spatial import RigidInertia
-
-H, G = 2e-3, 9.81
-HALF = (0.1, 0.1, 0.1)
-
-
-def scaled(found, expected):
-    """The largest error, relative where the entry is above 1."""
-    return float((np.abs(found - expected) / np.maximum(1.0, np.abs(expected))).max(initial=0.0))
-
-
-def stepped(world, stepper, state, targets=None):
-    """Where a step ends."""
-    run = Simulation(world, stepper, state)
-    run.step(targets=targets)
-    return run.q.copy(), run.v.copy()
-
-
-def slope(world, stepper, state, one, targets=None, way=None, sides=(1, -1)):
-    """The column of a parameter by differences of worlds, to the sides given."""
-    way = way or 1e-5 * one.scale
-    ends = [stepped(one.world(one.value + side * way), stepper, state, targets) for side in sides]
-    change = np.concatenate((difference(world.model, ends[1][0], ends[0][0]), ends[0][1] - ends[1][1]))
-    return change / ((sides[0] - sides[1]) * way)
-
-
-def assert_agrees(world, stepper, state, wrt, targets=None, *, tolerance=1e-6):
-    """Every column agrees with differences of worlds, in the unit of its scale."""
-    found = linearize(world, stepper, state, None, targets, wrt)
-    assert list(found.parameters) == [one if isinstance(one, str) else one.name for one in wrt]
-    for one in wrt:
-        one = parameter(world, one) if isinstance(one, str) else one
-        expected = slope(world, stepper, state, one, targets) * one.scale
-        assert scaled(found.parameters[one.name] * one.scale, expected) < tolerance, one.name
-    return found
 
 
 def smooth_states(motion, stepper, count, of):
@@ -95,7 +61,7 @@ def test_materials_and_inertia_of_a_tumbling_cube(friction):
     stepper = motion.stepper(friction)
     wrt = ["cube.mu", "floor.mu", "*.mu", *(f"cube.{name}" for name in INERTIA), "gravity.x", "gravity.y", "gravity.z"]
     for state in smooth_states(motion, stepper, 3, "cube"):
-        assert_agrees(motion.world, stepper, state, wrt, tolerance=1e-5 if friction == "cone" else 1e-6)
+        assert_parameters_agree(motion.world, stepper, state, wrt, tolerance=1e-5 if friction == "cone" else 1e-6)
 
 
 def test_inertia_of_the_links_of_a_robot():
@@ -104,7 +70,7 @@ def test_inertia_of_the_links_of_a_robot():
     stepper, names = motion.stepper(), motion.world.model.names
     wrt = [f"{names[0]}.{name}" for name in INERTIA] + [f"{names[2]}.mass", f"{names[2]}.com_z", "gravity.z"]
     for state in smooth_states(motion, stepper, 2, "trot"):
-        assert_agrees(motion.world, stepper, state, wrt, motion.targets_at(state.time))
+        assert_parameters_agree(motion.world, stepper, state, wrt, motion.targets_at(state.time))
 
 
 def test_materials_between_bodies():
@@ -114,7 +80,7 @@ def test_materials_between_bodies():
     for friction in ("pyramid", "cone"):
         stepper = motion.stepper(friction)
         for state in smooth_states(motion, stepper, 2, "two spheres"):
-            assert_agrees(motion.world, stepper, state, wrt, tolerance=1e-5)
+            assert_parameters_agree(motion.world, stepper, state, wrt, tolerance=1e-5)
 
 
 def test_springs_of_surfaces():
@@ -123,7 +89,7 @@ def test_springs_of_surfaces():
     stepper = motion.stepper()
     wrt = [f"{owner}.{name}" for owner in ("brick", "floor", "*") for name in ("stiffness", "dissipation")]
     for state in smooth_states(motion, stepper, 3, "brick"):
-        found = assert_agrees(motion.world, stepper, state, wrt)
+        found = assert_parameters_agree(motion.world, stepper, state, wrt)
         assert found.parameters["*.stiffness"].any()
 
 
@@ -212,7 +178,7 @@ def test_joints_and_drives():
     world, stepper = arm(), TimeStepping(H)
     wrt = ["upper.damping", "lower.friction", "servo.stiffness", "servo.damping", "bounded.stiffness"]
     wrt += ["bounded.damping", "bounded.target_velocity", "bounded.max_force", "weak.max_force", "upper.mass"]
-    found = assert_agrees(world, stepper, world.initial_state(), wrt)
+    found = assert_parameters_agree(world, stepper, world.initial_state(), wrt)
     assert not found.parameters["bounded.max_force"].any()
     for name in wrt:
         assert name == "bounded.max_force" or found.parameters[name].any(), name
@@ -228,7 +194,7 @@ def test_drives_at_their_bounds_in_motion():
     for state in motion.states(stepper, 12):
         targets = motion.targets_at(state.time)
         if all(kink.way > 5e-5 for kink in linearize(motion.world, stepper, state, None, targets).kinks):
-            found = assert_agrees(motion.world, stepper, state, wrt, targets)
+            found = assert_parameters_agree(motion.world, stepper, state, wrt, targets)
             acting += [found.parameters[name].any() for name in wrt]
     assert acting.all()
 

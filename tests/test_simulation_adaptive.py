@@ -13,26 +13,6 @@ from contactlab import ConstraintSolver
 from contactlab.simulation import Recording, SimulationConfigError, SimulationError, TimeStepping, simulate
 
 
-class UpTo:
-    """Lemke's method as a user's solver that gives up where h is above a limit.
-
-    It reads h off the problem: the ball's normal row has N C N' = 1/mass, so M[0, 0] = h / mass.
-    """
-
-    def __init__(self, limit, mass=0.5, wrong=np.nan):
-        self.limit = limit
-        self.mass = mass
-        self.wrong = wrong
-        self.seen = []
-
-    def solve(self, problem, *, z0, tolerance, trace):
-        h = self.mass * problem.M[0, 0]
-        self.seen.append(h)
-        if h > self.limit * (1 + 1e-9):
-            return lcp.Claim(np.full(problem.n, self.wrong), lcp.Status.SOLVED, 1)
-        return lcp.Lemke().solve(problem, z0=z0, tolerance=tolerance, trace=trace)
-
-
 class FirstTries:
     """A solver whose first answers are garbage, every so many calls."""
 
@@ -82,7 +62,7 @@ def test_a_run_that_is_solved_throughout_is_the_fixed_one(solver):
 @pytest.mark.nojit
 def test_the_step_shrinks_until_solved_and_grows_back():
     """A bouncing ball whose contact is solved below h/4 only: short steps near the ground, long ones again above it."""
-    solver = UpTo(2.5e-3)
+    solver = scenes.UpTo(2.5e-3)
     # Every problem must reach the solver, whose calls are counted: without a start no proposal comes before it.
     stepper = TimeStepping(0.01, solver=solver, edges=4, adaptive=True, grow=2.0, warm_start=False)
     recording = simulate(scenes.dropped_ball(0.02, 0.9), stepper, steps=40)
@@ -104,7 +84,7 @@ def test_the_step_shrinks_until_solved_and_grows_back():
 def test_a_wrong_answer_that_solves_is_no_failure():
     """The residuals decide, not the solver's h: z = 0 is right where the ball leaves the ground anyway."""
     world = scenes.dropped_ball(0.0)
-    stepper = TimeStepping(8e-3, solver=UpTo(1e-3, wrong=0.0), edges=4, adaptive=True)
+    stepper = TimeStepping(8e-3, solver=scenes.UpTo(1e-3, wrong=0.0), edges=4, adaptive=True)
     up, down = world.initial_state(v=(0, 0, 1, 0, 0, 0)), world.initial_state()
     assert stepper.step(world, up).state.h == 8e-3
     assert stepper.step(world, down).state.h == 1e-3
@@ -113,7 +93,7 @@ def test_a_wrong_answer_that_solves_is_no_failure():
 @pytest.mark.nojit
 def test_a_failed_try_leaves_no_trace():
     """The step that succeeds is the one that a run at that h makes from the same state."""
-    stepper = TimeStepping(8e-3, solver=UpTo(2e-3), edges=4, adaptive=True)
+    stepper = TimeStepping(8e-3, solver=scenes.UpTo(2e-3), edges=4, adaptive=True)
     world = scenes.ball(0.2, 1.0)
     tried = stepper.step(world, world.initial_state())
     direct = TimeStepping(2e-3, solver=lcp.Lemke(), edges=4).step(world, world.initial_state())
@@ -145,7 +125,7 @@ def test_every_island_starts_again(warm):
 def test_public_path_uses_the_recorded_step():
     """A contact's kN = gap/h and the LCP follow the h used, in a file too."""
     recording = simulate(
-        scenes.dropped_ball(0.02, 0.5), TimeStepping(0.01, solver=UpTo(3e-3), adaptive=True, margin=0.02), 0.3
+        scenes.dropped_ball(0.02, 0.5), TimeStepping(0.01, solver=scenes.UpTo(3e-3), adaptive=True, margin=0.02), 0.3
     )
     assert np.unique(recording.h).size > 3
     assert check_public_path(recording) > 20
@@ -157,7 +137,7 @@ def test_public_path_uses_the_recorded_step():
 def test_restart_in_mid_run(tmp_path):
     """A state carries its h: the steps after it come out the same, from memory and from a file."""
     world = scenes.dropped_ball(0.05, 0.7)
-    stepper = TimeStepping(0.01, solver=UpTo(1e-3), adaptive=True)
+    stepper = TimeStepping(0.01, solver=scenes.UpTo(1e-3), adaptive=True)
     whole = simulate(world, stepper, steps=120, path=tmp_path / "a.npz", chunk_steps=7)
     assert same(whole, simulate(world, stepper, steps=120))
     opened = Recording.open(tmp_path / "a.npz")
@@ -181,7 +161,7 @@ def test_restart_in_mid_run(tmp_path):
 def test_a_duration_is_covered():
     """Steps go on until the time is reached, the last one less than h beyond it; a step is never cut."""
     world = scenes.dropped_ball(0.05, 0.7)
-    stepper = TimeStepping(0.01, solver=UpTo(1e-3), adaptive=True)
+    stepper = TimeStepping(0.01, solver=scenes.UpTo(1e-3), adaptive=True)
     totals = []
     recording = simulate(world, stepper, 0.5, progress=lambda done, total: totals.append((done, total)), chunk_steps=9)
     assert recording.n_steps > 60
@@ -202,7 +182,9 @@ def test_a_duration_is_covered():
 def test_below_the_smallest_step_the_run_fails(h_min, last):
     """The error is that of the last try, at the last h allowed, and its problem is the one of that h."""
     h = 0.01
-    stepper = TimeStepping(h, solver=UpTo(0.0), edges=4, adaptive=True, h_min=None if h_min is None else h_min * h)
+    stepper = TimeStepping(
+        h, solver=scenes.UpTo(0.0), edges=4, adaptive=True, h_min=None if h_min is None else h_min * h
+    )
     with pytest.raises(SimulationError, match="h_min") as caught:
         simulate(scenes.ball(0.2, 1.0), stepper, 0.1)
     error = caught.value
@@ -249,7 +231,7 @@ def test_force_is_asked_for_once_per_step():
         asked.append(t)
         return np.array([0.3, 0, 0, 0, 0, 0])
 
-    stepper = TimeStepping(8e-3, solver=UpTo(1e-3), edges=4, adaptive=True)
+    stepper = TimeStepping(8e-3, solver=scenes.UpTo(1e-3), edges=4, adaptive=True)
     recording = simulate(scenes.ball(0.2, 1.0), stepper, steps=4, tau=controller)
     assert np.array_equal(asked, recording.time[:-1])
     assert recording.h[0] == 1e-3

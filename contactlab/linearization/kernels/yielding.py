@@ -1,8 +1,9 @@
-"""Turns that the normal forces of an island ask for, and moments that stick forbid: the moments give way.
+"""Turns that the forces of an island ask for, and moments that stick forbid: the moments give way.
 
 A box that lies on its face has gaps at four corners that a tilt opens and closes, and rolling friction that would have
-no tilt. Moments are bounded, by little: a tilt is what the normal forces make it, and the moments jump to their bounds.
-What rows of moments that stick want of turns that normal rows determine is therefore taken from these.
+no tilt; a ball in a groove follows its gaps by rolling on one side. Moments are bounded, by little: a turn is what
+normal forces make it, and friction that sticks, and the moments jump to their bounds. What rows of moments that stick
+want of turns that rows of forces determine is therefore taken from these.
 """
 
 from __future__ import annotations
@@ -55,15 +56,19 @@ def unknown_part(H: Floats, right: Floats, rows: Floats, rates: Floats, count: i
 
 @kernel(inner=True)
 def let_moments_yield(m: Memory, H: Floats, right: Floats, rows: Floats, rates: Floats, u: int, end: int) -> bool:
-    """Let rates wanted (size, columns) of moments that stick be those of the normals; whether any was another.
+    """Let rates wanted (size, columns) of moments that stick be those of the forces; whether any was another.
 
     Of the unknowns u .. end with the rows H (size, n); ``rows`` and ``rates``, as large, are scratch.
     """
     count, scale = 0, 0.0
-    for at in range(end - u):
+    # Normal forces first.
+    for place in range(2 * (end - u)):
+        at = place % (end - u)
         c = m.owner[u + at, 0]
         # A force that gives way by itself asks for nothing.
-        if c < 0 or m.first[c, 0] != u + at or m.D[u + at] > 0.0 or count == H.shape[1]:
+        if c < 0 or m.D[u + at] > 0.0 or count == H.shape[1]:
+            continue
+        if (place == at) != (m.first[c, 0] == u + at) or u + at >= m.first[c, 2]:
             continue
         length = unknown_part(H, right, rows, rates, count, at, count)
         for k in range(right.shape[1]):

@@ -33,7 +33,7 @@ WHY = (
     "at the largest force of its row",
     "forces nearly redundant",
     "hardly rolls, its axes of friction jump",
-    "moments give way to a turn that forces ask for",
+    "friction gives way to a motion that normal forces ask for",
 )
 #: The same of spin and of rolling.
 TURNING = (

@@ -48,7 +48,7 @@ IMPACT: Final = 8  # at the speed from which an impact bounces: a jump
 AT_BOUND_OF_ROW: Final = 9  # a drive or dry friction at its largest force
 NEARLY_REDUNDANT: Final = 10  # forces that are neither redundant nor not, within the compliance
 ROLLS_OFF: Final = 11  # hardly rolls before the step: its axes jump
-YIELDS: Final = 12  # moments that forbid what forces ask for: they jump
+YIELDS: Final = 12  # friction that forbids what normal forces ask for: it jumps
 
 # Columns of the kinks.
 WHY: Final = 0
@@ -124,7 +124,7 @@ class Memory(NamedTuple):
     solved: FloatArray  # (m, columns) forces
     moved: FloatArray  # (nv, columns) velocities
     nearly: IntArray  # (trees,) whether an island has forces that are nearly redundant
-    yields: IntArray  # (trees,) and moments that give way to what forces ask for
+    yields: IntArray  # (trees,) and friction that gives way to what normal forces ask for
     own_columns: IntArray  # (columns,) those of the island in progress; flat copies of what it needs
     H_own: FloatArray  # m nv
     Y_own: FloatArray  # m nv

@@ -15,7 +15,7 @@ from contactlab.linearization.kernels.contact_frames import at_velocity
 from contactlab.linearization.kernels.contact_rates import speed_rates
 from contactlab.linearization.kernels.layout import COMPLIANCE, EPS, REDUNDANT, SURE, Memory
 from contactlab.linearization.kernels.pieces import unknown_direction
-from contactlab.linearization.kernels.yielding import let_moments_yield
+from contactlab.linearization.kernels.yielding import let_friction_yield
 from contactlab.multibody.kernels.ltl import solve_l, solve_lt
 from contactlab.multibody.kernels.sizes import POSES
 from contactlab.multibody.kernels.views import rows_at
@@ -248,7 +248,7 @@ def solve_island(
         speed_rates(world, work, m, control, False, False, m.drawn)
         if m.mode.shape[1] > 1:
             asked = rows_at(m.late_own, 0, size, columns)
-            m.yields[i] = 1 if let_moments_yield(m, H, right, Y, asked, u, end) else 0
+            m.yields[i] = 1 if let_friction_yield(m, H, right, Y, asked, u, end) else 0
         # Whose degrees of freedom stand where those of the island did.
         gather(world, work, m, i, u, end)
         take_late(m, control, columns, u, end, eps, right)

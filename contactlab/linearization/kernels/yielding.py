@@ -1,9 +1,9 @@
-"""Turns that the forces of an island ask for, and moments that stick forbid: the moments give way.
+"""Motions that normal forces of an island ask for, and friction that sticks forbids: the friction gives way.
 
 A box that lies on its face has gaps at four corners that a tilt opens and closes, and rolling friction that would have
-no tilt; a ball in a groove follows its gaps by rolling on one side. Moments are bounded, by little: a turn is what
-normal forces make it, and friction that sticks, and the moments jump to their bounds. What rows of moments that stick
-want of turns that rows of forces determine is therefore taken from these.
+no tilt; a ball between a floor and a wall follows its gaps by slipping at one. Friction is bounded: the motion is what
+normal forces make it, and friction jumps to its bound, moments before forces. What rows of friction want of motions
+that rows before them determine is therefore taken from these.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import math
 from typing import Final
 
 from contactlab.linearization.kernels.layout import Memory
-from lcp.contacts.kernels.contact_modes import STICK
 from lcp.kernels import Floats, kernel
 
 #: Share of a row, or of a rate, that is rounding.
@@ -55,37 +54,41 @@ def unknown_part(H: Floats, right: Floats, rows: Floats, rates: Floats, count: i
 
 
 @kernel(inner=True)
-def let_moments_yield(m: Memory, H: Floats, right: Floats, rows: Floats, rates: Floats, u: int, end: int) -> bool:
-    """Let rates wanted (size, columns) of moments that stick be those of the forces; whether any was another.
+def know(H: Floats, right: Floats, rows: Floats, rates: Floats, count: int, at: int) -> int:
+    """Add what is new of row ``at`` to the ``count`` rows known; how many these are then."""
+    if count == H.shape[1]:
+        return count
+    length = unknown_part(H, right, rows, rates, count, at, count)
+    if not length > ROUNDING * math.sqrt(product(H[at], H[at])):
+        return count
+    add_to(rows[count], 1.0 / length - 1.0, rows[count])
+    add_to(rates[count], 1.0 / length - 1.0, rates[count])
+    return count + 1
 
-    Of the unknowns u .. end with the rows H (size, n); ``rows`` and ``rates``, as large, are scratch.
+
+@kernel(inner=True)
+def let_friction_yield(m: Memory, H: Floats, right: Floats, rows: Floats, rates: Floats, u: int, end: int) -> bool:
+    """Let rates wanted (size, columns) of friction be those of what comes before it; whether any was another.
+
+    Of the unknowns u .. end with the rows H (size, n); ``rows`` and ``rates``, as large, are scratch. Normal forces
+    come first, then friction, then moments.
     """
-    count, scale = 0, 0.0
-    # Normal forces first.
-    for place in range(2 * (end - u)):
-        at = place % (end - u)
-        c = m.owner[u + at, 0]
-        # A force that gives way by itself asks for nothing.
-        if c < 0 or m.D[u + at] > 0.0 or count == H.shape[1]:
-            continue
-        if (place == at) != (m.first[c, 0] == u + at) or u + at >= m.first[c, 2]:
-            continue
-        length = unknown_part(H, right, rows, rates, count, at, count)
-        for k in range(right.shape[1]):
-            scale = max(scale, abs(right[at, k]))
-        if length > ROUNDING * math.sqrt(product(H[at], H[at])):
-            add_to(rows[count], 1.0 / length - 1.0, rows[count])
-            add_to(rates[count], 1.0 / length - 1.0, rates[count])
-            count += 1
-    yielded = False
-    for at in range(end - u):
-        c = m.owner[u + at, 0]
-        if count == 0 or c < 0 or m.first[c, 0] != u + at:
-            continue
-        for cone in range(1, m.mode.shape[1]):
-            first, last = m.first[c, 1 + cone] - u, m.first[c, 2 + cone] - u
-            if m.mode[c, cone] == STICK and yield_to(H, right, rows, rates, count, first, last, scale):
+    count, scale, yielded = 0, 0.0, False
+    for part in range(1 + m.mode.shape[1]):
+        for at in range(end - u):
+            c = m.owner[u + at, 0]
+            # A force that gives way by itself asks for nothing.
+            if c < 0 or m.first[c, part] != u + at or m.first[c, part + 1] == u + at or m.D[u + at] > 0.0:
+                continue
+            last = m.first[c, part + 1] - u
+            if part == 0:
+                for k in range(right.shape[1]):
+                    scale = max(scale, abs(right[at, k]))
+            elif yield_to(H, right, rows, rates, count, at, last, scale):
                 yielded = True
+            if part < 2:
+                for row in range(at, last):
+                    count = know(H, right, rows, rates, count, row)
     return yielded
 
 
@@ -93,7 +96,7 @@ def let_moments_yield(m: Memory, H: Floats, right: Floats, rows: Floats, rates: 
 def yield_to(
     H: Floats, right: Floats, rows: Floats, rates: Floats, count: int, first: int, last: int, scale: float
 ) -> bool:
-    """Let one moment, of one row or two, agree with the ``count`` rows known; whether it did not."""
+    """Let the friction of one cone, of one row or two, agree with the ``count`` rows known; whether it did not."""
     own = product(H[first], H[first])
     a, b, off = unknown_part(H, right, rows, rates, count, first, count) ** 2, 0.0, 0.0
     if last - first > 1:

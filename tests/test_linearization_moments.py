@@ -8,6 +8,7 @@ from dataclasses import replace
 import joint_scenes
 import numpy as np
 import pytest
+from derivative_scenes import MOTIONS
 from linearization_worlds import (
     G,
     H,
@@ -130,6 +131,37 @@ def test_balls_on_one_another_and_on_what_turns():
                 contacts.append(found.forces.shape[0])
         assert len(contacts) > 1
         assert max(contacts) == len(world.model.names) - len(world.motions)
+
+
+@pytest.mark.parametrize("name", ["two spheres", "spheres"])
+def test_scenes_agree_with_differences(name):
+    """Scenes whose surfaces resist turning: A, B and targets of some states, as differences, where no kink is near."""
+    motion = MOTIONS[name]()
+    surfaces = tuple(
+        replace(one, material=replace(one.material, torsional=2e-3, rolling=1e-3)) for one in motion.world.surfaces
+    )
+    motion = replace(motion, world=replace(motion.world, surfaces=surfaces))
+    stepper, checked = motion.stepper(), 0
+    for state in motion.states(stepper, 5):
+        found = linearize(motion.world, stepper, state)
+        if found.forces.any() and all(kink.way > 1.5e-6 for kink in found.kinks):
+            assert_agrees(motion.world, stepper, state, steps=(1e-6, 1e-7, 1e-8))
+            checked += 1
+    assert checked
+
+
+def test_a_ball_in_a_corner_slips_as_its_gaps_want():
+    """It sticks to floor and wall, and moments hold it: its gaps are followed all the same, and a kink is told."""
+    builder = WorldBuilder(**joint_scenes.FAST)
+    builder.add_half_space("floor", HalfSpace(), Material(MU))
+    builder.add_half_space("wall", HalfSpace((0, 1, 0)), Material(MU))
+    start = (0, RADIUS, RADIUS, 1, 0, 0, 0)
+    inertia = RigidInertia.solid_sphere(MASS, RADIUS)
+    builder.add_free_body("ball", inertia, Sphere(RADIUS), BOTH, start)
+    world = builder.build()
+    found = linearize(world, STEPPER, world.initial_state(), [0, -20.0, 0, 0, 0, 0])
+    assert ("friction gives way to a motion that normal forces ask for", 0) in whys(found)
+    np.testing.assert_allclose(found.A[6:9, :3], np.diag([0, -1, -1]) / H, atol=1e-6 / H)
 
 
 @pytest.mark.parametrize("v", [(0.4, 0, 4.0), (4e-4, 0, 4e-3), (0.4, 0, 9.0)], ids=["braked", "held", "skids"])

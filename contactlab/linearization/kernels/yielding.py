@@ -74,6 +74,9 @@ def let_friction_yield(m: Memory, H: Floats, right: Floats, rows: Floats, rates:
     come first, then friction, then moments.
     """
     count, scale, yielded = 0, 0.0, False
+    for row in range(end - u):
+        for k in range(right.shape[1]):
+            scale = max(scale, abs(right[row, k]))
     for part in range(1 + m.mode.shape[1]):
         for at in range(end - u):
             c = m.owner[u + at, 0]
@@ -81,10 +84,7 @@ def let_friction_yield(m: Memory, H: Floats, right: Floats, rows: Floats, rates:
             if c < 0 or m.first[c, part] != u + at or m.first[c, part + 1] == u + at or m.D[u + at] > 0.0:
                 continue
             last = m.first[c, part + 1] - u
-            if part == 0:
-                for k in range(right.shape[1]):
-                    scale = max(scale, abs(right[at, k]))
-            elif yield_to(H, right, rows, rates, count, at, last, scale):
+            if part > 0 and yield_to(H, right, rows, rates, count, at, last, scale):
                 yielded = True
             if part < 2:
                 for row in range(at, last):

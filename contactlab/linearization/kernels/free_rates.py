@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from contactlab.linearization.kernels.contact_frames import at_start
 from contactlab.linearization.kernels.layout import Memory
 from contactlab.multibody.kernels.codes import FLOATING, GOOD
 from contactlab.multibody.kernels.configurations import integrate_configuration
@@ -248,7 +249,7 @@ def free_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memory,
 
     ``m.wrenches`` hold the constraint forces; work.q and work.v become those of the start. `GOOD`, or what failed.
     """
-    nv, nq = work.v.shape[0], work.q.shape[0]
+    nv = work.v.shape[0]
     none = rows_at(m.W, 0, 0, CUSTOM_ROW)
     rates = rows_at(m.W, 0, 0, CUSTOM_RATES)
     for j in range(nv):
@@ -266,11 +267,7 @@ def free_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memory,
             m.X[j, k] = -h * dq[j, k]
             m.X[j, nv + k] = M[j, k] - h * dv[j, k]
         m.X[j, 2 * nv + j] = h
-    for j in range(nq):
-        work.q[j] = m.q[j]
-    for j in range(nv):
-        work.v[j] = m.v[j]
-    fill_frames(world.ints, world.floats, m.q, m.v, none, NOTHING, VELOCITIES, work.W)
+    at_start(world, work, m)
     if control.gyroscopic != GYROSCOPIC_EXPLICIT:
         t = tree(world.ints, world.floats)
         for k in range(world.trees.shape[0] - 1):
@@ -279,11 +276,7 @@ def free_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memory,
                 turning_rates(world, work, m, first, h, control.gyroscopic == GYROSCOPIC_IMPLICIT)
         if turns_fast(world, work.W, h):
             limited_rates(world, work, joints, m, h, control)
-            for j in range(nq):
-                work.q[j] = m.q[j]
-            for j in range(nv):
-                work.v[j] = m.v[j]
-            fill_frames(world.ints, world.floats, m.q, m.v, none, NOTHING, VELOCITIES, work.W)
+            at_start(world, work, m)
     if joints is not None:
         for s in range(joints.springs.shape[0]):
             spring = joints.springs[s]

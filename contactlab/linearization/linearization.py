@@ -123,7 +123,7 @@ class Linearization:
         By name, (2 nv,) by each parameter asked for.
     forces
         (nc, 3, columns) of the contact forces on bodies B [N], in world axes, in the order of the step's contacts;
-        columns by (dq, dv), tau, targets and parameters, one behind the other.
+        columns by (dq, dv), tau, targets and parameters, one behind the other. Moments are not among them.
     joint_forces
         (nj, columns) of the forces of the rows of joints that took part, in the order of the step's `joint_rows`: of a
         stop away from it, of others along the coordinate.

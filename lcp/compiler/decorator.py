@@ -142,13 +142,15 @@ def _compile_heard(dispatcher: Any) -> None:
 
 
 def _compile_swiftly(dispatcher: Any) -> None:
+    from lcp.compiler.indices import indexing
     from lcp.compiler.lookups import swiftly
 
+    module = dispatcher.py_func.__module__
     compiler = dispatcher._compiler
     original = compiler.compile
 
     def compile_swiftly(args: Any, return_type: Any) -> Any:
-        with swiftly():
+        with swiftly(), indexing(module):
             return original(args, return_type)
 
     compiler.compile = compile_swiftly

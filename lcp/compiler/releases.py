@@ -31,6 +31,8 @@ TRIED: dict[str, tuple[str, ...]] = {
     "lookups": _RELEASES,
     # A kernel that is inlined is not copied before (`lookups`).
     "copies": _RELEASES,
+    # No index counts from the end, and no slice ends beyond an array (`indices`).
+    "indices": _RELEASES,
     # Views of buffers, and arrays on the stack, are written down directly (`views`).
     "views": _RELEASES,
     # What numba makes of arguments is kept in a buffer; compiled code is called without a look at them (`held`).

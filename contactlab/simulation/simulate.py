@@ -247,7 +247,7 @@ def _reporter(
             progress(driver.step, driver.step + math.ceil(left / stepper.h) if total is None else total)
         if watch is not None and chunk["time"].size:
             now = driver.state()
-            watch(StepResult.of_rows(world, stepper, before, rows_of_chunks([chunk]), now, driver.step - 1))
+            watch(StepResult.of_rows(world, stepper, before, chunk, now, driver.step - 1))
             before = now
 
     return report

@@ -75,6 +75,7 @@ class RunMemory:
         self._step, self._aim, self._failure, self._uncertified, self._place, self._may_go_on = (
             self._control[name] for name in ("step", "target", "failure", "uncertified", "place", "go_on")
         )
+        self._filled = self._control["filled"]
         self._h, self._now, self._end = self._parameters["h"], self._parameters["time"], np.inf if end is None else end
         self._last_h, self._previous = self._parameters["last_h"], self._control["n_previous"]
         # The call of the loop, and the buffers that it holds.
@@ -181,7 +182,7 @@ class RunMemory:
         # All at once: Ctrl-C may come where anything is called.
         self._asked, self.collision, self.joints, self.moments, self._held, self._of_held = following
         self._prepared, self._world = prepared, prepared.world
-        self.control.filled = 0
+        self._filled[0] = 0
 
     def schedule(self, taus: FloatArray | None, targets: FloatArray | None) -> None:
         """Take tau (steps, nv) and targets (steps, nd) of every step from tables; None: they do not change.

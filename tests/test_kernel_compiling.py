@@ -208,6 +208,19 @@ def test_numba_and_the_collector_are_left_as_they_were() -> None:
     assert (TargetConfig.values, BaseFunction.get_call_type) == before
 
 
+def test_who_uses_numba_beside_kernels_counts_from_the_end() -> None:
+    """Kernels index from the start; what else numba compiles is as it was, before and after."""
+    import numba
+
+    @kernel
+    def entry(x: np.ndarray, i: int) -> float:
+        return x[i] + x[i:][1] + x[: i + 1][i]
+
+    x = np.arange(5.0)
+    assert entry(x, 2) == 7.0
+    assert numba.njit(lambda a, i: a[i] + a[i:][0] + a[:9][3])(x, -1) == 11.0
+
+
 def fail_swiftly() -> None:
     with swiftly():
         with swiftly():

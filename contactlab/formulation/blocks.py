@@ -64,11 +64,11 @@ def problem_rows(h: float, blocks: Blocks) -> ContactSystem:
         soft = (np.zeros(len(blocks.k)), np.zeros(blocks.nns), nothing, nothing)
         motion = (blocks.a_free, blocks.tau)
         cones = (blocks.r, blocks.mu_non_sliding, blocks.non_sliding)
-        return ContactSystem(h, *counts, *cones, *operators, *soft, *motion, ALL_COLUMNS)
+        return ContactSystem(h, *counts, *cones, *operators, *soft, *motion, ALL_COLUMNS, nothing)
     soft = (blocks.gamma, blocks.gammaE, blocks.lo, blocks.hi)
     motion = (blocks.v_free, blocks.Mv)
     cones = (blocks.r, blocks.mu, blocks.cone_contacts)
-    return ContactSystem(h, *counts, *cones, *operators, *soft, *motion, ALL_COLUMNS)
+    return ContactSystem(h, *counts, *cones, *operators, *soft, *motion, ALL_COLUMNS, nothing)
 
 
 def bilateral_part(blocks: Blocks) -> slice:

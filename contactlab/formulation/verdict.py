@@ -65,7 +65,7 @@ def _certify(
     from lcp.contacts.kernels.certify import CERT_SIZE, certify
 
     cert, size = np.empty(CERT_SIZE), np.empty(len(motion) + 1)
-    certify(rows, responses, cone, z, packed, motion, size, cert)
+    certify(rows, responses, cone, z, packed, motion, np.zeros(0), size, cert)
     return cert, size
 
 
@@ -76,7 +76,7 @@ def _boxed(rows: ContactSystem, packed: FloatArray, v_plus: FloatArray, size: Fl
     if rows.lo.size == 0:
         return None
     cert = np.empty(BOXED_CERT_SIZE)
-    certify_boxed(rows, packed, v_plus, size, cert)
+    certify_boxed(rows, packed, v_plus, np.zeros(0), size, cert)
     return cert
 
 

@@ -176,8 +176,8 @@ class Simulation:
                 self._fail()
             if self._kept is not None:
                 self._kept.add(driver.copied())
-            first = driver.step == 1
-            if first or driver.step > self._next_look or self._watch.bounces or driver.uncertified > self._uncertified:
+            made = driver.step
+            if made == 1 or made > self._next_look or self._watch.bounces or driver.uncertified > self._uncertified:
                 warn_of(self._look())
 
     def linearize(

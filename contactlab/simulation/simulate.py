@@ -21,7 +21,7 @@ from contactlab.stepping.driver import Driver, Targets, Tau
 from contactlab.stepping.external_contacts import Contacts, supply_of
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.memory import memory_bytes
-from contactlab.stepping.record_schema import Rows
+from contactlab.stepping.record_schema import Rows, rows_of_chunks
 from contactlab.stepping.step_result import StepResult
 from contactlab.stepping.time_stepping import TimeStepping, check_run
 from contactlab.stepping.wrenches import WrenchLaw, with_wrenches
@@ -35,6 +35,8 @@ ROUNDING = 1e-6  # part of a step
 # A portion of a run: no longer than somebody who presses Ctrl-C cares to wait, and no more steps than that.
 PORTION_SECONDS = 0.1
 MOST_STEPS = 256
+# Steps in a chunk that is kept in memory, and velocities in it.
+ROOM_STEPS, ROOM = 4096, 1_000_000
 
 
 def simulate(
@@ -147,6 +149,9 @@ def simulate(
         start, done = (begin, 0) if writer is None else (held.enter_context(writer).state, writer.done)
         total, end = _length(stepper, begin if writer is None else writer.start, duration, steps)
         _check_room(world, stepper, start, done, total, end, target)
+        # In memory nothing is taken out of the chunk before it is full.
+        at_once = target is None and watch is None and portion is None
+        room = max(MOST_STEPS, min(ROOM_STEPS, ROOM // max(1, world.nv))) if at_once else MOST_STEPS
         driver = Driver(
             world,
             stepper,
@@ -157,14 +162,21 @@ def simulate(
             tau=tau,
             supply=supply,
             targets=targets,
-            chunk_steps=min(portion or MOST_STEPS, MOST_STEPS if total is None else max(total, 1)),
+            chunk_steps=min(portion or room, room if total is None else max(total, 1)),
             aside=True,
         )
         report = _reporter(driver, world, stepper, start, total, end, progress, watch)
         if target is None:
-            pieces: list[Rows] = []
-            _run(driver, pieces.append, report, portion)
-            recording = Recording.of_run(world, stepper, start, pieces, stamp)
+            chunks: list[Rows] = []
+            timings: list[Rows] = []
+
+            def keep(chunk: Rows, timing: Rows) -> None:
+                if chunk:
+                    chunks.append(chunk)
+                timings.append(timing)
+
+            _run(driver, keep, report, portion, at_once=at_once)
+            recording = Recording.of_run(world, stepper, start, [rows_of_chunks(chunks), *timings], stamp)
             if driver.failed:
                 raise simulation_error(driver, recording)
             warn_of(recording.notices)
@@ -178,7 +190,8 @@ def simulate(
                 )
             )
         try:
-            _run(driver, writer.add, report, portion)
+            add = writer.add
+            _run(driver, lambda chunk, timing: add({**rows_of_chunks([chunk]), **timing}), report, portion)
         finally:
             writer.flush()
         if driver.failed:
@@ -226,34 +239,48 @@ def _reporter(
     """Return what tells the caller of a portion."""
     before = start
 
-    def report(rows: Rows) -> None:
+    def report(chunk: Rows) -> None:
         nonlocal before
         if progress is not None:
             # Where the number of steps is not known: if every one from here on has the full size.
             left = 0.0 if end is None else max(0.0, end - driver.time)
             progress(driver.step, driver.step + math.ceil(left / stepper.h) if total is None else total)
-        if watch is not None and rows["time"].size:
+        if watch is not None and chunk["time"].size:
             now = driver.state()
-            watch(StepResult.of_rows(world, stepper, before, rows, now, driver.step - 1))
+            watch(StepResult.of_rows(world, stepper, before, chunk, now, driver.step - 1))
             before = now
 
     return report
 
 
-def _run(driver: Driver, keep: Callable[[Rows], None], report: Callable[[Rows], None], portion: int | None) -> None:
-    """Advance to the end or a failure, in portions of so many steps, or of a tenth of a second; keep what is done."""
+def _run(
+    driver: Driver,
+    keep: Callable[[Rows, Rows], None],
+    report: Callable[[Rows], None],
+    portion: int | None,
+    *,
+    at_once: bool = False,
+) -> None:
+    """Advance to the end or a failure, in portions of so many steps, or of a tenth of a second; keep what is done.
+
+    ``at_once``: rows are taken when the chunk is full, or the run has ended, and not reported.
+    """
     steps = 1 if portion is None else portion
     while True:
         processor_seconds()  # on a thread of a batch nobody may be waiting any more
         first, before = driver.step, time.perf_counter()
         reason = driver.advance(steps)
         seconds = time.perf_counter() - before
-        rows = driver.take()
+        goes_on = reason == layout.CHUNK_FULL
+        full = not goes_on or driver.step < first + steps
+        chunk: Rows = driver.take_chunk(away=at_once, goes_on=goes_on) if full or not at_once else {}
+        timing: Rows = {}
         if driver.step > first:
-            rows |= {"timing_step": np.array([driver.step]), "timing_seconds": np.array([seconds])}
-        keep(rows)
-        report(rows)
-        if reason != layout.CHUNK_FULL:
+            timing = {"timing_step": np.array([driver.step]), "timing_seconds": np.array([seconds])}
+        keep(chunk, timing)
+        if driver.step > first or not at_once:
+            report(chunk)
+        if not goes_on:
             return
         if portion is None:
             # Within a factor of two of what was measured: the next steps may have more contacts.

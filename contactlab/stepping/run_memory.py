@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from contactlab.stepping.joint_service import Wanted
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.memory import first_memory, grow_contacts, grow_island, new_moments, new_settings
 from contactlab.stepping.prepared import Prepared, checked_state
-from contactlab.stepping.record_schema import USED, copy_of_chunk, new_chunk, rows_of_chunks
+from contactlab.stepping.record_schema import USED, copy_of_chunk, new_chunk, rows_of_chunks, used_of_chunk
 from contactlab.stepping.records import array_of
 from contactlab.stepping.user_code import UserCode
 from contactlab.world.state import StepperState
@@ -76,6 +75,7 @@ class RunMemory:
         self._step, self._aim, self._failure, self._uncertified, self._place, self._may_go_on = (
             self._control[name] for name in ("step", "target", "failure", "uncertified", "place", "go_on")
         )
+        self._filled = self._control["filled"]
         self._h, self._now, self._end = self._parameters["h"], self._parameters["time"], np.inf if end is None else end
         self._last_h, self._previous = self._parameters["last_h"], self._control["n_previous"]
         # The call of the loop, and the buffers that it holds.
@@ -183,6 +183,7 @@ class RunMemory:
         # All at once: Ctrl-C may come where anything is called.
         self._asked, self.collision, self.joints, self.moments, self._held, self._of_held = following
         self._prepared, self._world = prepared, prepared.world
+        self._filled[0] = 0
 
     def schedule(self, taus: FloatArray | None, targets: FloatArray | None) -> None:
         """Take tau (steps, nv) and targets (steps, nd) of every step from tables; None: they do not change.
@@ -227,7 +228,8 @@ class RunMemory:
     @property
     def step(self) -> int:
         """Steps finished."""
-        return int(self._step.item())
+        step: int = self._step.item()
+        return step
 
     @property
     def contact_rows(self) -> int:
@@ -242,12 +244,14 @@ class RunMemory:
     @property
     def uncertified(self) -> int:
         """Islands so far of which the best forces found were taken uncertified, those of steps that failed included."""
-        return int(self._uncertified.item())
+        uncertified: int = self._uncertified.item()
+        return uncertified
 
     @property
     def time(self) -> float:
         """Time of the present state [s]."""
-        return float(self._now.item())
+        time: float = self._now.item()
+        return time
 
     @property
     def h(self) -> float:
@@ -260,7 +264,16 @@ class RunMemory:
 
     def take(self) -> dict[str, NDArray[Any]]:
         """Copy the chunk's rows out and make it empty; afterwards any one step fits it."""
-        rows = rows_of_chunks([self.copied()])
+        return rows_of_chunks([self.take_chunk()])
+
+    def take_chunk(self, *, away: bool = False, goes_on: bool = True) -> dict[str, NDArray[Any]]:
+        """Take the rows as `take` does, those of tables together as the loop has written them (`rows_of_chunks`).
+
+        ``away``: they are not copied, and another chunk takes the place of this one where the run ``goes_on``.
+        """
+        rows = used_of_chunk(self.chunk, [used.item() for used in self._used]) if away else self.copied()
+        if away and goes_on:
+            self.chunk = self._new_chunk(self.work.contact_int.shape[0])
         self.empty()
         contacts = self.work.contact_int.shape[0]
         if self.chunk.contact.size < contacts:
@@ -287,23 +300,29 @@ class RunMemory:
 
     def entered(self) -> HeldCall:
         """Return the call of the loop, made anew where buffers have grown."""
+        held = self._held
+        # One by one: a loop over them takes a tenth of the time of a small step.
+        if held is not None:
+            work, island, chunk, collision, joints, moments = self._of_held
+            same = work is self.work and island is self.island and chunk is self.chunk and joints is self.joints
+            if same and collision is self.collision and moments is self.moments:
+                return held
         now = self.work, self.island, self.chunk, self.collision, self.joints, self.moments
-        if self._held is None or not all(map(operator.is_, self._of_held, now)):
-            from contactlab.stepping.kernels.parts import PLACES, enter
-            from contactlab.stepping.kernels.step import run_held
-            from lcp.compiler.held import HeldCall, available
+        from contactlab.stepping.kernels.parts import PLACES, enter
+        from contactlab.stepping.kernels.step import run_held
+        from lcp.compiler.held import HeldCall, available
 
-            if available():
-                parts = np.zeros((PLACES, 2), dtype=np.int64)
-                held = HeldCall(enter, enter, (self._control, parts))
-            else:
-                held = HeldCall(run_held, enter, self._arguments)
-            # Of what has grown since, nobody asks any more.
-            current = set(map(id, self._arguments))
-            self._known = {key: known for key, known in self._known.items() if key in current}
-            # In this order: Ctrl-C may come in between.
-            self._held = held
-            self._of_held = now
+        if available():
+            parts = np.zeros((PLACES, 2), dtype=np.int64)
+            held = HeldCall(enter, enter, (self._control, parts))
+        else:
+            held = HeldCall(run_held, enter, self._arguments)
+        # Of what has grown since, nobody asks any more.
+        current = set(map(id, self._arguments))
+        self._known = {key: known for key, known in self._known.items() if key in current}
+        # In this order: Ctrl-C may come in between.
+        self._held = held
+        self._of_held = now
         return self._held
 
     def find_part(self, place: int) -> None:

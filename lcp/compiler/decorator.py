@@ -18,7 +18,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 def kernel(function: F) -> F: ...
 @overload
 def kernel(
-    *, allocates: bool = ..., inline: bool = ..., inner: bool = ..., short_loops: bool = ..., long_loops: bool = ...
+    *,
+    allocates: bool = ...,
+    inline: bool = ...,
+    inner: bool = ...,
+    short_loops: bool = ...,
+    long_loops: bool = ...,
+    vectors: bool = ...,
 ) -> Callable[[F], F]: ...
 def kernel(
     function: F | None = None,
@@ -28,6 +34,7 @@ def kernel(
     inner: bool = False,
     short_loops: bool = False,
     long_loops: bool = False,
+    vectors: bool = False,
 ) -> Any:
     """Compile a function of arrays and scalars with the project's options.
 
@@ -47,6 +54,8 @@ def kernel(
         unrolled or vectorised.
     long_loops
         True for an inner kernel whose loops gain from it all the same.
+    vectors
+        True for an inner kernel that does the same to several numbers side by side, as vector instructions do.
 
     Notes
     -----
@@ -56,7 +65,13 @@ def kernel(
     """
     if function is None:
         return functools.partial(
-            kernel, allocates=allocates, inline=inline, inner=inner, short_loops=short_loops, long_loops=long_loops
+            kernel,
+            allocates=allocates,
+            inline=inline,
+            inner=inner,
+            short_loops=short_loops,
+            long_loops=long_loops,
+            vectors=vectors,
         )
 
     from numba.core import config
@@ -71,7 +86,7 @@ def kernel(
         options["_nrt"] = False
     if inline:
         options["inline"] = "always"
-    dispatcher = _dispatcher(function, options, short_loops, long_loops)
+    dispatcher = _dispatcher(function, options, short_loops, long_loops, vectors)
     if not inner and not inline and tried("inner"):
         _called_by_kernels(dispatcher, _dispatcher(function, options | {"no_cpython_wrapper": True}, False, long_loops))
     return dispatcher
@@ -83,7 +98,9 @@ def compile_for(kernel: Any, *arguments: Any) -> None:
         kernel.compile(tuple(kernel.typeof_pyval(argument) for argument in arguments))
 
 
-def _dispatcher(function: Callable[..., Any], options: dict[str, Any], short_loops: bool, long_loops: bool) -> Any:
+def _dispatcher(
+    function: Callable[..., Any], options: dict[str, Any], short_loops: bool, long_loops: bool, vectors: bool = False
+) -> Any:
     """numba's object for a function compiled with these options."""
     import numba
 
@@ -92,7 +109,7 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any], short_loo
     from lcp.compiler.watch import announce_compilations
 
     if tried("inner") or tried("values"):
-        options = options | {"pipeline_class": compiler_class(short_loops, long_loops)}
+        options = options | {"pipeline_class": compiler_class(short_loops, long_loops, vectors)}
     dispatcher = numba.njit(**options)(function)
     dispatcher.is_kernel = True
     announce_compilations()
@@ -145,13 +162,15 @@ def _compile_heard(dispatcher: Any) -> None:
 
 
 def _compile_swiftly(dispatcher: Any) -> None:
+    from lcp.compiler.indices import indexing
     from lcp.compiler.lookups import swiftly
 
+    module = dispatcher.py_func.__module__
     compiler = dispatcher._compiler
     original = compiler.compile
 
     def compile_swiftly(args: Any, return_type: Any) -> Any:
-        with swiftly():
+        with swiftly(), indexing(module):
             return original(args, return_type)
 
     compiler.compile = compile_swiftly

@@ -22,7 +22,7 @@ __all__ = ["compiler_class", "rebuild_inner"]
 
 
 @functools.cache
-def compiler_class(short_loops: bool = False, long_loops: bool = False) -> Any:
+def compiler_class(short_loops: bool = False, long_loops: bool = False, vectors: bool = False) -> Any:
     """numba's compiler with the lowering below, of kernels with loops as `kernel` says."""
     from numba.core.compiler import CompilerBase, DefaultPassBuilder
     from numba.core.typed_passes import NativeLowering, NopythonRewrites
@@ -31,7 +31,7 @@ def compiler_class(short_loops: bool = False, long_loops: bool = False) -> Any:
         def define_pipelines(self) -> list[Any]:
             manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
             # A parallel loop would have another lowering; no kernel has one.
-            lowering = _lowering(short_loops, long_loops)
+            lowering = _lowering(short_loops, long_loops, vectors)
             passes = [(lowering if p is NativeLowering else p, why) for p, why in manager.passes]
             if not self.state.flags.nrt:
                 # It fuses expressions of whole arrays, which allocate.
@@ -44,7 +44,7 @@ def compiler_class(short_loops: bool = False, long_loops: bool = False) -> Any:
 
 
 @functools.cache
-def _lowering(short_loops: bool, long_loops: bool) -> Any:
+def _lowering(short_loops: bool, long_loops: bool, vectors: bool) -> Any:
     """The pass that turns a typed function into LLVM's language."""
     from numba.core import ir
     from numba.core.analysis import compute_cfg_from_blocks, compute_use_defs
@@ -88,7 +88,7 @@ def _lowering(short_loops: bool, long_loops: bool) -> Any:
                 state.library = _entry_library(short_loops)(target.codegen(), state.func_id.func_qualname)
                 state.library.enable_object_caching()
                 return bool(super().run_pass(state))
-            state.library = _inner_library(long_loops)(target.codegen(), state.func_id.func_qualname)
+            state.library = _inner_library(long_loops, vectors)(target.codegen(), state.func_id.func_qualname)
             flags.no_compile = True
             super().run_pass(state)
             lowered = state["cr"]
@@ -102,12 +102,16 @@ def _lowering(short_loops: bool, long_loops: bool) -> Any:
     return KernelLowering
 
 
-def _passes(codegen: Any, loops: bool) -> tuple[Any, Any]:
-    """LLVM's passes for a whole module, and what made them; ``loops``: loops are unrolled and vectorised."""
+def _passes(codegen: Any, loops: bool, vectors: bool = False) -> tuple[Any, Any]:
+    """LLVM's passes for a whole module, and what made them.
+
+    ``loops``: loops are unrolled and vectorised; ``vectors``: like operations side by side become one.
+    """
     from llvmlite import binding
 
     options = binding.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = options.loop_unrolling = loops
+    options.slp_vectorization = vectors
     builder = binding.create_pass_builder(codegen._tm, options)
     return builder.getModulePassManager(), builder
 
@@ -181,7 +185,7 @@ def _entry_library(short_loops: bool) -> Any:
 
 
 @functools.cache
-def _inner_library(long_loops: bool = False) -> Any:
+def _inner_library(long_loops: bool = False, vectors: bool = False) -> Any:
     """A library that is linked into others and never run."""
     from numba.core.compiler_lock import require_global_compiler_lock
 
@@ -192,9 +196,9 @@ def _inner_library(long_loops: bool = False) -> Any:
             passes, builder = self._codegen._function_pass_manager(opt=1)
             for function in ll_module.functions:
                 passes.run(function, builder)
-            if long_loops and tried("loops"):
+            if (long_loops or vectors) and tried("loops"):
                 # Whoever takes them in may leave loops as they are.
-                passes, builder = _passes(self._codegen, loops=True)
+                passes, builder = _passes(self._codegen, long_loops, vectors)
                 passes.run(ll_module, builder)
 
         def finalize(self) -> None:

@@ -33,6 +33,8 @@ TRIED: dict[str, tuple[str, ...]] = {
     "copies": _RELEASES,
     # Tuples and arrays are taken apart where they were put together (`aggregates`).
     "aggregates": _RELEASES,
+    # No index counts from the end, and no slice ends beyond an array (`indices`).
+    "indices": _RELEASES,
     # Views of buffers, and arrays on the stack, are written down directly (`views`).
     "views": _RELEASES,
     # What numba makes of arguments is kept in a buffer; compiled code is called without a look at them (`held`).

@@ -104,5 +104,6 @@ def contact_rows(problem: FrictionProblem, bodies: Bodies, units: Scaled) -> Con
         v_free=v_free,
         Mv=v_free,
         spans=spans,
+        own=np.zeros(0),
     )
     return ContactRows(system, starts, (np.arange(1 + r) < dims[:, None]).astype(np.float64))

@@ -33,6 +33,8 @@ SMALL_LOADS: Final = 1e-6  # of the largest load: what a row may miss where all 
 @kernel(inline=True)
 def length(a: float, b: float) -> float:
     """sqrt(a^2 + b^2); `hypot`, which is slow, only where the squares could overflow or vanish."""
+    if a == 0.0 or b == 0.0:
+        return abs(a) + abs(b)
     s = a * a + b * b
     return np.sqrt(s) if 1e-200 < s < 1e200 else np.hypot(a, b)
 
@@ -155,8 +157,10 @@ def row_residuals(q: Floats, sizes: Floats, z: Floats, w: Floats, out: Floats) -
         limit = row_limit if w[i] <= z[i] else plain_limit
         if part > limit:
             refused = min(refused, limit)
-        w_unit = abs(q[i]) + sizes[i] * z_size
-        w_part = w[i] / w_unit if w_unit > 0.0 else 0.0
+        w_part = 0.0
+        if w[i] != 0.0:
+            w_unit = abs(q[i]) + sizes[i] * z_size
+            w_part = w[i] / w_unit if w_unit > 0.0 else 0.0
         natural = max(natural, part)
         scaled = max(scaled, abs(min(z[i] * z_inverse, w_part)))
         fischer = max(fischer, abs(z[i] + w[i] - length(z[i], w[i])))

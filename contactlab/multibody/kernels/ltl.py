@@ -185,7 +185,8 @@ def solve_three(dof_parent: IntArray, L: FloatArray, X: FloatArray, first: int) 
         x[first + i] = a
         y[first + i] = b
         z[first + i] = c
-        j = dof_parent[i]
+        # Off the branch of a point nothing is to be spread.
+        j = dof_parent[i] if a != 0.0 or b != 0.0 or c != 0.0 else -1
         while j >= 0:
             entry = row[j]
             x[first + j] -= entry * a

@@ -29,8 +29,10 @@ from contactlab.stepping.kernels.layout import (
     RESTITUTION,
     SHAPE_A,
     SHAPE_B,
+    TANGENTS,
     TREE_BLOCK,
     TREE_DOF,
+    VN_FREE,
     VN_MINUS,
     Control,
     FloatArray,
@@ -40,7 +42,7 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
-from lcp.contacts.kernels.spans import columns, dot_within
+from lcp.contacts.kernels.spans import blend_on, columns, dot_within
 from lcp.kernels import kernel
 
 
@@ -132,13 +134,9 @@ def turning_frame(
 @kernel(inner=True)
 def fill_along(spans: IntArray, d: FloatArray, P: FloatArray, row: FloatArray) -> None:
     """Fill a row, within the spans, with what the three rows of P give along the direction d (3,)."""
-    x = P[0]
-    y = P[1]
-    z = P[2]
-    for j in range(spans[0], spans[1]):
-        row[j] = d[0] * x[j] + d[1] * y[j] + d[2] * z[j]
-    for j in range(spans[2], spans[3]):
-        row[j] = d[0] * x[j] + d[1] * y[j] + d[2] * z[j]
+    blend_on(spans[0], spans[1], d[0], d[1], d[2], P[0], P[1], P[2], row)
+    if spans[2] < spans[3]:
+        blend_on(spans[2], spans[3], d[0], d[1], d[2], P[0], P[1], P[2], row)
 
 
 @kernel(inline=True)
@@ -237,11 +235,8 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
     m = nc * (1 + r)
     J = rows_at(island.J, 0, m, nv)
     Y = rows_at(island.Y, 0, m, nv)
-    normal = work.scratch[0:3]
-    t1 = work.scratch[3:6]
-    t2 = work.scratch[6:9]
-    direction = work.scratch[9:12]
-    surface = work.scratch[12:15]
+    direction = work.scratch[0:3]
+    surface = work.scratch[3:6]
 
     for n in range(work.tree_start[i], work.tree_start[i + 1]):
         k = work.island_trees[n]
@@ -249,6 +244,7 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
         for j in range(world.trees[k + 1, TREE_DOF] - a):
             island.Mv[work.local[k] + j] = work.Mv[a + j]
             island.v_free[work.local[k] + j] = work.v_free[a + j]
+            island.spread[work.local[k] + j] = work.spread[a + j]
     for row in range(m):
         island.k[row] = 0.0
         island.gamma[row] = 0.0
@@ -256,8 +252,10 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
     P = rows_at(island.frame, 0, 3, nv)
     X = rows_at(island.frame, 3 * nv, 3, nv)
     turns = island.turns
-    for e in range(r):
-        turns[e, 0], turns[e, 1] = turn(e, edges)
+    # The directions of a run are always the same: its memory begins with zeros.
+    if r > 0 and turns[0, 0] != 1.0:
+        for e in range(r):
+            turns[e, 0], turns[e, 1] = turn(e, edges)
 
     for c in range(nc):
         index = work.island_contacts[first + c]
@@ -265,8 +263,9 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
         body_a = work.contact_int[index, BODY_A]
         body_b = work.contact_int[index, BODY_B]
         point = floats[POINT : POINT + 3]
-        for j in range(3):
-            normal[j] = floats[NORMAL + j]
+        normal = floats[NORMAL : NORMAL + 3]
+        t1 = floats[TANGENTS : TANGENTS + 3]
+        t2 = floats[TANGENTS + 3 : TANGENTS + 6]
         planar_tangents(normal, world.plane, t1, t2)
         told = motion_of(world, body_a)
         if told >= 0:
@@ -286,6 +285,7 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
         vn_free = dot_within(lower, middle, upper, end, J[c], island.v_free)
         drive = -along(normal, surface) if told >= 0 else 0.0
         vn_free += drive
+        floats[VN_FREE] = vn_free
         stiffness, dissipation = compliance_of(world, work.contact_int[index])
         k, island.gamma[c] = unilateral(
             floats[GAP],

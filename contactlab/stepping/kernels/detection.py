@@ -19,6 +19,7 @@ from contactlab.stepping.kernels.layout import (
     NEED_SPACE,
     ROOM,
     Control,
+    FloatArray,
     PackedWorld,
     Parameters,
     Work,
@@ -27,6 +28,17 @@ from contactlab.stepping.kernels.outcome import failed
 from contactlab.stepping.kernels.pairs import pair_contacts
 from contactlab.stepping.kernels.sleeping import put_to_sleep
 from lcp.kernels import kernel
+
+
+@kernel(inner=True)
+def is_state(work: Work, q: FloatArray, v: FloatArray) -> bool:
+    """Whether this is the state."""
+    same = True
+    for j in range(q.shape[0]):
+        same = same and work.q[j] == q[j]
+    for j in range(v.shape[0]):
+        same = same and work.v[j] == v[j]
+    return same
 
 
 @kernel(inline=True)
@@ -40,7 +52,10 @@ def detect(
 ) -> int:
     """Find free motion, contacts with their rows in the previous step, and islands."""
     W = work.W
-    code = fill_frames(world.ints, world.floats, work.q, work.v, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W)
+    # Mostly those that the step before has ended with.
+    ready = VELOCITIES if control.filled != 0 and is_state(work, work.q_plus, work.v_plus) else NOTHING
+    control.filled = 0
+    code = fill_frames(world.ints, world.floats, work.q, work.v, rows_at(W, 0, 0, CUSTOM_ROW), ready, VELOCITIES, W)
     if code != GOOD:
         return failed(control, FAILURE_NOT_FINITE)
     failure = free_motion(world, work, joints, parameters.h, control)

@@ -37,12 +37,13 @@ from lcp.kernels import kernel
 
 @kernel(inline=True)
 def scatter_velocity(world: PackedWorld, work: Work, island: Island, i: int) -> None:
-    """Copy the island's velocities after the step to their trees."""
+    """Copy the island's velocities after the step to their trees, and what is kept by velocity."""
     for n in range(work.tree_start[i], work.tree_start[i + 1]):
         k = work.island_trees[n]
         a = world.trees[k, TREE_DOF]
         for j in range(world.trees[k + 1, TREE_DOF] - a):
             work.v_plus[a + j] = island.v_plus[work.local[k] + j]
+            work.spread[a + j] = island.spread[work.local[k] + j]
 
 
 @kernel
@@ -125,6 +126,7 @@ def finish(
             chunk.asleep[row, k] = 1 if work.asleep[k] == ASLEEP else 0
             chunk.rest[row, k] = work.rest[k]
     commit(work, control.n_contacts)
+    control.filled = 1
     if joints is not None:
         keep_joints(joints, chunk, control)
     control.n_previous = control.n_contacts

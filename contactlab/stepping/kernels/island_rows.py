@@ -44,6 +44,7 @@ def posed_rows(island: Island, joints: Joints | None, control: Control, h: float
         island.v_free[:nv],
         island.Mv[:nv],
         island.spans[: m if control.ng == 0 else nc + nr + control.nl],
+        island.k[:0],
     )
 
 
@@ -71,4 +72,5 @@ def rows_left(rows: ContactSystem, island: Island, joints: Joints) -> ContactSys
         joints.v0[:nv],
         rows.Mv,
         island.spans[:m],
+        joints.k[:0],
     )

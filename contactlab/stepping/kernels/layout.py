@@ -135,7 +135,9 @@ GAP: Final = 6
 MU: Final = 7
 RESTITUTION: Final = 8
 VN_MINUS: Final = 9
-CONTACT_FLOATS: Final = 10
+VN_FREE: Final = 10  # normal velocity after the step without contact forces; this and the tangents are those of islands
+TANGENTS: Final = 11  # 6
+CONTACT_FLOATS: Final = 17
 
 MEASURES: Final = 8  # lcp.kernels.residuals.SIZE
 CERTIFICATE: Final = 24  # of certify, certify_boxed and certify_bilateral, one behind the other
@@ -149,6 +151,7 @@ class Control:
     """
 
     place: int  # in the program of a step
+    filled: int  # whether the head of Work.W holds the kinematics of Work.q_plus and Work.v_plus
     step: int  # steps finished
     target: int  # steps wanted
     # Rows used in the chunk.
@@ -279,6 +282,7 @@ class Work(NamedTuple):
     Mv: FloatArray  # (nv,) M v + h tau_total
     v_free: FloatArray  # (nv,) its velocity: the one after the step if there were no contacts
     v_plus: FloatArray  # (nv,)
+    spread: FloatArray  # (nv,) from step to step: by which motion forces that were selected are spread over contacts
     motion_pose: FloatArray  # (nk, 12) kinematic bodies at the start of the step, rotations by rows
     motion_twist: FloatArray  # (nk, 6) in it: angular velocity, velocity of the origin, world axes
     motion_next: FloatArray  # (nk, 12) at its end
@@ -331,6 +335,7 @@ class Island(NamedTuple):
     w: FloatArray  # n
     f: FloatArray  # m
     v_plus: FloatArray  # nv
+    spread: FloatArray  # nv
     measures: FloatArray  # (MEASURES,) of lcp.kernels.residuals
     certificate: FloatArray  # (CERTIFICATE,) of the kernels certify... in contactlab.formulation.kernels
     certificate_work: FloatArray  # nv + 1

@@ -155,6 +155,7 @@ def answer_of(rows: ContactSystem, island: Island, control: Control) -> Answer:
         island.certificate_work[: control.nv + 1],
         island.best[:n],
         island.state,
+        island.spread[: control.nv],
     )
 
 

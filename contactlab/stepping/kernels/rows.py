@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from contactlab.contact.kernels.friction_pyramid import planar_tangents, tangential
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -24,14 +23,20 @@ from contactlab.stepping.kernels.layout import (
     SLIDE,
     STICK,
     STICK_FRACTION,
+    TANGENTS,
+    VN_FREE,
     Chunk,
     Control,
+    FloatArray,
     Island,
     PackedWorld,
     Work,
 )
 from contactlab.stepping.kernels.relative import relative_velocity
 from lcp.kernels import kernel
+
+# What is below the least that free speeds can be, but for rounding.
+SURELY = 1.0 - 1e-6
 
 
 @kernel(inner=True)
@@ -42,62 +47,42 @@ def write_rows(world: PackedWorld, work: Work, island: Island, chunk: Chunk, con
     nc = control.nc
     r = control.edges // 2
     nr = control.nr
-    normal = work.scratch[0:3]
-    t1 = work.scratch[3:6]
-    t2 = work.scratch[6:9]
-    direction = work.scratch[9:12]
-    impulse = work.scratch[12:15]
-    moving = work.scratch[15:18]
-    unhindered = work.scratch[18:21]
-    other = work.scratch[21:24]
+    moving = work.scratch[0:3]
+    other = work.scratch[3:6]
     for c in range(nc):
         index = work.island_contacts[first + c]
         floats = work.contact_float[index]
         ints = work.contact_int[index]
-        for j in range(3):
-            normal[j] = floats[NORMAL + j]
-        planar_tangents(normal, world.plane, t1, t2)
+        normal = floats[NORMAL : NORMAL + 3]
+        t1 = floats[TANGENTS : TANGENTS + 3]
+        t2 = floats[TANGENTS + 3 : TANGENTS + 6]
 
         by_contact = work.contact_z[index]
         by_contact[0] = island.z[c]
         by_contact[1 + 2 * r] = island.z[nc + 2 * nr + c]
         force = island.f[c]
-        for j in range(3):
-            impulse[j] = h * force * normal[j]
         along1 = 0.0
         along2 = 0.0
         for e in range(r):
             by_contact[1 + e] = island.z[nc + c * r + e]
             by_contact[1 + r + e] = island.z[nc + nr + c * r + e]
-            tangential(island.turns[e, 0], island.turns[e, 1], t1, t2, direction)
             push = h * island.f[nc + c * r + e]
-            for j in range(3):
-                impulse[j] += push * direction[j]
-                along1 += push * direction[j] * t1[j]
-                along2 += push * direction[j] * t2[j]
+            along1 += push * island.turns[e, 0]
+            along2 += push * island.turns[e, 1]
 
-        # Slip after the step, and as its measure the speeds that the point would have without contacts: of either tree,
-        # for what falls together moves, though not apart.
         a = ints[BODY_A]
         b = ints[BODY_B]
         point = floats[POINT : POINT + 3]
         relative_velocity(world, work, a, b, point, work.v_plus, other, moving)
-        for j in range(3):
-            other[j] = 0.0
-        relative_velocity(world, work, a, b, point, work.v_free, other, unhindered)
-        if not (a >= 0 and world.bodies[a, BODY_ROOT] == world.bodies[b, BODY_ROOT]):
-            for j in range(3):
-                unhindered[j] += other[j]
-            free = math.sqrt(other[0] ** 2 + other[1] ** 2 + other[2] ** 2)
-        else:
-            free = 0.0
-        free += math.sqrt(unhindered[0] ** 2 + unhindered[1] ** 2 + unhindered[2] ** 2)
         slip1 = moving[0] * t1[0] + moving[1] * t1[1] + moving[2] * t1[2]
         slip2 = moving[0] * t2[0] + moving[1] * t2[1] + moving[2] * t2[2]
         slip = math.sqrt(slip1 * slip1 + slip2 * slip2)
         mode = OPEN
         if force > 0.0:
-            mode = SLIDE if slip > STICK_FRACTION * free else STICK
+            # Free speeds are at least the one along the normal.
+            sticks = slip <= SURELY * STICK_FRACTION * abs(floats[VN_FREE])
+            sticks = sticks or slip <= STICK_FRACTION * free_speeds(world, work, a, b, point)
+            mode = STICK if sticks else SLIDE
 
         at = control.chunk_contacts + index
         row = chunk.contact[at]
@@ -113,7 +98,7 @@ def write_rows(world: PackedWorld, work: Work, island: Island, chunk: Chunk, con
         for j in range(3):
             row.point[j] = point[j]
             row.normal[j] = normal[j]
-            row.impulse[j] = impulse[j]
+            row.impulse[j] = h * force * normal[j] + along1 * t1[j] + along2 * t2[j]
             row.moment[j] = work.contact_moment[index, j]
         row.gap = floats[GAP]
         row.mu = floats[MU]
@@ -125,6 +110,25 @@ def write_rows(world: PackedWorld, work: Work, island: Island, chunk: Chunk, con
         row.push = 0.0
         for j in range(by_contact.shape[0]):
             chunk.contact_z[at, j] = by_contact[j]
+
+
+@kernel(inner=True)
+def free_speeds(world: PackedWorld, work: Work, a: int, b: int, point: FloatArray) -> float:
+    """What measures a slip: the speeds that the point would have without contacts, as one of either body.
+
+    Of either tree, for what falls together moves, though not apart.
+    """
+    unhindered = work.scratch[6:9]
+    other = work.scratch[9:12]
+    for j in range(3):
+        other[j] = 0.0
+    relative_velocity(world, work, a, b, point, work.v_free, other, unhindered)
+    free = 0.0
+    if not (a >= 0 and world.bodies[a, BODY_ROOT] == world.bodies[b, BODY_ROOT]):
+        for j in range(3):
+            unhindered[j] += other[j]
+        free = math.sqrt(other[0] ** 2 + other[1] ** 2 + other[2] ** 2)
+    return free + math.sqrt(unhindered[0] ** 2 + unhindered[1] ** 2 + unhindered[2] ** 2)
 
 
 @kernel(inner=True)

@@ -107,6 +107,7 @@ def load(
     parameters.last_h = slots.last_h[i]
     control.step = 0
     control.place = BEGIN
+    control.filled = 0
     control.failure = FAILURE_NONE
 
 

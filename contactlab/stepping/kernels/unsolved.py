@@ -69,7 +69,7 @@ def makes_no_energy(rows: ContactSystem, f: FloatArray, v_plus: FloatArray, u: F
     power = 0.0
     exchanged = 0.0
     for i in range(f.shape[0]):
-        rate, scale, _ = row_rate(rows, i, f, v_plus, u)
+        rate, scale, _ = row_rate(rows, i, f, v_plus, f[:0], u)
         power += f[i] * (rate + rows.gamma[i] * f[i])
         exchanged += abs(f[i]) * scale
     return power <= MADE * exchanged

@@ -141,7 +141,7 @@ def certify_contacts(rows: ContactSystem, island: Island, control: Control) -> N
     edges = f if cone else island.z[: control.n]
     v_plus = island.v_plus[: control.nv]
     u = island.certificate_work[: control.nv + 1]
-    certify(rows, rows.Y, cone, edges, f, v_plus, u, island.certificate[:CERT_SIZE])
+    certify(rows, rows.Y, cone, edges, f, v_plus, f[:0], u, island.certificate[:CERT_SIZE])
 
 
 @kernel(inline=True)
@@ -151,7 +151,8 @@ def certify_joints(rows: ContactSystem, island: Island) -> bool:
     v_plus = island.v_plus[:nv]
     u = island.certificate_work[: nv + 1]
     end = CERT_SIZE + BOXED_CERT_SIZE
-    certify_boxed(rows, island.f[: rows.k.shape[0]], v_plus, u, island.certificate[CERT_SIZE:end])
+    f = island.f[: rows.k.shape[0]]
+    certify_boxed(rows, f, v_plus, f[:0], u, island.certificate[CERT_SIZE:end])
     of_equations = island.certificate[end : end + 2]
     first = rows.nc + rows.nr + rows.nl
     last = first + rows.nb

@@ -29,6 +29,7 @@ from lcp.contacts.kernels.boxed_rows import add_anchors, first_limit
 from lcp.contacts.kernels.contact_response import Polygon
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import order_elimination
+from lcp.contacts.kernels.held_forces import KEPT, note_spread, still_selected, with_own
 from lcp.contacts.kernels.judging import (
     AT_END,
     NEAREST,
@@ -40,9 +41,12 @@ from lcp.contacts.kernels.judging import (
     fill_loads,
     judge,
     measure,
+    measure_recovered,
+    strays,
 )
 from lcp.contacts.kernels.katzenelson import lay_out_shifted
 from lcp.contacts.kernels.proximal_points import harden
+from lcp.contacts.kernels.recover import recover
 from lcp.contacts.kernels.search import (
     Search,
     as_before,
@@ -65,6 +69,7 @@ from lcp.contacts.kernels.ways import (
     beyond_search,
     finds_any,
     loads_at,
+    own_at,
     polygon_at,
     systems_for,
     to_rigid,
@@ -126,8 +131,6 @@ UNFINISHED: Final = 4
 # up to nothing. Of those next to them, where contacts of one body contradict one another by the rounding of their gaps.
 STRICTNESS: Final = 1e-5
 FLOOR: Final = 1e-2
-# Forces that solve the problem, and are this part of the largest from those selected, are those.
-KEPT: Final = 1e-5
 
 
 class Made(NamedTuple):
@@ -252,6 +255,7 @@ def attempt_forces(
 def walk(
     case: Case,
     answer: Answer,
+    polygon: Polygon,
     search: Search,
     attempts: tuple[int, ...],
     closer: int | None,
@@ -259,7 +263,6 @@ def walk(
     keep: bool,
     most: int,
     wf: Floats,
-    wi: Ints,
 ) -> Found:
     """Make attempts, one after the other, until forces solve the problem; ``closer`` and ``later`` as of one.
 
@@ -268,7 +271,6 @@ def walk(
     """
     rows = case.rows
     own, loads = search_own(rows, wf), loads_at(rows, wf)
-    polygon = polygon_at(rows, case.exact, wf, wi)
     systems = 0
     for place in range(len(attempts)):
         attempt = attempts[place]
@@ -281,6 +283,7 @@ def walk(
         made = attempt_forces(case, answer, polygon, search, attempt, turn, keep, closer, later, wf)
         systems += made.systems
         if made.outcome == BEFORE:
+            note_spread(case, answer, polygon, search)
             return Found(HELD, SELECTED, systems)
         if attempt == CLOSER and turn % CLOSER_TURNS == CLOSER_TURNS - 1:
             answer.state[AT_END] = LEFT_END
@@ -310,15 +313,17 @@ def needs_no_force(rows: ContactSystem, q: Floats, loads: Floats) -> bool:
 
 
 @kernel(inner=True)
-def near_before(case: Case, answer: Answer, search: Search, wf: Floats, wi: Ints) -> Found:
+def near_before(case: Case, answer: Answer, polygon: Polygon, search: Search, wf: Floats) -> Found:
     """HELD where any forces do: those next to the ones before."""
     rows = case.rows
-    polygon = polygon_at(rows, case.exact, wf, wi)
     take_forces(rows, polygon, search, case.z0)
     systems = harden(rows, polygon, search, 0.0, MANY_POINTS)
     give_forces(rows, polygon, search, answer.z)
-    measure(case, answer, search_own(rows, wf), loads_at(rows, wf))
-    holds = is_solved(answer.measures, FLOOR * case.tolerance) and certified(case, answer) <= SHARE * case.tolerance
+    loads = loads_at(rows, wf)
+    measure(case, answer, search_own(rows, wf), loads)
+    holds = (
+        is_solved(answer.measures, FLOOR * case.tolerance) and certified(case, answer, loads) <= SHARE * case.tolerance
+    )
     return Found(HELD if holds else NONE, OTHERS if holds else NOTHING, systems)
 
 
@@ -335,6 +340,7 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     wf, wi
         Workspaces, of length `attempt_floats` and `search_ints`.
     """
+    case = with_own(case, own_at(case.rows, wf))
     rows = case.rows
     own, loads = search_own(rows, wf), loads_at(rows, wf)
     fill_own(rows, own)
@@ -349,14 +355,20 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
         for i in range(answer.z.shape[0]):
             answer.z[i] = 0.0
         measure(case, answer, own, loads)
-        if is_solved(answer.measures, case.tolerance) and certified(case, answer) <= SHARE * case.tolerance:
+        if is_solved(answer.measures, case.tolerance) and certified(case, answer, loads) <= SHARE * case.tolerance:
             return Found(HELD, SELECTED, 0)
     if case.warm:
         for i in range(answer.z.shape[0]):
             answer.z[i] = max(case.z0[i], 0.0)
-        measure(case, answer, own, loads)
-        keep = is_solved(answer.measures, STRICTNESS * case.tolerance)
-        keep = keep and certified(case, answer) <= SHARE * case.tolerance
+        if case.exact:
+            measure(case, answer, own, loads)
+            keep = is_solved(answer.measures, STRICTNESS * case.tolerance)
+        else:
+            recover(rows, answer.z, answer.f, answer.v_plus)
+            if not strays(rows, answer, loads, STRICTNESS * case.tolerance):
+                measure_recovered(rows, own, answer, loads)
+                keep = is_solved(answer.measures, STRICTNESS * case.tolerance)
+        keep = keep and certified(case, answer, loads) <= SHARE * case.tolerance
         # The rates y of boxed rows, which cones are not judged by, are those of the step before.
         keep = keep and may(case, HELD) and not (case.exact and rows.lo.shape[0] > 0)
         # The forces of a single contact are unique: there is nothing to select.
@@ -371,12 +383,14 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     if case.allowed == 0 or not is_for_attempts(rows, polygon, search):
         answer.state[NEAREST] = -1.0
         return Found(NONE, NOTHING, 0)
+    if keep and may(case, MODES) and still_selected(case, answer, polygon, search.shift, search.change):
+        return Found(HELD, SELECTED, 1)
     order_elimination(search.trees, rows.spans)
     if case.warm:
         take_forces(rows, polygon, search, case.z0)
     if not case.selected:
         return Found(NONE, UNFINISHED, 0)
-    found = walk(case, answer, search, FIRST, None, None, keep, NO_LIMIT, wf, wi)
+    found = walk(case, answer, polygon, search, FIRST, None, None, keep, NO_LIMIT, wf)
     if found.attempt == NONE and answer.state[AT_END] == KNOWN_END:
         return Found(NONE, UNFINISHED, found.systems)
     return found
@@ -386,9 +400,10 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
 def propose_closer(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     """Go on where `propose` is UNFINISHED, with what it was given and has left: CLOSER, or HELD where any forces do."""
     search = lay_out(case.rows, case.starts, wf, wi)
+    polygon = polygon_at(case.rows, case.exact, wf, wi)
     if not case.selected:
-        return near_before(case, answer, search, wf, wi)
-    return walk(case, answer, search, DECADES, 1, None, False, NO_LIMIT, wf, wi)
+        return near_before(case, answer, polygon, search, wf)
+    return walk(case, answer, polygon, search, DECADES, 1, None, False, NO_LIMIT, wf)
 
 
 @kernel(short_loops=True)
@@ -396,4 +411,5 @@ def propose_later(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     """Make the attempts from PATH on where those before have found nothing, with what they were given and have left."""
     search = lay_out(case.rows, case.starts, wf, wi)
     most = systems_for(case.rows, search, ALL_WORK)
-    return walk(case, answer, search, LATER, 1, 1, False, most, wf, wi)
+    polygon = polygon_at(case.rows, case.exact, wf, wi)
+    return walk(case, answer, polygon, search, LATER, 1, 1, False, most, wf)

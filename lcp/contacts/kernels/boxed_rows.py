@@ -21,7 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.contact_system import ContactSystem, own_response
 from lcp.contacts.kernels.spans import add_within, columns, dot_within
 from lcp.kernels import Floats, kernel
 
@@ -208,7 +208,7 @@ def fill_boxed_loads(rows: ContactSystem, v: Floats, q: Floats, sizes: Floats) -
         if kind == _GIVEN:
             continue
         begin, middle, other, end = columns(rows.spans, i, v.shape[0])
-        response = rows.h * dot_within(begin, middle, other, end, rows.J[i], rows.Y[i]) + rows.gamma[i]
+        response = rows.h * own_response(rows, i) + rows.gamma[i]
         rate = dot_within(begin, middle, other, end, rows.J[i], v) + rows.k[i]
         rate += rows.gamma[i] * _anchor(lo[b], hi[b])
         q[x] = -rate if kind == _ABOVE else rate
@@ -226,8 +226,8 @@ def fill_boxed_loads(rows: ContactSystem, v: Floats, q: Floats, sizes: Floats) -
 
 
 @kernel(inner=True)
-def evaluate_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, z: Floats, w: Floats) -> None:
-    """Fill w of the variables x and y for the forces f of all rows, and the rates y in z that are left at upper bounds.
+def evaluate_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats, z: Floats, w: Floats) -> None:
+    """Fill the rates, w of x and y for the forces f of all rows, and the rates y in z that are left at upper bounds.
 
     ``z`` has the variables that f were recovered from.
     """
@@ -240,10 +240,11 @@ def evaluate_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, z: Floats, w:
     for b in range(lo.shape[0]):
         i = first + b
         kind = _kind(lo[b], hi[b])
+        begin, middle, other, end = columns(rows.spans, i, v_plus.shape[0])
+        rates[i] = dot_within(begin, middle, other, end, rows.J[i], v_plus) + rows.k[i]
         if kind == _GIVEN:
             continue
-        begin, middle, other, end = columns(rows.spans, i, v_plus.shape[0])
-        rate = dot_within(begin, middle, other, end, rows.J[i], v_plus) + rows.k[i] + rows.gamma[i] * f[i]
+        rate = rates[i] + rows.gamma[i] * f[i]
         w[x] = -rate if kind == _ABOVE else rate
         if kind == _BOTH:
             z[y] = max(-rate, 0.0) if f[i] == hi[b] else 0.0

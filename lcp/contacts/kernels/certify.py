@@ -32,7 +32,7 @@ from typing import Final, NamedTuple
 
 from lcp.contacts.kernels.condition_scales import keep_worst, ratio, row_rate
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.spans import columns
+from lcp.contacts.kernels.spans import add_sizes_on, columns
 from lcp.kernels import Floats, kernel
 
 # Condition numbers, in the order of contactlab.certificate.CONDITIONS.
@@ -55,6 +55,7 @@ class Reached(NamedTuple):
 
     f: Floats
     v_plus: Floats  # (nv,)
+    rates: Floats  # of the rows, or of length 0
     u: Floats  # (nv + 1,) sizes of the velocities before cancellation, and of all
 
 
@@ -91,7 +92,7 @@ def _pyramid(
     scale_f = 0.0
     force_f = 0.0
     for i in range(first, last):
-        rate, scale, force = row_rate(rows, i, f, reached.v_plus, reached.u)
+        rate, scale, force = row_rate(rows, i, f, reached.v_plus, reached.rates, reached.u)
         plus = z[i]
         minus = z[i + rows.nr]
         keep_worst(cert, FORCE_SIGN, max(0.0, -plus, -minus), force)
@@ -133,7 +134,7 @@ def _cone(
     scale_f = 0.0
     force_f = 0.0
     for i in range(first, last):
-        rate, scale, force = row_rate(rows, i, f, reached.v_plus, reached.u)
+        rate, scale, force = row_rate(rows, i, f, reached.v_plus, reached.rates, reached.u)
         s = rate + rows.gamma[i] * f[i]
         square_f += f[i] * f[i]
         square_s += s * s
@@ -180,6 +181,7 @@ def certify(
     z: Floats,
     f: Floats,
     v_plus: Floats,
+    rates: Floats,
     u: Floats,
     cert: Floats,
 ) -> None:
@@ -200,6 +202,8 @@ def certify(
         Forces [fN | fF | fL], followed by fG and fB where bilateral and boxed rows act.
     v_plus
         (nv,) velocity after the step.
+    rates
+        J v+ + k of the rows; of length 0 where they are to be summed.
     u
         (>= nv + 1,) output: the size of each velocity before cancellation, and of all.
     cert
@@ -243,18 +247,16 @@ def certify(
         impulse = rows.h * force
         if impulse > 0.0:
             a, b, c, d = columns(rows.spans, i, v_plus.shape[0])
-            response = responses[i]
-            for p in range(a, b):
-                u[p] += impulse * abs(response[p])
-            for p in range(c, d):
-                u[p] += impulse * abs(response[p])
+            add_sizes_on(a, b, impulse, responses[i], u)
+            if c < d:
+                add_sizes_on(c, d, impulse, responses[i], u)
 
-    reached = Reached(f, v_plus, u)
+    reached = Reached(f, v_plus, rates, u)
     cones = rows.r.shape[0]
     cone = 0
     first = nc
     for c in range(nc):
-        rate, scale, force = row_rate(rows, c, f, v_plus, u)
+        rate, scale, force = row_rate(rows, c, f, v_plus, rates, u)
         _unilateral(cert, NORMAL_GAP, NORMAL_COMPLEMENTARITY, f[c], rate + rows.gamma[c] * f[c], scale, force)
         # Sliding contacts have no cone at acceleration level.
         if cone < cones and rows.cone_contacts[cone] == c:
@@ -262,12 +264,12 @@ def certify(
             cone += 1
     while cone < cones:
         # A cone of moments shares no unit of speed with the normal row.
-        _, _, force = row_rate(rows, rows.cone_contacts[cone], f, v_plus, u)
+        _, _, force = row_rate(rows, rows.cone_contacts[cone], f, v_plus, rates, u)
         first = _friction(rows, exact, cone, first, 0.0, force, z, reached, cert)
         cone += 1
 
     for i in range(nf, nu):
-        rate, scale, force = row_rate(rows, i, f, v_plus, u)
+        rate, scale, force = row_rate(rows, i, f, v_plus, rates, u)
         _unilateral(cert, LIMIT_GAP, LIMIT_COMPLEMENTARITY, f[i], rate + rows.gamma[i] * f[i], scale, force)
 
 

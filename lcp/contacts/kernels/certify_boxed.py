@@ -25,7 +25,7 @@ BOXED_CERT_SIZE: Final = 6
 
 
 @kernel
-def certify_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, u: Floats, cert: Floats) -> None:
+def certify_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats, u: Floats, cert: Floats) -> None:
     """Fill cert (6,) with the worst violation of each condition and its scale; infinite where a value is not finite.
 
     f are the forces of all rows, u (nv + 1,) what `certify` filled.
@@ -48,7 +48,7 @@ def certify_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, u: Floats, cer
 
     for b in range(lo.shape[0]):
         i = first + b
-        rate, scale, force = row_rate(rows, i, f, v_plus, u)
+        rate, scale, force = row_rate(rows, i, f, v_plus, rates, u)
         s = rate + rows.gamma[i] * f[i]
         keep_worst(cert, BOX_BOUNDS, max(0.0, lo[b] - f[i], f[i] - hi[b]), force)
         if lo[b] > -float("inf"):

@@ -20,8 +20,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.spans import columns
+from lcp.contacts.kernels.contact_system import ContactSystem, own_response
+from lcp.contacts.kernels.spans import columns, dot_within, sizes_on
 from lcp.kernels import Floats, kernel
 
 # Share of the largest rate a motion of its energy can have that every row's scale has at least: factors of M and
@@ -42,6 +42,8 @@ def keep_worst(cert: Floats, condition: int, violation: float, scale: float) -> 
     """Keep of a condition the row with the largest ratio, in a certificate array that starts as zeros."""
     at = 2 * condition
     unset = cert[at] == 0.0 and cert[at + 1] == 0.0
+    if violation == 0.0 and not unset:
+        return
     if unset or ratio(violation, scale) > ratio(cert[at], cert[at + 1]):
         cert[at] = violation
         cert[at + 1] = scale
@@ -57,23 +59,19 @@ def least_rate(own: float, speed: float) -> float:
 
 
 @kernel(inner=True)
-def row_rate(rows: ContactSystem, i: int, f: Floats, v_plus: Floats, u: Floats) -> tuple[float, float, float]:
-    """Rate J_i v+ + k_i of row i, its scale s_i and its force scale phi_i."""
-    rate = 0.0
-    scale = 0.0
-    own = 0.0
+def row_rate(
+    rows: ContactSystem, i: int, f: Floats, v_plus: Floats, rates: Floats, u: Floats
+) -> tuple[float, float, float]:
+    """Rate J_i v+ + k_i of row i, its scale s_i and its force scale phi_i.
+
+    ``rates`` are those of the rows, or of length 0 where they are to be summed.
+    """
     a, b, c, d = columns(rows.spans, i, v_plus.shape[0])
-    row = rows.J[i]
-    response = rows.Y[i]
-    for p in range(a, b):
-        rate += row[p] * v_plus[p]
-        scale += abs(row[p]) * u[p]
-        own += row[p] * response[p]
-    for p in range(c, d):
-        rate += row[p] * v_plus[p]
-        scale += abs(row[p]) * u[p]
-        own += row[p] * response[p]
-    rate += rows.k[i]
+    own = own_response(rows, i)
+    rate = rates[i] if i < rates.shape[0] else dot_within(a, b, c, d, rows.J[i], v_plus) + rows.k[i]
+    scale = sizes_on(a, b, rows.J[i], u, 0.0)
+    if c < d:
+        scale = sizes_on(c, d, rows.J[i], u, scale)
     scale = max(scale + abs(rows.k[i]) + rows.gamma[i] * abs(f[i]), least_rate(own, float(u[v_plus.shape[0]])))
     softness = rows.h * own + rows.gamma[i]
     force = scale / softness if softness > 0.0 else abs(f[i])

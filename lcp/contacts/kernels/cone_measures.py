@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.contact_system import ContactSystem, own_response
 from lcp.contacts.kernels.recover import recover
-from lcp.contacts.kernels.spans import columns, dot_within
+from lcp.contacts.kernels.spans import columns, dot_within, terms_on
 from lcp.kernels import Floats, kernel
 from lcp.kernels.cone_measures import (
     PLAIN,
@@ -43,14 +43,10 @@ def rate_rounding(rows: ContactSystem, i: int, motion: float) -> float:
     fall side by side have no speed along theirs but that.
     """
     a, b, c, d = columns(rows.spans, i, rows.v_free.shape[0])
-    row, v = rows.J[i], rows.v_free
-    terms = abs(rows.k[i])
-    for p in range(a, b):
-        terms += abs(row[p] * v[p])
-    for p in range(c, d):
-        terms += abs(row[p] * v[p])
-    response = dot_within(a, b, c, d, row, rows.Y[i])
-    return ROUNDING * (terms + math.sqrt(max(0.0, response)) * motion)
+    terms = terms_on(a, b, rows.J[i], rows.v_free, abs(rows.k[i]))
+    if c < d:
+        terms = terms_on(c, d, rows.J[i], rows.v_free, terms)
+    return ROUNDING * (terms + math.sqrt(max(0.0, own_response(rows, i))) * motion)
 
 
 @kernel(inline=True)
@@ -60,20 +56,30 @@ def beyond(rate: float, blur: float) -> float:
 
 
 @kernel(inner=True)
-def rate_and_load(rows: ContactSystem, i: int, motion: float, f: Floats, v_plus: Floats) -> tuple[float, float]:
-    """Rate of row i at v+ with its softness, less its rounding, and without any force."""
+def rate_and_load(
+    rows: ContactSystem, i: int, motion: float, f: Floats, v_plus: Floats, rates: Floats
+) -> tuple[float, float]:
+    """Rate of row i at v+ with its softness, less its rounding, and without any force; the plain rate is noted."""
     a, b, c, d = columns(rows.spans, i, v_plus.shape[0])
     row = rows.J[i]
     load = dot_within(a, b, c, d, row, rows.v_free) + rows.k[i]
-    rate = dot_within(a, b, c, d, row, v_plus) + rows.k[i] + rows.gamma[i] * f[i]
+    rates[i] = dot_within(a, b, c, d, row, v_plus) + rows.k[i]
+    rate = rates[i] + rows.gamma[i] * f[i]
     return beyond(rate, rate_rounding(rows, i, motion)), load
 
 
 @kernel(inner=True)
 def judge_cones(
-    rows: ContactSystem, own: Floats, z: Floats, f: Floats, v_plus: Floats, tolerance: float, out: Floats
+    rows: ContactSystem,
+    own: Floats,
+    z: Floats,
+    f: Floats,
+    v_plus: Floats,
+    rates: Floats,
+    tolerance: float,
+    out: Floats,
 ) -> None:
-    """Fill f, v+, the speeds of slip in z and the measures ``out`` of the forces in z.
+    """Fill f, v+, the rates, the speeds of slip in z and the measures ``out`` of the forces in z.
 
     Parameters
     ----------
@@ -83,8 +89,8 @@ def judge_cones(
         (nc + nr,) response of the rows of contacts to their own forces.
     z
         (n,) variables of the LCP, see `discretized_lcp`; an edge is a tangent or its negative.
-    f, v_plus
-        (nc + nr + nl + nbox,) and (nv,) output.
+    f, v_plus, rates
+        (nc + nr + nl + nbox,), (nv,) and as f: output; the rates are J v+ + k.
     tolerance
         Bound on both measures.
     """
@@ -108,13 +114,13 @@ def judge_cones(
         last = first + rows.r[c]
         for i in range(first, last):
             weight = max(weight, own[i])
-        u0, load = rate_and_load(rows, c, motion, f, v_plus)
+        u0, load = rate_and_load(rows, c, motion, f, v_plus, rates)
         square += load * load
         add_size(sums, weight, abs(load) + own[c] * abs(f[c]), f[c])
         unit = abs(load) + own[c] * largest
         r1 = u1 = r2 = u2 = 0.0
         for i in range(first, last):
-            slip, load = rate_and_load(rows, i, motion, f, v_plus)
+            slip, load = rate_and_load(rows, i, motion, f, v_plus, rates)
             square += load * load
             add_size(sums, weight, abs(load) + own[i] * abs(f[i]), f[i])
             unit = max(unit, abs(load) + own[i] * largest)
@@ -130,11 +136,10 @@ def judge_cones(
         z[nc + 2 * rows.nr + c] = math.sqrt(u1 * u1 + u2 * u2)
         first = last
     for i in range(first, first + rows.nl + rows.lo.shape[0]):
-        a, b, c, d = columns(rows.spans, i, v_plus.shape[0])
-        response = rows.h * dot_within(a, b, c, d, rows.J[i], rows.Y[i]) + rows.gamma[i]
+        response = rows.h * own_response(rows, i) + rows.gamma[i]
         # A row that nothing moves has no unit of its own.
         weight = response if response > 0.0 else 1.0
-        rate, load = rate_and_load(rows, i, motion, f, v_plus)
+        rate, load = rate_and_load(rows, i, motion, f, v_plus, rates)
         square += load * load
         add_size(sums, weight, abs(load) + response * abs(f[i]), f[i])
         boxed = i - first - rows.nl

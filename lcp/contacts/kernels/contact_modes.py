@@ -22,9 +22,13 @@ BETWEEN: Final = 3
 @kernel(inner=True)
 def fill_turns(r: int, turns: Floats) -> None:
     """Fill ``turns`` for r directions."""
-    for j in range(2 * r + 1):
+    for j in range(r):
         turns[j, 0] = math.cos(math.pi * j / r)
         turns[j, 1] = math.sin(math.pi * j / r)
+        turns[j + r, 0] = -turns[j, 0]
+        turns[j + r, 1] = -turns[j, 1]
+    turns[2 * r, 0] = turns[0, 0]
+    turns[2 * r, 1] = turns[0, 1]
 
 
 @kernel(inner=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lcp.kernels import Floats, Ints
+from lcp.contacts.kernels.spans import columns, dot_within
+from lcp.kernels import Floats, Ints, kernel
 
 
 class ContactSystem(NamedTuple):
@@ -32,3 +33,13 @@ class ContactSystem(NamedTuple):
     v_free: Floats  # (nv,) velocity after the step without the forces of these rows
     Mv: Floats  # (nv,) M v_free
     spans: Ints  # columns of the rows, see `spans`; of length 0 for all
+    own: Floats  # (m,) J_i Y_i; of length 0 where they are summed when asked for
+
+
+@kernel(inline=True)
+def own_response(rows: ContactSystem, i: int) -> float:
+    """J_i Y_i."""
+    if i < rows.own.shape[0]:
+        return rows.own[i]
+    a, b, c, d = columns(rows.spans, i, rows.v_free.shape[0])
+    return dot_within(a, b, c, d, rows.J[i], rows.Y[i])

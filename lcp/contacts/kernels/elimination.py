@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from lcp.compiler.views import rows_at
-from lcp.contacts.kernels.spans import columns
+from lcp.contacts.kernels.spans import add_on, columns, dot_on
 from lcp.kernels import Floats, Ints, kernel
 
 
@@ -197,8 +197,7 @@ def lower_panel(trees: Elimination, K: Floats, k: int) -> Floats:
 @kernel(inner=True)
 def take_times(factor: float, x: Floats, y: Floats) -> None:
     """y -= factor x."""
-    for j in range(y.shape[0]):
-        y[j] -= factor * x[j]
+    add_on(0, y.shape[0], -factor, x, y)
 
 
 @kernel(inner=True)
@@ -315,11 +314,8 @@ def solve_panels(trees: Elimination, K: Floats, x: Floats) -> None:
         lower = lower_panel(trees, K, k)
         n = upper.shape[0]
         own = x[starts[k] : starts[k + 1]]
-        for p in range(n):
-            value = own[p]
-            if value != 0.0:
-                for i in range(p + 1, n):
-                    own[i] -= upper[i, p] * value
+        for i in range(1, n):
+            own[i] = -dot_on(0, i, upper[i], own, -own[i])
         for e in range(fill[place], fill[place + 1]):
             b = later[e]
             other = x[starts[b] : starts[b + 1]]
@@ -337,13 +333,7 @@ def solve_panels(trees: Elimination, K: Floats, x: Floats) -> None:
             other = x[starts[b] : starts[b + 1]]
             begin = offset[e]
             for p in range(n):
-                total = 0.0
-                for j in range(other.shape[0]):
-                    total += upper[p, begin + j] * other[j]
-                own[p] -= total
+                own[p] -= dot_on(0, other.shape[0], upper[p, begin:], other, 0.0)
         for down in range(n):
             p = n - 1 - down
-            total = own[p]
-            for j in range(p + 1, n):
-                total -= upper[p, j] * own[j]
-            own[p] = total / upper[p, p]
+            own[p] = -dot_on(p + 1, n, upper[p], own, -own[p]) / upper[p, p]

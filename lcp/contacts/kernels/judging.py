@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from lcp.contacts.kernels.boxed_rows import evaluate_boxed, fill_boxed_loads, first_limit
 from lcp.contacts.kernels.certify import CERT_SIZE, certify, worst_scaled
 from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed, worst_boxed
 from lcp.contacts.kernels.cone_measures import beyond, judge_cones, motion_size, rate_rounding
-from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.contact_system import ContactSystem, own_response
 from lcp.contacts.kernels.recover import recover
 from lcp.contacts.kernels.spans import columns, dot_within
 from lcp.kernels import Floats, Ints, kernel
@@ -21,6 +23,8 @@ from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, SCALED, is_solved,
 
 # Part of the tolerance that forces must meet: who judges them from a record forms everything anew, to other roundings.
 SHARE: Final = 0.9
+# By how much more than the tolerance a residual is to stray that is formed to other roundings.
+LOOSE: Final = 2.0
 
 
 class Case(NamedTuple):
@@ -36,6 +40,9 @@ class Case(NamedTuple):
     tolerance: float  # of the scaled residual
 
 
+NOT_KEPT: Final = np.zeros(0)
+
+
 class Answer(NamedTuple):
     """What comes of it; all but q are of no use where nothing is found."""
 
@@ -49,6 +56,7 @@ class Answer(NamedTuple):
     u: Floats  # (nv + 1,) what `certify` fills
     best: Floats  # (n,) z of the forces that came closest
     state: Floats  # (STATE,)
+    spread: Floats = NOT_KEPT  # (nv,) kept from step to step, or of length 0: see `held_forces`
 
 
 # Places in the state: how far the best forces are from solving the problem, whether the branch's end is known, and,
@@ -101,20 +109,19 @@ def fill_loads(rows: ContactSystem, v: Floats, own: Floats, q: Floats, loads: Fl
         place = limit + i - nc - nr
         blurs[i] = rate_rounding(rows, i, motion)
         q[place] = dot_within(a, b, c, d, J[i], v) + rows.k[i]
-        sizes[place] = rows.h * dot_within(a, b, c, d, J[i], rows.Y[i]) + rows.gamma[i]
+        sizes[place] = rows.h * own_response(rows, i) + rows.gamma[i]
     fill_boxed_loads(rows, v, q, sizes)
 
 
 @kernel(inner=True)
 def evaluate(rows: ContactSystem, own: Floats, answer: Answer, loads: Floats) -> None:
-    """Fill f, v+, the rates of the rows, lambda and the rates of boxed rows in z, and w from the forces in z.
+    """Fill the rates of the rows, lambda and the rates of boxed rows in z, and w from the forces in z, f and v+.
 
     What rounding may have moved a rate by is taken off w: of bodies that fall side by side it is all there is.
     """
     z, w = answer.z, answer.w
     m = count_rows(rows)
     rate, blur = loads[:m], loads[m : 2 * m]
-    recover(rows, z, answer.f, answer.v_plus)
     nc = rows.nc
     nr = rows.nr
     r = rows.r
@@ -146,7 +153,7 @@ def evaluate(rows: ContactSystem, own: Floats, answer: Answer, loads: Floats) ->
     limit = first_limit(rows)
     for i in range(rows.nl):
         w[limit + i] = beyond(rate[first + i] + gamma[first + i] * z[limit + i], blur[first + i])
-    evaluate_boxed(rows, answer.f, answer.v_plus, z, w)
+    evaluate_boxed(rows, answer.f, answer.v_plus, rate, z, w)
 
 
 @kernel(inner=True)
@@ -154,23 +161,51 @@ def measure(case: Case, answer: Answer, own: Floats, loads: Floats) -> None:
     """Fill the measures of the forces in z, with f and v+; ``loads`` are those of `fill_loads`."""
     rows = case.rows
     if case.exact:
-        judge_cones(rows, own, answer.z, answer.f, answer.v_plus, case.tolerance, answer.measures)
+        rates = loads[: count_rows(rows)]
+        judge_cones(rows, own, answer.z, answer.f, answer.v_plus, rates, case.tolerance, answer.measures)
     else:
-        evaluate(rows, own, answer, loads)
-        row_residuals(answer.q, loads[2 * count_rows(rows) :], answer.z, answer.w, answer.measures)
+        recover(rows, answer.z, answer.f, answer.v_plus)
+        measure_recovered(rows, own, answer, loads)
 
 
 @kernel(inner=True)
-def certified(case: Case, answer: Answer) -> float:
-    """Fill the certificate of f and v+; the largest violation over its scale is returned."""
+def measure_recovered(rows: ContactSystem, own: Floats, answer: Answer, loads: Floats) -> None:
+    """Fill the measures of the forces in z where f and v+ are theirs."""
+    evaluate(rows, own, answer, loads)
+    row_residuals(answer.q, loads[2 * count_rows(rows) :], answer.z, answer.w, answer.measures)
+
+
+@kernel(inner=True)
+def strays(rows: ContactSystem, answer: Answer, loads: Floats, tolerance: float) -> bool:
+    """Whether the rate of a normal shows that the scaled residual of the forces in z, with f and v+, is larger."""
+    m = count_rows(rows)
+    blurs, sizes = loads[m : 2 * m], loads[2 * m :]
+    q, z = answer.q, answer.z
+    z_size = 0.0
+    for i in range(z.shape[0]):
+        z_size = max(z_size, abs(z[i]))
+    for c in range(rows.nc):
+        a, b, d, e = columns(rows.spans, c, answer.v_plus.shape[0])
+        rate = dot_within(a, b, d, e, rows.J[c], answer.v_plus) + rows.k[c] + rows.gamma[c] * z[c]
+        unit = abs(q[c]) + sizes[c] * z_size
+        w = beyond(rate, blurs[c]) / unit if unit > 0.0 else 0.0
+        if abs(min(z[c] / z_size if z_size > 0.0 else 0.0, w)) > LOOSE * tolerance:
+            return True
+    return False
+
+
+@kernel(inner=True)
+def certified(case: Case, answer: Answer, loads: Floats) -> float:
+    """Fill the certificate of f and v+, measured before; the largest violation over its scale is returned."""
     rows = case.rows
+    rates = loads[: count_rows(rows)]
     certificate = answer.certificate[:CERT_SIZE]
     edges = answer.f if case.exact else answer.z
-    certify(rows, rows.Y, case.exact, edges, answer.f, answer.v_plus, answer.u, certificate)
+    certify(rows, rows.Y, case.exact, edges, answer.f, answer.v_plus, rates, answer.u, certificate)
     worst = worst_scaled(certificate)
     if rows.lo.shape[0] > 0:
         boxed = answer.certificate[CERT_SIZE : CERT_SIZE + BOXED_CERT_SIZE]
-        certify_boxed(rows, answer.f, answer.v_plus, answer.u, boxed)
+        certify_boxed(rows, answer.f, answer.v_plus, rates, answer.u, boxed)
         worst = max(worst, worst_boxed(boxed))
     return worst
 
@@ -179,7 +214,7 @@ def certified(case: Case, answer: Answer) -> float:
 def judge(case: Case, answer: Answer, own: Floats, loads: Floats) -> bool:
     """Whether the forces in z solve the problem; the best so far are kept."""
     measure(case, answer, own, loads)
-    worst = certified(case, answer)
+    worst = certified(case, answer, loads)
     natural = case.tolerance * answer.measures[NATURAL_MAP] / answer.measures[NATURAL_LIMIT]
     far = max(worst, answer.measures[SCALED], natural)
     if far < answer.state[NEAREST]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from lcp.contacts.kernels.contact_response import THREE, Contacts, Polygon, to_moments
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import Elimination, lower_panel, panel_size, tree_at, upper_panel
-from lcp.contacts.kernels.spans import add_within, columns, dot_within
+from lcp.contacts.kernels.spans import add_on, add_three, add_within, blend_on, columns, dot_within
 from lcp.kernels import Floats, kernel
 
 
@@ -57,10 +57,9 @@ def add_contact(
     begin, middle, other, end = columns(rows.spans, i, rows.v_free.shape[0])
     for e in range(THREE):
         f, g, h = rows.h * B[e, 0], rows.h * B[e, 1], rows.h * B[e, 2]
-        for p in range(begin, middle):
-            W[e, p] = f * J[i, p] + g * J[j, p] + h * J[k, p]
-        for p in range(other, end):
-            W[e, p] = f * J[i, p] + g * J[j, p] + h * J[k, p]
+        blend_on(begin, middle, f, g, h, J[i], J[j], J[k], W[e])
+        if other < end:
+            blend_on(other, end, f, g, h, J[i], J[j], J[k], W[e])
     a = pairs[i, 0]
     begin, end = starts[a], starts[a + 1]
     upper = upper_panel(trees, K, a)
@@ -93,9 +92,7 @@ def add_row(rows: ContactSystem, trees: Elimination, i: int, slope: float, K: Fl
     for p in range(begin, end):
         factor = rows.h * slope * rows.Y[behind, p]
         if factor != 0.0:
-            row = rows.J[behind, begin:end]
-            for q in range(row.shape[0]):
-                upper[p - begin, q] += factor * row[q]
+            add_on(0, end - begin, factor, rows.J[behind, begin:end], upper[p - begin])
 
 
 @kernel(inline=True)
@@ -122,13 +119,6 @@ def spread_slope(rows: ContactSystem, polygon: Polygon, c: int, D: Floats, B: Fl
             B[2, i] = 0.0
     if c >= rows.nc:
         to_moments(rows.mu[c], B)
-
-
-@kernel(inner=True)
-def add_three(f: float, g: float, h: float, x: Floats, y: Floats, z: Floats, row: Floats) -> None:
-    """Row += f x + g y + h z."""
-    for j in range(x.shape[0]):
-        row[j] += f * x[j] + g * y[j] + h * z[j]
 
 
 @kernel(inline=True)

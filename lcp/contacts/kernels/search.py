@@ -13,10 +13,10 @@ from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.boxed_rows import first_limit, give_boxed_forces, recover_boxed_forces
 from lcp.contacts.kernels.contact_modes import enclosing_edge, fill_turns
 from lcp.contacts.kernels.contact_response import SLIDE_FLOATS, THREE, Contacts, Polygon, place_rates
-from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.contact_system import ContactSystem, own_response
 from lcp.contacts.kernels.elimination import Elimination, elimination_ints, lay_out_elimination
 from lcp.contacts.kernels.mode_system import push, push_row, row_speed
-from lcp.contacts.kernels.spans import columns, dot_within
+from lcp.contacts.kernels.spans import columns, terms_on
 from lcp.kernels import Floats, Ints, kernel
 
 #: Mode of a contact and slope of a row of joints that are still to be chosen.
@@ -75,10 +75,8 @@ def search_own(rows: ContactSystem, wf: Floats) -> Floats:
 @kernel(inner=True)
 def fill_own(rows: ContactSystem, own: Floats) -> None:
     """Fill the response of each row [N; F] to its own force."""
-    nv = rows.v_free.shape[0]
     for i in range(own.shape[0]):
-        a, b, c, d = columns(rows.spans, i, nv)
-        own[i] = rows.h * dot_within(a, b, c, d, rows.J[i], rows.Y[i]) + rows.gamma[i]
+        own[i] = rows.h * own_response(rows, i) + rows.gamma[i]
 
 
 @kernel(inner=True)
@@ -88,11 +86,9 @@ def free_speed(rows: ContactSystem) -> float:
     speed = 0.0
     for c in range(rows.nc):
         a, b, d, e = columns(rows.spans, c, nv)
-        sum_of = abs(rows.k[c])
-        for p in range(a, b):
-            sum_of += abs(rows.J[c, p] * rows.v_free[p])
-        for p in range(d, e):
-            sum_of += abs(rows.J[c, p] * rows.v_free[p])
+        sum_of = terms_on(a, b, rows.J[c], rows.v_free, abs(rows.k[c]))
+        if d < e:
+            sum_of = terms_on(d, e, rows.J[c], rows.v_free, sum_of)
         speed = max(speed, sum_of)
     return speed
 
@@ -134,8 +130,7 @@ def lay_out(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) -> Search:
     for i in range(nj):
         joined.lo[i] = 0.0 if i < rows.nl else rows.lo[i - rows.nl]
         joined.hi[i] = math.inf if i < rows.nl else rows.hi[i - rows.nl]
-        a, b, c, d = columns(rows.spans, m + i, nv)
-        joined.own[i] = rows.h * dot_within(a, b, c, d, rows.J[m + i], rows.Y[m + i]) + rows.gamma[m + i]
+        joined.own[i] = rows.h * own_response(rows, m + i) + rows.gamma[m + i]
         joined.base[i] = min(max(0.0, joined.lo[i]), joined.hi[i])
     scratch = rows_at(wf, at, 2, THREE)
     before = wi[ncone : 2 * ncone]

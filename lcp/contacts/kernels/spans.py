@@ -11,6 +11,8 @@ from typing import Final
 from lcp.kernels import Floats, Ints, kernel
 
 SPAN_INTS: Final = 4
+# Numbers from which on vectors pay: those of a free body were just written one by one, and are not there yet.
+MANY: Final = 12
 
 
 @kernel(inline=True)
@@ -24,18 +26,161 @@ def columns(spans: Ints, i: int, nv: int) -> tuple[int, int, int, int]:
 @kernel(inner=True)
 def dot_within(a: int, b: int, c: int, d: int, x: Floats, y: Floats) -> float:
     """Sum of x_p y_p over the ranges a .. b and c .. d, in this order."""
-    total = 0.0
-    for p in range(a, b):
+    total = dot_on(a, b, x, y, 0.0)
+    return dot_on(c, d, x, y, total) if c < d else total
+
+
+@kernel(inner=True)
+def dot_on(a: int, b: int, x: Floats, y: Floats, total: float) -> float:
+    """Total plus the x_p y_p over a .. b, one after the other; the velocities of a free body at a time."""
+    p = a
+    while p + 6 <= b:
         total += x[p] * y[p]
-    for p in range(c, d):
+        total += x[p + 1] * y[p + 1]
+        total += x[p + 2] * y[p + 2]
+        total += x[p + 3] * y[p + 3]
+        total += x[p + 4] * y[p + 4]
+        total += x[p + 5] * y[p + 5]
+        p += 6
+    while p < b:
         total += x[p] * y[p]
+        p += 1
     return total
+
+
+@kernel(inner=True)
+def sizes_on(a: int, b: int, x: Floats, u: Floats, total: float) -> float:
+    """Total plus the |x_p| u_p over a .. b, one after the other."""
+    p = a
+    while p + 6 <= b:
+        total += abs(x[p]) * u[p]
+        total += abs(x[p + 1]) * u[p + 1]
+        total += abs(x[p + 2]) * u[p + 2]
+        total += abs(x[p + 3]) * u[p + 3]
+        total += abs(x[p + 4]) * u[p + 4]
+        total += abs(x[p + 5]) * u[p + 5]
+        p += 6
+    while p < b:
+        total += abs(x[p]) * u[p]
+        p += 1
+    return total
+
+
+@kernel(inner=True)
+def terms_on(a: int, b: int, x: Floats, y: Floats, total: float) -> float:
+    """Total plus the |x_p y_p| over a .. b, one after the other."""
+    p = a
+    while p + 6 <= b:
+        total += abs(x[p] * y[p])
+        total += abs(x[p + 1] * y[p + 1])
+        total += abs(x[p + 2] * y[p + 2])
+        total += abs(x[p + 3] * y[p + 3])
+        total += abs(x[p + 4] * y[p + 4])
+        total += abs(x[p + 5] * y[p + 5])
+        p += 6
+    while p < b:
+        total += abs(x[p] * y[p])
+        p += 1
+    return total
+
+
+@kernel(inner=True, vectors=True)
+def add_sizes_on(a: int, b: int, factor: float, x: Floats, y: Floats) -> None:
+    """y_p += factor |x_p| over a .. b, as `add_on`."""
+    p = a
+    while b - a >= MANY and p + 4 <= b:
+        r, s, t, u = x[p], x[p + 1], x[p + 2], x[p + 3]
+        e, f, g, h = y[p], y[p + 1], y[p + 2], y[p + 3]
+        y[p] = e + factor * abs(r)
+        y[p + 1] = f + factor * abs(s)
+        y[p + 2] = g + factor * abs(t)
+        y[p + 3] = h + factor * abs(u)
+        p += 4
+    while p + 3 <= b:
+        y[p] += factor * abs(x[p])
+        y[p + 1] += factor * abs(x[p + 1])
+        y[p + 2] += factor * abs(x[p + 2])
+        p += 3
+    while p < b:
+        y[p] += factor * abs(x[p])
+        p += 1
 
 
 @kernel(inner=True)
 def add_within(a: int, b: int, c: int, d: int, factor: float, x: Floats, y: Floats) -> None:
     """y_p += factor x_p over the ranges a .. b and c .. d."""
-    for p in range(a, b):
+    add_on(a, b, factor, x, y)
+    if c < d:
+        add_on(c, d, factor, x, y)
+
+
+@kernel(inner=True, vectors=True)
+def add_on(a: int, b: int, factor: float, x: Floats, y: Floats) -> None:
+    """y_p += factor x_p over a .. b; where many, four at a time: read before any is written, they are one vector."""
+    p = a
+    while b - a >= MANY and p + 4 <= b:
+        r, s, t, u = x[p], x[p + 1], x[p + 2], x[p + 3]
+        e, f, g, h = y[p], y[p + 1], y[p + 2], y[p + 3]
+        y[p] = e + factor * r
+        y[p + 1] = f + factor * s
+        y[p + 2] = g + factor * t
+        y[p + 3] = h + factor * u
+        p += 4
+    while p + 3 <= b:
         y[p] += factor * x[p]
-    for p in range(c, d):
+        y[p + 1] += factor * x[p + 1]
+        y[p + 2] += factor * x[p + 2]
+        p += 3
+    while p < b:
         y[p] += factor * x[p]
+        p += 1
+
+
+@kernel(inner=True, vectors=True)
+def add_three(f: float, g: float, h: float, x: Floats, y: Floats, z: Floats, row: Floats) -> None:
+    """Row += f x + g y + h z, as `add_on`."""
+    n = x.shape[0]
+    p = 0
+    while n >= MANY and p + 4 <= n:
+        a, b, c, d = row[p], row[p + 1], row[p + 2], row[p + 3]
+        i = f * x[p] + g * y[p] + h * z[p]
+        j = f * x[p + 1] + g * y[p + 1] + h * z[p + 1]
+        k = f * x[p + 2] + g * y[p + 2] + h * z[p + 2]
+        m = f * x[p + 3] + g * y[p + 3] + h * z[p + 3]
+        row[p] = a + i
+        row[p + 1] = b + j
+        row[p + 2] = c + k
+        row[p + 3] = d + m
+        p += 4
+    while p + 3 <= n:
+        row[p] += f * x[p] + g * y[p] + h * z[p]
+        row[p + 1] += f * x[p + 1] + g * y[p + 1] + h * z[p + 1]
+        row[p + 2] += f * x[p + 2] + g * y[p + 2] + h * z[p + 2]
+        p += 3
+    while p < n:
+        row[p] += f * x[p] + g * y[p] + h * z[p]
+        p += 1
+
+
+@kernel(inner=True, vectors=True)
+def blend_on(a: int, b: int, f: float, g: float, h: float, x: Floats, y: Floats, z: Floats, row: Floats) -> None:
+    """row_p = f x_p + g y_p + h z_p over a .. b, as `add_on`."""
+    p = a
+    while b - a >= MANY and p + 4 <= b:
+        i = f * x[p] + g * y[p] + h * z[p]
+        j = f * x[p + 1] + g * y[p + 1] + h * z[p + 1]
+        k = f * x[p + 2] + g * y[p + 2] + h * z[p + 2]
+        m = f * x[p + 3] + g * y[p + 3] + h * z[p + 3]
+        row[p] = i
+        row[p + 1] = j
+        row[p + 2] = k
+        row[p + 3] = m
+        p += 4
+    while p + 3 <= b:
+        row[p] = f * x[p] + g * y[p] + h * z[p]
+        row[p + 1] = f * x[p + 1] + g * y[p + 1] + h * z[p + 1]
+        row[p + 2] = f * x[p + 2] + g * y[p + 2] + h * z[p + 2]
+        p += 3
+    while p < b:
+        row[p] = f * x[p] + g * y[p] + h * z[p]
+        p += 1

@@ -101,7 +101,7 @@ def attempt_floats(nc: int, ncone: int, nr: int, nj: int, nv: int) -> int:
     """Length of the float workspace, of ncone cones of contacts and of moments; nj rows [L; B]."""
     first = search_floats(ncone, nc + nr, nj, nv) + shifted_floats(ncone, nj, nv)
     later = path_floats(nc, ncone, nr) + approach_floats(ncone, nj, nv) + convex_floats(ncone, nj)
-    return first + later + 4 * (nc + nr + nj) + ncone - nc + 2 * (2 * nr + 1)
+    return first + later + 5 * (nc + nr + nj) + ncone - nc + 2 * (2 * nr + 1)
 
 
 @kernel(inline=True)
@@ -117,6 +117,14 @@ def loads_at(rows: ContactSystem, wf: Floats) -> Floats:
     size = 4 * count_rows(rows) + rows.r.shape[0] - rows.nc
     at = wf.shape[0] - 2 * (2 * rows.nr + 1) - size
     return wf[at : at + size]
+
+
+@kernel(inline=True)
+def own_at(rows: ContactSystem, wf: Floats) -> Floats:
+    """Where the workspace has J_i Y_i of the rows."""
+    m = count_rows(rows)
+    at = wf.shape[0] - 2 * (2 * rows.nr + 1) - (5 * m + rows.r.shape[0] - rows.nc)
+    return wf[at : at + m]
 
 
 @kernel(inline=True)

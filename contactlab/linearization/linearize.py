@@ -243,6 +243,8 @@ class Lineariser:
         """Make the next step, alone in its chunk, and return where it began."""
         driver = self._driver
         q, v = driver.work.q.copy(), driver.work.v.copy()
+        # To the derivative of the step before.
+        driver.lent()
         driver.advance(1)
         if driver.failed:
             driver.empty()

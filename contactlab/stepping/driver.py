@@ -114,8 +114,7 @@ class Driver(RunMemory):
         Nothing of the state changes before a step is finished, so that any may be left for another.
         """
         self._place[0], self._failure[0] = layout.BEGIN, layout.FAILURE_NONE
-        # Who took the memory in between may have left other kinematics.
-        self._filled[0] = 0
+        self.lent()
         # An adaptive stepper tries smaller steps first.
         self._may_go_on[0] = self._stepper.goes_on and not self._stepper.adaptive
         self._h[0] = self._stepper.next_h(float(self._last_h.item())) if h is None else h

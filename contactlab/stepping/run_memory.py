@@ -183,7 +183,7 @@ class RunMemory:
         # All at once: Ctrl-C may come where anything is called.
         self._asked, self.collision, self.joints, self.moments, self._held, self._of_held = following
         self._prepared, self._world = prepared, prepared.world
-        self._filled[0] = 0
+        self.lent()
 
     def schedule(self, taus: FloatArray | None, targets: FloatArray | None) -> None:
         """Take tau (steps, nv) and targets (steps, nd) of every step from tables; None: they do not change.
@@ -204,6 +204,10 @@ class RunMemory:
         wanted = self._asked.of_joints.constant(targets)
         if self.joints is not None:
             self.joints.target[:] = wanted
+
+    def lent(self) -> None:
+        """Hear that others have worked in the memory since the last step: the state stands, its kinematics may not."""
+        self._filled[0] = 0
 
     def empty(self) -> None:
         """Forget the rows of the chunk."""

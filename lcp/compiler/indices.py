@@ -7,6 +7,7 @@ array. In loops over six velocities that was half of all instructions, for what 
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,25 +25,24 @@ def indexing(module: str) -> Iterator[None]:
     from numba.cpython import slicing
     from numba.np import arrayobj
 
+    numbas = _numbas()
     before = arrayobj.fix_integer_index, slicing.fix_slice
     if tried("indices"):
         counts = module.startswith(COUNTING)
-        arrayobj.fix_integer_index, slicing.fix_slice = _NUMBAS if counts else (_from_start, _within)
+        arrayobj.fix_integer_index, slicing.fix_slice = numbas if counts else (_from_start, _within)
     try:
         yield
     finally:
         arrayobj.fix_integer_index, slicing.fix_slice = before
 
 
+@functools.cache
 def _numbas() -> tuple[Any, Any]:
+    """Before anything stands in for them."""
     from numba.cpython import slicing
     from numba.np import arrayobj
 
     return arrayobj.fix_integer_index, slicing.fix_slice
-
-
-# Before anything stands in for them.
-_NUMBAS = _numbas()
 
 
 def _from_start(context: Any, builder: Any, index_type: Any, index: Any, size: Any) -> Any:

@@ -21,8 +21,8 @@ from typing import Final
 
 import numpy as np
 
-from lcp.contacts.kernels.contact_system import ContactSystem, own_response
-from lcp.contacts.kernels.spans import add_within, columns, dot_within
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.spans import add_within, columns, dot_within, own_response
 from lcp.kernels import Floats, kernel
 
 _GIVEN: Final = 0

@@ -20,8 +20,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from lcp.contacts.kernels.contact_system import ContactSystem, own_response
-from lcp.contacts.kernels.spans import columns, dot_within, sizes_on
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.spans import columns, dot_within, own_response, sizes_on
 from lcp.kernels import Floats, kernel
 
 # Share of the largest rate a motion of its energy can have that every row's scale has at least: factors of M and

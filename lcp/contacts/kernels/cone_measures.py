@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-from lcp.contacts.kernels.contact_system import ContactSystem, own_response
+from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.recover import recover
-from lcp.contacts.kernels.spans import columns, dot_within, terms_on
+from lcp.contacts.kernels.spans import columns, dot_within, own_response, terms_on
 from lcp.kernels import Floats, kernel
 from lcp.kernels.cone_measures import (
     PLAIN,

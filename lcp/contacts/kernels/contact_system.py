@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lcp.contacts.kernels.spans import columns, dot_within
-from lcp.kernels import Floats, Ints, kernel
+from lcp.kernels import Floats, Ints
 
 
 class ContactSystem(NamedTuple):
@@ -34,12 +33,3 @@ class ContactSystem(NamedTuple):
     Mv: Floats  # (nv,) M v_free
     spans: Ints  # columns of the rows, see `spans`; of length 0 for all
     own: Floats  # (m,) J_i Y_i; of length 0 where they are summed when asked for
-
-
-@kernel(inline=True)
-def own_response(rows: ContactSystem, i: int) -> float:
-    """J_i Y_i."""
-    if i < rows.own.shape[0]:
-        return rows.own[i]
-    a, b, c, d = columns(rows.spans, i, rows.v_free.shape[0])
-    return dot_within(a, b, c, d, rows.J[i], rows.Y[i])

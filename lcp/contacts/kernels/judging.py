@@ -15,9 +15,9 @@ from lcp.contacts.kernels.boxed_rows import evaluate_boxed, fill_boxed_loads, fi
 from lcp.contacts.kernels.certify import CERT_SIZE, certify, worst_scaled
 from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed, worst_boxed
 from lcp.contacts.kernels.cone_measures import beyond, judge_cones, motion_size, rate_rounding
-from lcp.contacts.kernels.contact_system import ContactSystem, own_response
+from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.recover import recover
-from lcp.contacts.kernels.spans import columns, dot_within
+from lcp.contacts.kernels.spans import columns, dot_within, own_response
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, SCALED, is_solved, row_residuals
 

@@ -13,10 +13,10 @@ from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.boxed_rows import first_limit, give_boxed_forces, recover_boxed_forces
 from lcp.contacts.kernels.contact_modes import enclosing_edge, fill_turns
 from lcp.contacts.kernels.contact_response import SLIDE_FLOATS, THREE, Contacts, Polygon, place_rates
-from lcp.contacts.kernels.contact_system import ContactSystem, own_response
+from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import Elimination, elimination_ints, lay_out_elimination
 from lcp.contacts.kernels.mode_system import push, push_row, row_speed
-from lcp.contacts.kernels.spans import columns, terms_on
+from lcp.contacts.kernels.spans import columns, own_response, terms_on
 from lcp.kernels import Floats, Ints, kernel
 
 #: Mode of a contact and slope of a row of joints that are still to be chosen.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import Floats, Ints, kernel
 
 SPAN_INTS: Final = 4
@@ -184,3 +185,12 @@ def blend_on(a: int, b: int, f: float, g: float, h: float, x: Floats, y: Floats,
     while p < b:
         row[p] = f * x[p] + g * y[p] + h * z[p]
         p += 1
+
+
+@kernel(inline=True)
+def own_response(rows: ContactSystem, i: int) -> float:
+    """J_i Y_i."""
+    if i < rows.own.shape[0]:
+        return rows.own[i]
+    a, b, c, d = columns(rows.spans, i, rows.v_free.shape[0])
+    return dot_within(a, b, c, d, rows.J[i], rows.Y[i])

@@ -47,6 +47,24 @@ def test_steps_in_a_row_and_from_anywhere_have_the_bits_of_a_run(world):
     )
 
 
+def test_forces_that_are_functions_and_wrenches_have_the_bits_of_a_run(world):
+    """Each is asked once, at the start of the step."""
+    stepper, asked = TimeStepping(5e-3), []
+
+    def tau(time, q, v):
+        asked.append(time)
+        return -2.0 * v + np.sin(time)
+
+    given = {"tau": tau, "f_ext": {"cube": (0, 0.1, 0, 2, 0, 1)}}
+    recording = simulate(world, stepper, steps=40, **given)
+    asked.clear()
+    states = ends(world, stepper, 40, **given)
+    np.testing.assert_array_equal([state.v for state in states], recording.v)
+    assert asked == [state.time for state in states[:-1]]
+    with pytest.raises(SimulationConfigError, match="tau at time 0: "):
+        stepper.step(world, states[0], lambda time, q, v: None)
+
+
 def test_targets_are_those_of_each_step():
     """Given once, they are not those of the next step."""
     world, stepper = joint_scenes.four_bar(speed=2.0), TimeStepping(2e-3)

@@ -262,3 +262,9 @@ def test_links_have_filters():
     assert {(one.category, one.mask) for one in builder.build().surfaces} == {(2, 0xFFFFFFFD)}
     with pytest.raises(SimulationConfigError, match="category"):
         builder.add_urdf(JOINTED, name="b", category=-1)
+
+
+def test_a_joint_is_told_its_place_once():
+    """By its name or by that of its link: a robot whose links are called as another one's joints is not set twice."""
+    with pytest.raises(SimulationConfigError, match=r"q\['arm'\]: is of the same joint as q\['hip'\]"):
+        WorldBuilder().add_urdf(JOINTED, q={"hip": 0.1, "arm": 0.2})

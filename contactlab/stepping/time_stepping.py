@@ -326,20 +326,26 @@ def _driver_at(
     world: World, stepper: TimeStepping, state: StepperState, tau: Tau, supply: Supply | None, targets: Targets
 ) -> Driver:
     """Return a driver that stands at a state: the last of this thread, which is its no longer, or another."""
-    if callable(tau) or supply is not None or not numbers(targets):
+    if supply is not None or not numbers(targets):
         return Driver(world, stepper, state, tau=tau, supply=supply, targets=targets)
     last: tuple[Driver, StepperState] | None = getattr(_LAST, "run", None)
     _LAST.run = None
-    none = np.zeros(world.nv)
     if last is None or last[0].prepared.world is not world or last[0].prepared.stepper is not stepper:
-        driver = Driver(world, stepper, state, tau=none)
+        driver = Driver(world, stepper, state, tau=np.zeros(world.nv))
     else:
         driver, stands_at = last
         if state is stands_at:
             driver.stay()
         else:
             driver.restart(state)
-    driver.apply(none if tau is None else finite_array(tau, "tau", (world.nv,), SimulationConfigError), targets)
+    applied = np.zeros(world.nv)
+    if callable(tau):
+        # Asked once in a step, at its start, which is here.
+        value, field = tau(state.time, state.q.copy(), state.v.copy()), f"tau at time {state.time:.9g}"
+        applied = finite_array(value, field, applied.shape, SimulationConfigError)
+    elif tau is not None:
+        applied = finite_array(tau, "tau", applied.shape, SimulationConfigError)
+    driver.apply(applied, targets)
     return driver
 
 

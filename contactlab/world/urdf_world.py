@@ -151,7 +151,12 @@ def with_joints(model: UrdfModel, positions: Mapping[str, float], *, mimics: boo
     With ``mimics`` followers are where they belong.
     """
     q = model.neutral.copy()
+    told: dict[str, str] = {}
     for name, position in positions.items():
+        # A link's name stands for its joint.
+        first = told.setdefault(model.moved_by(name), name)
+        if first != name:
+            raise SimulationConfigError(f"q[{name!r}]", f"is of the same joint as q[{first!r}]")
         place = model.joint_q(name)
         q[place] = finite_array(position, f"q[{name!r}]", (), SimulationConfigError)
         if place.stop - place.start != 1:

@@ -229,6 +229,23 @@ def fail_swiftly() -> None:
         raise ZeroDivisionError
 
 
+@kernel
+def at_place(x: np.ndarray, least: float) -> float:
+    place = -1
+    for i in range(x.shape[0]):
+        if x[i] > least:
+            place = i
+    return float(x[place] + 10.0 * x[-2])
+
+
+def test_kernels_of_users_count_from_the_end() -> None:
+    """Only the project's own are known not to."""
+    x = np.array([1.0, 2.0, 3.0])
+    assert at_place(x, 9.0) == 23.0
+    assert at_place(x, 2.5) == 23.0
+    assert at_place(np.array([5.0, 2.0, 3.0]), 4.0) == 25.0
+
+
 def test_what_waits_for_a_compilation_is_done_once_and_only_within_its_block(tmp_path: Path) -> None:
     # A file of a new name: from disk, of an earlier run of this test, nothing would be compiled.
     path = tmp_path / f"waits_{uuid.uuid4().hex}.py"

@@ -17,6 +17,8 @@ __all__ = ["indexing"]
 
 # Modules of kernels that count from the end: -1 stands there for the place behind all that is looked at.
 COUNTING = ("lcp.kernels.lemke", "lcp.kernels.extended")
+# Whose kernels are known not to, otherwise: those of users may count from the end.
+OURS = ("lcp.", "contactlab.", "problem_data.")
 
 
 @contextlib.contextmanager
@@ -28,7 +30,7 @@ def indexing(module: str) -> Iterator[None]:
     numbas = _numbas()
     before = arrayobj.fix_integer_index, slicing.fix_slice
     if tried("indices"):
-        counts = module.startswith(COUNTING)
+        counts = module.startswith(COUNTING) or not module.startswith(OURS)
         arrayobj.fix_integer_index, slicing.fix_slice = numbas if counts else (_from_start, _within)
     try:
         yield

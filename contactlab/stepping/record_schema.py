@@ -185,8 +185,7 @@ def copy_of_chunk(chunk: Chunk, used: Sequence[int]) -> dict[str, NDArray[Any]]:
 
     ``used``: how many of each of `USED`.
     """
-    rows = zip(Chunk._fields, chunk, _USED_BY, strict=True)
-    return {name: array[: used[axis]].copy() for name, array, axis in rows}
+    return {name: array.copy() for name, array in used_of_chunk(chunk, used).items()}
 
 
 def rows_of_chunks(copies: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:

@@ -28,8 +28,8 @@ class _Steps:
 
     @functools.cached_property
     def rows(self) -> Rows:
-        """What they left, as named arrays: a copy of a chunk has its tables whole."""
-        return rows_of_chunks([self.left]) if "contact" in self.left else self.left
+        """What they left, as named arrays."""
+        return rows_of_chunks([self.left])
 
     def selection(self, step: int, island: int) -> float:
         """Return how far the forces of an island are from those selected."""
@@ -63,10 +63,7 @@ class StepResult:
     def of_rows(
         cls, world: World, stepper: TimeStepping, start: StepperState, rows: Rows, state: StepperState, step: int
     ) -> StepResult:
-        """Return what the last of the steps from ``start``, the one of this number, left.
-
-        ``rows`` are a copy of a chunk (`copy_of_chunk`), or named arrays.
-        """
+        """Return what the last step from ``start``, the one of this number, left in a chunk (`copy_of_chunk`)."""
         steps = _Steps(world, stepper, start, rows, step + 1 - rows["h"].size)
         return cls(state, float(rows["kinetic"][-1]), float(rows["potential"][-1]), steps, step)
 

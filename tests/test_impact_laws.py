@@ -384,3 +384,17 @@ def test_chatterjee_and_ruinas_law_has_both_coefficients_and_gains_no_energy(dir
     for bad in (lambda: ChatterjeeRuina(0.5, 1.5), lambda: ChatterjeeRuina(0.5, "much")):
         with pytest.raises(impact.ImpactError, match="tangential"):
             bad()
+
+
+def test_compressed_contacts_that_give_nothing_back_are_the_limit():
+    """Two contacts, of which one is pressed again after it stopped: e = 0 is the limit of e to 0."""
+    points, angles = [(-0.5, -1.0), (-0.5, -0.25)], np.radians([30.0, 120.0])
+    rows = [
+        [[a[0], a[1], x * a[1] - y * a[0]] for (x, y), angle in zip(points, angles, strict=True) for a in [turn(angle)]]
+        for turn in (lambda t: (np.cos(t), np.sin(t)), lambda t: (-np.sin(t), np.cos(t)))
+    ]
+    M = np.diag([1.0, 1.0, 0.5])
+    data = ConstraintVelProblemData(M=M, Mv=M @ [1.0, -1.0, 0.0], N=rows[0], F=rows[1], mu=[1.0, 0.3], r=[1, 1])
+    nothing, little, some = (Stronge(e).solve(data).energy_ratio for e in (0.0, 1.1e-4, 1e-3))
+    assert nothing == pytest.approx(little, abs=1e-4)
+    assert little == pytest.approx(some, abs=1e-4)

@@ -331,3 +331,21 @@ def test_the_comparison_says_what_it_did_not_search():
     assert table.unique is False
     assert "several velocities" in str(table)
     assert table.solutions == table.uniqueness.enumerated > 1
+
+
+@pytest.mark.parametrize("e", [1.0, 0.5])
+def test_pieces_whose_unknowns_nothing_bounds_are_walked(e):
+    """Three contacts of four degrees of freedom: a column that is zero throughout led to infinite solutions."""
+    M = np.array([[8, -8, 2, -2], [-8, 14, -1, -2], [2, -1, 4, -2], [-2, -2, -2, 17]], dtype=float)
+    data = ConstraintVelProblemData(
+        M=M,
+        Mv=M @ [2, 1, -2, 1],
+        N=[[1, 1, 1, 1], [-1, -1, 0, 2], [-1, -1, 0, 2]],
+        F=[[-2, -1, -1, 0], [1, 1, -2, 2], [-1, -1, -2, -1]],
+        mu=[1, 1, 0.5],
+        r=[1, 1, 1],
+    )
+    found = impact.uniqueness(data, e)
+    assert found.unique is False
+    assert impact.compare(data, restitution=e).unique is False
+    check_solutions(impact.law.with_newtons_terms(impact.ImpactProblem(data, "test"), e), found)

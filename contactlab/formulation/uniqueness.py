@@ -288,7 +288,11 @@ class _Search:
         if not inside.size:
             return
         block = M[np.ix_(inside, inside)]
-        rows, columns = (1.0 / np.maximum(np.abs(block).max(axis=k), np.finfo(float).tiny) for k in (1, 0))
+        # What is zero throughout keeps its unit: 1 / tiny would carry the ends of a piece out of range.
+        rows, columns = (
+            np.where(most > 0.0, 1.0 / np.maximum(most, np.finfo(float).tiny), 1.0)
+            for most in (np.abs(block).max(axis=k) for k in (1, 0))
+        )
         _, values, Vt = np.linalg.svd(rows[:, None] * block * columns)
         null = columns[:, None] * Vt[values <= SINGULAR * values[0]].T if values[0] > 0.0 else np.diag(columns)
         U, moved, _ = np.linalg.svd(self.R[:, inside] @ null, full_matrices=False)

@@ -2,8 +2,8 @@
 
 Contact i gives way by d_i, with d_i' = -u_n,i, and pushes with K_i d_i^exponent (3/2: Hertz, 1: a spring). Where it
 gives back e_i^2 of its work, d_i' = -u_n,i / e_i^2 as the bodies part (Liu, Zhao and Brogliato 2008: energy left in a
-contact says how hard it pushes); where e_i = 0 it pushes until nothing approaches, and stays. Friction acts at every
-moment within mu times the push, against slip, or holds.
+contact says how hard it pushes). Where e_i = 0 that is its limit: d_i is lost as soon as they do not approach, and
+what approaches again begins anew. Friction acts at every moment within mu times the push, against slip, or holds.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ def add_impulse(W: FloatArray, row: int, size: float, u: FloatArray) -> None:
 
 @kernel(inner=True)
 def rate(u: float, d: float, e: float) -> float:
-    """d' of a contact, of no use where e = 0."""
-    if u <= 0.0 or d <= 0.0:
-        return -u
-    return 0.0 if e == 0.0 else -u / (e * e)
+    """d' of a contact; where e = 0, nothing is stored as the bodies part."""
+    return -u if u <= 0.0 or d <= 0.0 or e == 0.0 else -u / (e * e)
 
 
 @kernel(inner=True)
 def moved(d: float, step: float, e: float) -> float:
     """d after a step; what opens goes on at the speed of its gap."""
+    if e == 0.0 and d > 0.0 and step <= 0.0:
+        return step
     after = d + step
     return after * e * e if d > 0.0 and after < 0.0 else after
 
@@ -139,8 +139,7 @@ def compress(
                 return DONE
             # What is apart flies until it meets; the next contact sets its own time.
             for i in range(nc):
-                if e[i] > 0.0:
-                    d[i] -= u[3 * i] * flight
+                d[i] = min(d[i], 0.0) - u[3 * i] * flight
             longest = resolution * own_time(W, stiffness, exponent, u, d, 0.0)
             if longest == math.inf:
                 return JAMMED

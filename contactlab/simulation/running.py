@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ from contactlab.recording.long_steps import Moves
 from contactlab.recording.plausibility import GAIN, Notice, too_long, warn_of
 from contactlab.recording.recording import Recording
 from contactlab.simulation.watching import Watch
-from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.arrays import FloatArray, finite_array, is_finite_array
 from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.joint_table import JointTable
@@ -26,6 +26,7 @@ from contactlab.stepping.kernels import layout
 from contactlab.stepping.kinematic import motion_poses
 from contactlab.stepping.prepared import differing_layout, prepare
 from contactlab.stepping.record_schema import Rows, table_rows
+from contactlab.stepping.single_steps import SingleSteps
 from contactlab.stepping.time_stepping import TimeStepping, check_run
 from contactlab.stepping.wrenches import Wrenches, applied_by, checked_wrenches
 from contactlab.world.errors import SimulationConfigError, whole_number
@@ -83,8 +84,7 @@ class Simulation:
         self._driver = Driver(world, stepper, begin, tau=self._none)
         self._kept = KeptSteps(world, stepper, begin) if record else None
         self._q, self._v = self._driver.work.q.view(), self._driver.work.v.view()
-        # State before the last step.
-        self._before = np.empty(world.nq), np.empty(world.nv)
+        self._made = SingleSteps(self._driver)
         self._contacts: ContactTable | None = None  # once somebody has asked for them
         self._lineariser: Lineariser | None = None  # likewise
         self._watch = Watch(world, stepper)
@@ -165,19 +165,27 @@ class Simulation:
         applied = self._none if tau is None else self._force(tau)
         driver.apply(applied, targets)
         wrenches = None if f_ext is None else checked_wrenches(self.world.model, f_ext)
-        q, v = self._before
-        for _ in range(n if type(n) is int and n >= 0 else whole_number("n", n, 0)):
-            driver.empty()
+        end = driver.step + (n if type(n) is int and n >= 0 else whole_number("n", n, 0))
+        if wrenches is None and self._kept is None:
+            self._make(end)
+            return
+        while driver.step < end:
             if wrenches is not None:
                 driver.work.tau[:] = applied + applied_by(self.world.model, self._q, wrenches)
-            q[:], v[:], self._contacts = self._q, self._v, None
-            driver.advance(1)
-            if driver.failed:
+            self._make(driver.step + 1)
+
+    def _make(self, end: int) -> None:
+        """Make steps until there are so many; where they are kept, one."""
+        driver, made = self._driver, self._made
+        self._contacts = None
+        found = True
+        while found and driver.step < end:
+            found = made.make(end)
+            if found and driver.failed:
                 self._fail()
             if self._kept is not None:
                 self._kept.add(driver.copied())
-            made = driver.step
-            if made == 1 or made > self._next_look or self._watch.bounces or driver.uncertified > self._uncertified:
+            if found:
                 warn_of(self._look())
 
     def linearize(
@@ -229,10 +237,15 @@ class Simulation:
         self._begins = self._driver.time == 0.0
         self._energy = self._watch.energy_of(self.state)
         self._uncertified = self._driver.uncertified
+        self._tell_looks()
+
+    def _tell_looks(self) -> None:
+        """Tell which steps are to be looked at."""
+        self._made.looks[:] = -1 if self._watch.bounces else self._next_look, self._uncertified
 
     def _look(self) -> tuple[Notice, ...]:
         """Look at the step just made; what is new."""
-        driver, chunk, (q, v) = self._driver, self._driver.chunk, self._before
+        driver, chunk, q, v = self._driver, self._driver.chunk, self._made.q, self._made.v
         found: tuple[Notice, ...] = ()
         if driver.uncertified > self._uncertified:
             self._uncertified = driver.uncertified
@@ -262,6 +275,7 @@ class Simulation:
                 name=lambda i: f"step {last}",
             )
             found += self._watch.tell(too_long(moves))
+        self._tell_looks()
         return found
 
     def compile(self) -> None:
@@ -277,11 +291,8 @@ class Simulation:
             point_velocity_6d(self.world.model, self._q[None], self._v[None], name, (0.0, 0.0, 0.0))
 
     def _force(self, tau: ArrayLike) -> FloatArray:
-        # Without the copy and the messages of `finite_array`, which take as long as a small step.
-        if type(tau) is np.ndarray and tau.dtype == np.float64 and tau.shape == self._none.shape:
-            given: FloatArray = tau
-            if np.isfinite(given).all():
-                return given
+        if is_finite_array(tau, self._none.shape):
+            return cast("FloatArray", tau)
         return finite_array(tau, "tau", self._none.shape, SimulationConfigError)
 
     def _fail(self) -> NoReturn:
@@ -374,7 +385,7 @@ class Simulation:
             # Copies, since readings may be parts of them.
             self._q.copy(),
             self._v.copy(),
-            self._before if driver.step else None,
+            (self._made.q, self._made.v) if driver.step else None,
             float(driver.chunk.h[0]),
             lambda: self.contacts,
             told,

@@ -202,7 +202,7 @@ class Driver(RunMemory):
             while True:
                 if reason is None:
                     call, entered = self.entered(), aside
-                    reason = int(heard(call) if aside else call())
+                    reason = heard(call) if aside else call()
                     entered = False
                 if reason == layout.DONE or not self._serve(reason):
                     return reason

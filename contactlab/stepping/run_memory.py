@@ -205,6 +205,10 @@ class RunMemory:
         if self.joints is not None:
             self.joints.target[:] = wanted
 
+    def aim(self, step: int) -> None:
+        """Have the loop end when so many steps are made."""
+        self._aim[0] = step
+
     def lent(self) -> None:
         """Hear that others have worked in the memory since the last step: the state stands, its kinematics may not."""
         self._filled[0] = 0
@@ -260,7 +264,8 @@ class RunMemory:
     @property
     def h(self) -> float:
         """Size of the step in progress, or of the next one to try [s]."""
-        return float(self.parameters.h)
+        h: float = self._h.item()
+        return h
 
     def copied(self) -> dict[str, NDArray[Any]]:
         """Copy the chunk's rows as they are; `rows_of_chunks` makes of them what `take` returns."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.arrays import FloatArray, finite_array, is_finite_array
 from contactlab.stepping.external_contacts import Supply
 from contactlab.stepping.joint_service import JointService, Targets
 from contactlab.stepping.kernels import layout
@@ -61,14 +61,16 @@ class UserCode:
 
     def ask(self, work: layout.Work, joints: Joints | None, time: float, h: float) -> layout.Work:
         """Ask for everything in the step that begins; the memory with contacts from outside."""
-        q, v = work.q, work.v
+        q, v, tau = work.q, work.v, work.tau
         if callable(self._tau):
             value = self._tau(time, q.copy(), v.copy())
-            work.tau[:] = finite_array(value, f"tau at time {time:.9g}", (v.size,), SimulationConfigError)
+            if not is_finite_array(value, tau.shape):
+                value = finite_array(value, f"tau at time {time:.9g}", tau.shape, SimulationConfigError)
+            tau[:] = value
         if self._supply is not None:
             ints, floats = self._supply(time, q.copy(), v.copy())
             work = work._replace(given_int=ints, given_float=floats)
-        if joints is not None:
+        if joints is not None and self.of_joints.asks:
             self.of_joints.follow(joints, time, q.copy(), v.copy())
         self.ask_of_end(work, joints, time, h)
         return work
@@ -78,5 +80,5 @@ class UserCode:
         if self._motions is not None:
             pose, twist, after = self._motions(time, h)
             work.motion_pose[:], work.motion_twist[:], work.motion_next[:] = pose, twist, after
-        if joints is not None:
+        if joints is not None and self.of_joints.asks:
             self.of_joints.serve(joints, time, h, work.q.copy(), work.v.copy())

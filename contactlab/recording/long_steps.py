@@ -32,6 +32,8 @@ DEPTH = 0.1
 # How many such steps are looked at closely, the longest first; how many shapes in all of them together; and how many
 # of their motions.
 LOOK, SHAPES, CLOSE = 1000, 200_000, 20_000
+# Bound of all steps together below which none is suspected: rounding may take a little off it.
+SURELY = 0.9
 # Whose squares still are numbers.
 FASTEST = 1e100
 
@@ -74,6 +76,8 @@ def long_steps(moves: Moves) -> LongStep | None:
     if not len(moves.h) or not world.surfaces or len(world.surfaces) + len(world.half_spaces) < 2:
         return None
     with np.errstate(all="ignore"):  # motion that diverges
+        if not world.motions and np.max(_bounds(_fastest(moves))) <= SURELY:
+            return None
         bounds = _bounds(moves)
         suspects = np.flatnonzero(~(bounds <= 1.0))
         if not suspects.size:
@@ -92,6 +96,13 @@ def long_steps(moves: Moves) -> LongStep | None:
         f"a step begins; h = {0.5 * h / ratio[0]:.1g} s would do"
     )
     return LongStep(count, int(i), float(ratio[0]), text)
+
+
+def _fastest(moves: Moves) -> Moves:
+    """Return one step as long in every coordinate as the longest: its bound is one of all."""
+    speeds = np.maximum(np.max(np.abs(moves.v), axis=0), np.max(np.abs(moves.v_next), axis=0))[None]
+    q, ways = np.max(np.abs(moves.q), axis=0)[None], np.max(np.abs(moves.q_next - moves.q), axis=0)[None]
+    return replace(moves, q=q, v=speeds, q_next=q + ways, v_next=speeds, h=np.max(moves.h, keepdims=True))
 
 
 def _bounds(moves: Moves) -> FloatArray:

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from contactlab.certificate import Choice
 from contactlab.recording.long_steps import DEPTH, Moves, long_steps
 from contactlab.recording.uncertified import UncertifiedTable
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import warn_caller
+from contactlab.stepping.run_rows import peek
 from contactlab.world.joint_rows import JointRow, RowKind
 
 if TYPE_CHECKING:
@@ -75,10 +77,19 @@ class Notice:
 
 def notices_of(recording: Recording) -> tuple[Notice, ...]:
     """Return what a run should be doubted for; none where nothing is wrong."""
-    begins = bool(recording.time[0] == 0.0)
+    begins, rows = bool(recording.time[0] == 0.0), recording.rows
     stops = beyond_stops(recording.world, recording.stepper, recording.q) if begins else ()
-    moved = *overlaps(recording.world, recording.rows, begins=begins), *too_long(_moves(recording)), *gains(recording)
-    return (*stops, *moved, *unsolved(recording.uncertified))
+    # Of most runs a look at a column tells that there is nothing, and no table is made.
+    deep = bool((peek(rows, "contact_gap") < deepest(recording.world)).any())
+    deep_ones = overlaps(recording.world, rows, begins=begins) if deep else ()
+    left = (peek(rows, "island_choice") == Choice.UNCERTIFIED).any()
+    last = unsolved(recording.uncertified) if left else ()
+    return (*stops, *deep_ones, *too_long(_moves(recording)), *gains(recording), *last)
+
+
+def deepest(world: World) -> float:
+    """The gap [m] below which a contact of a world may be too deep."""
+    return -DEPTH * float(np.min(world.extents.thick, initial=np.inf))
 
 
 def new_kinds(found: Iterable[Notice], known: tuple[Notice, ...]) -> tuple[Notice, ...]:
@@ -208,11 +219,13 @@ def too_long(moves: Moves) -> Iterator[Notice]:
 
 def gains(recording: Recording, name: Named = NAMED) -> Iterator[Notice]:
     """Steps with impacts in which the energy rose, and the impacts' own part of it in the ledger too."""
+    energy = recording.kinetic + recording.potential
+    if not (np.diff(energy) > GAIN * recording.kinetic[:-1]).any():
+        return
     rows = recording.rows
     struck = (rows["contact_restitution"] > 0.0) & (rows["contact_impulse_normal"] > 0.0)
     if not struck.any():
         return
-    energy = recording.kinetic + recording.potential
     steps = np.unique(rows["contact_step"][struck])
     steps = steps[np.diff(energy)[steps] > GAIN * recording.kinetic[steps]]
     if not steps.size:

@@ -18,6 +18,7 @@ from contactlab.recording.storage import read_recording, save_recording
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import OPEN, IntArray
 from contactlab.stepping.record_schema import FIELDS, TIMINGS, Rows, join_rows, row_lengths, start_rows
+from contactlab.stepping.run_rows import RunRows
 from contactlab.world.sensors import Sensor, StepView
 from contactlab.world.state import StepperState
 from contactlab.world.visual import with_files
@@ -59,13 +60,13 @@ class Recording(Record):
         pieces: list[Rows],
         stamp: Mapping[str, str] | None = None,
     ) -> Recording:
-        """Join the pieces of a run in memory; ``stamp``: further entries of its environment."""
+        """Keep the pieces of a run in memory (`RunRows`); ``stamp``: further entries of its environment."""
         from contactlab.recording.environment import environment
 
         lengths = row_lengths(world, stepper)
-        rows = join_rows([start_rows(world, start, lengths), *pieces], lengths)
+        rows = RunRows([start_rows(world, start, lengths), *pieces], lengths)
         timings = join_rows(pieces, lengths, TIMINGS)
-        for array in (*rows.values(), *timings.values()):
+        for array in timings.values():
             array.flags.writeable = False
         stamped = {**environment(), **(stamp or {})}
         return cls(world, stepper, rows, stamped, stepper.solver_text, timings)

@@ -20,7 +20,7 @@ from contactlab.spatial.arrays import finite_number
 from contactlab.stepping.driver import Driver, Targets, Tau
 from contactlab.stepping.external_contacts import Contacts, supply_of
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.memory import memory_bytes
+from contactlab.stepping.memory import LITTLE, memory_bytes
 from contactlab.stepping.record_schema import Rows, rows_of_chunks
 from contactlab.stepping.step_result import StepResult
 from contactlab.stepping.time_stepping import TimeStepping, check_run
@@ -176,7 +176,7 @@ def simulate(
                 timings.append(timing)
 
             _run(driver, keep, report, portion, at_once=at_once)
-            recording = Recording.of_run(world, stepper, start, [rows_of_chunks(chunks), *timings], stamp)
+            recording = Recording.of_run(world, stepper, start, [*chunks, *timings], stamp)
             if driver.failed:
                 raise simulation_error(driver, recording)
             warn_of(recording.notices)
@@ -213,6 +213,8 @@ def _check_room(
     """Refuse more steps than can be kept, as of a step too short by orders of magnitude, before the first one."""
     left = total - done if total is not None else (end - start.time) / stepper.h if end is not None else 0
     size = 8.0 * left * (world.nq + world.nv + 4)
+    if target is None and size <= LITTLE:
+        return
     if target is None:
         there, place, advice = memory_bytes(), "memory", "a longer h, or `path` to keep it on disk"
     else:

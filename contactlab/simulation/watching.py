@@ -8,7 +8,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from contactlab.recording.long_steps import DEPTH
 from contactlab.recording.plausibility import (
     BEYOND,
     GAIN,
@@ -16,6 +15,7 @@ from contactlab.recording.plausibility import (
     Named,
     Notice,
     beyond_stops,
+    deepest,
     excess,
     gains,
     new_kinds,
@@ -42,7 +42,7 @@ class Watch:
         materials = (*(surface.material for surface in world.surfaces), *world.half_space_materials)
         #: Whether an impact may gain energy.
         self.bounces = any(material.restitution != 0.0 for material in materials)
-        self._least = -DEPTH * float(np.min(world.extents.thick, initial=np.inf))
+        self._least = deepest(world)
         self._stops = rigid_stops(world, stepper)
         self._begun = 0.0
         self.notices: tuple[Notice, ...] = ()

@@ -50,9 +50,10 @@ def finite_array(value: ArrayLike, field: str, shape: tuple[int | None, ...], er
 
 def is_finite_array(value: object, shape: tuple[int, ...]) -> bool:
     """Whether a value is what `finite_array` would make of it: told in a fifth of the time, for every single step."""
-    of_floats = type(value) is np.ndarray and value.dtype == np.float64 and value.shape == shape
+    if not isinstance(value, np.ndarray) or value.dtype != np.float64 or value.shape != shape:
+        return False
     # Bytes: numpy takes three times as long to say whether all are true.
-    return of_floats and 0 not in np.isfinite(value).tobytes()
+    return 0 not in np.isfinite(value).tobytes()
 
 
 def finite_number(value: float, field: str, error: type[FieldError]) -> float:

@@ -114,6 +114,9 @@ FIELDS: dict[str, Field] = {
     "start_row_z": Field("start_rows", np.float64, (2,)),
 }
 
+#: The table of each column of one.
+TABLE_OF = {f"{table}_{name}": table for table, columns in _TABLES.items() for name in columns}
+
 # How long the run took, portion by portion: the last step of each (exclusive), and its seconds. They stand beside the
 # arrays above, never among them: those are the same for every run of the same input.
 TIMINGS: dict[str, Field] = {
@@ -194,7 +197,7 @@ def rows_of_chunks(copies: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, ND
     for name in Chunk._fields:
         parts = [copy[name] for copy in copies]
         if name in _TABLES:
-            rows |= _columns_of_parts(name, parts)
+            rows |= columns_of_parts(name, parts)
         else:
             rows[name] = parts[0] if len(parts) == 1 else np.concatenate(parts)
     return rows
@@ -204,7 +207,7 @@ def rows_of_chunks(copies: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, ND
 AT_ONCE, FEW = 1024, 64
 
 
-def _columns_of_parts(table: str, parts: Sequence[NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def columns_of_parts(table: str, parts: Sequence[NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Copy records of a table into named arrays, so many at a time that they are read from the cache."""
     if sum(part.size for part in parts) < FEW * len(parts):
         # As bytes: numpy takes 25 us for each of them to find that records of one type are of one type.

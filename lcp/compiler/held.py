@@ -6,7 +6,7 @@ with the same arrays, what numba makes of them is kept in a buffer, and only the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -63,37 +63,39 @@ called: Any
 taken, called = _intrinsics() if available() else (None, None)
 
 
-def _words(value: Any) -> Iterator[int]:
-    """What numba makes of an argument, as it lies in memory: words of eight bytes all of them."""
+def _add_words(value: Any, words: list[int]) -> None:
+    """Add what numba makes of an argument, as it lies in memory: words of eight bytes all of them."""
     if isinstance(value, np.ndarray):
+        # Of a record numpy would describe the type, too.
+        at = value.__array_interface__["data"][0] if value.dtype.names is None else value.ctypes.data
         # Nobody counts references to it, nor hands it back.
-        yield from (0, 0, value.size, value.itemsize, value.ctypes.data)
-        yield from value.shape
-        yield from value.strides
+        words += (0, 0, value.size, value.itemsize, at, *value.shape, *value.strides)
     elif isinstance(value, tuple):
         for part in value:
-            yield from _words(part)
+            _add_words(part, words)
     elif value is None:
-        yield 0
+        words.append(0)
     elif isinstance(value, int | np.integer) and not isinstance(value, bool):
-        yield int(value)
+        words.append(int(value))
     else:
         raise TypeError(f"a HeldCall holds arrays, tuples of such, integers and None, not {type(value).__name__}")
 
 
 def _remembered(value: Any, known: dict[int, tuple[Any, Any]]) -> Any:
-    """`_words` as an array, of a value that may be known already."""
+    """Words of a value, as an array; it may be known already."""
     if id(value) not in known:
+        words: list[int] = []
+        _add_words(value, words)
         # With the value, which keeps its identity.
-        known[id(value)] = value, np.fromiter(_words(value), dtype=np.int64)
+        known[id(value)] = value, np.array(words, dtype=np.int64)
     return known[id(value)][1]
 
 
-# By an entry and the fingerprint of its arguments: their type, the bytes they take, what numba compiled.
-_entries: dict[tuple[Any, bytes], tuple[Any, int, Any]] = {}
+# By an entry and the fingerprint of its arguments: their type, the bytes they take, what numba compiled, where it lies.
+_entries: dict[tuple[Any, bytes], tuple[Any, int, Any, int]] = {}
 
 
-def _compiled(entry: Any, arguments: tuple[Any, ...]) -> tuple[Any, int, Any]:
+def _compiled(entry: Any, arguments: tuple[Any, ...]) -> tuple[Any, int, Any, int]:
     """Compile an entry for arguments, or take it from memory or disk."""
     from numba import _dispatcher, typeof
 
@@ -103,7 +105,9 @@ def _compiled(entry: Any, arguments: tuple[Any, ...]) -> tuple[Any, int, Any]:
         like = typeof(arguments)
         signature = (typeof(np.zeros(0, dtype=np.uint8)), typeof(like))
         entry.compile(signature)
-        _entries[key] = like, _size(entry, like), entry.overloads[signature]
+        compiled = entry.overloads[signature]
+        code = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+        _entries[key] = like, _size(entry, like), compiled, code
     return _entries[key]
 
 
@@ -150,14 +154,13 @@ class HeldCall:
         if not available():
             return
         # The compiled code itself, which looks at no types.
-        like, size, compiled = _compiled(entry, arguments)
+        like, size, compiled, code = _compiled(entry, arguments)
         known = {} if known is None else known
         words = np.concatenate([_remembered(argument, known) for argument in arguments])
         if words.nbytes != size:
             raise TypeError(f"arguments of a HeldCall take {size} bytes, not {words.nbytes}: not all are of words")
         buffer = words.view(np.uint8)
         self._call, self._given = compiled.entry_point, (buffer, like)
-        code = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
         self.addresses[:] = code, buffer.ctypes.data
 
     def __reduce__(self) -> NoReturn:

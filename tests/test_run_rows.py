@@ -87,3 +87,40 @@ def test_a_record_with_other_rows_is_another(tmp_path) -> None:
     other = replace(run, rows={**run.rows, "contact_gap": run.rows["contact_gap"] + 1.0})
     other.save(tmp_path / "other.npz")
     np.testing.assert_array_equal(Recording.open(tmp_path / "other.npz").contacts.gap, run.contacts.gap + 1.0)
+
+
+def test_a_run_leaves_nothing_to_the_next_one() -> None:
+    """Runs of one world and stepper in turn, with forces, functions, other lengths, and one given up in between."""
+    world, stepper = busy(), TimeStepping(H)
+    push = np.full(world.nv, 0.3)
+
+    def stopped(time: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        if time > 5 * H:
+            raise KeyError("given up")
+        return push
+
+    plans = [
+        {"steps": 30},
+        {"steps": 20, "tau": push},
+        {"steps": 25, "tau": lambda time, q, v: time * push},
+        {"duration": 0.1},
+        {"steps": 30, "state": simulate(world, stepper, steps=7).state(7)},
+    ]
+    first = [simulate(world, TimeStepping(H), **plan) for plan in plans]
+    for plan, alone in [*zip(plans, first, strict=True), *zip(plans[::-1], first[::-1], strict=True)]:
+        with pytest.raises(KeyError):
+            simulate(world, stepper, steps=30, tau=stopped)
+        simulate(world, stepper, steps=3)
+        again = simulate(world, stepper, **plan)
+        for name in FIELDS:
+            np.testing.assert_array_equal(again.rows[name], alone.rows[name], name)
+
+
+def test_what_a_run_left_is_kept_while_others_go_on() -> None:
+    """The record of a run is not written to by the next one, whether it was read before or not."""
+    world, stepper = tumble(), TimeStepping(H)
+    one = simulate(world, stepper, steps=STEPS)
+    simulate(world, stepper, steps=STEPS, tau=np.ones(world.nv))
+    same = simulate(world, TimeStepping(H), steps=STEPS)
+    for name in FIELDS:
+        np.testing.assert_array_equal(one.rows[name], same.rows[name], name)

@@ -285,6 +285,7 @@ class Simulation:
         attempt at it may do so in the midst of a control loop.  Half a minute, once per machine and version.
         """
         self._driver.compile()
+        self._made.compile()
         # What looks at motion that is suspicious.
         body_poses(self.world.model, self._q[None])
         for name in self.world.model.names[:1]:

@@ -20,6 +20,7 @@ from contactlab.spatial.arrays import finite_number
 from contactlab.stepping.driver import Driver, Targets, Tau
 from contactlab.stepping.external_contacts import Contacts, supply_of
 from contactlab.stepping.kernels import layout
+from contactlab.stepping.last_driver import given_back, taken
 from contactlab.stepping.memory import LITTLE, memory_bytes
 from contactlab.stepping.record_schema import Rows, rows_of_chunks
 from contactlab.stepping.step_result import StepResult
@@ -152,7 +153,7 @@ def simulate(
         # In memory nothing is taken out of the chunk before it is full.
         at_once = target is None and watch is None and portion is None
         room = max(MOST_STEPS, min(ROOM_STEPS, ROOM // max(1, world.nv))) if at_once else MOST_STEPS
-        driver = Driver(
+        driver = taken(
             world,
             stepper,
             start,
@@ -163,7 +164,6 @@ def simulate(
             supply=supply,
             targets=targets,
             chunk_steps=min(portion or room, room if total is None else max(total, 1)),
-            aside=True,
         )
         report = _reporter(driver, world, stepper, start, total, end, progress, watch)
         if target is None:
@@ -179,6 +179,7 @@ def simulate(
             recording = Recording.of_run(world, stepper, start, [*chunks, *timings], stamp)
             if driver.failed:
                 raise simulation_error(driver, recording)
+            given_back(driver)
             warn_of(recording.notices)
             return recording
 
@@ -196,6 +197,7 @@ def simulate(
             writer.flush()
         if driver.failed:
             raise simulation_error(driver, Recording.open(target), path=target)
+        given_back(driver)
         recording = writer.pack()
         warn_of(recording.notices)
         return recording

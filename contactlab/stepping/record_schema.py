@@ -153,7 +153,8 @@ def new_chunk(world: World, stepper: TimeStepping, steps: int, contacts: int, *,
     arrays: dict[str, NDArray[Any]] = {}
     for name in Chunk._fields:
         if name in _ROW_TYPES:
-            arrays[name] = np.zeros(counts[f"{name}s"], dtype=_ROW_TYPES[name])
+            # Of a table no row is read that was not written.
+            arrays[name] = np.empty(counts[f"{name}s"], dtype=_ROW_TYPES[name])
         else:
             field = FIELDS[name]
             arrays[name] = np.zeros((counts[field.axis], *field_tail(field, lengths)), dtype=field.dtype)

@@ -63,8 +63,6 @@ class RunMemory:
         # The projection of positions poses LCPs of its own in the same place.
         selects = stepper.solver is None and stepper.friction == "pyramid"
         self._selects = selects and not (external or stepper.projection)
-        self._asked = asked
-        self._chunk_steps = chunk_steps
 
         self.collision = None if arrays.collision is None else new_collision(arrays.collision)
         self.work, self.island, self.moments = first_memory(world, stepper, edges, held, selects=self._selects)
@@ -76,8 +74,9 @@ class RunMemory:
             self._control[name] for name in ("step", "target", "failure", "uncertified", "place", "go_on")
         )
         self._filled = self._control["filled"]
-        self._h, self._now, self._end = self._parameters["h"], self._parameters["time"], np.inf if end is None else end
+        self._h, self._now = self._parameters["h"], self._parameters["time"]
         self._last_h, self._previous = self._parameters["last_h"], self._control["n_previous"]
+        self.chunk: layout.Chunk
         # The call of the loop, and the buffers that it holds.
         self._held: HeldCall | None = None
         self._of_held: tuple[Any, ...] = ()
@@ -89,9 +88,6 @@ class RunMemory:
         if external:
             # Who asks for every problem wants them formed, neither solved nor proposed for.
             self.control.solver, self.control.propose, self.control.select = layout.SOLVER_EXTERNAL, False, False
-        self._target = np.iinfo(np.int64).max if steps is None else steps
-        self.control.tau_mode = self._asked.first_tau(self.work)
-        self.control.ask_contacts = asked.supplied
         # Where proposals answer nearly every island, pivoting is not part of the loop. Where it is, joints are, too: so
         # there is one loop less to compile for each kind of world, and joints that are not there take next to no time.
         proposals = self._selects and arrays.joints is None and self.moments is None and stepper.cfm == 0.0
@@ -100,10 +96,30 @@ class RunMemory:
         if not proposals:
             packed = all_joints(world) if arrays.joints is None else arrays.joints
             self.joints = new_joints(packed, self.work.parent.size)
-            self._asked.of_joints.start(self.joints)
-            self.control.ask_joints = self._asked.of_joints.asks
-        self.chunk = self._new_chunk(self.work.contact_int.shape[0])
+        self.serve(asked, chunk_steps, steps, end)
+
+    def serve(self, asked: UserCode, chunk_steps: int, steps: int | None, end: float | None) -> None:
+        """Serve another run of the same world and stepper, as by the parameters of that name."""
+        self._asked, self._chunk_steps = asked, chunk_steps
+        self._target, self._end = np.iinfo(np.int64).max if steps is None else steps, np.inf if end is None else end
         self.parameters.end = self._end
+        self.work.tau[:] = 0.0
+        self.control.tau_mode = asked.first_tau(self.work)
+        self.control.ask_contacts = asked.supplied
+        if self.joints is not None:
+            asked.of_joints.start(self.joints)
+            self.control.ask_joints = asked.of_joints.asks
+        self._uncertified[0] = 0
+        self._take_up(self._new_chunk(self.work.contact_int.shape[0]))
+
+    def _take_up(self, chunk: layout.Chunk) -> None:
+        """Write into another chunk from here on."""
+        # The call of the loop stays, where nothing else has grown.
+        if self._held is not None and self._of_held[2] is self.chunk:
+            self._held.exchange(self.chunk, chunk)
+            self._of_held = (*self._of_held[:2], chunk, *self._of_held[3:])
+            self._known.pop(id(self.chunk), None)
+        self.chunk = chunk
 
     def put(self, state: StepperState, first: int) -> None:
         """Hold a state, as if nothing had run before; ``first`` is the number of the step to come.
@@ -282,7 +298,7 @@ class RunMemory:
         """
         rows = used_of_chunk(self.chunk, [used.item() for used in self._used]) if away else self.copied()
         if away and goes_on:
-            self.chunk = self._new_chunk(self.work.contact_int.shape[0])
+            self._take_up(self._new_chunk(self.work.contact_int.shape[0]))
         self.empty()
         contacts = self.work.contact_int.shape[0]
         if self.chunk.contact.size < contacts:

@@ -69,9 +69,7 @@ class SingleSteps:
     def _call(self, target: int) -> int:
         """Enter the loop, and return what it asks for."""
         driver = self._driver
-        entered = driver.entered()
-        if entered is not self._entered:
-            self._hold(entered)
+        self.compile()
         held = self._held
         if held is None:
             driver.empty()
@@ -87,8 +85,11 @@ class SingleSteps:
             raise
         return reason
 
-    def _hold(self, entered: HeldCall) -> None:
-        """Hold what the loop is entered with."""
+    def compile(self) -> None:
+        """Hold what the loop is entered with, compiled or found on disk, where it is not held."""
+        entered = self._driver.entered()
+        if entered is self._entered:
+            return
         from contactlab.stepping.kernels.single_steps import enter_single
         from lcp.compiler.held import HeldCall, available
 

@@ -151,17 +151,34 @@ class HeldCall:
         self._call, self._given = kernel, arguments
         self.keeps: list[HeldCall] = []
         self.addresses = np.zeros(2, dtype=np.int64)
+        # How many words each argument has; without the compiler none is counted.
+        self._counts: list[int] = []
         if not available():
             return
         # The compiled code itself, which looks at no types.
         like, size, compiled, code = _compiled(entry, arguments)
         known = {} if known is None else known
-        words = np.concatenate([_remembered(argument, known) for argument in arguments])
+        parts = [_remembered(argument, known) for argument in arguments]
+        self._counts = [part.size for part in parts]
+        words = self._buffer = np.concatenate(parts)
         if words.nbytes != size:
             raise TypeError(f"arguments of a HeldCall take {size} bytes, not {words.nbytes}: not all are of words")
         buffer = words.view(np.uint8)
         self._call, self._given = compiled.entry_point, (buffer, like)
         self.addresses[:] = code, buffer.ctypes.data
+
+    def exchange(self, old: Any, new: Any) -> None:
+        """Hold another argument of the same type and sizes of words in place of one, here and in `keeps`."""
+        known: dict[int, tuple[Any, Any]] = {}
+        for call in (self, *self.keeps):
+            first = 0
+            for argument, count in zip(call.arguments, call._counts, strict=False):
+                if argument is old:
+                    call._buffer[first : first + count] = _remembered(new, known)
+                first += count
+            call.arguments = tuple(new if argument is old else argument for argument in call.arguments)
+            if not call._counts:
+                call._given = call.arguments
 
     def __reduce__(self) -> NoReturn:
         # The buffer of a copy would hold the addresses of these arrays, not of its own.

@@ -189,7 +189,8 @@ def copy_of_chunk(chunk: Chunk, used: Sequence[int]) -> dict[str, NDArray[Any]]:
 
     ``used``: how many of each of `USED`.
     """
-    return {name: array.copy() for name, array in used_of_chunk(chunk, used).items()}
+    # What is empty, as half of them mostly are, nobody can write to.
+    return {name: array.copy() if array.size else array for name, array in used_of_chunk(chunk, used).items()}
 
 
 def rows_of_chunks(copies: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:

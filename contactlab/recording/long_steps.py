@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,13 +122,12 @@ def _bounds(moves: Moves) -> FloatArray:
         if isinstance(model.bodies[number].joint, FloatingBase)
         and number not in kinematic and model.names[number] not in parents
     ]  # fmt: skip
-    others = sorted(set(range(len(model.bodies))).difference(free))
+    others, axes = sorted(set(range(len(model.bodies))).difference(free)), _axes_of(world)
     for number, spec in ((number, model.bodies[number]) for number in others):
         joint, v = spec.joint, speeds[:, model.v_slice(spec.name)]
         way, angle = ways.get(spec.parent, (still, still))
         way = way + angle * float(np.linalg.norm(spec.placement.p))
-        axes = joint_axes(joint)
-        turns, shifts = ([k for k, axis in enumerate(axes) if kind in axis] for kind in "RT")
+        turns, shifts = axes[number]
         if isinstance(joint, FloatingBase):
             place = model.q_slice(spec.name)
             way = np.linalg.norm((moves.q_next - moves.q)[:, place][:, :3], axis=1)
@@ -150,6 +150,19 @@ def _bounds(moves: Moves) -> FloatArray:
             if np.max(angle) > TURN and extents.sweeping[own].any():
                 out = np.maximum(out, angle / TURN)
     return np.maximum(out, _bounds_of_free(moves, speeds, free, shapes)) if free else out
+
+
+# Which coordinates of each body turn and which shift it; a world never changes.
+_AXES: WeakKeyDictionary[World, list[tuple[list[int], list[int]]]] = WeakKeyDictionary()
+
+
+def _axes_of(world: World) -> list[tuple[list[int], list[int]]]:
+    found = _AXES.get(world)
+    if found is None:
+        axes = [joint_axes(spec.joint) for spec in world.model.bodies]
+        turns, shifts = ([[k for k, axis in enumerate(own) if kind in axis] for own in axes] for kind in "RT")
+        found = _AXES[world] = list(zip(turns, shifts, strict=True))
+    return found
 
 
 def _bounds_of_free(moves: Moves, speeds: FloatArray, free: list[int], shapes: dict[int, list[int]]) -> FloatArray:

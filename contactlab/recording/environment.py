@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from contactlab import __version__
+from lcp.compiler.processor import tier
 
 PACKAGES = ("numpy", "numba", "llvmlite", "scipy")
 
@@ -24,8 +25,9 @@ def environment() -> dict[str, str]:
     """Return the stamp of a record that begins now; all entries are text.
 
     ``contactlab``, ``python``, ``numpy``, ``numba``, ``llvmlite``, ``scipy``: versions; ``machine``, ``cpu``,
-    ``cpu_features``: the processor; ``cores`` of the machine, and ``threads`` of a run: one; ``platform``; ``jit``: on
-    or off; ``date``: its beginning, UTC.
+    ``cpu_features``: the processor; ``tier``: of processors that kernels are compiled for, ``at hand`` where it is the
+    very processor, ``none`` without a compiler; ``cores`` of the machine, and ``threads`` of a run: one; ``platform``;
+    ``jit``: on or off; ``date``: its beginning, UTC.
     """
     return {**_fixed(), "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
 
@@ -47,7 +49,8 @@ def _fixed() -> dict[str, str]:
             stamp[name] = "unknown"
     stamp |= {"machine": platform.machine(), "cpu": cpu, "cpu_features": features, "cores": str(os.cpu_count() or 1)}
     jit = "off" if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0") else "on"
-    return stamp | {"threads": "1", "platform": platform.platform(), "jit": jit}
+    compiled_for = "none" if jit == "off" else tier() or "at hand"
+    return stamp | {"tier": compiled_for, "threads": "1", "platform": platform.platform(), "jit": jit}
 
 
 def _processor() -> tuple[str, str]:

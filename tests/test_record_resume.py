@@ -163,7 +163,19 @@ def test_the_stamp_says_what_bits_depend_on_and_not_where(tmp_path):
     path = tmp_path / "a.npz"
     run = simulate(scenes.tumble(), STEPPERS["plain"], steps=2, path=path, stamp={"scene": "tumble"})
     stamp = run.environment
-    for name in ("contactlab", "python", "numpy", "numba", "llvmlite", "scipy", "cpu", "cpu_features", "date", "jit"):
+    for name in (
+        "contactlab",
+        "python",
+        "numpy",
+        "numba",
+        "llvmlite",
+        "scipy",
+        "cpu",
+        "cpu_features",
+        "tier",
+        "date",
+        "jit",
+    ):
         assert stamp[name]
     assert stamp["numpy"] == np.__version__
     assert stamp["scene"] == "tumble"

@@ -25,6 +25,7 @@ COMMANDS = {
     "identify": "parameters from recordings, with intervals",
     "impact": "score impact laws and simulations on recorded planar impacts",
     "race": "race solvers on files of problems; rows, profiles, one-file report",
+    "conform": "hold engines to closed forms and known complaints; scores and reasons",
     "sweep": "run a scene over parameters and seeds, or solvers over problems",
     "warmup": "compile the kernels once, ahead of the first run",
 }

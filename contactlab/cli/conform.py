@@ -1,0 +1,50 @@
+"""`contactlab conform`: engines held to closed forms and known complaints, every score computed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from contactlab.cli import arguments as kinds
+from contactlab.lab.progress import Progress
+
+EPILOG = """\
+ENGINE is ours, ours:cone, mujoco, mujoco:elliptic, mujoco:noslip, drake, drake:sap, drake:tamsi, drake:similar,
+drake:lagged, or path.py:Name, an engine of your own; its file is executed. What an engine loses is no failure of the
+command: the exit status is 1 only if no case could be held to any engine.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
+    parser.add_argument("engines", nargs="*", default=["ours"], metavar="ENGINE", help="engines (default: ours)")
+    parser.add_argument("--case", action="append", default=[], metavar="NAME", help="only cases with this in the name")
+    parser.add_argument("--list", action="store_true", help="list the cases and their sources, run none")
+    parser.add_argument("--out", type=kinds.output_file, metavar="FILE", help="report as one HTML file")
+    parser.add_argument("--json", type=kinds.output_file, metavar="FILE", help="scores, figures and reasons as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the suite, print the table; exit status 1 if nothing was held to anything."""
+    from contactlab.conformance import CASES, conform
+    from contactlab.conformance.page import page
+    from contactlab.lab.errors import RaceError
+
+    if arguments.list:
+        for case in CASES:
+            print(f"{case.name}: {case.question} {case.source}.")
+        return 0
+    with Progress("conform", "cases") as progress:
+        try:
+            report = conform(arguments.engines, arguments.case, progress=progress.update)
+        except ValueError as error:
+            raise RaceError(str(error)) from error
+    print(report)
+    if arguments.out is not None:
+        Path(arguments.out).write_text(page(report), encoding="utf-8")
+        print(f"wrote {arguments.out}")
+    if arguments.json is not None:
+        Path(arguments.json).write_text(json.dumps(report.as_data(), indent=1), encoding="utf-8")
+        print(f"wrote {arguments.json}")
+    return 0 if any(report.score(name)[1] for name in report.engines) else 1

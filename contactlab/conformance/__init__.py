@@ -1,0 +1,36 @@
+"""A suite that holds any engine to the field's known complaints and closed forms.
+
+>>> from contactlab.conformance import conform
+>>> conform(["ours"], ["projectile"]).score("ours")
+(1, 1)
+"""
+
+from __future__ import annotations
+
+from contactlab.conformance.adapters import UnknownEngineError, engine_of
+from contactlab.conformance.case import Case, Measure, NotToldError
+from contactlab.conformance.cases import CASES
+from contactlab.conformance.engine import Contacts, Engine, NotOfferedError, Run
+from contactlab.conformance.scene import Body, Scene, Shape, Wall
+from contactlab.conformance.suite import Report, Row, Verdict, conform
+
+__all__ = [
+    "CASES",
+    "Body",
+    "Case",
+    "Contacts",
+    "Engine",
+    "Measure",
+    "NotOfferedError",
+    "NotToldError",
+    "Report",
+    "Row",
+    "Run",
+    "Scene",
+    "Shape",
+    "UnknownEngineError",
+    "Verdict",
+    "Wall",
+    "conform",
+    "engine_of",
+]

@@ -1,0 +1,46 @@
+"""Engines of the suite, by name; each is imported when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from pathlib import Path
+
+from contactlab.conformance.engine import Engine
+
+#: Name before the colon: module, which has ``engine(setting)``, and its settings ("" for the defaults).
+ENGINES = {
+    "ours": ("", "cone"),
+    "mujoco": ("", "elliptic", "noslip"),
+    "drake": ("", "tamsi", "sap", "similar", "lagged"),
+}
+
+
+class UnknownEngineError(ValueError):
+    """No engine of this name or file."""
+
+
+def engine_of(name: str) -> Engine:
+    """Return the engine of a name such as ``mujoco:elliptic``, or of a file: ``path.py:Name``.
+
+    Raises
+    ------
+    UnknownEngineError
+        There is no such name.
+    ImportError
+        Its package is not installed.
+    """
+    first, _, setting = name.rpartition(":") if ".py:" in name else name.partition(":")
+    if first.endswith(".py"):
+        spec = importlib.util.spec_from_file_location(Path(first).stem, first)
+        if spec is None or spec.loader is None or not Path(first).is_file():
+            raise UnknownEngineError(f"there is no file {first}")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        found: Engine = getattr(module, setting)()
+        return found
+    if setting not in ENGINES.get(first, ()):
+        known = ", ".join(f"{one}:{s}" if s else one for one, all_of in ENGINES.items() for s in all_of)
+        raise UnknownEngineError(f"there is no engine {name!r}; there are {known}, and path.py:Name")
+    made: Engine = importlib.import_module(f"contactlab.conformance.adapters.{first}").engine(setting)
+    return made

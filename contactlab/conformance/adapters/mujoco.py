@@ -1,0 +1,111 @@
+"""MuJoCo at its defaults; with the elliptic cone and impratio 10; and with the noslip iterations its manual advises.
+
+It has no coefficient of restitution: contact is a spring and a damper, so that scenes with one are not offered.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from contactlab.conformance.engine import Contacts, NotOfferedError
+from contactlab.conformance.scene import Scene
+from contactlab.spatial.arrays import FloatArray
+
+
+def engine(setting: str) -> MuJoCo:
+    """Return the engine of a setting: "", "elliptic" or "noslip"."""
+    return MuJoCo(setting)
+
+
+class MuJoCo:
+    """The package ``mujoco``."""
+
+    def __init__(self, setting: str = "") -> None:
+        import mujoco
+
+        self.name = f"mujoco:{setting}" if setting else "mujoco"
+        self.version = str(mujoco.__version__)
+        self._setting = setting
+
+    def load(self, scene: Scene, h: float) -> MuJoCoRun:
+        """Return a run."""
+        import mujoco
+
+        if scene.restitution > 0.0:
+            raise NotOfferedError("MuJoCo has no coefficient of restitution")
+        spec = mujoco.MjSpec()
+        spec.option.timestep, spec.option.gravity = h, scene.gravity
+        if self._setting:
+            spec.option.cone, spec.option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, 10.0
+        if self._setting == "noslip":
+            spec.option.noslip_iterations = 10
+        friction = [scene.mu, 0.005, 0.0001]
+        # With three rows a contact has sliding friction alone, as in the scene.
+        for wall in scene.walls:
+            turn = np.zeros(4)
+            mujoco.mju_quatZ2Vec(turn, np.array(wall.normal, dtype=float))
+            spot = (wall.offset * np.array(wall.normal, dtype=float)).tolist()
+            plane, endless = mujoco.mjtGeom.mjGEOM_PLANE, [0.0, 0.0, 1.0]
+            spec.worldbody.add_geom(type=plane, size=endless, pos=spot, quat=turn, friction=friction, condim=3)
+        for body in scene.bodies:
+            one = spec.worldbody.add_body(pos=body.position, quat=body.turn)
+            one.add_freejoint()
+            one.explicitinertial, one.mass, one.inertia = True, body.mass, body.inertia
+            one.ipos = (0.0, 0.0, 0.0)
+            kind = getattr(mujoco.mjtGeom, f"mjGEOM_{body.shape.kind.upper()}")
+            size = [*body.shape.size, 0.0, 0.0][:3]
+            one.add_geom(type=kind, size=size, friction=friction, condim=3)
+        model = spec.compile()
+        data = mujoco.MjData(model)
+        for i, body in enumerate(scene.bodies):
+            turn = np.zeros(9)
+            mujoco.mju_quat2Mat(turn, np.array(body.turn, dtype=float))
+            spin = turn.reshape(3, 3).T @ np.array(body.spin, dtype=float)
+            data.qvel[6 * i : 6 * i + 6] = (*body.velocity, *spin)
+            data.xfrc_applied[1 + i, :3] = body.force
+        mujoco.mj_forward(model, data)
+        return MuJoCoRun(model, data)
+
+
+class MuJoCoRun:
+    """A model and its data."""
+
+    def __init__(self, model: Any, data: Any) -> None:
+        self._model, self._data = model, data
+
+    def step(self) -> None:
+        """Go on by h."""
+        import mujoco
+
+        mujoco.mj_step(self._model, self._data)
+
+    def poses(self) -> FloatArray:
+        """Poses of all bodies."""
+        return np.array(self._data.qpos).reshape(-1, 7)
+
+    def velocities(self) -> FloatArray:
+        """Twists of all bodies, turned into world axes."""
+        import mujoco
+
+        twists, turn = np.array(self._data.qvel).reshape(-1, 6), np.zeros(9)
+        for twist, pose in zip(twists, self.poses(), strict=True):
+            mujoco.mju_quat2Mat(turn, pose[3:])
+            twist[3:] = turn.reshape(3, 3) @ twist[3:]
+        return twists
+
+    def contacts(self) -> Contacts:
+        """Contacts of the last step; MuJoCo's normal points from the first geom into the second, which is pushed."""
+        import mujoco
+
+        model, data, wrench = self._model, self._data, np.zeros(6)
+        body, other, force = [], [], []
+        for i, contact in enumerate(data.contact[: data.ncon]):
+            mujoco.mj_contactForce(model, data, i, wrench)
+            body.append(int(model.geom_bodyid[contact.geom2]) - 1)
+            other.append(int(model.geom_bodyid[contact.geom1]) - 1)
+            force.append(contact.frame.reshape(3, 3).T @ wrench[:3])
+        point = np.array([contact.pos for contact in data.contact[: data.ncon]]).reshape(-1, 3)
+        normal = np.array([contact.frame[:3] for contact in data.contact[: data.ncon]]).reshape(-1, 3)
+        return Contacts(tuple(body), tuple(other), point, normal, np.array(force).reshape(-1, 3))

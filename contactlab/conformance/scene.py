@@ -1,0 +1,74 @@
+"""Scenes told without reference to any engine: SI units, z up, bodies with their frames at the centre of mass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Numbers = tuple[float, ...]
+UNTURNED: Numbers = (1.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """``kind`` and ``size``: "sphere" (radius,), "box" (half extents), "capsule" (radius, half length, along z)."""
+
+    kind: str
+    size: Numbers
+
+
+@dataclass(frozen=True)
+class Wall:
+    """A half-space, fixed: the points with normal . x >= offset are free."""
+
+    normal: Numbers = (0.0, 0.0, 1.0)
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class Body:
+    """A free body.
+
+    Attributes
+    ----------
+    shape, mass, inertia
+        Inertia: the three moments about the body's axes [kg m^2].
+    position, turn
+        Centre of mass [m]; unit quaternion (w, x, y, z).
+    velocity, spin
+        Of the centre [m/s], and angular [rad/s], both in world axes.
+    force
+        Constant, at the centre, in world axes [N].
+    """
+
+    shape: Shape
+    mass: float
+    inertia: Numbers
+    position: Numbers
+    turn: Numbers = UNTURNED
+    velocity: Numbers = (0.0, 0.0, 0.0)
+    spin: Numbers = (0.0, 0.0, 0.0)
+    force: Numbers = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Bodies between walls, all of one material, since engines combine materials differently."""
+
+    bodies: tuple[Body, ...]
+    walls: tuple[Wall, ...] = (Wall(),)
+    mu: float = 0.5
+    restitution: float = 0.0
+    gravity: Numbers = (0.0, 0.0, -9.81)
+
+
+def box(half: Numbers, mass: float, position: Numbers, turn: Numbers = UNTURNED, velocity: Numbers = (0, 0, 0),
+        spin: Numbers = (0, 0, 0), force: Numbers = (0, 0, 0)) -> Body:  # fmt: skip
+    """Return a solid box of uniform density."""
+    x, y, z = (a * a for a in half)
+    inertia = tuple(mass / 3.0 * s for s in (y + z, x + z, x + y))
+    return Body(Shape("box", half), mass, inertia, position, turn, velocity, spin, force)
+
+
+def ball(radius: float, mass: float, position: Numbers, velocity: Numbers = (0, 0, 0)) -> Body:
+    """Return a solid ball of uniform density."""
+    return Body(Shape("sphere", (radius,)), mass, (0.4 * mass * radius**2,) * 3, position, UNTURNED, velocity)

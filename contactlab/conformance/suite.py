@@ -1,0 +1,156 @@
+"""The suite: every case on every engine, each verdict computed."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from contactlab.conformance.adapters import UnknownEngineError, engine_of
+from contactlab.conformance.case import Case, Measure, NotToldError
+from contactlab.conformance.cases import CASES
+from contactlab.conformance.engine import Engine, NotOfferedError
+
+
+class Verdict(enum.Enum):
+    """What became of a case."""
+
+    KEPT = "kept"
+    LOST = "lost"
+    NOT_TOLD = "not told"
+    NOT_OFFERED = "not offered"
+    CRASHED = "crashed"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One case on one engine."""
+
+    engine: str
+    version: str
+    case: str
+    verdict: Verdict
+    measures: tuple[Measure, ...] = ()
+    detail: str = ""
+
+    @property
+    def times(self) -> float:
+        """The worst figure over its limit."""
+        return max((one.times for one in self.measures), default=0.0)
+
+    @property
+    def reason(self) -> str:
+        """For a loss the figures that missed their limits; else what there is to say."""
+        if self.verdict is Verdict.KEPT:
+            return "; ".join(map(str, self.measures))
+        return self.detail or "; ".join(str(one) for one in self.measures if not one.passed)
+
+
+@dataclass(frozen=True)
+class Report:
+    """All rows, engine by engine, in the order of the cases."""
+
+    rows: tuple[Row, ...]
+    cases: tuple[Case, ...]
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """Names of the engines."""
+        return tuple(dict.fromkeys(row.engine for row in self.rows))
+
+    def row(self, engine: str, case: str) -> Row:
+        """Return one row."""
+        return next(row for row in self.rows if (row.engine, row.case) == (engine, case))
+
+    def score(self, engine: str) -> tuple[int, int]:
+        """Cases kept, and cases kept, lost or crashed."""
+        verdicts = [row.verdict for row in self.rows if row.engine == engine]
+        held = (Verdict.KEPT, Verdict.LOST, Verdict.CRASHED)
+        return verdicts.count(Verdict.KEPT), sum(one in held for one in verdicts)
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        rows = [{
+            "engine": row.engine, "version": row.version, "case": row.case, "verdict": row.verdict.value,
+            "reason": row.reason, "measures": [vars(one) for one in row.measures],
+        } for row in self.rows]  # fmt: skip
+        return {"scores": {name: self.score(name) for name in self.engines}, "rows": rows}
+
+    def __str__(self) -> str:
+        """A table, then a line for each loss."""
+        wide, names = max(len(case.name) for case in self.cases), self.engines
+        lines = [" " * wide + "".join(f"  {name:>14}" for name in names)]
+        for case in self.cases:
+            cells = (cell(self.row(name, case.name)) for name in names)
+            lines.append(f"{case.name:{wide}}" + "".join(f"  {text:>14}" for text in cells))
+        scores = (f"{kept} of {held}" for kept, held in map(self.score, names))
+        lines.append(f"{'kept':{wide}}" + "".join(f"  {text:>14}" for text in scores))
+        for row in self.rows:
+            if row.verdict is not Verdict.KEPT:
+                lines.append(f"{row.engine}, {row.case}: {row.verdict.value}: {row.reason}")
+        return "\n".join(lines)
+
+
+def cell(row: Row) -> str:
+    """A word for the table; of a loss, how many times its limit the worst figure is."""
+    return f"lost x {row.times:.2g}" if row.verdict is Verdict.LOST else row.verdict.value
+
+
+def conform(
+    engines: Sequence[str | Engine],
+    cases: Sequence[str] = (),
+    *,
+    progress: Callable[[float, float], None] | None = None,
+) -> Report:
+    """Hold engines to the cases.
+
+    Parameters
+    ----------
+    engines
+        Names (`contactlab.conformance.adapters.ENGINES`), ``path.py:Name``, or engines. One that is missing or crashes
+        has rows that say why.
+    cases
+        Names, or parts of names; all where there are none.
+    progress
+        Called with how many are done, of how many.
+
+    Raises
+    ------
+    ValueError
+        A name that is no engine's or no case's.
+    """
+    chosen = tuple(case for case in CASES if not cases or any(word in case.name for word in cases))
+    if not chosen:
+        raise ValueError(f"there is no case named {', '.join(cases)}")
+    rows: list[Row] = []
+    for one in engines:
+        name, made = (one, None) if isinstance(one, str) else (one.name, one)
+        detail = ""
+        try:
+            made = engine_of(one) if isinstance(one, str) else one
+        except UnknownEngineError:
+            raise
+        except Exception as error:  # noqa: BLE001  whatever an engine raises is a finding
+            detail = f"{type(error).__name__}: {error}"
+        for case in chosen:
+            rows.append(_row(made, case) if made is not None else Row(name, "", case.name, Verdict.MISSING, (), detail))
+            if progress is not None:
+                progress(len(rows), len(chosen) * len(engines))
+    return Report(tuple(rows), chosen)
+
+
+def _row(engine: Engine, case: Case) -> Row:
+    def row(verdict: Verdict, measures: Sequence[Measure] = (), detail: str = "") -> Row:
+        return Row(engine.name, engine.version, case.name, verdict, tuple(measures), detail)
+
+    try:
+        measures = case.measure(engine)
+    except NotToldError as error:
+        return row(Verdict.NOT_TOLD, (), str(error))
+    except NotOfferedError as error:
+        return row(Verdict.NOT_OFFERED, (), str(error))
+    except Exception as error:  # noqa: BLE001  whatever an engine raises is a finding
+        return row(Verdict.CRASHED, (), f"{type(error).__name__}: {error}")
+    return row(Verdict.KEPT if all(one.passed for one in measures) else Verdict.LOST, measures)

@@ -1,0 +1,120 @@
+"""The suite of engines: ours keeps what it should, bad ones lose, absent ones have a row, the page's example runs."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contactlab.cli import main
+from contactlab.conformance import CASES, Verdict, conform, engine_of
+from contactlab.conformance.adapters.ours import Ours
+from contactlab.conformance.page import page
+
+PAGE = Path(__file__).parents[1] / "docs" / "conformance.md"
+FAST = (
+    "brick holds",
+    "pressed",
+    "sliding brick",
+    "four corners",
+    "groove",
+    "e = 0",
+    "corner",
+    "projectile",
+    "order in h",
+)
+
+
+def test_ours_keeps_the_fast_cases():
+    report = conform(["ours"], FAST)
+    assert len(report.rows) >= 9
+    assert {row.case: row.reason for row in report.rows if row.verdict is not Verdict.KEPT} == {}
+
+
+def test_names_of_cases_are_their_own():
+    assert len({case.name for case in CASES}) == len(CASES) >= 25
+    assert all(case.question and case.source for case in CASES)
+
+
+class _Bad(Ours):
+    """Creeps, and gains energy: its bodies are moved and sped up after every step."""
+
+    def load(self, scene, h):
+        run, self.name = super().load(scene, h), "<bad>"
+        poses, velocities = run.poses, run.velocities
+        made = [0]
+
+        def step(inner=run.step):
+            inner()
+            made[0] += 1
+
+        run.step = step
+        run.poses = lambda: poses() + 1e-5 * made[0] * np.eye(7)[0]
+        run.velocities = lambda: velocities() * (1.0 + 1e-3 * made[0])
+        run.contacts = lambda: None
+        return run
+
+
+def test_a_bad_engine_loses_what_it_breaks_and_is_told_why():
+    report = conform([_Bad()], ["brick holds", "e = 1/2", "four corners"])
+    creeps, gains, untold = (
+        report.row("<bad>", name) for name in ("brick holds on a slope", "drop, e = 1/2", "four corners")
+    )
+    assert creeps.verdict is gains.verdict is Verdict.LOST
+    assert re.search(r"crept .* at 0.01 m/s \(limit 1e-06 m/s\)", creeps.reason)
+    assert "gained energy" in gains.reason
+    assert untold.verdict is Verdict.NOT_TOLD
+    text = page(report)
+    assert "<bad>" not in text
+    assert "&lt;bad&gt;" in text
+
+
+def test_an_engine_that_raises_has_a_row_with_its_reason():
+    class Broken(Ours):
+        def load(self, scene, h):
+            raise RuntimeError("out of order")
+
+    report = conform([Broken()], ["projectile"])
+    assert report.rows[0].verdict is Verdict.CRASHED
+    assert report.rows[0].reason == "RuntimeError: out of order"
+    assert report.score("ours") == (0, 1)
+
+
+def test_a_missing_engine_has_rows_and_a_wrong_name_is_refused(monkeypatch, capsys):
+    monkeypatch.setitem(__import__("sys").modules, "mujoco", None)
+    report = conform(["mujoco", "ours"], ["projectile"])
+    assert report.row("mujoco", "projectile").verdict is Verdict.MISSING
+    assert "mujoco" in report.row("mujoco", "projectile").reason
+    assert report.score("mujoco") == (0, 0)
+    assert main(["conform", "nobody"]) == 2
+    assert "there is no engine 'nobody'" in capsys.readouterr().err
+    assert main(["conform", "ours", "--case", "nothing"]) == 2
+
+
+def test_the_command_writes_report_and_scores(tmp_path, capsys):
+    out, scores = tmp_path / "report.html", tmp_path / "scores.json"
+    assert main(["conform", "ours", "--case", "projectile", "--out", str(out), "--json", str(scores)]) == 0
+    assert "kept" in capsys.readouterr().out
+    assert json.loads(scores.read_text())["scores"] == {"ours": [1, 1]}
+    assert out.read_text().startswith("<!DOCTYPE html>")
+    assert main(["conform", "--list"]) == 0
+    assert "projectile" in capsys.readouterr().out
+
+
+def test_the_engine_of_the_page_runs(tmp_path):
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
+    file = tmp_path / "falling.py"
+    file.write_text(code)
+    report = conform([f"{file}:Falling"], ["projectile", "four corners", "brick holds"])
+    verdicts = {row.case: row.verdict for row in report.rows}
+    assert verdicts["projectile"] is Verdict.KEPT
+    assert verdicts["four corners"] is Verdict.NOT_TOLD
+    assert verdicts["brick holds on a slope"] is Verdict.LOST
+
+
+@pytest.mark.parametrize("name", ["mujoco", "mujoco:noslip", "drake"])
+def test_peers_are_held_to_it_where_they_are_installed(name):
+    pytest.importorskip({"mujoco": "mujoco", "drake": "pydrake"}[name.partition(":")[0]])
+    report = conform([engine_of(name)], ["projectile", "pressures", "determinism"])
+    assert report.score(name) == (3, 3)

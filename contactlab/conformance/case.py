@@ -36,6 +36,11 @@ class Measure:
         """The figure over its limit: how far an engine is from keeping it."""
         return self.value / self.limit if self.limit > 0.0 else (0.0 if self.value <= 0.0 else math.inf)
 
+    def as_data(self) -> dict[str, str | float | None]:
+        """Plain data, for JSON, which knows no infinity."""
+        value = self.value if math.isfinite(self.value) else None
+        return {"what": self.what, "value": value, "limit": self.limit, "unit": self.unit}
+
     def __str__(self) -> str:
         unit = f" {self.unit}" if self.unit else ""
         return f"{self.what} {self.value:.2g}{unit} (limit {self.limit:.2g}{unit})"

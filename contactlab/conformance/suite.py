@@ -74,7 +74,7 @@ class Report:
         """Plain data, for JSON."""
         rows = [{
             "engine": row.engine, "version": row.version, "case": row.case, "verdict": row.verdict.value,
-            "reason": row.reason, "measures": [vars(one) for one in row.measures],
+            "reason": row.reason, "measures": [one.as_data() for one in row.measures],
         } for row in self.rows]  # fmt: skip
         return {"scores": {name: self.score(name) for name in self.engines}, "rows": rows}
 

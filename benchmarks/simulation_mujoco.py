@@ -35,6 +35,8 @@ def mujoco_model(scene: Scene) -> Any:
         one = spec.worldbody.add_body(pos=body.pose[:3], quat=body.pose[3:])
         one.add_freejoint()
         one.explicitinertial = True
+        # Unless told, the centre of mass lies as far from the body as the body from the world.
+        one.ipos, one.iquat = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)
         one.mass, one.inertia = body.mass, body.inertia
         size = [*body.size, 0.0, 0.0][:3]
         one.add_geom(type=getattr(mujoco.mjtGeom, f"mjGEOM_{kinds[body.kind]}"), size=size, friction=friction)

@@ -1,12 +1,16 @@
 """Instructions of one step here and in MuJoCo, by valgrind: what a loaded machine counts as an idle one does.
 
-Run: ``python benchmarks/step_instructions.py [--scene NAME ...] [--edges 8] [--steps 100]`` (valgrind, a C compiler and
-its header ``valgrind/callgrind.h`` are needed; MuJoCo, in the extra ``peers``, is optional).
+Run: ``python benchmarks/step_instructions.py [--scene NAME ...] [--edges 8] [--steps 100] [--skip 0] [--stages]``
+(valgrind, a C compiler and its ``valgrind/callgrind.h`` are needed; MuJoCo, in the extra ``peers``, is optional).
 
 Each run is made twice, of so many steps and of twice as many, and the difference is a step's. Ours is told in two: the
 loop that is compiled (less its calls of the mathematical library), and all else, which is the recording. Kernels are
 compiled for a processor that valgrind knows, into a cache of their own. The counts are no times: a step touches more
-code than the nearest cache holds, and waits for roots and quotients.
+code than the nearest cache holds, and waits for roots and quotients. The first steps of a run may be left out: a cube
+that is thrown lies down behind the 160th.
+
+With ``--stages`` a second table has a step's instructions by stage, of a loop in which stages are not taken in by what
+calls them, which costs some instructions; calls of the mathematical library are a stage's own.
 """
 
 from __future__ import annotations
@@ -14,6 +18,8 @@ from __future__ import annotations
 import argparse
 import ctypes
 import os
+import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -28,6 +34,20 @@ from simulation_scenes import Scene, scenes
 NAMES = ("free box at rest", "tumbling cube", "stack of 10", "quadruped standing")
 #: A processor whose instructions valgrind knows.
 PROCESSOR = {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+sse4.2,+avx,+avx2,+fma,+bmi,+bmi2,+lzcnt,+popcnt"}
+#: What a step is made of here, in the order in which it is done, and in MuJoCo; what stands further in is a part.
+STAGES = (
+    "begin", "detect", ". fill_frames", ". free_motion", ". pair_contacts", ". half_space_contacts", ". match_previous",
+    ". find_joint_rows", ". label_islands", "next_island", ". build_blocks", ". . contact_frame", ". warm_vector",
+    "attempt", ". fill_own", ". fill_loads", ". recover", ". strays", ". measure_recovered", ". certified", ". walk",
+    "pose", "verdict", ". write_rows", ". write_island", "finish", ". integrate_configuration", ". measure",
+    ". write_state",
+)  # fmt: skip
+OTHER_STAGES = (
+    "mj_fwdPosition", ". mj_fwdKinematics", ". mj_kinematics", ". mj_comPos", ". mj_crb", ". mj_makeM", ". mj_factorM",
+    ". mj_collision", ". mj_makeConstraint", ". mj_transmission", ". mj_projectConstraint", "mj_fwdVelocity",
+    ". mj_rne", ". mj_referenceConstraint", "mj_fwdActuation", "mj_fwdAcceleration", "mj_fwdConstraint", "mj_Euler",
+    "mj_implicit",
+)  # fmt: skip
 REQUESTS = """#include <valgrind/callgrind.h>
 void begin(void) { CALLGRIND_START_INSTRUMENTATION; CALLGRIND_ZERO_STATS; }
 void end(const char *name) { CALLGRIND_DUMP_STATS_AT(name); CALLGRIND_STOP_INSTRUMENTATION; }
@@ -61,37 +81,128 @@ def runs_of(scene: Scene, edges: int) -> dict[str, Callable[[int], object]]:
     return found | {"mujoco": steps}
 
 
-def counted(arguments: argparse.Namespace, requests: Any) -> None:
-    """Make all runs, and have those counted that ``requests`` encloses."""
+def counted(arguments: argparse.Namespace) -> None:
+    """Make all runs, and have those counted that the requests enclose."""
+    folder = arguments.counted
+    if arguments.stages:
+        mark_stages(frozenset(map(plain, STAGES)))
+    loaded = hear_of_code() if folder else []
+    requests = ctypes.CDLL(str(Path(folder) / "requests.so")) if folder else None
     for name in arguments.scene:
         for engine, run in runs_of(scenes()[name], arguments.edges).items():
             run(2)
             for times in (1, 2) if requests is not None else ():
                 requests.begin()
-                run(times * arguments.steps)
+                run(arguments.skip + times * arguments.steps)
                 requests.end(f"{name}|{engine}|{times}".encode())
+    if folder:
+        (Path(folder) / "places").write_text("\n".join(places_of(loaded)))
 
 
-def costs(path: Path) -> tuple[str, Counter[str]]:
-    """Name of a dump, and its instructions by where they stand: in code that no file holds, or elsewhere."""
-    trigger, place, skip, names = "", "", False, {}
-    found: Counter[str] = Counter()
-    for line in path.read_text().splitlines():
-        if line.startswith("desc: Trigger"):
-            trigger = line.rpartition(": ")[2]
-        elif line.startswith("ob="):
-            number, _, name = line[3:].partition(" ")
-            place = names.setdefault(number, name)
-        elif line.startswith("cob="):
-            number, _, name = line[4:].partition(" ")
-            names.setdefault(number, name)
-        elif line.startswith("calls="):
-            skip = True
-        elif line[:1] in "0123456789+-*" and line:
-            if not skip:
-                found["loop" if place in ("", "???") else "all else"] += int(line.split()[1])
-            skip = False
-    return trigger, found
+def plain(stage: str) -> str:
+    """A stage's name without the dots that say how far in it stands."""
+    return stage.lstrip(". ")
+
+
+def mark_stages(names: frozenset[str]) -> None:
+    """Have stages compiled as functions of their own from here on."""
+    import lcp.compiler.pipeline as pipeline
+    import lcp.kernels as kernels
+
+    original, drop = kernels.kernel, pipeline._drop_unused_arguments
+
+    def kernel(function: Any = None, **options: bool) -> Any:
+        if function is None:
+            return lambda function: kernel(function, **options)
+        if function.__name__ in names and options.pop("inline", False):
+            options["inner"] = True
+        return original(function, **options)
+
+    def drop_and_mark(module: Any, codegen: Any) -> None:
+        drop(module, codegen)
+        for function in module.functions:
+            if not function.is_declaration and name_of(function.name) in names:
+                function.add_function_attribute("noinline")
+
+    kernels.kernel, pipeline._drop_unused_arguments = kernel, drop_and_mark
+
+
+def name_of(mangled: str) -> str:
+    """A kernel's name, without its modules and what it is compiled for."""
+    name, rest = mangled, mangled[3:]
+    while found := re.match(r"\d+", rest):
+        end = found.end() + int(found[0])
+        name, rest = rest[found.end() : end], rest[end:]
+    return name
+
+
+def hear_of_code() -> list[tuple[Any, bytes]]:
+    """What is loaded of compiled kernels from here on."""
+    from numba.core.codegen import CodeLibrary
+
+    loaded: list[tuple[Any, bytes]] = []
+    original = CodeLibrary._set_compiled_object
+
+    def set_compiled_object(library: Any, code: bytes) -> None:
+        loaded.append((library, bytes(code)))
+        original(library, code)
+
+    CodeLibrary._set_compiled_object = set_compiled_object
+    return loaded
+
+
+def places_of(loaded: list[tuple[Any, bytes]]) -> list[str]:
+    """Where kernels begin in memory, and their names, a line each."""
+    from llvmlite import binding
+
+    lines = []
+    for library, code in loaded:
+        parts = {part.name(): bytes(part.data()) for part in binding.ObjectFileRef.from_data(code).sections()}
+        names, found = parts[b".strtab"], []
+        for name, kind, _, _, at, size in struct.iter_unpack("<IBBHQQ", parts[b".symtab"]):
+            if kind & 15 == 2:
+                found.append((at, size, kind >> 4, names[name : names.index(b"\0", name)].decode()))
+        # Of those that others may call, where they lie is known.
+        at, _, _, name = next(one for one in found if one[2] != 0)
+        start = library.get_pointer_to_function(name) - at
+        lines += [f"{start + at} {name_of(name)}" for at, _, _, name in found]
+    return lines
+
+
+class Dump:
+    """What callgrind has counted: its name, instructions by where they stand, and by function with all it calls."""
+
+    def __init__(self, path: Path, places: dict[int, str]) -> None:
+        self.name, self.place, self.function = "", Counter[str](), Counter[str]()
+        place, callee, called = "", "", False
+        for line in path.read_text().splitlines():
+            key, _, value = line.partition("=")
+            if line.startswith("desc: Trigger"):
+                self.name = line.rpartition(": ")[2]
+            elif key == "ob":
+                place = value
+            elif key == "cfn":
+                callee = value
+            elif key == "calls":
+                callee = places.get(int(value.split()[1], 16), callee)
+                called = True
+            elif line[:2] == "0x":
+                cost = int(line.split()[-1])
+                if called:
+                    self.function[callee] += cost
+                else:
+                    self.place["loop" if place in ("", "???") else "all else"] += cost
+                called = False
+
+
+def tell_stages(steps: dict[tuple[str, str], Dump], names: list[str], count: int) -> None:
+    """A table of instructions a step, for each engine."""
+    for engine, stages in (("contactlab", STAGES), ("mujoco", OTHER_STAGES)):
+        print(f"\n| {engine} | " + " | ".join(names) + " |\n| --- |" + " ---: |" * len(names))
+        for stage in stages:
+            counts = [steps[name, engine].function[plain(stage)] / count for name in names if (name, engine) in steps]
+            if any(counts):
+                print("|", stage, "|", " | ".join(f"{round(number)}" for number in counts), "|")
 
 
 def main() -> None:
@@ -99,31 +210,38 @@ def main() -> None:
     parser.add_argument("--scene", nargs="*", choices=sorted(scenes()), default=NAMES)
     parser.add_argument("--edges", type=int, default=8)
     parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--skip", type=int, default=0, help="steps left out beside the first --steps")
+    parser.add_argument("--stages", action="store_true")
     parser.add_argument("--counted", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.counted is not None:
-        requests = ctypes.CDLL(arguments.counted) if arguments.counted else None
-        counted(arguments, requests)
+        counted(arguments)
         return
-    cache = Path(tempfile.gettempdir()) / f"step-instructions-{os.getuid()}"
+    cache = Path(tempfile.gettempdir()) / f"step-instructions-{os.getuid()}{'-stages' if arguments.stages else ''}"
     environment = {**os.environ, **PROCESSOR, "NUMBA_CACHE_DIR": str(cache), "OPENBLAS_NUM_THREADS": "1"}
-    again = [sys.executable, __file__, "--edges", str(arguments.edges), "--steps", str(arguments.steps)]
-    again += ["--scene", *arguments.scene, "--counted"]
+    again = [sys.executable, __file__, *sys.argv[1:], "--counted"]
     subprocess.run([*again, ""], env=environment, check=True)
     with tempfile.TemporaryDirectory() as folder:
-        library = Path(folder) / "requests.so"
         (Path(folder) / "requests.c").write_text(REQUESTS)
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, Path(folder) / "requests.c"], check=True)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", f"{folder}/requests.so", f"{folder}/requests.c"], check=True)
         valgrind = ["valgrind", "-q", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/dump"]
-        subprocess.run([*valgrind, *again, str(library)], env=environment, check=True)
-        dumps = dict(costs(path) for path in Path(folder).glob("dump.*"))
+        valgrind += ["--dump-instr=yes", "--compress-pos=no", "--compress-strings=no"]
+        subprocess.run([*valgrind, *again, folder], env=environment, check=True)
+        lines = (Path(folder) / "places").read_text().splitlines()
+        places = {int(place): name for place, name in (line.split() for line in lines)}
+        dumps = {dump.name: dump for dump in (Dump(path, places) for path in Path(folder).glob("dump.*"))}
+    steps: dict[tuple[str, str], Dump] = {}
     print("scene | engine | instructions a step | of them in the loop")
     for key in sorted(name[:-2] for name in dumps if name.endswith("|1")):
-        step = Counter(dumps[f"{key}|2"])
-        step.subtract(dumps[f"{key}|1"])
+        step = dumps[f"{key}|2"]
+        step.place.subtract(dumps[f"{key}|1"].place)
+        step.function.subtract(dumps[f"{key}|1"].function)
         name, engine = key.split("|")
-        loop = f"{step['loop'] / arguments.steps:.0f}" if engine == "contactlab" else ""
-        print(name, engine, f"{sum(step.values()) / arguments.steps:.0f}", loop, sep=" | ")
+        steps[name, engine] = step
+        loop = f"{step.place['loop'] / arguments.steps:.0f}" if engine == "contactlab" else ""
+        print(name, engine, f"{step.place.total() / arguments.steps:.0f}", loop, sep=" | ")
+    if arguments.stages:
+        tell_stages(steps, arguments.scene, arguments.steps)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""
-        for name, check in _checks(type(self)):
+        kind: Any = type(self)
+        for name, check in _checks(kind):
             check(self, name)
 
 

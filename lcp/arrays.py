@@ -45,6 +45,8 @@ def real_array(name: str, value: Any, kind: str = "array", *, owned: bool = True
 
     A read-only array would be another type to the kernels, which do not write to it.
     """
+    if owned and type(value) is np.ndarray and value.dtype == np.float64:
+        return np.array(value, order="C")
     parts = value if isinstance(value, (list, tuple)) else (value,)
     if any(isinstance(part, np.ma.MaskedArray) for part in parts):
         # numpy would drop the mask and read what lies under it.

@@ -16,7 +16,7 @@ from lcp.arrays import Vector, check_finite, real_array
 from lcp.dispatch import Solver
 from lcp.errors import ProblemError, SolveError
 from lcp.hearing import on_threads
-from lcp.problem import LCP
+from lcp.problem import of_checked
 from lcp.residuals import DEFAULT_TOLERANCE, Residuals
 from lcp.result import Attempt, Result
 from lcp.solve import check_tolerance, default_solver, solve
@@ -25,6 +25,8 @@ from lcp.status import STATUS_OF_CODE, Status
 
 # Problems between two looks at Ctrl-C, per thread.
 _PORTION = 1024
+# Problems solved one by one before threads are asked for; seconds of one below which they would wait for each other.
+_TRIED, _BRIEF = 4, 5e-4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,7 +137,8 @@ def solve_batch(
     tolerance
         As in `solve`.
     threads
-        Number of threads, None for one per core. The answers do not depend on it.
+        Number of threads, None for one per core; fewer where they would wait for each other. The answers do not depend
+        on it.
 
     Raises
     ------
@@ -166,12 +169,22 @@ def solve_batch(
 
     def one(b: int) -> Result:
         start = None if starts is None else starts[b]
-        return solve(LCP(matrices[b % matrices.shape[0]], vectors[b]), method, z0=start, tolerance=tolerance)
+        return solve(of_checked(matrices[b % matrices.shape[0]], vectors[b]), method, z0=start, tolerance=tolerance)
 
     def several(start: int, stop: int) -> list[tuple[int, Result]]:
         return [(int(b), one(int(b))) for b in left[start:stop]]
 
-    for part in _in_portions(several, left.shape[0], workers, 16):
+    if left.shape[0]:
+        # Problems own their data.
+        matrices, vectors = matrices.copy(), vectors.copy()
+    begun = time.perf_counter()
+    parts = [several(0, _TRIED)]
+    if left.shape[0] and time.perf_counter() - begun < _BRIEF * min(_TRIED, left.shape[0]):
+        # Most of it is Python, which several threads do no faster.
+        workers = 1
+    rest = left[_TRIED:]
+    parts += _in_portions(lambda i, j: several(_TRIED + i, _TRIED + j), rest.shape[0], workers, 16)
+    for part in parts:
         for b, single in part:
             singles[b] = single
             z[b], w[b], status[b], iterations[b] = single.z, single.w, single.status, single.iterations

@@ -26,6 +26,7 @@ from lcp.traits import Traits
 
 #: Bytes up to which a sparse M may be made dense for a solver that does not keep it sparse (n = 8192).
 DENSE_LIMIT = 1 << 29
+_NO_TRAITS = Traits(0)
 
 
 @runtime_checkable
@@ -50,7 +51,7 @@ def claim_of(problem: Judged, solver: Any, request: Request) -> Claim:
 
 
 def _claim_of(problem: Judged, solver: Any, request: Request) -> Claim:
-    traits = getattr(solver, "traits", Traits(0))
+    traits = getattr(solver, "traits", _NO_TRAITS)
     if isinstance(problem, CoupledBoxLCP):
         return _coupled(problem, solver, request)
     if not isinstance(problem, MLCP) and problem.sparse and not traits & Traits.SPARSE:

@@ -22,9 +22,15 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""
-        for option in fields(self):  # type: ignore[arg-type]
-            if "check" in option.metadata:
-                option.metadata["check"](self, option.name)
+        kind: Any = type(self)
+        for name, check in _checks(kind):
+            check(self, name)
+
+
+@functools.cache
+def _checks(kind: Any) -> tuple[tuple[str, Callable[[Any, str], None]], ...]:
+    """What the options of a class may be, by name."""
+    return tuple((option.name, option.metadata["check"]) for option in fields(kind) if "check" in option.metadata)
 
 
 def whole(default: int | None, *, least: int = 0, most: int = sys.maxsize) -> Any:
@@ -62,7 +68,7 @@ def check_whole(owner: Any, name: str, *, least: int = 0, most: int = sys.maxsiz
     value: Any = getattr(owner, name)
     if optional and value is None:
         return
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    whole = type(value) is int or (isinstance(value, numbers.Integral) and not isinstance(value, bool))
     if not (whole and least <= value <= most):
         above = whole and value > most
         limit = f" and <= {most}" if above or most < sys.maxsize else ""
@@ -93,6 +99,8 @@ def check_positive(owner: Any, name: str) -> None:
 
 def number(value: object) -> float:
     """The value of a real number; NaN of anything else, and of what is beyond double precision."""
+    if type(value) is float:
+        return value
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return math.nan
     try:

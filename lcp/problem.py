@@ -29,6 +29,10 @@ class AffineRows:
         vector = checked_vector("q", q)
         if vector.shape[0] != matrix.shape[0]:
             raise ProblemError(f"q has length {vector.shape[0]} but M has shape {matrix.shape}")
+        self._keep_rows(matrix, vector)
+
+    def _keep_rows(self, matrix: Any, vector: Vector) -> None:
+        """Take data that are checked already, and nobody else's."""
         for name, value in (("M", matrix), ("q", vector)):
             object.__setattr__(self, name, read_only(value))
             object.__setattr__(self, f"_{name}", value)
@@ -91,6 +95,15 @@ class LCP(AffineRows):
 
     def __repr__(self) -> str:
         return f"LCP(n={self.n}, {'sparse' if self.sparse else 'dense'})"
+
+
+def of_checked(M: Vector, q: Vector) -> LCP:
+    """An `LCP` of dense data that are checked already, and that nobody changes."""
+    problem = object.__new__(LCP)
+    problem._keep_rows(M, q)
+    for name in ("_noise", "noise"):
+        object.__setattr__(problem, name, None)
+    return problem
 
 
 def kernel_arrays(problem: LCP) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

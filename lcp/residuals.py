@@ -5,7 +5,9 @@ Always on the original data, by the backward error; compiled steps accept by mea
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from lcp.sparse_backward_error import sparse_backward_error
 
 DEFAULT_TOLERANCE = 1e-9
 Problem = LCP | MLCP | BoxLCP
+_NO_NOISE = np.zeros(0)
 Judged = Problem | CoupledBoxLCP
 
 
@@ -142,14 +145,19 @@ def measure(problem: Judged, z: NDArray[np.float64]) -> tuple[Residuals, NDArray
         return _measure_box(problem, z)
     if problem.sparse:
         return _measure_sparse(problem, z)
-    from lcp.kernels.residuals import GAP, SIZE, lcp_residuals
-
+    k, n = _kernel(), problem.n
     matrix, q = kernel_arrays(problem)
-    w = np.empty(problem.n)
-    out = np.empty(SIZE)
-    lcp_residuals(matrix, q, z, w, out)
-    measures: list[float] = [*out[: GAP + 1].tolist(), backward_error(problem, z)]
-    return Residuals(*measures), w
+    w, work = np.empty(n), np.empty(k.SIZE + k.WORK * n)
+    k.lcp_measures(matrix, q, _NO_NOISE if problem._noise is None else problem._noise, z, w, work)
+    return Residuals(*work[: k.NATURAL_LIMIT + 1].tolist()), w
+
+
+@functools.cache
+def _kernel() -> ModuleType:
+    """The kernel's module, imported when first needed (an import statement at every solve costs a microsecond)."""
+    from lcp.kernels import measures
+
+    return measures
 
 
 def backward_error(problem: Problem, z: NDArray[np.float64]) -> float:

@@ -38,6 +38,8 @@ from lcp.traits import Traits
 
 #: Smallest tolerance that can be asked for: a few units of rounding.
 LEAST_TOLERANCE = 1e-14
+_NO_TRAITS = Traits(0)
+_OTHER_KINDS = Traits.CONE | Traits.NONLINEAR
 #: Unknowns from which single pieces of compiled code, factorisations above all, take so long that Ctrl-C would wait.
 LARGE = 1000
 
@@ -151,24 +153,27 @@ def solve(
     """
     if tolerance is not None:
         check_tolerance(tolerance)
-    if isinstance(problem, FrictionProblem | GlobalFrictionProblem):
-        if isinstance(z0, Result | MLCPResult | MCPResult):
-            raise ProblemError("z0 is the result of another kind of problem; a friction problem starts from its own")
-        return _solve_friction(problem, solver, z0, tolerance, trace)
-    if isinstance(problem, MCP):
-        return _solve_nonlinear(problem, solver, z0, tolerance, trace)
-    if isinstance(problem, HorizontalLCP):
-        clock = time.perf_counter()
-        linear, start = cast(Any, solver), cast(Any, z0)
-        mixed = solve(horizontal_to_mlcp(problem).problem, linear, z0=start, tolerance=tolerance, trace=trace)
-        return horizontal_result(mixed, clock)
-    if not isinstance(problem, CoupledBoxLCP):
-        check_kind(problem)
+    if not isinstance(problem, LCP):
+        if isinstance(problem, FrictionProblem | GlobalFrictionProblem):
+            if isinstance(z0, Result | MLCPResult | MCPResult):
+                raise ProblemError(
+                    "z0 is the result of another kind of problem; a friction problem starts from its own"
+                )
+            return _solve_friction(problem, solver, z0, tolerance, trace)
+        if isinstance(problem, MCP):
+            return _solve_nonlinear(problem, solver, z0, tolerance, trace)
+        if isinstance(problem, HorizontalLCP):
+            clock = time.perf_counter()
+            linear, start = cast(Any, solver), cast(Any, z0)
+            mixed = solve(horizontal_to_mlcp(problem).problem, linear, z0=start, tolerance=tolerance, trace=trace)
+            return horizontal_result(mixed, clock)
+        if not isinstance(problem, CoupledBoxLCP):
+            check_kind(problem)
     if isinstance(z0, FrictionResult):
         raise ProblemError("z0 is a FrictionResult; a complementarity problem starts from z or a result of its own")
     solver = default_solver() if solver is None else solver
     check_solver("solver", solver)
-    if (abilities := getattr(solver, "traits", Traits(0))) & (Traits.CONE | Traits.NONLINEAR):
+    if (abilities := getattr(solver, "traits", _NO_TRAITS)) & _OTHER_KINDS:
         kind = "friction" if abilities & Traits.CONE else "nonlinear"
         raise ProblemError(f"{type(solver).__name__} solves {kind} problems alone; lcp.ALL_SOLVERS solve this one")
     bound = DEFAULT_TOLERANCE if tolerance is None else tolerance
@@ -250,9 +255,11 @@ def _solve_nonlinear(problem: MCP, solver: Any, z0: Any, tolerance: float | None
 def _start(
     z0: ArrayLike | Result | MLCPResult | FrictionResult | MCPResult | None, n: int
 ) -> NDArray[np.float64] | None:
+    if z0 is None:
+        return None
     if isinstance(z0, Result | MLCPResult | FrictionResult | MCPResult):
         z0 = z0.y if isinstance(z0, MLCPResult) else z0.z
         if not np.isfinite(z0).all():
             # A solve that failed must not make the next one raise.
-            z0 = None
-    return None if z0 is None else checked_vector("z0", z0, n)
+            return None
+    return checked_vector("z0", z0, n)

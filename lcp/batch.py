@@ -26,7 +26,7 @@ from lcp.status import STATUS_OF_CODE, Status
 # Problems between two looks at Ctrl-C, per thread.
 _PORTION = 1024
 # Problems solved one by one before threads are asked for; seconds of one below which they would wait for each other.
-_TRIED, _BRIEF = 4, 5e-4
+_TRIED, _BRIEF = 1, 5e-4
 
 
 @dataclass(frozen=True, eq=False, repr=False)

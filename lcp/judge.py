@@ -10,7 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector
+from lcp.box import BoxLCP
+from lcp.enumeration import Enumerated
 from lcp.errors import DomainError, ProblemError
+from lcp.farkas import Farkas
 from lcp.friction.global_problem import FrictionReduction
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import measure as measure_friction
@@ -18,9 +21,13 @@ from lcp.friction.result import FrictionAttempt, FrictionClaim, FrictionResult
 from lcp.mixed import MLCP
 from lcp.nonlinear.problem import MCP
 from lcp.nonlinear.result import MCPResult
+from lcp.problem import LCP
 from lcp.residuals import Judged, Residuals, measure, measure_nonlinear
 from lcp.result import Attempt, Claim, Measures, MLCPResult, Result
 from lcp.status import Status
+
+# What a solver may say only with evidence.
+DENIALS = (Status.INFEASIBLE, Status.UNSOLVABLE, Status.INCONSISTENT)
 
 
 def unknowns(problem: Judged) -> int:
@@ -30,6 +37,8 @@ def unknowns(problem: Judged) -> int:
 
 def status_of(claimed: Status, residual: Measures, tolerance: float) -> Status:
     """The status of a claim, by its residuals."""
+    if not isinstance(claimed, Status):
+        raise ProblemError(f"a claim's status must be an lcp.Status, got {claimed!r}")
     if residual.solved(tolerance):
         return Status.SOLVED
     if not residual.finite:
@@ -43,7 +52,20 @@ def verdict(
     """Status, residuals, z and w of a claim, by the data of ``problem`` alone."""
     z = _checked(solver, "z", claim.z, unknowns(problem))
     residual, w = measure(problem, z)
-    return status_of(claim.status, residual, tolerance), residual, z, w
+    return _proven(problem, status_of(claim.status, residual, tolerance), claim.evidence), residual, z, w
+
+
+def _proven(problem: Judged | MCP, status: Status, evidence: Any) -> Status:
+    """The status, STALLED in place of one that denies a solution without evidence that holds on ``problem``."""
+    if status not in DENIALS:
+        return status
+    proven = False
+    if isinstance(evidence, Farkas) and isinstance(problem, LCP | MLCP | BoxLCP):
+        proven = status is not Status.UNSOLVABLE and evidence.proves(problem) and evidence.status(problem) is status
+    elif isinstance(evidence, Enumerated) and status is Status.UNSOLVABLE:
+        bases = 0 if isinstance(problem, BoxLCP) else 2**problem.n
+        proven = evidence.complete and not evidence.solutions and evidence.bases >= bases
+    return status if proven else Status.STALLED
 
 
 def result_of(problem: Judged, solver: Any, claim: Claim, tolerance: float, clock: float) -> Result | MLCPResult:
@@ -76,7 +98,7 @@ def nonlinear_result(problem: MCP, solver: Any, claim: Claim, tolerance: float, 
             residual = measure_nonlinear(problem, z, w, problem.derivative(z, w))
     except DomainError:
         pass  # the residual says so
-    status = status_of(claim.status, residual, tolerance)
+    status = _proven(problem, status_of(claim.status, residual, tolerance), claim.evidence)
     z.flags.writeable = False
     w.flags.writeable = False
     attempts = (Attempt(solver, status, claim.iterations, residual, claim.detail),)

@@ -204,3 +204,14 @@ def test_a_sparse_box_reaches_the_same_method() -> None:
         sparse = lcp.BoxLCP(sp.csr_array(problem.M), problem.q, -1.0, 1.0)
         assert any(isinstance(solver, lcp.BoxLemke) for solver in lcp.Cascade().line_up(sparse))
         assert lcp.solve(sparse).solved
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_default_gives_blocks_up_where_pairs_go_one_by_one(seed: int) -> None:
+    """Sparse, nearly skew, no P matrix to see at a glance: the path solves it after 40 factorisations of blocks."""
+    n = 600
+    S = sp.random(n, n, 5 / n, random_state=seed)
+    problem = lcp.LCP((S - S.T + 0.01 * sp.eye(n)).tocsr(), np.random.default_rng(seed).normal(size=n))
+    result = lcp.solve(problem)
+    result.raise_for_status()
+    assert sum(attempt.iterations for attempt in result.attempts) < 200

@@ -129,3 +129,26 @@ def test_random_problems_are_of_their_class_and_solvable(trait: Traits) -> None:
             verdict = getattr(lcp.classify(problem.M), names.get(trait, default))
             assert verdict.member is not False or abs(verdict.margin) < 1e-14
         assert lcp.solve(problem).solved
+
+
+@pytest.mark.parametrize("status", [lcp.Status.INFEASIBLE, lcp.Status.UNSOLVABLE, lcp.Status.INCONSISTENT])
+@pytest.mark.parametrize("evidence", [None, "take my word", lcp.Farkas(y=np.array([1.0, 1.0]), v=np.zeros(0))])
+def test_nobody_is_believed_that_there_is_no_solution(status: lcp.Status, evidence: Any) -> None:
+    """M = [[2, 1], [1, 2]] is positive definite: without evidence that holds the claim is STALLED, and others go on."""
+    liar = Altered(lambda problem, claim: lcp.Claim(np.zeros(problem.n), status, 1, evidence=evidence))
+    problem = lcp.LCP([[2, 1], [1, 2]], [-5, -6])
+    result = lcp.solve(problem, liar)
+    assert result.status is lcp.Status.STALLED
+    assert "STALLED" in result.describe()
+    assert lcp.solve(problem, lcp.Fallback(liar, lcp.Lemke())).solved
+    report = conformance.check(liar, problems=1)
+    assert not report.passed
+    assert "without evidence that holds" in str(report)
+
+
+def test_a_claim_ends_in_a_status() -> None:
+    """A word is none."""
+    problem = lcp.LCP([[2, 1], [1, 2]], [-5, -6])
+    for word in ("SOLVED", None, 1):
+        with pytest.raises(lcp.ProblemError, match="must be an lcp.Status, got"):
+            lcp.solve(problem, Altered(lambda problem, claim, said=word: lcp.Claim(claim.z * 0.0, said, 1)))

@@ -13,6 +13,7 @@ from lcp.conformance.converted import converted_checks
 from lcp.conformance.nonlinear import nonlinear_checks
 from lcp.conformance.random_problems import CLASSES, random_problems
 from lcp.conformance.report import Check, ConformanceReport
+from lcp.judge import DENIALS
 from lcp.options import check_solver
 from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE
@@ -28,7 +29,7 @@ def check(solver: Any, *, tolerance: float = DEFAULT_TOLERANCE, problems: int = 
     - Catalog: every named problem of `lcp.catalog`, plain and mixed, and some with coupled bounds or horizontal, which
       it meets converted. One of a class that the solver's ``traits`` name is solved, at a listed solution where the
       list is complete; one without solution is never claimed solved;
-      what is claimed is so.
+      what is claimed is so, and that there is no solution comes with evidence.
     - Promises: ``problems`` random problems of each class that the traits name are all solved.
     - Manners: it leaves the data and the start alone, gives the same answer twice, takes a start, and answers with
       a `Claim` whose z has the right length.
@@ -92,6 +93,13 @@ def _solved(solver: Any, problem: Any, tolerance: float, z0: Any = None) -> tupl
     plain = isinstance(problem, LCP)
     if plain and witness.claim is not None and witness.claim.status is Status.SOLVED and not result.solved:
         return result, f"claimed to be solved, backward error {result.residual.backward_error:.1e}"
+    if (
+        plain
+        and witness.claim is not None
+        and witness.claim.status in DENIALS
+        and result.status is not witness.claim.status
+    ):
+        return result, f"claimed {witness.claim.status.name} without evidence that holds"
     return result, ""
 
 

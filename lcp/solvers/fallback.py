@@ -8,16 +8,13 @@ from typing import Any, ClassVar
 from lcp.clock import processor_seconds, within
 from lcp.dispatch import claim_of, nearest_zero
 from lcp.errors import ProblemError
-from lcp.judge import verdict
+from lcp.judge import DENIALS, verdict
 from lcp.method import Method, Request
 from lcp.options import check_positive, check_solver
 from lcp.residuals import Problem, measure
 from lcp.result import Attempt, Claim
 from lcp.status import Status
 from lcp.traits import Traits
-
-# Proofs: no other solver can do better.
-_SETTLED = (Status.INFEASIBLE, Status.UNSOLVABLE, Status.INCONSISTENT)
 
 
 @dataclass(frozen=True, init=False)
@@ -61,7 +58,8 @@ class Fallback(Method[Problem]):
             status, residual, z, _ = verdict(problem, solver, claim, request.tolerance)
             spent += claim.iterations
             attempts.extend(claim.attempts or (Attempt(solver, status, claim.iterations, residual, claim.detail),))
-            done = status is Status.SOLVED or status in _SETTLED
+            # Proofs: no other solver can do better.
+            done = status is Status.SOLVED or status in DENIALS
             if done or kept is None or kept.status is Status.UNSUITABLE:
                 by = solver if claim.solver is None else claim.solver
                 kept = Claim(z, status, 0, claim.detail, claim.evidence, claim.regularization, claim.trace, (), by)

@@ -155,6 +155,10 @@ def main(names: list[str]) -> None:
             recording = contactlab.simulation.simulate(scene.world, scene.stepper, scene.duration)
             keep(image_of(strip(recording)), DOCS / "images" / "scenes" / f"{path.stem}.png")
 
+    sys.path.insert(0, str(EXAMPLES / "classics"))
+    for script in sorted((EXAMPLES / "classics").glob("*.py")):
+        if script.stem != "measure" and (not names or script.stem.startswith(tuple(names))):
+            keep(image_of(runpy.run_path(str(script))["picture"]()), DOCS / "images" / f"{script.stem}.png")
     for name, file in own.PAGES.items():
         if not names or name.startswith(tuple(names)):
             keep(image_of(of_page(DOCS / f"{name}.md", file)), DOCS / "images" / f"{name}.png")

@@ -24,7 +24,7 @@ LENGTH, RADIUS, AMPLITUDE, G, COUNT = 0.5, 0.05, 0.4, 9.81, 5
 INERTIA = RigidInertia(1.0, (0, 0, -LENGTH), inertia=1e-9 * np.eye(3))  # about its centre hardly any
 MODULUS = math.sin(AMPLITUDE / 2) ** 2
 PERIOD = 4 * math.sqrt(LENGTH / G) * ellipk(MODULUS)
-STEPS = (2e-3, 1e-3, 5e-4, 2.5e-4)
+STEPS = (2e-3, 1e-3, 5e-4, 2.5e-4, 1.25e-4)
 LAWS = {"at once": Newton(1.0), "one after the other": Newton(1.0, "sequential"), "Hertz": Stronge(1.0)}
 
 
@@ -66,11 +66,11 @@ def picture() -> Any:
         run = EventDriven(impact=law, output_step=2e-3).run(cradle(), 0.7 * PERIOD)
         for i, color in enumerate((BLUE, GREY, GREY, GREY, ORANGE)):
             ax.plot(run.time, run.q[:, i], color=color, linewidth=1.5 if color != GREY else 0.8)
-        ax.set(title=name, xlabel="time [s]")
-        ax.title.set_fontsize(9)
+        ax.set(xlabel="time [s]", ylim=(-0.55, 0.55))
+        ax.set_title(name, fontsize=9)
     axes[0].set(ylabel="angle [rad]")
-    axes[0].text(0.04, -0.36, "first", color=BLUE)
-    axes[1].text(0.55, 0.3, "last", color=ORANGE)
+    axes[0].text(0.05, -0.5, "first", color=BLUE)
+    axes[0].text(0.7, 0.45, "last", color=ORANGE)
     return figure
 
 

@@ -18,7 +18,7 @@ from contactlab.spatial import RigidInertia
 
 HALF_WIDTH, HALF_HEIGHT, START, G = 0.1, 0.4, 0.12, 9.81
 ALPHA, RADIUS = math.atan(HALF_WIDTH / HALF_HEIGHT), math.hypot(HALF_WIDTH, HALF_HEIGHT)
-STEPS = (2e-3, 1e-3, 5e-4, 2.5e-4)
+STEPS = (1e-3, 5e-4, 2.5e-4, 1.25e-4, 6.25e-5)
 
 
 def rock(h: float, duration: float = 1.3) -> Recording:

@@ -1,0 +1,71 @@
+"""The classics: each script's claim, by the functions that it is made of."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[1] / "examples" / "classics"
+
+
+@pytest.fixture
+def classic(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> ModuleType:
+    """The script of the test's name, imported from its folder."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    return importlib.import_module(request.node.name.removeprefix("test_").split("__")[0])
+
+
+def falls_by_half(errors: list[float], within: tuple[float, float] = (1.7, 2.4)) -> bool:
+    """Whether every halving of h halves the error."""
+    ratios = np.divide(errors[:-1], errors[1:])
+    return bool((ratios > within[0]).all() and (ratios < within[1]).all())
+
+
+def test_eulers_disk__goes_round_as_its_inclination_asks(classic: ModuleType) -> None:
+    """First order, and 1 % at h = 0.5 ms; W sqrt(sin alpha) does not depend on alpha."""
+    found = classic.errors((1e-3, 5e-4, 2.5e-4))
+    assert falls_by_half(found)
+    assert found[1] < 1e-2
+    kept = [classic.rate(classic.roll(alpha, 2.5e-4)) * math.sqrt(math.sin(alpha)) for alpha in (0.1, 0.4)]
+    assert kept[0] == pytest.approx(kept[1], rel=1e-2)
+
+
+def test_chalk_hop__flies_in_closed_form(classic: ModuleType) -> None:
+    """First order above the threshold of friction; below it the end stays on the board."""
+    assert falls_by_half(classic.errors((2e-3, 1e-3, 5e-4)))
+    assert np.abs(classic.tip(classic.push(1e-3, mu=1.2))).max() < 1e-4
+
+
+def test_rocking_block__keeps_what_housner_says(classic: ModuleType) -> None:
+    """The amplitudes come to those of the closed form."""
+    found = classic.errors((1e-3, 2.5e-4))
+    assert found[0] < 4e-3
+    assert found[1] < 0.5 * found[0]
+
+
+def test_newtons_cradle__is_a_matter_of_the_law(classic: ModuleType) -> None:
+    """Each law keeps momentum and energy; which balls swing differs, as published; the step comes to the sequence."""
+    found = classic.laws()
+    np.testing.assert_allclose(found["at once"], (-0.6, 0.4, 0.4, 0.4, 0.4), atol=1e-6)
+    np.testing.assert_allclose(found["one after the other"], (0, 0, 0, 0, 1), atol=1e-6)
+    for speeds in found.values():
+        assert speeds.sum() == pytest.approx(1.0, abs=1e-4)
+        assert speeds @ speeds == pytest.approx(1.0, abs=1e-4)
+    errors = classic.errors((2e-3, 5e-4))
+    assert errors[1] < 0.4 * errors[0]
+
+
+@pytest.mark.parametrize("count", [9, 15])
+def test_arch__stands_from_its_least_thickness_on(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a per cent thicker it keeps still, thinner it falls; of many stones the least is Milankovitch's."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    arch = importlib.import_module("arch")
+    limit = arch.least(count)
+    assert arch.fastest(1.005 * limit, count) < 1e-10
+    assert arch.fastest(0.995 * limit, count) > 1e-3
+    assert arch.least(81) == pytest.approx(arch.MILANKOVITCH, abs=1e-4)

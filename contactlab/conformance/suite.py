@@ -95,7 +95,8 @@ class Report:
 
 def cell(row: Row) -> str:
     """A word for the table; of a loss, how many times its limit the worst figure is."""
-    return f"lost x {row.times:.2g}" if row.verdict is Verdict.LOST else row.verdict.value
+    times = f"{row.times:.2g}" if row.times < 100.0 or row.times >= 1e5 else f"{float(f'{row.times:.2g}'):.0f}"
+    return f"lost x {times}" if row.verdict is Verdict.LOST else row.verdict.value
 
 
 def conform(

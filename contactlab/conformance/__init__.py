@@ -11,7 +11,7 @@ from contactlab.conformance.adapters import UnknownEngineError, engine_of
 from contactlab.conformance.case import Case, Measure, NotToldError
 from contactlab.conformance.cases import CASES
 from contactlab.conformance.engine import Contacts, Engine, NotOfferedError, Run
-from contactlab.conformance.scene import Body, Scene, Shape, Wall
+from contactlab.conformance.scene import Body, Joint, Pin, Scene, Shape, Wall
 from contactlab.conformance.suite import Report, Row, Verdict, conform
 
 __all__ = [
@@ -20,9 +20,11 @@ __all__ = [
     "Case",
     "Contacts",
     "Engine",
+    "Joint",
     "Measure",
     "NotOfferedError",
     "NotToldError",
+    "Pin",
     "Report",
     "Row",
     "Run",

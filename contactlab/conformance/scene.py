@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from contactlab.spatial import quaternion
+
 Numbers = tuple[float, ...]
 UNTURNED: Numbers = (1.0, 0.0, 0.0, 0.0)
 
@@ -26,12 +30,12 @@ class Wall:
 
 @dataclass(frozen=True)
 class Body:
-    """A free body.
+    """A body, free or held by a `Joint`.
 
     Attributes
     ----------
     shape, mass, inertia
-        Inertia: the three moments about the body's axes [kg m^2].
+        None: one that touches nothing, held by a joint. Inertia: the three moments about the body's axes [kg m^2].
     position, turn
         Centre of mass [m]; unit quaternion (w, x, y, z).
     velocity, spin
@@ -40,7 +44,7 @@ class Body:
         Constant, at the centre, in world axes [N].
     """
 
-    shape: Shape
+    shape: Shape | None
     mass: float
     inertia: Numbers
     position: Numbers
@@ -48,6 +52,37 @@ class Body:
     velocity: Numbers = (0.0, 0.0, 0.0)
     spin: Numbers = (0.0, 0.0, 0.0)
     force: Numbers = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Holds a body to another: "revolute" about an axis through a point, or "prismatic" along it.
+
+    Attributes
+    ----------
+    kind
+        "revolute" or "prismatic".
+    body, other
+        Numbers in the scene: of the one held, and of one before it; -1 for the world.
+    point, axis
+        As they are at the start, in world axes [m]; the axis of unit length. No more than one joint holds a body, and
+        the bodies of joints start at rest.
+    """
+
+    kind: str
+    body: int
+    other: int
+    point: Numbers
+    axis: Numbers
+
+
+@dataclass(frozen=True)
+class Pin:
+    """Closes a loop of joints: two bodies keep the point in common that is here at the start, in world axes [m]."""
+
+    body: int
+    other: int
+    point: Numbers
 
 
 @dataclass(frozen=True)
@@ -59,6 +94,20 @@ class Scene:
     mu: float = 0.5
     restitution: float = 0.0
     gravity: Numbers = (0.0, 0.0, -9.81)
+    joints: tuple[Joint, ...] = ()
+    pins: tuple[Pin, ...] = ()
+
+    def joint_of(self, body: int) -> Joint | None:
+        """The joint that holds a body."""
+        return next((joint for joint in self.joints if joint.body == body), None)
+
+    def local(self, body: int, vector: Numbers, *, point: bool = True) -> Numbers:
+        """A point, or a direction, in a body's own axes from its centre, at the start; the world's own for -1."""
+        if body < 0:
+            return vector
+        one, x = self.bodies[body], np.array(vector, dtype=float)
+        x = x - one.position if point else x
+        return tuple((quaternion.to_matrix(np.array(one.turn, dtype=float)).T @ x).tolist())
 
 
 def box(half: Numbers, mass: float, position: Numbers, turn: Numbers = UNTURNED, velocity: Numbers = (0, 0, 0),

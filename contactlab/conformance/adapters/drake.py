@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from contactlab.conformance.engine import Contacts, NotOfferedError
-from contactlab.conformance.scene import Body, Scene
+from contactlab.conformance.scene import Joint, Scene, Shape
 from contactlab.spatial.arrays import FloatArray
 
 
@@ -72,24 +72,36 @@ class Drake:
         bodies = []
         for i, body in enumerate(scene.bodies):
             unit = UnitInertia(*(np.array(body.inertia) / body.mass))
-            surface = soft if body.shape.kind == "box" else round_ones
             one = plant.AddRigidBody(f"body {i}", SpatialInertia(body.mass, np.zeros(3), unit))
-            plant.RegisterCollisionGeometry(one, RigidTransform(), _shape(body), f"shape {i}", surface)
             bodies.append(one)
+            if (joint := scene.joint_of(i)) is not None:
+                _hold(plant, scene, bodies, i, joint)
+            if body.shape is None:
+                continue
+            surface = soft if body.shape.kind == "box" else round_ones
+            plant.RegisterCollisionGeometry(one, RigidTransform(), _shape(body.shape), f"shape {i}", surface)
+        for pin in scene.pins:
+            if self._setting == "tamsi":
+                raise NotOfferedError("Drake's TAMSI has no constraint that closes a loop")
+            ends = [plant.world_body() if k < 0 else bodies[k] for k in (pin.body, pin.other)]
+            spots = [np.array(scene.local(k, pin.point)) for k in (pin.body, pin.other)]
+            plant.AddBallConstraint(ends[0], spots[0], ends[1], spots[1])
         plant.Finalize()
         simulator = Simulator(builder.Build())
         context = plant.GetMyMutableContextFromRoot(simulator.get_mutable_context())
         forces = []
         for one, body in zip(bodies, scene.bodies, strict=True):
             turn = RotationMatrix(Quaternion(*body.turn))
-            plant.SetFreeBodyPose(context, one, RigidTransform(turn, np.array(body.position, dtype=float)))
-            velocity = SpatialVelocity(np.array(body.spin, dtype=float), np.array(body.velocity, dtype=float))
-            plant.SetFreeBodySpatialVelocity(context=context, body=one, V_JpJc=velocity)
             if any(body.force):
                 force = plants.ExternallyAppliedSpatialForce()
                 force.body_index, force.p_BoBq_B = one.index(), np.zeros(3)
                 force.F_Bq_W = SpatialForce(np.zeros(3), np.array(body.force, dtype=float))
                 forces.append(force)
+            if not one.is_floating_base_body():
+                continue
+            plant.SetFreeBodyPose(context, one, RigidTransform(turn, np.array(body.position, dtype=float)))
+            velocity = SpatialVelocity(np.array(body.spin, dtype=float), np.array(body.velocity, dtype=float))
+            plant.SetFreeBodySpatialVelocity(context=context, body=one, V_JpJc=velocity)
         plant.get_applied_spatial_force_input_port().FixValue(context, forces)
         simulator.Initialize()
         return DrakeRun(plant, graph.model_inspector(), simulator, bodies, h)
@@ -140,10 +152,26 @@ class DrakeRun:
         return Contacts(tuple(line[0] for line in told), tuple(line[1] for line in told), point, normal, force)
 
 
-def _shape(body: Body) -> Any:
+def _hold(plant: Any, scene: Scene, bodies: list[Any], i: int, joint: Joint) -> None:
+    from pydrake.common.eigen_geometry import Quaternion
+    from pydrake.math import RigidTransform, RotationMatrix
+    from pydrake.multibody.tree import FixedOffsetFrame, PrismaticJoint, RevoluteJoint
+
+    frames = []
+    for k in (joint.other, i):
+        # Frames at the joint's point, with the axes of the world at the start.
+        one = plant.world_body() if k < 0 else bodies[k]
+        turn = RotationMatrix() if k < 0 else RotationMatrix(Quaternion(*scene.bodies[k].turn)).inverse()
+        place = RigidTransform(turn, np.array(scene.local(k, joint.point), dtype=float))
+        frames.append(plant.AddFrame(FixedOffsetFrame(f"joint of {i} on {k}", one.body_frame(), place)))
+    kind = RevoluteJoint if joint.kind == "revolute" else PrismaticJoint
+    plant.AddJoint(kind(f"joint {i}", *frames, np.array(joint.axis, dtype=float)))
+
+
+def _shape(shape: Shape) -> Any:
     from pydrake import geometry
 
-    size = body.shape.size
-    if body.shape.kind == "box":
+    size = shape.size
+    if shape.kind == "box":
         return geometry.Box(*(2.0 * np.array(size)))
-    return geometry.Sphere(size[0]) if body.shape.kind == "sphere" else geometry.Capsule(size[0], 2.0 * size[1])
+    return geometry.Sphere(size[0]) if shape.kind == "sphere" else geometry.Capsule(size[0], 2.0 * size[1])

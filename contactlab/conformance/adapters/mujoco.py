@@ -49,51 +49,75 @@ class MuJoCo:
             spot = (wall.offset * np.array(wall.normal, dtype=float)).tolist()
             plane, endless = mujoco.mjtGeom.mjGEOM_PLANE, [0.0, 0.0, 1.0]
             spec.worldbody.add_geom(type=plane, size=endless, pos=spot, quat=turn, friction=friction, condim=3)
-        for body in scene.bodies:
-            one = spec.worldbody.add_body(pos=body.position, quat=body.turn)
-            one.add_freejoint()
+        made: list[Any] = []
+        for i, body in enumerate(scene.bodies):
+            joint, inverse, turn = scene.joint_of(i), np.zeros(4), np.array(body.turn, dtype=float)
+            if joint is None:
+                one = spec.worldbody.add_body(name=f"body {i}", pos=body.position, quat=body.turn)
+                one.add_freejoint()
+            else:
+                parent = spec.worldbody if joint.other < 0 else made[joint.other]
+                if joint.other >= 0:
+                    mujoco.mju_negQuat(inverse, np.array(scene.bodies[joint.other].turn, dtype=float))
+                    mujoco.mju_mulQuat(turn, inverse, np.array(body.turn, dtype=float))
+                one = parent.add_body(name=f"body {i}", pos=scene.local(joint.other, body.position), quat=turn)
+                sort = mujoco.mjtJoint.mjJNT_HINGE if joint.kind == "revolute" else mujoco.mjtJoint.mjJNT_SLIDE
+                axis = scene.local(i, joint.axis, point=False)
+                one.add_joint(type=sort, pos=scene.local(i, joint.point), axis=axis)
+            made.append(one)
             one.explicitinertial, one.mass, one.inertia = True, body.mass, body.inertia
             one.ipos = (0.0, 0.0, 0.0)
+            if body.shape is None:
+                continue
             kind = getattr(mujoco.mjtGeom, f"mjGEOM_{body.shape.kind.upper()}")
             size = [*body.shape.size, 0.0, 0.0][:3]
             one.add_geom(type=kind, size=size, friction=friction, condim=3)
+        for pin in scene.pins:
+            names = ["world" if k < 0 else f"body {k}" for k in (pin.body, pin.other)]
+            row = spec.add_equality(type=mujoco.mjtEq.mjEQ_CONNECT, objtype=mujoco.mjtObj.mjOBJ_BODY)
+            row.name1, row.name2, row.data[:3] = *names, scene.local(pin.body, pin.point)
         model = spec.compile()
         data = mujoco.MjData(model)
         for i, body in enumerate(scene.bodies):
             turn = np.zeros(9)
             mujoco.mju_quat2Mat(turn, np.array(body.turn, dtype=float))
             spin = turn.reshape(3, 3).T @ np.array(body.spin, dtype=float)
-            data.qvel[6 * i : 6 * i + 6] = (*body.velocity, *spin)
-            data.xfrc_applied[1 + i, :3] = body.force
+            if scene.joint_of(i) is None:
+                first = model.body(f"body {i}").dofadr[0]
+                data.qvel[first : first + 6] = (*body.velocity, *spin)
+            data.xfrc_applied[model.body(f"body {i}").id, :3] = body.force
         mujoco.mj_forward(model, data)
-        return MuJoCoRun(model, data)
+        return MuJoCoRun(model, data, [model.body(f"body {i}").id for i in range(len(scene.bodies))])
 
 
 class MuJoCoRun:
     """A model and its data."""
 
-    def __init__(self, model: Any, data: Any) -> None:
-        self._model, self._data = model, data
+    def __init__(self, model: Any, data: Any, ids: list[int]) -> None:
+        self._model, self._data, self._ids = model, data, ids
+        self._number = {one: i for i, one in enumerate(ids)}
 
     def step(self) -> None:
-        """Go on by h."""
+        """Go on by h; `mj_step` leaves poses and velocities of bodies where the step began."""
         import mujoco
 
         mujoco.mj_step(self._model, self._data)
+        mujoco.mj_kinematics(self._model, self._data)
+        mujoco.mj_comPos(self._model, self._data)
+        mujoco.mj_comVel(self._model, self._data)
 
     def poses(self) -> FloatArray:
         """Poses of all bodies."""
-        return np.array(self._data.qpos).reshape(-1, 7)
+        return np.hstack((self._data.xpos[self._ids], self._data.xquat[self._ids]))
 
     def velocities(self) -> FloatArray:
-        """Twists of all bodies, turned into world axes."""
+        """Twists of all bodies."""
         import mujoco
 
-        twists, turn = np.array(self._data.qvel).reshape(-1, 6), np.zeros(9)
-        for twist, pose in zip(twists, self.poses(), strict=True):
-            mujoco.mju_quat2Mat(turn, pose[3:])
-            twist[3:] = turn.reshape(3, 3) @ twist[3:]
-        return twists
+        twists = np.zeros((len(self._ids), 6))
+        for one, twist in zip(self._ids, twists, strict=True):
+            mujoco.mj_objectVelocity(self._model, self._data, mujoco.mjtObj.mjOBJ_BODY, one, twist, 0)
+        return np.roll(twists, 3, axis=1)
 
     def contacts(self) -> Contacts:
         """Contacts of the last step; MuJoCo's normal points from the first geom into the second, which is pushed."""
@@ -103,8 +127,8 @@ class MuJoCoRun:
         body, other, force = [], [], []
         for i, contact in enumerate(data.contact[: data.ncon]):
             mujoco.mj_contactForce(model, data, i, wrench)
-            body.append(int(model.geom_bodyid[contact.geom2]) - 1)
-            other.append(int(model.geom_bodyid[contact.geom1]) - 1)
+            body.append(self._number.get(int(model.geom_bodyid[contact.geom2]), -1))
+            other.append(self._number.get(int(model.geom_bodyid[contact.geom1]), -1))
             force.append(contact.frame.reshape(3, 3).T @ wrench[:3])
         point = np.array([contact.pos for contact in data.contact[: data.ncon]]).reshape(-1, 3)
         normal = np.array([contact.frame[:3] for contact in data.contact[: data.ncon]]).reshape(-1, 3)

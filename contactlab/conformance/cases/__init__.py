@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from contactlab.conformance.case import Case
-from contactlab.conformance.cases import flight, friction, impacts, manners, rest
+from contactlab.conformance.cases import flight, friction, impacts, linkage, manners, rest
 
-CASES: tuple[Case, ...] = (*friction.CASES, *rest.CASES, *impacts.CASES, *flight.CASES, *manners.CASES)
+CASES: tuple[Case, ...] = (*friction.CASES, *rest.CASES, *impacts.CASES, *linkage.CASES, *flight.CASES, *manners.CASES)

@@ -81,6 +81,44 @@ def test_an_engine_that_raises_has_a_row_with_its_reason():
     assert report.score("ours") == (0, 1)
 
 
+def test_an_engine_that_ends_its_process_or_hangs_has_rows_with_the_reason(tmp_path):
+    file = tmp_path / "bad.py"
+    file.write_text(
+        "import os, time\n"
+        "class Dies:\n    name, version = 'dies', '1'\n    def load(self, scene, h): os.abort()\n"
+        "class Hangs:\n    name, version = 'hangs', '1'\n    def load(self, scene, h): time.sleep(60)\n"
+    )
+    report = conform([f"{file}:Dies", f"{file}:Hangs"], ["projectile"], seconds=3.0)
+    dies, hangs = report.rows
+    assert dies.verdict is hangs.verdict is Verdict.CRASHED
+    assert "SIGABRT" in dies.reason
+    assert "no answer within 3 s" in hangs.reason
+
+
+def test_a_process_apart_tells_the_same_figures():
+    here, apart = (conform(["ours"], ["projectile", "pressed"], seconds=seconds) for seconds in (None, 60.0))
+    assert here.rows == apart.rows
+
+
+@pytest.mark.parametrize("name", ["four bars", "pinched"])
+def test_joints_and_contact(name):
+    (row,) = conform(
+        [
+            "ours",
+        ],
+        [name],
+    ).rows
+    assert row.verdict is Verdict.KEPT, row.reason
+
+
+def test_a_loop_of_unequal_bars_opens_at_our_defaults():
+    # The gap and its limit are told in docs/conformance.md.
+    (row,) = conform(["ours"], ["unequal"]).rows
+    opened, drifted = row.measures
+    assert 1e-4 < opened.value < 5e-3
+    assert drifted.passed
+
+
 def test_a_missing_engine_has_rows_and_a_wrong_name_is_refused(monkeypatch, capsys):
     monkeypatch.setitem(__import__("sys").modules, "mujoco", None)
     report = conform(["mujoco", "ours"], ["projectile"])

@@ -11,8 +11,9 @@ from contactlab.conformance.adapters import UnknownEngineError, engine_of
 from contactlab.conformance.case import Case, Measure, NotToldError
 from contactlab.conformance.cases import CASES
 from contactlab.conformance.engine import Contacts, Engine, NotOfferedError, Run
+from contactlab.conformance.rows import Row, Verdict
 from contactlab.conformance.scene import Body, Joint, Pin, Scene, Shape, Wall
-from contactlab.conformance.suite import Report, Row, Verdict, conform
+from contactlab.conformance.suite import Report, conform
 
 __all__ = [
     "CASES",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from html import escape
 
-from contactlab.conformance.suite import Report, Row, Verdict, cell
+from contactlab.conformance.rows import Row, Verdict
+from contactlab.conformance.suite import Report, cell
 from contactlab.lab.racing.html.page import STYLE
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"

@@ -2,50 +2,16 @@
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from contactlab.conformance.adapters import UnknownEngineError, engine_of
-from contactlab.conformance.case import Case, Measure, NotToldError
+from contactlab.conformance.adapters import check_name, engine_of
+from contactlab.conformance.apart import rows_apart
+from contactlab.conformance.case import Case
 from contactlab.conformance.cases import CASES
-from contactlab.conformance.engine import Engine, NotOfferedError
-
-
-class Verdict(enum.Enum):
-    """What became of a case."""
-
-    KEPT = "kept"
-    LOST = "lost"
-    NOT_TOLD = "not told"
-    NOT_OFFERED = "not offered"
-    CRASHED = "crashed"
-    MISSING = "missing"
-
-
-@dataclass(frozen=True)
-class Row:
-    """One case on one engine."""
-
-    engine: str
-    version: str
-    case: str
-    verdict: Verdict
-    measures: tuple[Measure, ...] = ()
-    detail: str = ""
-
-    @property
-    def times(self) -> float:
-        """The worst figure over its limit."""
-        return max((one.times for one in self.measures), default=0.0)
-
-    @property
-    def reason(self) -> str:
-        """For a loss the figures that missed their limits; else what there is to say."""
-        if self.verdict is Verdict.KEPT:
-            return "; ".join(map(str, self.measures))
-        return self.detail or "; ".join(str(one) for one in self.measures if not one.passed)
+from contactlab.conformance.engine import Engine
+from contactlab.conformance.rows import Row, Verdict, missing, row_of
 
 
 @dataclass(frozen=True)
@@ -103,6 +69,7 @@ def conform(
     engines: Sequence[str | Engine],
     cases: Sequence[str] = (),
     *,
+    seconds: float | None = None,
     progress: Callable[[float, float], None] | None = None,
 ) -> Report:
     """Hold engines to the cases.
@@ -114,6 +81,9 @@ def conform(
         has rows that say why.
     cases
         Names, or parts of names; all where there are none.
+    seconds
+        Named engines run each in a process of its own, and a case that takes longer [s] is counted as a crash, as is
+        one that ends the process. None: all run here, one that hangs hangs the suite.
     progress
         Called with how many are done, of how many.
 
@@ -125,33 +95,23 @@ def conform(
     chosen = tuple(case for case in CASES if not cases or any(word in case.name for word in cases))
     if not chosen:
         raise ValueError(f"there is no case named {', '.join(cases)}")
+    for one in engines:
+        if isinstance(one, str):
+            check_name(one)
     rows: list[Row] = []
     for one in engines:
-        name, made = (one, None) if isinstance(one, str) else (one.name, one)
-        detail = ""
-        try:
-            made = engine_of(one) if isinstance(one, str) else one
-        except UnknownEngineError:
-            raise
-        except Exception as error:  # noqa: BLE001  whatever an engine raises is a finding
-            detail = f"{type(error).__name__}: {error}"
-        for case in chosen:
-            rows.append(_row(made, case) if made is not None else Row(name, "", case.name, Verdict.MISSING, (), detail))
+        for row in rows_apart(one, chosen, seconds) if isinstance(one, str) and seconds else _rows_here(one, chosen):
+            rows.append(row)
             if progress is not None:
                 progress(len(rows), len(chosen) * len(engines))
     return Report(tuple(rows), chosen)
 
 
-def _row(engine: Engine, case: Case) -> Row:
-    def row(verdict: Verdict, measures: Sequence[Measure] = (), detail: str = "") -> Row:
-        return Row(engine.name, engine.version, case.name, verdict, tuple(measures), detail)
-
+def _rows_here(one: str | Engine, cases: Sequence[Case]) -> Iterator[Row]:
     try:
-        measures = case.measure(engine)
-    except NotToldError as error:
-        return row(Verdict.NOT_TOLD, (), str(error))
-    except NotOfferedError as error:
-        return row(Verdict.NOT_OFFERED, (), str(error))
+        made = engine_of(one) if isinstance(one, str) else one
     except Exception as error:  # noqa: BLE001  whatever an engine raises is a finding
-        return row(Verdict.CRASHED, (), f"{type(error).__name__}: {error}")
-    return row(Verdict.KEPT if all(one.passed for one in measures) else Verdict.LOST, measures)
+        yield from (missing(str(one), case, f"{type(error).__name__}: {error}") for case in cases)
+        return
+    for case in cases:
+        yield row_of(made, case)

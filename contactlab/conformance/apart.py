@@ -29,7 +29,8 @@ def rows_apart(name: str, cases: Sequence[Case], seconds: float) -> Iterator[Row
                 measures = tuple(Measure(*one) for one in told["measures"])
                 yield Row(name, version, case.name, Verdict(told["verdict"]), measures, told["detail"])
             else:
-                yield Row(name, version, case.name, Verdict.CRASHED, (), " ".join(answer.error.split()))
+                verdict = Verdict.TIMED_OUT if answer.outcome == "timeout" else Verdict.CRASHED
+                yield Row(name, version, case.name, verdict, (), " ".join(answer.error.split()))
     finally:
         worker.close()
 

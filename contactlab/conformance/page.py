@@ -10,7 +10,7 @@ from contactlab.conformance.suite import Report, cell
 from contactlab.lab.racing.html.page import STYLE
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-_CLASS = {Verdict.KEPT: "good", Verdict.LOST: "bad", Verdict.CRASHED: "bad"}
+_CLASS = {Verdict.KEPT: "good", Verdict.LOST: "bad", Verdict.CRASHED: "bad", Verdict.TIMED_OUT: "bad"}
 _ISSUE = re.compile(r"(MuJoCo issue (\d+))")
 _LINK = r'<a href="https://github.com/google-deepmind/mujoco/issues/\2">\1</a>'
 _LOOKS = """

@@ -18,6 +18,7 @@ class Verdict(enum.Enum):
     NOT_TOLD = "not told"
     NOT_OFFERED = "not offered"
     CRASHED = "crashed"
+    TIMED_OUT = "out of time"
     MISSING = "missing"
 
 

@@ -31,9 +31,9 @@ class Report:
         return next(row for row in self.rows if (row.engine, row.case) == (engine, case))
 
     def score(self, engine: str) -> tuple[int, int]:
-        """Cases kept, and cases kept, lost or crashed."""
+        """Cases kept, and cases kept, lost, crashed or out of time."""
         verdicts = [row.verdict for row in self.rows if row.engine == engine]
-        held = (Verdict.KEPT, Verdict.LOST, Verdict.CRASHED)
+        held = (Verdict.KEPT, Verdict.LOST, Verdict.CRASHED, Verdict.TIMED_OUT)
         return verdicts.count(Verdict.KEPT), sum(one in held for one in verdicts)
 
     def as_data(self) -> dict[str, Any]:
@@ -82,8 +82,8 @@ def conform(
     cases
         Names, or parts of names; all where there are none.
     seconds
-        Named engines run each in a process of its own, and a case that takes longer [s] is counted as a crash, as is
-        one that ends the process. None: all run here, one that hangs hangs the suite.
+        Named engines run each in a process of its own, and a case that takes longer [s] is lost, as is one that ends
+        the process. None: all run here, one that hangs hangs the suite.
     progress
         Called with how many are done, of how many.
 

@@ -24,7 +24,8 @@ from contactlab.studies.identification import (
     identify,
     world_with,
 )
-from contactlab.studies.identification.elbow import elbow_world
+from contactlab.studies.identification.elbow import ELBOW_MODELS, elbow_world
+from contactlab.studies.identification.elbow import PARAMETERS as ELBOW_PARAMETERS
 
 
 def lines(
@@ -294,6 +295,14 @@ def test_elbow_tosses_are_scored_as_their_description_says(shared: Path, tmp_pat
     assert scores["best"]["tosses"] == 60
     assert scores["best"]["failed"] == 0
     assert scores["best"]["position_percent"] < scores["rigid"]["position_percent"]
+
+
+@pytest.mark.parametrize("model", ["rigid", "best"])
+def test_numbers_of_the_elbow_are_numbers_of_its_world(model: str) -> None:
+    """Named numbers are of parameters that may be identified, within their bounds."""
+    bounds = {one.name: (one.low, one.high) for one in ELBOW_PARAMETERS}
+    for name, value in ELBOW_MODELS[model].items():
+        assert bounds[name][0] <= value <= bounds[name][1]
 
 
 def test_an_elbow_file_with_a_wrong_entry_names_it(tmp_path: Path) -> None:

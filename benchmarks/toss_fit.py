@@ -1,120 +1,172 @@
-"""Fit the model `best` of the cube tosses: a design over a box of numbers, smoothed, cross-validated by groups.
+"""Fit and choose the model `best` of the cube tosses by the protocol of docs/validation.md.
 
-    python benchmarks/toss_fit.py tosses.npz --out DESIGN.jsonl [--points 16]
+    python benchmarks/toss_fit.py tosses.npz --out DESIGN.jsonl
 
-Means over tosses are rough functions of the numbers, because some tosses are decided by an edge the cube may or may not
-fall over. So no single run is believed: all tosses are scored at the points of a Sobol sequence in the box, a smooth
-surface (Gaussian process, with the scatter of neighbours as noise) is laid through the mean scores, and its lowest
-design point is chosen. Cross-validation repeats the choice without a fold and scores it there; tosses of one
-`duplicate_group` stay in one fold. Intervals: the choice of 200 resamples of groups. Runs already in the file are kept.
+All tosses are run at the points of every candidate's design, each toss from a start drawn from the noise of the
+measured one. Everything else is read off those errors: what a fit to some tosses would choose is the lowest point
+of a smooth surface through the means over them. So choices without a block, and without a second block within them,
+cost nothing. Runs already in the file are kept.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
-from contactlab.lab.datasets import load_cube_tosses
+from contactlab.lab.datasets import CubeTosses, load_cube_tosses
 from contactlab.studies import TossSettings, run_tosses
-
-BOX = {
-    "mu": (0.178, 0.188),
-    "corner_radius": (1e-3, 4e-3),
-    "stiffness": (12e3, 18e3),
-    "dissipation": (50.0, 70.0),
-}
-BASE = TossSettings(gravity=9.65)  # the data's free fall is 9.6 +- 0.1
-GOAL = (13.3, 16.3)  # per cent of the width, degrees: what the two errors are measured in
-LENGTH, NOISE = 0.6, 0.3  # of the box; variance against that of the design's scores
-FOLDS = 5
+from contactlab.studies.toss_ensemble import UNITS, StartNoise, drawn_starts
 
 FloatArray = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+LENGTH, NOISE = 0.6, 0.3  # of the box; variance against that of the design's scores
+BLOCK = 50  # consecutive toss_id that stand for a session
 
 
-def run_design(path: Path, out: Path, points: int, workers: int | None) -> None:
-    """Score all tosses at each point that the file does not hold yet."""
-    tosses = load_cube_tosses(path)
-    low, high = np.array(list(BOX.values())).T
-    unit = qmc.Sobol(len(BOX), seed=0).random(points)
-    done = len(read_design(out)[0]) if out.exists() else 0
-    for x in unit[done:]:
-        values = dict(zip(BOX, (low + (high - low) * x).tolist(), strict=True))
-        report = run_tosses(tosses, replace(BASE, **values), workers=workers)
-        if report.failures:
-            raise RuntimeError(f"{len(report.failures)} tosses failed at {values}")
-        position, rotation = report.position_percent[0], report.rotation_deg[0]
-        print(f"{position:6.2f} % {rotation:6.2f} deg", {k: round(v, 5) for k, v in values.items()}, flush=True)
-        scores = [[round(o.position_percent, 4), round(o.rotation_deg, 4)] for o in report.outcomes]
-        with out.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps({"values": values, "scores": scores}) + "\n")
+@dataclass(frozen=True)
+class Candidate:
+    """Settings, the box of the numbers that are fitted, and how many points of a Sobol sequence are run in it."""
+
+    base: TossSettings
+    box: Mapping[str, tuple[float, float]]
+    points: int
 
 
-def read_design(out: Path) -> tuple[FloatArray, FloatArray]:
-    """Return the points in the unit box (n, d) and the errors (n, tosses, 2)."""
-    lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    low, high = np.array(list(BOX.values())).T
-    x = np.array([[line["values"][name] for name in BOX] for line in lines])
-    return (x - low) / (high - low), np.array([line["scores"] for line in lines])
+CORNERS = {
+    "mu": (0.172, 0.192),
+    "corner_radius": (1e-3, 5e-3),
+    "stiffness": (11e3, 20e3),
+    "dissipation": (40.0, 75.0),
+}
+BOARD = {"inertia_scale": (1.0, 1.2), "board_height": (-2.5e-3, 0.0)}
+FRICTION = {"mu": (0.171, 0.189)}
+EDGES = TossSettings(gravity=9.65)  # the data's free fall is 9.6 +- 0.1
+CONE = replace(EDGES, friction="cone")
+CANDIDATES = {
+    "rigid, edges": Candidate(TossSettings(), FRICTION, 4),
+    "rigid, cone": Candidate(TossSettings(friction="cone"), FRICTION, 4),
+    "corners, edges": Candidate(EDGES, CORNERS, 6),
+    "corners, cone": Candidate(CONE, CORNERS, 8),
+    "corners, cone, inertia and board": Candidate(CONE, {**CORNERS, **BOARD}, 16),
+}
 
 
-def smoothed(x: FloatArray, score: FloatArray) -> FloatArray:
-    """Return the scores (n,) as a smooth surface through the points has them."""
+def perturbed(tosses: CubeTosses, seed: int) -> CubeTosses:
+    """Return the tosses with a start each that no camera tells from the measured one."""
+    starts = tosses.eval_ic.copy()
+    for i, toss in enumerate(tosses):
+        q, v = drawn_starts(toss.q, toss.v, 2, 1000 * seed + i, StartNoise())
+        starts[i] = np.concatenate((q[1], v[1]))
+    return replace(tosses, eval_ic=starts)
+
+
+def run_designs(tosses: CubeTosses, out: Path, workers: int | None) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Return the points in the unit box (n, d) and the errors (n, tosses, 2) of each candidate; run what is missing."""
+    lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()] if out.exists() else []
+    done: dict[str, list[Any]] = {name: [one["errors"] for one in lines if one["model"] == name] for name in CANDIDATES}
+    found = {}
+    for k, (name, one) in enumerate(CANDIDATES.items()):
+        low, high = np.array(list(one.box.values())).T
+        unit = qmc.Sobol(len(one.box), seed=7).random(one.points)
+        for i in range(len(done[name]), one.points):
+            values = dict(zip(one.box, (low + (high - low) * unit[i]).tolist(), strict=True))
+            report = run_tosses(perturbed(tosses, 100 * k + i), replace(one.base, **values), workers=workers)
+            if report.failures:
+                raise RuntimeError(f"{len(report.failures)} tosses failed at {values}")
+            errors = [[round(o.position_percent, 4), round(o.rotation_deg, 4)] for o in report.outcomes]
+            print(name, np.mean(errors, axis=0).round(2), {n: round(v, 5) for n, v in values.items()}, flush=True)
+            with out.open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps({"model": name, "values": values, "errors": errors}) + "\n")
+            done[name].append(errors)
+        found[name] = unit, np.array(done[name])
+    return found
+
+
+def choose(x: FloatArray, errors: FloatArray, tosses: Mask) -> int:
+    """Return the design point that is lowest on the surface of these tosses' mean scores."""
+    score = (errors[:, tosses].mean(axis=1) / UNITS).sum(axis=1)
     distance = ((x[:, None] - x[None]) ** 2).sum(axis=2)
     K = np.exp(-0.5 * distance / LENGTH**2)
-    mean, scale = score.mean(), score.std()
-    return np.asarray(mean + scale * (K @ np.linalg.solve(K + NOISE * np.eye(len(x)), (score - mean) / scale)))
+    centred = score - score.mean()
+    return int(np.argmin(K @ np.linalg.solve(K + NOISE * np.eye(len(x)), centred)))
 
 
-def choose(x: FloatArray, errors: FloatArray, tosses: Sequence[int] | NDArray[np.int64]) -> int:
-    """Return the design point that is lowest on the surface of these tosses' mean scores."""
-    means = errors[:, tosses].mean(axis=1)
-    return int(np.argmin(smoothed(x, means[:, 0] / GOAL[0] + means[:, 1] / GOAL[1])))
+def left_out(x: FloatArray, errors: FloatArray, tosses: Mask, blocks: NDArray[np.int64]) -> FloatArray:
+    """Return the errors (tosses, 2) of each block under the choice of the others; NaN outside ``tosses``."""
+    held = np.full((tosses.size, 2), np.nan)
+    for b in np.unique(blocks[tosses]):
+        out = tosses & (blocks == b)
+        held[out] = errors[choose(x, errors, tosses & ~out), out]
+    return held
+
+
+def interval(errors: FloatArray, groups: NDArray[np.int64]) -> str:
+    """Return the means of (n, 2) with 95 % of the means of resampled groups."""
+    _, place = np.unique(groups, return_inverse=True)
+    sums = np.stack([np.bincount(place, errors[:, k]) for k in range(2)], axis=1)
+    counts = np.bincount(place)
+    drawn = np.random.default_rng(0).integers(counts.size, size=(2000, counts.size))
+    means = sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)[:, None]
+    low, high = np.percentile(means, [2.5, 97.5], axis=0)
+    mean = errors.mean(axis=0)
+    return "; ".join(f"{m:+.2f} ({a:+.2f} to {b:+.2f})" for m, a, b in zip(mean, low, high, strict=True))
 
 
 def main() -> None:
-    """Run the design, choose, cross-validate, resample."""
+    """Run the designs, choose, score what was left out."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tosses", type=Path)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--points", type=int, default=16)
     parser.add_argument("--workers", type=int)
     arguments = parser.parse_args()
-    run_design(arguments.tosses, arguments.out, arguments.points, arguments.workers)
-
+    tosses = load_cube_tosses(arguments.tosses)
+    designs = run_designs(tosses, arguments.out, arguments.workers)
     with np.load(arguments.tosses) as data:
         groups = data["duplicate_group"]
-    members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
-    x, errors = read_design(arguments.out)
-    low, high = np.array(list(BOX.values())).T
-    rng = np.random.default_rng(0)
+    blocks, everything = groups // BLOCK, np.ones(groups.size, dtype=bool)
 
-    def shown(i: int) -> str:
-        return ", ".join(f"{n} {v:.4g}" for n, v in zip(BOX, low + (high - low) * x[i], strict=True))
+    held = {name: left_out(*design, everything, blocks) for name, design in designs.items()}
+    for name, (x, errors) in designs.items():
+        i = choose(x, errors, everything)
+        low, high = np.array(list(CANDIDATES[name].box.values())).T
+        numbers = ", ".join(
+            f"{n} {v:.4g}" for n, v in zip(CANDIDATES[name].box, low + (high - low) * x[i], strict=True)
+        )
+        print(f"{name}: left out {interval(held[name], groups)}; on all: {numbers}")
 
-    best = choose(x, errors, np.arange(groups.size))
-    print(f"chosen on all: {shown(best)}; in the fit {np.round(errors[best].mean(axis=0), 2)}")
-    fold = rng.permutation(len(members)) % FOLDS
-    held = np.empty((groups.size, 2))
-    for k in range(FOLDS):
-        train = np.concatenate([m for m, f in zip(members, fold, strict=True) if f != k])
-        test = np.concatenate([m for m, f in zip(members, fold, strict=True) if f == k])
-        i = choose(x, errors, train)
-        held[test] = errors[i, test]
-        print(f"fold {k}: {shown(i)}; held out {np.round(errors[i, test].mean(axis=0), 2)}")
-    print(f"held out, all folds: {held.mean(axis=0).round(2)} +- {held.std(axis=0).round(2)}")
-    draws = []
-    for _ in range(200):
-        drawn = np.concatenate([members[g] for g in rng.integers(len(members), size=len(members))])
-        draws.append(low + (high - low) * x[choose(x, errors, drawn)])
-    for name, interval in zip(BOX, np.percentile(draws, [2.5, 97.5], axis=0).T, strict=True):
-        print(f"{name}: {interval[0]:.4g} to {interval[1]:.4g}")
+    def chosen(tosses: Mask) -> str:
+        inner = {name: left_out(*design, tosses, blocks)[tosses].mean(axis=0) for name, design in designs.items()}
+        return min(inner, key=lambda name: float((inner[name] / UNITS).sum()))
+
+    nested = np.empty((groups.size, 2))
+    for b in np.unique(blocks):
+        out = blocks == b
+        name = chosen(~out)
+        x, errors = designs[name]
+        nested[out] = errors[choose(x, errors, ~out), out]
+        print(f"without block {b}: {name}; on it {nested[out].mean(axis=0).round(2)}")
+    print(f"nested: {interval(nested, groups)}")
+    best = chosen(everything)
+    for name in designs:
+        if name != best:
+            print(f"{name} above {best}: {interval(held[name] - held[best], groups)}")
+    ic = tosses.eval_ic
+    energy = tosses.mass * (tosses.gravity * ic[:, 2] + 0.5 * (ic[:, 7:10] ** 2).sum(axis=1)) + 0.5 * tosses.inertia * (
+        ic[:, 10:] ** 2
+    ).sum(axis=1)
+    fast = energy > np.quantile(energy, 0.8)
+    name = chosen(~fast)
+    x, errors = designs[name]
+    fastest = errors[choose(x, errors, ~fast)][fast]
+    print(f"fastest fifth, chosen without it ({name}): {interval(fastest, groups[fast])}")
 
 
 if __name__ == "__main__":

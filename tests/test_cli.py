@@ -50,7 +50,7 @@ def test_toss_prints_the_table_and_writes_the_scores(
 
 def test_toss_by_model_and_its_ablation(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A named model, the file by place, and one line per ingredient added or left out."""
-    cone = ["--edges", "8", "--substeps", "3"]
+    cone = ["--edges", "8", "--substeps", "3", "--friction", "pyramid"]
     bars = tmp_path / "bars.png"
     assert main(["toss", str(data), "--model", "best", "--ablation", "--plot", str(bars), *cone]) == 0
     printed = capsys.readouterr().out

@@ -17,6 +17,7 @@ from contactlab.lab.datasets.npz import array_names
 from contactlab.lab.errors import DatasetError
 from contactlab.lab.progress import Progress
 from contactlab.studies import MODELS, PUBLISHED, TossReport, TossSettings, format_table, run_tosses
+from contactlab.studies.toss_settings import LEFT_OUT
 from contactlab.studies.toss_tables import (
     CURVE_MU,
     SCAN_HEADER,
@@ -52,6 +53,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="fitted settings: friction alone, or also springs and dampers at round corners (default %(default)s)",
     )
     parser.add_argument(
+        "--frozen", type=Path, metavar="SCORES.json", help="the settings of an earlier --json, in place of --model"
+    )
+    parser.add_argument(
+        "--members",
+        type=kinds.positive_integer,
+        help="1: the path from the measured start; more: the medoid of so many drawn paths (default that of the model)",
+    )
+    parser.add_argument(
         "--ablation",
         action="store_true",
         help="also score the best model's ingredients: added in turn, and each left out",
@@ -85,12 +94,20 @@ def run(arguments: argparse.Namespace) -> int:
     tosses = load_cube_tosses(path)
     settings = _settings(arguments)
     report = _score(tosses, settings, arguments.workers, "tosses")
-    print(format_table(report))
+    single = report
+    if settings.members > 1:
+        single = _score(tosses, replace(settings, members=1), arguments.workers, "single paths")
+    if settings == MODELS["best"]:
+        print(LEFT_OUT)
+    print(format_table(report, single))
     _print_account(report)
     if arguments.json is not None:
-        arguments.json.write_text(json.dumps(summary(report), indent=1) + "\n", encoding="utf-8")
+        document = summary(report)
+        if single is not report:
+            document["single_path"] = summary(single)
+        arguments.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         print(f"wrote {arguments.json}")
-    failed = len(report.failures)
+    failed = len(report.failures) + (len(single.failures) if single is not report else 0)
     if arguments.ablation:
         failed += _ablate(tosses, arguments)
     if arguments.scan_mu or arguments.curve:
@@ -103,7 +120,7 @@ def _elbows(path: Path, arguments: argparse.Namespace) -> int:
     from contactlab.studies.identification.elbow import ELBOW_MODELS, elbow_recordings
     from contactlab.studies.identification.report import score
 
-    for name in ("edges", "substeps", "friction", "ablation", "scan_mu", "plot", "curve"):
+    for name in ("edges", "substeps", "friction", "members", "frozen", "ablation", "scan_mu", "plot", "curve"):
         if getattr(arguments, name):
             raise DatasetError(
                 path, "", f"--{name.replace('_', '-')} is for tosses of the cube; these are of the elbow"
@@ -151,14 +168,22 @@ def summary(report: TossReport) -> dict[str, object]:
 
 def _settings(arguments: argparse.Namespace) -> TossSettings:
     """Return the settings of the model, with what the command line says otherwise."""
-    given = {name: getattr(arguments, name) for name in ("mu", "edges", "substeps", "friction")}
-    return replace(MODELS[arguments.model], **{name: value for name, value in given.items() if value is not None})
+    given = {name: getattr(arguments, name) for name in ("mu", "edges", "substeps", "friction", "members")}
+    model = MODELS[arguments.model]
+    if arguments.frozen is not None:
+        try:
+            model = TossSettings.read(json.loads(arguments.frozen.read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:  # what is no UTF-8 or no JSON is a ValueError, too
+            raise DatasetError(arguments.frozen, "", str(error)) from error
+    return replace(model, **{name: value for name, value in given.items() if value is not None})
 
 
 def _ablate(tosses: CubeTosses, arguments: argparse.Namespace) -> int:
     """Score the ingredients of the best model and print them; return the number of failed tosses."""
     given = {
-        name: value for name in ("edges", "substeps", "friction") if (value := getattr(arguments, name)) is not None
+        name: value
+        for name in ("edges", "substeps", "friction", "members")
+        if (value := getattr(arguments, name)) is not None
     }
     rows = []
     for row in ablations():

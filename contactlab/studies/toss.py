@@ -11,6 +11,9 @@ through the 22.5 degrees between two edges). The yaw of the published tosses was
 Simulated in the frame of its throw, every toss meets the facets the same way, an edge along the throw, and its score
 does not depend on the yaw it is stored with. The metric itself is the same in every frame.
 
+With `TossSettings.members` above 1 the prediction is the medoid of an ensemble, a path from another start than the
+measured one: a protocol of its own (`contactlab.studies.toss_ensemble`).
+
 A toss whose simulation fails is counted, listed and left out of the means: it has no path to be measured on. A report
 with failures says so and is not a result.
 
@@ -21,7 +24,7 @@ Source of the metric: B. Acosta, W. Yang, M. Posa, "Validating Robotics Simulato
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -30,9 +33,10 @@ import numpy as np
 
 from contactlab.contact import Box, HalfSpace, Material
 from contactlab.lab.datasets.cube_toss import CubeTosses, Toss
-from contactlab.simulation import Recording, SimulationError, TimeStepping, World, WorldBuilder, simulate
+from contactlab.simulation import Recording, SimulationError, TimeStepping, World, WorldBuilder, rollout, simulate
 from contactlab.spatial import RigidInertia, quaternion
 from contactlab.spatial.arrays import FloatArray
+from contactlab.studies.toss_ensemble import StartNoise, drawn_settings, drawn_starts, medoid
 from contactlab.studies.toss_settings import TossSettings
 from lcp.hearing import all_cores, on_threads
 
@@ -137,10 +141,10 @@ def toss_world(tosses: CubeTosses, settings: TossSettings) -> World:
 def simulate_toss(tosses: CubeTosses, index: int, settings: TossSettings, world: World | None = None) -> Recording:
     """Return the recording of one toss in the frame of its throw: ``settings.substeps`` steps per sample."""
     world = toss_world(tosses, settings) if world is None else world
-    return _simulate(_in_throw_frame(tosses[index]), tosses.dt, settings, world)
+    return _simulate(in_throw_frame(tosses[index]), tosses.dt, settings, world)
 
 
-def _in_throw_frame(toss: Toss) -> Toss:
+def in_throw_frame(toss: Toss) -> Toss:
     """Return the same toss, measured path and initial state, in the frame of the throw."""
     turn = quaternion.exp((0.0, 0.0, -np.arctan2(toss.v[1], toss.v[0])))
     R = quaternion.to_matrix(turn)
@@ -156,12 +160,14 @@ def _in_throw_frame(toss: Toss) -> Toss:
 
 def _simulate(toss: Toss, dt: float, settings: TossSettings, world: World) -> Recording:
     """Return the recording of a toss from its initial state to its last sample."""
-    h = dt / settings.substeps
+    stepper = _stepper(dt, settings)
     steps = (len(toss.position) - 1) * settings.substeps
-    state = world.initial_state(h, q=toss.q, v=toss.v)
+    return simulate(world, stepper, steps=steps, state=world.initial_state(stepper.h, q=toss.q, v=toss.v))
+
+
+def _stepper(dt: float, settings: TossSettings) -> TimeStepping:
     v_min = settings.impact_speed if settings.restitution > 0.0 else NO_IMPACTS
-    stepper = TimeStepping(h, edges=settings.edges, v_min=v_min, friction=settings.friction)
-    return simulate(world, stepper, steps=steps, state=state)
+    return TimeStepping(dt / settings.substeps, edges=settings.edges, v_min=v_min, friction=settings.friction)
 
 
 def position_error_percent(simulated: FloatArray, measured: FloatArray, width: float) -> float:
@@ -174,10 +180,34 @@ def rotation_error_degrees(simulated: FloatArray, measured: FloatArray) -> float
     return float(np.degrees(quaternion.angle_between(simulated, measured)).mean())
 
 
-def run_toss(tosses: CubeTosses, index: int, settings: TossSettings, world: World | None = None) -> TossOutcome:
+def member_worlds(tosses: CubeTosses, settings: TossSettings) -> tuple[World, ...]:
+    """Return the worlds of an ensemble's members; with one member the world of the settings."""
+    return tuple(toss_world(tosses, one) for one in drawn_settings(settings, settings.members))
+
+
+def member_paths(
+    tosses: CubeTosses, index: int, settings: TossSettings, worlds: Sequence[World]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return paths (m, n, 7) in the frame of the throw, NaN after a failed step, and starts (m, 7), (m, 6)."""
+    toss = in_throw_frame(tosses[index])
+    stepper = _stepper(tosses.dt, settings)
+    q, v = drawn_starts(toss.q, toss.v, len(worlds), toss.toss_id, StartNoise())
+    states = [world.initial_state(stepper.h, q=a, v=b) for world, a, b in zip(worlds, q, v, strict=True)]
+    steps = (len(toss.position) - 1) * settings.substeps
+    return rollout(worlds, stepper, states, steps=steps, threads=1).q[:, :: settings.substeps], q, v
+
+
+def run_toss(
+    tosses: CubeTosses, index: int, settings: TossSettings, worlds: Sequence[World] | None = None
+) -> TossOutcome:
     """Simulate and score one toss; a failed simulation is an outcome, not an exception."""
-    world = toss_world(tosses, settings) if world is None else world
-    toss = _in_throw_frame(tosses[index])
+    worlds = member_worlds(tosses, settings) if worlds is None else worlds
+    world, toss = worlds[0], in_throw_frame(tosses[index])
+    if len(worlds) > 1:
+        paths, q, v = member_paths(tosses, index, settings, worlds)
+        nearest = medoid(paths, 2.0 * tosses.half_width)
+        # Once more by itself: what is predicted is certified as every path is.
+        world, toss = worlds[nearest], replace(toss, q=q[nearest], v=v[nearest])
     try:
         recording = _simulate(toss, tosses.dt, settings, world)
     except SimulationError as error:
@@ -217,13 +247,13 @@ def run_tosses(
         Called with (tosses done, tosses in all) after each toss, in this thread.
     """
     started = time.perf_counter()
-    world = toss_world(tosses, settings)
+    worlds = member_worlds(tosses, settings)
     # The first toss runs alone: it compiles, or loads from the cache, what the threads then share.
-    outcomes = [run_toss(tosses, 0, settings, world)]
+    outcomes = [run_toss(tosses, 0, settings, worlds)]
     if progress is not None:
         progress(1, len(tosses))
     for _, outcome in on_threads(
-        lambda i: run_toss(tosses, i + 1, settings, world), len(tosses) - 1, workers or all_cores()
+        lambda i: run_toss(tosses, i + 1, settings, worlds), len(tosses) - 1, workers or all_cores()
     ):
         outcomes.append(outcome)
         if progress is not None:

@@ -22,6 +22,8 @@ INGREDIENTS: dict[str, tuple[str, ...]] = {
     "corners that give way": ("stiffness", "dissipation"),
     "corner radius": ("corner_radius",),
     "gravity of the data": ("gravity",),
+    "exact cone": ("friction",),
+    "inertia and board height": ("inertia_scale", "board_height"),
 }
 
 #: Head of the table `format_scan_row` fills.
@@ -48,22 +50,25 @@ PUBLISHED = (
 )
 
 
-def format_table(report: TossReport) -> str:
-    """Return the published rows and the report's, as aligned plain text."""
+def _row(report: TossReport) -> PublishedRow:
+    """Return a report as a row of the table."""
     settings = report.settings
-    best = settings == replace(
-        MODELS["best"], edges=settings.edges, substeps=settings.substeps, friction=settings.friction
-    )
+    same = replace(settings, members=MODELS["best"].members)
+    best = same == replace(MODELS["best"], edges=same.edges, substeps=same.substeps, friction=same.friction)
     model = "best" if best else f"mu {settings.mu:g}"
     directions = "cone" if settings.friction == "cone" else f"k {settings.edges}"
-    ours = PublishedRow(
-        f"contactlab ({model}, {directions}, {settings.substeps} sub-steps)",
-        *report.position_percent,
-        *report.rotation_deg,
-    )
-    width = len(ours.simulator)
+    medoid = f", medoid of {settings.members}" if settings.members > 1 else ""
+    name = f"contactlab ({model}, {directions}, {settings.substeps} sub-steps{medoid})"
+    return PublishedRow(name, *report.position_percent, *report.rotation_deg)
+
+
+def format_table(report: TossReport, single: TossReport | None = None) -> str:
+    """Return the published rows and the report's as plain text; before a medoid's, that of the single paths."""
+    reports = [report] if single is None or single is report else [single, report]
+    ours = [_row(one) for one in reports]
+    width = max(len(row.simulator) for row in ours)
     lines = [f"{'simulator':<{width}}  position, % width  rotation, deg"]
-    for row in (*PUBLISHED, ours):
+    for row in (*PUBLISHED, *ours):
         position = f"{row.position_percent:.1f} +- {row.position_std:.1f}"
         rotation = f"{row.rotation_deg:.1f} +- {row.rotation_std:.1f}"
         lines.append(f"{row.simulator:<{width}}  {position:>17}  {rotation:>13}")

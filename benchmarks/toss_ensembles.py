@@ -1,0 +1,110 @@
+"""Ensembles of the cube tosses: floor of the error, medoid beside single path, energy score, coverage of rest.
+
+    python benchmarks/toss_ensembles.py tosses.npz [--members 8] [--plot PNG]
+
+Each toss is run from its measured start and from starts drawn from the noise of it, with the numbers of `best` and
+with numbers drawn from the region that the data allow. The floor is what a perfect model would err by: the paths
+from drawn starts, the numbers kept, against the path from the measured start. Regions of rest: all that is within a
+radius of where some member comes to rest; the radius holds 90 % of the other blocks' tosses, and is counted on the
+block.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from toss_fit import BLOCK, interval
+
+from contactlab.lab.datasets import CubeTosses, load_cube_tosses
+from contactlab.studies import MODELS, TossSettings
+from contactlab.studies.toss import in_throw_frame, member_paths, member_worlds, toss_world
+from contactlab.studies.toss_ensemble import energy_scores, medoid, path_errors
+from lcp.hearing import all_cores, on_threads
+
+FloatArray = NDArray[np.float64]
+
+
+def toss_scores(tosses: CubeTosses, i: int, settings: TossSettings, members: int, worlds: list[object]) -> FloatArray:
+    """Return rows (6, 2): single path, medoid, energy score, floor; at rest the nearest member and the single path."""
+    width = 2.0 * tosses.half_width
+    toss = in_throw_frame(tosses[i])
+    measured = np.hstack((toss.position, toss.quaternion))
+    paths = member_paths(tosses, i, settings, worlds)[0]
+    starts = member_paths(tosses, i, settings, [worlds[0]] * members)[0]
+    errors = path_errors(paths, measured, width)
+    rest = path_errors(paths[:, -1:], measured[-1:], width)
+    floor = path_errors(starts[1:], starts[0], width).mean(axis=0)
+    rows = (
+        errors[0],
+        errors[medoid(paths, width)],
+        energy_scores(paths, measured, width),
+        floor,
+        rest.min(axis=0),
+        rest[0],
+    )
+    return np.array(rows)
+
+
+def coverage(distance: FloatArray, blocks: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+    """Return which tosses (n,) lie within the radius of the other blocks, and those radii."""
+    inside, radii = np.zeros(distance.size), []
+    for b in np.unique(blocks):
+        others = np.sort(distance[blocks != b])
+        radii.append(others[min(others.size - 1, int(np.ceil(0.9 * (others.size + 1))) - 1)])
+        inside[blocks == b] = distance[blocks == b] <= radii[-1]
+    return inside, np.array(radii)
+
+
+def main() -> None:
+    """Run the ensembles and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tosses", type=Path)
+    parser.add_argument("--members", type=int, default=8)
+    parser.add_argument("--workers", type=int)
+    parser.add_argument("--plot", type=Path)
+    arguments = parser.parse_args()
+    tosses = load_cube_tosses(arguments.tosses)
+    settings = replace(MODELS["best"], members=arguments.members)
+    worlds = [toss_world(tosses, MODELS["best"]), *member_worlds(tosses, settings)[1:]]
+    found = dict(
+        on_threads(
+            lambda i: toss_scores(tosses, i, settings, arguments.members, worlds),
+            len(tosses),
+            arguments.workers or all_cores(),
+        )
+    )
+    scores = np.array([found[i] for i in range(len(tosses))])
+    with np.load(arguments.tosses) as data:
+        groups = data["duplicate_group"]
+    for k, name in enumerate(("single path", "medoid", "energy score", "floor")):
+        print(f"{name}: {interval(scores[:, k], groups)}")
+    print(f"medoid above single path: {interval(scores[:, 1] - scores[:, 0], groups)}")
+    for column, unit in enumerate(("% of the width", "deg")):
+        inside, radii = coverage(scores[:, 4, column], groups // BLOCK)
+        shares = interval(np.stack((inside, inside), axis=1), groups).split(";")[0]
+        print(f"rest within {radii.mean():.1f} {unit} of a member: {shares}")
+    if arguments.plot is not None:
+        draw(arguments.plot, scores[:, 5], scores[:, 4])
+
+
+def draw(path: Path, single: FloatArray, nearest: FloatArray) -> None:
+    """Draw how the errors of rest (n, 2) are distributed, of the single path and of the nearest member."""
+    from contactlab.plotting.paper import CYCLE, new_figure, save
+
+    figure, axes = new_figure(8.0, 3.2, 2)
+    share = (np.arange(len(single)) + 1.0) / len(single)
+    for column, (one, label) in enumerate(zip(axes, ("position [% of width]", "orientation [deg]"), strict=True)):
+        for k, (name, errors) in enumerate((("single path", single), ("nearest member", nearest))):
+            one.plot(np.sort(errors[:, column]), share, color=CYCLE[k], label=name)
+        one.axhline(0.9, color="0.6", linewidth=0.8)
+        one.set(xlabel=f"error at rest, {label}", ylabel="share of tosses")
+    axes[0].legend(frameon=False, fontsize=8)
+    save(figure, path)
+
+
+if __name__ == "__main__":
+    main()

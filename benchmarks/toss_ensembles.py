@@ -12,6 +12,7 @@ block.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from toss_fit import BLOCK, interval
 
 from contactlab.lab.datasets import CubeTosses, load_cube_tosses
+from contactlab.simulation import World
 from contactlab.studies import MODELS, TossSettings
 from contactlab.studies.toss import in_throw_frame, member_paths, member_worlds, toss_world
 from contactlab.studies.toss_ensemble import energy_scores, medoid, path_errors
@@ -28,8 +30,10 @@ from lcp.hearing import all_cores, on_threads
 FloatArray = NDArray[np.float64]
 
 
-def toss_scores(tosses: CubeTosses, i: int, settings: TossSettings, members: int, worlds: list[object]) -> FloatArray:
-    """Return rows (6, 2): single path, medoid, energy score, floor; at rest the nearest member and the single path."""
+def toss_scores(
+    tosses: CubeTosses, i: int, settings: TossSettings, members: int, worlds: Sequence[World]
+) -> FloatArray:
+    """Return rows (6, 2): single path, medoid, energy score, floor; nearest member at rest, single path at rest."""
     width = 2.0 * tosses.half_width
     toss = in_throw_frame(tosses[i])
     measured = np.hstack((toss.position, toss.quaternion))

@@ -47,7 +47,7 @@ def _quick() -> Iterator[None]:
     from numba.core.targetconfig import TargetConfig
     from numba.core.types.functions import BaseFunction
 
-    from lcp.compiler import aggregates
+    from lcp.compiler import aggregates, passes
 
     places: list[tuple[Any, str, Any]] = []
     if tried("lookups"):
@@ -60,6 +60,7 @@ def _quick() -> Iterator[None]:
         places.append((InlineWorker, "inline_function", _uncopied(InlineWorker.inline_function)))
     if tried("aggregates"):
         places += aggregates.patches()
+    places += passes.patches()
     before = [(place, name, getattr(place, name)) for place, name, _ in places]
     collecting = gc.isenabled()
     gc.disable()
@@ -106,7 +107,12 @@ def _variables(instruction: Any, value: Any) -> list[Any]:
         return found
     found = []
     for part in value.values() if kind == _DICTIONARY else value:
-        found += _variables(instruction, part)
+        # Most parts are a variable or none: no call for either.
+        kind = _KINDS.get(type(part))
+        if kind == _VARIABLE:
+            found.append(part)
+        elif kind != _NOTHING:
+            found += _variables(instruction, part)
     return found
 
 

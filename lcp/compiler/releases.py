@@ -29,6 +29,8 @@ TRIED: dict[str, tuple[str, ...]] = {
     "values": _RELEASES,
     # Signatures are looked up once, options without a property for each (`lookups`).
     "lookups": _RELEASES,
+    # Passes are run without announcements; variables of uncounted kernels are not deleted (`passes`).
+    "passes": _RELEASES,
     # A kernel that is inlined is not copied before (`lookups`).
     "copies": _RELEASES,
     # Tuples and arrays are taken apart where they were put together (`aggregates`).

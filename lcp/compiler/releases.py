@@ -30,7 +30,7 @@ TRIED: dict[str, tuple[str, ...]] = {
     # Signatures are looked up once, options without a property for each (`lookups`).
     "lookups": _RELEASES,
     # Passes are run without announcements; variables of uncounted kernels are not deleted (`passes`).
-    "passes": _RELEASES,
+    "passes": ("0.68",),
     # A kernel that is inlined is not copied before (`lookups`).
     "copies": _RELEASES,
     # Tuples and arrays are taken apart where they were put together (`aggregates`).

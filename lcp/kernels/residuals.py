@@ -153,6 +153,11 @@ def row_residuals(q: Floats, sizes: Floats, z: Floats, w: Floats, out: Floats) -
     refused = np.inf
     z_inverse = 1.0 / z_size if z_size > 0.0 else 0.0
     for i in range(n):
+        # Most rows are met exactly, and have nothing but sizes to tell.
+        if (z[i] == 0.0 and 0.0 <= w[i] < np.inf) or (w[i] == 0.0 and 0.0 <= z[i] < np.inf):
+            min_z = min(min_z, z[i])
+            min_w = min(min_w, w[i])
+            continue
         part = abs(min(z[i], w[i]))
         limit = row_limit if w[i] <= z[i] else plain_limit
         if part > limit:

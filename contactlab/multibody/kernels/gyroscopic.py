@@ -113,6 +113,9 @@ def midpoint_step(
                 dx, dy, dz, size = ex, ey, ez, trial
                 smaller = True
                 break
+            # A step that is lost in d, as are all shorter ones.
+            if ex == dx and ey == dy and ez == dz:
+                break
             share *= 0.5
         if not smaller:
             break

@@ -32,7 +32,8 @@ def factor_sparse(dof_parent: IntArray, L: FloatArray) -> int:
         while i >= 0:
             factor = row[i]
             other = L[i]
-            j = i
+            # Of a body about its centre of mass, shifts and turns have nothing in common.
+            j = i if factor != 0.0 else -1
             while j >= 0:
                 other[j] -= factor * row[j]
                 j = dof_parent[j]
@@ -166,6 +167,40 @@ def solve_vector_l(dof_parent: IntArray, dense: int, L: FloatArray, x: FloatArra
                 rest -= row[j] * x[j]
                 j = dof_parent[j]
         x[i] = rest / row[i]
+
+
+@kernel(inline=True)
+def is_free_body(dof_parent: IntArray) -> bool:
+    """Whether a tree has six degrees of freedom in one chain, as a free body has."""
+    if dof_parent.shape[0] != 6:
+        return False
+    return (
+        dof_parent[5] == 4 and dof_parent[4] == 3 and dof_parent[3] == 2 and dof_parent[2] == 1 and dof_parent[1] == 0
+    )
+
+
+@kernel(inner=True)
+def solve_three_of_six(L: FloatArray, P: FloatArray, X: FloatArray, first: int) -> None:
+    """X := M^-1 P as `solve_three` has it, where `is_free_body` holds; all that it works on is at hand."""
+    r1, r2, r3, r4, r5 = L[1], L[2], L[3], L[4], L[5]
+    i0, i1, i2 = 1.0 / L[0, 0], 1.0 / r1[1], 1.0 / r2[2]
+    i3, i4, i5 = 1.0 / r3[3], 1.0 / r4[4], 1.0 / r5[5]
+    for k in range(3):
+        p = P[k, first : first + 6]
+        x = X[k, first : first + 6]
+        f = p[5] * i5
+        e = (p[4] - r5[4] * f) * i4
+        d = (p[3] - r5[3] * f - r4[3] * e) * i3
+        c = (p[2] - r5[2] * f - r4[2] * e - r3[2] * d) * i2
+        b = (p[1] - r5[1] * f - r4[1] * e - r3[1] * d - r2[1] * c) * i1
+        a = (p[0] - r5[0] * f - r4[0] * e - r3[0] * d - r2[0] * c - r1[0] * b) * i0
+        a *= i0
+        b = (b - r1[0] * a) * i1
+        c = (c - r2[1] * b - r2[0] * a) * i2
+        d = (d - r3[2] * c - r3[1] * b - r3[0] * a) * i3
+        e = (e - r4[3] * d - r4[2] * c - r4[1] * b - r4[0] * a) * i4
+        f = (f - r5[4] * e - r5[3] * d - r5[2] * c - r5[1] * b - r5[0] * a) * i5
+        x[0], x[1], x[2], x[3], x[4], x[5] = a, b, c, d, e, f
 
 
 @kernel(inner=True)

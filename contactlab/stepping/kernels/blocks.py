@@ -11,7 +11,13 @@ import math
 from contactlab.contact.kernels.friction_pyramid import planar_tangents, tangential, turn
 from contactlab.contact.kernels.rows import add_contact_columns, add_turning_columns
 from contactlab.formulation.kernels.laws import unilateral
-from contactlab.multibody.kernels.ltl import solve_three, solve_vector_l, solve_vector_lt
+from contactlab.multibody.kernels.ltl import (
+    is_free_body,
+    solve_three,
+    solve_three_of_six,
+    solve_vector_l,
+    solve_vector_lt,
+)
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.stepping.kernels.kinematic import carried, motion_of
 from contactlab.stepping.kernels.layout import (
@@ -58,11 +64,20 @@ def solve_tree(world: PackedWorld, work: Work, k: int, Y: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def solve_tree_frame(world: PackedWorld, work: Work, k: int, X: FloatArray) -> None:
-    """Put M^-1 X in place of the share of tree ``k`` in the three rows of X."""
+def solve_tree_frame(world: PackedWorld, work: Work, k: int, P: FloatArray, X: FloatArray) -> None:
+    """Fill the share of tree ``k`` in the three rows of X = M^-1 P."""
     a = world.trees[k, TREE_DOF]
     n = world.trees[k + 1, TREE_DOF] - a
-    solve_three(world.branch[a : a + n], rows_at(work.L, world.trees[k, TREE_BLOCK], n, n), X, work.local[k])
+    branch = world.branch[a : a + n]
+    L = rows_at(work.L, world.trees[k, TREE_BLOCK], n, n)
+    first = work.local[k]
+    if is_free_body(branch):
+        solve_three_of_six(L, P, X, first)
+        return
+    for i in range(3):
+        for j in range(first, first + n):
+            X[i, j] = P[i, j]
+    solve_three(branch, L, X, first)
 
 
 @kernel(inner=True)
@@ -76,20 +91,13 @@ def clear_frame(spans: IntArray, P: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def fill_responses(
-    world: PackedWorld, work: Work, spans: IntArray, a: int, b: int, P: FloatArray, X: FloatArray
-) -> None:
+def fill_responses(world: PackedWorld, work: Work, a: int, b: int, P: FloatArray, X: FloatArray) -> None:
     """Fill X = M^-1 P within the spans of a contact of bodies a and b."""
     k = world.bodies[b, BODY_TREE]
     other = world.bodies[a, BODY_TREE] if a >= 0 else -1
-    for i in range(3):
-        for j in range(spans[0], spans[1]):
-            X[i, j] = P[i, j]
-        for j in range(spans[2], spans[3]):
-            X[i, j] = P[i, j]
-    solve_tree_frame(world, work, k, X)
+    solve_tree_frame(world, work, k, P, X)
     if other >= 0 and other != k:
-        solve_tree_frame(world, work, other, X)
+        solve_tree_frame(world, work, other, P, X)
 
 
 @kernel(inner=True)
@@ -112,7 +120,7 @@ def contact_frame(
         o = work.origins[world.bodies[a, BODY_ROOT]]
         shift = work.local[other] - world.trees[other, TREE_DOF]
         add_contact_columns(world.dof_parent, work.S, world.bodies[a, BODY_DOF], o, x, -1.0, shift, P)
-    fill_responses(world, work, spans, a, b, P, X)
+    fill_responses(world, work, a, b, P, X)
 
 
 @kernel(inner=True)
@@ -128,7 +136,7 @@ def turning_frame(
     if other >= 0:
         shift = work.local[other] - world.trees[other, TREE_DOF]
         add_turning_columns(world.dof_parent, work.S, world.bodies[a, BODY_DOF], -1.0, shift, P)
-    fill_responses(world, work, spans, a, b, P, X)
+    fill_responses(world, work, a, b, P, X)
 
 
 @kernel(inner=True)

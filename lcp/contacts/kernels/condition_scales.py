@@ -58,7 +58,7 @@ def least_rate(own: float, speed: float) -> float:
     return FAINT * math.sqrt(max(0.0, own)) * speed
 
 
-@kernel(inner=True)
+@kernel(inline=True)
 def row_rate(
     rows: ContactSystem, i: int, f: Floats, v_plus: Floats, rates: Floats, u: Floats
 ) -> tuple[float, float, float]:

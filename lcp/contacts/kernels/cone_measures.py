@@ -11,7 +11,7 @@ import math
 
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.recover import recover
-from lcp.contacts.kernels.spans import columns, dot_within, own_response, terms_on
+from lcp.contacts.kernels.spans import columns, dot_and_terms_on, dot_within, own_response
 from lcp.kernels import Floats, kernel
 from lcp.kernels.cone_measures import (
     PLAIN,
@@ -35,18 +35,19 @@ def motion_size(rows: ContactSystem) -> float:
     return math.sqrt(max(0.0, energy))
 
 
-@kernel(inner=True)
-def rate_rounding(rows: ContactSystem, i: int, motion: float) -> float:
-    """How far rounding of J and v_free may move the rate of row i, whatever arithmetic formed it.
+@kernel(inline=True)
+def load_and_rounding(rows: ContactSystem, i: int, v: Floats, motion: float) -> tuple[float, float]:
+    """Rate of row i at v, and how far rounding of J and v_free may move it, whatever arithmetic formed it.
 
     A normal is known to its rounding, and so is what it takes of a ``motion`` (`motion_size`) across it: bodies that
     fall side by side have no speed along theirs but that.
     """
     a, b, c, d = columns(rows.spans, i, rows.v_free.shape[0])
-    terms = terms_on(a, b, rows.J[i], rows.v_free, abs(rows.k[i]))
+    row = rows.J[i]
+    load, terms = dot_and_terms_on(a, b, row, v, rows.v_free, 0.0, abs(rows.k[i]))
     if c < d:
-        terms = terms_on(c, d, rows.J[i], rows.v_free, terms)
-    return ROUNDING * (terms + math.sqrt(max(0.0, own_response(rows, i))) * motion)
+        load, terms = dot_and_terms_on(c, d, row, v, rows.v_free, load, terms)
+    return load + rows.k[i], ROUNDING * (terms + math.sqrt(max(0.0, own_response(rows, i))) * motion)
 
 
 @kernel(inline=True)
@@ -61,11 +62,10 @@ def rate_and_load(
 ) -> tuple[float, float]:
     """Rate of row i at v+ with its softness, less its rounding, and without any force; the plain rate is noted."""
     a, b, c, d = columns(rows.spans, i, v_plus.shape[0])
-    row = rows.J[i]
-    load = dot_within(a, b, c, d, row, rows.v_free) + rows.k[i]
-    rates[i] = dot_within(a, b, c, d, row, v_plus) + rows.k[i]
+    load, blur = load_and_rounding(rows, i, rows.v_free, motion)
+    rates[i] = dot_within(a, b, c, d, rows.J[i], v_plus) + rows.k[i]
     rate = rates[i] + rows.gamma[i] * f[i]
-    return beyond(rate, rate_rounding(rows, i, motion)), load
+    return beyond(rate, blur), load
 
 
 @kernel(inner=True)

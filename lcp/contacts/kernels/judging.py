@@ -14,7 +14,7 @@ import numpy as np
 from lcp.contacts.kernels.boxed_rows import evaluate_boxed, fill_boxed_loads, first_limit
 from lcp.contacts.kernels.certify import CERT_SIZE, certify, worst_scaled
 from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed, worst_boxed
-from lcp.contacts.kernels.cone_measures import beyond, judge_cones, motion_size, rate_rounding
+from lcp.contacts.kernels.cone_measures import beyond, judge_cones, load_and_rounding, motion_size
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.recover import recover
 from lcp.contacts.kernels.spans import columns, dot_within, own_response
@@ -83,14 +83,11 @@ def fill_loads(rows: ContactSystem, v: Floats, own: Floats, q: Floats, loads: Fl
     """
     nc = rows.nc
     nr = rows.nr
-    J = rows.J
     m = count_rows(rows)
     blurs, sizes = loads[m : 2 * m], loads[2 * m :]
     motion = motion_size(rows)
     for i in range(nc + nr):
-        a, b, c, d = columns(rows.spans, i, J.shape[1])
-        rate = dot_within(a, b, c, d, J[i], v) + rows.k[i]
-        blurs[i] = rate_rounding(rows, i, motion)
+        rate, blurs[i] = load_and_rounding(rows, i, v, motion)
         response = own[i]
         q[i] = rate
         if i < nc:
@@ -105,10 +102,8 @@ def fill_loads(rows: ContactSystem, v: Floats, own: Floats, q: Floats, loads: Fl
         sizes[cone] = max(rows.mu[i], rows.gammaE[i], 1.0 if rows.r[i] > 0 else 0.0)
     limit = first_limit(rows)
     for i in range(nc + nr, nc + nr + rows.nl):
-        a, b, c, d = columns(rows.spans, i, J.shape[1])
         place = limit + i - nc - nr
-        blurs[i] = rate_rounding(rows, i, motion)
-        q[place] = dot_within(a, b, c, d, J[i], v) + rows.k[i]
+        q[place], blurs[i] = load_and_rounding(rows, i, v, motion)
         sizes[place] = rows.h * own_response(rows, i) + rows.gamma[i]
     fill_boxed_loads(rows, v, q, sizes)
 

@@ -85,11 +85,33 @@ def terms_on(a: int, b: int, x: Floats, y: Floats, total: float) -> float:
     return total
 
 
+@kernel(inner=True)
+def dot_and_terms_on(
+    a: int, b: int, x: Floats, y: Floats, z: Floats, total: float, terms: float
+) -> tuple[float, float]:
+    """`dot_on` of x and y and `terms_on` of x and z, x read once."""
+    p = a
+    while p + 3 <= b:
+        e, f, g = x[p], x[p + 1], x[p + 2]
+        total += e * y[p]
+        total += f * y[p + 1]
+        total += g * y[p + 2]
+        terms += abs(e * z[p])
+        terms += abs(f * z[p + 1])
+        terms += abs(g * z[p + 2])
+        p += 3
+    while p < b:
+        total += x[p] * y[p]
+        terms += abs(x[p] * z[p])
+        p += 1
+    return total, terms
+
+
 @kernel(inner=True, vectors=True)
 def add_sizes_on(a: int, b: int, factor: float, x: Floats, y: Floats) -> None:
-    """y_p += factor |x_p| over a .. b, as `add_on`."""
+    """y_p += factor |x_p| over a .. b, four at a time: x was written long before, y as it is read."""
     p = a
-    while b - a >= MANY and p + 4 <= b:
+    while p + 4 <= b:
         r, s, t, u = x[p], x[p + 1], x[p + 2], x[p + 3]
         e, f, g, h = y[p], y[p + 1], y[p + 2], y[p + 3]
         y[p] = e + factor * abs(r)
@@ -97,11 +119,6 @@ def add_sizes_on(a: int, b: int, factor: float, x: Floats, y: Floats) -> None:
         y[p + 2] = g + factor * abs(t)
         y[p + 3] = h + factor * abs(u)
         p += 4
-    while p + 3 <= b:
-        y[p] += factor * abs(x[p])
-        y[p + 1] += factor * abs(x[p + 1])
-        y[p + 2] += factor * abs(x[p + 2])
-        p += 3
     while p < b:
         y[p] += factor * abs(x[p])
         p += 1

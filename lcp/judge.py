@@ -11,9 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector
 from lcp.box import BoxLCP
-from lcp.enumeration import Enumerated
 from lcp.errors import DomainError, ProblemError
-from lcp.farkas import Farkas
 from lcp.friction.global_problem import FrictionReduction
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import measure as measure_friction
@@ -59,6 +57,10 @@ def _proven(problem: Judged | MCP, status: Status, evidence: Any) -> Status:
     """The status, STALLED in place of one that denies a solution without evidence that holds on ``problem``."""
     if status not in DENIALS:
         return status
+    # Linear programs and factorisations of scipy come with these.
+    from lcp.enumeration import Enumerated
+    from lcp.farkas import Farkas
+
     proven = False
     if isinstance(evidence, Farkas) and isinstance(problem, LCP | MLCP | BoxLCP):
         proven = status is not Status.UNSOLVABLE and evidence.proves(problem) and evidence.status(problem) is status

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import qmc
 
 from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray
@@ -48,6 +47,8 @@ def drawn_starts(
 def drawn_settings(settings: TossSettings, members: int) -> tuple[TossSettings, ...]:
     """Return settings that fill the region about the given ones, which are the first."""
     names = [name for name in SPREAD if 0.0 < getattr(settings, name) < np.inf]
+    from scipy.stats import qmc
+
     unit = 2.0 * qmc.Halton(len(names), seed=0).random(members) - 1.0
     unit[0] = 0.0
     drawn = []

@@ -25,8 +25,8 @@ from lcp.status import STATUS_OF_CODE, Status
 
 # Problems between two looks at Ctrl-C, per thread.
 _PORTION = 1024
-# Problems solved one by one before threads are asked for; seconds of one below which they would wait for each other.
-_TRIED, _BRIEF = 1, 5e-4
+# Seconds of a problem below which threads would wait for each other.
+_BRIEF = 5e-4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,12 +178,11 @@ def solve_batch(
         # Problems own their data.
         matrices, vectors = matrices.copy(), vectors.copy()
     begun = time.perf_counter()
-    parts = [several(0, _TRIED)]
-    if left.shape[0] and time.perf_counter() - begun < _BRIEF * min(_TRIED, left.shape[0]):
+    parts = [several(0, 1)]
+    if left.shape[0] and time.perf_counter() - begun < _BRIEF:
         # Most of it is Python, which several threads do no faster.
         workers = 1
-    rest = left[_TRIED:]
-    parts += _in_portions(lambda i, j: several(_TRIED + i, _TRIED + j), rest.shape[0], workers, 16)
+    parts += _in_portions(lambda i, j: several(1 + i, 1 + j), left[1:].shape[0], workers, 16)
     for part in parts:
         for b, single in part:
             singles[b] = single

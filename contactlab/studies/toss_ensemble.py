@@ -46,9 +46,9 @@ def drawn_starts(
 
 def drawn_settings(settings: TossSettings, members: int) -> tuple[TossSettings, ...]:
     """Return settings that fill the region about the given ones, which are the first."""
-    names = [name for name in SPREAD if 0.0 < getattr(settings, name) < np.inf]
     from scipy.stats import qmc
 
+    names = [name for name in SPREAD if 0.0 < getattr(settings, name) < np.inf]
     unit = 2.0 * qmc.Halton(len(names), seed=0).random(members) - 1.0
     unit[0] = 0.0
     drawn = []

@@ -97,7 +97,7 @@ def main() -> None:
 
 def draw(path: Path, single: FloatArray, nearest: FloatArray) -> None:
     """Draw how the errors of rest (n, 2) are distributed, of the single path and of the nearest member."""
-    from contactlab.plotting.paper import CYCLE, new_figure, save
+    from contactlab.plotting.paper import CYCLE, new_figure, save_figure
 
     figure, axes = new_figure(8.0, 3.2, 2)
     share = (np.arange(len(single)) + 1.0) / len(single)
@@ -107,7 +107,7 @@ def draw(path: Path, single: FloatArray, nearest: FloatArray) -> None:
         one.axhline(0.9, color="0.6", linewidth=0.8)
         one.set(xlabel=f"error at rest, {label}", ylabel="share of tosses")
     axes[0].legend(frameon=False, fontsize=8)
-    save(figure, path)
+    save_figure(figure, path)
 
 
 if __name__ == "__main__":

@@ -13,12 +13,39 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from contactlab.certificate import Choice
     from contactlab.constraint_solver import ConstraintSolveError, ConstraintSolver
+    from contactlab.contact import Box, Capsule, Cylinder, HalfSpace, Material, Sphere
+    from contactlab.event_driven import EventDriven
     from contactlab.formulation.convex_relaxation import ConvexRelaxation
     from contactlab.formulation.proposal import EqualCompliance
     from contactlab.formulation.staggered_projections import StaggeredProjections
+    from contactlab.recording import Recording
+    from contactlab.simulation import Batch, Simulation, rollout
+    from contactlab.simulation.simulating import simulate
+    from contactlab.spatial import RigidInertia, Transform
+    from contactlab.stepping import TimeStepping
+    from contactlab.verification import verify
+    from contactlab.world import World, WorldBuilder
     from problem_data.errors import FileError
 
 __all__ = [
+    "Batch",
+    "Box",
+    "Capsule",
+    "Cylinder",
+    "EventDriven",
+    "HalfSpace",
+    "Material",
+    "Recording",
+    "RigidInertia",
+    "Simulation",
+    "Sphere",
+    "TimeStepping",
+    "Transform",
+    "World",
+    "WorldBuilder",
+    "rollout",
+    "simulate",
+    "verify",
     "Choice",
     "ConstraintSolveError",
     "ConstraintSolver",
@@ -32,6 +59,24 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOME = {
+    "Batch": "contactlab.simulation",
+    "Box": "contactlab.contact",
+    "Capsule": "contactlab.contact",
+    "Cylinder": "contactlab.contact",
+    "EventDriven": "contactlab.event_driven",
+    "HalfSpace": "contactlab.contact",
+    "Material": "contactlab.contact",
+    "Recording": "contactlab.recording",
+    "RigidInertia": "contactlab.spatial",
+    "Simulation": "contactlab.simulation",
+    "Sphere": "contactlab.contact",
+    "TimeStepping": "contactlab.stepping",
+    "Transform": "contactlab.spatial",
+    "World": "contactlab.world",
+    "WorldBuilder": "contactlab.world",
+    "rollout": "contactlab.simulation",
+    "simulate": "contactlab.simulation",
+    "verify": "contactlab.verification",
     "Choice": "contactlab.certificate",
     "ConstraintSolveError": "contactlab.constraint_solver",
     "ConstraintSolver": "contactlab.constraint_solver",
@@ -52,5 +97,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """List the lazy names beside the loaded ones."""
-    return sorted(globals().keys() | _HOME.keys())
+    """List the public names, and neither modules nor imports."""
+    return sorted(__all__)

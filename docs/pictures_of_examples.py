@@ -184,14 +184,14 @@ def example_09_rolling_constraint() -> Recording:
 
 def example_17_sweep_of_tosses() -> Figure:
     """Where the cubes come to rest, by friction."""
-    from contactlab.lab import scene_sweep
+    from contactlab.lab import SceneGrid, sweep
 
     names = names_of("17_sweep_of_tosses")
     with tempfile.TemporaryDirectory() as folder:
         scene = Path(folder) / "throw.toml"
         scene.write_text(names["SCENE"], encoding="utf-8")
         parameters, spread = {"material.felt.mu": names["FRICTION"]}, {"body.cube.velocity": 0.05}
-        rows = scene_sweep(scene, parameters, range(4), spread=spread, out=Path(folder) / "rows").rows
+        rows = sweep(SceneGrid(scene, parameters, range(4), spread), out=Path(folder) / "rows").rows
     places = np.array([row["q"][:2] for row in rows]).reshape(len(names["FRICTION"]), -1, 2)
     figure, axes = paper(6.0, 2.8)
     for mu, at, color in zip(names["FRICTION"], places, (BLUE, ORANGE, GREEN), strict=True):
@@ -340,10 +340,10 @@ def example_28_stand_up() -> Figure:
 
 def example_21_falling_rod() -> Figure:
     """Energy and motion after the impact of a rod that slides as it falls, by three laws."""
-    from contactlab.impact import Newton, Poisson, Stronge, sweep
+    from contactlab.impact import Newton, Poisson, Stronge, impact_map
 
     rod = names_of("21_falling_rod")["sliding_rod"]
-    found = sweep(
+    found = impact_map(
         lambda angle, friction: rod(angle, friction, (0.6, -1.0, 0.0)),
         {"angle": np.linspace(0.05, 1.5, 40), "friction": np.linspace(0.0, 1.5, 40)},
         restitutions=[0.9],

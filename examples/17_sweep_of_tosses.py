@@ -1,6 +1,6 @@
 """A sweep of tosses: where one cube comes to rest, thrown again and again, on all cores.
 
-`scene_sweep` runs a scene file at every point of a grid of parameters, once per seed; the seeds shake the throw. Rows
+`SceneGrid` is a scene file at every point of a grid of parameters, once per seed; the seeds shake the throw. Rows
 are kept in a folder as they come, so that a sweep which was stopped goes on, and one that is done is only read.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from contactlab.lab import scene_sweep
+from contactlab.lab import SceneGrid, sweep
 
 SCENE = """
 [scene]
@@ -50,8 +50,9 @@ def main() -> None:
         scene, out = Path(folder) / "throw.toml", Path(folder) / "rows"
         scene.write_text(SCENE, encoding="utf-8")
         parameters, spread = {"material.felt.mu": FRICTION}, {"body.cube.velocity": 0.05}
-        result = scene_sweep(scene, parameters, range(4), spread=spread, out=out)
-        again = scene_sweep(scene, parameters, range(4), spread=spread, out=out)
+        grid = SceneGrid(scene, parameters, range(4), spread)
+        result = sweep(grid, out=out)
+        again = sweep(grid, out=out)
     print(f"{result}; once more: {again.computed} computed")
     assert not result.failures
     assert again.computed == 0

@@ -31,7 +31,7 @@ def sliding_rod(angle: float, mu: float, v: tuple[float, float, float]) -> Const
 folder = Path(sys.argv[-1]) if "--figures" in sys.argv[:-1] else None
 fine = 45 if folder else 12
 angles, mus = np.radians(np.linspace(2.0, 88.0, fine)), np.linspace(0.0, 1.5, fine)
-found = impact.sweep(rod, {"angle": angles, "mu": mus}, restitutions=[0.0, 0.5, 0.9])
+found = impact.impact_map(rod, {"angle": angles, "mu": mus}, restitutions=[0.0, 0.5, 0.9])
 print(found)
 
 # %%
@@ -47,12 +47,12 @@ np.testing.assert_allclose(
 hold = 3.0 * np.sin(angles) * np.cos(angles) / (1.0 + 3.0 * np.sin(angles) ** 2)
 beyond = np.abs(mus[None, :] - hold[:, None]) > 1e-9
 sticks = (mus[None, :] > hold[:, None]) & beyond
-assert ((found.motion == impact.Motion.STICKS) == sticks)[..., beyond].all()
+assert ((found.motion == impact.ContactMotion.STICKS) == sticks)[..., beyond].all()
 
 # %%
 # Slip from rest goes one way throughout: the laws agree. Of a rod that slides as it strikes they do not.
 assert np.nanmax(found.spread) < 1e-9
-slides = impact.sweep(
+slides = impact.impact_map(
     lambda angle, mu: sliding_rod(angle, mu, (0.6, -1.0, 0.0)), {"angle": angles, "mu": mus}, restitutions=[0.9]
 )
 print(slides)

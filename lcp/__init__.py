@@ -222,5 +222,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """List the lazy names beside the loaded ones."""
-    return sorted(globals().keys() | _HOME.keys())
+    """List the public names, and neither modules nor imports."""
+    return sorted(__all__)

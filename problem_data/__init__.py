@@ -28,3 +28,8 @@ __all__ = [
     "load",
     "save",
 ]
+
+
+def __dir__() -> list[str]:
+    """List the public names, and neither modules nor imports."""
+    return sorted(__all__)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from contactlab.cli import main
-from contactlab.conformance import CASES, Verdict, conform, engine_of
+from contactlab.conformance import CASES, CaseVerdict, conform, engine_of
 from contactlab.conformance.adapters.ours import Ours
 from contactlab.conformance.page import page
 
@@ -29,7 +29,7 @@ FAST = (
 def test_ours_keeps_the_fast_cases():
     report = conform(["ours"], FAST)
     assert len(report.rows) >= 9
-    assert {row.case: row.reason for row in report.rows if row.verdict is not Verdict.KEPT} == {}
+    assert {row.case: row.reason for row in report.rows if row.verdict is not CaseVerdict.KEPT} == {}
 
 
 def test_names_of_cases_are_their_own():
@@ -61,10 +61,10 @@ def test_a_bad_engine_loses_what_it_breaks_and_is_told_why():
     creeps, gains, untold = (
         report.row("<bad>", name) for name in ("brick holds on a slope", "drop, e = 1/2", "four corners")
     )
-    assert creeps.verdict is gains.verdict is Verdict.LOST
+    assert creeps.verdict is gains.verdict is CaseVerdict.LOST
     assert re.search(r"crept .* at 0.01 m/s \(limit 1e-06 m/s\)", creeps.reason)
     assert "gained energy" in gains.reason
-    assert untold.verdict is Verdict.NOT_TOLD
+    assert untold.verdict is CaseVerdict.NOT_TOLD
     text = page(report)
     assert "<bad>" not in text
     assert "&lt;bad&gt;" in text
@@ -76,7 +76,7 @@ def test_an_engine_that_raises_has_a_row_with_its_reason():
             raise RuntimeError("out of order")
 
     report = conform([Broken()], ["projectile"])
-    assert report.rows[0].verdict is Verdict.CRASHED
+    assert report.rows[0].verdict is CaseVerdict.CRASHED
     assert report.rows[0].reason == "RuntimeError: out of order"
     assert report.score("ours") == (0, 1)
 
@@ -90,7 +90,7 @@ def test_an_engine_that_ends_its_process_or_hangs_has_rows_with_the_reason(tmp_p
     )
     report = conform([f"{file}:Dies", f"{file}:Hangs"], ["projectile"], seconds=3.0)
     dies, hangs = report.rows
-    assert (dies.verdict, hangs.verdict) == (Verdict.CRASHED, Verdict.TIMED_OUT)
+    assert (dies.verdict, hangs.verdict) == (CaseVerdict.CRASHED, CaseVerdict.TIMED_OUT)
     assert "SIGABRT" in dies.reason
     assert "no answer within 3 s" in hangs.reason
 
@@ -108,7 +108,7 @@ def test_joints_and_contact(name):
         ],
         [name],
     ).rows
-    assert row.verdict is Verdict.KEPT, row.reason
+    assert row.verdict is CaseVerdict.KEPT, row.reason
 
 
 def test_a_loop_of_unequal_bars_opens_at_our_defaults():
@@ -122,7 +122,7 @@ def test_a_loop_of_unequal_bars_opens_at_our_defaults():
 def test_a_missing_engine_has_rows_and_a_wrong_name_is_refused(monkeypatch, capsys):
     monkeypatch.setitem(__import__("sys").modules, "mujoco", None)
     report = conform(["mujoco", "ours"], ["projectile"])
-    assert report.row("mujoco", "projectile").verdict is Verdict.MISSING
+    assert report.row("mujoco", "projectile").verdict is CaseVerdict.MISSING
     assert "mujoco" in report.row("mujoco", "projectile").reason
     assert report.score("mujoco") == (0, 0)
     assert main(["conform", "nobody"]) == 2
@@ -146,9 +146,9 @@ def test_the_engine_of_the_page_runs(tmp_path):
     file.write_text(code)
     report = conform([f"{file}:Falling"], ["projectile", "four corners", "brick holds"])
     verdicts = {row.case: row.verdict for row in report.rows}
-    assert verdicts["projectile"] is Verdict.KEPT
-    assert verdicts["four corners"] is Verdict.NOT_TOLD
-    assert verdicts["brick holds on a slope"] is Verdict.LOST
+    assert verdicts["projectile"] is CaseVerdict.KEPT
+    assert verdicts["four corners"] is CaseVerdict.NOT_TOLD
+    assert verdicts["brick holds on a slope"] is CaseVerdict.LOST
 
 
 @pytest.mark.parametrize("name", ["mujoco", "mujoco:noslip", "drake"])

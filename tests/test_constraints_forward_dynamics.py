@@ -17,8 +17,8 @@ from contactlab.constraints import (
     constrained_system,
     constraint_jacobian,
 )
-from contactlab.constraints.delassus import delassus
 from contactlab.constraints.forward_dynamics import forward_dynamics_constraints
+from contactlab.constraints.unit_forces import delassus_matrix
 from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.energy import kinetic_energy, potential_energy
@@ -273,7 +273,7 @@ def test_delassus_matrix(seed):
     cs = ConstraintSet(model, [*loops(model, q, seed, [0, 3, 5]), *contacts(model, seed, 6), *contacts(model, seed, 1)])
     G = constraint_jacobian(model, q, cs)
     exact = G @ np.linalg.solve(mass_matrix(model, q), G.T)
-    np.testing.assert_allclose(delassus(model, q, cs), exact, rtol=1e-8, atol=1e-9 * np.abs(exact).max())
+    np.testing.assert_allclose(delassus_matrix(model, q, cs), exact, rtol=1e-8, atol=1e-9 * np.abs(exact).max())
 
 
 @pytest.mark.parametrize("method", ALL)

@@ -284,7 +284,7 @@ def test_a_large_record_is_accounted_for_in_portions(tumble, monkeypatch):
 def test_plot(tumble, tmp_path):
     """The ledger as a picture, of an empty record too."""
     pytest.importorskip("matplotlib")
-    from contactlab.plotting import ledger, save
+    from contactlab.plotting import ledger, save_figure
 
     for recording in (tumble, simulate(scenes.ball(0.2, 1.0), TimeStepping(1e-3), steps=0)):
-        assert save(ledger(recording), tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+        assert save_figure(ledger(recording), tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")

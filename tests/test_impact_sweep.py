@@ -11,8 +11,8 @@ from impact_cases import rod
 
 from contactlab import impact
 from contactlab.formulation import ContactPoint, problem_data_from
-from contactlab.impact import ImpactError, Motion, Newton, Stronge, sweep
-from contactlab.lab import SweepError, impact_sweep
+from contactlab.impact import ContactMotion, ImpactError, Newton, Stronge, impact_map
+from contactlab.lab import ImpactGrid, SweepError, sweep
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.spatial import RigidInertia, Transform
 from problem_data import ConstraintVelProblemData
@@ -22,7 +22,7 @@ def test_every_point_is_its_law() -> None:
     """Energies, velocities and motions of a grid, against one impact at a time."""
     axes = {"angle": [0.3, 0.8, 1.2], "mu": [0.0, 0.4, 2.0]}
     seen = []
-    found = sweep(
+    found = impact_map(
         lambda angle, mu: rod(angle, mu, (0.6, -1.0, 0.0)),
         axes,
         restitutions=[0.2, 0.9],
@@ -40,7 +40,7 @@ def test_every_point_is_its_law() -> None:
                     np.testing.assert_array_equal(found.v_plus[i, j, a, m], one.v_plus)
                     slip = (np.asarray(data.F) @ one.v_plus)[0]
                     before = (np.asarray(data.F) @ np.linalg.solve(data.M, data.Mv))[0]
-                    wanted = Motion.STICKS if abs(slip) < 1e-9 else Motion(int(slip * before < 0.0) * 2)
+                    wanted = ContactMotion.STICKS if abs(slip) < 1e-9 else ContactMotion(int(slip * before < 0.0) * 2)
                     assert found.motion[i, j, a, m] == wanted
     assert found.gains[found.laws.index("Newton")].any()
     assert "Stronge, sequential" in str(found)
@@ -65,17 +65,17 @@ def test_a_mechanism_and_a_law_of_ones_own() -> None:
         tip = ContactPoint("lower", (0, 0, -1), (-1, 0, 0), frame="body", mu=0.3, name="wall")
         return problem_data_from(model, np.zeros(2), [speed, 0.0], contacts=[tip], h=None).velocity
 
-    found = sweep(pendulum, {"speed": [-1.0, 1.0]}, restitutions=[0.5], laws=lambda e: {"mine": Stronge(e)})
+    found = impact_map(pendulum, {"speed": [-1.0, 1.0]}, restitutions=[0.5], laws=lambda e: {"mine": Stronge(e)})
     assert found.laws == ("mine",)
-    assert sorted(found.motion[0, 0].tolist())[0] == Motion.NO_IMPACT
+    assert sorted(found.motion[0, 0].tolist())[0] == ContactMotion.NO_IMPACT
     assert np.nanmin(found.energy_ratio) < 1.0
     M = np.diag([1.0, 1.0, 1.0 / 3.0])
     flat = ConstraintVelProblemData(M=M, Mv=M @ [0, -1, 0], N=[[0, 1, -1], [0, 1, 1]])
     wedge = ConstraintVelProblemData(M=np.eye(2), Mv=[0, -1.0], N=[[1, 0], [-1, 0]], kN=[-1.0, -1.0])
-    both = sweep(lambda which: (flat, wedge)[int(which)], {"which": [0.0]}, restitutions=[0.5])
+    both = impact_map(lambda which: (flat, wedge)[int(which)], {"which": [0.0]}, restitutions=[0.5])
     assert both.notices[both.laws.index("Stronge, sequential")].all()
-    none = sweep(lambda which: wedge, {"which": [0.0]}, restitutions=[0.5], laws=lambda e: {"kN": Newton(None)})
-    assert (none.motion == Motion.NOT_SOLVED).all()
+    none = impact_map(lambda which: wedge, {"which": [0.0]}, restitutions=[0.5], laws=lambda e: {"kN": Newton(None)})
+    assert (none.motion == ContactMotion.NOT_SOLVED).all()
     assert np.isnan(none.energy_ratio).all()
 
 
@@ -83,26 +83,28 @@ def test_a_mechanism_and_a_law_of_ones_own() -> None:
 def test_processes_give_the_same_map(jobs: int, tmp_path: Path) -> None:
     """Bit for bit, points without a solution included; a folder keeps what is solved."""
     axes = {"speed": [-0.5, 1.0], "mu": [0.0, 0.3, 1.5]}
-    wanted = sweep(sweep_tasks.sliding_disk, axes, restitutions=[0.0, 0.8])
+    wanted = impact_map(sweep_tasks.sliding_disk, axes, restitutions=[0.0, 0.8])
+    grid = ImpactGrid(sweep_tasks.sliding_disk, axes, restitutions=[0.0, 0.8])
     for _ in range(2):
-        found = impact_sweep(sweep_tasks.sliding_disk, axes, restitutions=[0.0, 0.8], jobs=jobs, out=tmp_path)
+        found = grid.map_of(sweep(grid, jobs=jobs, out=tmp_path))
         for name in ("energy_ratio", "motion", "v_plus", "notices", "restitutions"):
             np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
         assert found.laws == wanted.laws
     assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 6
+    grid = ImpactGrid(sweep_tasks.sliding_disk, {"speed": [1.0], "mu": [0.1, -1.0]})
     with pytest.raises(SweepError, match=r"1 points failed, the first at .*-1"):
-        impact_sweep(sweep_tasks.sliding_disk, {"speed": [1.0], "mu": [0.1, -1.0]}, jobs=jobs)
+        grid.map_of(sweep(grid, jobs=jobs))
     with pytest.raises(SweepError, match="top level"):
-        impact_sweep(lambda mu: rod(0.5, mu), {"mu": [0.1]})
+        sweep(ImpactGrid(lambda mu: rod(0.5, mu), {"mu": [0.1]}))
 
 
 def test_bad_families_are_refused() -> None:
     """By name, with the parameters."""
     for call, field in (
-        (lambda: sweep(rod, {}), "axes"),
-        (lambda: sweep(rod, {"angle": [], "mu": [0.1]}), "axes"),
-        (lambda: sweep(rod, {"angle": [0.1], "mu": [0.1]}, restitutions=[]), "restitutions"),
-        (lambda: sweep(lambda mu: mu, {"mu": [0.1]}), "problem"),
+        (lambda: impact_map(rod, {}), "axes"),
+        (lambda: impact_map(rod, {"angle": [], "mu": [0.1]}), "axes"),
+        (lambda: impact_map(rod, {"angle": [0.1], "mu": [0.1]}, restitutions=[]), "restitutions"),
+        (lambda: impact_map(lambda mu: mu, {"mu": [0.1]}), "problem"),
     ):
         with pytest.raises(ImpactError) as caught:
             call()
@@ -114,8 +116,8 @@ def test_maps_are_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     from contactlab.plotting import plot_impact_map
 
-    found = sweep(lambda angle, mu: rod(angle, mu, (0.6, -1.0, 0.0)), {"angle": [0.3, 1.2], "mu": [0.1, 2.0]})
+    found = impact_map(lambda angle, mu: rod(angle, mu, (0.6, -1.0, 0.0)), {"angle": [0.3, 1.2], "mu": [0.1, 2.0]})
     assert plot_impact_map(tmp_path / "map.png", found, 2).read_bytes()[1:4] == b"PNG"
-    line = sweep(lambda mu: rod(0.5, mu), {"mu": [0.1]})
+    line = impact_map(lambda mu: rod(0.5, mu), {"mu": [0.1]})
     with pytest.raises(ImpactError, match="needs two"):
         plot_impact_map(tmp_path / "line.png", line)

@@ -51,7 +51,7 @@ def test_plots_have_units_and_draw_empty_records(plot, recording, empty, tmp_pat
         label = axes.get_ylabel()
         assert "[" in label or label.startswith("contact")
     for some in (figure, plot(empty)):
-        assert plotting.save(some, tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+        assert plotting.save_figure(some, tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("plot", PLOTS)

@@ -15,7 +15,7 @@ from test_sweep import bits
 
 import lcp
 from contactlab.cli import main
-from contactlab.lab import SweepError, problem_sweep, scene_sweep
+from contactlab.lab import ProblemGrid, SceneGrid, SweepError, sweep
 from contactlab.lab.sweeps.experiment import load_experiment
 from contactlab.simulation import simulate
 from contactlab.simulation.scene import SceneError, load_scene
@@ -27,7 +27,7 @@ M = np.array([[2.0, 1.0], [1.0, 2.0]])
 def test_rows_of_a_scene_are_those_of_single_runs(tmp_path: Path) -> None:
     """Final state, energies and certificates, at every point of the grid, in its order."""
     path = write(tmp_path)
-    result = scene_sweep(path, GRID, jobs=1)
+    result = sweep(SceneGrid(path, GRID), jobs=1)
     assert not result.failures
     assert [(row["material.rubber.mu"], row["body.cube.velocity.0"]) for row in result.rows] == [
         (0.2, 1.0),
@@ -52,7 +52,7 @@ def test_seeds_draw_the_same_noise_everywhere(tmp_path: Path) -> None:
     """By the seed alone: at each point of the grid, in this process and on others."""
     path = write(tmp_path, CUBE.replace("duration = 0.1", "duration = 0.004"))
     arguments: dict[str, Any] = {"spread": {"body.cube.velocity": [0.1, 0.1, 0.0], "body.cube.mass": 0.01}}
-    here = scene_sweep(path, {"stepper.h": [1e-3, 2e-3]}, seeds=range(3), **arguments, jobs=1)
+    here = sweep(SceneGrid(path, {"stepper.h": [1e-3, 2e-3]}, seeds=range(3), **arguments), jobs=1)
     assert len(here) == 6
     speeds = np.array([row["v"][:2] for row in here.rows]).reshape(2, 3, 2)
     assert np.unique(speeds[0], axis=0).shape == (3, 2)
@@ -60,7 +60,7 @@ def test_seeds_draw_the_same_noise_everywhere(tmp_path: Path) -> None:
     # Above the ground, in free fall, the horizontal velocities stay what they were at the start.
     np.testing.assert_allclose(speeds[0], drawn, rtol=1e-12)
     np.testing.assert_allclose(speeds[1], drawn, rtol=1e-12)
-    there = scene_sweep(path, {"stepper.h": [1e-3, 2e-3]}, seeds=range(3), **arguments, jobs=2)
+    there = sweep(SceneGrid(path, {"stepper.h": [1e-3, 2e-3]}, seeds=range(3), **arguments), jobs=2)
     assert bits(here) == bits(there)
 
 
@@ -71,7 +71,7 @@ def _noise(seed: int) -> np.ndarray:
 
 def test_a_builder_is_given_parameters_and_seed(tmp_path: Path) -> None:
     """A function in place of a file."""
-    result = scene_sweep(sweep_tasks.thrown_cube, {"speed": [0.5, 1.0]}, seeds=[3], jobs=1)
+    result = sweep(SceneGrid(sweep_tasks.thrown_cube, {"speed": [0.5, 1.0]}, seeds=[3]), jobs=1)
     assert not result.failures
     assert [row["v"][0] for row in result.rows] == [0.5 + 3, 1.0 + 3]
     assert [row["seed"] for row in result.rows] == [3, 3]
@@ -82,7 +82,7 @@ def test_a_failed_run_says_at_which_step(tmp_path: Path) -> None:
     path = write(tmp_path)
     solver = {"name": "Lemke", "max_pivots": 1}
     grid = {"stepper.solver": ["Lemke", solver], "stepper.on_unsolved": ["raise"]}
-    first, second = (scene_sweep(path, grid, jobs=1) for _ in range(2))
+    first, second = (sweep(SceneGrid(path, grid), jobs=1) for _ in range(2))
     assert [row["outcome"] for row in first.rows] == ["done", "failed"]
     assert "stopped at step" in first.rows[1]["error"]
     assert ".npz" not in first.rows[1]["error"]
@@ -106,7 +106,7 @@ def test_a_failed_run_says_at_which_step(tmp_path: Path) -> None:
 def test_errors_come_before_any_run(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
     """They name the path or the key."""
     with pytest.raises((SceneError, SweepError), match=message):
-        scene_sweep(write(tmp_path), **arguments)
+        sweep(SceneGrid(write(tmp_path), **arguments))
 
 
 def problems(folder: Path) -> Path:
@@ -122,7 +122,7 @@ def test_friction_problems_meet_friction_solvers(tmp_path: Path) -> None:
     text = "3 1 0 3 3 3 3  1 0 0 0 1 0 0 0 1  -1 0.2 0  0.5"
     (tmp_path / "block.dat").write_text(text)
     np.savez(tmp_path / "plain.npz", M=M, q=[-5.0, -6.0])
-    result = problem_sweep([tmp_path], {"Lemke": {}, "NSGS": {}, "FrictionCascade": {}}, jobs=1)
+    result = sweep(ProblemGrid([tmp_path], {"Lemke": {}, "NSGS": {}, "FrictionCascade": {}}), jobs=1)
     assert [(row["problem"], row["solver"]) for row in result.rows] == [
         ("block", "NSGS"),
         ("block", "FrictionCascade"),
@@ -137,7 +137,7 @@ def test_problems_times_solvers_times_settings(tmp_path: Path) -> None:
     """Against a direct solve; a file that cannot be read has a row of its own."""
     folder = problems(tmp_path / "set")
     solvers = {"Lemke": {}, "ProjectedGaussSeidel": {"max_iterations": [1, 500]}}
-    here = problem_sweep([folder], solvers, jobs=1)
+    here = sweep(ProblemGrid([folder], solvers), jobs=1)
     assert [(row["problem"], row["solver"]) for row in here.rows[3:6]] == [
         ("good", "Lemke"),
         ("good", "ProjectedGaussSeidel"),
@@ -148,7 +148,7 @@ def test_problems_times_solvers_times_settings(tmp_path: Path) -> None:
     direct = lcp.solve(lcp.LCP(M, [-5.0, -6.0]), lcp.Lemke())
     assert (here.rows[3]["status"], here.rows[3]["residual"]) == ("SOLVED", direct.residual.scaled)
     assert [here.rows[i]["status"] for i in (4, 5)] == ["ITERATION_LIMIT", "SOLVED"]
-    there = problem_sweep([folder], solvers, jobs=2)
+    there = sweep(ProblemGrid([folder], solvers), jobs=2)
     for row in (*here.rows, *there.rows):
         row.pop("solve_time", None)
     assert bits(here) == bits(there)
@@ -166,7 +166,7 @@ def test_problems_times_solvers_times_settings(tmp_path: Path) -> None:
 def test_solvers_are_checked_first(tmp_path: Path, solvers: dict[str, Any], message: str) -> None:
     """By name, by field, by value."""
     with pytest.raises(SweepError, match=message):
-        problem_sweep([problems(tmp_path / "set")], solvers)
+        sweep(ProblemGrid([problems(tmp_path / "set")], solvers))
 
 
 EXPERIMENT = """\

@@ -82,11 +82,11 @@ def print_account(recording: Recording) -> None:
 
 def _write(recording: Recording, folder: Path) -> None:
     """Write the record, then what the installed extras can draw."""
-    from contactlab.plotting import save, summary
+    from contactlab.plotting import save_figure, summary
 
     record = folder / f"{NAME}.npz"
     recording.save(record)
     print(f"wrote {record}")
     plot, page = folder / f"{NAME}.png", folder / f"{NAME}.html"
-    kinds.report_written(plot.name, lambda: save(summary(recording), plot))
+    kinds.report_written(plot.name, lambda: save_figure(summary(recording), plot))
     kinds.report_written(page.name, lambda: write_html(recording, page))

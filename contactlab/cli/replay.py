@@ -97,4 +97,4 @@ def write_plots(recording: Recording, folder: Path) -> list[Path]:
 
     folder.mkdir(parents=True, exist_ok=True)
     names = ("summary", "ledger", "forces", "modes", "gaps", "effort", "certificates")
-    return [plotting.save(getattr(plotting, name)(recording), folder / f"{name}.png") for name in names]
+    return [plotting.save_figure(getattr(plotting, name)(recording), folder / f"{name}.png") for name in names]

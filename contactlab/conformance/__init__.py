@@ -7,13 +7,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from contactlab.conformance.adapters import UnknownEngineError, engine_of
 from contactlab.conformance.case import Case, Measure, NotToldError
 from contactlab.conformance.cases import CASES
 from contactlab.conformance.engine import Contacts, Engine, NotOfferedError, Run
-from contactlab.conformance.rows import Row, Verdict
-from contactlab.conformance.scene import Body, Joint, Pin, Scene, Shape, Wall
+from contactlab.conformance.rows import CaseResult, CaseVerdict
+from contactlab.conformance.scene import Body, Joint, Pin, Scene, ShapeSpec, Wall
 from contactlab.conformance.suite import Report, conform
+from contactlab.naming import doors
 
 __all__ = [
     "CASES",
@@ -27,13 +30,16 @@ __all__ = [
     "NotToldError",
     "Pin",
     "Report",
-    "Row",
+    "CaseResult",
     "Run",
     "Scene",
-    "Shape",
+    "ShapeSpec",
     "UnknownEngineError",
-    "Verdict",
+    "CaseVerdict",
     "Wall",
     "conform",
     "engine_of",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = doors(__name__, __all__, {})

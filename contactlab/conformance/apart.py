@@ -12,12 +12,12 @@ from contactlab.conformance.adapters import engine_of
 from contactlab.conformance.case import Case, Measure
 from contactlab.conformance.cases import CASES
 from contactlab.conformance.engine import Engine
-from contactlab.conformance.rows import Row, Verdict, missing, row_of
+from contactlab.conformance.rows import CaseResult, CaseVerdict, missing, row_of
 from contactlab.lab.sweeps.functions import name_of
 from contactlab.lab.sweeps.worker import Worker
 
 
-def rows_apart(name: str, cases: Sequence[Case], seconds: float) -> Iterator[Row]:
+def rows_apart(name: str, cases: Sequence[Case], seconds: float) -> Iterator[CaseResult]:
     """Yield a row for each case; the process is ended, and another started, when a case has taken so long [s]."""
     worker, version = Worker(name_of(held), 0), ""
     try:
@@ -27,10 +27,10 @@ def rows_apart(name: str, cases: Sequence[Case], seconds: float) -> Iterator[Row
                 told = answer.values
                 version = told["version"]
                 measures = tuple(Measure(*one) for one in told["measures"])
-                yield Row(name, version, case.name, Verdict(told["verdict"]), measures, told["detail"])
+                yield CaseResult(name, version, case.name, CaseVerdict(told["verdict"]), measures, told["detail"])
             else:
-                verdict = Verdict.TIMED_OUT if answer.outcome == "timeout" else Verdict.CRASHED
-                yield Row(name, version, case.name, verdict, (), " ".join(answer.error.split()))
+                verdict = CaseVerdict.TIMED_OUT if answer.outcome == "timeout" else CaseVerdict.CRASHED
+                yield CaseResult(name, version, case.name, verdict, (), " ".join(answer.error.split()))
     finally:
         worker.close()
 

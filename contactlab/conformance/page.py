@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from html import escape
 
-from contactlab.conformance.rows import Row, Verdict
+from contactlab.conformance.rows import CaseResult, CaseVerdict
 from contactlab.conformance.suite import Report, cell
 from contactlab.lab.racing.html.page import STYLE
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-_CLASS = {Verdict.KEPT: "good", Verdict.LOST: "bad", Verdict.CRASHED: "bad", Verdict.TIMED_OUT: "bad"}
+_CLASS = {CaseVerdict.KEPT: "good", CaseVerdict.LOST: "bad", CaseVerdict.CRASHED: "bad", CaseVerdict.TIMED_OUT: "bad"}
 _ISSUE = re.compile(r"(MuJoCo issue (\d+))")
 _LINK = r'<a href="https://github.com/google-deepmind/mujoco/issues/\2">\1</a>'
 _LOOKS = """
@@ -59,5 +59,5 @@ def page(report: Report) -> str:
     )
 
 
-def _class(row: Row) -> str:
+def _class(row: CaseResult) -> str:
     return _CLASS.get(row.verdict, "none")

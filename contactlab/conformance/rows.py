@@ -10,7 +10,7 @@ from contactlab.conformance.case import Case, Measure, NotToldError
 from contactlab.conformance.engine import Engine, NotOfferedError
 
 
-class Verdict(enum.Enum):
+class CaseVerdict(enum.Enum):
     """What became of a case."""
 
     KEPT = "kept"
@@ -23,13 +23,13 @@ class Verdict(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Row:
+class CaseResult:
     """One case on one engine."""
 
     engine: str
     version: str
     case: str
-    verdict: Verdict
+    verdict: CaseVerdict
     measures: tuple[Measure, ...] = ()
     detail: str = ""
 
@@ -41,28 +41,28 @@ class Row:
     @property
     def reason(self) -> str:
         """For a loss the figures that missed their limits; else what there is to say."""
-        if self.verdict is Verdict.KEPT:
+        if self.verdict is CaseVerdict.KEPT:
             return "; ".join(map(str, self.measures))
         return self.detail or "; ".join(str(one) for one in self.measures if not one.passed)
 
 
-def row_of(engine: Engine, case: Case) -> Row:
+def row_of(engine: Engine, case: Case) -> CaseResult:
     """Hold an engine to a case."""
 
-    def row(verdict: Verdict, measures: Sequence[Measure] = (), detail: str = "") -> Row:
-        return Row(engine.name, engine.version, case.name, verdict, tuple(measures), detail)
+    def row(verdict: CaseVerdict, measures: Sequence[Measure] = (), detail: str = "") -> CaseResult:
+        return CaseResult(engine.name, engine.version, case.name, verdict, tuple(measures), detail)
 
     try:
         measures = case.measure(engine)
     except NotToldError as error:
-        return row(Verdict.NOT_TOLD, (), str(error))
+        return row(CaseVerdict.NOT_TOLD, (), str(error))
     except NotOfferedError as error:
-        return row(Verdict.NOT_OFFERED, (), str(error))
+        return row(CaseVerdict.NOT_OFFERED, (), str(error))
     except Exception as error:  # noqa: BLE001  whatever an engine raises is a finding
-        return row(Verdict.CRASHED, (), f"{type(error).__name__}: {error}")
-    return row(Verdict.KEPT if all(one.passed for one in measures) else Verdict.LOST, measures)
+        return row(CaseVerdict.CRASHED, (), f"{type(error).__name__}: {error}")
+    return row(CaseVerdict.KEPT if all(one.passed for one in measures) else CaseVerdict.LOST, measures)
 
 
-def missing(name: str, case: Case, detail: str) -> Row:
+def missing(name: str, case: Case, detail: str) -> CaseResult:
     """The row of an engine that could not be made."""
-    return Row(name, "", case.name, Verdict.MISSING, (), detail)
+    return CaseResult(name, "", case.name, CaseVerdict.MISSING, (), detail)

@@ -13,7 +13,7 @@ UNTURNED: Numbers = (1.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class Shape:
+class ShapeSpec:
     """``kind`` and ``size``: "sphere" (radius,), "box" (half extents), "capsule" (radius, half length, along z)."""
 
     kind: str
@@ -44,7 +44,7 @@ class Body:
         Constant, at the centre, in world axes [N].
     """
 
-    shape: Shape | None
+    shape: ShapeSpec | None
     mass: float
     inertia: Numbers
     position: Numbers
@@ -115,9 +115,9 @@ def box(half: Numbers, mass: float, position: Numbers, turn: Numbers = UNTURNED,
     """Return a solid box of uniform density."""
     x, y, z = (a * a for a in half)
     inertia = tuple(mass / 3.0 * s for s in (y + z, x + z, x + y))
-    return Body(Shape("box", half), mass, inertia, position, turn, velocity, spin, force)
+    return Body(ShapeSpec("box", half), mass, inertia, position, turn, velocity, spin, force)
 
 
 def ball(radius: float, mass: float, position: Numbers, velocity: Numbers = (0, 0, 0)) -> Body:
     """Return a solid ball of uniform density."""
-    return Body(Shape("sphere", (radius,)), mass, (0.4 * mass * radius**2,) * 3, position, UNTURNED, velocity)
+    return Body(ShapeSpec("sphere", (radius,)), mass, (0.4 * mass * radius**2,) * 3, position, UNTURNED, velocity)

@@ -11,14 +11,14 @@ from contactlab.conformance.apart import rows_apart
 from contactlab.conformance.case import Case
 from contactlab.conformance.cases import CASES
 from contactlab.conformance.engine import Engine
-from contactlab.conformance.rows import Row, Verdict, missing, row_of
+from contactlab.conformance.rows import CaseResult, CaseVerdict, missing, row_of
 
 
 @dataclass(frozen=True)
 class Report:
     """All rows, engine by engine, in the order of the cases."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[CaseResult, ...]
     cases: tuple[Case, ...]
 
     @property
@@ -26,15 +26,15 @@ class Report:
         """Names of the engines."""
         return tuple(dict.fromkeys(row.engine for row in self.rows))
 
-    def row(self, engine: str, case: str) -> Row:
+    def row(self, engine: str, case: str) -> CaseResult:
         """Return one row."""
         return next(row for row in self.rows if (row.engine, row.case) == (engine, case))
 
     def score(self, engine: str) -> tuple[int, int]:
         """Cases kept, and cases kept, lost, crashed or out of time."""
         verdicts = [row.verdict for row in self.rows if row.engine == engine]
-        held = (Verdict.KEPT, Verdict.LOST, Verdict.CRASHED, Verdict.TIMED_OUT)
-        return verdicts.count(Verdict.KEPT), sum(one in held for one in verdicts)
+        held = (CaseVerdict.KEPT, CaseVerdict.LOST, CaseVerdict.CRASHED, CaseVerdict.TIMED_OUT)
+        return verdicts.count(CaseVerdict.KEPT), sum(one in held for one in verdicts)
 
     def as_data(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -54,15 +54,15 @@ class Report:
         scores = (f"{kept} of {held}" for kept, held in map(self.score, names))
         lines.append(f"{'kept':{wide}}" + "".join(f"  {text:>14}" for text in scores))
         for row in self.rows:
-            if row.verdict is not Verdict.KEPT:
+            if row.verdict is not CaseVerdict.KEPT:
                 lines.append(f"{row.engine}, {row.case}: {row.verdict.value}: {row.reason}")
         return "\n".join(lines)
 
 
-def cell(row: Row) -> str:
+def cell(row: CaseResult) -> str:
     """A word for the table; of a loss, how many times its limit the worst figure is."""
     times = f"{row.times:.2g}" if row.times < 100.0 or row.times >= 1e5 else f"{float(f'{row.times:.2g}'):.0f}"
-    return f"lost x {times}" if row.verdict is Verdict.LOST else row.verdict.value
+    return f"lost x {times}" if row.verdict is CaseVerdict.LOST else row.verdict.value
 
 
 def conform(
@@ -98,7 +98,7 @@ def conform(
     for one in engines:
         if isinstance(one, str):
             check_name(one)
-    rows: list[Row] = []
+    rows: list[CaseResult] = []
     for one in engines:
         for row in rows_apart(one, chosen, seconds) if isinstance(one, str) and seconds else _rows_here(one, chosen):
             rows.append(row)
@@ -107,7 +107,7 @@ def conform(
     return Report(tuple(rows), chosen)
 
 
-def _rows_here(one: str | Engine, cases: Sequence[Case]) -> Iterator[Row]:
+def _rows_here(one: str | Engine, cases: Sequence[Case]) -> Iterator[CaseResult]:
     try:
         made = engine_of(one) if isinstance(one, str) else one
     except Exception as error:  # noqa: BLE001  whatever an engine raises is a finding

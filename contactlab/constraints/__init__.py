@@ -5,6 +5,8 @@ A set of rows, the matrices they stand for, and what follows from them.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from contactlab.constraints import solve
 from contactlab.constraints.actuation import Actuation, is_fully_actuated
 from contactlab.constraints.assembly_position import AssembledPosition, assemble_q
@@ -14,7 +16,6 @@ from contactlab.constraints.check import ConstraintCheck, ConstraintReport, chec
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.contact import ContactConstraint
 from contactlab.constraints.custom import CustomConstraint
-from contactlab.constraints.delassus import delassus
 from contactlab.constraints.derivatives import (
     ConstrainedMotionDerivatives,
     forward_dynamics_constraints_derivatives,
@@ -35,7 +36,9 @@ from contactlab.constraints.inverse_dynamics import ConstrainedInverseDynamics, 
 from contactlab.constraints.inverse_dynamics_relaxed import inverse_dynamics_constraints_relaxed
 from contactlab.constraints.loop import LoopConstraint
 from contactlab.constraints.system import ConstrainedSystem, constrained_system
+from contactlab.constraints.unit_forces import delassus_matrix
 from contactlab.constraints.wrenches import BodyWrench, group_wrenches
+from contactlab.naming import doors
 
 __all__ = [
     "Actuation",
@@ -71,9 +74,12 @@ __all__ = [
     "constraint_jacobian",
     "constraint_position_error",
     "constraint_velocity_error",
-    "delassus",
+    "delassus_matrix",
     "forward_dynamics_constraints",
     "forward_dynamics_constraints_derivatives",
     "group_wrenches",
     "solve",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = doors(__name__, __all__, {"delassus": "contactlab.constraints.delassus_matrix"})

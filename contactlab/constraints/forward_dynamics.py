@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from contactlab.constraints import solve
 from contactlab.constraints.constraint_set import ConstraintSet
-from contactlab.constraints.delassus import solve_by_unit_forces
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import RowValues, check_set, fill_custom, time_of
 from contactlab.constraints.kernels.kkt_codes import (
@@ -27,6 +26,7 @@ from contactlab.constraints.kernels.kkt_codes import (
 from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN
 from contactlab.constraints.solve.factorisations import LinearSolver, check_linear_solver
 from contactlab.constraints.system import constrained_system
+from contactlab.constraints.unit_forces import solve_by_unit_forces
 from contactlab.multibody.arguments import check_finite, checked, checked_vector, failure
 from contactlab.multibody.entries import ON_STACK, Entry, strict
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE

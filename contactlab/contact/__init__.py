@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from contactlab.contact.errors import ContactError
 from contactlab.contact.friction_pyramid import check_edges, edge_directions, tangent_frame
 from contactlab.contact.material import Material, combine, combine_compliance, combine_moments
@@ -20,6 +22,7 @@ from contactlab.contact.shapes import (
     Shape,
     Sphere,
 )
+from contactlab.naming import doors
 
 __all__ = [
     "BodyShape",
@@ -46,3 +49,6 @@ __all__ = [
     "load_mesh",
     "tangent_frame",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = doors(__name__, __all__, {})

@@ -5,6 +5,8 @@ Nothing here knows a drawing library. `contactlab.viewer` (browser) and `contact
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from contactlab.contact.shapes import Solid
 from contactlab.drawing.arrows import Arrows, ForceScale
 from contactlab.drawing.camera import Camera
@@ -13,6 +15,7 @@ from contactlab.drawing.looks import looks_of
 from contactlab.drawing.parts import Part, solid_of
 from contactlab.drawing.readout import Readout
 from contactlab.drawing.stage import Ground, Stage
+from contactlab.naming import doors
 
 __all__ = [
     "Arrows",
@@ -31,3 +34,6 @@ __all__ = [
     "solid_of",
     "state_at",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = doors(__name__, __all__, {})

@@ -1,10 +1,13 @@
 """Event-driven simulation: smooth motion between located events, impacts by a law of `contactlab.impact`."""
 
+from typing import TYPE_CHECKING
+
 from contactlab.event_driven.errors import EventError, InconsistentContact
-from contactlab.event_driven.kink import Kink
+from contactlab.event_driven.kink import EventKink
 from contactlab.event_driven.recording import Event, EventKind, EventRecording
 from contactlab.event_driven.stepper import EventDriven
 from contactlab.event_driven.transition import Transition, transition
+from contactlab.naming import doors
 
 __all__ = [
     "Event",
@@ -13,7 +16,10 @@ __all__ = [
     "EventKind",
     "EventRecording",
     "InconsistentContact",
-    "Kink",
+    "EventKink",
     "Transition",
     "transition",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = doors(__name__, __all__, {"Kink": "contactlab.event_driven.EventKink"})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Kink:
+class EventKink:
     """Why a run has no derivative, or almost none.
 
     Parameters

@@ -12,7 +12,7 @@ from contactlab.event_driven.candidates import Candidate
 from contactlab.event_driven.course import Arc, Course
 from contactlab.event_driven.crossings import OF_SLOW, Crossing, crossings
 from contactlab.event_driven.jump_rates import NEAR, jump_rates
-from contactlab.event_driven.kink import Kink
+from contactlab.event_driven.kink import EventKink
 from contactlab.event_driven.phase import Mode, Side
 from contactlab.event_driven.recording import EventKind, EventRecording
 from contactlab.event_driven.smooth_rates import Layout, SmoothRates, coupling, phase_of, smooth_rates
@@ -35,7 +35,7 @@ class Walk:
     def __init__(self, recording: EventRecording, course: Course, layout: Layout) -> None:
         self.names, self.course, self.layout = recording.contact_names, course, layout
         self.nv, self.nq = layout.model.nv, layout.model.nq
-        self.kinks: list[Kink] = []
+        self.kinks: list[EventKink] = []
         total = 2 * self.nv + layout.width - layout.time - 1
         self.X = np.eye(2 * self.nv, total)
         # Changes of parameters, which stay what they are, and of the directions of slow slip: two rows for every side.
@@ -59,7 +59,7 @@ class Walk:
             self._finish(last)
 
     def _kink(self, time: float, contacts: Iterable[int], why: str, off: float) -> None:
-        kink = Kink(time, tuple(self.names[k] for k in contacts), why, off)
+        kink = EventKink(time, tuple(self.names[k] for k in contacts), why, off)
         if kink not in self.kinks:
             self.kinks.append(kink)
 

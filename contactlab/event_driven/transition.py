@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.event_driven.kink import Kink
+from contactlab.event_driven.kink import EventKink
 from contactlab.event_driven.recording import EventRecording
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.world.errors import SimulationConfigError
@@ -41,7 +41,7 @@ class Transition:
         The run's contacts.
     held : tuple of str
         Contacts closed at the start. The derivative is that of motions that keep them closed.
-    kinks : tuple of Kink
+    kinks : tuple of EventKink
         Where there is no derivative; ``matrix`` is that of the events in their order all the same.
     """
 
@@ -49,7 +49,7 @@ class Transition:
     parameters: Mapping[str, FloatArray]
     contacts: tuple[str, ...]
     held: tuple[str, ...]
-    kinks: tuple[Kink, ...]
+    kinks: tuple[EventKink, ...]
 
     @property
     def unique(self) -> bool:

@@ -7,10 +7,12 @@ many velocities solve a problem; `kernels` holds the arithmetic that the compile
 data from a model.
 """
 
+from typing import TYPE_CHECKING
+
 from contactlab.formulation.bridge import (
     BodyLoad,
     BridgeError,
-    ContactForce,
+    ContactLoad,
     ContactPoint,
     Delassus,
     JointLimit,
@@ -35,11 +37,12 @@ from contactlab.formulation.softening import (
     spring_damper_from_impulse,
 )
 from contactlab.formulation.uniqueness import Uniqueness, Velocities, motion_is_unique
+from contactlab.naming import doors
 
 __all__ = [
     "BodyLoad",
     "BridgeError",
-    "ContactForce",
+    "ContactLoad",
     "ContactPoint",
     "Delassus",
     "JointLimit",
@@ -62,3 +65,6 @@ __all__ = [
     "spring_damper",
     "spring_damper_from_impulse",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = doors(__name__, __all__, {"ContactForce": "contactlab.formulation.ContactLoad"})

@@ -4,6 +4,8 @@ Every law takes one `problem_data.ConstraintVelProblemData`, whose Mv is the mom
 `ImpactOutcome`. No law is right for all impacts: `compare` shows how far they differ, and which of them gain energy.
 """
 
+from typing import TYPE_CHECKING
+
 from contactlab.contact import PowerLaw, RestitutionLaw
 from contactlab.impact.chatterjee_ruina import ChatterjeeRuina
 from contactlab.impact.collision import Collision, ImpactProblem
@@ -11,6 +13,7 @@ from contactlab.impact.compare import Comparison, compare, every_law, uniqueness
 from contactlab.impact.errors import ImpactError
 from contactlab.impact.impulse_path import Phase, Segment, State
 from contactlab.impact.law import ImpactLaw
+from contactlab.impact.mapping import ContactMotion, ImpactMap, impact_map
 from contactlab.impact.newton import Newton
 from contactlab.impact.outcome import ImpactOutcome, ImpactStatus
 from contactlab.impact.outcome_set import OutcomeSet, outcome_set
@@ -20,7 +23,7 @@ from contactlab.impact.restitution import Restitution
 from contactlab.impact.routh import RouthDiagram, routh_diagram
 from contactlab.impact.single import SingleImpact
 from contactlab.impact.stronge import Stronge
-from contactlab.impact.sweep import ImpactMap, Motion, sweep
+from contactlab.naming import doors
 
 #: The laws that take contacts at once or one after the other, as classes.
 ALL_LAWS = (Newton, Poisson, Stronge)
@@ -37,7 +40,7 @@ __all__ = [
     "ImpactProblem",
     "ImpactStatus",
     "InstantMode",
-    "Motion",
+    "ContactMotion",
     "Newton",
     "OutcomeSet",
     "PainleveMap",
@@ -58,6 +61,11 @@ __all__ = [
     "painleve_scan",
     "painleve_threshold",
     "routh_diagram",
-    "sweep",
+    "impact_map",
     "uniqueness",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = doors(
+        __name__, __all__, {"Motion": "contactlab.impact.ContactMotion", "sweep": "contactlab.impact.impact_map"}
+    )

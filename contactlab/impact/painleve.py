@@ -25,7 +25,7 @@ from contactlab.formulation.acceleration import AccelerationLCP, form_accelerati
 from contactlab.formulation.blocks import free_motion
 from contactlab.formulation.uniqueness import Velocities, motion_is_unique
 from contactlab.impact.errors import ImpactError
-from contactlab.impact.sweep import grid, posed
+from contactlab.impact.mapping import grid, posed
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, finite_number
 from problem_data import ConstraintAccelProblemData
 

@@ -10,27 +10,27 @@ from typing import Any
 
 from contactlab.lab.errors import DatasetError, RaceError
 from contactlab.lab.racing import RaceReport, race
-from contactlab.lab.sweeps import SweepError, SweepResult, impact_sweep, problem_sweep, scene_sweep, sweep
+from contactlab.lab.sweeps import ImpactGrid, ProblemGrid, SceneGrid, SweepError, SweepResult, sweep
 
 __all__ = [
     "MODELS",
     "PUBLISHED",
     "DatasetError",
+    "ImpactGrid",
+    "ProblemGrid",
     "PublishedRow",
     "RaceError",
     "RaceReport",
+    "SceneGrid",
     "SweepError",
     "SweepResult",
     "TossOutcome",
     "TossReport",
     "TossSettings",
     "format_table",
-    "impact_sweep",
-    "problem_sweep",
     "race",
     "run_toss",
     "run_tosses",
-    "scene_sweep",
     "simulate_toss",
     "sweep",
     "synthesize_tosses",
@@ -39,8 +39,15 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Load a name of `contactlab.studies` the first time it is asked for."""
+    if name in ("impact_sweep", "problem_sweep", "scene_sweep"):
+        return getattr(importlib.import_module("contactlab.lab.sweeps.before"), name)
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module("contactlab.studies"), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted(__all__)

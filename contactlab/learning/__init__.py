@@ -5,6 +5,8 @@ The names are here without gymnasium too, which `Env` and `VectorEnv` ask for: `
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from contactlab.learning.actions import ActionMap, Targets, Torques
 from contactlab.learning.controls import Controls
 from contactlab.learning.env import Env
@@ -13,6 +15,7 @@ from contactlab.learning.noise import Noise
 from contactlab.learning.snapshot import Snapshot
 from contactlab.learning.task import Task
 from contactlab.learning.vector_env import VectorEnv
+from contactlab.naming import doors
 
 __all__ = [
     "ActionMap",
@@ -26,3 +29,6 @@ __all__ = [
     "Torques",
     "VectorEnv",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = doors(__name__, __all__, {})

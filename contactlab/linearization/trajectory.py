@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contactlab.event_driven import EventRecording, transition
-from contactlab.event_driven import Kink as EventKink
+from contactlab.event_driven import EventKink, EventRecording, transition
 from contactlab.linearization.kernels.layout import ON_KINK
 from contactlab.linearization.linearization import Kink
 from contactlab.linearization.linearize import Lineariser

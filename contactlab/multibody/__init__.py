@@ -6,6 +6,8 @@ arrays and keep nothing. `kinematics` computes one instant once for several of t
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from contactlab.multibody import joints
 from contactlab.multibody.batch import (
     body_poses,
@@ -100,6 +102,7 @@ from contactlab.multibody.points import (
 from contactlab.multibody.urdf import UrdfError, UrdfModel, UrdfWarning
 from contactlab.multibody.workspace import workspace
 from contactlab.multibody.zero_moment_point import zero_moment_point
+from contactlab.naming import doors
 from contactlab.spatial import RigidInertia, Transform
 
 __all__ = [
@@ -199,3 +202,6 @@ __all__ = [
     "workspace",
     "zero_moment_point",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = doors(__name__, __all__, {})

@@ -5,11 +5,14 @@ What takes a `Recording` returns a matplotlib Figure: `picture` in three dimensi
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from contactlab.naming import doors
 from contactlab.plotting.contact_plot import forces, gaps, modes
 from contactlab.plotting.convergence import plot_convergence
 from contactlab.plotting.identified_plot import plot_identified
 from contactlab.plotting.impact_plot import plot_impact_map, plot_painleve, plot_routh
-from contactlab.plotting.paper import save
+from contactlab.plotting.paper import save_figure
 from contactlab.plotting.picture import animation, picture
 from contactlab.plotting.run_plot import certificates, effort, ledger, summary
 from contactlab.plotting.studies_plot import (
@@ -39,6 +42,9 @@ __all__ = [
     "plot_restitution",
     "plot_routh",
     "plot_toss_curve",
-    "save",
+    "save_figure",
     "summary",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = doors(__name__, __all__, {"save": "contactlab.plotting.save_figure"})

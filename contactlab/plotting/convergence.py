@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import lcp
-from contactlab.plotting.paper import new_figure, save
+from contactlab.plotting.paper import new_figure, save_figure
 
 
 def plot_convergence(
@@ -50,4 +50,4 @@ def plot_convergence(
     columns[0].set_ylabel("natural map  max |min(z, Mz + q)|")
     columns[1].legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
     figure.suptitle(title)
-    return save(figure, path)
+    return save_figure(figure, path)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.plotting.paper import CYCLE, new_figure, save
+from contactlab.plotting.paper import CYCLE, new_figure, save_figure
 
 #: Panels side by side.
 COLUMNS = 4
@@ -55,7 +55,7 @@ def plot_identified(path: str | Path, document: Mapping[str, Any]) -> Path:
     _correlations(figure, axes[len(names)], names, document["covariance"])
     for one in axes[len(names) + 1 :]:
         one.set_visible(False)
-    return save(figure, path)
+    return save_figure(figure, path)
 
 
 def _correlations(figure: Any, axes: Any, names: list[str], covariance: list[list[float | None]]) -> None:

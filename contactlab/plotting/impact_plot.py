@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from contactlab.impact import ImpactMap, Motion, PainleveMap, RouthDiagram
+from contactlab.impact import ContactMotion, ImpactMap, PainleveMap, RouthDiagram
 from contactlab.impact.errors import ImpactError
-from contactlab.plotting.paper import legend_above, new_figure, save
+from contactlab.plotting.paper import legend_above, new_figure, save_figure
 from contactlab.spatial.arrays import FloatArray
 
 # Marks of ends that coincide lie inside one another.
@@ -61,7 +61,7 @@ def plot_routh(path: str | Path, diagram: RouthDiagram, *, title: str = "") -> P
     )
     legend_above(axes, 2)
     figure.suptitle(title)
-    return save(figure, path)
+    return save_figure(figure, path)
 
 
 def plot_painleve(
@@ -115,7 +115,7 @@ def plot_painleve(
     bar = figure.colorbar(mesh, ax=axes, ticks=np.arange(-1, len(shown) - 1), label="accelerations")
     bar.ax.set_yticklabels(list(shown))
     figure.suptitle(title)
-    return save(figure, path)
+    return save_figure(figure, path)
 
 
 def plot_impact_map(
@@ -150,7 +150,7 @@ def plot_impact_map(
     shown = found.energy_ratio[:, restitution]
     known = shown[np.isfinite(shown)]
     least, most = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
-    kinds = list(Motion)
+    kinds = list(ContactMotion)
     colors = ListedColormap(["#000000", "#999999", "#d55e00", "#f0f0f0", "#0072b2"])
     steps = BoundaryNorm([kind - 0.5 for kind in kinds] + [kinds[-1] + 0.5], len(kinds))
     for i, law in enumerate(found.laws):
@@ -170,7 +170,7 @@ def plot_impact_map(
     bar.ax.set_yticklabels([kind.name.lower().replace("_", " ") for kind in kinds])
     coefficient = f"e = {found.restitutions[restitution]:g}"
     figure.suptitle(f"{title}, {coefficient}" if title else coefficient)
-    return save(figure, path)
+    return save_figure(figure, path)
 
 
 def _two_axes(axes: Mapping[str, FloatArray]) -> list[tuple[str, FloatArray]]:

@@ -59,7 +59,7 @@ def positive(values: FloatArray) -> FloatArray:
     return np.where(values > 0.0, values, np.nan)
 
 
-def save(figure: Figure, path: str | Path) -> Path:
+def save_figure(figure: Figure, path: str | Path) -> Path:
     """Write a figure in the format that the path's suffix names, and return the path."""
     path = Path(path)
     figure.savefig(path)

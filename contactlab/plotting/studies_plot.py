@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from contactlab.plotting.paper import CYCLE, legend_above, new_figure, save
+from contactlab.plotting.paper import CYCLE, legend_above, new_figure, save_figure
 from contactlab.spatial.arrays import FloatArray
 
 
@@ -43,7 +43,7 @@ def plot_restitution(
     one.plot(v, curve, color=CYCLE[1], label=f"{name}{e:.3f} (v / 2 m/s)$^{{-{exponent:.2f}}}${reach}")
     one.set(ylim=(0.0, 1.0), xlabel="speed of approach [m/s]", ylabel="speed of separation / approach")
     legend_above(one, 2)
-    return save(figure, path)
+    return save_figure(figure, path)
 
 
 def plot_error_curves(path: str | Path, errors: Mapping[str, FloatArray]) -> Path:
@@ -69,7 +69,7 @@ def plot_error_curves(path: str | Path, errors: Mapping[str, FloatArray]) -> Pat
         ylabel="share of impacts",
     )
     legend_above(one, 2)
-    return save(figure, path)
+    return save_figure(figure, path)
 
 
 def _interval(values: FloatArray, measure: Callable[..., FloatArray]) -> tuple[float, float]:
@@ -104,7 +104,7 @@ def plot_error_bars(path: str | Path, errors: Mapping[str, tuple[FloatArray, Flo
         one.set_yticks(range(len(errors)), list(errors) if column == 0 else [""] * len(errors))
         one.invert_yaxis()
         one.set_xlabel(f"{label}: mean (95 %), | median")
-    return save(figure, path)
+    return save_figure(figure, path)
 
 
 def plot_planar_paths(
@@ -135,7 +135,7 @@ def plot_planar_paths(
             below.set_ylabel("angle [deg]")
     handles, words = axes[0].get_legend_handles_labels()
     figure.legend(handles, words, frameon=False, fontsize=8, ncols=2, loc="outside lower center")
-    return save(figure, path)
+    return save_figure(figure, path)
 
 
 def plot_toss_curve(
@@ -166,4 +166,4 @@ def plot_toss_curve(
             )
         axes.set(xlabel="friction coefficient mu", ylabel=label)
         legend_above(axes, 2)
-    return save(figure, path)
+    return save_figure(figure, path)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from contactlab.naming import doors
 from contactlab.recording.codecs import ForgottenMotion
 from contactlab.recording.energy_ledger import ENTRIES, EnergyLedger
 from contactlab.recording.errors import RecordError, RecordWriteError
@@ -26,3 +29,6 @@ __all__ = [
     "UncertifiedTable",
     "simulation_error",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = doors(__name__, __all__, {})

@@ -2,6 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from contactlab.certificate import Choice
+from contactlab.contact import (
+    Box,
+    Capsule,
+    ConvexPoints,
+    Cylinder,
+    HalfSpace,
+    HeightField,
+    Material,
+    Mesh,
+    Placed,
+    Sphere,
+    load_mesh,
+)
 from contactlab.event_driven import (
     Event,
     EventDriven,
@@ -14,6 +30,8 @@ from contactlab.event_driven import (
 )
 from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
 from contactlab.linearization import Gradient, Kink, Linearization, Parameter, gradient, linearize, parameter
+from contactlab.multibody import Model, ModelBuilder, joints
+from contactlab.naming import doors
 from contactlab.recording import (
     ENTRIES,
     ContactEvent,
@@ -30,7 +48,8 @@ from contactlab.recording import (
 from contactlab.simulation.batch import Batch, rollout
 from contactlab.simulation.rollouts import Rollout
 from contactlab.simulation.running import Simulation
-from contactlab.simulation.simulate import simulate
+from contactlab.simulation.simulating import simulate
+from contactlab.spatial import RigidInertia, Transform
 from contactlab.stepping import (
     OPEN,
     SLIDE,
@@ -52,6 +71,7 @@ from contactlab.verification import VerificationFailure, VerificationReport, ver
 from contactlab.world import (
     ConstantVelocity,
     Conveyor,
+    JointActions,
     JointPolynomial,
     JointRow,
     Motion,
@@ -59,6 +79,7 @@ from contactlab.world import (
     PointSpring,
     PrescribedMotion,
     RayHits,
+    RowKind,
     SimulationConfigError,
     StepperState,
     Surface,
@@ -70,6 +91,25 @@ from contactlab.world import (
 )
 
 __all__ = [
+    "Choice",
+    "Box",
+    "Capsule",
+    "ConvexPoints",
+    "Cylinder",
+    "HalfSpace",
+    "HeightField",
+    "Material",
+    "Mesh",
+    "Placed",
+    "Sphere",
+    "load_mesh",
+    "Model",
+    "ModelBuilder",
+    "joints",
+    "RigidInertia",
+    "Transform",
+    "RowKind",
+    "JointActions",
     "ENTRIES",
     "OPEN",
     "SLIDE",
@@ -140,3 +180,6 @@ __all__ = [
     "transition",
     "verify",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = doors(__name__, __all__, {})

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from contactlab.naming import doors
 from contactlab.spatial import quaternion
 from contactlab.spatial.algebra import cross_force, cross_motion
 from contactlab.spatial.errors import FieldError, SpatialError
@@ -9,3 +12,6 @@ from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
 
 __all__ = ["FieldError", "RigidInertia", "SpatialError", "Transform", "cross_force", "cross_motion", "quaternion"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = doors(__name__, __all__, {})

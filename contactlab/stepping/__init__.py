@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from contactlab.naming import doors
 from contactlab.stepping.carrying import carry_over
 from contactlab.stepping.contact_table import (
     OPEN,
@@ -42,3 +45,6 @@ __all__ = [
     "contacts_at",
     "prepare",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = doors(__name__, __all__, {})

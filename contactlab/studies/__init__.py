@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from contactlab.naming import doors
 from contactlab.studies.synthetic_toss import synthesize_tosses
 from contactlab.studies.toss import TossOutcome, TossReport, run_toss, run_tosses, simulate_toss
 from contactlab.studies.toss_settings import MODELS, TossSettings
@@ -20,3 +23,6 @@ __all__ = [
     "simulate_toss",
     "synthesize_tosses",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = doors(__name__, __all__, {})

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from contactlab.naming import doors
 from contactlab.verification.report import (
     CONDITIONS,
     ConditionReport,
@@ -11,3 +14,6 @@ from contactlab.verification.report import (
 from contactlab.verification.verifying import verify
 
 __all__ = ["CONDITIONS", "ConditionReport", "VerificationFailure", "VerificationReport", "verify"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = doors(__name__, __all__, {})

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from contactlab.naming import doors
 from contactlab.viewer.html_replay import write_html_replay
 from contactlab.viewer.live import Live, live
 from contactlab.viewer.replay import show
 
 __all__ = ["Live", "live", "show", "write_html_replay"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = doors(__name__, __all__, {})

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from contactlab.naming import doors
 from contactlab.world import sensors
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import SimulationConfigError
@@ -39,3 +42,6 @@ __all__ = [
     "WorldBuilder",
     "sensors",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = doors(__name__, __all__, {})

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from contactlab.conformance.engine import Contacts, NotOfferedError
-from contactlab.conformance.scene import Joint, Scene, Shape
+from contactlab.conformance.scene import Joint, Scene, ShapeSpec
 from contactlab.spatial.arrays import FloatArray
 
 
@@ -168,7 +168,7 @@ def _hold(plant: Any, scene: Scene, bodies: list[Any], i: int, joint: Joint) -> 
     plant.AddJoint(kind(f"joint {i}", *frames, np.array(joint.axis, dtype=float)))
 
 
-def _shape(shape: Shape) -> Any:
+def _shape(shape: ShapeSpec) -> Any:
     from pydrake import geometry
 
     size = shape.size

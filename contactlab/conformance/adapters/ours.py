@@ -6,7 +6,7 @@ import numpy as np
 
 import contactlab
 from contactlab.conformance.engine import Contacts, NotOfferedError
-from contactlab.conformance.scene import Scene, Shape
+from contactlab.conformance.scene import Scene, ShapeSpec
 from contactlab.constraints import LoopConstraint
 from contactlab.contact import Box, Capsule, HalfSpace, Material, Sphere
 from contactlab.multibody import Model, ModelBuilder, body_poses, joints, kinematics, point_velocity_6d
@@ -131,7 +131,7 @@ def _jointed(scene: Scene, builder: WorldBuilder, material: Material, stepper: T
     return JointedRun(Simulation(builder.build(), stepper), scene, model, centres)
 
 
-def _shape(shape: Shape | None) -> Box | Sphere | Capsule:
+def _shape(shape: ShapeSpec | None) -> Box | Sphere | Capsule:
     if shape is None:
         raise NotOfferedError("a free body of no shape")
     size = shape.size

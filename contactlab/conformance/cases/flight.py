@@ -8,7 +8,7 @@ import numpy as np
 
 from contactlab.conformance.case import Case, Measure, path
 from contactlab.conformance.engine import Engine
-from contactlab.conformance.scene import Body, Scene, Shape, ball, box
+from contactlab.conformance.scene import Body, Scene, ShapeSpec, ball, box
 
 G, H = 9.81, 1e-3
 
@@ -33,7 +33,7 @@ def rod(angle: float) -> Scene:
     half, r, m = 0.5, 0.01, 1.0
     across = m * half * half / 3.0
     turn = (math.cos(angle / 2.0), 0.0, math.sin(angle / 2.0), 0.0)
-    shape = Shape("capsule", (r, half))
+    shape = ShapeSpec("capsule", (r, half))
     body = Body(shape, m, (across, across, 0.5 * m * r * r), (0.0, 0.0, half * math.cos(angle) + r), turn)
     return Scene((body,), mu=0.0)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from contactlab.conformance.case import Case, Measure, NotToldError, path
 from contactlab.conformance.engine import Engine
-from contactlab.conformance.scene import Body, Scene, Shape, Wall, ball, box
+from contactlab.conformance.scene import Body, Scene, ShapeSpec, Wall, ball, box
 
 G, H = 9.81, 1e-3
 #: A micrometre a second: less than any of the rates that issue 3328 of MuJoCo complains of, 50 to 2300.
@@ -50,7 +50,7 @@ def _pressed(engine: Engine) -> list[Measure]:
     r, half = 4e-3, 0.02
     # The inertia of a rod. It stands upright, so that it cannot roll down the wall.
     inertia = (0.045 * half**2 / 3.0, 0.045 * half**2 / 3.0, 0.5 * 0.045 * r * r)
-    capsule = Body(Shape("capsule", (r, half)), 0.045, inertia, (r, 0.0, 0.5), force=(-12.0, 0.0, 0.0))
+    capsule = Body(ShapeSpec("capsule", (r, half)), 0.045, inertia, (r, 0.0, 0.5), force=(-12.0, 0.0, 0.0))
     track = path(engine, Scene((capsule,), (Wall((1.0, 0.0, 0.0)),), 0.7), H, 2.0)
     crept = abs(float(track.poses[-1, 0, 2] - track.poses[-1001, 0, 2]))
     return [Measure("crept, pressed by 12 N with a weight of 0.44 N, where 0 is asked, at", crept, CREEP, "m/s")]

@@ -8,7 +8,7 @@ import numpy as np
 
 from contactlab.conformance.case import Case, Measure, load_on, path
 from contactlab.conformance.engine import Engine
-from contactlab.conformance.scene import Body, Joint, Pin, Scene, Shape, box
+from contactlab.conformance.scene import Body, Joint, Pin, Scene, ShapeSpec, box
 from contactlab.spatial import quaternion
 
 G, H = 9.81, 1e-3
@@ -90,7 +90,7 @@ def _unequal(engine: Engine) -> list[Measure]:
 def _pinched(engine: Engine) -> list[Measure]:
     r, half, pad = 4e-3, 0.02, (5e-3, 0.02, 0.03)
     inertia = (0.045 * half**2 / 3.0, 0.045 * half**2 / 3.0, 0.5 * 0.045 * r * r)
-    capsule = Body(Shape("capsule", (r, half)), 0.045, inertia, (0.0, 0.0, 0.5))
+    capsule = Body(ShapeSpec("capsule", (r, half)), 0.045, inertia, (0.0, 0.0, 0.5))
     at = r + pad[0]
     pads = [box(pad, 0.1, (-s * at, 0.0, 0.5), force=(12.0 * s, 0.0, 0.0)) for s in (1.0, -1.0)]
     rails = tuple(Joint("prismatic", i, -1, one.position, (1.0, 0.0, 0.0)) for i, one in enumerate(pads))

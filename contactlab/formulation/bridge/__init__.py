@@ -12,13 +12,13 @@ from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.formulation.bridge.joint_actions import JointLimit, PositionDrive, VelocityDrive
 from contactlab.formulation.bridge.options import Stabilisation, Thresholds
 from contactlab.formulation.bridge.problem import ModelProblem, ProblemRows
-from contactlab.formulation.bridge.readings import BodyLoad, ContactForce
+from contactlab.formulation.bridge.readings import BodyLoad, ContactLoad
 from contactlab.formulation.bridge.rows import Row, RowTable
 
 __all__ = [
     "BodyLoad",
     "BridgeError",
-    "ContactForce",
+    "ContactLoad",
     "ContactPoint",
     "Delassus",
     "JointLimit",

@@ -14,7 +14,7 @@ from contactlab.formulation.bridge.acceleration_level import acceleration_level
 from contactlab.formulation.bridge.delassus_operator import Delassus, delassus
 from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.formulation.bridge.inputs import Inputs, Level
-from contactlab.formulation.bridge.readings import BodyLoad, ContactForce, contact_forces, load_on, row_force
+from contactlab.formulation.bridge.readings import BodyLoad, ContactLoad, contact_forces, load_on, row_force
 from contactlab.formulation.bridge.rows import RowTable
 from contactlab.formulation.bridge.velocity_level import velocity_level
 from contactlab.formulation.solution import AccelerationSolution, Solution
@@ -121,7 +121,7 @@ class ModelProblem:
 
     def contact_forces(
         self, solution: Solution | ConstraintForces, *, level: LevelName | None = None
-    ) -> tuple[ContactForce, ...]:
+    ) -> tuple[ContactLoad, ...]:
         """Load of every contact, in the order given; forces in N, from an impact problem impulses in N s.
 
         Parameters

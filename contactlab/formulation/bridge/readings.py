@@ -18,7 +18,7 @@ from problem_data import ConstraintForces
 
 
 @dataclass(frozen=True, eq=False)
-class ContactForce:
+class ContactLoad:
     """Load of a contact: newtons, or newton seconds from an impact problem.
 
     Attributes
@@ -81,7 +81,7 @@ def row_force(level: Level[Any], forces: ConstraintForces, row: Row) -> float:
     return float(getattr(forces, f"f{row.operator}")[row.index])
 
 
-def contact_forces(p: Inputs, level: Level[Any], forces: ConstraintForces) -> tuple[ContactForce, ...]:
+def contact_forces(p: Inputs, level: Level[Any], forces: ConstraintForces) -> tuple[ContactLoad, ...]:
     """Loads of all contacts in the order given; those without rows bear nothing."""
     normal_force, friction = np.zeros(len(p.contacts)), np.zeros((len(p.contacts), 3))
     moment = np.zeros((len(p.contacts), 3))
@@ -94,7 +94,7 @@ def contact_forces(p: Inputs, level: Level[Any], forces: ConstraintForces) -> tu
         if row.kind in SPINNING and row.direction is not None:
             moment[place[row.source]] += row_force(level, forces, row) * row.direction
     return tuple(
-        ContactForce(
+        ContactLoad(
             name=p.geometry.names[i],
             body_a=contact.body_a,
             body_b=contact.body_b,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contactlab.lab.errors import SweepError
-from contactlab.lab.sweeps.impact_runs import impact_sweep
-from contactlab.lab.sweeps.problem_runs import problem_sweep
+from contactlab.lab.sweeps.impact_runs import ImpactGrid
+from contactlab.lab.sweeps.problem_runs import ProblemGrid
 from contactlab.lab.sweeps.result import SweepResult
-from contactlab.lab.sweeps.scene_runs import scene_sweep
+from contactlab.lab.sweeps.scene_runs import SceneGrid
 from contactlab.lab.sweeps.sweeping import sweep
 
-__all__ = ["SweepError", "SweepResult", "impact_sweep", "problem_sweep", "scene_sweep", "sweep"]
+__all__ = ["ImpactGrid", "ProblemGrid", "SceneGrid", "SweepError", "SweepResult", "sweep"]

@@ -27,9 +27,10 @@ from pathlib import Path
 from typing import Any
 
 from contactlab.lab.datasets.sources import SOURCES
-from contactlab.lab.sweeps.problem_runs import check_solver, problem_sweep
+from contactlab.lab.sweeps.problem_runs import ProblemGrid, check_solver
 from contactlab.lab.sweeps.result import SweepResult
-from contactlab.lab.sweeps.scene_runs import scene_sweep
+from contactlab.lab.sweeps.scene_runs import SceneGrid
+from contactlab.lab.sweeps.sweeping import sweep
 from contactlab.lab.sweeps.tasks import whole
 from contactlab.simulation.scene.document import read_document
 from contactlab.simulation.scene.table import Table, suggestion
@@ -46,12 +47,12 @@ class Experiment:
     """What a file asks for."""
 
     table: Table  # the ``[sweep]`` table, which errors are told of
-    # Of `scene_sweep`; ``scene`` is None for problems.
+    # Of a `SceneGrid`; ``scene`` is None for problems.
     scene: Path | None
     parameters: Mapping[str, list[Any]]
     seeds: tuple[int, ...]
     spread: Mapping[str, Any]
-    # Of `problem_sweep`.
+    # Of a `ProblemGrid`.
     problems: tuple[Path | str, ...]
     solvers: Mapping[str, Mapping[str, list[Any]]]
     tolerance: float | None
@@ -70,8 +71,8 @@ class Experiment:
         where: dict[str, Any] = {"out": out, "jobs": jobs, "cluster": cluster, "time_limit": time_limit}
         where |= {"again": again, "progress": progress}
         if self.scene is not None:
-            return scene_sweep(self.scene, self.parameters, self.seeds, spread=self.spread, **where)
-        return problem_sweep(self.problems, self.solvers, tolerance=self.tolerance, **where)
+            return sweep(SceneGrid(self.scene, self.parameters, self.seeds, self.spread), **where)
+        return sweep(ProblemGrid(self.problems, self.solvers, self.tolerance), **where)
 
 
 def load_experiment(path: str | os.PathLike[str]) -> Experiment:

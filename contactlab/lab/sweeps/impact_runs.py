@@ -1,10 +1,9 @@
-"""Families of impacts on worker processes: the map of `contactlab.impact.sweep`, one task for each point."""
+"""Families of impacts on worker processes: the map of `contactlab.impact.impact_map`, one task for each point."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,26 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.impact import ImpactLaw, ImpactMap, every_law
-from contactlab.impact.sweep import Point, assembled, coefficients_of, grid, posed, solve_point
+from contactlab.impact.mapping import Point, assembled, coefficients_of, grid, posed, solve_point
 from contactlab.lab.errors import SweepError
 from contactlab.lab.sweeps.functions import FunctionName, load_function, name_of
-from contactlab.lab.sweeps.sweeping import sweep
+from contactlab.lab.sweeps.result import SweepResult
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData
 
 
-def impact_sweep(
-    problem: Callable[..., ConstraintVelProblemData],
-    axes: Mapping[str, ArrayLike],
-    *,
-    restitutions: Sequence[float] | FloatArray = (0.0, 0.5, 1.0),
-    laws: Callable[[float], Mapping[str, ImpactLaw]] = every_law,
-    out: str | os.PathLike[str] | None = None,
-    jobs: int | None = None,
-    cluster: str | None = None,
-    progress: bool | Callable[[int, int], None] = False,
-) -> ImpactMap:
-    """Solve a family of impacts under several laws, on worker processes: the numbers of `contactlab.impact.sweep`.
+@dataclasses.dataclass(frozen=True, eq=False)
+class ImpactGrid:
+    """A family of impacts under several laws, for `contactlab.lab.sweep`: what `contactlab.impact.impact_map` takes.
 
     Parameters
     ----------
@@ -39,32 +29,51 @@ def impact_sweep(
         As there, at the top level of a module, or of a script that calls this under ``if __name__ == "__main__":``.
     axes, restitutions
         As there.
-    out, jobs, cluster, progress
-        See `contactlab.lab.sweep`: what stands in the folder is not solved again.
 
     Raises
     ------
     ImpactError
         An axis without values.
-    SweepError
-        A point that failed, with its parameters, and what `contactlab.lab.sweep` refuses.
     """
-    values, points = grid(axes)
-    e = coefficients_of(restitutions)
-    shared = {
-        "problem": dataclasses.asdict(name_of(problem)),
-        "laws": dataclasses.asdict(name_of(laws)),
-        "restitutions": e.tolist(),
-    }
-    tasks = [{**shared, "at": at} for _, at in points]
-    result = sweep(solve_impact, tasks, out=out, jobs=jobs, cluster=cluster, progress=progress)
-    for row in result.failures:
-        raise SweepError(f"{len(result.failures)} points failed, the first at {row['at']}: {row['error']}")
-    return assembled(values, e, tuple(laws(float(e[0]))), [_point(row) for row in result.rows])
+
+    problem: Callable[..., ConstraintVelProblemData]
+    axes: Mapping[str, ArrayLike]
+    restitutions: Sequence[float] | FloatArray = (0.0, 0.5, 1.0)
+    laws: Callable[[float], Mapping[str, ImpactLaw]] = every_law
+
+    def __post_init__(self) -> None:
+        grid(self.axes), coefficients_of(self.restitutions)
+
+    @property
+    def function(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
+        """What runs a task."""
+        return solve_impact
+
+    def tasks(self) -> list[dict[str, Any]]:
+        """Return a task for every point of the grid, for all restitutions and laws."""
+        shared = {
+            "problem": dataclasses.asdict(name_of(self.problem)),
+            "laws": dataclasses.asdict(name_of(self.laws)),
+            "restitutions": coefficients_of(self.restitutions).tolist(),
+        }
+        return [{**shared, "at": at} for _, at in grid(self.axes)[1]]
+
+    def map_of(self, result: SweepResult) -> ImpactMap:
+        """Return the map of what `contactlab.lab.sweep` of this grid returned.
+
+        Raises
+        ------
+        SweepError
+            A point that failed, with its parameters.
+        """
+        for row in result.failures:
+            raise SweepError(f"{len(result.failures)} points failed, the first at {row['at']}: {row['error']}")
+        e = coefficients_of(self.restitutions)
+        return assembled(grid(self.axes)[0], e, tuple(self.laws(float(e[0]))), [_point(row) for row in result.rows])
 
 
 def solve_impact(task: dict[str, Any]) -> dict[str, Any]:
-    """Solve one task of `impact_sweep`: its row, arrays as lists with None for NaN."""
+    """Solve one task of an `ImpactGrid`: its row, arrays as lists with None for NaN."""
     problem, laws = (_loaded(FunctionName(**task[name])) for name in ("problem", "laws"))
     data = posed(problem, task["at"], ConstraintVelProblemData)
     energy, motion, notices, v_plus = solve_point(data, [laws(e) for e in task["restitutions"]])

@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import hashlib
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,90 +17,82 @@ import lcp
 from contactlab.lab.datasets.fetching import data_path
 from contactlab.lab.datasets.problems import Problem, load_problems
 from contactlab.lab.errors import DatasetError, SweepError
-from contactlab.lab.sweeps.result import SweepResult
 from contactlab.lab.sweeps.scene_runs import grid
-from contactlab.lab.sweeps.sweeping import sweep
 
 _FRICTION = (lcp.FrictionProblem, lcp.GlobalFrictionProblem)
 _FRICTION_SOLVERS: tuple[type[Any], ...] = (*lcp.ALL_FRICTION_SOLVERS, lcp.FrictionCascade)
 
 
-def problem_sweep(
-    paths: Sequence[str | os.PathLike[str]],
-    solvers: Mapping[str, Mapping[str, Sequence[Any]]],
-    *,
-    tolerance: float | None = None,
-    out: str | os.PathLike[str] | None = None,
-    jobs: int | None = None,
-    cluster: str | None = None,
-    time_limit: float | None = None,
-    retries: int = 2,
-    again: Collection[str] = (),
-    progress: bool | Callable[[int, int], None] = False,
-) -> SweepResult:
-    """Solve every problem with every solver for its kind at every combination of the solver's settings.
+@dataclasses.dataclass(frozen=True, eq=False)
+class ProblemGrid:
+    """Every problem with every solver for its kind at every combination of settings: for `contactlab.lab.sweep`.
+
+    A solve is a row with ``problem``, ``solver``, the settings, ``status``, ``residual`` (scaled), ``natural_map`` or,
+    of a problem with friction, ``fclib`` (`lcp.FrictionResiduals`), ``iterations``, ``n`` (unknowns beside equations)
+    and ``solve_time`` [s], kernels warm from an earlier solve of the same problem. A file that cannot be read is a row
+    ``failed``.
 
     Parameters
     ----------
     paths
-        Files, folders and names of data sets, as `contactlab.lab.datasets.load_problems` reads them.
+        Files, folders and names of data sets, as `contactlab.lab.datasets.load_problems` reads them. On a cluster they
+        must be at the same paths.
     solvers
         Names of solver classes of `lcp`, those for friction with the cone included, each with a grid of its fields:
         ``{"Lemke": {}, "APGD": {"max_iterations": [100, 1000]}}``.
     tolerance
         On the scaled residual; None for that of the problem's kind.
-    out, jobs, cluster, time_limit, retries, again, progress
-        See `contactlab.lab.sweep`. On a cluster the files must be at the same paths.
-
-    Returns
-    -------
-    SweepResult
-        Rows with ``problem``, ``solver``, the settings, ``status``, ``residual`` (scaled), ``natural_map`` or, of a
-        problem with friction, ``fclib`` (`lcp.FrictionResiduals`), ``iterations``, ``n`` (unknowns beside equations)
-        and ``solve_time`` [s], kernels warm from an earlier solve of the same problem. A file that cannot be read is a
-        row ``failed``.
 
     Raises
     ------
     SweepError
-        An unknown solver or setting, a tolerance out of range, and what `contactlab.lab.sweep` refuses.
-    contactlab.lab.DatasetError
-        There is nothing at one of the paths.
+        An unknown solver or setting, a tolerance out of range.
     """
-    if tolerance is not None and not 0.0 < tolerance < 1.0:
-        raise SweepError(f"tolerance must lie between 0 and 1, got {tolerance!r}")
-    entrants = [(name, point) for name, settings in solvers.items() for point in check_solver(name, settings)]
-    places = [Path(os.path.abspath(data_path(path))) for path in paths]
-    digests = {path: _digest(path) for path in places}
-    tasks = [
-        {
-            "path": str(path),
-            "files_sha256": digests[path],
-            "problem": name,
-            "solver": solver,
-            "settings": settings,
-            "tolerance": tolerance,
-        }
-        for path in digests
-        for name, problem in load_problems(path)
-        for solver, settings in entrants
-        if _suits(solver, problem)
-    ]
-    return sweep(
-        solve_problem,
-        tasks,
-        out=out,
-        jobs=jobs,
-        cluster=cluster,
-        time_limit=time_limit,
-        retries=retries,
-        again=again,
-        progress=progress,
-    )
+
+    paths: Sequence[str | os.PathLike[str]]
+    solvers: Mapping[str, Mapping[str, Sequence[Any]]]
+    tolerance: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.tolerance is not None and not 0.0 < self.tolerance < 1.0:
+            raise SweepError(f"tolerance must lie between 0 and 1, got {self.tolerance!r}")
+        for name, settings in self.solvers.items():
+            check_solver(name, settings)
+
+    @property
+    def function(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
+        """What runs a task."""
+        return solve_problem
+
+    def tasks(self) -> list[dict[str, Any]]:
+        """Return a task for every solve.
+
+        Raises
+        ------
+        contactlab.lab.DatasetError
+            There is nothing at one of the paths.
+        """
+        entrants = [(name, point) for name, settings in self.solvers.items() for point in check_solver(name, settings)]
+        places = [Path(os.path.abspath(data_path(path))) for path in self.paths]
+        digests = {path: _digest(path) for path in places}
+        return [
+            {
+                "path": str(path),
+                "files_sha256": digests[path],
+                "problem": name,
+                "solver": solver,
+                "settings": settings,
+                "tolerance": self.tolerance,
+            }
+            for path in digests
+            for name, problem in load_problems(path)
+            for solver, settings in entrants
+            if _suits(solver, problem)
+        ]
 
 
 def solve_problem(task: dict[str, Any]) -> dict[str, Any]:
-    """Solve one task of `problem_sweep`: its row."""
+    """Solve one task of a `ProblemGrid`: its row."""
     problem = _problems(task["path"], task["files_sha256"])[task["problem"]]
     if isinstance(problem, DatasetError):
         # A new one: an error keeps the frames of every place it is raised from, and this one is kept for other tasks.

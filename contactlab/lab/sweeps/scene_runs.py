@@ -7,8 +7,8 @@ import functools
 import hashlib
 import itertools
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,6 @@ import numpy as np
 from contactlab.certificate import Choice
 from contactlab.lab.errors import SweepError
 from contactlab.lab.sweeps.functions import FunctionName, load_function, name_of
-from contactlab.lab.sweeps.result import SweepResult
-from contactlab.lab.sweeps.sweeping import sweep
 from contactlab.lab.sweeps.tasks import whole
 from contactlab.simulation import SimulationError, simulate
 from contactlab.simulation.scene import Scene, SceneError, load_scene
@@ -30,27 +28,21 @@ from contactlab.simulation.scene.table import Table
 _builder = functools.lru_cache(maxsize=4)(load_function)
 
 
-def scene_sweep(
-    scene: str | os.PathLike[str] | Callable[[dict[str, Any]], Scene],
-    parameters: Mapping[str, Sequence[Any]] | None = None,
-    seeds: Sequence[int] = (),
-    *,
-    spread: Mapping[str, float | Sequence[float]] | None = None,
-    out: str | os.PathLike[str] | None = None,
-    jobs: int | None = None,
-    cluster: str | None = None,
-    time_limit: float | None = None,
-    retries: int = 2,
-    again: Collection[str] = (),
-    progress: bool | Callable[[int, int], None] = False,
-) -> SweepResult:
-    """Simulate a scene at every point of a grid of parameters, once per seed.
+@dataclass(frozen=True, eq=False)
+class SceneGrid:
+    """A scene at every point of a grid of parameters, once per seed: for `contactlab.lab.sweep`.
+
+    A run is a row with the parameters, ``seed``, and of the run's end: ``steps``, ``time`` [s], ``kinetic`` and
+    ``potential`` [J], ``q``, ``v``; of the whole run ``energy_change`` [J], ``pivots``, ``contacts`` and islands
+    ``not_selected`` and ``uncertified`` (numbers over all steps; `contactlab.Choice`), the worst certificates
+    ``worst_scaled``, ``worst_natural_map``, ``worst_mechanical``. A run whose step failed is ``failed``.
 
     Parameters
     ----------
     scene
         A scene file; or a function, at the top level of a module or script, of a dict that returns a `Scene`: it is
-        given the values of the parameters by name, and ``seed`` where there are seeds.
+        given the values of the parameters by name, and ``seed`` where there are seeds. On a cluster the file must be
+        at the same path.
     parameters
         Values by name, all combined with all, the last name running fastest. For a file a name is a dotted path, as
         ``stepper.h``, ``body.cube.mu``, ``body.cube.position.2`` (`contactlab.simulation.scene.changes`).
@@ -60,56 +52,53 @@ def scene_sweep(
     spread
         Standard deviations by path of a file: to the number or vector there, normal noise is added, drawn from
         `numpy.random.default_rng` of the seed, path by path in alphabetical order: the same at every point of the grid.
-    out, jobs, cluster, time_limit, retries, again, progress
-        See `contactlab.lab.sweep`. On a cluster the scene file must be at the same path.
-
-    Returns
-    -------
-    SweepResult
-        Rows with the parameters, ``seed``, and of the run's end: ``steps``, ``time`` [s], ``kinetic`` and ``potential``
-        [J], ``q``, ``v``; of the whole run ``energy_change`` [J], ``pivots``, ``contacts`` and islands ``not_selected``
-        and ``uncertified`` (numbers over all steps; `contactlab.Choice`), the worst certificates ``worst_scaled``,
-        ``worst_natural_map``, ``worst_mechanical``. A run whose step failed is ``failed``.
 
     Raises
     ------
-    contactlab.simulation.scene.SceneError
-        A path or value the scene refuses, before any run; it names path or key.
     SweepError
-        Seeds or spread that cannot be used, and what `contactlab.lab.sweep` refuses.
+        Seeds or spread that cannot be used.
     """
-    parameters, spread = dict(parameters or {}), dict(spread or {})
-    for seed in seeds:
-        if not whole(seed, 0):
-            raise SweepError(f"seeds must be whole numbers >= 0, got {seed!r}")
-    if spread and not len(seeds):
-        raise SweepError("spread needs seeds")
-    source: dict[str, Any]
-    if isinstance(scene, str | os.PathLike):
-        path = Path(os.path.abspath(scene))
-        source = {"scene": str(path), "scene_sha256": _checked_file(path, parameters, spread)}
-    else:
-        if spread:
+
+    scene: str | os.PathLike[str] | Callable[[dict[str, Any]], Scene]
+    parameters: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    seeds: Sequence[int] = ()
+    spread: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for seed in self.seeds:
+            if not whole(seed, 0):
+                raise SweepError(f"seeds must be whole numbers >= 0, got {seed!r}")
+        if self.spread and not len(self.seeds):
+            raise SweepError("spread needs seeds")
+        if self.spread and not isinstance(self.scene, str | os.PathLike):
             raise SweepError("spread is for scene files: a function draws from the seed itself")
-        source = {"build": asdict(name_of(scene))}
-    if spread:
-        source["spread"] = {path: _plain(value) for path, value in spread.items()}
-    tasks = [
-        {**source, "parameters": point, **({} if seed is None else {"seed": int(seed)})}
-        for point in grid(parameters)
-        for seed in (seeds if len(seeds) else (None,))
-    ]
-    return sweep(
-        run_scene,
-        tasks,
-        out=out,
-        jobs=jobs,
-        cluster=cluster,
-        time_limit=time_limit,
-        retries=retries,
-        again=again,
-        progress=progress,
-    )
+
+    @property
+    def function(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
+        """What runs a task."""
+        return run_scene
+
+    def tasks(self) -> list[dict[str, Any]]:
+        """Return a task for every run.
+
+        Raises
+        ------
+        contactlab.simulation.scene.SceneError
+            A path or value the scene refuses; it names path or key.
+        """
+        source: dict[str, Any]
+        if isinstance(self.scene, str | os.PathLike):
+            path = Path(os.path.abspath(self.scene))
+            source = {"scene": str(path), "scene_sha256": _checked_file(path, self.parameters, self.spread)}
+        else:
+            source = {"build": asdict(name_of(self.scene))}
+        if self.spread:
+            source["spread"] = {path: _plain(value) for path, value in self.spread.items()}
+        return [
+            {**source, "parameters": point, **({} if seed is None else {"seed": int(seed)})}
+            for point in grid(self.parameters)
+            for seed in (self.seeds if len(self.seeds) else (None,))
+        ]
 
 
 def grid(parameters: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
@@ -123,7 +112,7 @@ def grid(parameters: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def run_scene(task: dict[str, Any]) -> dict[str, Any]:
-    """Simulate one task of `scene_sweep`: its row."""
+    """Simulate one task of a `SceneGrid`: its row."""
     scene = _scene(task)
     try:
         recording = simulate(scene.world, scene.stepper, scene.duration)

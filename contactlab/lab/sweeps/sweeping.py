@@ -9,7 +9,7 @@ import math
 import os
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from contactlab.lab.errors import SweepError
 from contactlab.lab.progress import Progress
@@ -25,9 +25,20 @@ OUTCOMES = ("done", "failed", "timeout", "lost")
 Answers = Iterator[tuple[Item, Answer]]
 
 
+class Family(Protocol):
+    """Tasks and what runs them, as `SceneGrid`, `ProblemGrid` and `ImpactGrid`."""
+
+    @property
+    def function(self) -> Callable[[Any], dict[str, Any]]:
+        """What runs a task, at the top level of a module."""
+
+    def tasks(self) -> Sequence[Any]:
+        """Return the tasks."""
+
+
 def sweep(
-    function: Callable[[Any], dict[str, Any]],
-    tasks: Sequence[Any],
+    function: Callable[[Any], dict[str, Any]] | Family,
+    tasks: Sequence[Any] | None = None,
     *,
     out: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
@@ -48,7 +59,9 @@ def sweep(
     ----------
     function
         Takes a task, returns a dict of numbers, strings, booleans, None, and lists of them; numpy's are made plain. At
-        the top level of a module, or of a script that calls `sweep` under ``if __name__ == "__main__":``.
+        the top level of a module, or of a script that calls `sweep` under ``if __name__ == "__main__":``. Or a family:
+        `SceneGrid` of a scene over parameters and seeds, `ProblemGrid` of solvers over problems, `ImpactGrid` of laws
+        over impacts, which has its tasks.
     tasks
         Dicts that JSON can hold, or frozen dataclasses of such values; the function gets the same kind, tuples as
         lists. Of tasks that are equal one is run.
@@ -89,6 +102,13 @@ def sweep(
     -----
     Ctrl-C ends the workers at once and leaves the folder as it is.
     """
+    if not callable(function):
+        if tasks is not None:
+            raise SweepError(f"{type(function).__name__} has its tasks: give no others")
+        tasks = function.tasks()
+        function = function.function
+    if tasks is None:
+        raise SweepError("a function needs tasks")
     name, items = _checked(function, tasks, jobs, cluster, time_limit, retries, again)
     with contextlib.ExitStack() as stack:
         store = None if out is None else stack.enter_context(Store(Path(out)))

@@ -27,7 +27,7 @@ _STOPPED = 1e-7
 T = TypeVar("T")
 
 
-class Motion(enum.IntEnum):
+class ContactMotion(enum.IntEnum):
     """What an impact makes of the contact that approached fastest."""
 
     #: nothing approached
@@ -56,7 +56,7 @@ class ImpactMap:
     energy_ratio : ndarray
         Energy after over energy before; NaN where nothing was solved.
     motion : ndarray of int
-        `Motion` of the contact that approached fastest.
+        `ContactMotion` of the contact that approached fastest.
     v_plus : ndarray, shape (..., nv)
         Velocity after; NaN where nothing was solved.
     notices : ndarray of bool
@@ -84,16 +84,16 @@ class ImpactMap:
     def __str__(self) -> str:
         grid = " x ".join(f"{len(values)} {name}" for name, values in self.axes.items())
         lines = [f"{grid}, restitution {', '.join(f'{e:g}' for e in self.restitutions)}"]
-        lines.append(f"{'law':<22} {'energy':>15}  {'gains':>6}  " + "  ".join(m.name.lower() for m in Motion))
+        lines.append(f"{'law':<22} {'energy':>15}  {'gains':>6}  " + "  ".join(m.name.lower() for m in ContactMotion))
         for i, law in enumerate(self.laws):
             known = self.energy_ratio[i][np.isfinite(self.energy_ratio[i])]
             extent = f"{known.min():.3f} to {known.max():.3f}" if known.size else "-"
-            counts = "  ".join(f"{np.count_nonzero(self.motion[i] == m):>{len(m.name)}}" for m in Motion)
+            counts = "  ".join(f"{np.count_nonzero(self.motion[i] == m):>{len(m.name)}}" for m in ContactMotion)
             lines.append(f"{law:<22} {extent:>15}  {np.count_nonzero(self.gains[i]):>6}  {counts}")
         return "\n".join(lines)
 
 
-def sweep(
+def impact_map(
     problem: Callable[..., ConstraintVelProblemData],
     axes: Mapping[str, ArrayLike],
     *,
@@ -101,7 +101,7 @@ def sweep(
     laws: Callable[[float], Mapping[str, ImpactLaw]] = every_law,
     progress: Callable[[int, int], None] | None = None,
 ) -> ImpactMap:
-    """Solve a family of impacts under several laws; `contactlab.lab.impact_sweep` does so on several processes.
+    """Solve a family of impacts under several laws; `contactlab.lab.ImpactGrid` is for several processes.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def sweep(
     >>> def rod(angle, mu):
     ...     M, x, y = np.diag([1.0, 1.0, 1 / 3]), -np.cos(angle), -np.sin(angle)
     ...     return ConstraintVelProblemData(M=M, Mv=M @ [0, -1, 0], N=[[0, 1, x]], F=[[1, 0, -y]], mu=[mu], r=[1])
-    >>> found = sweep(rod, {"angle": [0.5, 1.0], "mu": [0.0, 0.3, 1.0]}, restitutions=[0.5])
+    >>> found = impact_map(rod, {"angle": [0.5, 1.0], "mu": [0.0, 0.3, 1.0]}, restitutions=[0.5])
     >>> found.energy_ratio.shape, found.laws[0]
     ((6, 1, 2, 3), 'Newton')
     """
@@ -182,9 +182,9 @@ def posed(problem: Callable[..., T], at: Mapping[str, float], kind: type[T]) -> 
 def solve_point(data: ConstraintVelProblemData, by_restitution: Sequence[Mapping[str, ImpactLaw]]) -> Point:
     """Solve one impact under every law, laws by name for each coefficient."""
     shape = (len(by_restitution[0]), len(by_restitution))
-    energy, motion = np.full(shape, np.nan), np.full(shape, int(Motion.NOT_SOLVED), dtype=np.int64)
+    energy, motion = np.full(shape, np.nan), np.full(shape, int(ContactMotion.NOT_SOLVED), dtype=np.int64)
     notices, v_plus = np.zeros(shape, dtype=bool), np.full((*shape, data.nv), np.nan)
-    problem = ImpactProblem(data, "a sweep")
+    problem = ImpactProblem(data, "a map")
     for (j, by_name), (i, law) in itertools.product(enumerate(by_restitution), enumerate(by_restitution[0])):
         try:
             found = by_name[law].solve(data)
@@ -210,14 +210,14 @@ def assembled(
     return ImpactMap(values, restitutions, laws, over(0), over(1), over(3), over(2))
 
 
-def _motion(problem: ImpactProblem, found: ImpactOutcome) -> Motion:
+def _motion(problem: ImpactProblem, found: ImpactOutcome) -> ContactMotion:
     contacts = problem.collisions[: problem.blocks.nc]
     before = [one.velocity(problem.v_minus) for one in contacts]
     if not before or min(float(u[0]) for u in before) >= 0.0:
-        return Motion.NO_IMPACT
+        return ContactMotion.NO_IMPACT
     i = int(np.argmin([float(u[0]) for u in before]))
     after = contacts[i].velocity(found.v_plus)
     size = float(np.linalg.norm(before[i]))
     if float(np.linalg.norm(after[1:])) <= _STOPPED * size:
-        return Motion.STICKS
-    return Motion.SLIPS_ON if float(after[1:] @ before[i][1:]) >= 0.0 else Motion.SLIPS_BACK
+        return ContactMotion.STICKS
+    return ContactMotion.SLIPS_ON if float(after[1:] @ before[i][1:]) >= 0.0 else ContactMotion.SLIPS_BACK

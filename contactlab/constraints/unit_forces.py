@@ -26,7 +26,7 @@ def _kernel() -> Any:
     return delassus_matrix
 
 
-def delassus(model: Model, q: Instant, cs: ConstraintSet, *, t: float = 0.0) -> FloatArray:
+def delassus_matrix(model: Model, q: Instant, cs: ConstraintSet, *, t: float = 0.0) -> FloatArray:
     """K = G M^-1 G^T (nc, nc): accelerations of the rows that unit constraint forces cause.
 
     Unit forces are carried from the bodies they act on to the root, through the articulated bodies: O(links) for

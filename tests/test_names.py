@@ -1,0 +1,65 @@
+"""One name for each thing: what packages list, that no name stands for two things, and what old names say."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import warnings
+
+import pytest
+
+import contactlab
+
+PACKAGES = [
+    "contactlab",
+    "lcp",
+    "problem_data",
+    *(
+        f"contactlab.{found.name}"
+        for found in pkgutil.iter_modules(contactlab.__path__)
+        if found.ispkg and found.name != "cli"
+    ),
+]
+
+# Not of one kind: `lcp.solve` solves a problem, `contactlab.constraints.solve` has methods for systems of equations.
+TWICE = {"solve"}
+
+BEFORE = [
+    ("contactlab.constraints", "delassus", "delassus_matrix"),
+    ("contactlab.event_driven", "Kink", "EventKink"),
+    ("contactlab.formulation", "ContactForce", "ContactLoad"),
+    ("contactlab.impact", "Motion", "ContactMotion"),
+    ("contactlab.impact", "sweep", "impact_map"),
+    ("contactlab.plotting", "save", "save_figure"),
+]
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_package_lists_its_public_names_alone(name: str) -> None:
+    """Neither modules nor imports: what is offered when a name is completed is what is meant to be used."""
+    package = importlib.import_module(name)
+    assert dir(package) == sorted(package.__all__)
+    with pytest.raises(AttributeError, match="no_such_name"):
+        package.no_such_name  # noqa: B018
+
+
+def test_no_name_stands_for_two_things() -> None:
+    """Whichever package a public name is imported from."""
+    found: dict[str, dict[str, object]] = {}
+    for name in PACKAGES:
+        package = importlib.import_module(name)
+        for public in package.__all__:
+            found.setdefault(public, {})[name] = getattr(package, public)
+    twice = {name: list(homes) for name, homes in found.items() if len({id(thing) for thing in homes.values()}) > 1}
+    assert twice.keys() == TWICE, twice
+
+
+@pytest.mark.parametrize(("package", "old", "new"), BEFORE)
+def test_an_old_name_warns_with_the_new_one(package: str, old: str, new: str) -> None:
+    """And is the same thing for one more release."""
+    module = importlib.import_module(package)
+    with pytest.warns(DeprecationWarning, match=rf"{package}\.{old} is now {package}\.{new}"):
+        assert getattr(module, old) is getattr(module, new)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert old not in dir(module)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.event_driven.candidates import Candidate, find_candidates
+from contactlab.event_driven.contacts import contact_table
+from contactlab.event_driven.storage import open_run, save_run
 from contactlab.multibody import difference, integrate
 from contactlab.recording.notebook import html_of
 from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.contact_table import ContactTable
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
 from problem_data import ConstraintVelProblemData
@@ -133,6 +138,37 @@ class EventRecording:
     def of_kind(self, *kinds: EventKind) -> tuple[Event, ...]:
         """Return the events of some kinds."""
         return tuple(event for event in self.events if event.kind in kinds)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> EventRecording:
+        """Open a run that `save` wrote; what it was made by (``course``), and so `transition`, is not kept.
+
+        Raises
+        ------
+        RecordError
+            Not there, truncated, foreign or inconsistent; names file and field.
+        """
+        return cls(**open_run(Path(path)))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the run to exactly this path, as one ``.npz`` without pickle; whole or not at all.
+
+        Raises
+        ------
+        RecordWriteError
+            The disk refuses.
+        """
+        save_run(Path(path), self)
+
+    @cached_property
+    def contacts(self) -> ContactTable:
+        """The contacts as `Recording.contacts` has them, for those that bear a force between two states.
+
+        Step ``i`` leads from state ``i`` to ``i + 1``: where the two share a time through impacts, with their impulses,
+        else with the mean of the forces at its ends times the time between. An impact before the first state has no
+        step. The numbers ``id`` are those in `contact_names`.
+        """
+        return contact_table(self)
 
     def force(self, contact: str) -> FloatArray:
         """Return the force of one contact on its body B, world axes (n, 3) [N]."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lcp.analysis.exact import integers
+from lcp.analysis.exact_branching import Branching
 from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.clock import processor_seconds
@@ -24,6 +25,8 @@ from lcp.status import Status
 # than the second fraction of its terms.
 ROUNDING = 2.0**-48
 CLEAR = 1e-8
+# Rows up to which linear programs are solved in integers.
+EXACT = 24
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,6 +110,13 @@ def as_mixed(problem: Problem) -> MLCP:
     return box_to_mlcp(problem).problem if isinstance(problem, BoxLCP) else problem
 
 
+def branched(problem: MLCP, max_nodes: int) -> Branching:
+    """``problem`` searched in integers, as far as so many linear programs go."""
+    search = Branching(problem._K, problem._k, problem.n_free, max_nodes)
+    search.run()
+    return search
+
+
 def row_proof(problem: LCP) -> Farkas | None:
     """The proof of a row that no z >= 0 can lift, q_i < 0 beyond its noise and no entry positive; None without one."""
     M, q = problem._M, problem._q
@@ -126,13 +136,19 @@ def infeasibility_proof(problem: Problem, time_limit: float = 60.0) -> Farkas | 
     size = k.shape[0]
     if size == 0:
         return None
+    best = None
+    if size <= EXACT and (y := branched(mixed, 1).farkas) is not None:
+        best = Farkas(y=y[m:], v=y[:m])
+        if best.proves_exactly(mixed):
+            return best
+        best = best if best.proves(mixed) else None
     row, column = scales(K)
     scaled = (row[:, None] * K * column).T
     cost = row * k
     # Every row's own size: a row of small numbers may carry the contradiction.
     cost = cost / max(float(np.abs(cost).max()), np.finfo(np.float64).tiny)
     if not (np.isfinite(cost).all() and np.isfinite(scaled).all()):
-        return None
+        return best
     program = linear_program(
         cost,
         scaled[m:] if size > m else None,
@@ -143,9 +159,8 @@ def infeasibility_proof(problem: Problem, time_limit: float = 60.0) -> Farkas | 
         time_limit=deadline - processor_seconds(),
     )
     if program is None or not cost @ program.x < 0.0:
-        return None
+        return best
     x = np.where(np.abs(program.x) > 1e-9, program.x, 0.0)
-    best = None
     for candidate in candidates(scaled, cost, x, m, deadline):
         proof = Farkas(y=np.maximum(candidate[m:], 0.0) * row[m:], v=candidate[:m] * row[:m])
         if proof.proves_exactly(mixed):

@@ -16,14 +16,18 @@ singular one, N spans the right null space of A, L the left one, B = X2 N, C = L
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.arrays import check_range, checked_vector
+from lcp.analysis.exact import doubles
+from lcp.analysis.exact_branching import in_integers, nonnegative
+from lcp.arrays import Vector, check_range, checked_vector
 from lcp.errors import ProblemError
-from lcp.farkas import Farkas, candidates
+from lcp.farkas import EXACT, Farkas, candidates
 from lcp.mixed import MLCP
 from lcp.problem import LCP
 from lcp.scaling import scales
@@ -230,9 +234,19 @@ def _consistency(
     share = np.abs(v) / row
     v = np.where(share > 1e-12 * share.max(), v, 0.0)
     columns = np.hstack([problem.A, problem.X1]).T
-    for multipliers in candidates(columns, problem.a, v / np.abs(v).max(), columns.shape[0]):
+    rounded = candidates(columns, problem.a, v / np.abs(v).max(), columns.shape[0])
+    for multipliers in itertools.chain(_contradiction(problem), rounded):
         proof = Farkas(y=np.zeros(problem.n), v=multipliers)
         # Not one that only holds for y >= 0.
         if proof.proves(problem) and proof.status(problem) is Status.INCONSISTENT:
             return False, residual, proof
     return True, residual, None
+
+
+def _contradiction(problem: MLCP) -> Iterator[Vector]:
+    """Multipliers of few equations that contradict each other exactly."""
+    if problem.n_free <= EXACT:
+        whole, row, _ = in_integers(np.column_stack([problem.A, problem.X1, problem.a]))
+        x, _, v = nonnegative(np.hstack([whole[:, :-1], -whole[:, :-1]]), -whole[:, -1])
+        if x is None:
+            yield doubles(v) * row

@@ -7,10 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from lcp.analysis.exact_branching import Branching
 from lcp.box import BoxLCP
 from lcp.conversions import box_to_mlcp
 from lcp.enumeration import Search
-from lcp.farkas import feasible_point, infeasibility_proof
+from lcp.farkas import EXACT, as_mixed, branched, feasible_point, infeasibility_proof
 from lcp.judge import unknowns
 from lcp.method import Method, Request
 from lcp.mixed import MLCP
@@ -22,6 +23,9 @@ from lcp.residuals import Problem
 from lcp.result import Claim
 from lcp.status import Status
 from lcp.traits import MONOTONE, Traits
+
+# Linear programs in integers before what they leave open is called undecided.
+_NODES = 1000
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,11 @@ class Enumeration(Method[Problem]):
         for stage in (search.regular, search.singular):
             for z in stage():
                 return Claim(z.copy(), Status.SOLVED, 1 << problem.n)
-        return self._none(problem, search)
+        size = unknowns(problem)
+        exact = branched(as_mixed(problem), _NODES) if size <= EXACT else None
+        if exact is not None and exact.found is not None:
+            return Claim(exact.found, Status.SOLVED, exact.nodes, "in exact arithmetic")
+        return self._none(problem, search, exact)
 
     def _inconsistent(self, problem: MLCP) -> Claim | None:
         reduction = reduce(problem)
@@ -84,12 +92,16 @@ class Enumeration(Method[Problem]):
         detail = f"2^n bases: n = {problem.n} exceeds max_n = {self.max_n}"
         return Claim(np.zeros(unknowns(problem)), Status.UNSUITABLE, 0, detail)
 
-    def _none(self, problem: LCP | MLCP, search: Search) -> Claim:
+    def _none(self, problem: LCP | MLCP, search: Search, exact: Branching | None) -> Claim:
         enumerated = search.summary()
         proof = infeasibility_proof(problem, self.time_limit)
         if proof is not None:
             return Claim(np.zeros(unknowns(problem)), proof.status(problem), enumerated.bases, evidence=proof)
-        point = feasible_point(problem, self.time_limit)
+        if exact is not None and exact.complete:
+            point = exact.feasible
+            enumerated = replace(enumerated, complete=True)
+        else:
+            point = feasible_point(problem, self.time_limit)
         if point is not None and enumerated.complete:
             return Claim(point, Status.UNSOLVABLE, enumerated.bases, evidence=enumerated)
         detail = (

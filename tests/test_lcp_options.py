@@ -16,6 +16,7 @@ KINDS = (
     lcp.Refined,
     lcp.Regularized,
     lcp.Cascade,
+    lcp.BlockTriangular,
     lcp.Feasibility,
 )
 CASES = [(kind, field.name, field.type) for kind in KINDS for field in fields(kind)]

@@ -1,7 +1,8 @@
 """The solvers, one per file. `ALL_SOLVERS` is the list that tests, tables and line-ups are derived from.
 
 It holds the methods that need nothing beyond the core dependencies; `OPTIONAL_SOLVERS` those of packages that may be
-absent (they then answer UNSUITABLE). `Cascade`, `Fallback`, `Refined` and `Regularized` combine them.
+absent (they then answer UNSUITABLE). `Cascade`, `Fallback`, `Refined`, `Regularized` and `BlockTriangular`
+combine them.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from lcp.solvers.active_set_pivoting import ActiveSetPivoting
 from lcp.solvers.apgd import APGD
 from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting
+from lcp.solvers.block_triangular import BlockTriangular
 from lcp.solvers.box_lemke import BoxLemke
 from lcp.solvers.cascade import Cascade
 from lcp.solvers.clarabel import Clarabel
@@ -66,6 +68,7 @@ __all__ = [
     "PIQP",
     "ActiveSetPivoting",
     "BlockPrincipalPivoting",
+    "BlockTriangular",
     "BoxLemke",
     "Cascade",
     "Clarabel",

@@ -19,6 +19,7 @@ from lcp.residuals import Problem
 from lcp.result import Claim
 from lcp.solvers.active_set_pivoting import ActiveSetPivoting
 from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting
+from lcp.solvers.block_triangular import BlockTriangular
 from lcp.solvers.box_lemke import BoxLemke
 from lcp.solvers.concave_minimization import ConcaveMinimization
 from lcp.solvers.cottle_dantzig import CottleDantzig
@@ -51,6 +52,12 @@ _SEARCH = 5.0
 _BLOCKS = 40
 # Unknowns up to which pivoting along a box, or in double-double arithmetic, is worth waiting for.
 _EXTENDED = 400
+# One block of M after the other, each by what the class of a block may want.
+_BY_BLOCKS = (
+    BlockTriangular(
+        Fallback(BlockPrincipalPivoting(max_iterations=_BLOCKS), Lemke(), CottleDantzig(), FischerNewton())
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -120,11 +127,12 @@ def _solvers(kind: str, n: int) -> tuple[Any, ...]:
         "boxed regular": (BlockPrincipalPivoting(), CottleDantzig()),
         "sparse regular": (
             BlockPrincipalPivoting(max_iterations=_BLOCKS),
+            *_BY_BLOCKS,
             Refined(InteriorPoint()),
             FischerNewton(),
             BlockPrincipalPivoting(),
         ),
-        "sparse irregular": (FischerNewton(),),
+        "sparse irregular": (FischerNewton(), *_BY_BLOCKS),
     }[kind.removeprefix("huge ").removesuffix(", boxed").removesuffix(", thin")]
     if kind.startswith("huge "):
         return (*before, Feasibility())
@@ -150,4 +158,5 @@ def _solvers(kind: str, n: int) -> tuple[Any, ...]:
     )
     # A few thousand bases are tried in less time than all of these take, and settle the matter.
     last = (Enumeration(), *last) if n <= _FEW else (*last, Enumeration())
-    return (*before, Lemke(), Feasibility(), CottleDantzig(), *last)
+    blocks = _BY_BLOCKS if n > _FEW and "sparse" not in kind else ()
+    return (*before, Lemke(), *blocks, Feasibility(), CottleDantzig(), *last)

@@ -21,7 +21,15 @@ from contactlab.lab.errors import RaceError
 from contactlab.lab.racing.kinds import KINDS
 from contactlab.lab.racing.peers import ALL_PEERS
 
-_COMBINED = (lcp.Cascade, lcp.Fallback, lcp.Refined, lcp.Regularized, lcp.Feasibility, lcp.FrictionCascade)
+_COMBINED = (
+    lcp.BlockTriangular,
+    lcp.Cascade,
+    lcp.Fallback,
+    lcp.Refined,
+    lcp.Regularized,
+    lcp.Feasibility,
+    lcp.FrictionCascade,
+)
 
 
 def known_solvers() -> dict[str, type[Any]]:

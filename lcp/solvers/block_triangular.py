@@ -1,0 +1,134 @@
+"""Substitution through the strongly connected blocks of M."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.arrays import Vector
+from lcp.box import BoxLCP, bounds_of
+from lcp.clock import processor_seconds, within
+from lcp.dispatch import claim_of
+from lcp.method import Method, Request
+from lcp.mixed import MLCP
+from lcp.options import check_solver, positive
+from lcp.problem import LCP
+from lcp.residuals import Problem, verified
+from lcp.result import Claim
+from lcp.solvers.lemke import Lemke
+from lcp.status import Status
+from lcp.traits import Traits
+
+
+@dataclass(frozen=True)
+class BlockTriangular(Method[Problem]):
+    """Solve one strongly connected block of M after the other, each with the unknowns before it put in.
+
+    Pairs whose w cannot be negative, q_i >= 0 and no negative entry beside unknowns that cannot be either, are put to
+    z_i = 0 first. What is left falls into blocks that do not depend on those behind them (Tarjan 1972): a permuted
+    triangular M is a chain of single pairs, solved by substitution, whatever a path through all of it would do.
+    UNSUITABLE where there is one block only. A block without solution is no proof: one before it may have another.
+
+    Parameters
+    ----------
+    inner
+        The solver of the blocks of two and more.
+    time_limit
+        Seconds, heeded between blocks.
+
+    References
+    ----------
+    R. E. Tarjan, Depth-first search and linear graph algorithms, SIAM J. Comput. 1 (1972); R. W. Cottle, J.-S. Pang,
+    R. E. Stone, The Linear Complementarity Problem (1992), section 3.11 (reducible matrices).
+    """
+
+    inner: Any = field(default_factory=Lemke)
+    time_limit: float = positive(60.0)
+
+    traits: ClassVar[Traits] = Traits.MIXED | Traits.BOXED | Traits.SPARSE
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_solver("BlockTriangular.inner", self.inner)
+
+    def _claim(self, problem: Problem, request: Request) -> Claim:
+        from scipy import sparse
+
+        deadline = processor_seconds() + self.time_limit
+        given, q = (problem._K, problem._k) if isinstance(problem, MLCP) else (problem._M, problem._q)
+        dense = isinstance(given, np.ndarray)
+        M, (lo, hi) = sparse.csr_array(given), bounds_of(problem)
+        M.eliminate_zeros()
+        M.sort_indices()
+        z = _fixed(M, q, lo, hi)
+        moving = np.flatnonzero(np.isnan(z))
+        z[moving] = 0.0
+        blocks = _blocks(M[moving][:, moving])
+        if len(blocks) == 1 and moving.shape[0] == q.shape[0]:
+            return Claim(np.clip(z, lo, hi), Status.UNSUITABLE, 0, "one strongly connected block")
+        diagonal, detail = M.diagonal(), f"{len(blocks)} blocks"
+        for block in blocks:
+            rows = moving[block]
+            found: Vector | float | None
+            if rows.shape[0] == 1:
+                i = rows[0]
+                own = slice(M.indptr[i], M.indptr[i + 1])
+                load = float(q[i] + M.data[own] @ z[M.indices[own]])
+                found = _single(float(diagonal[i]), load, float(lo[i]), float(hi[i]))
+            else:
+                all_of_them = M[rows]
+                own_part = all_of_them[:, rows]
+                part = BoxLCP(own_part.toarray() if dense else own_part, q[rows] + all_of_them @ z, lo[rows], hi[rows])
+                found = self._solved(part, request, deadline)
+            if found is None:
+                detail += f", no solution found of one of {rows.shape[0]}"
+                return Claim(np.clip(z, lo, hi), Status.STALLED, len(blocks), detail)
+            z[rows] = found
+        return Claim(z, Status.SOLVED, len(blocks), detail)
+
+    def _solved(self, part: BoxLCP, request: Request, deadline: float) -> Vector | None:
+        """A verified solution of a block, as an `LCP` where it is one."""
+        plain = not part.lo.any() and np.isposinf(part.hi).all()
+        problem: Problem = LCP(part._M, part._q) if plain else part
+        left = deadline - processor_seconds()
+        if left <= 0.0:
+            return None
+        z = claim_of(problem, within(self.inner, left), Request(None, request.tolerance, False)).z
+        return z if verified(problem, z, request.tolerance) else None
+
+
+def _fixed(M: Any, q: Vector, lo: Vector, hi: Vector) -> Vector:
+    """The bounds at which unknowns must or may lie because their w has one sign whatever the others are, else nan."""
+    z = np.where(lo == hi, lo, np.nan)
+    positive, negative = M.maximum(0.0), M.minimum(0.0)
+    while True:
+        low, high = np.where(np.isnan(z), lo, z), np.where(np.isnan(z), hi, z)
+        at_low = np.isnan(z) & np.isfinite(lo) & (q + positive @ low + negative @ high >= 0.0)
+        at_high = np.isnan(z) & np.isfinite(hi) & (q + positive @ high + negative @ low <= 0.0)
+        if not (at_low | at_high).any():
+            return z
+        z = np.where(at_low, lo, np.where(at_high, hi, z))
+
+
+def _blocks(M: Any) -> list[NDArray[np.intp]]:
+    """The strongly connected blocks, each behind those that its rows depend on: in the order scipy finishes them."""
+    from scipy.sparse.csgraph import connected_components
+
+    if M.shape[0] == 0:
+        return []
+    count, labels = connected_components(M, directed=True, connection="strong")
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(labels, minlength=count))[:-1])
+
+
+def _single(m: float, load: float, lo: float, hi: float) -> float | None:
+    """The z between its bounds that is complementary to m z + load, None where there is none."""
+    if np.isfinite(lo) and m * lo + load >= 0.0:
+        return lo
+    if np.isfinite(hi) and m * hi + load <= 0.0:
+        return hi
+    z = -load / m if m != 0.0 else 0.0 if load == 0.0 else np.nan
+    return min(max(z, lo), hi) if lo <= z <= hi else None

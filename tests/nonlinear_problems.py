@@ -144,4 +144,15 @@ class SpatialPrices:
         return lcp.NCP(F, None, 11)
 
 
+def bratu(m: int, strength: float) -> lcp.MCP:
+    """-Laplace u = strength exp(u) on m x m nodes of the unit square, u = 0 at the rim, at most 0.05: an obstacle."""
+    off, h = -np.ones(m - 1), 1.0 / (m + 1)
+    line = sp.diags_array([off, 2.0 * np.ones(m), off], offsets=[-1, 0, 1])
+    A = (sp.kron(line, sp.eye_array(m)) + sp.kron(sp.eye_array(m), line)).tocsr() / h**2
+    high = np.full(m * m, 0.05)
+    return lcp.MCP(
+        lambda u: A @ u - strength * np.exp(u), lambda u: A - sp.diags_array(strength * np.exp(u)), -np.inf, high
+    )
+
+
 SPATIAL = SpatialPrices(np.array([[2.0, 0.0, 1.0], [0.0, 3.0, 2.0]]), np.array([4.0, 9.0]), np.array([6.5, 12.0, 11.0]))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from nonlinear_problems import COURNOT, SPATIAL, concave_hull, journal_bearing, shortest_string
+from nonlinear_problems import COURNOT, SPATIAL, bratu, concave_hull, journal_bearing, shortest_string
 
 import lcp
 from lcp import conformance
@@ -81,6 +81,36 @@ def test_an_affine_problem_takes_one_step_and_agrees_with_the_linear_one() -> No
     assert result.iterations == 1
     np.testing.assert_allclose(result.z, lcp.solve(linear).z, atol=1e-10)
     assert 0.0 < (result.z == 0.0).mean() < 1.0
+
+
+@pytest.mark.parametrize("strength", [1.0, 3.0, 6.0])
+def test_a_solution_is_one_of_the_function_itself(strength: float) -> None:
+    """An obstacle of ten thousand nodes, rows of terms of 1e4: F is met to their rounding, not to 1e-9 of them."""
+    problem = bratu(100, strength)
+    result = lcp.solve(problem)
+    assert result.solved
+    assert result.residual.natural_map < 1e-10
+    assert np.abs(np.maximum(result.z - 0.05, np.asarray(problem.F(result.z)))).max() < 1e-10
+    assert (result.z == 0.05).any()
+
+
+@pytest.mark.parametrize("start", [0.3, 1.0, 100.0])
+@pytest.mark.parametrize("lowest", [0.0, -np.inf])
+def test_a_root_to_which_no_step_leads_is_found(start: float, lowest: float) -> None:
+    """F = z^3 is as small against its own terms at 1e-9 as at 1; the root is put in once it is all but reached."""
+    for jacobian in (lambda z: np.diag(3.0 * z**2), None):
+        result = lcp.solve(lcp.MCP(lambda z: z**3, jacobian, np.full(2, lowest), np.inf), z0=np.full(2, start))
+        assert result.solved
+        np.testing.assert_array_equal(result.z, 0.0)
+    beside = lcp.NCP(lambda z: [z[0] ** 3, z[1] + z[0] - 1.0], lambda z: [[3.0 * z[0] ** 2, 0.0], [1.0, 1.0]], 2)
+    np.testing.assert_array_equal(lcp.solve(beside, z0=[start, 3.0]).z, [0.0, 1.0])
+
+
+def test_what_is_not_solved_ends_where_it_came_to() -> None:
+    """Not at the start, for F being as large a part of its terms everywhere: z^3 by five steps."""
+    result = lcp.solve(lcp.NCP(lambda z: z**3, None, 1), lcp.JosephyNewton(max_iterations=5), z0=[1.0])
+    assert result.status is lcp.Status.ITERATION_LIMIT
+    assert result.z[0] == pytest.approx((2.0 / 3.0) ** 5, rel=1e-5)
 
 
 def test_residuals_are_those_of_the_functions() -> None:

@@ -33,6 +33,8 @@ _INNER_TOLERANCE = 1e-9
 _SHORTEST = {"newton": 2.0**-12, "semismooth": 2.0**-12, "gradient": 2.0**-50}
 # The least relative decrease of the merit in a stretch of iterations that is worth going on for.
 _HEADWAY, _STRETCH = 1e-3, 20
+# Backward error that is rounding, and the part of its way that an unknown may have left to where it is put.
+_ROUNDING, _LEFT = 1e-14, 2.0**-26
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,9 @@ class JosephyNewton(Method[MCP]):
     the bounds. Steps to points where F is not defined are shortened.
 
     Near a solution where every linearised problem is locally uniquely solvable (strong regularity), convergence is
-    quadratic, and the last steps are whole.
+    quadratic, and the last steps are whole. One more is taken where the tolerance is met but not rounding, so that F
+    itself is small; unknowns that all but reached a bound or zero are put there where that solves (from z^3 no Newton
+    step leads to zero).
 
     Parameters
     ----------
@@ -124,7 +128,7 @@ class _Search:
         w = self._value(start)
         J = problem.derivative(start, w)
         self._row, self._column = equilibrating_units(J)
-        self._start = start
+        self._start, self._way, self._tried = start, np.zeros_like(start), b""
         self._recorder = TraceRecorder(request.trace)
         self._steps: list[Step] = []
         self._deadline = processor_seconds() + method.time_limit
@@ -139,7 +143,7 @@ class _Search:
             if restart and not self._begin_anew(rng, restart):
                 break
             ended = self._descend()
-            if self._at.residual.backward_error < best.residual.backward_error:
+            if ended is Status.SOLVED or self._at.equations.merit < best.equations.merit:
                 best = self._at
             if ended is not Status.STALLED:
                 break
@@ -184,10 +188,49 @@ class _Search:
             kind, length, self._at = step
             merits.append(self._at.equations.merit)
             self._keep(kind, length)
+            if self._arrived():
+                break
             marks.append(min(marks[-1], self._at.equations.merit))
             if len(marks) > _STRETCH and marks[-1] > (1.0 - _HEADWAY) * marks[-1 - _STRETCH]:
                 return Status.STALLED
+        self._last_step()
         return Status.SOLVED
+
+    def _arrived(self) -> bool:
+        """Whether unknowns that all but reached a bound, or zero, solve there: to the root of z^3 no step leads.
+
+        Newton's method then takes a third off at each step, and F, however small, is none against its own terms.
+        """
+        z, lo, hi = self._at.z, self._problem.lo, self._problem.hi
+        to = np.where(np.abs(z - lo) < np.abs(z), lo, np.where(np.abs(z - hi) < np.abs(z), hi, 0.0))
+        way = np.abs(z - to)
+        self._way = np.maximum(self._way, way)
+        near = (way > 0.0) & (way <= _LEFT * self._way)
+        key = near.tobytes()
+        if not near.any() or key == self._tried or self._at.residual.solved(self._request.tolerance):
+            return False
+        self._tried = key
+        try:
+            x = np.clip(np.where(near, to, z), lo, hi)
+            w = self._value(x)
+            there = self._point(x, w, self._problem.derivative(x, w))
+        except DomainError:
+            return False
+        if not there.residual.solved(self._request.tolerance):
+            return False
+        self._at = there
+        return True
+
+    def _last_step(self) -> None:
+        """One more Newton step where rounding is not all that is left: a backward error says little of F itself."""
+        at = self._at
+        if at.residual.backward_error <= _ROUNDING or len(self._steps) >= self._method.max_iterations:
+            return
+        d = self._newton()
+        step = None if d is None else self._searched("newton", d, at.equations.merit, 0.0)
+        if step is not None and step[2].residual.solved(self._request.tolerance):
+            kind, length, self._at = step
+            self._keep(kind, length)
 
     def _candidates(self, reference: float) -> Iterator[tuple[str, float, _Point] | None]:
         """Steps along one direction after the other, each formed only where those before it led nowhere."""

@@ -18,6 +18,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "sphinx_copybutton",
     "api_pages",
     "gallery_pages",
     "literal_links",
@@ -27,7 +28,7 @@ exclude_patterns = ["_build", "_ext"]
 templates_path: list[str] = []
 
 # Markdown: formulas between dollars, a label for every heading.
-myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_enable_extensions = ["dollarmath", "colon_fence", "attrs_inline"]
 myst_heading_anchors = 3
 
 # A name between single backticks in a docstring is code, and a link where it is the name of something documented.

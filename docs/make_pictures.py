@@ -2,7 +2,8 @@
 
 An example's picture is one frame of the last recording it simulates, when `pictures_of_examples.CARDS` says, or what a
 function of its name there draws; a scene's, how it starts, moves and ends; `hero` is the one that moves, at the head of
-the README. Every picture is cut, in full colour, and at most 60 KB; the hero 2 MB.
+the README. What is simulated moves in the gallery, too: two seconds for the whole of it. Every picture is cut, in full colour,
+and at most 60 KB; one that moves 120 KB, the hero 2 MB.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).resolve().parent
 EXAMPLES = DOCS.parent / "examples"
-WIDTHS, MOST_BYTES = (1080, 720, 600, 480, 400, 360, 300), 60_000
+WIDTHS, MOST_BYTES, MOST_MOVING = (1080, 720, 600, 480, 400, 360, 300), 60_000, 120_000
 
 
 def image_of(figure: Figure) -> Image.Image:
@@ -57,6 +58,15 @@ def card(recording: Recording, time: float | None) -> Image.Image:
     """One state, without title and legend."""
     (axes,) = plotting.picture(recording, time).axes
     return Image.fromarray(axes.images[0].get_array())
+
+
+def moving(recording: Recording, path: Path) -> None:
+    """The whole recording in two seconds; in fewer frames, and smaller, until it is light."""
+    for fps, size in ((10.0, (320, 224)), (8.0, (280, 196)), (6.0, (240, 168))):
+        plotting.animation(recording, path, fps=fps, speed=float(recording.time[-1]) / 2.0, size=size)
+        if path.stat().st_size <= MOST_MOVING:
+            break
+    print(f"{path.relative_to(DOCS)}: {path.stat().st_size / 1000:.0f} KB")
 
 
 def strip(recording: Recording, count: int = 3) -> Figure:
@@ -149,11 +159,14 @@ def main(names: list[str]) -> None:
             drawn = draw() if draw else last_recording(script)
             image = card(drawn, own.CARDS.get(script.stem)) if isinstance(drawn, Recording) else image_of(drawn)
             keep(image, DOCS / "images" / "gallery" / f"{script.stem}.png")
+            if isinstance(drawn, Recording):
+                moving(drawn, DOCS / "images" / "gallery" / f"{script.stem}.webp")
     for path in sorted((EXAMPLES / "scenes").glob("*.toml")):
         if not names or path.stem.startswith(tuple(names)):
             scene = load_scene(path)
             recording = contactlab.simulation.simulate(scene.world, scene.stepper, scene.duration)
             keep(image_of(strip(recording)), DOCS / "images" / "scenes" / f"{path.stem}.png")
+            moving(recording, DOCS / "images" / "scenes" / f"{path.stem}.webp")
 
     sys.path.insert(0, str(EXAMPLES / "classics"))
     for script in sorted((EXAMPLES / "classics").glob("*.py")):

@@ -67,12 +67,20 @@ def picture(docs: Path, kind: str, name: str, alt: str) -> list[str]:
     return [f"![{alt}](../images/{kind}/{name}.png)"] if drawn else []
 
 
+def thumbnail(docs: Path, kind: str, name: str, alt: str) -> list[str]:
+    """The picture that moves, where there is one, and the still for those who want none that moves."""
+    still = picture(docs, kind, name, alt)
+    if not (docs / "images" / kind / f"{name}.webp").is_file():
+        return still
+    return [f"{still[0]}{{.still}}![{alt}](../images/{kind}/{name}.webp){{.moves}}"]
+
+
 def index_page(scripts: list[Path], docs: Path) -> str:
     """Cards in the order of the scripts."""
     cards = []
     for script in scripts:
         title, _ = heading_and_text(script)
-        shown = [f"[{image}]({script.stem}.md)" for image in picture(docs, "gallery", script.stem, title)]
+        shown = [f"[{image}]({script.stem}.md)" for image in thumbnail(docs, "gallery", script.stem, title)]
         card = "\n\n".join([*shown, f"[{title}]({script.stem}.md)"])
         cards.append(f":::{{container}} card\n{card}\n:::")
     return "\n\n".join(
@@ -104,7 +112,7 @@ def scenes_page(scenes: list[Path], docs: Path) -> str:
             if not line.startswith("#"):
                 break
             comment.append(line.lstrip("# "))
-        parts += [f"## {title[0].upper()}{title[1:]}", " ".join(comment), *picture(docs, "scenes", scene.stem, title)]
+        parts += [f"## {title[0].upper()}{title[1:]}", " ".join(comment), *thumbnail(docs, "scenes", scene.stem, title)]
         parts += [f"<details><summary>{scene.name}</summary>", f"```toml\n{source.rstrip()}\n```", "</details>"]
     return "\n\n".join(parts) + "\n"
 

@@ -47,6 +47,9 @@ def test_gallery_has_its_pictures(kind: str, sources: str) -> None:
     drawn = {path.stem: path.stat().st_size for path in (DOCS / "images" / kind).glob("*.png")}
     assert set(drawn) == {path.stem for path in ROOT.glob(sources)}
     assert max(drawn.values()) <= MOST_BYTES
+    moving = {path.stem: path.stat().st_size for path in (DOCS / "images" / kind).glob("*.webp")}
+    assert set(moving) <= set(drawn)
+    assert max(moving.values()) <= 2 * MOST_BYTES
 
 
 def test_titles_of_cards_are_short() -> None:

@@ -2,8 +2,8 @@
 
 An example's picture is one frame of the last recording it simulates, when `pictures_of_examples.CARDS` says, or what a
 function of its name there draws; a scene's, how it starts, moves and ends; `hero` is the one that moves, at the head of
-the README. What is simulated moves in the gallery, too: two seconds for the whole of it. Every picture is cut, in full colour,
-and at most 60 KB; one that moves 120 KB, the hero 2 MB.
+the README. What is simulated moves in the gallery, too: two seconds for the whole of it. Every picture is cut, in full
+colour, and at most 60 KB; one that moves 120 KB, the hero 2 MB.
 """
 
 from __future__ import annotations

@@ -23,8 +23,9 @@ extensions = [
     "gallery_pages",
     "literal_links",
     "mathml",
+    "notebooks",
 ]
-exclude_patterns = ["_build", "_ext"]
+exclude_patterns = ["_build", "_ext", "notebooks"]
 templates_path: list[str] = []
 
 # Markdown: formulas between dollars, a label for every heading.

@@ -1,0 +1,91 @@
+"""Notebooks of the first hours, made of their pages and run: `notebooks/NAME.ipynb`, which the pages hand out.
+
+What a page prints by a `text` block is left out: a notebook has what it printed itself. A notebook is run again when
+its page, or the version of the package, is another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from sphinx.application import Sphinx
+
+import contactlab
+
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$\n?", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"(?:# |<!-- )([\w-]+\.(?:py|toml|urdf))(?: -->)?\n")
+#: Links lead to pages, which a notebook does not have beside it.
+LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!https?:)[^)]*\)")
+PICTURE = re.compile(r"^!\[[^\]]*\]\([^)]*\)\n?", re.MULTILINE)
+#: Names of the notebook itself, for those who read the page.
+DOWNLOAD = re.compile(r"^.*\{download\}.*\n", re.MULTILINE)
+
+
+def notebook_of(page: str) -> nbformat.NotebookNode:
+    """The cells of a page: prose, code, files by `%%writefile`, commands by `!`."""
+    cells, at, ran = [], 0, False
+    for match in BLOCK.finditer(page):
+        prose = page[at : match.start()]
+        language, text = match[1], match[2].rstrip("\n")
+        cells += prose_cells(prose)
+        named, shown = FILE.match(match[2]), ran and language == "text" and not prose.strip()
+        ran = language in ("python", "sh")
+        if named:
+            cells.append(nbformat.v4.new_code_cell(f"%%writefile {named[1]}\n{text}"))
+        elif language == "python":
+            cells.append(nbformat.v4.new_code_cell(text))
+        elif language == "sh":
+            cells.append(nbformat.v4.new_code_cell("\n".join(f"!{line}" for line in text.splitlines())))
+        elif not shown:
+            cells.append(nbformat.v4.new_markdown_cell(f"```{language}\n{text}\n```"))
+        at = match.end()
+    cells += prose_cells(page[at:])
+    for i, cell in enumerate(cells):
+        cell["id"] = f"cell-{i}"
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    return nbformat.v4.new_notebook(cells=cells, metadata=kernel)
+
+
+def prose_cells(text: str) -> list[nbformat.NotebookNode]:
+    """Prose without links to pages and without pictures, which the cells draw themselves."""
+    text = LINK.sub(r"\1", PICTURE.sub("", DOWNLOAD.sub("", text))).strip()
+    return [nbformat.v4.new_markdown_cell(text)] if text else []
+
+
+def write_notebooks(app: Sphinx) -> None:
+    """Make and run a notebook for each page of a first hour."""
+    docs = Path(app.srcdir)
+    for page in sorted(docs.glob("tutorial_*.md")):
+        notebook = notebook_of(page.read_text(encoding="utf-8"))
+        made_of = hashlib.sha256(f"{contactlab.__version__}\n{nbformat.writes(notebook)}".encode()).hexdigest()
+        path = docs / "notebooks" / page.name.replace(".md", ".ipynb")
+        if path.exists() and nbformat.read(path, as_version=4)["metadata"].get("made_of") == made_of:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "examples").symlink_to((docs.parent / "examples").resolve())
+            resources = {"metadata": {"path": folder}}
+            # Commands are those of the environment that builds the pages.
+            env = {
+                **os.environ,
+                "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))),
+            }
+            client = NotebookClient(
+                notebook, timeout=600, startup_timeout=300, kernel_name="python3", resources=resources
+            )
+            client.execute(env=env)
+        notebook["metadata"]["made_of"] = made_of
+        path.parent.mkdir(exist_ok=True)
+        nbformat.write(notebook, path)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the notebooks."""
+    app.connect("builder-inited", write_notebooks)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

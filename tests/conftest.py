@@ -18,6 +18,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import pytest  # noqa: E402
+import rooms  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
 # No deadline: the first example of a test may have to compile a kernel.
@@ -26,12 +27,25 @@ settings.register_profile("ci", deadline=None, derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Run the tests of one room: ``pytest --room impact``."""
+    parser.addoption("--room", choices=[*rooms.order(), rooms.WHOLE], help="only tests about this room (docs/tests.md)")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files about other rooms."""
+    room = config.getoption("--room")
+    tests = room and collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if tests and rooms.room_of(collection_path) != room else None
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Compile the kernels once, before processes that would each compile them take up the whole suite."""
     if importlib.util.find_spec("contactlab") is not None:  # the tests of lcp alone do without
         # Tests go to extremes on purpose; tests/test_notices.py is about these.
         config.addinivalue_line("filterwarnings", "default::contactlab.recording.plausibility.ImplausibleWarning")
-    whole = config.args_source is not pytest.Config.ArgsSource.ARGS and not os.environ.get("NUMBA_DISABLE_JIT")
+    own = config.args_source is pytest.Config.ArgsSource.ARGS or config.getoption("--room")
+    whole = not own and not os.environ.get("NUMBA_DISABLE_JIT")
     if not whole or hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
         return
     # -P: the kernels of the package that is tested, which need not be that of the folder.

@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import warnings
+from pathlib import Path
 
 import pytest
+import rooms
 
 import contactlab
 
@@ -63,3 +65,11 @@ def test_an_old_name_warns_with_the_new_one(package: str, old: str, new: str) ->
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert old not in dir(module)
+
+
+def test_every_room_has_tests_and_the_page_says_which() -> None:
+    """`docs/tests.md` is what `python tests/rooms.py` prints, and every file of tests is about one room."""
+    page = (Path(__file__).parents[1] / "docs" / "tests.md").read_text(encoding="utf-8")
+    assert page.endswith(rooms.table()), "docs/tests.md is old: print its table with python tests/rooms.py"
+    assert rooms.room_of(rooms.TESTS / "test_impact_laws.py") == "impact"
+    assert rooms.room_of(rooms.TESTS / "test_event_driven.py") == "event_driven"

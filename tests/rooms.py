@@ -1,0 +1,80 @@
+"""Which tests are about which room: of the rooms that a file of tests imports, the highest in the order of the layers.
+
+``pytest --room impact`` runs those of one; ``python tests/rooms.py`` prints the table of `docs/tests.md`.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import tomllib
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+#: Runs anything, so that no room is above it: what reads the package as a whole, pages and commands.
+WHOLE = "whole"
+#: Rooms that look at what was simulated.
+ABOVE_STEPS = ("linearization", "verification", "event_driven", "recording")
+
+
+@functools.cache
+def order() -> list[str]:
+    """Rooms from top to bottom, as the contract of the layers has them; below them the packages that know no mechanics."""
+    project = tomllib.loads((TESTS.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    (layers,) = (one["layers"] for one in contracts if one.get("containers") == ["contactlab"])
+    return [*(room.strip() for layer in layers for room in layer.split("|")), "problem_data", "lcp"]
+
+
+@functools.cache
+def imported(path: Path) -> frozenset[str]:
+    """Rooms that a file imports, by itself or by the helpers beside it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+        if isinstance(node, ast.ImportFrom) and node.module in ("contactlab", "contactlab.simulation"):
+            # By the doors: where the things are at home.
+            names = [homes().get(one.name, f"contactlab.{one.name}") for one in node.names]
+        for name in names:
+            parts = name.split(".")
+            helper = TESTS / f"{name}.py"
+            if parts[0] == "contactlab" and len(parts) > 1:
+                found.add(parts[1])
+            elif parts[0] in ("lcp", "problem_data"):
+                found.add(parts[0])
+            elif helper.is_file() and helper != path:
+                found |= imported(helper)
+    return frozenset(found)
+
+
+@functools.cache
+def homes() -> dict[str, str]:
+    """Modules of the names that `contactlab.simulation` hands on."""
+    door = TESTS.parent / "contactlab" / "simulation" / "__init__.py"
+    found = [node for node in ast.parse(door.read_text(encoding="utf-8")).body if isinstance(node, ast.ImportFrom)]
+    return {one.name: str(node.module) for node in found for one in node.names}
+
+
+def room_of(path: Path) -> str:
+    """The room that a file of tests is about; most simulate to have something to look at, which makes no difference."""
+    found = [room for room in order() if room in imported(path)]
+    if found[:1] == ["simulation"] and found[1:2] and found[1] in ABOVE_STEPS:
+        return found[1]
+    return found[0] if found else WHOLE
+
+
+def table() -> str:
+    """The rooms and their tests, as the page has them."""
+    files = sorted(TESTS.glob("test_*.py"))
+    rows = [f"| `{room}` | {_names([file for file in files if room_of(file) == room])} |" for room in (*order(), WHOLE)]
+    return "\n".join(["| room | tests |", "| --- | --- |", *(row for row in rows if not row.endswith("|  |"))]) + "\n"
+
+
+def _names(files: list[Path]) -> str:
+    return ", ".join(file.stem.removeprefix("test_") for file in files)
+
+
+if __name__ == "__main__":
+    print(table(), end="")

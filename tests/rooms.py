@@ -19,7 +19,7 @@ ABOVE_STEPS = ("linearization", "verification", "event_driven", "recording")
 
 @functools.cache
 def order() -> list[str]:
-    """Rooms from top to bottom, as the contract of the layers has them; below them the packages that know no mechanics."""
+    """Rooms from top to bottom, as the contract of the layers has them, then the packages that know no mechanics."""
     project = tomllib.loads((TESTS.parent / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
     (layers,) = (one["layers"] for one in contracts if one.get("containers") == ["contactlab"])

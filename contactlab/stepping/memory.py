@@ -193,7 +193,7 @@ def new_island(
         "mu": cones,
         "J": m * nv,
         "Y": m * nv,
-        "frame": 6 * nv,
+        "frame": 10 * nv,
         "turns": (edges // 2, 2),
         "k": m,
         "gamma": m,

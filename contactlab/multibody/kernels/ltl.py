@@ -203,47 +203,49 @@ def solve_three_of_six(L: FloatArray, P: FloatArray, X: FloatArray, first: int) 
         x[0], x[1], x[2], x[3], x[4], x[5] = a, b, c, d, e, f
 
 
-@kernel(inner=True)
-def solve_three(dof_parent: IntArray, L: FloatArray, X: FloatArray, first: int) -> None:
-    """X := M^-1 X for M = L^T L, in the columns of three rows of X from ``first`` on; L with branch sparsity.
+@kernel(inner=True, vectors=True)
+def solve_three(dof_parent: IntArray, L: FloatArray, P: FloatArray, X: FloatArray, first: int, x: FloatArray) -> None:
+    """X := M^-1 P for M = L^T L, in the columns of three rows from ``first`` on; L with branch sparsity.
 
-    Side by side: the operations of one vector would wait for each other.
+    Side by side, in ``x`` (>= 4 n,), scratch: a vector of four, whose last number is idle.
     """
-    x, y, z = X[0], X[1], X[2]
     n = L.shape[0]
+    for i in range(n):
+        k = 4 * i
+        x[k], x[k + 1], x[k + 2], x[k + 3] = P[0, first + i], P[1, first + i], P[2, first + i], 0.0
     for i in range(n - 1, -1, -1):
+        k = 4 * i
+        # Off the branch of a point nothing is to be spread.
+        if x[k] == 0.0 and x[k + 1] == 0.0 and x[k + 2] == 0.0:
+            continue
         row = L[i]
         inverse = 1.0 / row[i]
-        a = x[first + i] * inverse
-        b = y[first + i] * inverse
-        c = z[first + i] * inverse
-        x[first + i] = a
-        y[first + i] = b
-        z[first + i] = c
-        # Off the branch of a point nothing is to be spread.
-        j = dof_parent[i] if a != 0.0 or b != 0.0 or c != 0.0 else -1
-        while j >= 0:
-            entry = row[j]
-            x[first + j] -= entry * a
-            y[first + j] -= entry * b
-            z[first + j] -= entry * c
-            j = dof_parent[j]
-    for i in range(n):
-        row = L[i]
-        a = x[first + i]
-        b = y[first + i]
-        c = z[first + i]
+        a, b, c, d = x[k] * inverse, x[k + 1] * inverse, x[k + 2] * inverse, x[k + 3] * inverse
+        x[k], x[k + 1], x[k + 2], x[k + 3] = a, b, c, d
         j = dof_parent[i]
         while j >= 0:
             entry = row[j]
-            a -= entry * x[first + j]
-            b -= entry * y[first + j]
-            c -= entry * z[first + j]
+            m = 4 * j
+            e, f, g, h = x[m] - entry * a, x[m + 1] - entry * b, x[m + 2] - entry * c, x[m + 3] - entry * d
+            x[m], x[m + 1], x[m + 2], x[m + 3] = e, f, g, h
+            j = dof_parent[j]
+    for i in range(n):
+        k = 4 * i
+        row = L[i]
+        a, b, c, d = x[k], x[k + 1], x[k + 2], x[k + 3]
+        j = dof_parent[i]
+        while j >= 0:
+            entry = row[j]
+            m = 4 * j
+            a -= entry * x[m]
+            b -= entry * x[m + 1]
+            c -= entry * x[m + 2]
+            d -= entry * x[m + 3]
             j = dof_parent[j]
         inverse = 1.0 / row[i]
-        x[first + i] = a * inverse
-        y[first + i] = b * inverse
-        z[first + i] = c * inverse
+        a, b, c, d = a * inverse, b * inverse, c * inverse, d * inverse
+        x[k], x[k + 1], x[k + 2], x[k + 3] = a, b, c, d
+        X[0, first + i], X[1, first + i], X[2, first + i] = a, b, c
 
 
 @kernel

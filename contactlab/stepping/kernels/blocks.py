@@ -64,8 +64,8 @@ def solve_tree(world: PackedWorld, work: Work, k: int, Y: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def solve_tree_frame(world: PackedWorld, work: Work, k: int, P: FloatArray, X: FloatArray) -> None:
-    """Fill the share of tree ``k`` in the three rows of X = M^-1 P."""
+def solve_tree_frame(world: PackedWorld, work: Work, k: int, P: FloatArray, X: FloatArray, scratch: FloatArray) -> None:
+    """Fill the share of tree ``k`` in the three rows of X = M^-1 P; ``scratch`` (4 nv,)."""
     a = world.trees[k, TREE_DOF]
     n = world.trees[k + 1, TREE_DOF] - a
     branch = world.branch[a : a + n]
@@ -74,10 +74,7 @@ def solve_tree_frame(world: PackedWorld, work: Work, k: int, P: FloatArray, X: F
     if is_free_body(branch):
         solve_three_of_six(L, P, X, first)
         return
-    for i in range(3):
-        for j in range(first, first + n):
-            X[i, j] = P[i, j]
-    solve_three(branch, L, X, first)
+    solve_three(branch, L, P, X, first, scratch)
 
 
 @kernel(inner=True)
@@ -91,23 +88,33 @@ def clear_frame(spans: IntArray, P: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def fill_responses(world: PackedWorld, work: Work, a: int, b: int, P: FloatArray, X: FloatArray) -> None:
-    """Fill X = M^-1 P within the spans of a contact of bodies a and b."""
+def fill_responses(
+    world: PackedWorld, work: Work, a: int, b: int, P: FloatArray, X: FloatArray, scratch: FloatArray
+) -> None:
+    """Fill X = M^-1 P within the spans of a contact of bodies a and b; ``scratch`` (4 nv,)."""
     k = world.bodies[b, BODY_TREE]
     other = world.bodies[a, BODY_TREE] if a >= 0 else -1
-    solve_tree_frame(world, work, k, P, X)
+    solve_tree_frame(world, work, k, P, X, scratch)
     if other >= 0 and other != k:
-        solve_tree_frame(world, work, other, P, X)
+        solve_tree_frame(world, work, other, P, X, scratch)
 
 
 @kernel(inner=True)
 def contact_frame(
-    world: PackedWorld, work: Work, spans: IntArray, a: int, b: int, x: FloatArray, P: FloatArray, X: FloatArray
+    world: PackedWorld,
+    work: Work,
+    spans: IntArray,
+    a: int,
+    b: int,
+    x: FloatArray,
+    P: FloatArray,
+    X: FloatArray,
+    scratch: FloatArray,
 ) -> None:
     """Fill P and X = M^-1 P, (3, nv) each, within the contact's spans: what each unit of v does to the motion at x.
 
     The motion is that of body b less that of body a, in world axes, v the island's velocities. Body b moves; body a may
-    be the world (-1), or fixed to it.
+    be the world (-1), or fixed to it. ``scratch`` (4 nv,).
     """
     clear_frame(spans, P)
     k = world.bodies[b, BODY_TREE]
@@ -120,12 +127,19 @@ def contact_frame(
         o = work.origins[world.bodies[a, BODY_ROOT]]
         shift = work.local[other] - world.trees[other, TREE_DOF]
         add_contact_columns(world.dof_parent, work.S, world.bodies[a, BODY_DOF], o, x, -1.0, shift, P)
-    fill_responses(world, work, a, b, P, X)
+    fill_responses(world, work, a, b, P, X, scratch)
 
 
 @kernel(inner=True)
 def turning_frame(
-    world: PackedWorld, work: Work, spans: IntArray, a: int, b: int, P: FloatArray, X: FloatArray
+    world: PackedWorld,
+    work: Work,
+    spans: IntArray,
+    a: int,
+    b: int,
+    P: FloatArray,
+    X: FloatArray,
+    scratch: FloatArray,
 ) -> None:
     """Fill P and X as `contact_frame` does, for the angular velocity of body b less that of body a."""
     clear_frame(spans, P)
@@ -136,7 +150,7 @@ def turning_frame(
     if other >= 0:
         shift = work.local[other] - world.trees[other, TREE_DOF]
         add_turning_columns(world.dof_parent, work.S, world.bodies[a, BODY_DOF], -1.0, shift, P)
-    fill_responses(world, work, a, b, P, X)
+    fill_responses(world, work, a, b, P, X, scratch)
 
 
 @kernel(inner=True)
@@ -279,7 +293,7 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
         if told >= 0:
             carried(work, told, point, surface)
         spans = island.spans[c]
-        contact_frame(world, work, spans, body_a, body_b, point, P, X)
+        contact_frame(world, work, spans, body_a, body_b, point, P, X, island.frame[6 * nv :])
         fill_along(spans, normal, P, J[c])
         fill_along(spans, normal, X, Y[c])
         for e in range(r):

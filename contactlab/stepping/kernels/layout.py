@@ -319,7 +319,7 @@ class Island(NamedTuple):
     cone_contacts: IntArray  # ncone
     J: FloatArray  # m nv
     Y: FloatArray  # m nv
-    frame: FloatArray  # 6 nv scratch: motion of one contact's point, and the response to it
+    frame: FloatArray  # 10 nv scratch: motion of one contact's point, and the response to it
     turns: FloatArray  # (r, 2) cosines and sines of the friction directions
     spans: IntArray  # (m, 4) columns of each row that are filled; the others are while M is assembled
     starts: IntArray  # trees + 1: first velocity of each tree

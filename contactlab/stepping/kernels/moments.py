@@ -91,7 +91,7 @@ def add_moments(world: PackedWorld, moments: Moments, work: Work, island: Island
         torsional, rolling = lengths_of(world, moments, ints)
         if torsional == 0.0 and rolling == 0.0:
             continue
-        turning_frame(world, work, island.spans[c], ints[BODY_A], ints[BODY_B], P, X)
+        turning_frame(world, work, island.spans[c], ints[BODY_A], ints[BODY_B], P, X, island.frame[6 * nv :])
         for j in range(3):
             normal[j] = work.contact_float[index, NORMAL + j]
         if torsional > 0.0:

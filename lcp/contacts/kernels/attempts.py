@@ -29,6 +29,7 @@ from lcp.contacts.kernels.boxed_rows import add_anchors, first_limit
 from lcp.contacts.kernels.contact_response import Polygon
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import order_elimination
+from lcp.contacts.kernels.few_contacts import are_few, keep_sticking
 from lcp.contacts.kernels.held_forces import KEPT, note_spread, still_selected, with_own
 from lcp.contacts.kernels.judging import (
     AT_END,
@@ -385,9 +386,18 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
         return Found(NONE, NOTHING, 0)
     if keep and may(case, MODES) and still_selected(case, answer, polygon, search.shift, search.change):
         return Found(HELD, SELECTED, 1)
-    order_elimination(search.trees, rows.spans)
     if case.warm:
         take_forces(rows, polygon, search, case.z0)
+        if not keep and case.selected and may(case, MODES) and are_few(rows, polygon, search):
+            eps, memory = end_of_branch(rows, search), beyond_search(rows, search, wf)
+            if keep_sticking(rows, polygon, search, eps, answer.q, memory):
+                give_forces(rows, polygon, search, answer.z)
+                if judge(case, answer, own, loads):
+                    return Found(MODES, SELECTED, 1)
+                # As if it had not been tried.
+                answer.state[NEAREST] = math.inf
+                take_forces(rows, polygon, search, case.z0)
+    order_elimination(search.trees, rows.spans)
     if not case.selected:
         return Found(NONE, UNFINISHED, 0)
     found = walk(case, answer, polygon, search, FIRST, None, None, keep, NO_LIMIT, wf)

@@ -1,0 +1,243 @@
+"""Few contacts that stick as they did, in the space of their forces: an island of a robot on its feet.
+
+Where contacts have fewer rows than there are velocities, the system of their modes is smaller the other way round. Of
+sticking ones that give way by eps, along normal and axes, forces solve::
+
+    (h J Y' + eps) p = -(J v_free + k)
+
+symmetric and regular; and the proximal points that make them rigid have the same factors (`proximal_points`). Modes are
+those that `active_set` would begin and end with, or nothing is said; no velocity is formed of them: who judges does.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from lcp.compiler.views import rows_at
+from lcp.contacts.kernels.contact_modes import STICK
+from lcp.contacts.kernels.contact_response import THREE, Polygon, mode_of, tangential_response
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.mode_system import three
+from lcp.contacts.kernels.proximal_points import ROUNDING
+from lcp.contacts.kernels.search import Search
+from lcp.kernels import Floats, kernel
+
+# Proximal points at most: each leaves a part of the rates that is as small as eps is.
+MOST_POINTS: Final = 20
+
+
+@kernel(inline=True)
+def are_few(rows: ContactSystem, polygon: Polygon, search: Search) -> bool:
+    """Whether an island has so few contacts, of polygons whose axes are directions, and one tree."""
+    alone = search.trees.order.shape[0] == 1 and search.joined.p.shape[0] == 0 and rows.r.shape[0] == rows.nc
+    axes = polygon.r > 1 and polygon.r % 2 == 0 and not polygon.exact
+    return alone and axes and THREE * rows.nc <= rows.v_free.shape[0]
+
+
+@kernel(inner=True)
+def stick_at(rows: ContactSystem, polygon: Polygon, search: Search, p: Floats, s: Floats) -> bool:
+    """Whether all contacts stick by what each force p would be if it alone answered its rates -s (see `choose`)."""
+    turns = polygon.turns
+    # A circle within the polygon, which most forces are in.
+    x, y = 1.0 + turns[1, 0], turns[1, 1]
+    within = 0.25 * (x * x + y * y)
+    for c in range(rows.nc):
+        i = THREE * c
+        soft = tangential_response(rows, polygon, search.contacts, c)
+        x = p[i] + s[i] / search.contacts.own[c]
+        y = p[i + 1] + s[i + 1] / soft
+        z = p[i + 2] + s[i + 2] / soft
+        bound = rows.mu[c] * x
+        if not bound > 0.0:
+            return False
+        if y * y + z * z > within * bound * bound and mode_of(polygon, rows.mu[c], c, x, y, z) != STICK:
+            return False
+    return True
+
+
+@kernel(inner=True)
+def form_responses(rows: ContactSystem, polygon: Polygon, columns: Floats, A: Floats) -> None:
+    """Fill A = h J Y' (3 nc, 3 nc) of the contacts' rows along normal and axes; ``columns`` (nv, 3 nc) is scratch."""
+    nv, m = columns.shape
+    for i in range(m):
+        Y = rows.Y[three(rows, polygon, i // THREE, i % THREE)]
+        for p in range(nv):
+            columns[p, i] = rows.h * Y[p]
+    for c in range(rows.nc):
+        i, j, k = three(rows, polygon, c, 0), three(rows, polygon, c, 1), three(rows, polygon, c, 2)
+        first = THREE * c
+        blend_columns(rows.J[i], rows.J[j], rows.J[k], columns, A[first], A[first + 1], A[first + 2])
+
+
+@kernel(inner=True, vectors=True)
+def blend_columns(x: Floats, y: Floats, z: Floats, columns: Floats, f: Floats, g: Floats, h: Floats) -> None:
+    """Fill f, g and h with x, y and z times the matrix ``columns``, four of its columns at a time."""
+    n, m = columns.shape
+    j = 0
+    while j + 4 <= m:
+        f0 = f1 = f2 = f3 = g0 = g1 = g2 = g3 = h0 = h1 = h2 = h3 = 0.0
+        for p in range(n):
+            a, b, c = x[p], y[p], z[p]
+            # Most of a robot's joints do not move its foot.
+            if a != 0.0 or b != 0.0 or c != 0.0:
+                row = columns[p, j:]
+                r, s, t, u = row[0], row[1], row[2], row[3]
+                f0 += a * r
+                f1 += a * s
+                f2 += a * t
+                f3 += a * u
+                g0 += b * r
+                g1 += b * s
+                g2 += b * t
+                g3 += b * u
+                h0 += c * r
+                h1 += c * s
+                h2 += c * t
+                h3 += c * u
+        f[j], f[j + 1], f[j + 2], f[j + 3] = f0, f1, f2, f3
+        g[j], g[j + 1], g[j + 2], g[j + 3] = g0, g1, g2, g3
+        h[j], h[j + 1], h[j + 2], h[j + 3] = h0, h1, h2, h3
+        j += 4
+    while j < m:
+        f[j] = g[j] = h[j] = 0.0
+        for p in range(n):
+            f[j] += x[p] * columns[p, j]
+            g[j] += y[p] * columns[p, j]
+            h[j] += z[p] * columns[p, j]
+        j += 1
+
+
+@kernel(inner=True, vectors=True)
+def take_rows(first: int, last: int, factors: Floats, A: Floats, begin: int, row: Floats) -> None:
+    """Take ``factors`` times the rows first .. last of A from ``row``, from the column ``begin`` on, four at a time."""
+    m = row.shape[0]
+    j = begin
+    while j + 4 <= m:
+        a, b, c, d = row[j], row[j + 1], row[j + 2], row[j + 3]
+        for i in range(first, last):
+            f = factors[i]
+            other = A[i, j:]
+            a -= f * other[0]
+            b -= f * other[1]
+            c -= f * other[2]
+            d -= f * other[3]
+        row[j], row[j + 1], row[j + 2], row[j + 3] = a, b, c, d
+        j += 4
+    while j < m:
+        for i in range(first, last):
+            row[j] -= factors[i] * A[i, j]
+        j += 1
+
+
+@kernel(inner=True)
+def factor_responses(F: Floats, inverse: Floats, factors: Floats) -> bool:
+    """F = U' U, its rows in place, with the inverses of the diagonal; False where it has no such factor.
+
+    What stands left of the diagonal is of no use. ``factors`` is scratch.
+    """
+    for i in range(F.shape[0]):
+        row = F[i]
+        for k in range(i):
+            factors[k] = F[k, i]
+        take_rows(0, i, factors, F, i - i % 4, row)
+        if not row[i] > 0.0:
+            return False
+        inverse[i] = 1.0 / math.sqrt(row[i])
+        for j in range(i, row.shape[0]):
+            row[j] *= inverse[i]
+    return True
+
+
+@kernel(inner=True)
+def solve_responses(F: Floats, inverse: Floats, x: Floats) -> None:
+    """Put F^-1 x in place of x, F as factored."""
+    m = x.shape[0]
+    for i in range(m):
+        own = x[i] * inverse[i]
+        x[i] = own
+        row = F[i]
+        for j in range(i + 1, m):
+            x[j] -= own * row[j]
+    for down in range(m):
+        i = m - 1 - down
+        row, rest = F[i], x[i]
+        for j in range(i + 1, m):
+            rest -= row[j] * x[j]
+        x[i] = rest * inverse[i]
+
+
+@kernel(inner=True)
+def place_rates_of(rows: ContactSystem, A: Floats, load: Floats, p: Floats, s: Floats) -> float:
+    """Fill minus the rates of the forces p in s, the softness of the normals included; the largest is returned.
+
+    A is symmetric but for rounding.
+    """
+    for i in range(s.shape[0]):
+        s[i] = -load[i]
+    take_rows(0, p.shape[0], p, A, 0, s)
+    largest = 0.0
+    for i in range(s.shape[0]):
+        if i % THREE == 0:
+            s[i] -= rows.gamma[i // THREE] * p[i]
+        largest = max(largest, abs(s[i]))
+    return largest
+
+
+@kernel(inner=True)
+def keep_sticking(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, q: Floats, memory: Floats) -> bool:
+    """From forces of sticking contacts in the search to those selected, where all go on to stick; one system.
+
+    Parameters
+    ----------
+    eps
+        The compliance of the branch's end.
+    q
+        Loads of the LCP, which begin with the rates of the rows [N; F] without forces.
+    memory
+        Workspace, of nv^2 + 15 nc numbers.
+    """
+    nv, m = rows.v_free.shape[0], THREE * rows.nc
+    A, F, vectors = rows_at(search.K, 0, m, m), rows_at(memory, 0, m, m), rows_at(memory, nv * m, 5, m)
+    load, p, s, change, inverse = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
+    forces = search.contacts.p
+    for i in range(m):
+        load[i] = q[three(rows, polygon, i // THREE, i % THREE)]
+        p[i] = forces[i // THREE, i % THREE]
+        if i % THREE == 0 and not p[i] > 0.0:
+            return False
+    form_responses(rows, polygon, rows_at(memory, 0, nv, m), A)
+    place_rates_of(rows, A, load, p, s)
+    if not stick_at(rows, polygon, search, p, s):
+        return False
+    for i in range(m):
+        p[i] = -load[i]
+        for j in range(m):
+            F[i, j] = A[i, j]
+        F[i, i] += eps + (rows.gamma[i // THREE] if i % THREE == 0 else 0.0)
+    if not factor_responses(F, inverse, change):
+        return False
+    solve_responses(F, inverse, p)
+    for i in range(m):
+        s[i] = 0.0
+    if not stick_at(rows, polygon, search, p, s):
+        return False
+    # The rates that contacts have which give way.
+    for i in range(m):
+        s[i] = eps * p[i]
+    last = math.inf
+    for _ in range(MOST_POINTS):
+        for i in range(m):
+            change[i] = s[i]
+        solve_responses(F, inverse, change)
+        for i in range(m):
+            p[i] += change[i]
+        misfit = place_rates_of(rows, A, load, p, s)
+        if misfit <= ROUNDING * search.speed or not misfit < 0.5 * last:
+            break
+        last = misfit
+    if not stick_at(rows, polygon, search, p, s):
+        return False
+    for i in range(m):
+        forces[i // THREE, i % THREE] = p[i]
+    return True

@@ -69,3 +69,33 @@ def test_arch__stands_from_its_least_thickness_on(count: int, monkeypatch: pytes
     assert arch.fastest(1.005 * limit, count) < 1e-10
     assert arch.fastest(0.995 * limit, count) > 1e-3
     assert arch.least(81) == pytest.approx(arch.MILANKOVITCH, abs=1e-4)
+
+
+def test_rattleback__turns_back_as_the_differential_equation_does(classic: ModuleType) -> None:
+    """First order while it rattles; spun the wrong way it turns back, spun the right way it does not."""
+    assert falls_by_half(classic.errors((2.5e-4, 1.25e-4)))
+    tilt, spun = classic.GENTLE
+    _, wrong = classic.spin(1e-3, (tilt, spun), 4.0)
+    _, right = classic.spin(1e-3, (tilt, np.negative(spun)), 4.0)
+    assert wrong[-1] > 0.1
+    assert right.min() > 4.9
+
+
+def test_tippe_top__rises_as_the_differential_equation_does(classic: ModuleType) -> None:
+    """First order; three times beyond the limit it stands on its head, at half the limit it stays upright."""
+    found = classic.errors((4e-4, 2e-4))
+    assert falls_by_half(found)
+    assert found[1] < 5e-3
+    assert classic.drift(classic.spin(2e-4, 2.0, 0.4)) < 5e-4
+    assert np.degrees(classic.angle(classic.spin(2e-4, 3.0, 2.5))[-500:].min()) > 170.0
+    assert np.degrees(classic.angle(classic.spin(2e-4, 0.5, 1.5)).max()) < 15.0
+
+
+def test_eulers_disk_end__comes_as_the_square_of_the_time_left(classic: ModuleType) -> None:
+    """First order to the differential equation; exponent and end are those of the balance of energy."""
+    assert falls_by_half(classic.errors((2e-4, 1e-4)), within=(1.5, 2.4))
+    power, end = classic.exponent(1e-4)
+    assert power == pytest.approx(2.0, abs=0.03)
+    assert end == pytest.approx(classic.END, rel=5e-3)
+    _, kept = classic.roll(1e-4, 0.3, rho=0.0)
+    assert abs(kept[-1] - classic.START) < 2e-3

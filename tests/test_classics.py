@@ -99,3 +99,15 @@ def test_eulers_disk_end__comes_as_the_square_of_the_time_left(classic: ModuleTy
     assert end == pytest.approx(classic.END, rel=5e-3)
     _, kept = classic.roll(1e-4, 0.3, rho=0.0)
     assert abs(kept[-1] - classic.START) < 2e-3
+
+
+def test_card_house__stands_from_its_least_friction_on(classic: ModuleType) -> None:
+    """1 % above it keeps still, 1 % below it slides; of two cards the least is that of the closed form."""
+    for degrees in (10.0, 20.0):
+        t = math.radians(degrees)
+        assert classic.least(t, 1) == pytest.approx(classic.closed_form(t), rel=1e-5)
+        assert classic.least(t, 2) == pytest.approx(5 / 7 * math.tan(t), rel=0.02)
+        for frames in (1, 2):
+            limit = classic.least(t, frames)
+            assert classic.fastest(t, 1.01 * limit, frames) < 1e-10
+            assert classic.fastest(t, 0.99 * limit, frames) > 1e-2

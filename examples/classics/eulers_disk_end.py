@@ -86,7 +86,7 @@ def exponent(h: float) -> tuple[float, float]:
 
 def picture() -> Any:
     """Inclination over time, and over the time that is left."""
-    figure, (left, right) = paper(2, 7.5, 2.6)
+    figure, (left, right) = paper(2)
     time, alpha = roll(1e-4, 2.6)
     times = np.linspace(0, 2.3, 231)
     left.plot(time, alpha, color=BLUE, label="time stepping")

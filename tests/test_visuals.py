@@ -377,7 +377,7 @@ def test_the_camera_fits_what_moves(robot):
         fov = look_at = position = None
 
     camera = Camera()
-    words = aim_camera(camera, stage)
+    words = aim_camera(camera, stage.usual_points)
     eye, at = np.array(camera.position), np.array(camera.look_at)
     ahead = (at - eye) / np.linalg.norm(at - eye)
     right = np.cross(ahead, (0, 0, 1)) / np.linalg.norm(np.cross(ahead, (0, 0, 1)))

@@ -21,6 +21,7 @@ COMMANDS = {
     "explain": "explain a step that failed, from the files it left",
     "replay": "look at a record: live in the browser, as HTML, as a picture, as plots",
     "demo": "throw cubes and balls; write a replay, a plot and the record",
+    "tour": "six scenes to touch in the browser: throw, grip, push, strike, solve, compare",
     "toss": "simulate real cube tosses and score them",
     "identify": "parameters from recordings, with intervals",
     "impact": "score impact laws and simulations on recorded planar impacts",

@@ -131,7 +131,8 @@ def _outermost(
         vertices, moves = part.solid.vertices, bool(world.body_trees[part.body] >= 0)
         if len(vertices):
             outer = vertices[np.unique((vertices @ directions(AROUND).T).argmax(axis=0))]
-            at = shown if moves else shown[:1]
+            # A body that moves as it is told moves nothing's focus, and its way is seen all the same.
+            at = shown if moves or np.ptp(origins[:, part.body], axis=0).any() else shown[:1]
             places = np.einsum("nij,kj->nki", rotations[at, part.body], outer) + origins[at, part.body][:, None]
             some[moves].append(places.reshape(-1, 3))
     moving, standing = np.concatenate(some[True]), np.concatenate(some[False])

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.naming import doors
-from contactlab.viewer.html_replay import write_html_replay
+from contactlab.viewer.film_view import Drawn, FilmView
+from contactlab.viewer.html_replay import write_html_replay, write_page
 from contactlab.viewer.live import Live, live
 from contactlab.viewer.replay import show
+from contactlab.viewer.server import aim_camera, serving
 
-__all__ = ["Live", "live", "show", "write_html_replay"]
+__all__ = ["Drawn", "FilmView", "Live", "aim_camera", "live", "serving", "show", "write_html_replay", "write_page"]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = doors(__name__, __all__, {})

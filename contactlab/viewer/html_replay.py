@@ -8,24 +8,30 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from contactlab.drawing import Filmed, Stage, film_of, shown_steps
-from contactlab.viewer.scene import SceneView
-from contactlab.viewer.server import aim_camera, free_port, legend, serving
+import numpy as np
 
-MOST_FRAMES = 1200
+from contactlab.drawing import Filmed
+from contactlab.viewer.film_view import Drawn, FilmView
+from contactlab.viewer.server import aim_camera, free_port, serving
 
-BOX = (
-    "position:fixed;left:12px;bottom:52px;z-index:10;padding:6px 10px;background:rgba(255,255,255,0.85);"
-    "border-radius:4px;font:13px sans-serif;color:#222;pointer-events:none"
-)
+if TYPE_CHECKING:
+    import viser
 
-CAPTION = (
-    "position:fixed;left:50%;top:8px;transform:translateX(-50%);z-index:10;padding:3px 10px;white-space:pre;"
-    "background:rgba(255,255,255,0.85);border-radius:4px;font:14px sans-serif;color:#222;pointer-events:none"
-)
+# In a window higher than wide, the scene keeps the shape it is framed for, and words stand below it in place of on it.
+STYLE = """<style>
+#legend, #caption { font: 13px sans-serif; color: #222; background: rgba(255,255,255,0.85); border-radius: 4px;
+  z-index: 10; pointer-events: none }
+#legend { position: fixed; left: 12px; bottom: 52px; padding: 6px 10px }
+#caption { position: fixed; left: 50%; bottom: 52px; transform: translateX(-50%); padding: 3px 10px; white-space: pre }
+@media (max-aspect-ratio: 1/1) {
+  #root { position: relative !important; height: calc(80vw + 42px) !important; contain: layout; overflow: hidden }
+  #legend, #caption { position: static; transform: none; padding: 6px 12px; white-space: pre-wrap }
+}
+</style>"""
 # The caption keeps its place however the scene is turned: it follows the bar that viser's player plays along.
-FOLLOW = """<div id="caption" style="%s"></div><script>(() => {
+FOLLOW = """<div id="caption"></div><script>(() => {
 const frames = %s, caption = document.getElementById("caption");
 const follow = () => {
   const bar = document.querySelector("[role=slider][aria-valuenow]");
@@ -70,36 +76,38 @@ def write_html_replay(
     ModuleNotFoundError
         Without viser: it comes with the extra `viz`.
     """
-    film = film_of(recording)
-    rotations, origins = film.poses()
-    stage = Stage.of(film.world, rotations, origins, collision=collision)
-    scale = film.scale(stage.size)
-    span = float(film.time[-1] - film.time[0])
-    shown = shown_steps(film.time, min(fps, MOST_FRAMES / span) if span > 0.0 else fps)
+
+    def draw(scene: viser.SceneApi) -> FilmView:
+        view = FilmView(scene, {"": recording}, fps=fps, forces=forces, collision=collision)
+        view.words += f"<div>{len(view.times)} of {view.states} states</div>"
+        return view
+
+    return write_page(draw, path, progress=progress)
+
+
+def write_page(
+    draw: Callable[[viser.SceneApi], Drawn],
+    path: str | Path,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> Path:
+    """Write what ``draw`` draws into a scene of viser, frame by frame, as a self-contained HTML page."""
     # Nobody is meant to connect to this server: it gives the page.
     with serving(free_port()) as server:
-        aim_camera(server.initial_camera, stage)
-        view = SceneView(server.scene, film.world, stage, None)
-        if not forces:
-            for name in ("forces", "open contacts"):
-                view.toggle(name, shown=False)
-
-        def show(i: int) -> None:
-            view.show(rotations[i], origins[i], film.arrows(i, scale), "")
-
-        show(0)
+        view = draw(server.scene)
+        aim_camera(server.initial_camera, view.points, view=view.view)
+        view.show(0)
         # From here on every change of a handle is a message of the film; the scene so far is its first frame.
         serializer = server.get_scene_serializer()
-        for k, (previous, i) in enumerate(zip([0, *shown[:-1]], shown, strict=True)):
-            serializer.insert_sleep(float(film.time[i] - film.time[previous]))
-            show(i)
+        for k, pause in enumerate(np.diff(view.times, prepend=view.times[0])):
+            serializer.insert_sleep(float(pause))
+            view.show(k)
             if progress is not None:
-                progress(k + 1, len(shown))
+                progress(k + 1, len(view.times))
         page = serializer.as_html()
-    captions = [(round(float(film.time[i] - film.time[0]), 6), str(film.readout(i))) for i in shown]
-    follow = FOLLOW % (CAPTION, json.dumps(captions).replace("<", "\\u003c"))
-    words = f"{legend(scale) if forces else ''}<div>{len(shown)} of {len(film.time)} states</div>"
+    captions = [(round(float(time), 6), view.caption(k)) for k, time in enumerate(view.times)]
+    follow = FOLLOW % json.dumps(captions).replace("<", "\\u003c")
     before, after = page.rsplit("</body>", 1)
     path = Path(path)
-    path.write_text(f'{before}{follow}<div style="{BOX}">{words}</div></body>{after}', encoding="utf-8")
+    path.write_text(f'{before}{STYLE}{follow}<div id="legend">{view.words}</div></body>{after}', encoding="utf-8")
     return path

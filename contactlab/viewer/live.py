@@ -27,7 +27,7 @@ class Live:
         stage = Stage.of(world, rotations[None], origins[None], collision=collision)
         self._scale = ForceScale.of_world(world, stage.size)
         self._server = open_server(port)
-        above = aim_camera(self._server.initial_camera, stage)
+        above = aim_camera(self._server.initial_camera, stage.usual_points)
         self._view = SceneView(self._server.scene, world, stage, above)
         self._controls = Controls(self._server, self._view, world, self._scale)
         self._begun: tuple[float, float] | None = None

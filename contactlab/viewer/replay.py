@@ -49,7 +49,7 @@ def show(
     stage = Stage.of(film.world, rotations, origins, collision=collision)
     scale = film.scale(stage.size)
     with serving(port) as server:
-        above = aim_camera(server.initial_camera, stage)
+        above = aim_camera(server.initial_camera, stage.usual_points)
         view = SceneView(server.scene, film.world, stage, above)
         controls = Controls(server, view, film.world, scale)
         start, end = float(film.time[0]), float(film.time[-1])

@@ -30,18 +30,20 @@ NO_LINES = np.full((1, 2, 3), -1e4, dtype=np.float32)  # nothing can be empty: w
 
 
 class SceneView:
-    """Nodes of a viser scene for a world, with a line of words at a place (3,); None: without."""
+    """Nodes of a viser scene for a world, under ``root``, with a line of words at a place (3,); None: without."""
 
-    def __init__(self, scene: viser.SceneApi, world: World, stage: Stage, words: FloatArray | None) -> None:
+    def __init__(
+        self, scene: viser.SceneApi, world: World, stage: Stage, words: FloatArray | None, root: str = ""
+    ) -> None:
         scene.set_up_direction("+z")
         self._world, self._size = world, stage.size
-        self._bodies = _add_bodies(scene, world, stage)
+        self._bodies = _add_bodies(scene, world, stage, root)
         self._shown: list[tuple[FloatArray, FloatArray] | None] = [None] * len(self._bodies)
-        self._ground = _add_grounds(scene, stage)
+        self._ground = _add_grounds(scene, stage, root)
         thick = 0.06 * stage.size
         self._forces = {
             mode: scene.add_arrows(
-                f"/contacts/{MODE_NAMES[mode]}",
+                f"{root}/contacts/{MODE_NAMES[mode]}",
                 NO_LINES,
                 MODE_COLORS[mode],
                 shaft_radius=thick,
@@ -51,16 +53,16 @@ class SceneView:
             for mode in (STICK, SLIDE)
         }
         self._open = scene.add_point_cloud(
-            "/contacts/open", NO_LINES[0, :1], MODE_COLORS[OPEN], point_size=2.0 * thick, point_shape="circle"
+            f"{root}/contacts/open", NO_LINES[0, :1], MODE_COLORS[OPEN], point_size=2.0 * thick, point_shape="circle"
         )
         self._normals = scene.add_line_segments(
-            "/contacts/normals", NO_LINES, EDGE, thickness=1.5, thickness_units="screen", visible=False
+            f"{root}/contacts/normals", NO_LINES, EDGE, thickness=1.5, thickness_units="screen", visible=False
         )
-        self._ids = scene.add_frame("/contacts/ids", show_axes=False, visible=False)
+        self._ids = scene.add_frame(f"{root}/contacts/ids", show_axes=False, visible=False)
         self._labels: list[viser.LabelHandle] = []
-        self._com = scene.add_icosphere("/centre of mass", 0.15 * stage.size, EDGE, visible=False)
-        self._text = None if words is None else scene.add_label("/readout", "", position=words)
-        self._scene = scene
+        self._com = scene.add_icosphere(f"{root}/centre of mass", 0.15 * stage.size, EDGE, visible=False)
+        self._text = None if words is None else scene.add_label(f"{root}/readout", "", position=words)
+        self._scene, self._root = scene, root
 
     def toggle(self, name: str, *, shown: bool) -> None:
         """Show or hide one of `TOGGLES`."""
@@ -104,7 +106,7 @@ class SceneView:
         """Labels with the lowest digits of the ids; the first contacts only where there are very many."""
         count = min(len(arrows.points), MOST_IDS)
         while len(self._labels) < count:
-            self._labels.append(self._scene.add_label(f"/contacts/ids/{len(self._labels)}", ""))
+            self._labels.append(self._scene.add_label(f"{self._root}/contacts/ids/{len(self._labels)}", ""))
         for k, label in enumerate(self._labels):
             label.visible = k < count
             if k < count:
@@ -112,12 +114,12 @@ class SceneView:
                 label.position = arrows.points[k]
 
 
-def _add_bodies(scene: viser.SceneApi, world: World, stage: Stage) -> list[viser.FrameHandle]:
+def _add_bodies(scene: viser.SceneApi, world: World, stage: Stage, root: str) -> list[viser.FrameHandle]:
     """Add a frame per body with its parts under it; return the frames, in the order of the world's bodies."""
     frames = []
     for i, name in enumerate(world.model.names):
         # The number keeps names apart that differ in slashes only; viser reads those as levels of its tree.
-        node = f"/bodies/{i} {name.replace('/', ' ')}"
+        node = f"{root}/bodies/{i} {name.replace('/', ' ')}"
         frames.append(scene.add_frame(node, show_axes=i in stage.bare, axes_length=0.05, axes_radius=0.003))
         for k, part in enumerate(part for part in stage.parts if part.body == i):
             solid = part.solid
@@ -137,14 +139,14 @@ def _add_bodies(scene: viser.SceneApi, world: World, stage: Stage) -> list[viser
     return frames
 
 
-def _add_grounds(scene: viser.SceneApi, stage: Stage) -> list[viser.SceneNodeHandle]:
+def _add_grounds(scene: viser.SceneApi, stage: Stage, root: str) -> list[viser.SceneNodeHandle]:
     """Draw the ground, to be seen from outside only: a wall does not hide what it holds."""
     nodes: list[viser.SceneNodeHandle] = []
     for i, ground in enumerate(stage.grounds):
         solid = ground.solid
         nodes.append(
             scene.add_mesh_simple(
-                f"/ground/{i}",
+                f"{root}/ground/{i}",
                 solid.vertices.astype(np.float32),
                 solid.triangles.astype(np.uint32),
                 color=GROUND,
@@ -155,7 +157,11 @@ def _add_grounds(scene: viser.SceneApi, stage: Stage) -> list[viser.SceneNodeHan
         if len(solid.lines):
             nodes.append(
                 scene.add_line_segments(
-                    f"/ground/{i} grid", solid.lines.astype(np.float32), GRID, thickness=1.0, thickness_units="screen"
+                    f"{root}/ground/{i} grid",
+                    solid.lines.astype(np.float32),
+                    GRID,
+                    thickness=1.0,
+                    thickness_units="screen",
                 )
             )
     return nodes

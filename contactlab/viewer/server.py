@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.drawing import Camera, ForceScale, Stage
+from contactlab.drawing import Camera, ForceScale
+from contactlab.drawing.camera import VIEW
 from contactlab.drawing.extra import extra_viz
 from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES
 from contactlab.spatial.arrays import FloatArray
@@ -57,18 +58,28 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def aim_camera(camera: viser.InitialCameraConfig, stage: Stage) -> FloatArray:
-    """Look from the side at where the bodies are most of the time, so that they fill the window.
+def aim_camera(
+    camera: viser.InitialCameraConfig | viser.CameraHandle,
+    points: FloatArray,
+    *,
+    window: tuple[int, int] = WINDOW,
+    view: tuple[float, float, float] = VIEW,
+    lower: float = 0.0,
+) -> FloatArray:
+    """Look from the direction ``view`` so that points (n, 3) fill the window above its ``lower`` part.
 
     Return a place (3,) above all of them on the screen, for words.
     """
-    width, height = WINDOW
-    seen = Camera.at(stage.usual_points, width, height, fill=FILL, lens=LENS)
+    width, height = window
+    free = round((1.0 - lower) * height)
+    seen = Camera.at(points, width, free, view=view, fill=FILL, lens=LENS)
     # What the camera turns about lies in the depth of what it sees.
-    depth = float((stage.usual_points.mean(axis=0) - seen.eye) @ seen.axes[2])
-    middle = seen.eye + depth * seen.axes[2]
+    depth = float((points.mean(axis=0) - seen.eye) @ seen.axes[2])
+    eye = seen.eye - depth * 0.5 * (height - free) / seen.zoom * seen.axes[1]
+    middle = eye + depth * seen.axes[2]
     camera.fov = 2.0 * float(np.arctan(0.5 * height / seen.zoom))
-    camera.look_at, camera.position = tuple(middle), tuple(seen.eye)
+    camera.position = tuple(eye)
+    camera.look_at = tuple(middle)
     return np.asarray(middle + depth * TOP * 0.5 * height / seen.zoom * seen.axes[1])
 
 

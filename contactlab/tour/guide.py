@@ -1,0 +1,165 @@
+"""The panel beside the scenes, and the loop that plays them."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contactlab.tour import cube, grip, plane, quadruped, toss, wall
+from contactlab.tour.scene import Scene
+from contactlab.viewer import Drawn, aim_camera, serving, write_page
+
+if TYPE_CHECKING:
+    import viser
+
+#: In the order in which they are shown.
+SCENES: tuple[Scene, ...] = tuple(room.SCENE for room in (cube, grip, quadruped, wall, plane, toss))
+TICK, REST = 1.0 / 30.0, 1.0  # seconds between two pictures, and at the end of a scene
+NARROW, COVERED = 600, 0.55  # a phone's window [pixels], of which the panel covers so much from below
+CODE = "font-size:11px;overflow-x:auto;margin:0"
+KEYS = "Keys: **N** next, **P** previous, **R** reset."
+
+
+class Guide:
+    """One scene at a time: its panel, its picture, and what the visitor asks for."""
+
+    def __init__(self, server: viser.ViserServer, docs: str | None = None) -> None:
+        self._server, self._docs = server, docs
+        self._number = 0
+        self._windows: dict[int, tuple[int, int]] = {}
+        self._drawn: Drawn | None = None
+        self._made = 0  # how many pictures there have been: each has a node of its own
+        self._sliders: dict[str, viser.GuiSliderHandle[float]] = {}
+        self._wanted: dict[str, float] | None = None
+        self._asked: int | None = 0  # the number of the scene asked for
+        gui = server.gui
+        gui.configure_theme(show_logo=False, show_share_button=False)
+        gui.main_panel.dock_right()
+        gui.set_panel_label("contactlab tour")
+        server.scene.set_up_direction("+z")
+        gui.add_command("next scene", hotkey="N").on_trigger(lambda _: self._go(1))
+        gui.add_command("previous scene", hotkey="P").on_trigger(lambda _: self._go(-1))
+        gui.add_command("reset", hotkey="R").on_trigger(lambda _: self._go(0))
+        # What every scene has stays, with other words: numbers for what is gone would be an error in the browser.
+        self._words = gui.add_markdown("")
+        self._values = gui.add_folder("change it")
+        buttons = gui.add_button_group("", ("previous", "reset", "next"))
+        buttons.on_click(lambda event: self._go({"previous": -1, "reset": 0, "next": 1}[event.target.value]))
+        self._numbers, self._legend, self._link = gui.add_markdown(""), gui.add_html(""), gui.add_markdown("")
+        with gui.add_folder("The code that makes it", expand_by_default=False):
+            self._code = gui.add_html("")
+
+    def _go(self, by: int) -> None:
+        self._asked = (self._number + by) % len(SCENES)
+
+    def _touched(self) -> None:
+        self._wanted = {name: slider.value for name, slider in self._sliders.items()}
+
+    def _enter(self, number: int) -> None:
+        """Fill the panel for a scene, with its sliders where they start."""
+        self._number, scene = number, SCENES[number]
+        page = f"docs/{scene.page}.md"
+        link = page if self._docs is None else f"[{page}]({self._docs.rstrip('/')}/{scene.page}.html)"
+        self._words.content = f"**{number + 1}/{len(SCENES)}  {scene.title}**\n\n{scene.sentence}"
+        self._link.content = f"What is behind it: {link}. {KEYS}"
+        self._code.content = f'<pre style="{CODE}">{html.escape(scene.code)}</pre>'
+        for slider in self._sliders.values():
+            slider.remove()
+        self._sliders = {}
+        with self._values:
+            for one in scene.sliders:
+                label = f"{one.name} [{one.unit}]" if one.unit else one.name
+                slider = self._server.gui.add_slider(label, one.low, one.high, one.step, one.start)
+                slider.on_update(lambda _: self._touched())
+                self._sliders[one.name] = slider
+        self._touched()
+
+    def _play(self, values: dict[str, float]) -> None:
+        """Make the picture for these values; the last one goes once it is there."""
+        self._made += 1
+        with self._server.atomic():
+            self._drawn = SCENES[self._number].drawn(self._server.scene, f"/scene {self._made}", values)
+            self._drawn.show(0)
+            if self._made > 1:
+                self._server.scene.remove_by_name(f"/scene {self._made - 1}")
+        self._legend.content = f'<div style="font-size:12px;line-height:1.3;padding:0 12px">{self._drawn.words}</div>'
+
+    def _frame(self, *, anew: bool) -> None:
+        """Aim the camera of every window that is new, has another size, or sees another scene."""
+        assert self._drawn is not None
+        for number, client in self._server.get_clients().items():
+            size = (client.camera.image_width, client.camera.image_height)
+            if min(size) > 0 and (anew or self._windows.get(number) != size):
+                self._windows[number] = size
+                lower = COVERED if size[0] < NARROW else 0.0
+                aim_camera(client.camera, self._drawn.points, window=size, view=self._drawn.view, lower=lower)
+
+    def run(self, running: Callable[[], bool] = lambda: True) -> None:
+        """Play what is asked for until nobody wants more."""
+        begun = time.monotonic()
+        while running():
+            anew = self._asked is not None
+            if self._asked is not None:
+                number, self._asked = self._asked, None
+                self._enter(number)
+            if self._wanted is not None:
+                values, self._wanted = self._wanted, None
+                self._play(values)
+                begun = time.monotonic()
+            assert self._drawn is not None
+            self._frame(anew=anew)
+            now, times = time.monotonic() - begun, self._drawn.times
+            if now > times[-1] + REST:
+                begun, now = time.monotonic(), 0.0
+            frame = min(int(times.searchsorted(now)), len(times) - 1)
+            with self._server.atomic():
+                self._drawn.show(frame)
+            self._numbers.content = self._drawn.caption(frame).replace("   ", " · ")
+            time.sleep(TICK)
+
+
+def tour(
+    *,
+    port: int = 8080,
+    docs: str | None = None,
+    announce: Callable[[str], None] | None = None,
+    running: Callable[[], bool] = lambda: True,
+) -> None:
+    """Serve the tour at 127.0.0.1 until Ctrl-C.
+
+    Parameters
+    ----------
+    port
+        Where; the next free one where it is taken.
+    docs
+        Address of the built pages, to which each scene then links; without it the page is named.
+    announce
+        Called with the address once it answers.
+    running
+        Asked before every picture; False ends it.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Without viser: it comes with the extra `viz`.
+    """
+    with serving(port) as server:
+        guide = Guide(server, docs)
+        if announce is not None:
+            announce(f"http://127.0.0.1:{server.get_port()}")
+        with contextlib.suppress(KeyboardInterrupt):
+            guide.run(running)
+
+
+def write_replays(folder: str | Path) -> list[Path]:
+    """Write every scene, as its sliders stand at first, as an HTML file that opens without a network or a server."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    return [
+        write_page(lambda scene, one=one: one.drawn(scene, "", one.start()), folder / f"{one.name}.html")  # type: ignore[misc]
+        for one in SCENES
+    ]

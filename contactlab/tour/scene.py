@@ -1,0 +1,81 @@
+"""A scene of the tour: a sentence, one slider or two, and the function that makes what is seen, whose code is shown."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from contactlab.viewer import Drawn, FilmView
+
+if TYPE_CHECKING:
+    from viser import SceneApi
+
+
+@dataclass(frozen=True)
+class Slider:
+    """A number to be moved: its name is the argument that it is handed on as."""
+
+    name: str
+    low: float
+    high: float
+    step: float
+    start: float
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One scene.
+
+    Attributes
+    ----------
+    name
+        Of its module, and of the file of its replay.
+    title, sentence
+        What the visitor reads.
+    page
+        The page of `docs/` that explains it.
+    sliders
+        One or two.
+    play
+        Of the sliders' values makes a recording, or several by name: the code that is shown.
+    apart
+        How several recordings stand: beside one another at this distance along x [m].
+    view
+        From what is looked at towards the eye.
+    draw
+        Draws what `play` made under a node of the browser's scene, where that is no recording.
+    """
+
+    name: str
+    title: str
+    sentence: str
+    page: str
+    sliders: tuple[Slider, ...]
+    play: Callable[..., Any]
+    apart: float = 0.0
+    view: tuple[float, float, float] = (-0.38, -0.85, 0.42)
+    draw: Callable[[SceneApi, str, Any], Drawn] | None = None
+
+    @property
+    def code(self) -> str:
+        """What runs: the imports of the module and its function, to be pasted anywhere."""
+        text = inspect.getsource(inspect.getmodule(self.play) or self.play)
+        imports = text.split("import annotations\n")[1].split("\n\n\n")[0]
+        kept = [line for line in imports.splitlines() if line and "contactlab.tour" not in line]
+        return "\n".join(kept) + "\n\n" + inspect.getsource(self.play)
+
+    def start(self) -> dict[str, float]:
+        """Where the sliders stand at first."""
+        return {slider.name: slider.start for slider in self.sliders}
+
+    def drawn(self, scene: SceneApi, root: str, values: dict[str, float]) -> Drawn:
+        """Play it with these values, and draw it under the node ``root``."""
+        played = self.play(**values)
+        if self.draw is not None:
+            return self.draw(scene, root, played)
+        films = played if isinstance(played, dict) else {"": played}
+        places = [(self.apart * (i - 0.5 * (len(films) - 1)), 0.0, 0.0) for i in range(len(films))]
+        return FilmView(scene, films, places=places, root=root, view=self.view, whole=True)

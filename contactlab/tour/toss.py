@@ -1,0 +1,42 @@
+"""A recorded toss beside its simulation, of which friction and restitution are to be found."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import numpy as np
+
+from contactlab.contact import Box, HalfSpace, Material
+from contactlab.simulation import Motion, Recording, TimeStepping, WorldBuilder, simulate
+from contactlab.spatial import RigidInertia, Transform, quaternion
+from contactlab.tour.scene import Scene, Slider
+
+
+def compare(friction: float, restitution: float) -> Recording:
+    """The grey cube goes where the camera saw it; the other one starts as it did, and is simulated."""
+    with files("contactlab.tour").joinpath("toss.csv").open() as file:
+        time, *pose = np.loadtxt(file, delimiter=",").T
+    q = np.array(pose).T
+
+    def seen(t: float) -> tuple[Transform, np.ndarray]:
+        row = q[min(int(np.searchsorted(time, t - 1e-9)), len(q) - 1)]
+        return Transform(quaternion.to_matrix(row[3:] / np.linalg.norm(row[3:])), row[:3]), np.zeros(6)
+
+    builder, acrylic, half = WorldBuilder(), Material(friction, restitution), (0.05, 0.05, 0.05)
+    builder.add_half_space("board", HalfSpace(), acrylic)
+    builder.add_kinematic_body("seen", Box(half), acrylic, Motion(seen), mask=0, category=0)
+    builder.add_free_body(
+        "simulated", RigidInertia.solid_box(0.37, half), Box(half), acrylic, q=q[0], v=(1.1, 0.1, 0.6, 2.0, 5.0, 1.0)
+    )
+    return simulate(builder.build(), TimeStepping(h=2e-3), duration=time[-1])
+
+
+SCENE = Scene(
+    "toss",
+    "A toss, recorded and simulated",
+    "The grey cube moves as a camera saw it (a record of our own making, with its noise); find the friction and the "
+    "restitution with which the coloured one stays with it.",
+    "validation",
+    (Slider("friction", 0.05, 0.6, 0.01, 0.4), Slider("restitution", 0.0, 0.6, 0.02, 0.1)),
+    compare,
+)

@@ -1,0 +1,146 @@
+"""The tour: the code shown is the code that runs; in a browser every scene loads, moves and says no error."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import socket
+import threading
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+from chromium import PATIENCE, WIDTHS, needs_chromium, page
+
+from contactlab.simulation import Recording
+
+pytest.importorskip("viser")
+
+from contactlab.tour import SCENES, tour, write_replays
+
+DOCS = Path(__file__).parent.parent / "docs"
+pytestmark = pytest.mark.filterwarnings("default")  # viser's own
+
+
+@contextlib.contextmanager
+def served(port: int):
+    """The address of a tour that is served while the block runs."""
+    found, wanted = [], threading.Event()
+    options = {"port": port, "announce": found.append, "running": lambda: not wanted.is_set()}
+    thread = threading.Thread(target=tour, kwargs=options)
+    thread.start()
+    try:
+        end = time.monotonic() + PATIENCE
+        while not found:
+            assert thread.is_alive()
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        yield found[0]
+    finally:
+        wanted.set()
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+
+
+def motion(played):
+    """Everything that a scene made, as arrays."""
+    if isinstance(played, Recording):
+        return [played.q, played.v]
+    if isinstance(played, dict):
+        return [array for one in played.values() for array in motion(one)]
+    problem, path, iterates = played
+    return [np.asarray(problem.M), path.t, path.z, np.array(iterates)]
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
+def test_the_code_shown_is_the_code_that_runs(scene):
+    """Pasted anywhere, it makes the same motion to the last bit; it is short, and its page is there."""
+    names: dict = {}
+    exec(scene.code, names)
+    again = motion(names[scene.play.__name__](**scene.start()))
+    for one, other in zip(motion(scene.play(**scene.start())), again, strict=True):
+        assert np.array_equal(one, other)
+    assert len(scene.code.splitlines()) <= 50
+    assert 1 <= len(scene.sliders) <= 2
+    assert (DOCS / f"{scene.page}.md").is_file()
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
+def test_a_scene_may_be_moved_to_every_end_of_its_sliders(scene):
+    """Nothing fails at a corner of the sliders, and what is made stays finite."""
+    for end in ("low", "high"):
+        values = {slider.name: getattr(slider, end) for slider in scene.sliders}
+        assert all(np.isfinite(array).all() for array in motion(scene.play(**values)))
+
+
+def test_grips_differ_as_the_sentence_says():
+    """A vertex lets the box fall by centimetres; the cone and the selected forces hold it within a millimetre."""
+    grip = next(scene for scene in SCENES if scene.name == "grip")
+    fallen = {name: 0.2 - one.q[-1, 4] for name, one in grip.play(**grip.start()).items()}
+    assert fallen["Lemke's vertex"] > 0.03
+    assert max(abs(fallen["exact cone"]), abs(fallen["selected"])) < 1e-3
+
+
+def test_the_tour_is_for_this_machine_alone():
+    """It listens at 127.0.0.1: another address of the loopback finds nobody."""
+    with served(18961) as url:
+        port = urlsplit(url).port
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE):
+            pass
+        with pytest.raises(OSError, match="refused"):
+            socket.create_connection(("127.0.0.2", port), timeout=PATIENCE)
+
+
+def moves(view):
+    """Wait until two pictures differ."""
+    first, end = hashlib.sha256(view.picture()).digest(), time.monotonic() + PATIENCE
+    while hashlib.sha256(view.picture()).digest() == first:
+        assert time.monotonic() < end, "nothing moves"
+
+
+@pytest.mark.slow
+@needs_chromium
+def test_every_scene_is_seen_to_move(tmp_path):
+    """From the first to the last by the key N, and back to the first: a panel, a motion, no error in the console."""
+    with served(18971) as url, page(tmp_path) as view:
+        view.open(url, WIDTHS["desk"])
+        for k, scene in enumerate((*SCENES, SCENES[0])):
+            words = f"{k % len(SCENES) + 1}/{len(SCENES)} {scene.title}"
+            view.until(f"document.body.innerText.replace(/\\s+/g, ' ').includes({words!r})")
+            moves(view)
+            view.press("n")
+        assert view.errors == []
+
+
+@pytest.mark.slow
+@needs_chromium
+@pytest.mark.parametrize("width", WIDTHS)
+def test_replays_keep_words_and_bodies_apart(tmp_path, width):
+    """Offline files play; legend and caption lie within the window, apart, and on a phone beside the scene."""
+    script = """["#root", "#legend", "#caption"].map(one => {
+        const r = document.querySelector(one).getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom] })"""
+    paths = write_replays(tmp_path / "tour")
+    assert [path.stem for path in paths] == [scene.name for scene in SCENES]
+    with page(tmp_path / "profile") as view:
+        for path in paths:
+            view.open(path.as_uri(), WIDTHS[width])
+            view.until("document.querySelector('#caption').textContent")
+            moves(view)
+            root, legend, caption = view.run(script)
+            for box in (legend, caption):
+                assert box[0] >= 0
+                assert box[1] >= 0
+                assert box[2] <= WIDTHS[width][0]
+                assert box[3] <= WIDTHS[width][1]
+            assert apart(legend, caption)
+            if width == "phone":
+                assert apart(root, legend)
+                assert apart(root, caption)
+        assert view.errors == []
+
+
+def apart(a, b):
+    """Whether two boxes (left, top, right, bottom) have nothing in common."""
+    return a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]

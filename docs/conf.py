@@ -24,6 +24,7 @@ extensions = [
     "literal_links",
     "mathml",
     "notebooks",
+    "tour_pages",
 ]
 exclude_patterns = ["_build", "_ext", "notebooks"]
 templates_path: list[str] = []

@@ -151,7 +151,8 @@ def main(names: list[str]) -> None:
         (DOCS / "images" / "badges.svg").write_text(badges(), encoding="utf-8")
     if not names or "hero" in names:
         path = DOCS / "images" / "hero.webp"
-        plotting.animation(own.hero(), path, fps=24.0, speed=0.6, view=(-0.3, -0.95, 0.42), size=(1000, 400))
+        view = (-0.55, -0.8, 0.17)
+        plotting.animation(own.hero(), path, fps=16.0, speed=0.18, view=view, size=(1000, 420), horizon=True)
         print(f"{path.relative_to(DOCS)}: {path.stat().st_size / 1000:.0f} KB")
     for script in sorted(EXAMPLES.glob("*.py")):
         if not names or script.stem.startswith(tuple(names)):

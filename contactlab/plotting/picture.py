@@ -34,6 +34,7 @@ def picture(
     collision: bool = False,
     view: tuple[float, float, float] = VIEW,
     size: tuple[int, int] | None = None,
+    horizon: bool = False,
 ) -> Figure:
     """Draw a recording's bodies with their contact forces.
 
@@ -55,6 +56,8 @@ def picture(
         Direction from the middle of the picture towards the eye, world axes.
     size
         Width and height of one picture [pixels]; as suits what is shown where not given.
+    horizon
+        Let a level floor go on to a horizon, under a sky; else it fades into white.
 
     Raises
     ------
@@ -68,7 +71,7 @@ def picture(
     states = [len(film.time) - 1] if time is None else [_state(film, t) for t in np.atleast_1d(time)]
     if not 1 <= len(states) <= MOST_FRAMES:
         raise ValueError(f"time: 1 to {MOST_FRAMES} times make a picture, got {len(states)}")
-    images, scale = _frames(film, states, forces, collision, view, size, strip=len(states) > 1)
+    images, scale = _frames(film, states, forces, collision, view, size, strip=len(states) > 1, horizon=horizon)
     height, width = images[0].shape[:2]
 
     columns = min(len(states), 6)
@@ -101,6 +104,7 @@ def animation(
     collision: bool = False,
     view: tuple[float, float, float] = VIEW,
     size: tuple[int, int] = (960, 540),
+    horizon: bool = False,
 ) -> Path:
     """Write a recording as a picture that moves, for ever again (WebP, PNG, GIF), or as a film, as the suffix says.
 
@@ -132,7 +136,8 @@ def animation(
     check_suffix(path)
     film = film_of(recording)
     times = np.arange(film.time[0], film.time[-1] + 1e-9, speed / fps)
-    arrays, _ = _frames(film, [state_at(film.time, t) for t in times], forces, collision, view, size, strip=True)
+    states = [state_at(film.time, t) for t in times]
+    arrays, _ = _frames(film, states, forces, collision, view, size, strip=True, horizon=horizon)
     write_moving(arrays, path, fps)
     return path
 
@@ -146,6 +151,7 @@ def _frames(
     size: tuple[int, int] | None,
     *,
     strip: bool,
+    horizon: bool,
 ) -> tuple[list[NDArray[np.uint8]], ForceScale]:
     """States drawn with one camera, and the scale of their arrows."""
     rotations, origins = (poses[states] for poses in film.poses())
@@ -157,8 +163,9 @@ def _frames(
     ]
     grounds = [Item(ground.solid, GROUND, GRID, ground=True) for ground in stage.grounds]
     marks = [_marks(film.arrows(i, scale), stage.size) if forces else [] for i in states]
-    camera = _camera(stage, marks, view, size, strip=strip)
-    return [render([*grounds, *bodies, *mark], camera) for bodies, mark in zip(frames, marks, strict=True)], scale
+    camera = _camera(stage, marks, view, size, strip=strip, lens=0.9 if horizon else 1.6)
+    scenes = [[*grounds, *bodies, *mark] for bodies, mark in zip(frames, marks, strict=True)]
+    return [render(items, camera, horizon=horizon) for items in scenes], scale
 
 
 def _state(film: Film, when: float) -> int:
@@ -176,6 +183,7 @@ def _camera(
     size: tuple[int, int] | None,
     *,
     strip: bool,
+    lens: float,
 ) -> Camera:
     all_points = np.concatenate([stage.points, *(item.solid.vertices for items in marks for item in items)])
     if size is None:
@@ -185,7 +193,7 @@ def _camera(
         ratio = float(np.ptp(trial[:, 1]) / max(float(np.ptp(trial[:, 0])), 1e-9))
         width = wide if ratio < tall / wide else max(wide // 2, int(tall / ratio))
         size = (width, int(np.clip(ratio * width, 0.55 * width, tall)))
-    return Camera.at(all_points, *size, view=view, fill=0.84)
+    return Camera.at(all_points, *size, view=view, fill=0.84, lens=lens)
 
 
 def _marks(arrows: Arrows, size: float) -> list[Item]:

@@ -13,7 +13,7 @@ from contactlab.drawing import Solid
 from contactlab.drawing.camera import FAR, Camera
 from contactlab.drawing.palette import EDGE, Color
 from contactlab.plotting.raster import line_pixels, rasterize
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from contactlab.plotting.kernels.shading import Light, Things
@@ -24,6 +24,8 @@ AMBIENT, AMBIENT_GROUND, AMBIENT_MARK = 0.62, 0.74, 0.8  # a mark keeps its colo
 DIRECT = 0.38
 SHADOW_PIXELS = 1200
 HIDDEN = 0.35  # how much of an arrow shows through a body
+SKY: tuple[Color, ...] = ((218, 214, 206), (242, 245, 248), (164, 198, 232))  # floor, horizon, zenith
+AIR = 3.2  # distances of the eye over which a floor fades into the horizon
 LINE = 0.65  # how much of a line covers what is below
 
 
@@ -39,14 +41,14 @@ class Item:
     mark: bool = False  # lies over everything: arrows and points
 
 
-def render(items: list[Item], camera: Camera) -> NDArray[np.uint8]:
-    """Return the picture (height, width, 3) of the items; what is empty is white."""
+def render(items: list[Item], camera: Camera, *, horizon: bool = False) -> NDArray[np.uint8]:
+    """Return the picture (height, width, 3) of the items; what is empty is white, or floor and sky."""
     from contactlab.plotting.kernels.shading import reduce
 
     fine = Camera(camera.eye, camera.axes, FINE * camera.zoom, FINE * camera.width, FINE * camera.height)
     bodies = [item for item in items if not item.mark]
     marks = [item for item in items if item.mark]
-    picture, near = _surfaces(bodies, fine, shadows=True)
+    picture, near = _surfaces(bodies, fine, shadows=True, horizon=horizon)
     _lines(picture, near, bodies, fine)
     if marks:
         over, over_near = _surfaces(marks, fine, shadows=False)
@@ -57,7 +59,9 @@ def render(items: list[Item], camera: Camera) -> NDArray[np.uint8]:
     return small
 
 
-def _surfaces(items: list[Item], camera: Camera, *, shadows: bool) -> tuple[FloatArray, FloatArray]:
+def _surfaces(
+    items: list[Item], camera: Camera, *, shadows: bool, horizon: bool = False
+) -> tuple[FloatArray, FloatArray]:
     """Colours (height, width, 3) and nearness of the triangles."""
     from contactlab.plotting.kernels.shading import shade
 
@@ -72,10 +76,29 @@ def _surfaces(items: list[Item], camera: Camera, *, shadows: bool) -> tuple[Floa
     away = ground & (np.einsum("mi,mi->m", facing, corners[:, 0] - camera.eye) >= 0.0)
     screen = camera.project(corners)
     screen[away, :, 2] = -1.0
+    # A level floor is drawn pixel by pixel: it has no end.
+    floor = [item.solid.vertices[0, 2] for item in items if item.ground and np.ptp(item.solid.vertices[:, 2]) < 1e-9]
+    if horizon and floor:
+        level = np.ptp(corners[:, :, 2], axis=1) < 1e-9
+        screen[ground & level, :, 2] = -1.0
     near, seen = rasterize(screen, camera.width, camera.height)
     light = _light(corners[~ground] if shadows else corners[:0])
-    shade(screen, corners, normals, owner, _things(items), light, camera.eye, seen, np.zeros((2, 3)), picture)
+    shade(screen, corners, normals, owner, _things(items), light, camera.eye, seen, np.zeros((3, 3)), picture)
+    if horizon and floor:
+        _backdrop(picture, seen, camera, corners[~ground], min(floor), light)
     return picture, near
+
+
+def _backdrop(
+    picture: FloatArray, seen: IntArray, camera: Camera, bodies: FloatArray, height: float, light: Light
+) -> None:
+    """Sky, and a floor at this height that goes on to the horizon, where nothing else is seen."""
+    from contactlab.plotting.kernels.shading import backdrop
+
+    reach = AIR * float(np.linalg.norm(bodies.reshape(-1, 3).mean(axis=0) - camera.eye))
+    colors, bright = np.array(SKY) / 255.0, np.array([AMBIENT_GROUND, DIRECT * LIGHT[2]])
+    work = np.zeros((3, 3))
+    backdrop(seen, camera.eye, camera.axes, camera.zoom, height, reach, colors, bright, light, work, picture)
 
 
 def _things(items: list[Item]) -> Things:

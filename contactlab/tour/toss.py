@@ -16,18 +16,16 @@ def compare(friction: float, restitution: float) -> Recording:
     """The grey cube goes where the camera saw it; the other one starts as it did, and is simulated."""
     with files("contactlab.tour").joinpath("toss.csv").open() as file:
         time, *pose = np.loadtxt(file, delimiter=",").T
-    q = np.array(pose).T
 
     def seen(t: float) -> tuple[Transform, np.ndarray]:
-        row = q[min(int(np.searchsorted(time, t - 1e-9)), len(q) - 1)]
+        row = np.array([np.interp(t, time, values) for values in pose])
         return Transform(quaternion.to_matrix(row[3:] / np.linalg.norm(row[3:])), row[:3]), np.zeros(6)
 
     builder, acrylic, half = WorldBuilder(), Material(friction, restitution), (0.05, 0.05, 0.05)
     builder.add_half_space("board", HalfSpace(), acrylic)
     builder.add_kinematic_body("seen", Box(half), acrylic, Motion(seen), mask=0, category=0)
-    builder.add_free_body(
-        "simulated", RigidInertia.solid_box(0.37, half), Box(half), acrylic, q=q[0], v=(1.1, 0.1, 0.6, 2.0, 5.0, 1.0)
-    )
+    q, v = [values[0] for values in pose], (1.1, 0.1, 0.6, 2.0, 5.0, 1.0)
+    builder.add_free_body("simulated", RigidInertia.solid_box(0.37, half), Box(half), acrylic, q, v)
     return simulate(builder.build(), TimeStepping(h=2e-3), duration=time[-1])
 
 

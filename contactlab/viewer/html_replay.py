@@ -19,15 +19,16 @@ from contactlab.viewer.server import aim_camera, free_port, serving
 if TYPE_CHECKING:
     import viser
 
-# In a window higher than wide, the scene keeps the shape it is framed for, and words stand below it in place of on it.
+# In a narrow window the scene keeps the shape it is framed for, and words stand below it in place of on it.
 STYLE = """<style>
-#legend, #caption { font: 13px sans-serif; color: #222; background: rgba(255,255,255,0.85); border-radius: 4px;
-  z-index: 10; pointer-events: none }
-#legend { position: fixed; left: 12px; bottom: 52px; padding: 6px 10px }
-#caption { position: fixed; left: 50%; bottom: 52px; transform: translateX(-50%); padding: 3px 10px; white-space: pre }
-@media (max-aspect-ratio: 1/1) {
-  #root { position: relative !important; height: calc(80vw + 42px) !important; contain: layout; overflow: hidden }
-  #legend, #caption { position: static; transform: none; padding: 6px 12px; white-space: pre-wrap }
+#legend, #caption { position: fixed; bottom: 52px; z-index: 10; pointer-events: none; padding: 5px 10px;
+  font: 13px sans-serif; color: #222; background: rgba(255,255,255,0.85); border-radius: 4px }
+#legend { left: 12px }
+#caption { right: 12px; white-space: pre }
+@media (max-width: 680px), (max-aspect-ratio: 1/1) {
+  #root { position: relative !important; height: min(80vw + 42px, 100vh - 150px) !important; contain: layout;
+    overflow: hidden }
+  #legend, #caption { position: static; white-space: pre-wrap; padding: 5px 12px }
 }
 </style>"""
 # The caption keeps its place however the scene is turned: it follows the bar that viser's player plays along.

@@ -95,6 +95,82 @@ def lit(light: Light, place: FloatArray, normal: FloatArray) -> float:
 
 
 @kernel
+def blocked(light: Light, x: float, y: float, near: float, reach: float, count: int, work: FloatArray) -> float:
+    """Share of places around a pixel, within ``reach`` of them, that something stands before; how far, to work."""
+    size, front, hits = light.near.shape[0], 0.0, 0
+    for i in range(-count, count + 1):
+        for j in range(-count, count + 1):
+            column, row = math.floor(x + reach * i / count), math.floor(y + reach * j / count)
+            if 0 <= column < size and 0 <= row < size and light.near[row, column] > near:
+                front += light.near[row, column] - near
+                hits += 1
+    work[0] = front / max(hits, 1)
+    return hits / (2 * count + 1) ** 2
+
+
+@kernel
+def softly_lit(light: Light, place: FloatArray, work: FloatArray) -> float:
+    """How much of the light reaches a ground: a sun with a width, so that shadows are sharp where a body touches it."""
+    size = light.near.shape[0]
+    if size == 0:
+        return 1.0
+    x = y = ahead = 0.0
+    for k in range(3):
+        x += (place[k] - light.eye[k]) * light.axes[0, k]
+        y += (place[k] - light.eye[k]) * light.axes[1, k]
+        ahead += (place[k] - light.eye[k]) * light.axes[2, k]
+    x, y = 0.5 * size + x * light.per_metre, 0.5 * size - y * light.per_metre
+    near, most = light.far - ahead + 1.0 / light.per_metre, 0.02 * size
+    if not (-most < x < size + most and -most < y < size + most):
+        return 1.0
+    if blocked(light, x, y, near, most, 3, work) == 0.0:
+        return 1.0
+    wide = min(max(0.18 * work[0] * light.per_metre, 1.5), most)
+    return 1.0 - blocked(light, x, y, near, wide, 4, work)
+
+
+@kernel
+def backdrop(
+    seen: IntArray,
+    eye: FloatArray,
+    axes: FloatArray,
+    zoom: float,
+    height: float,
+    reach: float,
+    colors: FloatArray,
+    bright: FloatArray,
+    light: Light,
+    work: FloatArray,
+    picture: FloatArray,
+) -> None:
+    """Write sky and floor where nothing else is seen; ``colors`` (3, 3) of floor, horizon and zenith."""
+    rows, columns = seen.shape
+    place, ray, spare = work[0], work[1], work[2]
+    for row in range(rows):
+        for column in range(columns):
+            if seen[row, column] >= 0:
+                continue
+            x, y, length = (column + 0.5 - 0.5 * columns) / zoom, (0.5 * rows - row - 0.5) / zoom, 0.0
+            for k in range(3):
+                ray[k] = x * axes[0, k] + y * axes[1, k] + axes[2, k]
+                length += ray[k] * ray[k]
+            up = ray[2] / math.sqrt(length)
+            # The horizon is as wide as an air that is not quite clear.
+            share = min(max(up / 0.35, 0.0), 1.0)
+            far = 1.0
+            value = 0.0
+            if up < 0.0 and eye[2] > height:
+                away = (height - eye[2]) / ray[2]
+                for k in range(3):
+                    place[k] = eye[k] + away * ray[k]
+                far = 1.0 - math.exp(-((away * math.sqrt(length) / reach) ** 2))
+                value = bright[0] + bright[1] * softly_lit(light, place, spare)
+            for k in range(3):
+                sky = colors[1, k] + share * (colors[2, k] - colors[1, k])
+                picture[row, column, k] = far * sky + (1.0 - far) * min(colors[0, k] * value, 1.0)
+
+
+@kernel
 def fade(things: Things, thing: int, place: FloatArray) -> float:
     """1 in the middle of a ground, 0 at its rim: an edge would say that it ends there."""
     away = 0.0
@@ -117,7 +193,7 @@ def shade(
     work: FloatArray,
     picture: FloatArray,
 ) -> None:
-    """Write the colours of the triangles seen to the picture (height, width, 3); ``work`` is (2, 3) scratch."""
+    """Write the colours of the triangles seen to the picture (height, width, 3); ``work`` is (3, 3) scratch."""
     height, width = seen.shape
     place, normal = work[0], work[1]
     for row in range(height):
@@ -144,7 +220,8 @@ def shade(
                 normal[k] /= length
                 direct += normal[k] * light.towards[k]
             if direct > 0.0:
-                direct *= lit(light, place, normal)
+                soft = things.ground[owner[m]] != 0
+                direct *= softly_lit(light, place, work[2]) if soft else lit(light, place, normal)
             thing = owner[m]
             bright = things.ambient[thing] * (0.92 + 0.08 * normal[2]) + light.share * max(direct, 0.0)
             share = fade(things, thing, place) if things.ground[thing] != 0 else 1.0

@@ -63,7 +63,7 @@ class Planes:
         """The cones whose sides are columns of the unit matrix or of -M: q lies in those that belong to solutions."""
         for i, color in enumerate(CONES):
             a, b = (-M[:, k] if i >> k & 1 else np.eye(2)[k] for k in range(2))
-            share = np.linspace(0.0, 1.0, 41)[:, None]
+            share = np.linspace(0.0, 1.0, 161)[:, None]
             rim = (1.0 - share) * a / np.linalg.norm(a) + share * b / np.linalg.norm(b)
             rim *= SIDE / np.abs(rim).max(axis=1, keepdims=True).clip(1e-9)
             fan = np.array([[0, k, k + 1] for k in range(1, len(rim))], dtype=np.uint32)

@@ -26,8 +26,8 @@ STYLE = """<style>
 #legend { left: 12px }
 #caption { right: 12px; white-space: pre }
 @media (max-width: 680px), (max-aspect-ratio: 1/1) {
-  #root { position: relative !important; height: min(80vw + 42px, 100vh - 150px) !important; contain: layout;
-    overflow: hidden }
+  #root { position: relative !important; height: min(72vw + 42px, 100vh - 150px) !important; contain: layout }
+  .mantine-Notifications-root { position: fixed !important; top: calc(100% + 150px) !important } /* viser's */
   #legend, #caption { position: static; white-space: pre-wrap; padding: 5px 12px }
 }
 </style>"""

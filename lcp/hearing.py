@@ -23,8 +23,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Between two looks at the work of another thread [s].
-_LOOK = 0.05
+#: Between two looks at the work of another thread [s].
+LOOK = 0.05
 # What the end of the program waits for code that must not be cut off [s].
 _PATIENCE = 15.0
 
@@ -82,7 +82,7 @@ def heard(work: Callable[[], T], seconds: float | None = None, *, ends: bool = F
     thread.start()
     end = None if seconds is None else time.monotonic() + seconds
     try:
-        while not done.wait(_LOOK):
+        while not done.wait(LOOK):
             processor_seconds()  # this one may be waited for itself
             if end is not None and time.monotonic() > end:
                 raise TimeoutError
@@ -136,7 +136,7 @@ def on_threads(work: Callable[[int], T], count: int, threads: int) -> Iterator[t
         while numbers:
             processor_seconds()
             with contextlib.suppress(queue.Empty):
-                future = ended.get(timeout=_LOOK)
+                future = ended.get(timeout=LOOK)
                 yield numbers.pop(future), future.result()
     finally:
         given_up.set()
@@ -156,7 +156,7 @@ class _Member:
         self._raised: list[BaseException] = []
         # A daemon: it waits for ever where nobody ends it before the end of the program.
         threading.Thread(target=_serve, args=(self._go, self._done, self._work, self._raised), daemon=True).start()
-        weakref.finalize(self, self._go.release)
+        weakref.finalize(self, _let_go, self._go)
 
     def begin(self, work: Callable[[], None]) -> None:
         """Begin it; what was begun before has ended."""
@@ -170,10 +170,16 @@ class _Member:
             self._done.acquire(timeout=seconds)
         return self._work[0] is None
 
-    def hand_on(self) -> None:
-        """Raise what it raised."""
-        if self._raised:
-            raise self._raised.pop()
+    def raised(self) -> list[BaseException]:
+        """Take what it raised."""
+        found, self._raised[:] = list(self._raised), []
+        return found
+
+
+def _let_go(lock: threading.Lock) -> None:
+    """Release a lock, which at the end of the program may be free."""
+    if lock.locked():
+        lock.release()
 
 
 def _serve(
@@ -209,6 +215,7 @@ class Crew:
 
     def __init__(self, threads: int) -> None:
         self._members = [_Member() for _ in range(threads - 1)]
+        self._given_up = threading.Event()
 
     def work(self, work: Callable[[int], None], threads: int | None = None) -> None:
         """Do the same work on every thread, given its number, and on so many at most; return when all are done.
@@ -216,8 +223,21 @@ class Crew:
         What it raises goes through. With Ctrl-C, and whatever else ends it here, it ends elsewhere at the next look at
         the clock, which is waited for: whatever it works on is nobody's afterwards.
         """
+        # Ctrl-C twice leaves some at work.
+        self._wait(self._members)
         members = self._members if threads is None else self._members[: threads - 1]
-        given_up = threading.Event()
+        try:
+            self.begin(work, len(members) + 1)
+            work(0)
+            self._wait(members)
+        except BaseException:
+            self._give_up()
+            raise
+        self._hand_on()
+
+    def begin(self, work: Callable[[int], None], threads: int) -> None:
+        """Have those of the others that are free begin the same work, and wait for nothing: see `end`."""
+        given_up = self._given_up
 
         def elsewhere(number: int) -> None:
             _own.given_up = given_up
@@ -226,24 +246,36 @@ class Crew:
             finally:
                 _own.given_up = None
 
-        # Ctrl-C twice leaves some at work.
-        self._wait(self._members)
-        try:
-            for number, member in enumerate(members, 1):
+        for number, member in enumerate(self._members[: threads - 1], 1):
+            if member.ended(0.0):
                 member.begin(functools.partial(elsewhere, number))
-            work(0)
-            self._wait(members)
-        finally:
-            given_up.set()
-            while not all(member.ended(_LOOK) for member in members):
-                pass
-        for member in members:
-            member.hand_on()
+
+    def end(self, given_up: bool = False) -> None:
+        """Wait until what was begun has ended, which it does by itself, or at its next look at the clock."""
+        if given_up:
+            self._give_up()
+            return
+        self._wait(self._members)
+        self._hand_on()
+
+    def _hand_on(self) -> None:
+        """Raise what the first of them raised."""
+        for error in [error for member in self._members for error in member.raised()][:1]:
+            raise error
+
+    def _give_up(self) -> None:
+        """Bid all end, and wait for it, whatever comes; nobody asks what they raise."""
+        given_up, self._given_up = self._given_up, threading.Event()
+        given_up.set()
+        while not all(member.ended(LOOK) for member in self._members):
+            pass
+        for member in self._members:
+            member.raised()
 
     def _wait(self, members: list[_Member]) -> None:
         """Wait until they have ended."""
         for member in members:
-            while not member.ended(_LOOK):
+            while not member.ended(LOOK):
                 processor_seconds()
 
 

@@ -220,7 +220,7 @@ class Batch:
             before = slots.time_before, slots.q_before, slots.v_before
             runs = chosen[slots.steps[chosen] > 0]
             found += self._runs.long(runs, slots.steps[runs] - 1, *(x[runs] for x in (*before, *after)))
-        return self._new(_worst(found))
+        return self._new(_worst(found)) if found else ()
 
     def _new(self, found: tuple[Notice, ...]) -> tuple[Notice, ...]:
         """Keep the first of each kind; return what is new."""

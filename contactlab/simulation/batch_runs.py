@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from contactlab.recording.long_steps import Moves
 from contactlab.recording.plausibility import Notice, too_long
-from contactlab.simulation.batch_worker import BRIEF, CHUNK, Kept, Task, Worker
+from contactlab.simulation.batch_worker import CHUNK, WAKING, Kept, Line, Task, Worker
 from contactlab.simulation.batch_worlds import BatchWorlds
 from contactlab.simulation.watching import Watch
 from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.stepping.kernels.slot_layout import CALLED_OFF, LEFT, STEPS
 from contactlab.stepping.kinematic import poses_at
 from contactlab.stepping.prepared import checked_state
 from contactlab.stepping.slots import grow_slots, new_slots, write_slot
 from contactlab.stepping.wrenches import Wrench
 from contactlab.world.state import StepperState
-from lcp.hearing import Crew
+from lcp.hearing import LOOK, Crew, processor_seconds
 
 
 class BatchRuns:
@@ -32,16 +34,21 @@ class BatchRuns:
     """
 
     def __init__(self, worlds: BatchWorlds, states: Sequence[StepperState], threads: int) -> None:
+        from lcp.compiler.held import available
+
         self.worlds = worlds
         self.slots = new_slots(worlds.first, len(states))
         self.errors: dict[int, Exception] = {}
         self._threads = threads
         self._workers: list[Worker] = []
         self._crew = Crew(threads)
+        self._line = Line(len(states), threads)
         self._found: dict[int, Watch] = {}
+        # Whether some run may have made no step yet.
+        self._begins = True
         self.put(range(len(states)), states)
         # What impacts gain is looked at in every step.
-        self._passes = not any(watch.bounces for watch in worlds.watches.values())
+        self._passes = available() and not any(watch.bounces for watch in worlds.watches.values())
         self._state = states[0] if states else worlds.first.world.initial_state()
 
     def put(self, runs: Sequence[int], states: Sequence[StepperState]) -> None:
@@ -50,6 +57,7 @@ class BatchRuns:
             checked_state(self.worlds.of_run[i], state, f"states[{k}]")
             for k, (i, state) in enumerate(zip(runs, states, strict=True))
         ]
+        self._begins = True
         for i, state, (q, v) in zip(runs, states, checked, strict=True):
             self.slots = write_slot(self.slots, i, state, q, v)
             self.slots.energy[i] = self.worlds.watches[self.worlds.of_run[i]].energy_of(state)
@@ -66,18 +74,19 @@ class BatchRuns:
         targets: FloatArray | None = None,
     ) -> list[Notice]:
         """Make steps of the chosen runs that have not failed; return what was found."""
-        runs = [i for i in chosen.tolist() if i not in self.errors]
-        queue = np.zeros(0, dtype=np.int64)
+        every = chosen
+        if self.errors:
+            every = np.array([i for i in chosen.tolist() if i not in self.errors], dtype=np.int64)
+        queue = every[:0]
         told = not (kept is None and taus is None and targets is None)
         if self._passes and self._workers and not (look or told) and steps <= CHUNK:
-            # What begins is looked at.
-            from lcp.compiler.held import available
-
-            begun = (self.slots.steps[runs] > 0) & available()
-            every = np.array(runs, dtype=np.int64)
-            queue, runs = every[begun], every[~begun].tolist()
-        # The first run alone: the compiler is not entered from two threads at once.
-        parts = [runs] if self._workers else [runs[:1], runs[1:]]
+            if self._begins:
+                # What begins is looked at.
+                begun = self.slots.steps[every] > 0
+                queue, every = every[begun], every[~begun]
+                self._begins = not self.slots.steps.all()
+            else:
+                queue, every = every, queue
         found: list[Notice] = []
         task = Task(
             slots=self.slots,
@@ -86,7 +95,6 @@ class BatchRuns:
             found=self._found if kept is None else {},
             steps=steps,
             left=iter(()),
-            queue=queue[:0],
             look=look,
             taus=taus,
             targets=targets,
@@ -95,17 +103,16 @@ class BatchRuns:
             notices=found,
         )
         try:
-            for part in parts:
-                task.left = iter(part)
-                self._share(task, min(self._threads, len(part)))
+            if every.size:
+                task.left = iter(every.tolist())
+                self._share(task, min(self._threads, every.size))
             if queue.size:
-                # Another thread takes some time to begin.
-                seconds = queue.size * steps * self._workers[0].pace
-                task.queue, task.threads = queue, int(min(self._threads, queue.size, max(1, seconds / BRIEF)))
-                self._share(task, task.threads)
+                self._let_pass(task, queue)
         except BaseException:
             # Ctrl-C may have come where their memory was in the midst of a change; the slots are whole at any time.
-            self._workers = []
+            self._line.words[LEFT] = 0
+            self._call_off(given_up=True)
+            self._workers, self._line = [], Line(len(self.slots.time), self._threads)
             raise
         return found
 
@@ -133,18 +140,58 @@ class BatchRuns:
 
     def _share(self, task: Task, threads: int) -> None:
         """Have what is left of a task done by so many threads."""
+        task.compiled = compiled = None if self._workers else threading.Event()
         while len(self._workers) < threads:
             self._workers.append(Worker(self.worlds.first, self._state))
         wanted = [0] * threads
 
         def one(number: int) -> None:
-            wanted[number] = self._workers[number].work(task)
+            # What the first step needs is compiled by one of them alone.
+            while number and compiled is not None and not compiled.wait(LOOK):
+                processor_seconds()
+            try:
+                wanted[number] = self._workers[number].work(task)
+            finally:
+                if compiled is not None:
+                    compiled.set()
 
+        self._call_off()
         while threads:
             self._crew.work(one, threads)
             if not any(wanted):
                 return
             self.slots = task.slots = grow_slots(self.slots, max(wanted))
+
+    def _let_pass(self, task: Task, queue: IntArray) -> None:
+        """Have the steps of runs made that need no Python, all threads taking from one line."""
+        line, threads = self._line, min(self._threads, queue.size)
+        while len(self._workers) < threads:
+            self._workers.append(Worker(self.worlds.first, self._state))
+        while queue.size:
+            if line.task is None or line.task.slots is not self.slots:
+                self._call_off()
+            line.task = task
+            line.queue[: queue.size] = queue
+            line.words[STEPS] = task.steps
+            # Who still looks for more need not be woken.
+            if threads > 1 and queue.size * task.steps * self._workers[0].pace > WAKING:
+                self._crew.begin(lambda number: self._workers[number].serve(line, number), threads)
+            self._workers[0].serve(line, 0, queue.size)
+            if not any(line.wanted):
+                return
+            self._call_off()
+            left = max(0, int(line.words[LEFT]))
+            line.words[LEFT] = 0
+            queue = np.array([*line.back, *line.queue[:left]], dtype=np.int64)
+            line.back, line.wanted = [], [0] * self._threads
+            # What could not be stored is, and slots grow.
+            self._share(task, len(self._workers))
+
+    def _call_off(self, given_up: bool = False) -> None:
+        """Have nobody wait for runs in line any more."""
+        self._line.words[CALLED_OFF] = 1
+        self._crew.end(given_up)
+        self._line.words[CALLED_OFF] = 0
 
     def long(
         self,

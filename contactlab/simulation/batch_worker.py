@@ -15,10 +15,10 @@ from contactlab.recording.failure import simulation_error
 from contactlab.recording.plausibility import GAIN, Notice
 from contactlab.recording.recording import Recording
 from contactlab.simulation.watching import Watch
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.kernels import slot_layout
-from contactlab.stepping.kernels.slot_layout import OfJoints, Slots, Start
+from contactlab.stepping.kernels.slot_layout import STEPS, WORDS, WORKING, OfJoints, Slots, Start
 from contactlab.stepping.prepared import Prepared
 from contactlab.stepping.records import array_of
 from contactlab.world.state import StepperState
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 # Steps of one run after which the compiled loop returns: at most, and in about so many seconds, that Ctrl-C waits.
 CHUNK, SECONDS = 64, 0.05
-# Runs that pass at most before it returns, and the seconds that a portion of them should take: each costs some 10 us.
-PASSING, BRIEF = 64, 1e-4
-_taking = threading.Lock()
+# How often a thread without work looks for more before it sleeps, in some 100 us: to wake it takes as long as a few
+# runs. And the seconds that all runs of a line must take for that to be worth it.
+TURNS = 50_000
+WAKING = 3e-5
 
 
 class Kept(NamedTuple):
@@ -56,8 +57,6 @@ class Task:
         How many each makes.
     left
         Numbers of the runs to begin, taken by whoever is free.
-    queue
-        Those to begin after them, of which nothing is looked at or kept: they pass through compiled code alone.
     look
         Whether contacts are looked at.
     taus, targets
@@ -68,8 +67,8 @@ class Task:
         Why runs stopped, by number.
     notices
         What was found.
-    threads
-        How many work.
+    compiled
+        Set when the first of the threads has made a step; None where it need not.
     """
 
     slots: Slots
@@ -78,22 +77,41 @@ class Task:
     found: dict[int, Watch]
     steps: int
     left: Iterator[int]
-    queue: IntArray
     look: bool
     taus: FloatArray | None
     targets: FloatArray | None
     kept: Kept | None
     errors: dict[int, Exception]
     notices: list[Notice]
-    threads: int = 1
+    compiled: threading.Event | None = None
 
-    def portion(self, least: int, most: int) -> IntArray:
-        """Take some of the queue: less and less, so that all threads end together."""
-        with _taking:
-            share = -(-self.queue.size // (2 * self.threads - 1))
-            count = min(most, max(least, share))
-            taken, self.queue = self.queue[:count], self.queue[count:]
-        return taken
+
+class Line:
+    """Runs that pass through compiled code alone, of which nothing is looked at or kept.
+
+    Parameters
+    ----------
+    runs
+        How many there may be.
+
+    Attributes
+    ----------
+    words, queue
+        What the threads share; the runs, taken from the end.
+    task
+        What is made of them.
+    wanted
+        By thread, how many contacts slots had not the room for; -1 where it raised something.
+    back
+        Runs that were taken, and must be begun with more room.
+    """
+
+    def __init__(self, runs: int, threads: int) -> None:
+        self.words = np.zeros(WORDS, dtype=np.int64)
+        self.queue = np.zeros(runs, dtype=np.int64)
+        self.task: Task | None = None
+        self.wanted = [0] * threads
+        self.back: list[int] = []
 
 
 class Worker:
@@ -123,12 +141,12 @@ class Worker:
         # The run that the memory holds, whose steps are made, and the one to come; -1 for none.
         self._made = self._next = -1
         self._portion = 1
-        # Of runs that pass: a portion of the queue, how many it should and may have; the call, and what it holds.
-        self._queue = np.zeros(PASSING, dtype=np.int64)
+        # Of runs that pass: the call, and what it holds.
         self._passing: HeldCall | None = None
         self._of_passing: tuple[Any, ...] = ()
         self._calls: dict[Prepared, HeldCall] = {}
-        self._least = self._most = 1
+        self._order[[slot_layout.MADE, slot_layout.AT_WORK]] = 0
+        self._order[slot_layout.MOST] = 1
         #: what a step of a run that passes took last [s]
         self.pace = np.inf
         self._tables: list[tuple[int, ...] | None] = [None, None]
@@ -141,7 +159,7 @@ class Worker:
             if self._next < 0:
                 self._next = next(task.left, -1)
             if self._next < 0 and self._made < 0:
-                return self._pass(task)
+                return 0
             if self._next >= 0:
                 driver.turn_to(task.worlds[self._next])
             order[slot_layout.STORE], order[slot_layout.LOAD] = self._made, self._next
@@ -157,40 +175,65 @@ class Worker:
             self._make(task, self._next)
             self._made, self._next = self._next, -1
 
-    def _pass(self, task: Task) -> int:
-        """Make the steps of runs in the queue until none is left, as `work` does."""
-        driver, order = self._driver, self._order
-        while True:
-            if order[slot_layout.AT] == order[slot_layout.END]:
-                portion = task.portion(self._least, self._most)
-                if not portion.size and order[slot_layout.STORE] < 0:
-                    return 0
-                order[slot_layout.AT], order[slot_layout.END], order[slot_layout.STEPS] = 0, portion.size, task.steps
-                self._queue[: portion.size] = portion
-            processor_seconds()  # nobody may be waiting any more
-            first, clock = int(order[slot_layout.AT]), time.perf_counter()
-            said = int(self._hold(task)())
-            at = int(order[slot_layout.AT])
-            if at > first:
-                seconds = max(time.perf_counter() - clock, 1e-9) / (at - first)
-                self._least, self._most = (max(1, int(min(PASSING, t / seconds))) for t in (BRIEF, SECONDS))
-                self.pace = seconds / task.steps
-            if said == slot_layout.SLOTS_ARE_SMALL:
-                self._made = int(order[slot_layout.STORE])
-                return int(driver.control.n_previous)
-            if said == slot_layout.MEMORY_IS_SMALL:
-                driver.make_room(int(task.slots.contacts[self._queue[at]]))
-            elif said == slot_layout.UNUSUAL:
-                i = int(self._queue[at - 1])
-                driver.turn_to(task.worlds[i])
-                self._make(task, i, int(order[slot_layout.REASON]), int(order[slot_layout.UNSOLVED]))
+    def serve(self, line: Line, number: int, puts: int = 0) -> None:
+        """Let runs in line pass: as the first thread until all have, as another one while there are any, and a little.
 
-    def _hold(self, task: Task) -> HeldCall:
+        ``puts``: so many stand in its queue, and are put in line at once.
+        Notes how many contacts the slots had not the room for, which ends it.
+        """
+        driver, order = self._driver, self._order
+        order[slot_layout.WAITS], order[slot_layout.TURNS], order[slot_layout.PUTS] = number == 0, TURNS, puts
+        try:
+            while True:
+                processor_seconds()  # nobody may be waiting any more
+                clock = time.perf_counter()
+                said = int(self._hold(line)())
+                task = line.task
+                assert task is not None
+                if said in (slot_layout.DONE, slot_layout.PAUSED):
+                    self._measure_runs(time.perf_counter() - clock, line)
+                    if said == slot_layout.DONE and (number or not line.words[WORKING]):
+                        return
+                    if said == slot_layout.DONE:
+                        # Others may wait for the processor that this one waits on.
+                        time.sleep(0.0)
+                elif said == slot_layout.SLOTS_ARE_SMALL:
+                    self._made = int(order[slot_layout.STORE])
+                    line.wanted[number] = int(driver.control.n_previous)
+                    return
+                elif said == slot_layout.MEMORY_IS_SMALL:
+                    driver.make_room(int(task.slots.contacts[order[slot_layout.HAND]]))
+                elif said == slot_layout.UNUSUAL:
+                    i = int(order[slot_layout.STORE])
+                    driver.turn_to(task.worlds[i])
+                    self._make(task, i, int(order[slot_layout.REASON]), int(order[slot_layout.UNSOLVED]))
+        except BaseException:
+            line.wanted[number] = -1
+            raise
+        finally:
+            if order[slot_layout.HAND] >= 0:
+                line.back.append(int(order[slot_layout.HAND]))
+                order[slot_layout.HAND] = -1
+            if order[slot_layout.AT_WORK]:
+                from contactlab.stepping.kernels.passing import leave_work
+
+                order[slot_layout.AT_WORK] = 0
+                leave_work(line.words)
+
+    def _measure_runs(self, seconds: float, line: Line) -> None:
+        """Note what a run takes, and let as many pass as Ctrl-C may wait for."""
+        made = int(self._order[slot_layout.MADE])
+        if made:
+            self.pace = seconds / (made * max(1, int(line.words[STEPS])))
+            self._order[slot_layout.MOST] = max(1, int(SECONDS * made / max(seconds, 1e-9)))
+
+    def _hold(self, line: Line) -> HeldCall:
         """Return the call that lets runs pass, made anew where buffers are others."""
-        driver = self._driver
-        now = self._queue, task.slots, driver.work, driver.chunk, driver.island, driver.growth
+        driver, task = self._driver, line.task
+        assert task is not None
+        now = line, task.slots, driver.work, driver.chunk, driver.island, driver.growth
         if self._passing is None or not all(map(operator.is_, self._of_passing, now)):
-            from contactlab.stepping.kernels.passing import pass_runs
+            from contactlab.stepping.kernels.passing import let_pass
             from lcp.compiler.held import HeldCall
 
             self._of_passing, calls = now, {}
@@ -199,7 +242,7 @@ class Worker:
                 calls[prepared] = driver.entered()
             codes = np.array([calls[prepared].addresses for prepared in task.worlds])
             given = self._start, self._order, driver.work, self._joints, driver.chunk, *self._rest
-            self._passing = HeldCall(pass_runs, pass_runs, (self._queue, codes, task.slots, *given))
+            self._passing = HeldCall(let_pass, let_pass, (line.words, line.queue, codes, task.slots, *given))
             # They live as long as what calls them.
             self._calls = calls
         return self._passing
@@ -243,6 +286,8 @@ class Worker:
                 before, clock = driver.step, time.perf_counter() if steps > 1 else 0.0
                 wanted = min(steps - before, self._portion)
                 driver.advance(wanted, reason)
+                if task.compiled is not None:
+                    task.compiled.set()
                 now, chunk = driver.step, driver.chunk
                 if steps > 1 and reason is None and now > before:
                     self._measure((time.perf_counter() - clock) / (now - before))

@@ -11,19 +11,33 @@ DONE: Final = 0
 SLOTS_ARE_SMALL: Final = 1  # the run's contacts do not fit its slot: nothing was stored or loaded
 MEMORY_IS_SMALL: Final = 2  # those in the slot do not fit the memory: the run before is stored, nothing loaded
 UNUSUAL: Final = 3  # of runs that pass, the one in memory is not finished without Python
+PAUSED: Final = 4  # of runs that pass, so many have passed
 
 # Entries of an order: what is to be exchanged,
 STORE: Final = 0  # slot that the memory's run goes to, -1 for none
 LOAD: Final = 1  # slot whose run comes into the memory, -1 for none
 GO_ON: Final = 2  # value of Control.go_on
-# of runs that pass: the place in their queue, its end, the steps of each; what the loop asked for in one, and the
-# islands that nothing had solved before it.
-AT: Final = 3
-END: Final = 4
-STEPS: Final = 5
+# of runs that pass: the one taken and not loaded, -1 for none; how many have passed, and may; what the loop asked for
+# in one, and the islands that nothing had solved before it; whether the thread is at work, waits until all others have
+# ended theirs, how often it looks for more before it returns, and how many runs it puts in line, 0 for none.
+HAND: Final = 3
+MADE: Final = 4
+MOST: Final = 5
 REASON: Final = 6
 UNSOLVED: Final = 7
-ORDER: Final = 8
+AT_WORK: Final = 8
+WAITS: Final = 9
+TURNS: Final = 10
+PUTS: Final = 11
+ORDER: Final = 12
+
+# Words of a line of runs that pass, each in a part of memory that processors hold by itself: runs left, threads at
+# work, whether nobody is to wait for more, and the steps that each run is to make.
+LEFT: Final = 0
+WORKING: Final = 16
+CALLED_OFF: Final = 32
+STEPS: Final = 48
+WORDS: Final = 64
 
 
 class Slots(NamedTuple):

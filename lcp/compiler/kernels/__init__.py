@@ -1,0 +1,1 @@
+"""What kernels are given beside numpy, found with the sources of those that ask for it."""

@@ -1,0 +1,42 @@
+"""Words of memory that threads share: read, set and added to in one piece, in the order in which all threads see it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lcp.compiler.held import available
+
+__all__ = ["add_to_word", "read_word", "set_word"]
+
+
+def _intrinsics() -> tuple[Any, Any, Any]:
+    from numba.core import types
+    from numba.extending import intrinsic
+
+    def place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.gep(context.make_array(signature.args[0])(context, builder, arguments[0]).data, [arguments[1]])
+
+    def read_word(typing: Any, words: Any, i: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.load_atomic(place(context, builder, signature, arguments), "seq_cst", 8)
+
+        return types.int64(words, types.int64), generate
+
+    def changed(operation: str) -> Any:
+        def change(typing: Any, words: Any, i: Any, value: Any) -> Any:
+            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+                at = place(context, builder, signature, arguments)
+                return builder.atomic_rmw(operation, at, arguments[2], "seq_cst")
+
+            return types.int64(words, types.int64, types.int64), generate
+
+        return change
+
+    return intrinsic(read_word), intrinsic(changed("xchg")), intrinsic(changed("add"))
+
+
+#: Within kernels: word i of an array; that word set to another value, or a number added to it: what it was is returned.
+read_word: Any
+set_word: Any
+add_to_word: Any
+read_word, set_word, add_to_word = _intrinsics() if available() else (None, None, None)

@@ -35,8 +35,10 @@ from contactlab.simulation import (
     sensors,
     simulate,
 )
+from contactlab.simulation.batch_worker import Line, Worker
 from contactlab.spatial import RigidInertia
 from contactlab.stepping import run_memory
+from lcp.compiler.held import HeldCall
 from lcp.hearing import Crew, processor_seconds
 
 H = 0.01
@@ -366,6 +368,35 @@ def test_ctrl_c_between_two_worlds_leaves_none_in_the_others_place(monkeypatch: 
         run = Simulation(world, stepper)
         run.step(taus[i], n=int(batch.steps[i]))
         np.testing.assert_array_equal(batch.q[i], run.q)
+
+
+def test_what_another_thread_raises_while_runs_pass_goes_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every run stands where a run alone has been, and goes on."""
+    world, stepper = crate(), TimeStepping(H)
+    batch = Batch(world, stepper, [world.initial_state()] * 64, threads=2)
+    for _ in range(3):
+        batch.step()
+    hold = Worker._hold
+
+    def fails(worker: Worker, line: Line) -> HeldCall:
+        if worker is not batch._runs._workers[0]:
+            raise RuntimeError("of the other thread")
+        return hold(worker, line)
+
+    def steps() -> None:
+        for _ in range(1000):
+            batch.step()
+            # So long that it sleeps, and is woken.
+            time.sleep(1e-3)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Worker, "_hold", fails)
+        with pytest.raises(RuntimeError, match="of the other thread"):
+            steps()
+    for _ in range(20):
+        batch.step()
+    alone = simulate(world, stepper, steps=int(batch.steps.max()))
+    np.testing.assert_array_equal(batch.q, alone.q[batch.steps])
 
 
 def test_a_crew_works_and_hands_on_what_is_raised() -> None:

@@ -283,7 +283,8 @@ class Batch:
             raise SimulationConfigError("steps", "say how many, or give taus or targets (B, steps, n)")
         model = self._worlds.first.world.model
         wrenches = None if f_ext is None else checked_wrenches(model, f_ext, B, steps=wanted)
-        kept = Kept(*(np.full((B, wanted + 1, *one.shape[1:]), np.nan) for one in (slots.q, slots.v, slots.time)))
+        # Not filled: memory that is new is slow to be written the first time, which threads do side by side.
+        kept = Kept(*(np.empty((B, wanted + 1, *one.shape[1:])) for one in (slots.q, slots.v, slots.time)))
         kept.q[:, 0], kept.v[:, 0], kept.time[:, 0] = slots.q, slots.v, slots.time
         slots.tau[:], slots.target[:] = 0.0, self._worlds.targets
         look = self._look_at(wanted)
@@ -291,12 +292,19 @@ class Batch:
         if wanted and B:
             asked = wanted, look, np.arange(B), kept, forces, aims
             found = self._runs.make(*asked) if wrenches is None else self._runs.push(*asked, wrenches)
+        done = self._runs.slots.steps - made
+        for i in np.flatnonzero(done < wanted):
+            for one in kept:
+                one[i, done[i] + 1 :] = np.nan
         portion = max(1, LOOKED_AT // max(wanted, 1))
         for first in range(0, B, portion) if look else ():
-            run, step = np.argwhere(np.isfinite(kept.time[first : first + portion, 1:])).T
+            part = [one[first : first + portion] for one in (kept.time, kept.q, kept.v)]
+            both = [one[:, at : at + wanted] for at in (0, 1) for one in part]
+            run, step = np.nonzero(np.arange(wanted) < done[first : first + portion, None])
+            whole = run.size == both[0].size
+            steps = [one.reshape(-1, *one.shape[2:]) if whole else one[run, step] for one in both]
             run += first
-            before, after = ((kept.time[at], kept.q[at], kept.v[at]) for at in ((run, step), (run, step + 1)))
-            found += self._runs.long(run, made[run] + step, *before, *after)
+            found += self._runs.long(run, made[run] + step, *steps)
         return Rollout(kept.q, kept.v, self.failed, self.errors, _worst(found), copy_of_states(self._runs.slots))
 
     def _look_at(self, steps: int) -> bool:

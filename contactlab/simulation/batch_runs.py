@@ -205,10 +205,12 @@ class BatchRuns:
         v_next: FloatArray,
     ) -> Iterator[Notice]:
         """Yield what some steps are too long for, each of a run and with its number there."""
-        for world, own in self.worlds.parts(runs):
+        for world, of_it in self.worlds.parts(runs):
+            # Of one world all, without a copy.
+            own = slice(None) if of_it.size == runs.size else of_it
 
-            def name(i: int, own: IntArray = own) -> str:
-                return f"step {steps[own[i]]} of run {runs[own[i]]}"
+            def name(i: int, own: IntArray | slice = own) -> str:
+                return f"step {steps[own][i]} of run {runs[own][i]}"
 
             pose, pose_next = poses_at(world, time[own]), poses_at(world, time_next[own])
             h = time_next[own] - time[own]

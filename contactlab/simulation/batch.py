@@ -302,9 +302,9 @@ class Batch:
             both = [one[:, at : at + wanted] for at in (0, 1) for one in part]
             run, step = np.nonzero(np.arange(wanted) < done[first : first + portion, None])
             whole = run.size == both[0].size
-            steps = [one.reshape(-1, *one.shape[2:]) if whole else one[run, step] for one in both]
+            moves = [one.reshape(-1, *one.shape[2:]) if whole else one[run, step] for one in both]
             run += first
-            found += self._runs.long(run, made[run] + step, *steps)
+            found += self._runs.long(run, made[run] + step, *moves)
         return Rollout(kept.q, kept.v, self.failed, self.errors, _worst(found), copy_of_states(self._runs.slots))
 
     def _look_at(self, steps: int) -> bool:

@@ -111,3 +111,13 @@ def test_card_house__stands_from_its_least_friction_on(classic: ModuleType) -> N
             limit = classic.least(t, frames)
             assert classic.fastest(t, 1.01 * limit, frames) < 1e-10
             assert classic.fastest(t, 0.99 * limit, frames) > 1e-2
+
+
+def test_tippedisk__is_stable_inverted_beyond_its_critical_spin(classic: ModuleType) -> None:
+    """Growth of the slow mode comes to that of the linearized equation; spun faster it inverts, slower it does not."""
+    assert falls_by_half(classic.errors((1e-3, 5e-4)))
+    limit = classic.critical()
+    assert classic.growth(5e-4, limit - 2) > 0.1
+    assert classic.growth(5e-4, limit + 2) < -0.1
+    assert classic.rise(1e-3, 1.5 * limit)[1][-500:].min() > 0.8
+    assert classic.rise(1e-3, 0.8 * limit)[1][-1000:].min() < -0.5

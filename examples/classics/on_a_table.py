@@ -76,29 +76,32 @@ def dry(mu: float, speed: float = 1e-3) -> Callable[[Vector], Vector]:
     return lambda u: -mu * u / np.sqrt(u @ u + speed**2)
 
 
-def sliding(
-    body: Body, friction: Callable[[Vector], Vector], start: Vector, times: Vector, tolerance: float = 1e-8
-) -> Vector:
-    """Vertical, velocity of the mass centre and angular velocity in body axes, nine a row, until the body takes off.
+def sliding_rates(body: Body, friction: Callable[[Vector], Vector]) -> Callable[[float, Vector], Vector]:
+    """Of a body that slides: rates of vertical, velocity of the mass centre and angular velocity in its axes; the load.
 
     The contact has the force N (n + friction(u)), u its velocity; N keeps the gap's second derivative at zero:
     n . (dv + w x v + dw x r + w x (dr + w x r)) = 0, the velocity in body axes.
     """
     mass, inverse = body.mass, np.linalg.inv(body.inertia)
 
-    def forces(y: Vector) -> tuple[float, Vector, Vector]:
-        n, v, w = y[:3], y[3:6], y[6:]
+    def rates(_time: float, y: Vector) -> Vector:
+        n, v, w = y[:3], y[3:6], y[6:9]
         W = cross(w)
-        r = body.point(n)
+        r, dn = body.point(n), -W @ n
         R = cross(r)
         u = v + W @ r
         along = n + friction(u - (u @ n) * n)
         spun, turned = -inverse @ (W @ (body.inertia @ w)), inverse @ (R @ along)
-        free = n @ (W @ (body.rate(n, -W @ n) + W @ r) - R @ spun) - G
+        free = n @ (W @ (body.rate(n, dn) + W @ r) - R @ spun) - G
         load = -free / (n @ (along / mass - R @ turned))
-        return load, load / mass * along - G * n - W @ v, spun + load * turned
+        return np.concatenate((dn, load / mass * along - G * n - W @ v, spun + load * turned, (load,)))
 
-    def rates(_time: float, y: Vector) -> Vector:
-        return np.concatenate((-np.cross(y[6:], y[:3]), *forces(y)[1:]))
+    return rates
 
-    return solve(rates, start, times, tolerance, until=lambda _time, y: forces(y)[0])
+
+def sliding(
+    body: Body, friction: Callable[[Vector], Vector], start: Vector, times: Vector, tolerance: float = 1e-8
+) -> Vector:
+    """Vertical, velocity and angular velocity, nine a row, until the body takes off."""
+    rates = sliding_rates(body, friction)
+    return solve(lambda t, y: rates(t, y)[:9], start, times, tolerance, until=lambda t, y: rates(t, y)[9])

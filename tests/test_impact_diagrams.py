@@ -7,7 +7,7 @@ import pytest
 from impact_cases import cradle, disk, random_impact, rod
 
 from contactlab import impact
-from contactlab.impact import ALL_LAWS, ImpactError, Newton, Poisson, Stronge
+from contactlab.impact import ALL_LAWS, ImpactError, ImpactLaw, Newton, Poisson, Stronge
 from contactlab.plotting import plot_painleve, plot_routh
 from problem_data import ConstraintVelProblemData
 
@@ -48,7 +48,8 @@ def test_painleve_map_follows_the_closed_form():
 
 
 def test_comparison_counts_solutions_and_prints_every_law():
-    """Six laws; the impact LCP of one planar contact has one velocity."""
+    """Six laws, and every class; the impact LCP of one planar contact has one velocity."""
+    assert len(impact.compare(rod(0.5, 1.0), [law(0.8) for law in ALL_LAWS]).outcomes) == len(ALL_LAWS)
     table = impact.compare(rod(0.5, 1.0), restitution=0.8)
     assert len(table.outcomes) == 6
     assert table.unique is True
@@ -58,14 +59,17 @@ def test_comparison_counts_solutions_and_prints_every_law():
 
 
 def test_comparison_takes_laws_of_the_user():
-    """Anything with solve(data) is a law."""
+    """Anything with a title, solve(data) and of_materials(restitution) is a law."""
 
-    class Plastic:
+    class Plastic(ImpactLaw):
+        title = "Plastic"
+
         def solve(self, data):
             return Newton(0.0).solve(data)
 
     table = impact.compare(disk(1.0, 0.0, 1.0, 0.2), {"mine": Plastic(), "theirs": Newton(0.0)})
     np.testing.assert_array_equal(table["mine"].v_plus, table["theirs"].v_plus)
+    assert list(impact.compare(disk(1.0, 0.0, 1.0, 0.2), [Plastic()]).outcomes) == ["0: Plastic"]
 
 
 def test_pictures_are_written(tmp_path):
@@ -115,7 +119,10 @@ def test_rigid_laws_refuse_soft_and_boxed_rows(law):
     for more in ({"gammaN": [0.1]}, {"B": [[0.0, 1.0]], "lo": [-1.0], "hi": [1.0]}):
         data = ConstraintVelProblemData(M=np.eye(2), Mv=[-1.0, 0.0], N=[[1.0, 0.0]], **more)
         with pytest.raises(ImpactError, match="data"):
-            law(0.5, "sequential").solve(data)
+            law(restitution=0.5).solve(data)
+        if law in (Newton, Poisson, Stronge):
+            with pytest.raises(ImpactError, match="data"):
+                law(0.5, "sequential").solve(data)
         assert Newton().solve(data).solved
 
 

@@ -8,11 +8,12 @@ from impact_cases import cradle, disk, random_impact, rocking_block, rod, spread
 from scipy.integrate import solve_ivp
 
 from contactlab import impact
-from contactlab.impact import ALL_LAWS, ChatterjeeRuina, ImpactStatus, Newton, Poisson, PowerLaw, Stronge
+from contactlab.impact import ChatterjeeRuina, ImpactStatus, Newton, Poisson, PowerLaw, Stronge
 from contactlab.impact.compression import solve_compressed
 from problem_data import ConstraintVelProblemData
 
-ORDERS = [(law, order) for law in ALL_LAWS for order in ("simultaneous", "sequential")]
+ORDERED = (Newton, Poisson, Stronge)
+ORDERS = [(law, order) for law in ORDERED for order in ("simultaneous", "sequential")]
 each_law = pytest.mark.parametrize(("law", "order"), ORDERS, ids=lambda value: getattr(value, "__name__", value))
 
 
@@ -33,7 +34,7 @@ def test_two_bodies_part_as_newton_wrote(law, order, e):
 
 
 @pytest.mark.parametrize("n", [3, 5, 9])
-@pytest.mark.parametrize("law", ALL_LAWS)
+@pytest.mark.parametrize("law", ORDERED)
 def test_cradle_one_after_the_other_sends_the_last_ball_off(law, n):
     """e = 1: the arriving velocity leaves at the other end, in n - 1 collisions."""
     found = law(1.0, "sequential").solve(cradle(n))
@@ -75,7 +76,7 @@ def test_disk_slides_through_or_is_caught(law, order):
 def test_the_three_restitutions_part_where_slip_stops_on_the_way():
     """A rod whose slip stops or turns within the impact: three different velocities, each with its own ratio."""
     e, data = 0.8, rod(0.5, 2.0)
-    newton, poisson, stronge = (law(e, "sequential").solve(data) for law in ALL_LAWS)
+    newton, poisson, stronge = (law(e, "sequential").solve(data) for law in ORDERED)
     assert newton.u_plus[0] == pytest.approx(-e * newton.u_minus[0], rel=1e-12)
     course = poisson.sequence[0]
     compression = [s for segment in course.segments for s in segment.states if abs(s.u[0]) < 1e-14]
@@ -257,7 +258,7 @@ def test_slip_along_a_line_is_the_same_in_the_plane_and_in_space():
     N = [[0.0, 0.0, 1.0, 0.0, 0.0]]
     T = np.array([[1.0, 0.0, 0.0, 0.0, -1.0], [0.0, 1.0, 0.0, 1.0, 0.0]])
     for mu in (0.05, 0.8):
-        for law in ALL_LAWS:
+        for law in ORDERED:
             flat = ConstraintVelProblemData(M=M, Mv=M @ v, N=N, F=T[:1], mu=[mu], r=[1])
             wide = ConstraintVelProblemData(M=M, Mv=M @ v, N=N, F=spread(4) @ T, mu=[mu], r=[4])
             a, b = (law(0.6, "sequential").solve(data) for data in (flat, wide))

@@ -10,7 +10,7 @@ from simulation_scenes import G
 
 from contactlab.contact import ContactError, HalfSpace, Material, PowerLaw, Sphere, combine
 from contactlab.formulation import ContactPoint, problem_data_from
-from contactlab.impact import ChatterjeeRuina, Newton, Poisson, Stronge
+from contactlab.impact import ALL_LAWS, Stronge, TangentialCompliance
 from contactlab.recording.world_io import world_from_json, world_to_json
 from contactlab.simulation import (
     EventDriven,
@@ -76,7 +76,7 @@ def test_a_coefficient_that_is_not_the_laws_is_found():
 
 
 @pytest.mark.parametrize(
-    "law", [Newton(), Poisson(), Stronge(), Stronge(order="sequential"), ChatterjeeRuina()], ids=repr
+    "law", [*(law() for law in ALL_LAWS if law is not TangentialCompliance), Stronge(order="sequential")], ids=repr
 )
 def test_event_driven_runs_take_the_law_of_the_material(law):
     """A ball that falls from 0.3 m: each speed after an impact is e(v) v of that before."""

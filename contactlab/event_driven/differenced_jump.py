@@ -13,6 +13,7 @@ from contactlab.event_driven.impacts import impact_problem, stop_slip
 from contactlab.event_driven.recording import EventKind
 from contactlab.event_driven.smooth_rates import Layout
 from contactlab.impact import ImpactLaw
+from contactlab.impact.law import RestitutedLaw
 from contactlab.impact.restitution import coefficients
 from contactlab.multibody import integrate, kinematics
 from contactlab.multibody.derivatives import STENCIL
@@ -64,9 +65,10 @@ def _given(layout: Layout, jump: Jump, law: ImpactLaw) -> FloatArray | None:
     """The restitution of a law, where it is differentiated by it."""
     if "restitution" not in layout.wrt or jump.event.problem is None:
         return None
-    if not hasattr(law, "restitution"):
-        raise SimulationConfigError("wrt", f"has 'restitution', and {type(law).__name__} has none of that name")
+    if not isinstance(law, RestitutedLaw):
+        raise SimulationConfigError("wrt", f"has 'restitution', and {law.title} takes none of materials")
     u = jump.event.problem.blocks().J[: len(jump.pairs)] @ jump.event.v_minus
+    assert law.restitution is not None
     return coefficients(law.restitution, np.maximum(0.0, -u))
 
 
@@ -86,7 +88,8 @@ def _after(
         return v if found is None else found
     if given is not None:
         restitution = given + way[layout.of("restitution")][list(jump.pairs)]
-        law = replace(law, restitution=restitution)  # type: ignore[type-var]
+        assert isinstance(law, RestitutedLaw)
+        law = replace(law, restitution=restitution)
     return law.solve(data).v_plus
 
 

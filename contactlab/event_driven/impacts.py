@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from contactlab.event_driven.candidates import Candidate, Local, edges_in_tangents
-from contactlab.impact import ChatterjeeRuina, ImpactLaw, ImpactProblem, Newton, Poisson, Stronge
+from contactlab.impact import ImpactLaw, ImpactProblem, Newton
 from contactlab.impact.impulse_path import Stopped
 from contactlab.impact.single import single_impact
 from contactlab.multibody import Kinematics, Model, mass_matrix
@@ -39,10 +38,8 @@ def impact_problem(
 
 def law_of(given: ImpactLaw | None, candidates: Sequence[Candidate]) -> ImpactLaw:
     """Return the law of an impact of these contacts: Newton's where none is given, with their restitution."""
-    law = Newton() if given is None else given
-    if isinstance(law, Newton | Poisson | Stronge | ChatterjeeRuina) and law.restitution is None:
-        law = replace(law, restitution=[candidate.restitution for candidate in candidates])
-    return law
+    law: ImpactLaw = Newton() if given is None else given
+    return law.of_materials([candidate.restitution for candidate in candidates])
 
 
 def capture(data: ConstraintVelProblemData) -> FloatArray:

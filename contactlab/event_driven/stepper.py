@@ -107,7 +107,9 @@ class EventDriven:
             detail = f"must be 'raise', 'impulse' or 'open', got {self.on_inconsistency!r}"
             raise SimulationConfigError("on_inconsistency", detail)
         if self.impact is not None and (isinstance(self.impact, type) or not isinstance(self.impact, ImpactLaw)):
-            raise SimulationConfigError("impact", f"must be a law with a method solve(data), got {self.impact!r}")
+            raise SimulationConfigError(
+                "impact", f"must be a law with title, solve and of_materials, got {self.impact!r}"
+            )
         try:
             object.__setattr__(self, "edges", check_edges(self.edges))
         except ContactError as error:

@@ -7,12 +7,13 @@ Every law takes one `problem_data.ConstraintVelProblemData`, whose Mv is the mom
 from typing import TYPE_CHECKING
 
 from contactlab.contact import PowerLaw, RestitutionLaw
+from contactlab.impact.brach import Brach
 from contactlab.impact.chatterjee_ruina import ChatterjeeRuina
 from contactlab.impact.collision import Collision, ImpactProblem
 from contactlab.impact.compare import Comparison, compare, every_law, uniqueness
 from contactlab.impact.errors import ImpactError
 from contactlab.impact.impulse_path import Phase, Segment, State
-from contactlab.impact.law import ImpactLaw
+from contactlab.impact.law import ImpactLaw, SequentialLaw
 from contactlab.impact.mapping import ContactMotion, ImpactMap, impact_map
 from contactlab.impact.newton import Newton
 from contactlab.impact.outcome import ImpactOutcome, ImpactStatus
@@ -22,14 +23,17 @@ from contactlab.impact.poisson import Poisson
 from contactlab.impact.restitution import Restitution
 from contactlab.impact.routh import RouthDiagram, routh_diagram
 from contactlab.impact.single import SingleImpact
+from contactlab.impact.smith import Smith
 from contactlab.impact.stronge import Stronge
+from contactlab.impact.tangential_compliance import TangentialCompliance
 from contactlab.naming import doors
 
-#: The laws that take contacts at once or one after the other, as classes.
-ALL_LAWS = (Newton, Poisson, Stronge)
+#: Every law, as a class.
+ALL_LAWS = (Newton, Poisson, Stronge, ChatterjeeRuina, Brach, Smith, TangentialCompliance)
 
 __all__ = [
     "ALL_LAWS",
+    "Brach",
     "ChatterjeeRuina",
     "Collision",
     "Comparison",
@@ -51,9 +55,12 @@ __all__ = [
     "RestitutionLaw",
     "RouthDiagram",
     "Segment",
+    "SequentialLaw",
     "SingleImpact",
+    "Smith",
     "State",
     "Stronge",
+    "TangentialCompliance",
     "compare",
     "every_law",
     "outcome_set",

@@ -8,23 +8,20 @@ line from (1 + e) P_I towards it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from contactlab.impact.collision import Collision, ImpactProblem
+from contactlab.impact.collision import Collision
 from contactlab.impact.errors import ImpactError
 from contactlab.impact.impulse_path import Stopped
-from contactlab.impact.law import check_law, given_restitution
-from contactlab.impact.outcome import ImpactOutcome
-from contactlab.impact.restitution import Restitution
-from contactlab.impact.sequence import solve_in_sequence
+from contactlab.impact.law import SequentialLaw
 from contactlab.impact.single import SingleImpact
 from contactlab.spatial.arrays import FloatArray, finite_number
-from problem_data import ConstraintVelProblemData
 
 
 @dataclass(frozen=True, eq=False)
-class ChatterjeeRuina:
+class ChatterjeeRuina(SequentialLaw):
     """Normal and tangential restitution of each collision, several contacts one after the other.
 
     Parameters
@@ -60,30 +57,18 @@ class ChatterjeeRuina:
     (-0.5, 0.8)
     """
 
-    restitution: Restitution | None = None
     tangential: float = 0.0
-    max_collisions: int = 10_000
+
+    title: ClassVar[str] = "Chatterjee and Ruina"
 
     def __post_init__(self) -> None:
-        check_law(self.restitution, "sequential", self.max_collisions)
+        super().__post_init__()
         object.__setattr__(self, "tangential", finite_number(self.tangential, "tangential", ImpactError))
         if not -1.0 <= self.tangential <= 1.0:
             raise ImpactError("tangential", f"must lie between -1 and 1, got {self.tangential}")
 
-    def solve(self, data: ConstraintVelProblemData) -> ImpactOutcome:
-        """Return velocity and impulses after the impact of ``data``, whose Mv is the momentum before.
-
-        Raises
-        ------
-        ImpactError
-            Data that the law does not fit.
-        """
-        restitution = given_restitution(self.restitution, "Chatterjee and Ruina")
-        return solve_in_sequence(
-            ImpactProblem(data, "Chatterjee and Ruina"), restitution, self._collide, self.max_collisions
-        )
-
-    def _collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
+    def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
+        """Return the impact of one contact alone."""
         W, mu = collision.W, collision.mu
         if W[0, 0] <= 0.0:
             raise Stopped("no impulse, however large, separates the bodies")
@@ -96,6 +81,4 @@ class ChatterjeeRuina:
             if share * slip > mu * (P[0] + share * stop[0]):
                 share = mu * P[0] / (slip - mu * stop[0])
             P += share * stop
-        u_plus = u + W @ P
-        mean = 0.5 * P * (u + u_plus)
-        return SingleImpact(collision.index, e, u, u_plus, P, float(mean[0]), float(mean[1:].sum()))
+        return SingleImpact.of_impulse(collision, u, e, P)

@@ -20,7 +20,7 @@ from problem_data import ConstraintVelProblemData
 
 
 def every_law(restitution: Restitution) -> dict[str, ImpactLaw]:
-    """Return every law of the package with one coefficient, by name."""
+    """Return the laws that have an order, each in both, with one coefficient, by name."""
     return {
         "Newton": Newton(restitution),
         "Newton, sequential": Newton(restitution, "sequential"),
@@ -115,9 +115,10 @@ def compare(
     data : ConstraintVelProblemData
         Problem with Mv = M v before the impact.
     laws : mapping or sequence of ImpactLaw, optional
-        By name, or by their own representation; every law of the package if not given, which needs ``restitution``.
+        By name, or by their title; those of `every_law` if not given, which need ``restitution``.
+        ``[law(e) for law in ALL_LAWS]`` has the laws of one collision, too.
     restitution : float, (nc,) or RestitutionLaw, optional
-        For the laws of the package, and for the enumeration.
+        For the laws of `every_law`, and for the enumeration.
     max_n, max_nodes : int
         Largest LCP to enumerate the solutions of, and nodes of the search of larger ones; see `motion_is_unique`.
     samples : int
@@ -133,10 +134,12 @@ def compare(
             raise ImpactError("restitution", "is missing: give it, or laws that have one")
         laws = every_law(restitution)
     if not isinstance(laws, Mapping):
-        laws = {f"{i}: {type(law).__name__}": law for i, law in enumerate(laws)}
+        laws = {f"{i}: {law.title}": law for i, law in enumerate(laws)}
     for name, law in laws.items():
         if isinstance(law, type) or not isinstance(law, ImpactLaw):
-            raise ImpactError("laws", f"{name!r} is not a law with a method solve(data), got {law!r}")
+            raise ImpactError(
+                "laws", f"{name!r} is not a law with title, solve(data) and of_materials(restitution), got {law!r}"
+            )
     if samples and restitution is None:
         raise ImpactError("restitution", "is missing: the set of outcomes needs it")
     outcomes: dict[str, ImpactOutcome] = {}

@@ -131,11 +131,11 @@ def _from_rest(W: FloatArray, mu: float, state: State, quantity: Quantity, end: 
         # At rest is at rest: no rounding of W f may make it creep.
         kept = tuple(State(s.p, np.concatenate((s.u[:1], np.zeros(len(W) - 1))), s.work) for s in segment.states)
         return Segment(Phase.STICK, kept)
-    direction = _invariant_direction(W, mu)
+    direction = invariant_direction(W, mu)
     return _straight(Phase.REVERSED, W, still, np.concatenate(([1.0], -mu * direction)), quantity, end, np.inf)
 
 
-def _invariant_direction(W: FloatArray, mu: float) -> FloatArray:
+def invariant_direction(W: FloatArray, mu: float) -> FloatArray:
     """Unit slip velocity s with W_tn - mu W_tt s = c s, c > 0: the direction slip from rest takes."""
     if len(W) == 2:
         return np.sign(W[1:, 0])

@@ -1,28 +1,41 @@
-"""Common parts of the laws: their two orders, checks of parameters, and problem data with other normal terms."""
+"""What a law is, the laws' common parts, checks of parameters, and problem data with other normal terms."""
 
 from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 import lcp
-from contactlab.impact.collision import ImpactProblem
+from contactlab.impact.collision import Collision, ImpactProblem
 from contactlab.impact.errors import ImpactError
 from contactlab.impact.outcome import ImpactOutcome
 from contactlab.impact.restitution import Restitution, check_restitution, coefficients
 from contactlab.impact.sequence import solve_in_sequence
-from contactlab.impact.single import Ending
+from contactlab.impact.single import Ending, SingleImpact
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData
 
 
 @runtime_checkable
 class ImpactLaw(Protocol):
-    """An impact law: a frozen value that turns problem data into an outcome."""
+    """An impact law: a frozen value that turns problem data into an outcome.
+
+    A law of your own that takes no restitution of materials may derive from this class and write `title` and `solve`
+    alone; one of a single collision derives from `SequentialLaw`.
+    """
+
+    @property
+    def title(self) -> str:
+        """Name for tables and messages."""
+        ...
+
+    def of_materials(self, restitution: Restitution) -> ImpactLaw:
+        """Return the law for contacts whose materials have this restitution: itself where it takes none of theirs."""
+        return self
 
     def solve(self, data: ConstraintVelProblemData) -> ImpactOutcome:
         """Return velocity and impulses after the impact."""
@@ -30,15 +43,67 @@ class ImpactLaw(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class OrderedLaw(ABC):
+class RestitutedLaw(ABC):
+    """A law with coefficients of restitution, those of the materials where it was given none."""
+
+    restitution: Restitution | None = None
+
+    title: ClassVar[str]
+
+    def of_materials(self, restitution: Restitution) -> Self:
+        """Return the law with the restitution of materials; itself where it has its own."""
+        return self if self.restitution is not None else replace(self, restitution=restitution)
+
+    @abstractmethod
+    def solve(self, data: ConstraintVelProblemData) -> ImpactOutcome:
+        """Return velocity and impulses after the impact of ``data``, whose Mv is the momentum before."""
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialLaw(RestitutedLaw):
+    """A law of a single collision, several contacts one after the other, the fastest first: `collide` is the law.
+
+    Parameters
+    ----------
+    restitution : float, (nc,) or RestitutionLaw, optional
+        Coefficient. Without it, that of the materials, which event-driven runs know.
+    max_collisions : int
+        After which the outcome is `SEQUENCE_LIMIT`.
+    """
+
+    max_collisions: int = field(default=10_000, kw_only=True)
+
+    #: Error of the energy that the arithmetic of ``collide`` explains, of the energy before.
+    accuracy: ClassVar[float] = 1e-12
+
+    def __post_init__(self) -> None:
+        check_law(self.restitution, "sequential", self.max_collisions)
+
+    def solve(self, data: ConstraintVelProblemData) -> ImpactOutcome:
+        """Return velocity and impulses after the impact of ``data``, whose Mv is the momentum before.
+
+        Raises
+        ------
+        ImpactError
+            Data that the law does not fit.
+        """
+        restitution = given_restitution(self.restitution, self.title)
+        found = solve_in_sequence(ImpactProblem(data, self.title), restitution, self.collide, self.max_collisions)
+        return replace(found, accuracy=self.accuracy)
+
+    @abstractmethod
+    def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
+        """Return the impact of one contact alone from its velocity u (1 + m,), u[0] < 0; `Stopped` where none ends."""
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedLaw(RestitutedLaw):
     """A law for all contacts at once, or for one after the other; the fields are those of `Newton` and `Poisson`."""
 
-    restitution: Restitution | None
     order: Literal["simultaneous", "sequential"] = "simultaneous"
     solver: lcp.Solver | None = None
     max_collisions: int = 10_000
 
-    title: ClassVar[str]
     ending: ClassVar[Ending]
 
     def solve(self, data: ConstraintVelProblemData) -> ImpactOutcome:

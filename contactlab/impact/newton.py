@@ -16,7 +16,6 @@ from contactlab.constraint_solver import ConstraintSolver
 from contactlab.impact.collision import ImpactProblem
 from contactlab.impact.law import OrderedLaw, check_law, with_newtons_terms
 from contactlab.impact.outcome import ImpactOutcome, outcome
-from contactlab.impact.restitution import Restitution
 from contactlab.impact.single import Ending
 
 
@@ -55,8 +54,6 @@ class Newton(OrderedLaw):
     >>> Newton(1.0).solve(row).v_plus.round(6), Newton(1.0, "sequential").solve(row).v_plus.round(6)
     (array([-0.333333,  0.666667,  0.666667]), array([0., 0., 1.]))
     """
-
-    restitution: Restitution | None = None
 
     title: ClassVar[str] = "Newton"
     ending: ClassVar[Ending] = "newton"

@@ -29,7 +29,7 @@ from contactlab.impact.collision import ImpactProblem
 from contactlab.impact.errors import ImpactError
 from contactlab.impact.law import OrderedLaw, check_law, given_restitution, with_normal_terms
 from contactlab.impact.outcome import ImpactOutcome, outcome
-from contactlab.impact.restitution import Restitution, coefficients
+from contactlab.impact.restitution import coefficients
 from contactlab.impact.single import Ending
 from contactlab.spatial.arrays import FloatArray
 
@@ -77,7 +77,6 @@ class Poisson(OrderedLaw):
     -1.0
     """
 
-    restitution: Restitution | None = None
     tangential: ArrayLike = 0.0
 
     title: ClassVar[str] = "Poisson"

@@ -51,6 +51,13 @@ class SingleImpact:
     work_tangential: float
     segments: tuple[Segment, ...] = ()
 
+    @classmethod
+    def of_impulse(cls, collision: Collision, u: FloatArray, e: float, P: FloatArray) -> SingleImpact:
+        """Return the impact of an algebraic law from its impulse P (1 + m,): works are P times the mean velocity."""
+        u_plus = u + collision.W @ P
+        mean = 0.5 * P * (u + u_plus)
+        return cls(collision.index, e, u, u_plus, P, float(mean[0]), float(mean[1:].sum()))
+
 
 def single_impact(collision: Collision, u: FloatArray, e: float, ending: Ending) -> SingleImpact:
     """Follow a collision from its velocity u (1 + m,), u[0] < 0, through compression and restitution.

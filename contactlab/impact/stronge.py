@@ -15,16 +15,15 @@ from numpy.typing import ArrayLike
 from contactlab.impact.collision import ImpactProblem
 from contactlab.impact.compression import solve_compressed
 from contactlab.impact.errors import ImpactError
-from contactlab.impact.law import check_law, given_restitution
+from contactlab.impact.law import RestitutedLaw, check_law, given_restitution
 from contactlab.impact.outcome import ImpactOutcome
-from contactlab.impact.restitution import Restitution
 from contactlab.impact.sequence import separate_course, solve_in_sequence
 from contactlab.spatial.arrays import FloatArray, finite_number
 from problem_data import ConstraintVelProblemData
 
 
 @dataclass(frozen=True, eq=False)
-class Stronge:
+class Stronge(RestitutedLaw):
     """Energetic restitution.
 
     Parameters
@@ -63,7 +62,6 @@ class Stronge:
     array([-0.070952,  0.076403,  0.994549])
     """
 
-    restitution: Restitution | None = None
     order: Literal["simultaneous", "sequential"] = "simultaneous"
     max_collisions: int = 10_000
     stiffness: ArrayLike = 1.0

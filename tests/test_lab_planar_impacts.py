@@ -12,11 +12,12 @@ import pytest
 from numpy.typing import NDArray
 
 from contactlab.cli.main import main
-from contactlab.impact import Newton, Poisson, Stronge
+from contactlab.impact import Brach, ChatterjeeRuina, Newton, Poisson, Smith, Stronge, TangentialCompliance
 from contactlab.lab import DatasetError
 from contactlab.lab.datasets.planar_impacts import find_planar_impacts, load_planar_impacts
 from contactlab.studies.paired import paired_difference
 from contactlab.studies.planar_fit import (
+    AS_STORED,
     PlanarModel,
     bootstrap,
     cross_validate,
@@ -32,7 +33,17 @@ from problem_data import ConstraintVelProblemData
 MASS, SEMI = 0.037, (0.035, 0.025)
 INERTIA = MASS * (SEMI[0] ** 2 + SEMI[1] ** 2) / 4.0
 M = np.array([MASS, MASS, INERTIA])
-LAW = {"Newton": Newton, "Poisson": lambda e: Poisson(e, "sequential"), "Stronge": Stronge}
+OWN = {"Chatterjee and Ruina": 0.4, "Tangential compliance": 2.0}
+LAW = {
+    "Newton": Newton,
+    "Newton, sequential": lambda e: Newton(e, "sequential"),
+    "Poisson": lambda e: Poisson(e, "sequential"),
+    "Stronge": Stronge,
+    "Chatterjee and Ruina": lambda e: ChatterjeeRuina(e, 0.4),
+    "Brach": Brach,
+    "Smith": Smith,
+    "Tangential compliance": lambda e: TangentialCompliance(e, 2.0),
+}
 
 
 def impacts(n: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -52,7 +63,7 @@ def impacts(n: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.floa
 def predicted(law: Any, J: NDArray[np.float64], v: NDArray[np.float64], mu: float, e: float) -> NDArray[np.float64]:
     """Velocities after the impacts, by the formulas."""
     W = np.einsum("nij,j,nkj->nik", J, 1.0 / M, J)
-    p = planar_impulses(law, W, np.einsum("nij,nj->ni", J, v), mu, np.full(len(v), e))
+    p = planar_impulses(law, W, np.einsum("nij,nj->ni", J, v), mu, np.full(len(v), e), OWN.get(law, 0.0))
     return np.asarray(v + np.einsum("nij,ni->nj", J, p) / M)
 
 
@@ -89,7 +100,11 @@ def test_formulas_are_the_laws_of_the_package(law: Any, mu: float) -> None:
     for e in (0.0, 0.6):
         for i, after in enumerate(predicted(law, J, v, mu, e)):
             data = ConstraintVelProblemData(M=np.diag(M), Mv=M * v[i], N=J[i, :1], F=J[i, 1:], mu=[mu], r=[1])
-            np.testing.assert_allclose(LAW[law](e).solve(data).v_plus, after, rtol=1e-7, atol=1e-7, err_msg=str(i))
+            found = LAW[law](e).solve(data).v_plus
+            if law == "Tangential compliance":  # followed in coarser steps, where a fit asks for thousands
+                assert (found - after) @ (M * (found - after)) < (3e-4) ** 2 * (v[i] @ (M * v[i])), i
+            else:
+                np.testing.assert_allclose(found, after, rtol=1e-7, atol=1e-7, err_msg=str(i))
 
 
 def test_separating_contact_is_left_alone() -> None:
@@ -199,7 +214,7 @@ def test_command_prints_both_readings(file: Path, tmp_path: Path, capsys: pytest
         assert len(list(plots.iterdir())) == 2
     assert "wrong sign as stored" in printed
     models = json.loads(out.read_text())["models"]
-    assert len(models) == 18
+    assert len(models) == 3 * (len(AS_STORED) + len(LAWS))
     truth = next(m for m in models if (m["law"], m["tangent_row"]) == ("Stronge", "consistent"))
     assert truth["median"] < 0.01
     assert sum("interval_95" in m for m in models) == 2

@@ -28,6 +28,14 @@ from contactlab.studies.planar_fit import (
     momentum_balance,
     score_frozen,
 )
+from contactlab.studies.planar_friction import format_friction, friction_by_impact, friction_json
+from contactlab.studies.planar_nested import (
+    consecutive_blocks,
+    fastest_fifth,
+    format_nested,
+    nested_choice,
+    nested_json,
+)
 from contactlab.studies.planar_tables import (
     format_intervals,
     format_paired,
@@ -66,6 +74,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=40,
         metavar="N",
         help="resamples for the intervals of the best model of each reading (default %(default)s)",
+    )
+    parser.add_argument(
+        "--nested",
+        action="store_true",
+        help="single impacts: choose the model, too, without the impacts that are scored (minutes)",
+    )
+    parser.add_argument(
+        "--friction", action="store_true", help="single impacts: friction impact by impact, with likelihoods"
     )
     parser.add_argument("--fit", action="store_true", help="drops: fit again, over a grid of numbers (minutes)")
     parser.add_argument(
@@ -143,7 +159,20 @@ def _score_impacts(path: Path, arguments: argparse.Namespace, frozen: Any) -> di
         best = min(places, key=lambda i: float(np.mean(fits[i].errors)))
         intervals[best] = bootstrap(data, fits[best], arguments.bootstrap, seed=arguments.seed)
         print(format_intervals(fits[best], intervals[best]))
-    return _reported(data, fits, intervals, arguments)
+    document = _reported(data, fits, intervals, arguments)
+    turned = [fit for fit in fits if fit.model.consistent]
+    if arguments.friction:
+        rows = [friction_by_impact(data, fit) for fit in turned]
+        print(format_friction(rows))
+        document["friction"] = friction_json(rows)
+    if arguments.nested:
+        candidates = [fit.model for fit in turned]
+        for name, parts in (("blocks", consecutive_blocks(data)), ("fastest fifth", fastest_fifth(data))):
+            with Progress(f"nested, {name}", "fits") as progress:
+                choice = nested_choice(data, candidates, parts, seed=arguments.seed, progress=progress.update)
+            print(format_nested(name, choice))
+            document[f"nested, {name}"] = nested_json(choice)
+    return document
 
 
 def _reported(

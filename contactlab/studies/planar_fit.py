@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from contactlab.lab.datasets.planar_impacts import PlanarImpacts
 from contactlab.spatial.arrays import FloatArray
-from contactlab.studies.planar_laws import LAWS, Law, planar_impulses
+from contactlab.studies.planar_laws import LAW_NUMBERS, LAWS, Law, planar_impulses
 
 #: What a model may have beyond mu and e, with the size of a first step of the fit.
 INGREDIENTS = {"offset": 1e-3, "exponent": 0.1}
 REFERENCE_SPEED = 2.0  # [m/s], about the median speed of approach of the recordings: e is the coefficient there
+AS_STORED: tuple[Law, ...] = ("Newton", "Poisson", "Stronge")
 _STARTS = ((0.03, 0.55), (0.2, 0.55))  # (mu, e): the error over mu has more than one valley
-_STEPS = (0.05, 0.05)
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,19 @@ class PlanarModel:
             if name not in INGREDIENTS:
                 raise ValueError(f"ingredients: {name!r} is not one of {', '.join(INGREDIENTS)}")
 
+    def __str__(self) -> str:
+        return ", ".join((self.law, *self.ingredients)) + ("" if self.consistent else " (as stored)")
+
     @property
     def parameters(self) -> tuple[str, ...]:
         """Names of the numbers, in order."""
-        return ("mu", "e", *self.ingredients)
+        return ("mu", "e", *(LAW_NUMBERS[self.law][:1] if self.law in LAW_NUMBERS else ()), *self.ingredients)
+
+    @property
+    def steps(self) -> dict[str, float]:
+        """Sizes of a fit's first step, by parameter."""
+        own = {LAW_NUMBERS[self.law][0]: LAW_NUMBERS[self.law][2]} if self.law in LAW_NUMBERS else {}
+        return {"mu": 0.05, "e": 0.05} | own | {name: INGREDIENTS[name] for name in self.ingredients}
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +68,10 @@ class PlanarFit:
 
 
 def every_model() -> tuple[PlanarModel, ...]:
-    """Return both readings, every law, and each ingredient added in turn."""
+    """Return each ingredient added in turn to every law, and to three as stored, where friction can help none."""
     sets: tuple[tuple[str, ...], ...] = ((), ("offset",), ("offset", "exponent"))
-    return tuple(PlanarModel(law, consistent, extra) for consistent in (False, True) for law in LAWS for extra in sets)
+    readings = [(law, False) for law in AS_STORED] + [(law, True) for law in LAWS]
+    return tuple(PlanarModel(law, consistent, extra) for law, consistent in readings for extra in sets)
 
 
 def prediction_errors(data: PlanarImpacts, model: PlanarModel, values: FloatArray) -> tuple[FloatArray, int]:
@@ -72,7 +82,8 @@ def prediction_errors(data: PlanarImpacts, model: PlanarModel, values: FloatArra
     W = np.einsum("nij,j,nkj->nik", J, 1.0 / data.mass, J)
     speed = np.maximum(-u[:, 0], 1e-9)
     e = np.clip(numbers["e"] * (speed / REFERENCE_SPEED) ** -numbers.get("exponent", 0.0), 0.0, 1.0)
-    p = planar_impulses(model.law, W, u, max(numbers["mu"], 0.0), e)
+    own = numbers.get(LAW_NUMBERS[model.law][0], 0.0) if model.law in LAW_NUMBERS else 0.0
+    p = planar_impulses(model.law, W, u, max(numbers["mu"], 0.0), e, own)
     predicted = data.before + np.einsum("nij,ni->nj", J, p) / data.mass
     errors = _norm(predicted - data.after, data.mass) / _norm(data.before, data.mass)
     lost = ~np.isfinite(errors)
@@ -85,10 +96,14 @@ def fit_planar(data: PlanarImpacts, model: PlanarModel, start: FloatArray | None
 
     def objective(x: FloatArray) -> float:
         outside = max(0.0, -float(x[0])) + max(0.0, -float(x[1])) + max(0.0, float(x[1]) - 1.0)
+        if model.law == "Chatterjee and Ruina":
+            outside += max(0.0, abs(float(x[2])) - 1.0)
         return float(prediction_errors(data, model, x)[0].mean()) + outside
 
-    extra = np.zeros(len(model.ingredients))
-    steps = np.diag([*_STEPS, *(INGREDIENTS[name] for name in model.ingredients)])
+    extra = np.zeros(len(model.parameters) - 2)
+    if model.law in LAW_NUMBERS:
+        extra[0] = LAW_NUMBERS[model.law][1]
+    steps = np.diag(list(model.steps.values()))
     starts = [np.concatenate((pair, extra)) for pair in _STARTS] if start is None else [start]
     best = None
     for x in starts:
@@ -111,8 +126,8 @@ def cross_validate(data: PlanarImpacts, model: PlanarModel, *, folds: int = 2, s
     errors = np.empty(len(data))
     unsolved = 0
     for k in range(folds):
-        fitted = fit_planar(_take(data, np.flatnonzero(fold != k)), model)
-        errors[fold == k], lost = prediction_errors(_take(data, np.flatnonzero(fold == k)), model, fitted)
+        fitted = fit_planar(take(data, np.flatnonzero(fold != k)), model)
+        errors[fold == k], lost = prediction_errors(take(data, np.flatnonzero(fold == k)), model, fitted)
         unsolved += lost
     return PlanarFit(model, values, errors, unsolved)
 
@@ -127,7 +142,7 @@ def bootstrap(data: PlanarImpacts, fit: PlanarFit, resamples: int, *, seed: int 
     """Return the 2.5 and 97.5 per cent points (2, number of parameters) of fits to impacts drawn with replacement."""
     rng = np.random.default_rng(seed)
     n = len(data)
-    draws = [fit_planar(_take(data, rng.integers(n, size=n)), fit.model, start=fit.values) for _ in range(resamples)]
+    draws = [fit_planar(take(data, rng.integers(n, size=n)), fit.model, start=fit.values) for _ in range(resamples)]
     return np.percentile(draws, [2.5, 97.5], axis=0)
 
 
@@ -155,7 +170,7 @@ def _norm(v: FloatArray, mass: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt((mass * v * v).sum(axis=1)))
 
 
-def _take(data: PlanarImpacts, rows: NDArray[np.int64] | Sequence[int]) -> PlanarImpacts:
+def take(data: PlanarImpacts, rows: NDArray[np.int64] | Sequence[int]) -> PlanarImpacts:
     """Return some of the impacts."""
     return PlanarImpacts(
         data.path, data.before[rows], data.after[rows], data.normal[rows], data.tangent[rows], data.mass, data.left_out

@@ -1,8 +1,8 @@
 """The laws of `contactlab.impact` for many single impacts in the plane at once.
 
 A fit asks for thousands of impacts per trial of its parameters. In the plane the course of an impact is at most two
-straight lines over the normal impulse p (slip, then stick or slip from rest), so that every law is a closed formula;
-it is checked against `contactlab.impact` impact by impact. Coordinates of a contact: u = (u_n, u_t) = J v, response
+straight lines over the normal impulse p (slip, then stick or slip from rest), so that Routh's laws are closed formulas;
+each is checked against `contactlab.impact` impact by impact. Coordinates of a contact: u = (u_n, u_t) = J v, response
 W = J M^-1 J', both with one row per impact.
 
 Sources: E. J. Routh, Dynamics of a System of Rigid Bodies (1877); W. J. Stronge, Impact Mechanics (2000), chapter 3.
@@ -10,25 +10,52 @@ Sources: E. J. Routh, Dynamics of a System of Rigid Bodies (1877); W. J. Stronge
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from contactlab.spatial.arrays import FloatArray
 
-Law = Literal["Newton", "Poisson", "Stronge"]
-LAWS: tuple[Law, ...] = ("Newton", "Poisson", "Stronge")
+Law = Literal[
+    "Newton",
+    "Newton, sequential",
+    "Poisson",
+    "Stronge",
+    "Chatterjee and Ruina",
+    "Brach",
+    "Smith",
+    "Tangential compliance",
+]
+LAWS: tuple[Law, ...] = get_args(Law)
+#: What a law has beyond mu and e: its name, where a fit begins, and the size of its first step.
+LAW_NUMBERS: dict[str, tuple[str, float, float]] = {
+    "Chatterjee and Ruina": ("e_t", 0.0, 0.2),
+    "Tangential compliance": ("eta2", 1.21, 0.5),
+}
+_BISECTIONS = 50
+_RESOLUTION, _MOST_STEPS = 5e-2, 100_000  # of the springs' course: velocities to 3e-4 of the largest
 
 
-def planar_impulses(law: Law, W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArray:
+def planar_impulses(law: Law, W: FloatArray, u: FloatArray, mu: float, e: FloatArray, own: float = 0.0) -> FloatArray:
     """Return the impulses (n, 2), normal and tangential [N s], of n separate impacts.
 
     The response W (n, 2, 2) is positive definite; where the velocity before, u (n, 2), has u_n >= 0 there is no impact.
-    Restitution e (n,), 0 to 1, is a ratio of velocities (friction then acts on the velocity after the impact), of
-    impulses, or the root of the ratio of works. Entries are NaN where the law has no end (slip into a wedge that no
-    impulse separates), which the caller counts.
+    Restitution e (n,), 0 to 1, is a ratio of velocities (of "Newton", friction then acts on the velocity after the
+    impact), of impulses, or the root of the ratio of works; ``own`` is the number of `LAW_NUMBERS`. Entries are NaN
+    where the law has no end (slip into a wedge that no impulse separates), which the caller counts.
     """
-    p = _newton(W, u, mu, e) if law == "Newton" else _routh(law, W, u, mu, e)
+    if law == "Newton":
+        p = _newton(W, u, mu, e)
+    elif law == "Chatterjee and Ruina":
+        p = _algebraic(W, u, mu, e, own)
+    elif law == "Brach":
+        p = _brach(W, u, mu, e)
+    elif law == "Smith":
+        p = _smith(W, u, mu, e)
+    elif law == "Tangential compliance":
+        p = _sprung(W, u, mu, e, own)
+    else:
+        p = _routh(law, W, u, mu, e)
     return np.asarray(np.where(u[:, :1] < 0.0, p, 0.0))
 
 
@@ -60,11 +87,74 @@ def _routh(law: Law, W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> 
         compressed = np.where(end_a <= stop, end_a, stop - at_stop / np.where(b_n > 0.0, b_n, np.nan))
         if law == "Poisson":
             end = (1.0 + e) * compressed
+        elif law == "Newton, sequential":
+            leaves = -e * u[:, 0]
+            alone = (leaves - u[:, 0]) / np.where(a_n > 0.0, a_n, np.nan)
+            late = ~(alone <= stop)
+            end = np.where(late, stop + (leaves - at_stop) / np.where(b_n > 0.0, b_n, np.nan), alone)
         else:
             end = _energetic_end(u[:, 0], a_n, b_n, stop, at_stop, compressed, e)
     before = np.minimum(end, stop)
     tangential = first * before + rest * (end - before)
     return np.stack((end, tangential), axis=1)
+
+
+def _algebraic(W: FloatArray, u: FloatArray, mu: float, e: FloatArray, e_t: float) -> FloatArray:
+    """(1 + e) P_I and from there towards sticking, as far as friction goes."""
+    smooth = -u[:, 0] / W[:, 0, 0]
+    stop = -np.linalg.solve(W, u[:, :, None])[:, :, 0]
+    stop[:, 0] -= smooth
+    normal, slip = (1.0 + e) * smooth, np.abs(stop[:, 1])
+    beyond = (1.0 + e_t) * slip > mu * (normal + (1.0 + e_t) * stop[:, 0])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(beyond, mu * normal / (slip - mu * stop[:, 0]), 1.0 + e_t)
+    return np.asarray(np.stack((normal, np.zeros(len(u))), axis=1) + share[:, None] * stop)
+
+
+def _brach(W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArray:
+    """Newton's impulse, or its ratio of least size with which nothing is lost."""
+    p = _newton(W, u, mu, e)
+    ratio = p[:, 1] / p[:, 0]
+    # What is lost, times 2 (W_nn + x W_nt) / p_n, at the ratio t x: c + b t + a t^2.
+    nn, nt, tt, bounce = W[:, 0, 0], W[:, 0, 1], W[:, 1, 1], -(1.0 + e) * u[:, 0]
+    c = -(1.0 - e) * u[:, 0] * nn
+    b = -ratio * ((1.0 - e) * u[:, 0] * nt + 2.0 * u[:, 1] * nn + bounce * nt)
+    a = -(ratio**2) * (2.0 * u[:, 1] * nt + bounce * tt)
+    gains = c + b + a < -1e-12 * (np.abs(c) + np.abs(b) + np.abs(a))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        half = -0.5 * (b + np.copysign(np.sqrt(np.maximum(0.0, b * b - 4.0 * a * c)), b))
+        first, second = half / a, c / half
+        falls = [np.where((t >= 0.0) & (b + 2.0 * a * t < 0.0), t, np.inf) for t in (first, second)]
+        ratio = np.where(gains, ratio * np.minimum(1.0, np.minimum(*falls)), ratio)
+    normal = bounce / (nn + ratio * nt)
+    return np.where(gains[:, None], np.stack((normal, ratio * normal), axis=1), p)
+
+
+def _smith(W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArray:
+    """Friction -mu f with f the mean slip, weighted by speed: bisected, f - mean slip rising with f."""
+    nn, nt, bounce = W[:, 0, 0], W[:, 0, 1], -(1.0 + e) * u[:, 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        edge = nn / (mu * nt) if mu > 0.0 else np.full(len(u), np.inf)
+    low, high = np.where(edge < 0.0, np.maximum(-1.0, edge), -1.0), np.where(edge > 0.0, np.minimum(1.0, edge), 1.0)
+    for _ in range(_BISECTIONS):
+        f = 0.5 * (low + high)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            normal = bounce / (nn - mu * f * nt)
+            after = u[:, 1] + normal * (nt - mu * f * W[:, 1, 1])
+            mean = (u[:, 1] * np.abs(u[:, 1]) + after * np.abs(after)) / (u[:, 1] ** 2 + after**2)
+        low, high = np.where(f < mean, f, low), np.where(f < mean, high, f)
+    return np.stack((normal, -mu * f * normal), axis=1)
+
+
+def _sprung(W: FloatArray, u: FloatArray, mu: float, e: FloatArray, eta2: float) -> FloatArray:
+    """The course of a normal and a tangential spring."""
+    from contactlab.impact.kernels.tangential_compliance import comply
+
+    n = len(u)
+    wide, after, p = np.zeros((n, 3, 3)), np.zeros((n, 3)), np.zeros((n, 3))
+    wide[:, :2, :2], after[:, :2] = W, u
+    comply(wide, mu, np.ascontiguousarray(e), max(eta2, 1e-2), _RESOLUTION, _MOST_STEPS, after, p, np.zeros(n))
+    return p[:, :2]
 
 
 def _energetic_end(

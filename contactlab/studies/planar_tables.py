@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.studies.paired import Paired, paired_difference
-from contactlab.studies.planar_fit import PlanarFit, PlanarModel
+from contactlab.studies.planar_fit import INGREDIENTS, PlanarFit, PlanarModel
 from contactlab.studies.square import EARLY, SquareReport
 from contactlab.studies.square_fit import SquareFit
 
@@ -22,13 +22,13 @@ def format_planar(fits: Sequence[PlanarFit]) -> str:
     whose = "frozen, fitted to other data" if frozen else "fitted to all impacts"
     best = best_of(fits)
     above = "mean above the best (95 %)"
-    lines = [f"{'tangent row':<11}  {'law':<8} {'median':>7} {'mean':>7}  {above:<38}  numbers ({whose})"]
+    lines = [f"{'tangent row':<11}  {'law':<21} {'median':>7} {'mean':>7}  {above:<38}  numbers ({whose})"]
     for fit in fits:
         model = fit.model
         numbers = ", ".join(_number(n, v) for n, v in zip(model.parameters, fit.values, strict=True))
         lost = f"; {fit.unsolved} without prediction" if fit.unsolved else ""
         lines.append(
-            f"{_reading(fit):<11}  {model.law:<8} {np.median(fit.errors):>7.4f} {fit.errors.mean():>7.4f}  "
+            f"{_reading(fit):<11}  {model.law:<21} {np.median(fit.errors):>7.4f} {fit.errors.mean():>7.4f}  "
             f"{'best' if fit is best else str(paired_difference(fit.errors, best.errors)):<38}  {numbers}{lost}"
         )
     lines.append(
@@ -61,8 +61,8 @@ def read_frozen(document: object) -> list[tuple[PlanarModel, NDArray[np.float64]
     found = []
     for i, row in enumerate(rows):
         try:
-            names = tuple(row["values"])
-            model = PlanarModel(row["law"], {"consistent": True, "as stored": False}[row["tangent_row"]], names[2:])
+            extra = tuple(name for name in row["values"] if name in INGREDIENTS)
+            model = PlanarModel(row["law"], {"consistent": True, "as stored": False}[row["tangent_row"]], extra)
             values = np.array([float(row["values"][name]) for name in model.parameters])
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"models[{i}] is no fitted model: {type(error).__name__} {error}") from error

@@ -12,6 +12,8 @@ import math
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
+NOTHING = 1e-6
+
 
 @kernel
 def comply(
@@ -41,7 +43,7 @@ def comply(
         lost += 1
         for _ in range(most):
             parts = u[i, 0] > 0.0
-            if parts and (d <= 0.0 or e[i] <= 1e-6):
+            if (parts and d <= 0.0) or (e[i] <= NOTHING and u[i, 0] >= 0.0):
                 lost -= 1
                 break
             h = resolution / math.sqrt(fast / (e[i] * e[i]) if parts else fast)
@@ -53,9 +55,14 @@ def comply(
             if pull > bound:
                 x, y = x * bound / pull, y * bound / pull
             a, b, c = h * push, -h * shear * x, -h * shear * y
-            before = u[i, 0]
+            before, change = u[i, 0], W[i, 0, 0] * a + W[i, 0, 1] * b + W[i, 0, 2] * c
+            if e[i] <= NOTHING and before + change >= 0.0:  # what gives nothing back ends where the approach does
+                share = -before / change
+                a, b, c = share * a, share * b, share * c
             for j in range(3):
                 u[i, j] += W[i, j, 0] * a + W[i, j, 1] * b + W[i, j, 2] * c
+            if e[i] <= NOTHING and before + change >= 0.0:
+                u[i, 0] = 0.0
             work[i] += 0.5 * a * (before + u[i, 0])
             p[i, 0] += a
             p[i, 1] += b

@@ -1,0 +1,104 @@
+"""Friction impact by impact: how likely each coefficient is, and whether one serves all.
+
+The error of an impact is taken as normal, of one size sigma in each of its three components. Either one mu serves all;
+or every impact has its own, drawn from a normal distribution (truncated at 0), and the likelihood of an impact is its
+mean over that. Other numbers are those of a fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from contactlab.lab.datasets.planar_impacts import PlanarImpacts
+from contactlab.spatial.arrays import FloatArray
+from contactlab.studies.paired import paired_difference
+from contactlab.studies.planar_fit import PlanarFit, PlanarModel, prediction_errors
+
+GRID = np.linspace(0.0, 0.6, 121)
+#: Twice the fall of the log-likelihood at the ends of a 95 % interval.
+_FALL = 3.841
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionByImpact:
+    """Likelihoods of one model."""
+
+    model: PlanarModel
+    common: float  # the most likely mu for all
+    mean: float  # of the distribution of mu
+    spread: float
+    log_common: FloatArray  # (n,) log-likelihood with one mu
+    log_own: FloatArray  # (n,) with one drawn for each impact
+    mu: FloatArray  # (n,) most likely, of the impact alone
+    low: FloatArray  # (n,) ends of its 95 % interval, within the grid
+    high: FloatArray
+
+
+def friction_by_impact(data: PlanarImpacts, fit: PlanarFit) -> FrictionByImpact:
+    """Return the likelihoods of mu, impact by impact and in common."""
+    from scipy.optimize import minimize
+    from scipy.special import logsumexp
+
+    values = [np.concatenate(([mu], fit.values[1:])) for mu in GRID]
+    squares = np.array([prediction_errors(data, fit.model, one)[0] ** 2 for one in values])
+
+    def log_likelihood(sigma: float) -> FloatArray:
+        return np.asarray(-3.0 * np.log(sigma) - 1.5 * np.log(2.0 * np.pi) - 0.5 * squares / sigma**2)
+
+    def marginal(x: FloatArray) -> FloatArray:
+        weights = -0.5 * ((GRID - x[0]) / np.exp(x[1])) ** 2
+        return np.asarray(logsumexp(log_likelihood(np.exp(x[2])) + (weights - logsumexp(weights))[:, None], axis=0))
+
+    best = int(np.argmin(squares.sum(axis=1)))
+    sigma = float(np.sqrt(squares[best].mean() / 3.0))
+    start = np.array([GRID[best], np.log(0.03), np.log(sigma)])
+
+    def unlikely(x: FloatArray) -> float:
+        return -float(marginal(x).sum())
+
+    found = minimize(unlikely, start, method="Nelder-Mead", options={"xatol": 1e-4})
+    alone = log_likelihood(float(np.exp(found.x[2])))
+    inside = 2.0 * (alone.max(axis=0) - alone) <= _FALL
+    return FrictionByImpact(
+        model=fit.model,
+        common=float(GRID[best]),
+        mean=float(found.x[0]),
+        spread=float(np.exp(found.x[1])),
+        log_common=log_likelihood(sigma)[best],
+        log_own=marginal(found.x),
+        mu=GRID[alone.argmax(axis=0)],
+        low=GRID[inside.argmax(axis=0)],
+        high=GRID[len(GRID) - 1 - inside[::-1].argmax(axis=0)],
+    )
+
+
+def format_friction(rows: Sequence[FrictionByImpact]) -> str:
+    """Return one line per model, and how far from the most likely one."""
+    best = max(rows, key=lambda row: float(row.log_own.sum()))
+    lines = [f"{'model':<40} {'mu':>6} {'log L':>8}  mu by impact: {'log L':>8}  below the likeliest, by impact (95 %)"]
+    for row in rows:
+        below = "likeliest" if row is best else str(paired_difference(best.log_own, row.log_own))
+        lines.append(
+            f"{row.model!s:<40} {row.common:>6.3f} {row.log_common.sum():>8.1f}  "
+            f"{row.mean:.3f} +- {row.spread:.3f} {row.log_own.sum():>8.1f}  {below}"
+        )
+    told = (best.low > GRID[0]) & (best.high < GRID[-1])
+    quartiles = " ".join(f"{x:.3f}" for x in np.percentile(best.mu[told], [25, 50, 75])) if told.any() else "-"
+    lines.append(
+        f"errors taken as normal; under the likeliest {100.0 * told.mean():.0f} % of the impacts tell their mu (95 % "
+        f"interval within {GRID[0]:g} to {GRID[-1]:g}), quartiles {quartiles}"
+    )
+    return "\n".join(lines)
+
+
+def friction_json(rows: Sequence[FrictionByImpact]) -> dict[str, object]:
+    """Return the likelihoods as JSON values, impact by impact."""
+    arrays = ("log_common", "log_own", "mu", "low", "high")
+    return {
+        str(row.model): {"common": row.common, "mean": row.mean, "spread": row.spread}
+        | {name: getattr(row, name).tolist() for name in arrays}
+        for row in rows
+    }

@@ -26,7 +26,9 @@ from contactlab.studies.planar_fit import (
     prediction_errors,
     score_frozen,
 )
+from contactlab.studies.planar_friction import format_friction, friction_by_impact
 from contactlab.studies.planar_laws import LAWS, planar_impulses
+from contactlab.studies.planar_nested import consecutive_blocks, fastest_fifth, format_nested, nested_choice
 from contactlab.studies.planar_tables import planar_json
 from problem_data import ConstraintVelProblemData
 
@@ -204,7 +206,7 @@ def test_command_prints_both_readings(file: Path, tmp_path: Path, capsys: pytest
     out = tmp_path / "out.json"
     rewrite(file, **{name: value[:40] for name, value in np.load(file).items() if value.ndim})
     plots = tmp_path / "plots"
-    command = ["impact", str(tmp_path), "--bootstrap", "1", "--json", str(out), "--plots", str(plots)]
+    command = ["impact", str(tmp_path), "--bootstrap", "1", "--json", str(out), "--plots", str(plots), "--friction"]
     assert main(command) == 0
     printed = capsys.readouterr().out
     assert "38 impacts of ellipse.npz, 2 left out" in printed
@@ -270,3 +272,52 @@ def test_recorded_ellipse_impacts(shared: Path) -> None:
     assert b == pytest.approx(-1.0, abs=0.1)
     fit = cross_validate(data, PlanarModel("Poisson", consistent=True, ingredients=("offset",)))
     assert np.median(fit.errors) < 0.10
+
+
+@pytest.mark.parametrize("parts", [consecutive_blocks, fastest_fifth])
+def test_a_nested_choice_finds_the_law_that_made_the_impacts(file: Path, parts: Any) -> None:
+    """Stronge's law made them: chosen without every part, its left-out error next to none, that of others not."""
+    data = load_planar_impacts(file)
+    models = [PlanarModel(law, consistent=True) for law in ("Newton", "Stronge", "Smith")]
+    left_out = parts(data)
+    found = nested_choice(data, models, left_out)
+    assert [model.law for model in found.chosen] == ["Stronge"] * len(left_out)
+    scored = np.isfinite(found.nested)
+    assert np.count_nonzero(scored) == sum(map(len, left_out))
+    assert np.median(found.nested[scored]) < 5e-3
+    np.testing.assert_array_equal(found.errors[1], found.nested)
+    assert "Newton" in format_nested("parts", found)
+    energy = (data.mass * data.before**2).sum(axis=1)
+    if parts is fastest_fifth:
+        assert energy[scored].min() >= energy[~scored].max()
+
+
+def test_friction_of_each_impact_is_found_with_its_likelihood(file: Path) -> None:
+    """mu drawn from 0.15 +- 0.04 per impact: mean and spread come back; intervals hold it where they tell it."""
+    data = load_planar_impacts(file)
+    model = PlanarModel("Stronge", consistent=True)
+    rng = np.random.default_rng(4)
+    J = np.stack((data.normal, data.tangent * [1.0, 1.0, -1.0]), axis=1)
+    u, W = np.einsum("nij,nj->ni", J, data.before), np.einsum("nij,j,nkj->nik", J, 1.0 / data.mass, J)
+    truth = np.maximum(rng.normal(0.15, 0.04, len(data)), 0.0)
+    p = np.array(
+        [
+            planar_impulses("Stronge", W[i : i + 1], u[i : i + 1], truth[i], np.array([0.55]))[0]
+            for i in range(len(data))
+        ]
+    )
+    size = np.sqrt((data.mass * data.before**2).sum(axis=1))
+    noise = 0.01 * size[:, None] * rng.normal(size=(len(data), 3)) / np.sqrt(data.mass)
+    data.after[:] = data.before + np.einsum("nij,ni->nj", J, p) / data.mass + noise
+    found = friction_by_impact(data, score_frozen(data, model, np.array([0.15, 0.55])))
+    assert found.mean == pytest.approx(0.15, abs=0.015)
+    assert found.spread == pytest.approx(0.04, abs=0.015)
+    assert found.log_own.sum() > found.log_common.sum() + 20.0
+    told = found.high - found.low < 0.1
+    assert np.count_nonzero(told) > 30
+    assert np.mean((found.low <= truth + 5e-3) & (truth - 5e-3 <= found.high)) > 0.9
+    assert "likeliest" in format_friction([found])
+    # One mu for all, no noise beyond that of the fit: no spread to speak of.
+    p = planar_impulses("Stronge", W, u, 0.15, np.full(len(data), 0.55))
+    data.after[:] = data.before + np.einsum("nij,ni->nj", J, p) / data.mass + noise
+    assert friction_by_impact(data, score_frozen(data, model, np.array([0.15, 0.55]))).spread < 0.02

@@ -82,7 +82,10 @@ def prediction_errors(data: PlanarImpacts, model: PlanarModel, values: FloatArra
     W = np.einsum("nij,j,nkj->nik", J, 1.0 / data.mass, J)
     speed = np.maximum(-u[:, 0], 1e-9)
     e = np.clip(numbers["e"] * (speed / REFERENCE_SPEED) ** -numbers.get("exponent", 0.0), 0.0, 1.0)
-    own = numbers.get(LAW_NUMBERS[model.law][0], 0.0) if model.law in LAW_NUMBERS else 0.0
+    own = 0.0
+    if model.law in LAW_NUMBERS:
+        name, _, _, least, most = LAW_NUMBERS[model.law]
+        own = min(max(numbers[name], least), most)
     p = planar_impulses(model.law, W, u, max(numbers["mu"], 0.0), e, own)
     predicted = data.before + np.einsum("nij,ni->nj", J, p) / data.mass
     errors = _norm(predicted - data.after, data.mass) / _norm(data.before, data.mass)
@@ -96,8 +99,8 @@ def fit_planar(data: PlanarImpacts, model: PlanarModel, start: FloatArray | None
 
     def objective(x: FloatArray) -> float:
         outside = max(0.0, -float(x[0])) + max(0.0, -float(x[1])) + max(0.0, float(x[1]) - 1.0)
-        if model.law == "Chatterjee and Ruina":
-            outside += max(0.0, abs(float(x[2])) - 1.0)
+        if model.law in LAW_NUMBERS:
+            outside += abs(float(x[2]) - float(np.clip(x[2], *LAW_NUMBERS[model.law][3:])))
         return float(prediction_errors(data, model, x)[0].mean()) + outside
 
     extra = np.zeros(len(model.parameters) - 2)

@@ -20,6 +20,8 @@ from contactlab.studies.planar_fit import PlanarFit, PlanarModel, prediction_err
 GRID = np.linspace(0.0, 0.6, 121)
 #: Twice the fall of the log-likelihood at the ends of a 95 % interval.
 _FALL = 3.841
+# Errors that are none, of data made by the law itself.
+_LEAST = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +48,7 @@ def friction_by_impact(data: PlanarImpacts, fit: PlanarFit) -> FrictionByImpact:
     squares = np.array([prediction_errors(data, fit.model, one)[0] ** 2 for one in values])
 
     def log_likelihood(sigma: float) -> FloatArray:
+        sigma = max(sigma, _LEAST)
         return np.asarray(-3.0 * np.log(sigma) - 1.5 * np.log(2.0 * np.pi) - 0.5 * squares / sigma**2)
 
     def marginal(x: FloatArray) -> FloatArray:
@@ -53,7 +56,7 @@ def friction_by_impact(data: PlanarImpacts, fit: PlanarFit) -> FrictionByImpact:
         return np.asarray(logsumexp(log_likelihood(np.exp(x[2])) + (weights - logsumexp(weights))[:, None], axis=0))
 
     best = int(np.argmin(squares.sum(axis=1)))
-    sigma = float(np.sqrt(squares[best].mean() / 3.0))
+    sigma = max(float(np.sqrt(squares[best].mean() / 3.0)), _LEAST)
     start = np.array([GRID[best], np.log(0.03), np.log(sigma)])
 
     def unlikely(x: FloatArray) -> float:

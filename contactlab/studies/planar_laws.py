@@ -27,10 +27,10 @@ Law = Literal[
     "Tangential compliance",
 ]
 LAWS: tuple[Law, ...] = get_args(Law)
-#: What a law has beyond mu and e: its name, where a fit begins, and the size of its first step.
-LAW_NUMBERS: dict[str, tuple[str, float, float]] = {
-    "Chatterjee and Ruina": ("e_t", 0.0, 0.2),
-    "Tangential compliance": ("eta2", 1.21, 0.5),
+#: What a law has beyond mu and e: its name, where a fit begins, the size of its first step, and the range it may have.
+LAW_NUMBERS: dict[str, tuple[str, float, float, float, float]] = {
+    "Chatterjee and Ruina": ("e_t", 0.0, 0.2, -1.0, 1.0),
+    "Tangential compliance": ("eta2", 1.21, 0.5, 0.01, 100.0),
 }
 _BISECTIONS = 50
 _RESOLUTION, _MOST_STEPS = 5e-2, 100_000  # of the springs' course: velocities to 3e-4 of the largest
@@ -153,7 +153,7 @@ def _sprung(W: FloatArray, u: FloatArray, mu: float, e: FloatArray, eta2: float)
     n = len(u)
     wide, after, p = np.zeros((n, 3, 3)), np.zeros((n, 3)), np.zeros((n, 3))
     wide[:, :2, :2], after[:, :2] = W, u
-    comply(wide, mu, np.ascontiguousarray(e), max(eta2, 1e-2), _RESOLUTION, _MOST_STEPS, after, p, np.zeros(n))
+    comply(wide, mu, np.ascontiguousarray(e), eta2, _RESOLUTION, _MOST_STEPS, after, p, np.zeros(n))
     return p[:, :2]
 
 

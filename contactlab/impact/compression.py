@@ -51,7 +51,7 @@ def solve_compressed(
     W = np.ascontiguousarray(J @ Y.T)
     code = DONE
     if fastest > 0.0:
-        scratch = np.zeros((5, 3 * n))
+        scratch = np.zeros((7, 3 * n))
         code = compress(W, mu, e, K, exponent, _RESOLUTION, _REST * fastest, _MOST_STEPS, u, p, work, scratch)
     f = np.zeros(b.nc + b.nr + b.nl)
     for i, one in enumerate(collisions):

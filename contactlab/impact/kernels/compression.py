@@ -2,8 +2,8 @@
 
 Contact i gives way by d_i, with d_i' = -u_n,i, and pushes with K_i d_i^exponent (3/2: Hertz, 1: a spring). Where it
 gives back e_i^2 of its work, d_i' = -u_n,i / e_i^2 as the bodies part (Liu, Zhao and Brogliato 2008: energy left in a
-contact says how hard it pushes). Where e_i = 0 that is its limit: d_i is lost as soon as they do not approach, and
-what approaches again begins anew. Friction acts at every moment within mu times the push, against slip, or holds.
+contact says how hard it pushes). Where e_i = 0 that is its limit, `kept`: as the bodies begin to part d_i falls at once to where
+they turn back, to 0 where nothing presses them together again. Friction acts at every moment within mu times the push, against slip, or holds.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ from lcp.kernels import kernel
 
 DONE, STEPS, JAMMED = 0, 1, 2
 SWEEPS = 200
+# Change of velocity in a step, of the largest before, in which contacts with e = 0 do no more than hold one another.
+STILL = 1e-9
+# Part of a push that is left out to see what the push does.
+LESS = 0.25
 
 
 @kernel(inner=True)
@@ -26,15 +30,15 @@ def add_impulse(W: FloatArray, row: int, size: float, u: FloatArray) -> None:
 
 @kernel(inner=True)
 def rate(u: float, d: float, e: float) -> float:
-    """d' of a contact; where e = 0, nothing is stored as the bodies part."""
-    return -u if u <= 0.0 or d <= 0.0 or e == 0.0 else -u / (e * e)
+    """d' of a contact; where e = 0, d falls at once as the bodies part, and else stays."""
+    if u <= 0.0 or d <= 0.0:
+        return -u
+    return 0.0 if e == 0.0 else -u / (e * e)
 
 
 @kernel(inner=True)
 def moved(d: float, step: float, e: float) -> float:
     """d after a step; what opens goes on at the speed of its gap."""
-    if e == 0.0 and d > 0.0 and step <= 0.0:
-        return step
     after = d + step
     return after * e * e if d > 0.0 and after < 0.0 else after
 
@@ -64,6 +68,25 @@ def rub(
             change = max(change, (abs(dx) + abs(dy)) * widest[i])
         if change <= 1e-15 * size:
             return
+
+
+@kernel(inner=True)
+def kept(held: float, exponent: float) -> float:
+    """Part of d that a contact with e = 0 keeps, where others press with ``held`` times its push.
+
+    For small e it opens by d' = -u / e^2, and stops where the push has done as much work as the others take:
+    (1 - x^(exponent + 1)) / (exponent + 1) = held (1 - x), the root below 1; none: it opens to its end.
+    """
+    if held * (exponent + 1.0) <= 1.0:
+        return 0.0
+    low, high = 0.0, held ** (1.0 / exponent)
+    for _ in range(50):
+        x = 0.5 * (low + high)
+        if (1.0 - x ** (exponent + 1.0)) / (exponent + 1.0) < held * (1.0 - x):
+            low = x
+        else:
+            high = x
+    return low
 
 
 @kernel(inner=True)
@@ -105,11 +128,11 @@ def compress(
 
     W (3 nc, 3 nc) is the response, p (3 nc,) the impulses, work (nc, 2) of push and friction. ``resolution`` is the
     part of a contact's own time that a step takes; ``rest`` the speed of approach that counts as none. scratch
-    (5, 3 nc).
+    (7, 3 nc).
     """
     nc = mu.shape[0]
     d, push, before, widest, t_flat = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
-    t = t_flat[: 2 * nc].reshape(nc, 2)
+    t, t_less, less = t_flat[: 2 * nc].reshape(nc, 2), scratch[6, : 2 * nc].reshape(nc, 2), scratch[5]
     size = 0.0
     for i in range(3 * nc):
         size = max(size, abs(u[i]))
@@ -119,7 +142,7 @@ def compress(
         widest[i] = 0.5 * (a + b) + math.sqrt(0.25 * (a - b) ** 2 + c * c) if mu[i] > 0.0 else 0.0
         t[i, 0] = t[i, 1] = 0.0
         push[i] = 0.0
-    longest = 0.0
+    longest, still = 0.0, False
     for step in range(most):
         if step % 64 == 0:
             # Contacts that wedge one another come to rest together in ever slower strokes.
@@ -128,7 +151,7 @@ def compress(
                 return DONE
         idle = True
         for i in range(nc):
-            idle = idle and (d[i] <= 0.0 or (e[i] == 0.0 and u[3 * i] >= -rest))
+            idle = idle and (d[i] <= 0.0 or (still and e[i] == 0.0 and u[3 * i] >= -rest))
         if idle:
             flight, approach = math.inf, 0.0
             for i in range(nc):
@@ -155,14 +178,39 @@ def compress(
             d[i] = moved(d[i], 0.5 * h * rate(u[3 * i], d[i], e[i]), e[i])
             last = push[i]
             push[i] = h * stiffness[i] * d[i] ** exponent if d[i] > 0.0 else 0.0
-            if e[i] == 0.0:
-                push[i] = min(push[i], max(0.0, -u[3 * i]) / W[3 * i, 3 * i])
             share = push[i] / last if last > 0.0 else 0.0
             t[i, 0] *= share
             t[i, 1] *= share
         for i in range(nc):
             add_impulse(W, 3 * i, push[i], u)
+            t_less[i, 0], t_less[i, 1] = t[i, 0], t[i, 1]
         rub(W, mu, push, size, widest, u, t)
+        for i in range(nc):
+            if e[i] > 0.0 or d[i] <= 0.0 or u[3 * i] < 0.0 or u[3 * i] <= before[3 * i]:
+                continue
+            # What the contact's own push does, friction following: the step with less of it.
+            own = push[i]
+            for j in range(3 * nc):
+                less[j] = before[j]
+            push[i] = (1.0 - LESS) * own
+            for j in range(nc):
+                add_impulse(W, 3 * j, push[j], less)
+            rub(W, mu, push, size, widest, less, t_less)
+            push[i] = own
+            response = (u[3 * i] - less[3 * i]) / LESS
+            share = kept(1.0 - (u[3 * i] - before[3 * i]) / response, exponent) if response > 0.0 else 0.0
+            d[i] *= share
+            if share == 0.0:
+                # It lets go in this step, at the moment at which the bodies do not approach any more.
+                back = min(1.0, (u[3 * i] - max(0.0, before[3 * i])) / response) / LESS if response > 0.0 else 0.0
+                push[i] -= back * LESS * own
+                for j in range(3 * nc):
+                    u[j] -= back * (u[j] - less[j])
+                for j in range(nc):
+                    t[j, 0] -= back * (t[j, 0] - t_less[j, 0])
+                    t[j, 1] -= back * (t[j, 1] - t_less[j, 1])
+            for j in range(nc):
+                t_less[j, 0], t_less[j, 1] = t[j, 0], t[j, 1]
         for i in range(nc):
             work[i, 0] += 0.5 * push[i] * (before[3 * i] + u[3 * i])
             for j in range(2):
@@ -170,4 +218,8 @@ def compress(
                 p[3 * i + 1 + j] += t[i, j]
             p[3 * i] += push[i]
             d[i] = moved(d[i], 0.5 * h * rate(u[3 * i], d[i], e[i]), e[i])
+        changed = 0.0
+        for i in range(3 * nc):
+            changed = max(changed, abs(u[i] - before[i]))
+        still = changed <= STILL * size
     return STEPS

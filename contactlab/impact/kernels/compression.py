@@ -19,6 +19,7 @@ SWEEPS = 200
 STILL = 1e-9
 # Part of a push that is left out to see what the push does.
 LESS = 0.25
+SMALL = 0.1
 
 
 @kernel(inner=True)
@@ -142,7 +143,7 @@ def compress(
         widest[i] = 0.5 * (a + b) + math.sqrt(0.25 * (a - b) ** 2 + c * c) if mu[i] > 0.0 else 0.0
         t[i, 0] = t[i, 1] = 0.0
         push[i] = 0.0
-    longest, still = 0.0, False
+    longest, still, last_h = 0.0, False, 0.0
     for step in range(most):
         if step % 64 == 0:
             # Contacts that wedge one another come to rest together in ever slower strokes.
@@ -172,6 +173,11 @@ def compress(
                 own = exponent * stiffness[i] * d[i] ** (exponent - 1.0) * W[3 * i, 3 * i]
                 slope += own / (e[i] * e[i]) if u[3 * i] > 0.0 and e[i] > 0.0 else own
         h = min(longest, resolution / math.sqrt(slope)) if slope > 0.0 else longest
+        for i in range(nc):
+            # A contact with small e opens at speeds of e: a step that ends at u_n = 0 does not overshoot them.
+            if 0.0 < e[i] < SMALL and d[i] > 0.0 and u[3 * i] < 0.0 and u[3 * i] > before[3 * i] and step > 0:
+                h = min(h, max(0.1 * e[i] * h, -u[3 * i] * last_h / (u[3 * i] - before[3 * i])))
+        last_h = h
         for i in range(3 * nc):
             before[i] = u[i]
         for i in range(nc):

@@ -399,3 +399,17 @@ def test_compressed_contacts_that_give_nothing_back_are_the_limit():
     nothing, little, some = (Stronge(e).solve(data).energy_ratio for e in (0.0, 1.1e-4, 1e-3))
     assert nothing == pytest.approx(little, abs=1e-4)
     assert little == pytest.approx(some, abs=1e-4)
+
+
+def test_without_restitution_the_law_is_the_limit_of_little():
+    """Random impacts of two and three contacts with friction: e = 0 beside e = 3e-4, no jump between them."""
+    rng, compared = np.random.default_rng(7), 0
+    for _ in range(15):
+        data = random_impact(rng, int(rng.integers(2, 4)), 1, nv=int(rng.integers(3, 7)))
+        nothing, little = Stronge(0.0).solve(data), Stronge(3e-4).solve(data)
+        if not (nothing.solved and little.solved):
+            continue
+        off = nothing.v_plus - little.v_plus
+        assert np.sqrt(off @ data.M @ off) < 2e-3 * np.sqrt(2.0 * nothing.energy_before)
+        compared += 1
+    assert compared > 12

@@ -2,8 +2,9 @@
 
 Contact i gives way by d_i, with d_i' = -u_n,i, and pushes with K_i d_i^exponent (3/2: Hertz, 1: a spring). Where it
 gives back e_i^2 of its work, d_i' = -u_n,i / e_i^2 as the bodies part (Liu, Zhao and Brogliato 2008: energy left in a
-contact says how hard it pushes). Where e_i = 0 that is its limit, `kept`: as the bodies begin to part d_i falls at once to where
-they turn back, to 0 where nothing presses them together again. Friction acts at every moment within mu times the push, against slip, or holds.
+contact says how hard it pushes). Where e_i = 0 that is its limit, `kept`: as the bodies begin to part d_i falls at once
+to where they turn back, to 0 where nothing presses them together again. Friction acts at every moment within mu times
+the push, against slip, or holds.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ DONE, STEPS, JAMMED = 0, 1, 2
 SWEEPS = 200
 # Change of velocity in a step, of the largest before, in which contacts with e = 0 do no more than hold one another.
 STILL = 1e-9
-# Part of a push that is left out to see what the push does.
-LESS = 0.25
-SMALL = 0.1
+# Parts in which a contact with e = 0 opens; and e that is small, whose opening must not begin too fast.
+PARTS, SMALL = 50, 0.1
 
 
 @kernel(inner=True)
@@ -72,22 +72,43 @@ def rub(
 
 
 @kernel(inner=True)
-def kept(held: float, exponent: float) -> float:
-    """Part of d that a contact with e = 0 keeps, where others press with ``held`` times its push.
+def kept(
+    W: FloatArray,
+    mu: FloatArray,
+    exponent: float,
+    push: FloatArray,
+    size: float,
+    widest: FloatArray,
+    before: FloatArray,
+    i: int,
+    opens: float,
+    u: FloatArray,
+    t: FloatArray,
+) -> float:
+    """Part of d that contact i keeps where e = 0 and a step from ``before`` (3 nc,) changes its u_n by ``opens`` > 0.
 
-    For small e it opens by d' = -u / e^2, and stops where the push has done as much work as the others take:
-    (1 - x^(exponent + 1)) / (exponent + 1) = held (1 - x), the root below 1; none: it opens to its end.
+    For small e it opens by d' = -u_n / e^2 in no time, the others as they are, and turns back where the integral of
+    what u_n gains, over d, is 0: friction follows, so that this is summed. None: it opens to its end.
     """
-    if held * (exponent + 1.0) <= 1.0:
-        return 0.0
-    low, high = 0.0, held ** (1.0 / exponent)
-    for _ in range(50):
-        x = 0.5 * (low + high)
-        if (1.0 - x ** (exponent + 1.0)) / (exponent + 1.0) < held * (1.0 - x):
-            low = x
-        else:
-            high = x
-    return low
+    own, gained, last = push[i], 0.0, opens
+    for part in range(1, PARTS + 1):
+        less = own * (1.0 - part / PARTS) ** exponent
+        t[i, 0] *= less / push[i]
+        t[i, 1] *= less / push[i]
+        push[i] = less
+        for j in range(u.shape[0]):
+            u[j] = before[j]
+        for j in range(mu.shape[0]):
+            add_impulse(W, 3 * j, push[j], u)
+        rub(W, mu, push, size, widest, u, t)
+        gain = 0.5 * (last + u[3 * i] - before[3 * i])
+        if gained + gain <= 0.0:
+            push[i] = own
+            return 1.0 - (part - 1 - gained / gain) / PARTS
+        gained += gain
+        last = u[3 * i] - before[3 * i]
+    push[i] = own
+    return 0.0
 
 
 @kernel(inner=True)
@@ -175,8 +196,8 @@ def compress(
         h = min(longest, resolution / math.sqrt(slope)) if slope > 0.0 else longest
         for i in range(nc):
             # A contact with small e opens at speeds of e: a step that ends at u_n = 0 does not overshoot them.
-            if 0.0 < e[i] < SMALL and d[i] > 0.0 and u[3 * i] < 0.0 and u[3 * i] > before[3 * i] and step > 0:
-                h = min(h, max(0.1 * e[i] * h, -u[3 * i] * last_h / (u[3 * i] - before[3 * i])))
+            if e[i] < SMALL and d[i] > 0.0 and u[3 * i] < 0.0 and u[3 * i] > before[3 * i] and step > 0:
+                h = min(h, max(0.1 * max(e[i], 1e-5) * h, -u[3 * i] * last_h / (u[3 * i] - before[3 * i])))
         last_h = h
         for i in range(3 * nc):
             before[i] = u[i]
@@ -189,34 +210,14 @@ def compress(
             t[i, 1] *= share
         for i in range(nc):
             add_impulse(W, 3 * i, push[i], u)
-            t_less[i, 0], t_less[i, 1] = t[i, 0], t[i, 1]
         rub(W, mu, push, size, widest, u, t)
         for i in range(nc):
             if e[i] > 0.0 or d[i] <= 0.0 or u[3 * i] < 0.0 or u[3 * i] <= before[3 * i]:
                 continue
-            # What the contact's own push does, friction following: the step with less of it.
-            own = push[i]
-            for j in range(3 * nc):
-                less[j] = before[j]
-            push[i] = (1.0 - LESS) * own
-            for j in range(nc):
-                add_impulse(W, 3 * j, push[j], less)
-            rub(W, mu, push, size, widest, less, t_less)
-            push[i] = own
-            response = (u[3 * i] - less[3 * i]) / LESS
-            share = kept(1.0 - (u[3 * i] - before[3 * i]) / response, exponent) if response > 0.0 else 0.0
-            d[i] *= share
-            if share == 0.0:
-                # It lets go in this step, at the moment at which the bodies do not approach any more.
-                back = min(1.0, (u[3 * i] - max(0.0, before[3 * i])) / response) / LESS if response > 0.0 else 0.0
-                push[i] -= back * LESS * own
-                for j in range(3 * nc):
-                    u[j] -= back * (u[j] - less[j])
-                for j in range(nc):
-                    t[j, 0] -= back * (t[j, 0] - t_less[j, 0])
-                    t[j, 1] -= back * (t[j, 1] - t_less[j, 1])
             for j in range(nc):
                 t_less[j, 0], t_less[j, 1] = t[j, 0], t[j, 1]
+            opens = u[3 * i] - before[3 * i]
+            d[i] *= kept(W, mu, exponent, push, size, widest, before, i, opens, less, t_less)
         for i in range(nc):
             work[i, 0] += 0.5 * push[i] * (before[3 * i] + u[3 * i])
             for j in range(2):

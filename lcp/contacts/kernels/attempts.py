@@ -133,6 +133,10 @@ UNFINISHED: Final = 4
 STRICTNESS: Final = 1e-5
 FLOOR: Final = 1e-2
 
+# Where they have drifted off that by this much at most, the part of the way to forces found anew that they go.
+DRIFT: Final = 8.0
+TAKEN_BACK: Final = 0.25
+
 
 class Made(NamedTuple):
     """What one attempt has come to."""
@@ -211,7 +215,7 @@ def attempt_forces(
     search: Search,
     attempt: int,
     turn: int,
-    keep: bool,
+    share: float,
     closer: int | None,
     later: int | None,
     wf: Floats,
@@ -246,7 +250,7 @@ def attempt_forces(
             return Made(OTHERS, reached.systems)
     if reached.eps == 0.0:
         return Made(NOTHING, reached.systems)
-    if keep and as_before(rows, polygon, search, case.z0, KEPT):
+    if share == 0.0 and as_before(rows, polygon, search, case.z0, KEPT):
         return Made(BEFORE, reached.systems)
     systems = reached.systems + to_rigid(rows, polygon, search, shifted, reached.eps)
     return Made(SELECTED if reached.eps == end else OTHERS, systems)
@@ -261,14 +265,14 @@ def walk(
     attempts: tuple[int, ...],
     closer: int | None,
     later: int | None,
-    keep: bool,
+    share: float,
     most: int,
     wf: Floats,
 ) -> Found:
     """Make attempts, one after the other, until forces solve the problem; ``closer`` and ``later`` as of one.
 
-    ``keep``: those of z0 do, and are to be kept where they are those selected. None is begun behind ``most`` systems,
-    or some times as many where nothing has come near.
+    ``share`` is that of `share_of_change`. None is begun behind ``most`` systems, or some times as many where nothing
+    has come near.
     """
     rows = case.rows
     own, loads = search_own(rows, wf), loads_at(rows, wf)
@@ -281,7 +285,7 @@ def walk(
         limit = most if answer.state[NEAREST] <= TAKEN else MORE * most
         if systems >= limit or not is_next(case, answer, polygon, search, attempt, turn):
             continue
-        made = attempt_forces(case, answer, polygon, search, attempt, turn, keep, closer, later, wf)
+        made = attempt_forces(case, answer, polygon, search, attempt, turn, share, closer, later, wf)
         systems += made.systems
         if made.outcome == BEFORE:
             note_spread(case, answer, polygon, search)
@@ -292,7 +296,12 @@ def walk(
             continue
         if attempt != CLOSER and made.outcome == SELECTED:
             answer.state[AT_END] = KNOWN_END
+        drifts = 0.0 < share < 1.0 and as_before(rows, polygon, search, case.z0, KEPT)
         give_forces(rows, polygon, search, answer.z)
+        if drifts:
+            for i in range(answer.z.shape[0]):
+                before = max(case.z0[i], 0.0)
+                answer.z[i] = before + share * (answer.z[i] - before)
         if judge(case, answer, own, loads):
             return Found(attempt, made.outcome, systems)
     return Found(NONE, NOTHING, systems)
@@ -311,6 +320,19 @@ def needs_no_force(rows: ContactSystem, q: Floats, loads: Floats) -> bool:
     for i in range(rows.nl):
         least = min(least, q[limit + i] + blurs[rows.nc + rows.nr + i])
     return least >= 0.0
+
+
+@kernel(inner=True)
+def share_of_change(measures: Floats, limit: float) -> float:
+    """How much of the change from z0, which has these measures, to forces found anew is to be made.
+
+    0 where z0 solves the problem, within the strict limit, and 1 where it does not. Between the two are speeds of which
+    rounding is all there is, that have grown while forces were held. Forces that stop them at once do the same again
+    where they are held, and so turn them round: bodies at rest would be solved for in every other step.
+    """
+    if is_solved(measures, limit):
+        return 0.0
+    return TAKEN_BACK if is_solved(measures, DRIFT * limit) else 1.0
 
 
 @kernel(inner=True)
@@ -351,7 +373,7 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     fill_loads(rows, answer.v_plus, own, answer.q, loads)
     answer.state[NEAREST] = math.inf
     answer.state[AT_END] = UNKNOWN_END
-    keep = False
+    share = 1.0
     if case.selected and may(case, HELD) and needs_no_force(rows, answer.q, loads):
         for i in range(answer.z.shape[0]):
             answer.z[i] = 0.0
@@ -363,18 +385,19 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
             answer.z[i] = max(case.z0[i], 0.0)
         if case.exact:
             measure(case, answer, own, loads)
-            keep = is_solved(answer.measures, STRICTNESS * case.tolerance)
+            share = share_of_change(answer.measures, STRICTNESS * case.tolerance)
         else:
             recover(rows, answer.z, answer.f, answer.v_plus)
-            if not strays(rows, answer, loads, STRICTNESS * case.tolerance):
+            if not strays(rows, answer, loads, DRIFT * STRICTNESS * case.tolerance):
                 measure_recovered(rows, own, answer, loads)
-                keep = is_solved(answer.measures, STRICTNESS * case.tolerance)
-        keep = keep and certified(case, answer, loads) <= SHARE * case.tolerance
+                share = share_of_change(answer.measures, STRICTNESS * case.tolerance)
         # The rates y of boxed rows, which cones are not judged by, are those of the step before.
-        keep = keep and may(case, HELD) and not (case.exact and rows.lo.shape[0] > 0)
+        holds = share < 1.0 and may(case, HELD) and not (case.exact and rows.lo.shape[0] > 0)
+        if not (holds and certified(case, answer, loads) <= SHARE * case.tolerance):
+            share = 1.0
         # The forces of a single contact are unique: there is nothing to select.
         alone = rows.nc == 1 and rows.nl + rows.lo.shape[0] == 0
-        if keep and (alone or not case.selected):
+        if share == 0.0 and (alone or not case.selected):
             return Found(HELD, SELECTED, 0)
     if not (case.warm or case.selected):
         return Found(NONE, NOTHING, 0)
@@ -384,11 +407,11 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     if case.allowed == 0 or not is_for_attempts(rows, polygon, search):
         answer.state[NEAREST] = -1.0
         return Found(NONE, NOTHING, 0)
-    if keep and may(case, MODES) and still_selected(case, answer, polygon, search.shift, search.change):
+    if share == 0.0 and may(case, MODES) and still_selected(case, answer, polygon, search.shift, search.change):
         return Found(HELD, SELECTED, 1)
     if case.warm:
         take_forces(rows, polygon, search, case.z0)
-        if not keep and case.selected and may(case, MODES) and are_few(rows, polygon, search):
+        if share == 1.0 and case.selected and may(case, MODES) and are_few(rows, polygon, search):
             eps, memory = end_of_branch(rows, search), beyond_search(rows, search, wf)
             if keep_sticking(rows, polygon, search, eps, answer.q, memory):
                 give_forces(rows, polygon, search, answer.z)
@@ -400,7 +423,7 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     order_elimination(search.trees, rows.spans)
     if not case.selected:
         return Found(NONE, UNFINISHED, 0)
-    found = walk(case, answer, polygon, search, FIRST, None, None, keep, NO_LIMIT, wf)
+    found = walk(case, answer, polygon, search, FIRST, None, None, share, NO_LIMIT, wf)
     if found.attempt == NONE and answer.state[AT_END] == KNOWN_END:
         return Found(NONE, UNFINISHED, found.systems)
     return found
@@ -413,7 +436,7 @@ def propose_closer(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     polygon = polygon_at(case.rows, case.exact, wf, wi)
     if not case.selected:
         return near_before(case, answer, polygon, search, wf)
-    return walk(case, answer, polygon, search, DECADES, 1, None, False, NO_LIMIT, wf)
+    return walk(case, answer, polygon, search, DECADES, 1, None, 1.0, NO_LIMIT, wf)
 
 
 @kernel(short_loops=True)
@@ -422,4 +445,4 @@ def propose_later(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     search = lay_out(case.rows, case.starts, wf, wi)
     most = systems_for(case.rows, search, ALL_WORK)
     polygon = polygon_at(case.rows, case.exact, wf, wi)
-    return walk(case, answer, polygon, search, LATER, 1, 1, False, most, wf)
+    return walk(case, answer, polygon, search, LATER, 1, 1, 1.0, most, wf)

@@ -181,13 +181,27 @@ def is_free_body(dof_parent: IntArray) -> bool:
 
 @kernel(inner=True)
 def solve_three_of_six(L: FloatArray, P: FloatArray, X: FloatArray, first: int) -> None:
-    """X := M^-1 P as `solve_three` has it, where `is_free_body` holds; all that it works on is at hand."""
+    """X := M^-1 P as `solve_three` has it, where `is_free_body` holds; all that it works on is at hand.
+
+    Of a body about its centre of mass the first three have nothing in common with one another, nor with the rest.
+    """
     r1, r2, r3, r4, r5 = L[1], L[2], L[3], L[4], L[5]
     i0, i1, i2 = 1.0 / L[0, 0], 1.0 / r1[1], 1.0 / r2[2]
     i3, i4, i5 = 1.0 / r3[3], 1.0 / r4[4], 1.0 / r5[5]
+    apart = r1[0] == 0.0 and r2[0] == 0.0 and r2[1] == 0.0 and r3[0] == 0.0 and r3[1] == 0.0 and r3[2] == 0.0
+    apart = apart and r4[0] == 0.0 and r4[1] == 0.0 and r4[2] == 0.0
+    apart = apart and r5[0] == 0.0 and r5[1] == 0.0 and r5[2] == 0.0
     for k in range(3):
         p = P[k, first : first + 6]
         x = X[k, first : first + 6]
+        if apart:
+            x[0], x[1], x[2] = p[0] * i0 * i0, p[1] * i1 * i1, p[2] * i2 * i2
+            f = p[5] * i5
+            e = (p[4] - r5[4] * f) * i4
+            d = (p[3] - r5[3] * f - r4[3] * e) * i3 * i3
+            e = (e - r4[3] * d) * i4
+            x[3], x[4], x[5] = d, e, (f - r5[4] * e - r5[3] * d) * i5
+            continue
         f = p[5] * i5
         e = (p[4] - r5[4] * f) * i4
         d = (p[3] - r5[3] * f - r4[3] * e) * i3

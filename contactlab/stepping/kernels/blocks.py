@@ -48,7 +48,7 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
-from lcp.contacts.kernels.spans import blend_on, columns, dot_within
+from lcp.contacts.kernels.spans import blend_on, blend_six, columns, dot_within
 from lcp.kernels import kernel
 
 
@@ -156,9 +156,13 @@ def turning_frame(
 @kernel(inner=True)
 def fill_along(spans: IntArray, d: FloatArray, P: FloatArray, row: FloatArray) -> None:
     """Fill a row, within the spans, with what the three rows of P give along the direction d (3,)."""
-    blend_on(spans[0], spans[1], d[0], d[1], d[2], P[0], P[1], P[2], row)
-    if spans[2] < spans[3]:
-        blend_on(spans[2], spans[3], d[0], d[1], d[2], P[0], P[1], P[2], row)
+    f, g, h = d[0], d[1], d[2]
+    for i in range(0, 4, 2):
+        first, last = spans[i], spans[i + 1]
+        if last - first == 6:
+            blend_six(first, f, g, h, P[0], P[1], P[2], row)
+        elif first < last:
+            blend_on(first, last, f, g, h, P[0], P[1], P[2], row)
 
 
 @kernel(inline=True)
@@ -294,12 +298,15 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
             carried(work, told, point, surface)
         spans = island.spans[c]
         contact_frame(world, work, spans, body_a, body_b, point, P, X, island.frame[6 * nv :])
+        # X was just written: vectors of it are read last.
         fill_along(spans, normal, P, J[c])
+        for e in range(r):
+            tangential(turns[e, 0], turns[e, 1], t1, t2, direction)
+            fill_along(spans, direction, P, J[nc + c * r + e])
         fill_along(spans, normal, X, Y[c])
         for e in range(r):
             row = nc + c * r + e
             tangential(turns[e, 0], turns[e, 1], t1, t2, direction)
-            fill_along(spans, direction, P, J[row])
             fill_along(spans, direction, X, Y[row])
             if told >= 0:
                 island.k[row] = -along(direction, surface)

@@ -204,6 +204,23 @@ def blend_on(a: int, b: int, f: float, g: float, h: float, x: Floats, y: Floats,
         p += 1
 
 
+@kernel(inner=True, vectors=True)
+def blend_six(a: int, f: float, g: float, h: float, x: Floats, y: Floats, z: Floats, row: Floats) -> None:
+    """`blend_on` of the six from a on, of a free body, by vectors: where x, y and z were written some time before."""
+    i = f * x[a] + g * y[a] + h * z[a]
+    j = f * x[a + 1] + g * y[a + 1] + h * z[a + 1]
+    k = f * x[a + 2] + g * y[a + 2] + h * z[a + 2]
+    m = f * x[a + 3] + g * y[a + 3] + h * z[a + 3]
+    p = f * x[a + 4] + g * y[a + 4] + h * z[a + 4]
+    q = f * x[a + 5] + g * y[a + 5] + h * z[a + 5]
+    row[a] = i
+    row[a + 1] = j
+    row[a + 2] = k
+    row[a + 3] = m
+    row[a + 4] = p
+    row[a + 5] = q
+
+
 @kernel(inline=True)
 def own_response(rows: ContactSystem, i: int) -> float:
     """J_i Y_i."""

@@ -72,7 +72,11 @@ def row_rate(
     scale = sizes_on(a, b, rows.J[i], u, 0.0)
     if c < d:
         scale = sizes_on(c, d, rows.J[i], u, scale)
-    scale = max(scale + abs(rows.k[i]) + rows.gamma[i] * abs(f[i]), least_rate(own, float(u[v_plus.shape[0]])))
+    scale = scale + abs(rows.k[i]) + rows.gamma[i] * abs(f[i])
+    speed = u[v_plus.shape[0]]
+    # Most are larger by far, which needs no root to be seen.
+    if scale * scale <= 2.0 * FAINT * FAINT * own * speed * speed:
+        scale = max(scale, least_rate(own, float(speed)))
     softness = rows.h * own + rows.gamma[i]
     force = scale / softness if softness > 0.0 else abs(f[i])
     return rate, scale, force

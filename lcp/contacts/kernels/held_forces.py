@@ -19,7 +19,7 @@ from lcp.contacts.kernels.judging import Answer, Case
 from lcp.contacts.kernels.mode_system import push
 from lcp.contacts.kernels.search import Search, forces_of
 from lcp.contacts.kernels.selection import end_of_branch
-from lcp.contacts.kernels.spans import columns, dot_within
+from lcp.contacts.kernels.spans import dot_of_row
 from lcp.kernels import Floats, kernel
 
 # Forces that solve the problem, and are this part of the largest from those selected, are those.
@@ -35,8 +35,7 @@ def with_own(case: Case, own: Floats) -> Case:
     """The case with J_i Y_i of its rows, which all that follows asks for, in ``own``."""
     r = case.rows
     for i in range(own.shape[0]):
-        a, b, c, d = columns(r.spans, i, r.v_free.shape[0])
-        own[i] = dot_within(a, b, c, d, r.J[i], r.Y[i])
+        own[i] = dot_of_row(r, i, r.J[i], r.Y[i])
     rows = ContactSystem(
         r.h, r.nc, r.nr, r.nl, r.nb, r.r, r.mu, r.cone_contacts, r.J, r.Y, r.k, r.gamma, r.gammaE, r.lo, r.hi,
         r.v_free, r.Mv, r.spans, own,

@@ -17,7 +17,7 @@ from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed, w
 from lcp.contacts.kernels.cone_measures import beyond, judge_cones, load_and_rounding, motion_size
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.recover import recover
-from lcp.contacts.kernels.spans import columns, dot_within, own_response
+from lcp.contacts.kernels.spans import columns, dot_of_row, dot_within, own_response
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, SCALED, is_solved, row_residuals
 
@@ -121,10 +121,8 @@ def evaluate(rows: ContactSystem, own: Floats, answer: Answer, loads: Floats) ->
     nr = rows.nr
     r = rows.r
     gamma = rows.gamma
-    nv = answer.v_plus.shape[0]
     for i in range(nc + nr + rows.nl):
-        a, b, c, d = columns(rows.spans, i, nv)
-        rate[i] = dot_within(a, b, c, d, rows.J[i], answer.v_plus) + rows.k[i]
+        rate[i] = dot_of_row(rows, i, rows.J[i], answer.v_plus) + rows.k[i]
     first = nc
     for c in range(nc):
         w[c] = beyond(rate[c] + gamma[c] * z[c], blur[c])

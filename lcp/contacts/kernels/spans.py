@@ -31,6 +31,14 @@ def dot_within(a: int, b: int, c: int, d: int, x: Floats, y: Floats) -> float:
     return dot_on(c, d, x, y, total) if c < d else total
 
 
+@kernel(inline=True)
+def dot_of_row(rows: ContactSystem, i: int, x: Floats, y: Floats) -> float:
+    """`dot_within` over the columns of row i, for loops over all rows: a call of it costs half as much again."""
+    a, b, c, d = columns(rows.spans, i, y.shape[0])
+    total = dot_on(a, b, x, y, 0.0)
+    return dot_on(c, d, x, y, total) if c < d else total
+
+
 @kernel(inner=True)
 def dot_on(a: int, b: int, x: Floats, y: Floats, total: float) -> float:
     """Total plus the x_p y_p over a .. b, one after the other; the velocities of a free body at a time."""

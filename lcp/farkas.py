@@ -26,7 +26,7 @@ from lcp.status import Status
 ROUNDING = 2.0**-48
 CLEAR = 1e-8
 # Rows up to which linear programs are solved in integers.
-EXACT = 24
+EXACT = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,9 +110,9 @@ def as_mixed(problem: Problem) -> MLCP:
     return box_to_mlcp(problem).problem if isinstance(problem, BoxLCP) else problem
 
 
-def branched(problem: MLCP, max_nodes: int) -> Branching:
-    """``problem`` searched in integers, as far as so many linear programs go."""
-    search = Branching(problem._K, problem._k, problem.n_free, max_nodes)
+def branched(problem: MLCP, time_limit: float = 0.0) -> Branching:
+    """``problem`` searched in integers for so many seconds; without any, whether a point is feasible."""
+    search = Branching(problem._K, problem._k, problem.n_free, time_limit)
     search.run()
     return search
 
@@ -137,7 +137,7 @@ def infeasibility_proof(problem: Problem, time_limit: float = 60.0) -> Farkas | 
     if size == 0:
         return None
     best = None
-    if size <= EXACT and (y := branched(mixed, 1).farkas) is not None:
+    if size <= EXACT and (y := branched(mixed).farkas) is not None:
         best = Farkas(y=y[m:], v=y[:m])
         if best.proves_exactly(mixed):
             return best

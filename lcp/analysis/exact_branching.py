@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lcp.analysis.exact import Integers, doubles, integers
 from lcp.arrays import Vector
+from lcp.clock import processor_seconds
 from lcp.scaling import scales
 
 
@@ -24,8 +25,8 @@ class Branching:
     ----------
     K, k, free
         The data, in doubles.
-    max_nodes
-        Limit on the linear programs.
+    time_limit
+        Seconds, heeded between linear programs; the first is always solved.
     nodes
         How many were solved.
     farkas
@@ -41,7 +42,7 @@ class Branching:
     K: NDArray[np.float64]
     k: Vector
     free: int
-    max_nodes: int
+    time_limit: float
     nodes: int = 0
     farkas: Vector | None = None
     feasible: Vector | None = None
@@ -65,9 +66,10 @@ class Branching:
     def run(self) -> None:
         """Branch until a solution is found, or nothing is left to try, or the limit is met."""
         size, m = self.k.shape[0], self.free
+        deadline = processor_seconds() + self.time_limit
         open_nodes: list[tuple[frozenset[int], frozenset[int]]] = [(frozenset(), frozenset())]
         while open_nodes:
-            if self.nodes >= self.max_nodes:
+            if self.nodes and processor_seconds() >= deadline:
                 self.complete = False
                 return
             self.nodes += 1
@@ -92,7 +94,10 @@ class Branching:
     def _point(self, whole: Integers, scale: int) -> Vector:
         size, m = self.k.shape[0], self.free
         whole[:m] -= whole[size : size + m]
-        x = np.array([a / scale for a in whole[:size]])
+        try:
+            x = np.array([a / scale for a in whole[:size]])
+        except OverflowError:
+            x = np.full(size, np.inf)
         point: Vector = x * self._column[:size] / self._column[size]
         return point
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -18,12 +18,15 @@ from lcp.problem import LCP
 from lcp.residuals import measure
 from lcp.result import Claim
 from lcp.solvers.shared.active_blocks import ActiveBlocks
+from lcp.solvers.shared.coarse_problem import coarse_problem
 from lcp.status import Status
 from lcp.trace import TraceRecorder
 from lcp.traits import Traits
 
 # Zero tolerances are sharpened by this factor, at most so often, when what they call feasible is not yet a solution.
 _SHARPER, _LEVELS = 1e-2, 2
+# Factorisations for the start on groups of neighbours.
+_COARSE = 40
 
 
 @dataclass(frozen=True)
@@ -34,9 +37,10 @@ class BlockPrincipalPivoting(Method[LCP | BoxLCP]):
     are exchanged while the number of infeasible pairs falls at least every ``backups`` rounds (rounds that only add, or
     only remove, as the one before did not counting); otherwise one pair at a time by Murty's rule until it does, which
     makes the method end for every P matrix. A sparse M stays sparse (SuperLU), and where the active set creeps forward
-    from neighbour to neighbour, as the edge of a contact zone does, it is moved on in doubling strides; dense symmetric
-    blocks are solved by Cholesky, others by LU. Bounds on both sides are native, infinite and equal ones included.
-    Stops at a singular block, which no P matrix has.
+    from neighbour to neighbour, as the edge of a contact zone does, it is moved on in doubling strides; for a large M
+    near an M-matrix the first set is that found on groups of neighbours, whose factorisations are not counted. Dense
+    symmetric blocks are solved by Cholesky, others by LU. Bounds on both sides are native, infinite and equal ones
+    included. Stops at a singular block, which no P matrix has.
 
     Parameters
     ----------
@@ -82,7 +86,17 @@ class BlockPrincipalPivoting(Method[LCP | BoxLCP]):
             return Claim(best, Status.SOLVED, 0, trace=recorder.trace())
         best_error = residual.backward_error
         free = np.isinf(lo) & np.isinf(hi)
+        coarse = coarse_problem(problem) if z0 is None else None
         state = _first_state(lo, hi, free, z0)
+        if coarse is not None:
+            # Whatever it came to: a start needs no proof.
+            part = replace(self, max_iterations=min(limit, _COARSE), time_limit=0.5 * self.time_limit)
+            there, (low, high) = (
+                part._claim(coarse.problem, Request(None, tolerance, False)).z,
+                bounds_of(coarse.problem),
+            )
+            state = np.where(there <= low, -1, np.where(there >= high, 1, 0))[coarse.group]
+            state[lo == hi] = -1
         blocks, units = ActiveBlocks(M), equilibrating_units(M)
         backups = 10 + 2 * int(n).bit_length() if self.backups is None else self.backups
         least, patience, level = n + 1, backups, 0

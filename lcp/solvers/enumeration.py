@@ -24,8 +24,8 @@ from lcp.result import Claim
 from lcp.status import Status
 from lcp.traits import MONOTONE, Traits
 
-# Linear programs in integers before what they leave open is called undecided.
-_NODES = 1000
+# Of linear programs in integers, before what they leave open is called undecided.
+_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Enumeration(Method[Problem]):
             for z in stage():
                 return Claim(z.copy(), Status.SOLVED, 1 << problem.n)
         size = unknowns(problem)
-        exact = branched(as_mixed(problem), _NODES) if size <= EXACT else None
+        exact = branched(as_mixed(problem), min(_SECONDS, self.time_limit)) if size <= EXACT else None
         if exact is not None and exact.found is not None:
             return Claim(exact.found, Status.SOLVED, exact.nodes, "in exact arithmetic")
         return self._none(problem, search, exact)

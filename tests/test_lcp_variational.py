@@ -1,0 +1,59 @@
+"""Variational inequalities with M sparse: the first active set is that of a coarser problem, the answer is of this."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lcp_variational
+import numpy as np
+import pytest
+from scipy import sparse
+
+import lcp
+from lcp.box import bounds_of
+from lcp.solvers.shared.coarse_problem import coarse_problem
+
+PROBLEMS = pytest.mark.parametrize("name", lcp_variational.PROBLEMS)
+
+
+@PROBLEMS
+def test_few_factorisations_and_the_answer_of_another_method(name: str) -> None:
+    """At most eight, less than from a bound on; the default is done with its first solver."""
+    problem = lcp_variational.PROBLEMS[name](60)
+    result = lcp.solve(problem)
+    assert result.solved
+    assert len(result.attempts) == 1
+    assert result.iterations <= 8
+    start = np.clip(np.zeros(problem.n), *bounds_of(problem))
+    assert result.iterations < lcp.solve(problem, lcp.BlockPrincipalPivoting(), z0=start).iterations
+    other = lcp.solve(problem, lcp.FischerNewton(), tolerance=1e-13)
+    np.testing.assert_allclose(result.z, other.z, atol=1e-9 * np.abs(other.z).max())
+
+
+@PROBLEMS
+def test_groups_are_of_neighbours_of_one_kind(name: str) -> None:
+    """Each unknown is in one, none without members; bounds are mixed with none, and none is reached by a detour."""
+    problem = lcp_variational.PROBLEMS[name](60)
+    coarse = coarse_problem(problem)
+    assert coarse is not None
+    assert coarse.problem.sparse
+    group = coarse.group
+    assert set(group.tolist()) == set(range(coarse.problem.n))
+    lo, hi = bounds_of(problem)
+    finite = np.isfinite(lo) + 2 * np.isfinite(hi)
+    neighbours = sparse.csr_array(abs(problem.M) > 0.0).astype(int)
+    two_steps = sparse.csr_array(neighbours @ neighbours)
+    for number in range(0, coarse.problem.n, 7):
+        members = np.flatnonzero(group == number)
+        assert np.unique(finite[members]).shape == (1,)
+        # A member, all others within two steps of it.
+        assert ((two_steps[members][:, members].toarray() > 0).sum(axis=1) == len(members)).any()
+
+
+def test_matrices_that_are_no_diffusion_have_no_coarse_problem() -> None:
+    """Skew, without neighbours, dense, small: they begin at their bounds as before."""
+    S = sparse.random_array((4000, 4000), density=5.0 / 4000, rng=np.random.default_rng(1))
+    one, q = sparse.eye_array(4000), -np.ones(4000)
+    candidates: list[Any] = [S - S.T + 0.01 * one, one, np.eye(50), lcp_variational.membrane(20)]
+    for M in candidates:
+        assert coarse_problem(lcp.LCP(M, q[: M.shape[0]])) is None

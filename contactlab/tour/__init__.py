@@ -5,7 +5,13 @@ Needs the extra `viz` (viser). The server listens at 127.0.0.1 alone.
 
 from __future__ import annotations
 
-from contactlab.tour.guide import SCENES, Guide, tour, write_replays
-from contactlab.tour.scene import Scene, Slider
+from typing import TYPE_CHECKING
 
-__all__ = ["SCENES", "Guide", "Scene", "Slider", "tour", "write_replays"]
+from contactlab.naming import doors
+from contactlab.tour.guide import SCENES, Guide, tour, write_replays
+from contactlab.tour.scene import Slider, TourScene
+
+__all__ = ["SCENES", "Guide", "TourScene", "Slider", "tour", "write_replays"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = doors(__name__, __all__, {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contactlab.contact import Box, HalfSpace, Material
 from contactlab.simulation import Recording, TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia
-from contactlab.tour.scene import Scene, Slider
+from contactlab.tour.scene import Slider, TourScene
 
 
 def throw(friction: float, restitution: float) -> Recording:
@@ -24,7 +24,7 @@ def throw(friction: float, restitution: float) -> Recording:
     return simulate(builder.build(), TimeStepping(h=2e-3, friction="cone"), duration=2.0)
 
 
-SCENE = Scene(
+SCENE = TourScene(
     "cube",
     "Throw the cube",
     "A cube flies, tumbles and comes to rest; the line below says how well each step's contact problem was solved "

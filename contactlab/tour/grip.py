@@ -7,7 +7,7 @@ from contactlab.contact import Box, Material
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import PositionDrive, Recording, TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia, Transform
-from contactlab.tour.scene import Scene, Slider
+from contactlab.tour.scene import Slider, TourScene
 
 
 def grip(firmness: float) -> dict[str, Recording]:
@@ -35,7 +35,7 @@ def grip(firmness: float) -> dict[str, Recording]:
     return {name: simulate(world, stepper, duration=2.0) for name, stepper in ways.items()}
 
 
-SCENE = Scene(
+SCENE = TourScene(
     "grip",
     "One grip, three answers",
     "Rigid contacts do not say how eight corners share the load: a vertex of Lemke's method solves every step exactly "

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contactlab.tour import cube, grip, plane, quadruped, toss, wall
-from contactlab.tour.scene import Scene
+from contactlab.tour.scene import TourScene
 from contactlab.viewer import Drawn, aim_camera, serving, write_page
 
 if TYPE_CHECKING:
     import viser
 
 #: In the order in which they are shown.
-SCENES: tuple[Scene, ...] = tuple(room.SCENE for room in (cube, grip, quadruped, wall, plane, toss))
+SCENES: tuple[TourScene, ...] = tuple(room.SCENE for room in (cube, grip, quadruped, wall, plane, toss))
 TICK, REST = 1.0 / 30.0, 1.0  # seconds between two pictures, and at the end of a scene
 NARROW, COVERED = 600, 0.55  # a phone's window [pixels], of which the panel covers so much from below
 CODE = "font-size:11px;overflow-x:auto;margin:0"

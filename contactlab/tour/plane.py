@@ -6,7 +6,7 @@ import numpy as np
 
 import lcp
 from contactlab.tour.planes import Planes
-from contactlab.tour.scene import Scene, Slider
+from contactlab.tour.scene import Slider, TourScene
 
 
 def walk(coupling: float, turn: float) -> tuple[lcp.LCP, lcp.ParametricPath, list[np.ndarray]]:
@@ -23,7 +23,7 @@ def walk(coupling: float, turn: float) -> tuple[lcp.LCP, lcp.ParametricPath, lis
     return problem, path, iterates
 
 
-SCENE = Scene(
+SCENE = TourScene(
     "plane",
     "Two solvers, one problem",
     "Left, q comes down from far away through the complementary cones of M, which is Lemke's method; right, "

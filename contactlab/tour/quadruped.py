@@ -8,7 +8,7 @@ from contactlab.contact import Box, Capsule, HalfSpace, Material, Sphere
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import PositionDrive, Recording, TimeStepping, WorldBuilder, Wrench, simulate
 from contactlab.spatial import RigidInertia, Transform
-from contactlab.tour.scene import Scene, Slider
+from contactlab.tour.scene import Slider, TourScene
 
 
 def push(force: float, friction: float) -> Recording:
@@ -42,7 +42,7 @@ def push(force: float, friction: float) -> Recording:
     return simulate(builder.build(), TimeStepping(h=2e-3), duration=2.0, f_ext=pushed)
 
 
-SCENE = Scene(
+SCENE = TourScene(
     "quadruped",
     "Push the quadruped",
     "Drives hold the legs, friction holds the feet: here a push makes them slide; where it is rough, the same push "

@@ -26,7 +26,7 @@ class Slider:
 
 
 @dataclass(frozen=True)
-class Scene:
+class TourScene:
     """One scene.
 
     Attributes

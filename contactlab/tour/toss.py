@@ -9,7 +9,7 @@ import numpy as np
 from contactlab.contact import Box, HalfSpace, Material
 from contactlab.simulation import Motion, Recording, TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia, Transform, quaternion
-from contactlab.tour.scene import Scene, Slider
+from contactlab.tour.scene import Slider, TourScene
 
 
 def compare(friction: float, restitution: float) -> Recording:
@@ -29,7 +29,7 @@ def compare(friction: float, restitution: float) -> Recording:
     return simulate(builder.build(), TimeStepping(h=2e-3), duration=time[-1])
 
 
-SCENE = Scene(
+SCENE = TourScene(
     "toss",
     "A toss, recorded and simulated",
     "The grey cube moves as a camera saw it (a record of our own making, with its noise); find the friction and the "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.simulation import Recording, TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia
-from contactlab.tour.scene import Scene, Slider
+from contactlab.tour.scene import Slider, TourScene
 
 
 def strike(speed: float, mass: float) -> Recording:
@@ -23,7 +23,7 @@ def strike(speed: float, mass: float) -> Recording:
     return simulate(builder.build(), TimeStepping(h=2e-3), duration=1.6)
 
 
-SCENE = Scene(
+SCENE = TourScene(
     "wall",
     "A ball and a wall",
     "Arrows are contact forces: green where a contact sticks, vermilion where it slides; a grey point carries nothing.",

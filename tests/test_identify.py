@@ -11,15 +11,17 @@ import pytest
 
 from contactlab.cli.main import main
 from contactlab.lab.datasets.arm_log import load_arm_log
-from contactlab.lab.datasets.elbow_toss import load_elbow_tosses
+from contactlab.lab.datasets.elbow_toss import ElbowTosses, load_elbow_tosses
 from contactlab.lab.errors import DatasetError
 from contactlab.simulation import World
+from contactlab.spatial import quaternion
 from contactlab.studies.identification import (
     IdentificationError,
     Parameter,
     Problem,
     Verdict,
     differences,
+    elbow,
     fit,
     identify,
     world_with,
@@ -303,6 +305,31 @@ def test_numbers_of_the_elbow_are_numbers_of_its_world(model: str) -> None:
     bounds = {one.name: (one.low, one.high) for one in ELBOW_PARAMETERS}
     for name, value in ELBOW_MODELS[model].items():
         assert bounds[name][0] <= value <= bounds[name][1]
+
+
+def test_early_tosses_of_the_elbow_are_in_axes_of_the_board() -> None:
+    """What lies on the leaning board where the toss is expected to end is level; later recordings stay as they are."""
+    rng = np.random.default_rng(0)
+    quat = rng.standard_normal((1, 4, 4))
+    quat /= np.linalg.norm(quat, axis=2, keepdims=True)
+    speed = np.tile([1.0, 0.5, 0.0], (1, 4, 1))
+    at = rng.standard_normal((1, 4, 3))
+    at[0, 1] = 0.0  # the scored start
+    at[..., 2] = (at - elbow.AHEAD * speed)[..., :2] @ elbow.SLOPES
+    at[0, 1, 2] = 0.0
+    rest = elbow.AHEAD * speed[0, 0]
+    both = ElbowTosses(
+        Path("made"), np.repeat(at, 2, axis=0), np.repeat(quat, 2, axis=0), np.zeros((2, 4)),
+        np.repeat(speed, 2, axis=0), np.zeros((2, 4, 3)), np.zeros((2, 4)), np.ones(2, dtype=int),
+        np.array([elbow.LEANS_BEFORE - 1, elbow.LEANS_BEFORE]), 0.01,
+    )  # fmt: skip
+    (early, late), (start, _) = elbow.measured(both).paths, elbow.measured(both).starts
+    assert np.abs(early[[0, 2, 3], 2]).max() < 1e-12
+    assert np.allclose(np.linalg.norm(early[:, :3] - rest, axis=1), np.linalg.norm(at[0] - rest, axis=1), atol=1e-12)
+    turns = [quaternion.angle_between(one[0, 3:7], one[1:, 3:7]) for one in (early, late)]
+    assert np.allclose(*turns, atol=1e-7)
+    assert np.isclose(np.linalg.norm(start[2][:3]), np.linalg.norm(speed[0, 1]))
+    assert np.array_equal(late[:, :3], at[0])
 
 
 def test_an_elbow_file_with_a_wrong_entry_names_it(tmp_path: Path) -> None:

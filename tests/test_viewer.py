@@ -17,7 +17,7 @@ from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES, hexadecimal
 from contactlab.plotting import picture, plot_convergence, plot_toss_curve
 from contactlab.simulation import STICK, Recording, StepResult, TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia
-from contactlab.viewer import live, write_html_replay
+from contactlab.viewer import FilmView, live, write_html_replay
 from contactlab.viewer.controls import Controls
 from contactlab.viewer.scene import TOGGLES, SceneView
 from contactlab.viewer.server import free_port, legend, serving
@@ -55,6 +55,18 @@ def test_replay_is_one_small_file_and_leaves_nothing_running(
         assert source not in page.split("<body", 1)[0]
     assert not [t.name for t in threading.enumerate() if "viser" in t.name.lower()]
     assert threading.active_count() <= before + 1
+
+
+@pytest.mark.filterwarnings("default")
+def test_recordings_stand_beside_each_other(recording: Recording) -> None:
+    """Each at its place, under its name, with one scale of arrows; a camera has to see both."""
+    with serving(free_port()) as server:
+        alone = FilmView(server.scene, {"": recording}, root="/alone")
+        both = FilmView(server.scene, {"a": recording, "b": recording}, places=[(-2, 0, 0), (2, 0, 0)], root="/both")
+        assert np.array_equal(alone.times, both.times)
+        assert np.ptp(both.points[:, 0]) > 4.0 > np.ptp(alone.points[:, 0])
+        both.show(len(both.times) - 1)
+        assert both.caption(3) == alone.caption(3)
 
 
 def test_the_replay_decimates_and_says_so(recording: Recording, tmp_path: Path) -> None:

@@ -72,13 +72,14 @@ def aim_camera(
     """
     width, height = window
     free = round((1.0 - lower) * height)
-    seen = Camera.at(points, width, free, view=view, fill=FILL, lens=LENS)
+    # A long lens bends less of what lies beside the middle.
+    seen = Camera.at(points, width, free, view=view, fill=FILL, lens=LENS * (1.0 + 4.0 * lower))
     # What the camera turns about lies in the depth of what it sees.
     depth = float((points.mean(axis=0) - seen.eye) @ seen.axes[2])
-    eye = seen.eye - depth * 0.5 * (height - free) / seen.zoom * seen.axes[1]
-    middle = eye + depth * seen.axes[2]
+    # Tilted, not moved: the eye keeps its height over the floor.
+    middle = seen.eye + depth * (seen.axes[2] - 0.5 * (height - free) / seen.zoom * seen.axes[1])
     camera.fov = 2.0 * float(np.arctan(0.5 * height / seen.zoom))
-    camera.position = tuple(eye)
+    camera.position = tuple(seen.eye)
     camera.look_at = tuple(middle)
     return np.asarray(middle + depth * TOP * 0.5 * height / seen.zoom * seen.axes[1])
 

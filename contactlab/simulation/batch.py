@@ -30,8 +30,8 @@ from lcp.hearing import all_cores
 
 Mask = NDArray[np.bool_]
 
-# Steps whose motion is looked at together, afterwards.
-LOOKED_AT = 50_000
+# Steps whose motion is looked at together, afterwards: of more the copies leave the nearest memory.
+LOOKED_AT = 4000
 
 
 class Batch:

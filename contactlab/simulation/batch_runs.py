@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -15,11 +16,14 @@ from contactlab.simulation.watching import Watch
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.kernels.slot_layout import CALLED_OFF, LEFT, STEPS
 from contactlab.stepping.kinematic import poses_at
-from contactlab.stepping.prepared import checked_state
+from contactlab.stepping.prepared import Prepared, checked_state
 from contactlab.stepping.slots import grow_slots, new_slots, write_slot
 from contactlab.stepping.wrenches import Wrench
 from contactlab.world.state import StepperState
 from lcp.hearing import LOOK, Crew, processor_seconds
+
+# Of which steps were made before: what these need is compiled.
+_stepped: weakref.WeakSet[Prepared] = weakref.WeakSet()
 
 
 class BatchRuns:
@@ -140,7 +144,7 @@ class BatchRuns:
 
     def _share(self, task: Task, threads: int) -> None:
         """Have what is left of a task done by so many threads."""
-        task.compiled = compiled = None if self._workers else threading.Event()
+        task.compiled = compiled = None if self._workers or self.worlds.first in _stepped else threading.Event()
         while len(self._workers) < threads:
             self._workers.append(Worker(self.worlds.first, self._state))
         wanted = [0] * threads
@@ -158,6 +162,7 @@ class BatchRuns:
         self._call_off()
         while threads:
             self._crew.work(one, threads)
+            _stepped.add(self.worlds.first)
             if not any(wanted):
                 return
             self.slots = task.slots = grow_slots(self.slots, max(wanted))

@@ -121,3 +121,13 @@ def test_tippedisk__is_stable_inverted_beyond_its_critical_spin(classic: ModuleT
     assert classic.growth(5e-4, limit + 2) < -0.1
     assert classic.rise(1e-3, 1.5 * limit)[1][-500:].min() > 0.8
     assert classic.rise(1e-3, 0.8 * limit)[1][-1000:].min() < -0.5
+
+
+def test_silo__keeps_weight_from_its_floor_and_runs_out_by_width(classic: ModuleType) -> None:
+    """Of few grains the floor carries nearly all, of many two thirds; a wider opening lets out more than its share."""
+    assert classic.carried(10) > 0.8 * classic.masses(10).sum()
+    assert classic.carried(45) < 0.7 * classic.masses(45).sum()
+    width = 10 * classic.DIAMETER
+    at = classic.settled(80, width)
+    slow, fast = (classic.rate(at, width, n * classic.DIAMETER, 0.6) for n in (4, 6))
+    assert fast > 6 / 4 * slow

@@ -138,14 +138,20 @@ def row_lengths(world: World, stepper: TimeStepping) -> dict[str, int]:
     }
 
 
-def new_chunk(world: World, stepper: TimeStepping, steps: int, contacts: int, *, with_tau: bool) -> Chunk:
-    """Rows for ``steps`` steps with a handful of rows each, and for the first sixteen with ``contacts``."""
+#: Contacts a step for which a chunk has room where nothing is known, and rows for which it has because of more.
+HANDFUL, MOST_ROWS = 8, 1 << 16
+
+
+def new_chunk(
+    world: World, stepper: TimeStepping, steps: int, contacts: int, *, with_tau: bool, crowd: int = HANDFUL
+) -> Chunk:
+    """Rows for ``steps`` steps with a handful of rows each, or a ``crowd``; for the first sixteen with ``contacts``."""
     trees, joints = world.tree_starts.size - 1, len(world.joint_rows)
     counts = {
         "states": steps,
         "steps": steps,
         "taus": steps if with_tau else 0,
-        "contacts": max(min(steps, 16) * contacts, steps * min(contacts, 8)),
+        "contacts": max(min(steps, 16) * contacts, min(steps * min(contacts, crowd), max(MOST_ROWS, steps * HANDFUL))),
         "islands": max(trees, steps * min(trees, 8)),
         "joints": max(joints, steps * min(joints, 48)),
     }

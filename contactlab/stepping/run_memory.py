@@ -14,7 +14,7 @@ from contactlab.stepping.joint_service import Wanted
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.memory import first_memory, grow_contacts, grow_island, new_moments, new_settings
 from contactlab.stepping.prepared import Prepared, checked_state
-from contactlab.stepping.record_schema import USED, copy_of_chunk, new_chunk, rows_of_chunks, used_of_chunk
+from contactlab.stepping.record_schema import HANDFUL, USED, copy_of_chunk, new_chunk, rows_of_chunks, used_of_chunk
 from contactlab.stepping.records import array_of
 from contactlab.stepping.user_code import UserCode
 from contactlab.world.state import StepperState
@@ -83,6 +83,8 @@ class RunMemory:
         self._known: dict[int, tuple[Any, Any]] = {}
         #: another object whenever something has grown
         self.growth = object()
+        #: contacts a step for which a chunk has room
+        self._crowd = HANDFUL
         # Of the worlds that were turned from, what is theirs.
         self._others: dict[Prepared, tuple[Any, ...]] = {}
         if external:
@@ -297,6 +299,9 @@ class RunMemory:
         ``away``: they are not copied, and another chunk takes the place of this one where the run ``goes_on``.
         """
         rows = used_of_chunk(self.chunk, [used.item() for used in self._used]) if away else self.copied()
+        if away and self.control.chunk_steps:
+            # The next chunk, of this run or of the next one of this driver, has room for as many.
+            self._crowd = max(HANDFUL, -(-self.control.chunk_contacts // self.control.chunk_steps) + 1)
         if away and goes_on:
             self._take_up(self._new_chunk(self.work.contact_int.shape[0]))
         self.empty()
@@ -394,6 +399,5 @@ class RunMemory:
 
     def _new_chunk(self, contacts: int) -> layout.Chunk:
         """Rows for chunk_steps steps with a handful of rows each, and for any one step with ``contacts``."""
-        return new_chunk(
-            self._world, self._stepper, self._chunk_steps, contacts, with_tau=self.control.tau_mode != layout.TAU_ZERO
-        )
+        with_tau = self.control.tau_mode != layout.TAU_ZERO
+        return new_chunk(self._world, self._stepper, self._chunk_steps, contacts, with_tau=with_tau, crowd=self._crowd)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import socket
 import threading
@@ -22,6 +23,13 @@ from contactlab.tour import SCENES, tour, write_replays
 
 DOCS = Path(__file__).parent.parent / "docs"
 pytestmark = pytest.mark.filterwarnings("default")  # viser's own
+
+
+@pytest.fixture(autouse=True)
+def _collected():
+    """What viser leaves open goes here, where its warnings pass, and not in the midst of another test."""
+    yield
+    gc.collect()
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """How far tosses of the elbow err for the noise of their measured starts alone, and how the error of a model grows.
 
     python benchmarks/elbow_floor.py tosses.npz [--draws 2] [--numbers impacts]
+    python benchmarks/elbow_floor.py tosses.npz --members 32
 
 The noise of a start's velocities is what they differ by from a parabola through the eight samples about it, of
 tosses that are in flight there; that of its pose is what samples differ by from the parabola. Simulated paths from the
@@ -10,6 +11,11 @@ off from it, and each of sixteen groups of tosses has friction and restitution o
 single impacts are (docs/validation.md): what no numbers can tell. `best` loses more energy than the recordings do, and
 so is less sensitive; `impacts` has the numbers of single impacts, and their energy. Intervals: 1000 resamples of
 tosses.
+
+With members, predictions are ensembles: starts drawn so, and numbers drawn once a member. Which numbers, and how far
+they scatter, is chosen by the energy score on the other blocks of tosses. Where a toss comes to rest is predicted by
+regions: of 90 % of the members' density, the kernel's width and one factor of the density's level such that 90 % of the
+other blocks' tosses lie within (conformal) and the regions are smallest there.
 """
 
 from __future__ import annotations
@@ -19,13 +25,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from elbow_fit import AIMS, BLOCK, nested
 from numpy.typing import NDArray
+from toss_ensembles import coverage
 
 from contactlab.lab.datasets.elbow_toss import load_elbow_tosses
 from contactlab.multibody.batch import body_poses
 from contactlab.multibody.configuration import difference, integrate
 from contactlab.simulation import World, rollout
-from contactlab.studies.identification.elbow import BEFORE, ELBOW_MODELS, elbow_world, measured
+from contactlab.studies.identification.elbow import BEFORE, ELBOW_MODELS, HALF, elbow_world, measured
 from contactlab.studies.identification.tosses import SUBSTEPS, Tosses, stepper_for, toss_errors
 from contactlab.studies.identification.worlds import world_with
 
@@ -40,6 +48,14 @@ NUMBERS = {
 }
 # Single impacts on one corner scatter about the best law by 0.12 of the normal impulse along it, 0.06 to 0.09 across.
 SCATTER = {"mu": 0.05, "restitution": 0.16}
+# Of members' numbers; a damper [N s/m] that scatters so has rebounds of a corner scatter about as far.
+SPREAD = {"impacts": SCATTER, "best": {"mu": SCATTER["mu"], "dissipation": 36.0}}
+CANDIDATES = (("impacts", 0.0), ("impacts", 0.5), ("impacts", 1.0), ("impacts", 1.5), ("best", 1.0))
+KERNELS = np.array([0.125, 0.25, 0.5, 1.0, 2.0])  # widths, of the aims
+REACH, PROBES = 400.0, 2000  # [% of a block] about the members' median; where sizes of regions are counted
+WHOLE = np.array([(REACH / 50.0) ** 2, 100.0, 360.0])
+SHARES = ("% of places", "% of orientations", "% of hinge angles")
+SIZES = ("squares of a block's length", "% of all orientations", "deg of the hinge")
 FLAT = 0.06  # [rad]: a face this near the board's lies on it
 
 
@@ -68,14 +84,122 @@ def pose_error(tosses: Tosses, world: World) -> float:
     return float(np.sqrt(np.mean(flat[:, :2] ** 2)))
 
 
-def shown(errors: FloatArray) -> str:
+def shown(errors: FloatArray, units: tuple[str, str, str] = ("%", "deg", "deg of the hinge")) -> str:
     """Return means and 95 % intervals of errors (n, 3)."""
     chosen = np.random.default_rng(0).integers(len(errors), size=(1000, len(errors)))
     low, high = np.percentile(errors[chosen].mean(axis=1), [2.5, 97.5], axis=0)
-    units = ("%", "deg", "deg of the hinge")
     return ", ".join(
         f"{m:.1f} ({a:.1f} to {b:.1f}) {u}" for m, a, b, u in zip(errors.mean(axis=0), low, high, units, strict=True)
     )
+
+
+def ensembles(tosses: Tosses, numbers: str, factor: float, members: int, threads: int | None) -> FloatArray:
+    """Return paths (m, n, samples, nq) from starts and with numbers drawn; the first has the measured and stated."""
+    values, rng = NUMBERS[numbers], np.random.default_rng(0)
+    world, stepper = elbow_world(), stepper_for(tosses.dt, values)
+    off, pose = start_noise(tosses, world)
+    wide = np.hypot(pose, pose_error(tosses, world) * np.repeat((0.0, 1.0), (3, 4)))
+    starts = [(q, v) for _, q, v in tosses.starts]
+    steps = SUBSTEPS * (max(len(path) - k for path, (k, _, _) in zip(tosses.paths, tosses.starts, strict=True)) - 1)
+    found = []
+    for m in range(members):
+        own, drawn = dict(values), starts
+        if m:
+            drawn = [
+                (integrate(world.model, q, wide * rng.standard_normal(world.nv), 1.0), v + off[rng.integers(len(off))])
+                for q, v in starts
+            ]
+            for name, width in SPREAD[numbers].items():
+                x, one = factor * width * rng.standard_normal(), values[name]
+                own[name] = one * np.exp(x / one) if name == "dissipation" else min(max(one + x, 0.02), 0.9)
+        of = world_with(world, own)
+        states = [of.initial_state(stepper.h, q=q, v=v) for q, v in drawn]
+        found.append(rollout(of, stepper, states, steps=steps, threads=threads).q[:, ::SUBSTEPS].copy())
+    return np.array(found)
+
+
+def told(world: World, q: FloatArray) -> FloatArray:
+    """Return what configurations (..., nq) are scored by (..., 11): two centres [% of a block], orientation, hinge."""
+    R, p = body_poses(world.model, q.reshape(-1, q.shape[-1]))
+    offsets = np.array([body.inertia.com for body in world.model.bodies if body.inertia])
+    centres = 50.0 / HALF[0] * (p + np.einsum("nbij,bj->nbi", R, offsets))
+    return np.concatenate((centres.reshape(*q.shape[:-1], 6), q[..., 3:]), axis=-1)
+
+
+def distances(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return distances (..., 3) of what is scored, as errors are: [% of a block, deg, deg of the hinge]."""
+    off = np.linalg.norm((a - b)[..., :6].reshape(*(a - b).shape[:-1], 2, 3), axis=-1).mean(axis=-1)
+    turned = 2.0 * np.arccos(np.abs((a * b)[..., 6:10].sum(axis=-1)).clip(0.0, 1.0))
+    hinge = np.abs(((a - b)[..., 10] + np.pi) % (2.0 * np.pi) - np.pi)
+    return np.stack((off, np.degrees(turned), np.degrees(hinge)), axis=-1)
+
+
+def path_scores(made: FloatArray, path: FloatArray) -> FloatArray:
+    """Return the errors (3, 3) of the single path and the medoid of (m, n, 11), and the energy score."""
+    errors, drawn = distances(made, path).mean(axis=1), made[1:]
+    between = np.array([distances(drawn, one).mean(axis=1) for one in drawn])
+    medoid = 1 + int(np.argmin((between.mean(axis=1) / AIMS).sum(axis=-1)))
+    return np.array((errors[0], errors[medoid], errors[1:].mean(axis=0) - 0.5 * between.mean(axis=(0, 1))))
+
+
+def levels(drawn: FloatArray, measured: FloatArray, probes: FloatArray) -> FloatArray:
+    """Return the density's fall (kernels, 1 + p, 3) below that which 90 % of the members have, at rests."""
+    widths = KERNELS[:, None, None, None] * AIMS
+    off = distances(np.vstack((measured, probes))[None], drawn[:, None])
+    own = distances(drawn[None], drawn[:, None])
+    own[np.arange(len(drawn)), np.arange(len(drawn))] = np.inf
+    below, level = (-np.log(np.exp(-0.5 * (one / widths) ** 2).sum(axis=1) + 1e-300) for one in (off, own))
+    held = np.sort(level, axis=1)[:, int(np.ceil(0.9 * len(drawn))) - 1, None]
+    return below - held + np.log(len(drawn) / (len(drawn) - 1.0))
+
+
+def rest_levels(world: World, made: FloatArray, last: FloatArray) -> FloatArray:
+    """Return `levels` of where members (m, nq) and a toss (nq,) come to rest, and of all places about, at random."""
+    ends = told(world, np.vstack((made, last)))
+    ends[:, :6] = np.tile(ends[:, :6].reshape(-1, 2, 3).mean(axis=1) * (1.0, 1.0, 0.0), 2)
+    rng = np.random.default_rng(0)
+    place = np.median(ends[:-1, :3], axis=0) + rng.uniform(-REACH, REACH, (PROBES, 3)) * (1.0, 1.0, 0.0)
+    turn = rng.standard_normal((PROBES, 4))
+    turn /= np.linalg.norm(turn, axis=1, keepdims=True)
+    probes = np.hstack((np.tile(place, 2), turn, rng.uniform(-np.pi, np.pi, (PROBES, 1))))
+    return levels(ends[1:-1], ends[-1], probes)
+
+
+def regions(fall: FloatArray, blocks: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return of each toss and quantity (n, 3) whether raw and calibrated regions hold it, and the size of the latter.
+
+    Kernel and level (the fall below the members') are of the other blocks: 90 % of their tosses held, smallest there.
+    """
+    raw, held, size = np.zeros((3, len(fall), 3))
+    for k in range(3):
+        inside, limits = zip(*(coverage(one[:, 0], blocks) for one in np.moveaxis(fall[..., k], 1, 0)), strict=True)
+        for b, limit in zip(np.unique(blocks), np.array(limits).T, strict=True):
+            out, within = blocks == b, fall[:, :, 1:, k] <= limit[:, None]
+            h = int(np.argmin(within[~out].mean(axis=(0, 2))))
+            raw[out, k], held[out, k] = fall[out, h, 0, k] <= 0.0, inside[h][out]
+            size[out, k] = within[out, h].mean(axis=1)
+    return raw, held, size * WHOLE
+
+
+def show_ensembles(tosses: Tosses, blocks: IntArray, members: int, threads: int | None) -> None:
+    """Print the scores of all candidates, what is chosen without each block, and how the regions of rest hold."""
+    world, rows, falls = elbow_world(), [], []
+    for numbers, factor in CANDIDATES:
+        paths = ensembles(tosses, numbers, factor, members, threads)
+        recorded = [path[k:] for path, (k, _, _) in zip(tosses.paths, tosses.starts, strict=True)]
+        both = [(paths[:, i, : len(path)], path) for i, path in enumerate(recorded)]
+        rows.append(np.array([path_scores(told(world, a), told(world, b)) for a, b in both]))
+        falls.append(np.array([rest_levels(world, a[:, -1], b[-1]) for a, b in both], dtype=np.float32))
+        print(f"{numbers}, scatter x {factor}:", np.round(rows[-1].mean(axis=0), 1).tolist(), flush=True)
+    _, chosen = nested(np.array(rows)[:, :, 2], blocks)
+    of = np.array(chosen)[np.searchsorted(np.unique(blocks), blocks)]
+    best, fall = (np.array([one[c][i] for i, c in enumerate(of)]) for one in (rows, falls))
+    print("chosen without each block:", [CANDIDATES[c] for c in chosen])
+    for name, errors in zip(("single path", "medoid", "energy score"), np.moveaxis(best, 1, 0), strict=True):
+        print(f"{name}: {shown(errors)}")
+    raw, held, size = regions(fall, blocks)
+    print(f"regions as drawn hold: {shown(100.0 * raw, SHARES)}; calibrated: {shown(100.0 * held, SHARES)}; "
+          f"all three: {100.0 * held.all(axis=1).mean():.1f} %; size: {shown(size, SIZES)}")  # fmt: skip
 
 
 def main() -> None:
@@ -84,9 +208,14 @@ def main() -> None:
     parser.add_argument("tosses", type=Path)
     parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--numbers", choices=NUMBERS, default="best")
+    parser.add_argument("--members", type=int, help="of ensembles; their scores and regions instead of the floor")
     parser.add_argument("--workers", type=int)
     arguments = parser.parse_args()
-    tosses = measured(load_elbow_tosses(arguments.tosses))
+    data = load_elbow_tosses(arguments.tosses)
+    tosses = measured(data)
+    if arguments.members is not None:
+        show_ensembles(tosses, data.toss_id // BLOCK, arguments.members, arguments.workers)
+        return
     values = NUMBERS[arguments.numbers]
     world, stepper = world_with(elbow_world(), values), stepper_for(tosses.dt, values)
     rows = np.arange(len(tosses.paths))

@@ -33,6 +33,7 @@ from contactlab.lab.datasets.elbow_toss import load_elbow_tosses
 from contactlab.multibody.batch import body_poses
 from contactlab.multibody.configuration import difference, integrate
 from contactlab.simulation import World, rollout
+from contactlab.spatial import quaternion
 from contactlab.studies.identification.elbow import BEFORE, ELBOW_MODELS, HALF, elbow_world, measured
 from contactlab.studies.identification.tosses import SUBSTEPS, Tosses, stepper_for, toss_errors
 from contactlab.studies.identification.worlds import world_with
@@ -50,7 +51,7 @@ NUMBERS = {
 SCATTER = {"mu": 0.05, "restitution": 0.16}
 # Of members' numbers; a damper [N s/m] that scatters so has rebounds of a corner scatter about as far.
 SPREAD = {"impacts": SCATTER, "best": {"mu": SCATTER["mu"], "dissipation": 36.0}}
-CANDIDATES = (("impacts", 0.0), ("impacts", 0.5), ("impacts", 1.0), ("impacts", 1.5), ("best", 1.0))
+CANDIDATES = (*(("impacts", x) for x in (0.0, 0.5, 1.0, 1.5)), ("best", 1.0))
 KERNELS = np.array([0.125, 0.25, 0.5, 1.0, 2.0])  # widths, of the aims
 REACH, PROBES = 400.0, 2000  # [% of a block] about the members' median; where sizes of regions are counted
 WHOLE = np.array([(REACH / 50.0) ** 2, 100.0, 360.0])
@@ -181,6 +182,27 @@ def regions(fall: FloatArray, blocks: IntArray) -> tuple[FloatArray, FloatArray,
     return raw, held, size * WHOLE
 
 
+def others_rests(tosses: Tosses, blocks: IntArray, members: int) -> FloatArray:
+    """Return where tosses of other blocks came to rest (n, m, nq), seen from these starts along their velocities."""
+    rng, found = np.random.default_rng(0), np.array([np.repeat(path[-1:], members, axis=0) for path in tosses.paths])
+    for i, (_, q, v) in enumerate(tosses.starts):
+        drawn = rng.choice(np.flatnonzero(blocks != blocks[i]), members - 1, replace=False)
+        for m, j in enumerate((drawn[0], *drawn)):
+            _, start, velocity = tosses.starts[j]
+            turn = quaternion.exp((np.arctan2(v[1], v[0]) - np.arctan2(velocity[1], velocity[0])) * np.eye(3)[2])
+            found[i, m] = tosses.paths[j][-1]
+            found[i, m, :3] = q[:3] + quaternion.to_matrix(turn) @ (found[i, m, :3] - start[:3])
+            found[i, m, 3:7] = quaternion.multiply(turn, found[i, m, 3:7])
+    return found
+
+
+def show_regions(fall: FloatArray, blocks: IntArray) -> None:
+    """Print what regions of rest hold, and their size."""
+    raw, held, size = regions(fall, blocks)
+    print(f"regions as drawn hold: {shown(100.0 * raw, SHARES)}; calibrated: {shown(100.0 * held, SHARES)}; "
+          f"all three: {100.0 * held.all(axis=1).mean():.1f} %; size: {shown(size, SIZES)}")  # fmt: skip
+
+
 def show_ensembles(tosses: Tosses, blocks: IntArray, members: int, threads: int | None) -> None:
     """Print the scores of all candidates, what is chosen without each block, and how the regions of rest hold."""
     world, rows, falls = elbow_world(), [], []
@@ -197,9 +219,11 @@ def show_ensembles(tosses: Tosses, blocks: IntArray, members: int, threads: int 
     print("chosen without each block:", [CANDIDATES[c] for c in chosen])
     for name, errors in zip(("single path", "medoid", "energy score"), np.moveaxis(best, 1, 0), strict=True):
         print(f"{name}: {shown(errors)}")
-    raw, held, size = regions(fall, blocks)
-    print(f"regions as drawn hold: {shown(100.0 * raw, SHARES)}; calibrated: {shown(100.0 * held, SHARES)}; "
-          f"all three: {100.0 * held.all(axis=1).mean():.1f} %; size: {shown(size, SIZES)}")  # fmt: skip
+    show_regions(fall, blocks)
+    others = others_rests(tosses, blocks, members)
+    ends = np.array([rest_levels(world, made, path[-1]) for made, path in zip(others, tosses.paths, strict=True)])
+    print("rests of other blocks' tosses: ", end="")
+    show_regions(ends, blocks)
 
 
 def main() -> None:

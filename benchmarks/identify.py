@@ -58,10 +58,17 @@ def cube_set(seed: int, tosses: int = 24, noise: tuple[float, float] = (2e-4, 2e
     return recordings, truth, {"mu": 0.25, "stiffness": 20e3, "dissipation": 40.0}
 
 
-def impact_set(seed: int, impacts: int = 200, noise: float = 0.03) -> Made:
-    """An ellipse that hits a floor; velocities after the impact seen with noise, those before with a fifth of it."""
+PLANTED = {"mu": 0.2, "restitution": 0.55}
+
+
+def impact_set(seed: int) -> Made:
+    """An ellipse that hits a floor."""
+    return planar_impacts(impacts_of(seed)), PLANTED, {}
+
+
+def impacts_of(seed: int, impacts: int = 200, noise: float = 0.03) -> PlanarImpacts:
+    """Return its impacts: velocities after seen with noise, those before with a fifth of it."""
     rng = np.random.default_rng(seed)
-    truth = {"mu": 0.2, "restitution": 0.55}
     mass = np.array([0.037, 0.037, 1.7e-5])
     lever = rng.uniform(-0.01, 0.01, impacts), rng.uniform(0.025, 0.035, impacts)
     normal = np.stack((np.zeros(impacts), np.ones(impacts), lever[0]), axis=1)
@@ -71,13 +78,13 @@ def impact_set(seed: int, impacts: int = 200, noise: float = 0.03) -> Made:
     )
     J = np.stack((normal, tangent), axis=1)
     W, u = np.einsum("nij,j,nkj->nik", J, 1.0 / mass, J), np.einsum("nij,nj->ni", J, before)
-    p = planar_impulses("Poisson", W, u, truth["mu"], np.full(impacts, truth["restitution"]))
+    p = planar_impulses("Poisson", W, u, PLANTED["mu"], np.full(impacts, PLANTED["restitution"]))
     after = before + np.einsum("nij,ni->nj", J, p) / mass
     unit = np.sqrt((mass * before**2).sum(axis=1))[:, None] / np.sqrt(mass)
     after += noise * unit * rng.standard_normal(after.shape)
     before = before + 0.2 * noise * unit * rng.standard_normal(after.shape)
     stored = tangent * [1.0, 1.0, -1.0]  # as in the published file
-    return planar_impacts(PlanarImpacts(Path("made"), before, after, normal, stored, mass, 0)), truth, {}
+    return PlanarImpacts(Path("made"), before, after, normal, stored, mass, 0)
 
 
 ARM = {"friction:shoulder": 0.2, "damping:shoulder": 0.1, "friction:elbow": 0.05, "damping:elbow": 0.03}

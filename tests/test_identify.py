@@ -146,6 +146,32 @@ def test_planted_impacts_are_held_by_their_intervals() -> None:
         assert np.mean([row[name] for row in rows]) >= 0.9
 
 
+@pytest.mark.parametrize("change", ["mirrored", "stored", "spin"])
+def test_the_tangent_lever_has_the_sign_of_the_balance(
+    change: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """mu comes back from a file of either sign; from spins of the other sense, which fit neither, nothing is found."""
+    data, (_, truth, _) = sets.impacts_of(3), sets.impact_set(3)
+    sign = [1.0, 1.0, -1.0]
+    arrays = {"pre_vel": data.before, "post_vel": data.after, "jac_normal": data.normal, "jac_tangent": data.tangent}
+    if change == "stored":
+        arrays["jac_tangent"] = data.tangent * sign
+    if change == "spin":
+        arrays |= {"pre_vel": data.before * sign, "post_vel": data.after * sign}
+    flags = np.zeros((len(data), 1), dtype=np.int64)
+    np.savez(tmp_path / "mine.npz", flags=flags, mass=data.mass[0], inertia=data.mass[2], **arrays)
+    code = main(["identify", str(tmp_path / "mine.npz"), "--json", str(tmp_path / "out.json")])
+    printed, found = capsys.readouterr().out, json.loads((tmp_path / "out.json").read_text())
+    if change == "spin":
+        assert (code, found["verdict"]) == (1, "contradicted")
+        assert "for the lever of the normal row" in found["why"]
+        assert "Nothing to do" not in printed
+        return
+    assert (code, found["verdict"]) == (0, "found")
+    assert printed.startswith(f"planar impacts, tangent row {'lever turned' if change == 'mirrored' else 'as stored'}")
+    assert found["parameters"]["mu"]["value"] == pytest.approx(truth["mu"], abs=0.03)
+
+
 @pytest.mark.parametrize("kind", ["cube", "arm"])
 def test_planted_numbers_are_found(kind: str) -> None:
     """Of a small set of simulated recordings every number is within three half widths of its interval."""

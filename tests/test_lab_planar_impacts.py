@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +18,14 @@ from contactlab.impact import Brach, ChatterjeeRuina, Newton, Poisson, Smith, St
 from contactlab.lab import DatasetError
 from contactlab.lab.datasets.planar_impacts import find_planar_impacts, load_planar_impacts
 from contactlab.studies.paired import paired_difference
+from contactlab.studies.planar_balance import momentum_balance
 from contactlab.studies.planar_fit import (
-    AS_STORED,
+    OTHER_READING,
     PlanarModel,
     bootstrap,
     cross_validate,
+    every_model,
     fit_planar,
-    momentum_balance,
     prediction_errors,
     score_frozen,
 )
@@ -120,11 +123,11 @@ def test_fit_finds_the_numbers_and_the_sense_of_rotation(file: Path) -> None:
     """With the lever turned back the truth is found to rounding; as stored a gross error remains."""
     data = load_planar_impacts(file)
     assert (len(data), data.left_out) == (118, 2)
-    np.testing.assert_allclose(momentum_balance(data), [1.0, -1.0, 0.0], atol=1e-9)
-    fit = cross_validate(data, PlanarModel("Stronge", consistent=True))
+    np.testing.assert_allclose(momentum_balance(data).values, [1.0, -1.0, 0.0], atol=1e-9)
+    fit = cross_validate(data, PlanarModel("Stronge", lever_turned=True))
     np.testing.assert_allclose(fit.values, [0.15, 0.55], atol=2e-3)
     assert np.median(fit.errors) < 5e-3
-    stored = cross_validate(data, PlanarModel("Stronge", consistent=False))
+    stored = cross_validate(data, PlanarModel("Stronge", lever_turned=False))
     assert np.median(stored.errors) > 0.1
     low, high = bootstrap(data, fit, 3)
     assert np.all(low <= high)
@@ -134,7 +137,7 @@ def test_fit_finds_the_numbers_and_the_sense_of_rotation(file: Path) -> None:
 def test_offset_and_speed_dependence_are_found(file: Path) -> None:
     """A normal impulse 1 mm off its point and e ~ v^-0.2 come back."""
     data = load_planar_impacts(file)
-    model = PlanarModel("Newton", consistent=True, ingredients=("offset", "exponent"))
+    model = PlanarModel("Newton", lever_turned=True, ingredients=("offset", "exponent"))
     truth = np.array([0.1, 0.5, 1e-3, 0.2])
     J = np.stack((data.normal, data.tangent * [1.0, 1.0, -1.0]), axis=1)
     J[:, 0, 2] += truth[2]
@@ -150,9 +153,9 @@ def test_offset_and_speed_dependence_are_found(file: Path) -> None:
 def test_model_names_what_it_does_not_know() -> None:
     """Unknown law, ingredient, folds."""
     with pytest.raises(ValueError, match="law"):
-        PlanarModel("Hertz", consistent=True)  # type: ignore[arg-type]
+        PlanarModel("Hertz", lever_turned=True)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="ingredients"):
-        PlanarModel("Newton", consistent=True, ingredients=("magic",))
+        PlanarModel("Newton", lever_turned=True, ingredients=("magic",))
 
 
 def rewrite(path: Path, **new: object) -> None:
@@ -200,6 +203,55 @@ def test_folder_must_hold_one_file_of_impacts(file: Path, tmp_path: Path) -> Non
         find_planar_impacts(empty)
 
 
+@pytest.mark.parametrize("turned", [True, False])
+def test_command_fits_in_the_reading_that_the_balance_supports(
+    file: Path, tmp_path: Path, turned: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All laws are fitted there, and the nested choice is made there, whichever sign the tangent lever has."""
+    if not turned:
+        rewrite(
+            file, jac_tangent=np.load(file)["jac_tangent"] * [1.0, 1.0, -1.0], mass=8.0 * MASS, inertia=8.0 * INERTIA
+        )
+    few = {(turned, "Stronge"), (turned, "Newton"), (not turned, "Newton")}
+    assert Counter(model.lever_turned for model in every_model(turned)) == {turned: 24, not turned: 9}
+    monkeypatch.setattr(
+        "contactlab.cli.impact.every_model",
+        lambda found: [m for m in every_model(found) if (m.lever_turned, m.law) in few and not m.ingredients],
+    )
+    out = tmp_path / "out.json"
+    assert main(["impact", str(file), "--bootstrap", "1", "--nested", "--friction", "--json", str(out)]) == 0
+    printed, reading = capsys.readouterr().out, "lever turned" if turned else "as stored"
+    assert f"the lever d_theta of the tangent row has the {'wrong' if turned else 'right'} sign as stored" in printed
+    assert printed.count(f"model, {reading}") == 3
+    assert ("0.285" in printed) is turned  # a number of the published ellipse alone
+    document = json.loads(out.read_text())
+    best = min(document["models"], key=lambda row: row["mean"])
+    assert (best["law"], best["tangent_row"]) == ("Stronge", reading)
+    assert document["nested, blocks"]["chosen"] == ["Stronge"] * 5
+
+
+def test_balance_tells_what_cannot_be_rigid(file: Path) -> None:
+    """Levers in mm, spin of the other sense: contradicted; next to no friction, or no lever: not told."""
+    data = load_planar_impacts(file)
+    assert momentum_balance(data).contradiction() == ""
+    wrong = replace(data, normal=data.normal * [1.0, 1.0, 1e3], tangent=data.tangent * [1.0, 1.0, 1e3])
+    assert "a = 0.00 for the lever of the normal row" in momentum_balance(wrong).contradiction()
+    spun = replace(data, before=data.before * [1.0, 1.0, -1.0], after=data.after * [1.0, 1.0, -1.0])
+    assert "a = -1.00" in momentum_balance(spun).contradiction(friction=False)
+    assert "look at signs and units" in str(momentum_balance(spun))
+    J = np.stack((data.normal, data.tangent), axis=1)
+    noise = 0.05 * np.random.default_rng(3).normal(size=data.before.shape) * [1.0, 1.0, 30.0]
+    smooth = replace(data, after=predicted("Stronge", J, data.before, 0.0, 0.5) + noise)
+    balance = momentum_balance(smooth)
+    assert (balance.told, balance.lever_turned) == (False, False)
+    assert "does not tell the sign" in str(balance)
+    assert balance.contradiction(friction=False) == ""
+    disks = replace(data, normal=data.normal * [1.0, 1.0, 0.0])
+    assert np.isinf(momentum_balance(disks).margins[0])
+    same = replace(data, normal=np.broadcast_to([0.0, 1.0, 0.01], data.normal.shape))
+    np.testing.assert_array_equal(np.isinf(momentum_balance(same).margins), [True, False, True])
+
+
 @pytest.mark.slow
 def test_command_prints_both_readings(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Tables, balance, intervals and JSON; too many folds are bad input."""
@@ -216,8 +268,8 @@ def test_command_prints_both_readings(file: Path, tmp_path: Path, capsys: pytest
         assert len(list(plots.iterdir())) == 2
     assert "wrong sign as stored" in printed
     models = json.loads(out.read_text())["models"]
-    assert len(models) == 3 * (len(AS_STORED) + len(LAWS))
-    truth = next(m for m in models if (m["law"], m["tangent_row"]) == ("Stronge", "consistent"))
+    assert len(models) == 3 * (len(OTHER_READING) + len(LAWS))
+    truth = next(m for m in models if (m["law"], m["tangent_row"]) == ("Stronge", "lever turned"))
     assert truth["median"] < 0.01
     assert sum("interval_95" in m for m in models) == 2
     assert main(["impact", str(file), "--folds", "39"]) == 2
@@ -232,7 +284,7 @@ def test_frozen_numbers_are_scored_and_not_fitted(
     numbers = [np.array([0.15, 0.55]), np.array([0.2, 0.5]), np.array([0.1, 0.5, 1e-4])]
     fits = [score_frozen(data, model, values) for model, values in zip(models, numbers, strict=True)]
     frozen, out = tmp_path / "fit.json", tmp_path / "out.json"
-    frozen.write_text(json.dumps(planar_json(fits, {}, momentum_balance(data))))
+    frozen.write_text(json.dumps(planar_json(fits, {}, momentum_balance(data).values)))
     plots = tmp_path / "plots"
     assert main(["impact", str(file), "--frozen", str(frozen), "--json", str(out), "--plots", str(plots)]) == 0
     assert "frozen, fitted to other data" in capsys.readouterr().out
@@ -242,6 +294,7 @@ def test_frozen_numbers_are_scored_and_not_fitted(
         assert list(row["values"].values()) == values.tolist()
     assert rows[0]["above_best"] is None
     assert rows[0]["mean"] < 1e-9
+    assert [row["tangent_row"] for row in rows] == ["lever turned", "lever turned", "as stored"]
     low, high = rows[1]["above_best"]["interval_95"]
     assert 0.0 < low < rows[1]["above_best"]["mean"] < high
     for bad in ("[]", '{"models": []}', '{"models": [{"law": "Stronge"}]}', "{", '{"models": [{"values": {}}]}'):
@@ -267,10 +320,10 @@ def test_paired_intervals_see_what_separate_ones_do_not() -> None:
 def test_recorded_ellipse_impacts(shared: Path) -> None:
     """On the recordings: the sense of rotation is mirrored, and halves predict each other well under 0.285."""
     data = load_planar_impacts(shared / "data" / "planar_impacts" / "ellipse_dev.npz")
-    a, b, _ = momentum_balance(data)
+    a, b, _ = momentum_balance(data).values
     assert a == pytest.approx(1.0, abs=0.15)
     assert b == pytest.approx(-1.0, abs=0.1)
-    fit = cross_validate(data, PlanarModel("Poisson", consistent=True, ingredients=("offset",)))
+    fit = cross_validate(data, PlanarModel("Poisson", lever_turned=True, ingredients=("offset",)))
     assert np.median(fit.errors) < 0.10
 
 
@@ -278,7 +331,7 @@ def test_recorded_ellipse_impacts(shared: Path) -> None:
 def test_a_nested_choice_finds_the_law_that_made_the_impacts(file: Path, parts: Any) -> None:
     """Stronge's law made them: chosen without every part, its left-out error next to none, that of others not."""
     data = load_planar_impacts(file)
-    models = [PlanarModel(law, consistent=True) for law in ("Newton", "Stronge", "Smith")]
+    models = [PlanarModel(law, lever_turned=True) for law in ("Newton", "Stronge", "Smith")]
     left_out = parts(data)
     found = nested_choice(data, models, left_out)
     assert [model.law for model in found.chosen] == ["Stronge"] * len(left_out)
@@ -295,7 +348,7 @@ def test_a_nested_choice_finds_the_law_that_made_the_impacts(file: Path, parts: 
 def test_friction_of_each_impact_is_found_with_its_likelihood(file: Path) -> None:
     """mu drawn from 0.15 +- 0.04 per impact: mean and spread come back; intervals hold it where they tell it."""
     data = load_planar_impacts(file)
-    model = PlanarModel("Stronge", consistent=True)
+    model = PlanarModel("Stronge", lever_turned=True)
     rng = np.random.default_rng(4)
     J = np.stack((data.normal, data.tangent * [1.0, 1.0, -1.0]), axis=1)
     u, W = np.einsum("nij,nj->ni", J, data.before), np.einsum("nij,j,nkj->nik", J, 1.0 / data.mass, J)

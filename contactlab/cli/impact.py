@@ -20,14 +20,8 @@ from contactlab.lab.datasets.square_drops import find_square_drops, load_square_
 from contactlab.lab.errors import DatasetError
 from contactlab.lab.progress import Progress
 from contactlab.spatial.arrays import FloatArray
-from contactlab.studies.planar_fit import (
-    PlanarFit,
-    bootstrap,
-    cross_validate,
-    every_model,
-    momentum_balance,
-    score_frozen,
-)
+from contactlab.studies.planar_balance import momentum_balance
+from contactlab.studies.planar_fit import PlanarFit, bootstrap, cross_validate, every_model, score_frozen
 from contactlab.studies.planar_friction import format_friction, friction_by_impact, friction_json
 from contactlab.studies.planar_nested import (
     consecutive_blocks,
@@ -56,10 +50,11 @@ EPILOG = """\
 DATA is an .npz of single impacts (arrays pre_vel, post_vel, jac_normal, jac_tangent, flags, mass, inertia), one of
 whole drops of a square (x, z, theta, traj_id, dt, half_width), or a folder that holds one of either, or of both.
 
-Single impacts: laws are fitted to folds and scored on the others. Both readings of the tangent row are scored: as
-stored, and with the sense of its lever turned. Drops: simulated with numbers fitted to the public recordings, whatever
-file is given; --fit fits them again to this one (minutes), with cross-validation. --frozen FIT.json scores the numbers
-of an earlier --json on this file, and fits nothing.
+Single impacts: laws are fitted to folds and scored on the others. The balance of momentum tells whether the lever of
+the tangent row has the right sign as stored, or is to be turned; every law is fitted in that reading, and three in the
+other. Drops: simulated with numbers fitted to the public recordings, whatever file is given; --fit fits them again to
+this one (minutes), with cross-validation. --frozen FIT.json scores the numbers of an earlier --json on this file, and
+fits nothing.
 """
 
 
@@ -128,45 +123,40 @@ def _document(path: Path) -> Any:
 def _score_impacts(path: Path, arguments: argparse.Namespace, frozen: Any) -> dict[str, object]:
     """Fit, score and print single impacts; return the scores."""
     data = load_planar_impacts(path)
+    print(f"{len(data)} impacts of {data.path.name}, {data.left_out} left out for a mark of bad quality")
+    balance = momentum_balance(data)
+    print(balance)
     if frozen is not None:
         try:
             fits = [score_frozen(data, model, values) for model, values in read_frozen(frozen)]
         except ValueError as error:
             raise DatasetError(arguments.frozen, "", str(error)) from error
-        print(f"{len(data)} impacts of {data.path.name}, {data.left_out} left out for a mark of bad quality")
-        print(format_planar(fits))
+        print(format_planar(fits, published=data.published))
         return _reported(data, fits, {}, arguments)
     if not 2 <= arguments.folds <= len(data):
         raise DatasetError(data.path, "", f"{len(data)} impacts cannot be dealt to {arguments.folds} folds")
-    models = every_model()
+    models = every_model(balance.lever_turned)
     fits = []
     with Progress("fits", "models") as progress:
         for i, model in enumerate(models):
             fits.append(cross_validate(data, model, folds=arguments.folds, seed=arguments.seed))
             progress.update(i + 1, len(models))
-    balance = momentum_balance(data)
-    print(f"{len(data)} impacts of {data.path.name}, {data.left_out} left out for a mark of bad quality")
-    print(format_planar(fits))
-    print(
-        f"momentum balance of the measured changes: P_theta = {balance[0]:.3f} n_theta P_y "
-        f"{balance[1]:+.3f} d_theta P_x {1e3 * balance[2]:+.2f} mm P_y (rigid: 1, 1, 0);\n"
-        f"the lever d_theta of the tangent row has the {'wrong' if balance[1] < 0.0 else 'right'} sign as stored"
-    )
+    print(format_planar(fits, published=data.published))
     print(f"95 % intervals of the least mean error of each reading, {arguments.bootstrap} resamples:")
     intervals = {}
-    for consistent in (False, True):
-        places = [i for i, model in enumerate(models) if model.consistent is consistent]
+    for turned in (not balance.lever_turned, balance.lever_turned):
+        places = [i for i, model in enumerate(models) if model.lever_turned is turned]
         best = min(places, key=lambda i: float(np.mean(fits[i].errors)))
         intervals[best] = bootstrap(data, fits[best], arguments.bootstrap, seed=arguments.seed)
         print(format_intervals(fits[best], intervals[best]))
     document = _reported(data, fits, intervals, arguments)
-    turned = [fit for fit in fits if fit.model.consistent]
+    supported = [fit for fit in fits if fit.model.lever_turned is balance.lever_turned]
     if arguments.friction:
-        rows = [friction_by_impact(data, fit) for fit in turned]
+        rows = [friction_by_impact(data, fit) for fit in supported]
         print(format_friction(rows))
         document["friction"] = friction_json(rows)
     if arguments.nested:
-        candidates = [fit.model for fit in turned]
+        candidates = [fit.model for fit in supported]
         for name, parts in (("blocks", consecutive_blocks(data)), ("fastest fifth", fastest_fifth(data))):
             with Progress(f"nested, {name}", "fits") as progress:
                 choice = nested_choice(data, candidates, parts, seed=arguments.seed, progress=progress.update)
@@ -182,7 +172,7 @@ def _reported(
     if arguments.plots is not None:
         for plot in plot_impacts(arguments.plots, data, fits):
             print(f"wrote {plot}")
-    return planar_json(fits, intervals, momentum_balance(data))
+    return planar_json(fits, intervals, momentum_balance(data).values)
 
 
 def _frozen_squares(frozen: Any, path: Path) -> dict[str, SquareSettings]:

@@ -34,8 +34,7 @@ def plot_impacts(folder: Path, data: PlanarImpacts, fits: Sequence[PlanarFit]) -
     fewest = min(len(one.model.ingredients) for one in fits)
     for one in fits:
         if len(one.model.ingredients) == fewest:
-            reading = "consistent" if one.model.consistent else "as stored"
-            curves[f"{one.model.law}, {reading}"] = one.errors
+            curves[f"{one.model.law}, {one.model.reading}"] = one.errors
     return [
         plot_restitution(
             folder / "restitution.png", approach[clear], ratio, numbers["e"], numbers["exponent"], law=law

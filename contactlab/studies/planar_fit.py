@@ -1,8 +1,8 @@
 """Models of recorded planar impacts: a law of restitution and its numbers, fitted on some impacts, scored on others.
 
-Two readings of the file are kept apart. *As stored*, both rows of the contact are taken as they are. *Consistent*, the
-lever of the tangent row has the other sign: the recorded x axis is mirrored against the sense of rotation, which the
-momentum balance of the recordings shows (`momentum_balance`).
+Two readings of the file are kept apart. *As stored*, both rows of the contact are taken as they are. *Lever turned*,
+the lever of the tangent row has the other sign, as of a file whose x axis is mirrored against the sense of rotation.
+The balance of momentum tells which it is (`planar_balance`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from contactlab.studies.planar_laws import LAW_NUMBERS, LAWS, Law, planar_impuls
 #: What a model may have beyond mu and e, with the size of a first step of the fit.
 INGREDIENTS = {"offset": 1e-3, "exponent": 0.1}
 REFERENCE_SPEED = 2.0  # [m/s], about the median speed of approach of the recordings: e is the coefficient there
-AS_STORED: tuple[Law, ...] = ("Newton", "Poisson", "Stronge")
+#: Laws fitted in the reading that the balance does not support, where friction can help none.
+OTHER_READING: tuple[Law, ...] = ("Newton", "Poisson", "Stronge")
 _STARTS = ((0.03, 0.55), (0.2, 0.55))  # (mu, e): the error over mu has more than one valley
 
 
@@ -29,7 +30,7 @@ class PlanarModel:
     """What kind of model is fitted."""
 
     law: Law  # law of restitution
-    consistent: bool  # whether the lever of the tangent row has its sign turned
+    lever_turned: bool  # whether the lever of the tangent row has its sign turned
     # Of ``offset``: the normal impulse acts beside the nominal point of contact, by one distance [m] for all impacts;
     # ``exponent``: e (v / 2 m/s)^-exponent of the speed of approach v.
     ingredients: tuple[str, ...] = ()
@@ -42,7 +43,12 @@ class PlanarModel:
                 raise ValueError(f"ingredients: {name!r} is not one of {', '.join(INGREDIENTS)}")
 
     def __str__(self) -> str:
-        return ", ".join((self.law, *self.ingredients)) + ("" if self.consistent else " (as stored)")
+        return ", ".join((self.law, *self.ingredients))
+
+    @property
+    def reading(self) -> str:
+        """How the tangent row is read."""
+        return "lever turned" if self.lever_turned else "as stored"
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -67,17 +73,17 @@ class PlanarFit:
     frozen: bool = False  # whether the numbers were fitted to other data
 
 
-def every_model() -> tuple[PlanarModel, ...]:
-    """Return each ingredient added in turn to every law, and to three as stored, where friction can help none."""
+def every_model(lever_turned: bool) -> tuple[PlanarModel, ...]:
+    """Return each ingredient added in turn to every law in this reading, before them to three in the other."""
     sets: tuple[tuple[str, ...], ...] = ((), ("offset",), ("offset", "exponent"))
-    readings = [(law, False) for law in AS_STORED] + [(law, True) for law in LAWS]
-    return tuple(PlanarModel(law, consistent, extra) for law, consistent in readings for extra in sets)
+    readings = [(law, not lever_turned) for law in OTHER_READING] + [(law, lever_turned) for law in LAWS]
+    return tuple(PlanarModel(law, turned, extra) for law, turned in readings for extra in sets)
 
 
 def prediction_errors(data: PlanarImpacts, model: PlanarModel, values: FloatArray) -> tuple[FloatArray, int]:
     """Return |predicted - measured| / |before| in the norm of the mass matrix (n,), and how many have no prediction."""
     numbers = dict(zip(model.parameters, (float(value) for value in values), strict=True))
-    J = _rows(data, model.consistent, numbers.get("offset", 0.0))
+    J = _rows(data, model.lever_turned, numbers.get("offset", 0.0))
     u = np.einsum("nij,nj->ni", J, data.before)
     W = np.einsum("nij,j,nkj->nik", J, 1.0 / data.mass, J)
     speed = np.maximum(-u[:, 0], 1e-9)
@@ -149,22 +155,11 @@ def bootstrap(data: PlanarImpacts, fit: PlanarFit, resamples: int, *, seed: int 
     return np.percentile(draws, [2.5, 97.5], axis=0)
 
 
-def momentum_balance(data: PlanarImpacts) -> FloatArray:
-    """Return (a, b, c) of least squares in P_theta = a n_theta P_y + b d_theta P_x + c P_y over the measured changes.
-
-    P are the measured changes of momentum, n_theta and d_theta the stored levers. Rigid bodies have a = b = 1, c = 0,
-    whatever the law of restitution and friction; c is the distance by which the normal impulse acts off its point.
-    """
-    P = data.mass * (data.after - data.before)
-    A = np.stack((data.normal[:, 2] * P[:, 1], data.tangent[:, 2] * P[:, 0], P[:, 1]), axis=1)
-    return np.asarray(np.linalg.lstsq(A, P[:, 2], rcond=None)[0])
-
-
-def _rows(data: PlanarImpacts, consistent: bool, offset: float) -> FloatArray:
+def _rows(data: PlanarImpacts, lever_turned: bool, offset: float) -> FloatArray:
     """Return the rows (n, 2, 3) of a reading."""
     J = np.stack((data.normal, data.tangent), axis=1)
     J[:, 0, 2] += offset
-    if consistent:
+    if lever_turned:
         J[:, 1, 2] *= -1.0
     return J
 

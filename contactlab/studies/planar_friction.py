@@ -81,7 +81,8 @@ def friction_by_impact(data: PlanarImpacts, fit: PlanarFit) -> FrictionByImpact:
 def format_friction(rows: Sequence[FrictionByImpact]) -> str:
     """Return one line per model, and how far from the most likely one."""
     best = max(rows, key=lambda row: float(row.log_own.sum()))
-    lines = [f"{'model':<40} {'mu':>6} {'log L':>8}  mu by impact: {'log L':>8}  below the likeliest, by impact (95 %)"]
+    reading = f"model, {best.model.reading}"
+    lines = [f"{reading:<40} {'mu':>6} {'log L':>8}  mu by impact: {'log L':>8}  below the likeliest, by impact (95 %)"]
     for row in rows:
         below = "likeliest" if row is best else str(paired_difference(best.log_own, row.log_own))
         lines.append(

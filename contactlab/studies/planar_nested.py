@@ -67,9 +67,10 @@ def nested_choice(
 def format_nested(title: str, found: NestedChoice) -> str:
     """Return one line per model: its mean error left out, and how far above that of the nested choice."""
     scored = np.isfinite(found.nested)
+    reading = f"model, {found.models[0].reading}"
     lines = [
         f"{title}: nested {found.nested[scored].mean():.4f}; chosen: " + "; ".join(str(one) for one in found.chosen),
-        f"{'model':<40} {'left out':>8}  above the nested choice (95 %)",
+        f"{reading:<40} {'left out':>8}  above the nested choice (95 %)",
     ]
     lines += [
         f"{model!s:<40} {errors[scored].mean():>8.4f}  {paired_difference(errors[scored], found.nested[scored])}"

@@ -27,6 +27,9 @@ from contactlab.lab.datasets.npz import Arrays, entry, files_with
 from contactlab.lab.errors import DatasetError
 from contactlab.spatial.arrays import FloatArray
 
+#: Of the published ellipse, half axes 35 and 25 mm.
+PUBLISHED_MASS = (0.037, 0.037, 0.037 * (0.035**2 + 0.025**2) / 4.0)
+
 
 @dataclass(frozen=True, eq=False)
 class PlanarImpacts:
@@ -44,6 +47,11 @@ class PlanarImpacts:
 
     def __len__(self) -> int:
         return len(self.before)
+
+    @property
+    def published(self) -> bool:
+        """Whether the body is the ellipse of the published recordings, by its mass and inertia."""
+        return bool(np.allclose(self.mass, PUBLISHED_MASS, rtol=1e-3))
 
 
 def find_planar_impacts(path: str | Path) -> Path:

@@ -11,15 +11,15 @@ from contactlab.lab.datasets.planar_impacts import PlanarImpacts, find_planar_im
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.studies.identification.problem import Parameter, Problem, differences
 from contactlab.studies.identification.recordings import Recordings
-from contactlab.studies.planar_fit import PlanarModel, prediction_errors
-from contactlab.studies.planar_laws import planar_impulses
+from contactlab.studies.planar_balance import SUSPECTS, momentum_balance
+from contactlab.studies.planar_fit import PlanarModel, prediction_errors, take
+from contactlab.studies.planar_laws import Law, planar_impulses
 
 #: Noise in the norm of the mass matrix, against the speed before: of the velocity before, and of that after, where it
 #: also stands for what no law of two numbers tells. Equal ones would let an e that varies fit the noise of speeds.
 BEFORE, AFTER = 0.01, 0.05
 REFERENCE_SPEED = 2.0
-#: The tangent row as the balance of momentum has it (`docs/validation.md`), and the law of impulses.
-MODEL = PlanarModel("Poisson", consistent=True, ingredients=("offset", "exponent"))
+LAW: Law = "Poisson"
 PARAMETERS = (
     Parameter("mu", 0.1, 2e-3, 0.0, 2.0),
     Parameter("restitution", 0.5, 2e-3, 0.0, 1.0),
@@ -34,21 +34,25 @@ def impact_recordings(path: str | Path) -> Recordings:
 
 
 def planar_impacts(data: PlanarImpacts) -> Recordings:
-    """Return impacts, as read."""
+    """Return impacts, as read; the sign of the tangent lever is that which the balance of momentum has."""
+    balance = momentum_balance(data)
+    model = PlanarModel(LAW, balance.lever_turned, ingredients=("offset", "exponent"))
 
     def problem(parameters: tuple[Parameter, ...], fixed: Mapping[str, float], rows: IntArray) -> Problem:
-        return _problem(data, parameters, fixed, rows)
+        return _problem(take(data, rows), model.lever_turned, parameters, fixed, rows)
 
     def errors(values: Mapping[str, float], rows: IntArray) -> Mapping[str, FloatArray]:
         told = {one.name: one.start for one in PARAMETERS} | dict(values)
-        kept = PlanarImpacts(
-            data.path, data.before[rows], data.after[rows], data.normal[rows], data.tangent[rows], data.mass, 0
-        )
         numbers = np.array([told[one.name] for one in PARAMETERS])
-        return {"error": prediction_errors(kept, MODEL, numbers)[0]}
+        return {"error": prediction_errors(take(data, rows), model, numbers)[0]}
+
+    def doubt(values: Mapping[str, float]) -> str:
+        mu = values.get("mu", PARAMETERS[0].start)
+        wrong = balance.contradiction(friction=mu > 0.0)
+        return f"{wrong}: look at {SUSPECTS}" if wrong else ""
 
     return Recordings(
-        title="planar impacts",
+        title=f"planar impacts, tangent row {balance.reading}",
         noise=f"{100 * BEFORE:g} % of the speed before, {100 * AFTER:g} % after the impact, in the norm of the masses",
         parameters=PARAMETERS,
         usual=("mu", "restitution"),
@@ -60,15 +64,20 @@ def planar_impacts(data: PlanarImpacts) -> Recordings:
             "mass": "impulses are not measured: velocities of any mass are the same",
             "inertia": "velocities alone do not tell it from the lever of the contact; `offset` is what they tell",
         },
+        doubt=doubt,
     )
 
 
 def _problem(
-    data: PlanarImpacts, parameters: tuple[Parameter, ...], fixed: Mapping[str, float], rows: IntArray
+    data: PlanarImpacts,
+    lever_turned: bool,
+    parameters: tuple[Parameter, ...],
+    fixed: Mapping[str, float],
+    groups: IntArray,
 ) -> Problem:
     """Return the problem: the velocity before is an unknown, measured like that after."""
-    before, after = data.before[rows], data.after[rows]
-    normal, tangent = data.normal[rows], data.tangent[rows] * [1.0, 1.0, -1.0]
+    before, after, normal = data.before, data.after, data.normal
+    tangent = data.tangent * [1.0, 1.0, -1.0 if lever_turned else 1.0]
     unit = np.sqrt((data.mass * before**2).sum(axis=1))[:, None] / np.sqrt(data.mass)
     told = {one.name: one.start for one in PARAMETERS} | dict(fixed)
 
@@ -78,8 +87,8 @@ def _problem(
         J = np.stack((normal + [0.0, 0.0, n["offset"]], tangent), axis=1)
         u, W = np.einsum("nij,nj->ni", J, v), np.einsum("nij,j,nkj->nik", J, 1.0 / data.mass, J)
         e = n["restitution"] * (np.maximum(-u[:, 0], 1e-9) / REFERENCE_SPEED) ** -n["exponent"]
-        p = planar_impulses(MODEL.law, W, u, n["mu"], np.clip(e, 0.0, 1.0))
+        p = planar_impulses(LAW, W, u, n["mu"], np.clip(e, 0.0, 1.0))
         predicted = v + np.einsum("nij,ni->nj", J, p) / data.mass
         return np.asarray(np.hstack(((after - predicted) / (AFTER * unit), -local)))
 
-    return Problem(parameters, rows.copy(), residuals, differences(residuals, parameters, np.full(3, 1e-3)), 3)
+    return Problem(parameters, groups.copy(), residuals, differences(residuals, parameters, np.full(3, 1e-3)), 3)

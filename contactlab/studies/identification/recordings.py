@@ -11,7 +11,7 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.spatial.errors import close_names
 from contactlab.studies.identification.gauss_newton import identify
 from contactlab.studies.identification.problem import IdentificationError, Parameter, Problem
-from contactlab.studies.identification.verdict import Identified
+from contactlab.studies.identification.verdict import Identified, Verdict
 
 #: Of many recordings so many are enough to come near.
 FEW = 64
@@ -39,6 +39,9 @@ class Recordings:
         From values and numbers of recordings to errors of whole motions, by name, (n,) each; NaN where one failed.
     hidden
         Why some names can not be looked for.
+    doubt
+        From values to what the recordings contradict in the very model, in words, or to nothing: no values are then
+        found, however well they are told.
     """
 
     title: str
@@ -50,6 +53,7 @@ class Recordings:
     problem: Callable[[tuple[Parameter, ...], Mapping[str, float], IntArray], Problem]
     errors: Callable[[Mapping[str, float], IntArray], Mapping[str, FloatArray]] | None = None
     hidden: Mapping[str, str] = field(default_factory=dict)
+    doubt: Callable[[Mapping[str, float]], str] | None = None
 
     def __len__(self) -> int:
         return self.groups.size
@@ -111,4 +115,8 @@ def fit(
         near = identify(recordings.problem(parameters, fixed, few), iterations=iterations, progress=progress)
         starts = near.values.tolist()
         parameters = tuple(replace(one, start=start) for one, start in zip(parameters, starts, strict=True))
-    return identify(recordings.problem(parameters, fixed, rows), iterations=iterations, progress=progress)
+    found = identify(recordings.problem(parameters, fixed, rows), iterations=iterations, progress=progress)
+    told = fixed | {one.name: float(x) for one, x in zip(parameters, found.values, strict=True)}
+    if recordings.doubt is not None and (why := recordings.doubt(told)):
+        return replace(found, verdict=Verdict.CONTRADICTED, why=why)
+    return found

@@ -24,6 +24,7 @@ class Verdict(enum.Enum):
     ITERATION_LIMIT = "the steps had not become small when the iterations were used up"
     STALLED = "no step explains the recordings better, and the last was not small"
     TOO_FEW = "there are not more independent recordings than parameters"
+    CONTRADICTED = "the recordings contradict what the model takes for granted"
 
     @property
     def advice(self) -> str:
@@ -38,6 +39,7 @@ _ADVICE = {
     Verdict.ITERATION_LIMIT: "Allow more iterations, or begin nearer.",
     Verdict.STALLED: "Begin elsewhere, take shorter windows, or identify fewer parameters.",
     Verdict.TOO_FEW: "Record more, or identify fewer parameters; where simulations failed, begin elsewhere.",
+    Verdict.CONTRADICTED: "Mend the recordings first: values of a model that cannot be theirs say nothing.",
 }
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from impact_cases import cradle, disk, random_impact, rod
 
 from contactlab import impact
+from contactlab.formulation import ContactPoint, problem_data_from
 from contactlab.impact import ALL_LAWS, ImpactError, ImpactLaw, Newton, Poisson, Stronge
+from contactlab.multibody import ModelBuilder, Transform, joints
 from contactlab.plotting import plot_painleve, plot_routh
+from contactlab.spatial import RigidInertia
 from problem_data import ConstraintVelProblemData
 
 
@@ -35,6 +40,66 @@ def test_path_stays_within_the_cone():
             steps = np.diff(diagram.path(), axis=0)
             slack = diagram.contact.mu * steps[:, 0] - np.linalg.norm(steps[:, 1:], axis=1)
             assert slack.min() > -1e-9 * steps[:, 0].max()
+
+
+def kanes_rods() -> tuple[ConstraintVelProblemData, ConstraintVelProblemData]:
+    """Two hinged rods of 1 m and 1 kg whose free end strikes a floor: from the model, and as planar rows by hand."""
+    rod = RigidInertia(1.0, com=(0.0, 0.0, -0.5), inertia=np.diag([1.0, 1.0, 1e-6]) / 12.0)
+    builder = ModelBuilder()
+    builder.add_body("upper", joint=joints.Revolute((0, 1, 0)), inertia=rod)
+    below = Transform(p=(0.0, 0.0, -1.0))
+    builder.add_body("lower", parent="upper", joint=joints.Revolute((0, 1, 0)), placement=below, inertia=rod)
+    model, q, v = builder.build(), np.radians([20.0, 10.0]), np.array([-0.1, -0.1])
+    tip = ContactPoint("lower", (0, 0, -1), (0, 0, 1), frame="body", mu=0.5, name="tip")
+    c, s = np.cos(np.array([q[0], q.sum()])), np.sin(np.array([q[0], q.sum()]))
+    M = np.array([[5.0 / 3.0 + np.cos(q[1]), 1.0 / 3.0 + np.cos(q[1]) / 2.0], [0.0, 1.0 / 3.0]])
+    M[1, 0] = M[0, 1]
+    hand = ConstraintVelProblemData(M=M, Mv=M @ v, N=[[s.sum(), s[1]]], F=[[-c.sum(), -c[1]]], mu=[0.5], r=[1])
+    return problem_data_from(model, q, v, contacts=[tip], h=None).velocity, hand
+
+
+def test_a_mechanism_in_a_plane_has_planar_contacts(tmp_path):
+    """Its second row of friction is 0: diagram, kink, picture and every law are those of the planar rows."""
+    found, hand = kanes_rods()
+    assert (found.r.tolist(), found.M) == ([2], None)
+    diagram, wanted = (impact.routh_diagram(data, restitution=0.5) for data in (found, hand))
+    assert diagram.planar
+    np.testing.assert_allclose(np.abs(diagram.path()), np.abs(wanted.path()), atol=1e-14)
+    # The course leaves the edge of friction at one point: where slip stops, on the line of sticking.
+    kink = diagram.path()[2]
+    assert kink[1] == pytest.approx(float(diagram.sticking_line(kink[0])), abs=1e-14)
+    plot_routh(tmp_path / "rods.png", diagram)
+    for name, law in impact.every_law(0.5).items() | {law.title: law(0.5) for law in ALL_LAWS}.items():
+        a, b = law.solve(found), law.solve(hand)
+        np.testing.assert_allclose(a.v_plus, b.v_plus, rtol=1e-10, err_msg=name)
+        push = a.impulses.fN @ found.N + a.impulses.fF @ found.F
+        np.testing.assert_allclose(hand.M @ a.v_plus, hand.Mv + push, atol=1e-13, err_msg=name)
+
+
+@pytest.mark.parametrize("law", [law for law in ALL_LAWS if law is not Newton])
+def test_a_line_of_slip_may_lie_across_the_tangents(law):
+    """Bodies that move along one line, at any angle to the pyramid's directions, have a planar contact, whatever mu."""
+    rng = np.random.default_rng(7)
+    for mu in (0.1, 1.0):
+        A, N, row = rng.normal(size=(4, 4)), rng.normal(size=(1, 4)), rng.normal(size=4)
+        M = A @ A.T + 0.1 * np.eye(4)
+        Mv = M @ (rng.normal(size=4) - 3.0 * N[0])
+        planar = ConstraintVelProblemData(M=M, Mv=Mv, N=N, F=[row], mu=[mu], r=[1])
+        F = np.cos(np.pi * np.arange(3) / 3.0 - 0.7)[:, None] * row
+        spatial = ConstraintVelProblemData(M=M, Mv=Mv, N=N, F=F, mu=[mu], r=[3])
+        solved = (law(0.6, "sequential") if law is Poisson else law(0.6)).solve
+        np.testing.assert_allclose(solved(spatial).v_plus, solved(planar).v_plus, rtol=1e-9, atol=1e-12)
+    # A floor that moves across the line makes slip that turns: no planar contact.
+    moved = ConstraintVelProblemData(M=M, Mv=Mv, N=N, F=F, mu=[mu], r=[3], kF=[0.1, 0.2, 0.1])
+    assert not impact.routh_diagram(moved).planar
+
+
+def test_a_contact_in_space_has_no_picture(tmp_path):
+    """An `ImpactError`, as of a diagram in which no law has an end."""
+    diagram = impact.routh_diagram(random_impact(np.random.default_rng(5), 1, 3), restitution=0.7)
+    for bad in (diagram, replace(impact.routh_diagram(rod(0.7, 0.4)), courses={}, failures={"newton": "stuck"})):
+        with pytest.raises(ImpactError, match="diagram"):
+            plot_routh(tmp_path / "none.png", bad)
 
 
 def test_painleve_map_follows_the_closed_form():

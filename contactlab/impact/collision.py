@@ -1,7 +1,8 @@
 """An impact problem as the laws see it: rows with the bilateral ones eliminated, contact by contact.
 
 A *collision* is one contact or limit on its own. In its own coordinates, normal velocity u_n and tangential velocity
-u_t (0, 1 or 2 components), an impulse (p_n, p_t) changes them by W (p_n, p_t), W = J C J'.
+u_t (0, 1 or 2 components), an impulse (p_n, p_t) changes them by W (p_n, p_t), W = J C J'. Where the bodies can move
+along one line of the tangent plane alone, as a mechanism in a plane, u_t is the velocity along it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from problem_data import ConstraintForces, ConstraintVelProblemData, VelocityBlo
 
 # Rows of a pyramid may be off the regular one by rounding of the placement they come from.
 _REGULAR = 1e-9
+# Motion across a line of the tangent plane that is rounding, of that along it.
+_PLANAR = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +40,8 @@ class Collision:
         Their velocity terms: u = J v + k.
     W : ndarray, shape (1 + m, 1 + m)
         Response to impulses.
+    along : ndarray, shape (t, m)
+        Its tangents in those of the data, t of them: one where the bodies can move along it alone.
     """
 
     index: int
@@ -45,6 +50,7 @@ class Collision:
     Y: FloatArray
     k: FloatArray
     W: FloatArray
+    along: FloatArray
 
     def velocity(self, v: FloatArray) -> FloatArray:
         """Return u (1 + m,) at the generalised velocity v (nv,)."""
@@ -103,15 +109,18 @@ class ImpactProblem:
             friction = slice(int(starts[c]), int(starts[c + 1]))
             self._check_regular(c, friction, tangents)
             select = np.linalg.pinv(tangents) if b.r[c] else np.zeros((0, 0))
+            along = _movable(select @ np.column_stack((self.rows.J[friction], k[friction])))
+            select = along.T @ select
             J = np.vstack((self.rows.J[c : c + 1], select @ self.rows.J[friction]))
             Y = np.vstack((self.rows.Y[c : c + 1], select @ self.rows.Y[friction]))
             # The normal term is a law's business: it carries Newton's restitution where data were made for the LCP.
             terms = np.concatenate(([0.0], select @ k[friction]))
-            collisions.append(Collision(c, float(b.mu[c]), J, Y, terms, J @ Y.T))
+            collisions.append(Collision(c, float(b.mu[c]), J, Y, terms, J @ Y.T, along))
         for i in range(b.nl):
             row = b.nc + b.nr + i
             J, Y = self.rows.J[row : row + 1], self.rows.Y[row : row + 1]
-            collisions.append(Collision(b.nc + i, 0.0, J, Y, k[row : row + 1].copy(), J @ Y.T))
+            none = np.zeros((0, 0))
+            collisions.append(Collision(b.nc + i, 0.0, J, Y, k[row : row + 1].copy(), J @ Y.T, none))
         return tuple(collisions)
 
     def refuse_soft_rows(self) -> None:
@@ -145,7 +154,8 @@ class ImpactProblem:
             f[first] = p[1]
         elif r > 1:
             between = np.pi / r
-            length, angle = float(np.hypot(p[1], p[2])), float(np.arctan2(p[2], p[1]))
+            x, y = collision.along @ p[1:]
+            length, angle = float(np.hypot(x, y)), float(np.arctan2(y, x))
             edge = int(np.floor(angle / between))
             part = angle - edge * between
             for j, share in ((edge, np.sin(between - part)), (edge + 1, np.sin(part))):
@@ -172,6 +182,17 @@ class ImpactProblem:
         if off > _REGULAR * np.abs(F).max(initial=1.0):
             detail = f"contact {c}: its {r} friction directions are not those of a regular pyramid (off by {off:.2g})"
             raise ImpactError("data", f"{detail}; {self.law} needs the two tangents")
+
+
+def _movable(T: FloatArray) -> FloatArray:
+    """Directions (t, m) in which rows T (t, ...) of tangents, with their terms, move: one where they move along it."""
+    longest = T[int(np.argmax(np.linalg.norm(T, axis=1)))] if len(T) == 2 else np.zeros(0)
+    if not longest.any():
+        return np.eye(len(T))
+    line = T @ longest
+    line /= np.linalg.norm(line)
+    across = np.abs(T - np.outer(line, line @ T)).max()
+    return line[:, None] if across <= _PLANAR * np.abs(T).max() else np.eye(2)
 
 
 def _tangents(c: int, r: int) -> FloatArray:

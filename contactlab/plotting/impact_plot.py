@@ -12,7 +12,7 @@ from contactlab.impact.errors import ImpactError
 from contactlab.plotting.paper import legend_above, new_figure, save_figure
 from contactlab.spatial.arrays import FloatArray
 
-# Marks of ends that coincide lie inside one another.
+# Marks of ends that coincide lie inside one another. All follow Routh's course: `compare` calls them sequential.
 _ENDS = {"newton": ("#0072b2", 14.0), "poisson": ("#d55e00", 9.0), "stronge": ("#009e73", 4.0)}
 
 
@@ -22,8 +22,13 @@ def plot_routh(path: str | Path, diagram: RouthDiagram, *, title: str = "") -> P
     Raises
     ------
     ImpactError
-        The contact is not planar.
+        The contact is not planar, or no law has an end.
     """
+    if not diagram.planar:
+        detail = f"is of a contact with {len(diagram.u_minus) - 1} tangents along which the bodies move"
+        raise ImpactError("diagram", f"{detail}: a picture needs one, of a planar contact")
+    if not diagram.courses:
+        raise ImpactError("diagram", f"has no course: {next(iter(diagram.failures.values()))}")
     figure, (axes,) = new_figure(6.4, 5.2)
     paths = {law: diagram.path(law) for law in diagram.courses}
     every = np.vstack([*paths.values(), np.zeros((1, 2))])
@@ -41,7 +46,7 @@ def plot_routh(path: str | Path, diagram: RouthDiagram, *, title: str = "") -> P
     axes.plot(longest[:, 1], longest[:, 0], color="0.1", linewidth=1.8, label="course")
     for law, course in paths.items():
         color, size = _ENDS[law]
-        label = f"{law.title()}, e = {diagram.restitution:g}"
+        label = f"{law.title()}, sequential, e = {diagram.restitution:g}"
         axes.plot(
             course[-1, 1],
             course[-1, 0],

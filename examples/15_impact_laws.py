@@ -1,4 +1,4 @@
-"""One impact, six laws: a rod that strikes the ground, where slip stops on the way, and Newton's cradle.
+"""Impact laws side by side: a rod that strikes the ground, where slip stops on the way, and Newton's cradle.
 
 Where nothing slips or nothing stops slipping, Newton, Poisson and Stronge agree. Where slip ends within the impact they
 mean different things by restitution, and only Stronge's never gives the bodies energy.

@@ -1,4 +1,4 @@
-"""A rod under every law: it falls on its end, over angle and friction; what each makes of it, from one call.
+"""A rod under three laws: it falls on its end, over angle and friction; what each makes of it, from one call.
 
 ``python examples/21_falling_rod.py --figures docs/images`` draws the figures of `docs/falling_rod.md` and
 `docs/impact.md` again.
@@ -43,14 +43,14 @@ np.testing.assert_allclose(
 )
 
 # %%
-# It sticks from the start where friction holds: mu >= |W_tn| / W_tt, whatever the law and its restitution.
+# It sticks from the start where friction holds: mu >= |W_tn| / W_tt, whatever of these laws and its restitution.
 hold = 3.0 * np.sin(angles) * np.cos(angles) / (1.0 + 3.0 * np.sin(angles) ** 2)
 beyond = np.abs(mus[None, :] - hold[:, None]) > 1e-9
 sticks = (mus[None, :] > hold[:, None]) & beyond
 assert ((found.motion == impact.ContactMotion.STICKS) == sticks)[..., beyond].all()
 
 # %%
-# Slip from rest goes one way throughout: the laws agree. Of a rod that slides as it strikes they do not.
+# Slip from rest goes one way throughout: these laws agree. Of a rod that slides as it strikes they do not.
 assert np.nanmax(found.spread) < 1e-9
 slides = impact.impact_map(
     lambda angle, mu: sliding_rod(angle, mu, (0.6, -1.0, 0.0)), {"angle": angles, "mu": mus}, restitutions=[0.9]

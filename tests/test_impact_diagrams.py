@@ -113,7 +113,7 @@ def test_painleve_map_follows_the_closed_form():
 
 
 def test_comparison_counts_solutions_and_prints_every_law():
-    """Six laws, and every class; the impact LCP of one planar contact has one velocity."""
+    """Three laws in both orders, and every class; the impact LCP of one planar contact has one velocity."""
     assert len(impact.compare(rod(0.5, 1.0), [law(0.8) for law in ALL_LAWS]).outcomes) == len(ALL_LAWS)
     table = impact.compare(rod(0.5, 1.0), restitution=0.8)
     assert len(table.outcomes) == 6

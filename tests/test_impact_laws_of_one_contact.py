@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 
 from contactlab.contact import HalfSpace, Material, Sphere
 from contactlab.impact import (
+    ALL_LAWS,
     Brach,
     ImpactError,
     ImpactLaw,
@@ -19,6 +20,8 @@ from contactlab.impact import (
     SingleImpact,
     Smith,
     TangentialCompliance,
+    every_law,
+    routh_diagram,
 )
 from contactlab.simulation import EventDriven, EventKind, WorldBuilder
 from contactlab.spatial import RigidInertia
@@ -55,6 +58,35 @@ def test_slip_that_outlasts_the_impact_is_the_same_under_every_law(law):
     """Friction is mu (1 + e) p all along: the disk's closed form. Several contacts, one after the other."""
     np.testing.assert_allclose(law(0.5).solve(disk(4.0, 0.0, 2.0, 0.1)).v_plus, (3.7, 1.0, -0.6), atol=1e-6)
     np.testing.assert_allclose(law(1.0).solve(cradle(4)).v_plus, np.eye(4)[-1], atol=1e-5)
+
+
+def test_which_laws_agree_where_slip_neither_stops_nor_turns():
+    """One contact: without friction all seven; on a straight course all but Chatterjee and Ruina's and compliance."""
+    rng, apart = np.random.default_rng(0), dict.fromkeys(("Chatterjee and Ruina", "Tangential compliance"), 0.0)
+    laws = {law.title: law(0.7) for law in ALL_LAWS} | every_law(0.7)
+    kinds = set()
+    for k in range(60):
+        data = random_impact(rng, nv=3)
+        M, rows, v = np.asarray(data.M), np.vstack((data.N, data.F)), np.linalg.solve(data.M, data.Mv)
+        if k % 3 == 0:  # no slip before
+            v = v - np.linalg.pinv(rows) @ [0.0, rows[1] @ v]
+        mu = 0.0 if k % 4 == 0 else float(data.mu[0])
+        data = ConstraintVelProblemData(M=M, Mv=M @ v, N=rows[:1], F=rows[1:], mu=[mu], r=[1])
+        course = routh_diagram(data, restitution=0.7).courses["stronge"].segments
+        slips = [course[0].states[0].u[1]] if abs(course[0].states[0].u[1]) > 1e-9 else []
+        slips += [segment.states[-1].u[1] for segment in course]
+        if mu > 0.0 and len(set(np.sign(np.round(slips, 9)))) > 1:
+            continue
+        kinds.add((mu > 0.0, course[0].phase))
+        found = {name: law.solve(data).v_plus for name, law in laws.items()}
+        for name, after in found.items():
+            off = np.sqrt((after - found["Stronge"]) @ M @ (after - found["Stronge"]) / (v @ M @ v))
+            if mu > 0.0 and name in apart:
+                apart[name] = max(apart[name], off)
+            else:
+                assert off < 1e-6, name
+    assert len(kinds) == 4  # smooth; slips on, slips from rest, sticks
+    assert min(apart.values()) > 0.05
 
 
 def test_brach_is_newton_but_where_that_gains_energy():

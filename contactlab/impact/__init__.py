@@ -28,7 +28,7 @@ from contactlab.impact.stronge import Stronge
 from contactlab.impact.tangential_compliance import TangentialCompliance
 from contactlab.naming import doors
 
-#: Every law, as a class.
+#: Every law, as a class; `every_law` has those three of them that have an order, in both.
 ALL_LAWS = (Newton, Poisson, Stronge, ChatterjeeRuina, Brach, Smith, TangentialCompliance)
 
 __all__ = [

@@ -85,14 +85,15 @@ class Comparison:
                 note += "  GAINS ENERGY"
             if not o.solved:
                 note += f"  {o.status.name}: {o.message}"
-            collisions = len(o.sequence) or "-"
             lines.append(
                 f"{name:<{width}}  {o.energy_ratio:>9.6f}  {o.work_normal.sum():>10.3g}  "
-                f"{o.work_tangential.sum():>10.3g}  {collisions:>10}  {v}{note}"
+                f"{o.work_tangential.sum():>10.3g}  {o.collisions or '-':>10}  {v}{note}"
             )
         lines += [f"{name}: {o.notice}" for name, o in self.outcomes.items() if o.notice]
         lines += [f"{name:<{width}}  not solved: {reason}" for name, reason in self.failures.items()]
-        lines.append("energy: after / before; normal, friction: work [J]")
+        lines.append(
+            "energy: after / before; normal, friction: work [J], of laws without a course along a straight chord"
+        )
         lines.append(f"the simultaneous Newton problem: {self.uniqueness}")
         if self.outcomes_of_orders is not None:
             lines.append(f"orders and interleavings under Stronge's law: {self.outcomes_of_orders}")

@@ -113,7 +113,8 @@ def impact_map(
     restitutions : (ne,)
         Coefficients.
     laws : callable
-        Returns laws by name for a coefficient; every law of the package if not given.
+        Returns laws by name for a coefficient; `every_law` if not given, which has Newton's, Poisson's and Stronge's,
+        each in both orders. ``lambda e: {law.title: law(e) for law in ALL_LAWS}`` is all of the package.
     progress : callable, optional
         Called with (points done, points in all).
 

@@ -44,7 +44,8 @@ class ImpactOutcome:
     u_minus, u_plus : ndarray, shape (nc,)
         Normal velocities of the contacts before and after [m/s], without normal terms.
     work_normal, work_tangential : ndarray, shape (nc,)
-        Work of each contact's normal and friction impulse [J].
+        Work of each contact's normal and friction impulse [J]: along its course, where the law follows one; otherwise
+        impulse times mean velocity, whose sum alone is that of a course: friction's part may be positive.
     energy_before, energy_after : float
         Kinetic energy [J].
     sequence : tuple of SingleImpact
@@ -80,6 +81,11 @@ class ImpactOutcome:
     def solved(self) -> bool:
         """Whether the law came to its end."""
         return self.status is ImpactStatus.SOLVED
+
+    @property
+    def collisions(self) -> int:
+        """How many collisions a law took one after the other; 0 of one of all contacts at once."""
+        return len(self.sequence)
 
     @property
     def energy_ratio(self) -> float:

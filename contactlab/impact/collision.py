@@ -108,7 +108,7 @@ class ImpactProblem:
             tangents = _tangents(c, int(b.r[c]))
             friction = slice(int(starts[c]), int(starts[c + 1]))
             self._check_regular(c, friction, tangents)
-            select = np.linalg.pinv(tangents) if b.r[c] else np.zeros((0, 0))
+            select = np.asarray(np.linalg.pinv(tangents) if b.r[c] else np.zeros((0, 0)), dtype=np.float64)
             along = _movable(select @ np.column_stack((self.rows.J[friction], k[friction])))
             select = along.T @ select
             J = np.vstack((self.rows.J[c : c + 1], select @ self.rows.J[friction]))

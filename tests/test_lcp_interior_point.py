@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import lcp
@@ -80,6 +80,8 @@ def test_shared_problems_of_the_promised_classes(solver: InteriorPoint, shared: 
 
 @each_solver
 @given(seed=st.integers(0, 10**6), strict=st.booleans())
+@example(seed=2477, strict=True)  # -4 z_2 >= 0 makes z_2 zero itself, and z_1 >= 7/4 is not determined
+@example(seed=898, strict=False)
 @settings(max_examples=80)
 def test_monotone_problems_with_a_solution_are_solved(solver: InteriorPoint, seed: int, strict: bool) -> None:
     """Singular and skew M, ties and all: solved at 1e-6 alone and at the default tolerance polished."""
@@ -149,6 +151,7 @@ def test_the_exponential_families_take_few_iterations(n: int) -> None:
 
 
 @given(seed=st.integers(0, 10**6))
+@example(seed=2477)
 @settings(max_examples=30)
 def test_units_do_not_matter(seed: int) -> None:
     """D M D and D q over 16 decades, loads by 1e±12: solved with as good a residual."""

@@ -15,7 +15,7 @@ from lcp.result import Claim
 from lcp.solvers.shared.basic_point import basic_point, block
 from lcp.solvers.shared.central_path import Neighbourhood, start, states_of, step_from
 from lcp.solvers.shared.progress import NewtonMethod, Progress
-from lcp.solvers.shared.scaled_box import ScaledBox
+from lcp.solvers.shared.scaled_box import BETWEEN, ScaledBox
 from lcp.status import Status
 from lcp.traits import MONOTONE, Traits
 
@@ -116,13 +116,15 @@ class InteriorPoint(NewtonMethod):
             key = states.tobytes()
             if self.polish and (solved or (key != tried and area.mean(at) < _CLOSE * area.first_mean)):
                 tried = key
-                candidate = basic_point(box, states)
+                candidate = basic_point(box, states, near=at.x)
                 solved |= candidate is not None and progress.solved(embedded(candidate), record=False)
             if solved:
                 return Status.SOLVED
             short = short + 1 if length < 1e-3 else 0
             diverged = float(np.abs(at.x).max(initial=0.0)) > _DIVERGED * size
             if short > _SHORT_STEPS or diverged or area.mean(at) < _CENTRAL * area.first_mean:
+                # Rows of tiny unknowns alone, -4 z_2 >= 0, are met only at their bounds themselves.
+                progress.solved(embedded(np.where(states == BETWEEN, at.x, box.at_bounds(states))), record=False)
                 return Status.STALLED
         return Status.ITERATION_LIMIT
 

@@ -15,6 +15,8 @@ from lcp.status import Status
 # Solutions of 1e10 beside loads of one have to be right to the last bit. A step of refinement takes the condition times
 # the rounding off the error, of which little may be left: as many as help, and rarely more than two do.
 _REFINEMENTS = 40
+# Proximal steps towards the solution of singular equations that is nearest, each up to the shift over the least eigenvalue.
+_PROXIMAL = 3
 # Signs within this fraction of their terms are rounding and count as satisfied.
 _SIGN = 1e-13
 # Exchanges of all wrong signs at once that may pass without fewer of them (Judice and Pires use 10).
@@ -28,11 +30,15 @@ def block(M: object, rows: NDArray[np.intp]) -> object:
     return M[rows][:, rows]  # type: ignore[index]
 
 
-def basic_point(box: ScaledBox, states: States, *, accurate: bool = False) -> Vector | None:
+def basic_point(
+    box: ScaledBox, states: States, *, accurate: bool = False, near: Vector | None = None
+) -> Vector | None:
     """x on its bounds as ``states`` say, the other rows solved: M_bb x_b = -(q + M x_bounds)_b, refined.
 
-    A system of the size of the rows between bounds only. None where their block is singular. With ``accurate``,
-    residuals are summed in twice the precision, whatever the first correction says.
+    A system of the size of the rows between bounds only. None where their block is singular; but where a point ``near``
+    by is given and the block is semidefinite, a solution near that point (R. T. Rockafellar, Monotone operators and the
+    proximal point algorithm, SIAM J. Control Optim. 14, 1976). With ``accurate``, residuals are summed in twice the
+    precision, whatever the first correction says.
     """
     x = box.at_bounds(states)
     between = np.flatnonzero(states == BETWEEN)
@@ -43,9 +49,17 @@ def basic_point(box: ScaledBox, states: States, *, accurate: bool = False) -> Ve
     inner = solution(
         matrix, -rows, symmetric_pattern=box.symmetric_pattern, refinements=_REFINEMENTS, accurate=accurate
     )
-    if inner is None:
+    if inner is not None:
+        x[between] = inner
+        return x
+    if near is None:
         return None
-    x[between] = inner
+    x[between] = near[between]
+    for _ in range(_PROXIMAL):
+        step = solution(matrix, -box.rows(x)[between], symmetric_pattern=box.symmetric_pattern, shifts=True)
+        if step is None:
+            return None
+        x[between] += step
     return x
 
 

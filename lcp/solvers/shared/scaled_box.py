@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lcp.arrays import Vector
 from lcp.box import BoxLCP, bounds_of
 from lcp.problem import LCP
-from lcp.scaling import scales
+from lcp.scaling import balanced_scales
 
 States = NDArray[np.int8]
 
@@ -79,7 +79,7 @@ def scaled_box(problem: LCP | BoxLCP, *, congruent: bool = False) -> ScaledBox:
     if problem.sparse or congruent:
         row, column = _equilibrated(M, congruent)
     else:
-        row, column = scales(M)
+        row, column = balanced_scales(M)
     if isinstance(M, np.ndarray):
         from lcp.matrix_classes import is_symmetric
 

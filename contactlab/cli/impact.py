@@ -45,6 +45,7 @@ from contactlab.studies.square_fit import SquareFit, SquareGrid, fit_squares
 from contactlab.studies.square_path import prepare
 from contactlab.studies.square_sense import rotation_sense
 from contactlab.studies.square_settings import FALL, GRIDS, MODELS, SHARED_CALIBRATION, SquareSettings
+from lcp.hearing import all_cores, on_threads
 
 EPILOG = """\
 DATA is an .npz of single impacts (arrays pre_vel, post_vel, jac_normal, jac_tangent, flags, mass, inertia), one of
@@ -66,9 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bootstrap",
         type=kinds.positive_integer,
-        default=40,
         metavar="N",
-        help="resamples for the intervals of the best model of each reading (default %(default)s)",
+        help="single impacts: intervals of the numbers of the best model of each reading, by N resamples, 40 say "
+        "(minutes; default: none)",
     )
     parser.add_argument(
         "--nested",
@@ -82,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--frozen", type=Path, metavar="FIT.json", help="score the numbers of an earlier --json here; fit nothing"
     )
-    parser.add_argument("--workers", type=kinds.positive_integer, help="drops: threads (default: one per core)")
+    parser.add_argument("--workers", type=kinds.positive_integer, help="threads (default: one per core)")
     parser.add_argument("--json", type=kinds.output_file, metavar="OUT", help="write the scores here")
     parser.add_argument("--plots", type=Path, metavar="DIR", help="write plots, .png, into a folder")
 
@@ -136,15 +137,22 @@ def _score_impacts(path: Path, arguments: argparse.Namespace, frozen: Any) -> di
     if not 2 <= arguments.folds <= len(data):
         raise DatasetError(data.path, "", f"{len(data)} impacts cannot be dealt to {arguments.folds} folds")
     models = every_model(balance.lever_turned)
-    fits = []
+    fitted: dict[int, PlanarFit] = {}
     with Progress("fits", "models") as progress:
-        for i, model in enumerate(models):
-            fits.append(cross_validate(data, model, folds=arguments.folds, seed=arguments.seed))
-            progress.update(i + 1, len(models))
+        # The last, with springs and the most numbers, take longest.
+        for i, fit in on_threads(
+            lambda i: cross_validate(data, models[~i], folds=arguments.folds, seed=arguments.seed),
+            len(models),
+            arguments.workers or all_cores(),
+        ):
+            fitted[len(models) - 1 - i] = fit
+            progress.update(len(fitted), len(models))
+    fits = [fitted[i] for i in range(len(models))]
     print(format_planar(fits, published=data.published))
-    print(f"95 % intervals of the least mean error of each reading, {arguments.bootstrap} resamples:")
     intervals = {}
-    for turned in (not balance.lever_turned, balance.lever_turned):
+    if arguments.bootstrap:
+        print(f"95 % intervals of the least mean error of each reading, {arguments.bootstrap} resamples:")
+    for turned in (not balance.lever_turned, balance.lever_turned) if arguments.bootstrap else ():
         places = [i for i, model in enumerate(models) if model.lever_turned is turned]
         best = min(places, key=lambda i: float(np.mean(fits[i].errors)))
         intervals[best] = bootstrap(data, fits[best], arguments.bootstrap, seed=arguments.seed)

@@ -52,7 +52,7 @@ def plot_error_curves(path: str | Path, errors: Mapping[str, FloatArray]) -> Pat
     Curves that coincide stay visible: each is thinner than the one before, and dashed in its own way. Medians are named
     with their 95 % intervals.
     """
-    figure, (one,) = new_figure(6.4, 4.2)
+    figure, (one,) = new_figure(6.4, 3.4 + 0.19 * len(errors))
     styles = ("-", "--", ":", "-.")
     for i, (name, values) in enumerate(errors.items()):
         color, style = CYCLE[i % len(CYCLE)], styles[i % len(styles)]
@@ -68,7 +68,7 @@ def plot_error_curves(path: str | Path, errors: Mapping[str, FloatArray]) -> Pat
         xlabel="error of an impact left out of the fit",
         ylabel="share of impacts",
     )
-    legend_above(one, 2)
+    legend_above(one, 1)
     return save_figure(figure, path)
 
 

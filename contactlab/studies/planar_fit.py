@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from contactlab.lab.datasets.planar_impacts import PlanarImpacts
 from contactlab.spatial.arrays import FloatArray
-from contactlab.studies.planar_laws import LAW_NUMBERS, LAWS, Law, planar_impulses
+from contactlab.studies.planar_laws import COARSE, LAW_NUMBERS, LAWS, RESOLUTION, Law, planar_impulses
 
 #: What a model may have beyond mu and e, with the size of a first step of the fit.
 INGREDIENTS = {"offset": 1e-3, "exponent": 0.1}
@@ -80,19 +80,21 @@ def every_model(lever_turned: bool) -> tuple[PlanarModel, ...]:
     return tuple(PlanarModel(law, turned, extra) for law, turned in readings for extra in sets)
 
 
-def prediction_errors(data: PlanarImpacts, model: PlanarModel, values: FloatArray) -> tuple[FloatArray, int]:
+def prediction_errors(
+    data: PlanarImpacts, model: PlanarModel, values: FloatArray, *, resolution: float = RESOLUTION
+) -> tuple[FloatArray, int]:
     """Return |predicted - measured| / |before| in the norm of the mass matrix (n,), and how many have no prediction."""
     numbers = dict(zip(model.parameters, (float(value) for value in values), strict=True))
     J = _rows(data, model.lever_turned, numbers.get("offset", 0.0))
     u = np.einsum("nij,nj->ni", J, data.before)
-    W = np.einsum("nij,j,nkj->nik", J, 1.0 / data.mass, J)
+    W = (J / data.mass) @ J.transpose(0, 2, 1)
     speed = np.maximum(-u[:, 0], 1e-9)
     e = np.clip(numbers["e"] * (speed / REFERENCE_SPEED) ** -numbers.get("exponent", 0.0), 0.0, 1.0)
     own = 0.0
     if model.law in LAW_NUMBERS:
         name, _, _, least, most = LAW_NUMBERS[model.law]
         own = min(max(numbers[name], least), most)
-    p = planar_impulses(model.law, W, u, max(numbers["mu"], 0.0), e, own)
+    p = planar_impulses(model.law, W, u, max(numbers["mu"], 0.0), e, own, resolution=resolution)
     predicted = data.before + np.einsum("nij,ni->nj", J, p) / data.mass
     errors = _norm(predicted - data.after, data.mass) / _norm(data.before, data.mass)
     lost = ~np.isfinite(errors)
@@ -107,7 +109,7 @@ def fit_planar(data: PlanarImpacts, model: PlanarModel, start: FloatArray | None
         outside = max(0.0, -float(x[0])) + max(0.0, -float(x[1])) + max(0.0, float(x[1]) - 1.0)
         if model.law in LAW_NUMBERS:
             outside += abs(float(x[2]) - float(np.clip(x[2], *LAW_NUMBERS[model.law][3:])))
-        return float(prediction_errors(data, model, x)[0].mean()) + outside
+        return float(prediction_errors(data, model, x, resolution=COARSE)[0].mean()) + outside
 
     extra = np.zeros(len(model.parameters) - 2)
     if model.law in LAW_NUMBERS:
@@ -165,7 +167,7 @@ def _rows(data: PlanarImpacts, lever_turned: bool, offset: float) -> FloatArray:
 
 
 def _norm(v: FloatArray, mass: FloatArray) -> FloatArray:
-    return np.asarray(np.sqrt((mass * v * v).sum(axis=1)))
+    return np.asarray(np.sqrt((v * v) @ mass))
 
 
 def take(data: PlanarImpacts, rows: NDArray[np.int64] | Sequence[int]) -> PlanarImpacts:

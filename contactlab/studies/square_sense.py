@@ -32,16 +32,22 @@ def rotation_sense(
 
     Two at least are needed: (nan, nan, n) for fewer.
     """
-    rows = [row for path in paths if (row := _balance(drops, path, calibration)) is not None]
-    if len(rows) < 2:
-        return float("nan"), float("nan"), len(rows)
-    terms = np.array(rows)
+    impacts = [impact for path in paths if (impact := first_impact(drops, path, calibration)) is not None]
+    if len(impacts) < 2:
+        return float("nan"), float("nan"), len(impacts)
+    changes = [(r, after - before) for r, before, after in impacts]
+    terms = np.array([(drops.side**2 / 6.0 * P[2], -r[0] * P[1], r[1] * P[0]) for r, P in changes])
     a, b = np.linalg.lstsq(terms[:, 1:], terms[:, 0])[0]
-    return float(a), float(b), len(rows)
+    return float(a), float(b), len(impacts)
 
 
-def _balance(drops: SquareDrops, path: SquarePath, calibration: Calibration) -> FloatArray | None:
-    """Return I d_omega, -r_x P_z and r_z P_x per unit mass of the first impact; None where it is not a clear one."""
+def first_impact(
+    drops: SquareDrops, path: SquarePath, calibration: Calibration
+) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    """Return the way r (2,) to the corner of the first impact and the velocities (3,) before and after it.
+
+    None where it is not a clear one of a single corner.
+    """
     half = drops.half_width
     floor = calibration.height + calibration.slope * path.pose[:, 0]
     clear = lowest_corner(path.pose[:, 1], path.pose[:, 2], half) - floor > CLEAR
@@ -75,6 +81,4 @@ def _balance(drops: SquareDrops, path: SquarePath, calibration: Calibration) -> 
     order = np.argsort(corners[:, 1])
     if corners[order[1], 1] - corners[order[0], 1] < ALONE:
         return None
-    r = corners[order[0]]
-    change = slope - (path.v + fall * times[at])
-    return np.array([drops.side**2 / 6.0 * change[2], -r[0] * change[1], r[1] * change[0]])
+    return corners[order[0]], path.v + fall * times[at], slope

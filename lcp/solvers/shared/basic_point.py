@@ -15,7 +15,7 @@ from lcp.status import Status
 # Solutions of 1e10 beside loads of one have to be right to the last bit. A step of refinement takes the condition times
 # the rounding off the error, of which little may be left: as many as help, and rarely more than two do.
 _REFINEMENTS = 40
-# Proximal steps towards the solution of singular equations that is nearest, each up to the shift over the least eigenvalue.
+# Proximal steps towards the nearest solution of singular equations.
 _PROXIMAL = 3
 # Signs within this fraction of their terms are rounding and count as satisfied.
 _SIGN = 1e-13
@@ -30,9 +30,7 @@ def block(M: object, rows: NDArray[np.intp]) -> object:
     return M[rows][:, rows]  # type: ignore[index]
 
 
-def basic_point(
-    box: ScaledBox, states: States, *, accurate: bool = False, near: Vector | None = None
-) -> Vector | None:
+def basic_point(box: ScaledBox, states: States, *, accurate: bool = False, near: Vector | None = None) -> Vector | None:
     """x on its bounds as ``states`` say, the other rows solved: M_bb x_b = -(q + M x_bounds)_b, refined.
 
     A system of the size of the rows between bounds only. None where their block is singular; but where a point ``near``

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector
 from lcp.box import BoxLCP
+from lcp.clock import processor_seconds
 from lcp.conversions import box_to_mlcp, check_kind
 from lcp.errors import ProblemError
 from lcp.hearing import hears
@@ -30,6 +32,9 @@ _WRONG = 1e-6
 # Linear programs spent on singular bases of two or more directions, and singular bases looked at.
 _PROGRAMS = 2000
 _SINGULAR = 20000
+# Pairs up to which a proof that there is no solution is checked, by enumerating anew, and seconds for it: of linear
+# programs in integers, and of bases.
+_CHECKED, _EXACTLY, _BY_BASES = 24, 10.0, 120.0
 
 
 class MixedSolution(NamedTuple):
@@ -65,6 +70,37 @@ class Enumerated:
     continuum: bool
     complete: bool
     bases: int
+
+    def proves(self, problem: Problem) -> bool:
+        """Whether ``problem`` is feasible and has no solution, as this list says: by enumeration done anew.
+
+        A list can be written by hand, and nothing in it tells so. In integers for up to 16 unknowns; where these take
+        too long and for up to 24 pairs basis by basis; never of more.
+        """
+        return self.complete and not self.solutions and _unsolvable(problem)
+
+
+@functools.lru_cache(maxsize=1)
+def _unsolvable(problem: Problem) -> bool:
+    """Whether a problem is found, once more, to be feasible and without solution; kept for those who ask next."""
+    from lcp.farkas import EXACT, as_mixed, branched, feasible_point
+
+    mixed = as_mixed(problem)
+    if mixed.n > _CHECKED:
+        return False
+    if mixed.n + mixed.n_free <= EXACT:
+        exact = branched(mixed, _EXACTLY)
+        if exact.found is not None or exact.complete:
+            return exact.found is None and exact.feasible is not None
+    search, deadline = Search(mixed, DEFAULT_TOLERANCE), processor_seconds() + _BY_BASES
+    for first in range(0, 1 << mixed.n, _CHUNK):
+        for _ in search.among(first, min(first + _CHUNK, 1 << mixed.n)):
+            return False
+        if processor_seconds() > deadline:
+            return False
+    for _ in search.singular():
+        return False
+    return search.summary().complete and feasible_point(problem, _BY_BASES) is not None
 
 
 @hears

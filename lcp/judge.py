@@ -64,10 +64,16 @@ def _proven(problem: Judged | MCP, status: Status, evidence: Any) -> Status:
     proven = False
     if isinstance(evidence, Farkas) and isinstance(problem, LCP | MLCP | BoxLCP):
         proven = status is not Status.UNSOLVABLE and evidence.proves(problem) and evidence.status(problem) is status
-    elif isinstance(evidence, Enumerated) and status is Status.UNSOLVABLE:
-        bases = 0 if isinstance(problem, BoxLCP) else 2**problem.n
-        proven = evidence.complete and not evidence.solutions and evidence.bases >= bases
+    elif isinstance(evidence, Enumerated) and isinstance(problem, LCP | MLCP | BoxLCP):
+        proven = status is Status.UNSOLVABLE and evidence.proves(problem)
     return status if proven else Status.STALLED
+
+
+def told(claim: Claim, status: Status) -> str:
+    """The claim's own words, and that it denied a solution for nothing where ``status`` says so."""
+    if claim.status not in DENIALS or status is not Status.STALLED:
+        return claim.detail
+    return f"{claim.detail}; {claim.status.name} without evidence that holds".removeprefix("; ")
 
 
 def result_of(problem: Judged, solver: Any, claim: Claim, tolerance: float, clock: float) -> Result | MLCPResult:
@@ -75,7 +81,7 @@ def result_of(problem: Judged, solver: Any, claim: Claim, tolerance: float, cloc
     status, residual, z, w = verdict(problem, solver, claim, tolerance)
     z.flags.writeable = False
     w.flags.writeable = False
-    attempts = claim.attempts or (Attempt(solver, status, claim.iterations, residual, claim.detail),)
+    attempts = claim.attempts or (Attempt(solver, status, claim.iterations, residual, told(claim, status)),)
     account = _account(solver, claim, status, tolerance, clock) | {"residual": residual, "attempts": attempts}
     if isinstance(problem, MLCP):
         m = problem.n_free
@@ -103,7 +109,7 @@ def nonlinear_result(problem: MCP, solver: Any, claim: Claim, tolerance: float, 
     status = _proven(problem, status_of(claim.status, residual, tolerance), claim.evidence)
     z.flags.writeable = False
     w.flags.writeable = False
-    attempts = (Attempt(solver, status, claim.iterations, residual, claim.detail),)
+    attempts = (Attempt(solver, status, claim.iterations, residual, told(claim, status)),)
     account = _account(solver, claim, status, tolerance, clock) | {"residual": residual, "attempts": attempts}
     return MCPResult(z=z, w=w, steps=getattr(claim, "steps", ()), **account)
 

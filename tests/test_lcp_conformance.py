@@ -152,3 +152,21 @@ def test_a_claim_ends_in_a_status() -> None:
     for word in ("SOLVED", None, 1):
         with pytest.raises(lcp.ProblemError, match="must be an lcp.Status, got"):
             lcp.solve(problem, Altered(lambda problem, claim, said=word: lcp.Claim(claim.z * 0.0, said, 1)))
+
+
+@pytest.mark.parametrize("n", [2, 17])
+def test_a_forged_enumeration_is_not_believed(n: int) -> None:
+    """That every basis was tried is tried again, in integers up to 16 unknowns; the result says that it did not hold."""
+    empty = lcp.Enumerated((), (), continuum=False, complete=True, bases=2**n)
+    liar = Altered(lambda problem, claim: lcp.Claim(0.0 * claim.z, lcp.Status.UNSOLVABLE, 1, evidence=empty))
+    problem = lcp.LCP(np.eye(n), -np.ones(n))
+    result = lcp.solve(problem, liar)
+    assert result.status is lcp.Status.STALLED
+    assert "UNSOLVABLE without evidence that holds" in result.describe()
+    assert not empty.proves(problem)
+    assert lcp.solve(problem, lcp.Fallback(liar, lcp.Lemke())).solved
+    # Of an infeasible problem another proof is due; of an unsolvable one anybody's list will do.
+    assert not empty.proves(lcp.LCP(-np.eye(2), [-1.0, -1.0]))
+    unsolvable = lcp.LCP([[-2.0, 1.0], [-2.0, 2.0]], [-2.0, -2.0])
+    assert empty.proves(unsolvable)
+    assert lcp.solve(unsolvable, liar).status is lcp.Status.UNSOLVABLE

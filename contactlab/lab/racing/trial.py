@@ -178,9 +178,7 @@ def verdict(problem: Any, result: Any) -> tuple[str, float, float]:
 
 def _believed(problem: Any, result: Any) -> bool:
     """Whether a status needs no proof, or has it."""
-    if result.status is lcp.Status.UNSOLVABLE:
-        return isinstance(result.evidence, lcp.Enumerated)
-    if result.status not in (lcp.Status.INFEASIBLE, lcp.Status.INCONSISTENT):
+    if result.status not in (lcp.Status.INFEASIBLE, lcp.Status.UNSOLVABLE, lcp.Status.INCONSISTENT):
         return True
     if kind_of(problem).league != FRICTION:
         proves = getattr(result.evidence, "proves", None)

@@ -68,16 +68,19 @@ class BlockSolutions:
         return self.found.complete and self.searched == self.bases
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AllSolutions:
     """Every solution of a problem: one of each block in all combinations.
+
+    Where solutions form continua (``continuum``) there are infinitely many: listed are their vertices, and one point of
+    a continuum that has none. ``block.found.isolated`` says which of them stand alone.
 
     Attributes
     ----------
     blocks
         `BlockSolutions`, in the order of their first unknowns.
     count
-        Number of solutions, the product over the blocks.
+        Number of solutions listed, the product over the blocks.
     """
 
     blocks: tuple[BlockSolutions, ...]
@@ -104,11 +107,17 @@ class AllSolutions:
                 z[block.unknowns] = np.concatenate(part) if isinstance(part, tuple) else part
             yield self._recover(z)
 
+    def __repr__(self) -> str:
+        return f"AllSolutions({self.describe()})"
+
     def describe(self) -> str:
         """One sentence: how many, whether that is all and why, or what was not searched."""
         bases, searched = (sum(getattr(block, name) for block in self.blocks) for name in ("bases", "searched"))
         nodes, cut = (sum(getattr(block, name) for block in self.blocks) for name in ("nodes", "cut"))
         what = f"{self.count} solution{'' if self.count == 1 else 's'}, {nodes} nodes, {cut} of them cut off"
+        if self.continuum:
+            listed = "vertices and points of continua"
+            what = f"infinitely many solutions, {self.count} listed ({listed}), {nodes} nodes, {cut} of them cut off"
         if self.complete:
             return f"{what}; complete: all {bases} bases were solved or cut off with a proof."
         if searched < bases:

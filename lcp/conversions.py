@@ -135,6 +135,13 @@ def _copy(x: Vector) -> Vector:
 
 def check_kind(problem: object) -> None:
     """Refuse what is no problem, with a hint."""
+    from lcp.nonlinear.problem import MCP
+
+    if isinstance(problem, MCP):
+        raise ProblemError(
+            f"problem must be an lcp.LCP, lcp.MLCP or lcp.BoxLCP, got {type(problem).__name__}, which has no M and q; "
+            "pass problem.linearised(z), which is LCP(J(z), F(z) - J(z) @ z) between its bounds"
+        )
     if not isinstance(problem, LCP | MLCP | BoxLCP):
         raise ProblemError(
             f"problem must be an lcp.LCP, lcp.MLCP or lcp.BoxLCP, got {type(problem).__name__}; write solve(LCP(M, q))"

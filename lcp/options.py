@@ -125,7 +125,12 @@ def check_choice(owner: Any, name: str, choices: tuple[str, ...]) -> None:
 
 def check_solver(name: str, solver: Any, example: str = "Lemke()") -> None:
     """Refuse what has no ``solve``, and a class where one of its objects is meant; ``name`` says what was given."""
-    if isinstance(solver, type) or not hasattr(solver, "solve"):
+    if isinstance(solver, type):
+        raise ProblemError(
+            f"{name} must be a solver object such as {example}, got the class {solver.__name__}: add (), "
+            f"{solver.__name__}()"
+        )
+    if not hasattr(solver, "solve"):
         raise ProblemError(f"{name} must be a solver object such as {example}, got {solver!r}")
 
 

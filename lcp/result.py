@@ -131,11 +131,23 @@ class Outcome(Generic[R]):
 
     def describe(self) -> str:
         """One sentence: solver, status, details of the attempts, residual."""
-        details = "; ".join(dict.fromkeys(attempt.detail for attempt in self.attempts if attempt.detail))
+        details = self._details()
         return (
             f"{type(self.solver).__name__}: {self.status.name} ({self.status.value}) after {self.iterations} "
             f"iterations{f' [{details}]' if details else ''}; {self.residual.text(self.tolerance)}."
         )
+
+    @property
+    def message(self) -> str:
+        """The same as `describe` says."""
+        return self.describe()
+
+    def __str__(self) -> str:
+        """The repr; unless solved, what the attempts say as well."""
+        return repr(self) if self.solved else f"{self!r}: {self._details() or self.status.value}"
+
+    def _details(self) -> str:
+        return "; ".join(dict.fromkeys(attempt.detail for attempt in self.attempts if attempt.detail))
 
     def _repr_html_(self) -> str:
         """Return what notebooks show: how it ended, what to try, and the attempts."""

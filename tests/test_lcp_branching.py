@@ -153,3 +153,22 @@ def test_blocks_too_large_are_refused() -> None:
         lcp.all_solutions(lcp.LCP(np.ones((70, 70)), np.ones(70)))
     with pytest.raises(lcp.ProblemError, match=r"lcp\.all_solutions"):
         lcp.enumerate_solutions(lcp.LCP(np.eye(20), np.ones(20)))
+
+
+@pytest.mark.parametrize(
+    ("M", "q", "listed"),
+    [
+        ([[1.0, 1.0], [1.0, 1.0]], [-1.0, -1.0], [(0.0, 1.0), (1.0, 0.0)]),
+        ([[0.0, 0.0], [0.0, 0.0]], [0.0, 0.0], [(0.0, 0.0)]),
+        ([[0.0, -4.0], [4.0, 0.0]], [0.0, -7.0], [(1.75, 0.0)]),
+    ],
+    ids=["segment", "quadrant", "ray"],
+)
+def test_a_continuum_is_said_to_be_infinitely_many(M: list, q: list, listed: list) -> None:
+    """Its vertices are listed, none of them isolated; `describe` and the repr say so."""
+    found = lcp.all_solutions(lcp.LCP(M, q))
+    assert found.continuum
+    assert sorted(tuple(z) for z in found) == listed
+    assert not any(alone for block in found.blocks for alone in block.found.isolated)
+    assert found.describe().startswith(f"infinitely many solutions, {len(listed)} listed (vertices")
+    assert found.describe() in repr(found)

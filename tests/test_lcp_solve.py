@@ -225,3 +225,19 @@ def test_what_no_float64_can_meet_better_is_solved() -> None:
     result.raise_for_status()
     assert result.residual.natural_map > 1e-8
     np.testing.assert_allclose(result.z, 0.875, rtol=1e-3)
+
+
+def test_every_result_answers_to_the_same_names() -> None:
+    """`message`, `describe` and a text that says why, of whatever kind of problem."""
+    failed = lcp.solve(lcp.LCP([[0.0, 1.0], [0.0, 0.0]], [-1.0, -1.0]), lcp.Murty())
+    for result in (lcp.solve(lcp.LCP([[1.0]], [-1.0])), lcp.solve(lcp.NCP(lambda z: z - 1.0, None, 1)), failed):
+        assert result.message == result.describe()
+        assert str(result).startswith(repr(result))
+    assert not failed.solved
+    assert len(str(failed)) > len(repr(failed)) + 10
+
+
+def test_a_class_in_place_of_a_solver_is_told_what_is_missing() -> None:
+    """Add ()."""
+    with pytest.raises(lcp.ProblemError, match=r"got the class Murty: add \(\), Murty\(\)"):
+        lcp.solve(lcp.LCP([[1.0]], [-1.0]), lcp.Murty)

@@ -110,6 +110,15 @@ def test_the_verdict_is_not_the_solvers(raced: tuple[RaceReport, Path]) -> None:
     assert next(one for one in report.summary() if one.label == "Liar").wrong >= 2
 
 
+def test_fields_and_profiles_print_the_solvers_names(raced: tuple[RaceReport, Path]) -> None:
+    """Short, a solver a line."""
+    report, _ = raced
+    (field,) = report.fields
+    assert all(label in repr(field) for label in field.labels)
+    lines = str(report.profile(field)).splitlines()
+    assert [line.split()[0] for line in lines[1:]] == [label.split()[0] for label in field.labels]
+
+
 def test_crashes_stop_nothing(raced: tuple[RaceReport, Path]) -> None:
     """An exception and a dead process are rows, with what was said."""
     report, _ = raced
@@ -315,7 +324,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     ]
     assert (out / "report.html").is_file()
     assert main([*common, "--solvers", "Lemmke"]) == 2
-    assert "no solver 'Lemmke'" in capsys.readouterr().err
+    assert "no solver 'Lemmke', did you mean Lemke?" in capsys.readouterr().err
     assert main(["race", str(tmp_path / "nowhere"), "--solvers", "Lemke"]) == 2
     assert "nowhere" in capsys.readouterr().err
     assert main(["race", str(problems / "none_1.npz"), "--solvers", "Lemke", "--jobs", "1", "--curves", "0"]) == 1

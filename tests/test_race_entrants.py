@@ -63,7 +63,7 @@ def test_settings_are_literals_and_solvers() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("Lemky", "no solver 'Lemky'; there are: Lemke, "),
+        ("Lemky", "no solver 'Lemky', did you mean Lemke? there are: Lemke, "),
         ("Lemke(pivots=3)", "no setting 'pivots'; it has: max_pivots"),
         ("Lemke(max_pivots=-1)", "max_pivots"),
         ("Lemke(max_pivots=print('x'))", "no solver 'print'"),

@@ -78,6 +78,11 @@ class ErrorBound:
         """Whether there is a bound."""
         return bool(np.isfinite(self.bound))
 
+    def __str__(self) -> str:
+        """One line: the bound, and how it was found or why there is none."""
+        which = "a solution" if self.local else "the solution"
+        return f"|z - z*| <= {self.bound:.2g}, z* {which} ({self.detail})" if self.available else self.detail
+
 
 @hears
 def error_bound(

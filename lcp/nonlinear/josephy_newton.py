@@ -18,8 +18,8 @@ from lcp.method import Method, Request
 from lcp.nonlinear.problem import MCP
 from lcp.nonlinear.result import MCPClaim, Step
 from lcp.options import check_solver, positive, real, whole
-from lcp.polish.active_set_boxed import equilibrating_units
-from lcp.residuals import Residuals, measure_nonlinear, verified
+from lcp.polish.active_set_boxed import equilibrating_units, refine_boxed
+from lcp.residuals import Residuals, measure_nonlinear
 from lcp.solvers.cascade import Cascade
 from lcp.solvers.fischer_newton import fischer_burmeister
 from lcp.solvers.shared.damped_newton import Equations, direction, gradient
@@ -255,10 +255,10 @@ class _Search:
             Request(zero, _INNER_TOLERANCE, False),
         )
         d = np.array(claim.z, dtype=np.float64)
-        if d.shape == zero.shape and verified(linearised, d, _INNER_TOLERANCE):
-            return d
-        self._unsolved += 1
-        return None
+        # Bounds of one beside a way of 1e-11 cost it digits in solvers that count from the bounds.
+        refined = refine_boxed(linearised, d, _INNER_TOLERANCE) if d.shape == zero.shape else None
+        self._unsolved += refined is None
+        return refined
 
     def _searched(self, kind: str, d: Vector, reference: float, fall: float | None) -> tuple[str, float, _Point] | None:
         """The longest step 1, 1/2, 1/4, ... along d, kept between the bounds, with enough descent; None for none.

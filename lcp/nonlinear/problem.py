@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lcp.arrays import Vector, bare_vector, checked_square, read_only
+from lcp.arrays import Vector, bare_vector, checked_square, checked_vector, read_only
 from lcp.box import BoxLCP, checked_bounds
 from lcp.errors import DomainError, ProblemError
 
@@ -91,8 +91,15 @@ class MCP:
             raise ProblemError(f"jacobian(z) must have shape ({self.n}, {self.n}), got {matrix.shape}")
         return matrix
 
-    def linearised(self, z: Vector, w: Vector, J: Any) -> BoxLCP:
-        """The problem of w + J (x - z) in x."""
+    def linearised(self, z: ArrayLike, w: Vector | None = None, J: Any = None) -> BoxLCP:
+        """The problem of w + J (x - z) in x, w and J being F and its Jacobian at z where they are not given.
+
+        At a solution z it has that solution, and what `lcp.error_bound`, `lcp.sensitivity` and `lcp.all_solutions` say
+        of it holds of this problem to first order.
+        """
+        z = checked_vector("z", z, self.n)
+        w = self.value(z) if w is None else w
+        J = self.derivative(z, w) if J is None else J
         with np.errstate(over="ignore", invalid="ignore"):
             q = w - J @ z
         if not np.isfinite(q).all():

@@ -73,10 +73,5 @@ class MCPResult(Outcome[Residuals]):
     trace: Trace | None = None
     steps: tuple[Step, ...] = ()
 
-    @property
-    def message(self) -> str:
-        """One sentence: solver, status, what it met, residual; `describe`."""
-        return self.describe()
-
     def __repr__(self) -> str:
         return self._repr(f"n={self.z.shape[0]}")

@@ -7,7 +7,7 @@ import json
 import os
 import platform
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import contactlab
@@ -110,7 +110,7 @@ class RaceReport:
 
     def profile(self, field: Field) -> PerformanceProfile:
         """Performance profile over the problems of a field that somebody solved; columns as ``field.labels``."""
-        return performance_profile(field.times())
+        return replace(performance_profile(field.times()), labels=field.labels)
 
     def growth(self, field: Field, *, families: bool = False) -> list[tuple[str, str, Growth]]:
         """(solver, family, fit) of time against n over what it solved; family "" for all together."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import difflib
 import functools
 import importlib
 import runpy
@@ -112,7 +113,9 @@ def _built(node: ast.expr, text: str) -> Any:
     known = known_solvers()
     solver_class = {name.lower(): solver for name, solver in known.items()}.get(head.id.lower())
     if solver_class is None:
-        raise RaceError(f"no solver {head.id!r}; there are: {', '.join(known)}; or your own as path.py:Name")
+        near = difflib.get_close_matches(head.id.lower(), [name.lower() for name in known], 1)
+        meant = "".join(f", did you mean {name}?" for name in known if name.lower() in near) or ";"
+        raise RaceError(f"no solver {head.id!r}{meant} there are: {', '.join(known)}; or your own as path.py:Name")
     return _made(solver_class, _values(node, text) if isinstance(node, ast.Call) else ([], {}), text)
 
 

@@ -21,9 +21,12 @@ class PerformanceProfile:
     ----------
     ratios
         Cost over the least cost of any solver on that problem, (problems, solvers); inf where it was not solved.
+    labels
+        Names of the solvers, column by column.
     """
 
     ratios: NDArray[np.float64]
+    labels: tuple[str, ...] = ()
 
     def share(self, tau: float) -> NDArray[np.float64]:
         """Share (solvers,) of the problems solved within ``tau`` times the least cost; 0 where there are none."""
@@ -36,6 +39,15 @@ class PerformanceProfile:
         finite = np.sort(self.ratios[np.isfinite(self.ratios[:, solver]), solver])
         tau, rises = np.unique(finite, return_counts=True)
         return tau, np.cumsum(rises) / max(1, self.ratios.shape[0])
+
+    def __str__(self) -> str:
+        """A line per solver: the share of problems solved within once, twice and ten times the least cost."""
+        shares = np.stack([self.share(tau) for tau in (1.0, 2.0, 10.0)], axis=1).tolist()
+        names = self.labels or tuple(f"solver {j}" for j in range(len(shares)))
+        wide = max((len(name) for name in names), default=0)
+        lines = [f"{self.ratios.shape[0]} problems; share solved within 1, 2, 10 times the least cost"]
+        rows = zip(names, shares, strict=True)
+        return "\n".join(lines + [f"{name:{wide}} {a:6.3f} {b:6.3f} {c:6.3f}" for name, (a, b, c) in rows])
 
     @property
     def largest(self) -> float:

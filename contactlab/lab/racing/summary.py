@@ -20,7 +20,7 @@ SHIFT = 1e-3
 NEAR = 1.1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Field:
     """Those who met the same problems, and what came of it.
 
@@ -38,6 +38,9 @@ class Field:
     problems: tuple[str, ...]
     labels: tuple[str, ...]
     rows: dict[tuple[str, str], Row]
+
+    def __repr__(self) -> str:
+        return f"Field({self.league}: {len(self.problems)} problems; {', '.join(self.labels)})"
 
     @property
     def tolerance(self) -> float:

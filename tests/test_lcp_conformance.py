@@ -156,7 +156,7 @@ def test_a_claim_ends_in_a_status() -> None:
 
 @pytest.mark.parametrize("n", [2, 17])
 def test_a_forged_enumeration_is_not_believed(n: int) -> None:
-    """That every basis was tried is tried again, in integers up to 16 unknowns; the result says that it did not hold."""
+    """That no basis is a solution is tried again, in integers up to 16 unknowns; the result says what did not hold."""
     empty = lcp.Enumerated((), (), continuum=False, complete=True, bases=2**n)
     liar = Altered(lambda problem, claim: lcp.Claim(0.0 * claim.z, lcp.Status.UNSOLVABLE, 1, evidence=empty))
     problem = lcp.LCP(np.eye(n), -np.ones(n))

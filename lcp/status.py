@@ -38,7 +38,7 @@ _ADVICE = {
     "exponential for complementary pivoting.",
     Status.SINGULAR_BASIS: "Scale the problem, remove duplicated rows, or soften a row (gamma > 0).",
     Status.STALLED: "The data are ill-conditioned for this method: scale them or try another solver.",
-    Status.NOT_FINITE: "Of functions: give a z0 where they are defined. Of arrays: scale the data; entries are too large "
+    Status.NOT_FINITE: "Of functions: give a z0 where they are defined. Of arrays: scale the data, which are too large "
     "or too small for double precision.",
     Status.UNSUITABLE: "Choose a solver whose traits cover the class of M: Lemke for the frictional problem as it is, "
     "or the convex friction backends ConvexRelaxation and StaggeredProjections of the constraint solver.",

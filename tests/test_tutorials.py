@@ -29,6 +29,7 @@ PAGES = [
             "from_siconos",
             "from_mujoco",
             "from_path",
+            "complementarity",
             "extending",
             "control",
             "derivatives",

@@ -33,8 +33,9 @@ class BoxLemke(Method[LCP | BoxLCP]):
     M' = [[M, I], [-I, 0]], the covering vector is (1, 0), and a path cannot end in a ray unless an unknown can grow
     without bound. So it ends in a solution of every problem with finite bounds, and of every solvable one with
     copositive-plus M; where unknowns can grow and M is of no such class, it may end in a ray. Bounds are held without
-    rows of their own; the block of unknowns without bounds, which are solved for first, has to be nonsingular. Ties are broken lexicographically, and the dictionary, n^2 operations a pivot, is formed anew
-    from the data every 40 pivots. The number of pivots grows exponentially with n for random M: thousands at n = 50.
+    rows of their own; the block of unknowns without bounds, which are solved for first, has to be nonsingular. Ties are
+    broken lexicographically, and the dictionary, n^2 operations a pivot, is formed anew from the data every 40 pivots.
+    The number of pivots grows exponentially with n for random M: thousands at n = 50.
 
     Parameters
     ----------

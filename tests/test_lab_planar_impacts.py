@@ -190,6 +190,14 @@ def test_bad_entry_is_named(file: Path, change: Callable[[Any], dict[str, object
     assert main(["impact", str(file)]) == 2
 
 
+def test_a_table_is_told_to_become_an_npz(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A .csv or .mat of recordings names the fix; the exit status is 2."""
+    for command, name in (("toss", "tosses.csv"), ("impact", "bounces.mat")):
+        (tmp_path / name).write_text("t,x\n0,0\n")
+        assert main([command, str(tmp_path / name)]) == 2
+        assert "write one by numpy.savez" in capsys.readouterr().err
+
+
 def test_folder_must_hold_one_file_of_impacts(file: Path, tmp_path: Path) -> None:
     """Other archives are passed over; none, or two, is an error."""
     np.savez(tmp_path / "other.npz", x=np.zeros(3))

@@ -7,7 +7,6 @@ blocks are those of the page, in order. Pages that bring everything with them ar
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,12 +14,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.io
 import test_tutorials
 
 import lcp
 from contactlab import multibody as mb
 from contactlab.contact import Box, HalfSpace, Material
 from contactlab.formulation import ContactPoint, problem_data_from
+from contactlab.lab.datasets.planar_impacts import load_planar_impacts
 from contactlab.multibody import joints
 from contactlab.simulation import Recording, TimeStepping, World, WorldBuilder, simulate
 from contactlab.world import VisualMesh
@@ -140,7 +141,7 @@ def test_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.chdir(tmp_path)
     if page == "validation":
         data = request.getfixturevalue("shared") / "data" / "planar_impacts" / "ellipse_dev.npz"
-        shutil.copyfile(data, data.name)
+        write_bounces({name: array for name, array in np.load(data).items() if array.ndim})
     values = {"__name__": "page", **GIVEN[page]()}
     text = (DOCS / f"{page}.md").read_text(encoding="utf-8").replace("/opt/robots", tmp_path.as_posix())
     blocks = list(BLOCK.finditer(text))
@@ -148,6 +149,43 @@ def test_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     for block in blocks:
         line = text.count("\n", 0, block.start()) + 1
         exec(compile("\n" * line + block[1], f"{page}.md", "exec", dont_inherit=True), values)
+
+
+def write_bounces(arrays: dict[str, np.ndarray]) -> None:
+    """Impacts as the public MATLAB file has them."""
+    n = len(arrays["pre_vel"])
+    bounces = np.empty(n, dtype=[(name, object) for name in ("states", "n", "d", "flags")])
+    pose = np.zeros((n, 3))
+    columns = {"states": np.hstack((pose, arrays["pre_vel"], pose, arrays["post_vel"]))}
+    columns |= {"n": arrays["jac_normal"], "d": arrays["jac_tangent"], "flags": arrays["flags"].astype(float)}
+    for name, rows in columns.items():
+        for i, row in enumerate(rows):
+            bounces[name][i] = row
+    scipy.io.savemat("ellipse_uniform.mat", {"bounce_array": bounces})
+
+
+def test_impacts_of_the_public_matlab_file_are_converted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's first block makes a file that the reader takes, array by array, marked impacts left out."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(2)
+    velocities, levers = rng.normal(size=(2, 5, 3)), rng.normal(size=(2, 5, 1))
+    flags = np.zeros((5, 6), dtype=np.int64)
+    flags[1, 2] = 1
+    arrays = {"pre_vel": velocities[0], "post_vel": velocities[1], "flags": flags}
+    arrays["jac_normal"] = np.hstack((np.zeros((5, 1)), np.ones((5, 1)), levers[0]))
+    arrays["jac_tangent"] = np.hstack((np.ones((5, 1)), np.zeros((5, 1)), levers[1]))
+    write_bounces(arrays)
+    block = BLOCK.findall((DOCS / "validation.md").read_text(encoding="utf-8"))[0]
+    exec(compile(block, "validation.md", "exec", dont_inherit=True), {"__name__": "page"})
+    found, kept = load_planar_impacts("ellipse.npz"), [0, 2, 3, 4]
+    assert (found.left_out, found.published) == (1, True)
+    for name, array in (
+        ("before", "pre_vel"),
+        ("after", "post_vel"),
+        ("normal", "jac_normal"),
+        ("tangent", "jac_tangent"),
+    ):
+        np.testing.assert_array_equal(getattr(found, name), arrays[array][kept])
 
 
 @pytest.mark.slow

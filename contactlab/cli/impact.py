@@ -48,8 +48,11 @@ from contactlab.studies.square_settings import FALL, GRIDS, MODELS, SHARED_CALIB
 from lcp.hearing import all_cores, on_threads
 
 EPILOG = """\
-DATA is an .npz of single impacts (arrays pre_vel, post_vel, jac_normal, jac_tangent, flags, mass, inertia), one of
-whole drops of a square (x, z, theta, traj_id, dt, half_width), or a folder that holds one of either, or of both.
+DATA is an .npz of n single impacts (pre_vel, post_vel (n, 3) float: vx, vy [m/s], omega [rad/s]; jac_normal,
+jac_tangent (n, 3) float: (0, 1, lever) and (1, 0, lever) [m]; flags (n, any) int, 0 where good; mass, inertia floats),
+one of n whole drops of a square (x, z, theta (n, m) float, traj_id (n,) int, dt, half_width floats), or a folder that
+holds one of either, or of both. docs/tutorial_impact.md writes one of impacts of your own; docs/validation.md has the
+public recordings.
 
 Single impacts: laws are fitted to folds and scored on the others. The balance of momentum tells whether the lever of
 the tangent row has the right sign as stored, or is to be turned; every law is fitted in that reading, and three in the

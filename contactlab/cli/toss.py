@@ -29,9 +29,10 @@ from contactlab.studies.toss_tables import (
 )
 
 EPILOG = """\
-FILE is an .npz of tosses (arrays pos, quat_wxyz, offsets, toss_id, eval_start, eval_ic, dt, half_width, mass, inertia,
-gravity), or the data set cube_toss in the folder that CONTACTLAB_DATA names. A toss whose simulation fails is counted,
-listed and left out of the means; the exit status is then 1.
+FILE is an .npz of n tosses (pos (N, 3), quat_wxyz (N, 4), eval_ic (n, 13), dt, half_width, mass, inertia, gravity:
+floats; offsets (n + 1,), toss_id, eval_start (n,): ints), or the data set cube_toss in the folder that CONTACTLAB_DATA
+names; contactlab.lab.datasets.save_cube_tosses writes one, docs/validation.md has the public tosses.
+A toss whose simulation fails is counted, listed and left out of the means; the exit status is then 1.
 Tosses of the elbow (elbow_toss: pos, quat_wxyz, joint, ...) are scored with --model, --mu, --workers and --json alone:
 position in per cent of a block, rotation, angle of the hinge.
 --curve scores all tosses once per (mu, k): 44 runs, about five minutes on two cores.

@@ -1,4 +1,4 @@
-"""A recorded toss beside its simulation, of which friction and restitution are to be found."""
+"""A made-up record of a toss beside its simulation, of which friction and restitution are to be found."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contactlab.tour.scene import Slider, TourScene
 
 
 def compare(friction: float, restitution: float) -> Recording:
-    """The grey cube goes where the camera saw it; the other one starts as it did, and is simulated."""
+    """The grey cube goes where a camera would have seen it; the other one starts as it did, and is simulated."""
     with files("contactlab.tour").joinpath("toss.csv").open() as file:
         time, *pose = np.loadtxt(file, delimiter=",").T
 
@@ -31,9 +31,9 @@ def compare(friction: float, restitution: float) -> Recording:
 
 SCENE = TourScene(
     "toss",
-    "A toss, recorded and simulated",
-    "The grey cube moves as a camera saw it (a record of our own making, with its noise); find the friction and the "
-    "restitution with which the coloured one stays with it.",
+    "A toss found again",
+    "The grey cube follows a made-up record, a simulation with a camera's noise; find the friction and the restitution "
+    "with which the coloured one stays with it.",
     "validation",
     (Slider("friction", 0.05, 0.6, 0.01, 0.4), Slider("restitution", 0.0, 0.6, 0.02, 0.1)),
     compare,

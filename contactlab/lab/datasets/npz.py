@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from contactlab.lab.errors import DatasetError
 from problem_data.npz_files import NpzFile
 
+#: What somebody may well have, and what is not read here.
+_OTHERS = (".csv", ".tsv", ".txt", ".json", ".mat")
+
 
 class Arrays:
     """The arrays of a file, all of them read and met by their checksums.
@@ -86,4 +89,7 @@ def entry(name: str, index: tuple[int, ...]) -> str:
 def _open(path: Path) -> NpzFile:
     if not path.is_file():
         raise DatasetError(path, "", "no such file" if not path.exists() else "not a file")
+    if path.suffix.lower() in _OTHERS:
+        detail = "is not an .npz: write one by numpy.savez, with the arrays that the help of the command names"
+        raise DatasetError(path, "", f"{detail} (docs/validation.md has an example)")
     return NpzFile(path, DatasetError)

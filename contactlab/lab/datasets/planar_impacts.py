@@ -1,19 +1,23 @@
 """Single impacts of a plastic ellipse dropped between two glass plates onto a floor, filmed at 250 Hz.
 
+Or of any other body in a plane: what is said of the file holds for impacts of one's own.
+
 Data: N. Fazeli, E. Donlon, E. Drumwright, A. Rodriguez, "Empirical Evaluation of Common Contact Models for Planar
 Impact", ICRA 2017 (arXiv 1710.04979), as kept in `DAIRLab/ImpactModeling` (BSD-3-Clause).
 
 One `.npz`, SI units, n impacts:
 
-===============  ========  ==============================================================================
-``pre_vel``      (n, 3)    vx, vy, omega before the impact [m/s, rad/s]
-``post_vel``     (n, 3)    the same after it
-``jac_normal``   (n, 3)    row of the contact's normal velocity, (0, 1, lever) [m]
-``jac_tangent``  (n, 3)    row of its tangential velocity, (1, 0, lever)
-``flags``        (n, any)  marks of quality; an impact with one that is not 0 is left out
-``mass``         ()        [kg]
-``inertia``      ()        about the centre [kg m^2]
-===============  ========  ==============================================================================
+===============  ========  =======  =====================================================================
+``pre_vel``      (n, 3)    float64  vx, vy, omega before the impact [m/s, rad/s]
+``post_vel``     (n, 3)    float64  the same after it
+``jac_normal``   (n, 3)    float64  row of the contact's normal velocity, (0, 1, lever) [m]
+``jac_tangent``  (n, 3)    float64  row of its tangential velocity, (1, 0, lever)
+``flags``        (n, any)  integer  marks of quality; an impact with one that is not 0 is left out
+``mass``         ()        float64  [kg]
+``inertia``      ()        float64  about the centre [kg m^2]
+===============  ========  =======  =====================================================================
+
+`docs/validation.md` makes one of the public MATLAB file, `docs/tutorial_impact.md` one of impacts of one's own.
 """
 
 from __future__ import annotations

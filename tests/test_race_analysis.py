@@ -162,6 +162,9 @@ def test_summary_counts_every_kind_of_end() -> None:
         ("folder/spd_n4", "spd"),
         ("sequence_toss003_k8/000017", "sequence"),
         ("007", "007"),
+        ("bricks/step000042-island0", "bricks"),
+        ("runs/brick_wall_2/step000042-island11", "brick_wall"),
+        ("step000042-island0", "step"),
     ],
 )
 def test_families_are_read_off_names(name: str, family: str) -> None:

@@ -106,6 +106,21 @@ def test_a_solver_of_a_file(tmp_path: Path) -> None:
         entrant_of(f"{file}:Yours")
 
 
+def test_a_solver_of_a_file_within_a_combination(tmp_path: Path) -> None:
+    """`path.py:Name` stands in brackets as well, with settings or without; its error says which name is missing."""
+    file = tmp_path / "mine.py"
+    file.write_text(OWN)
+    entrant = entrant_of(f"Fallback({file}:Mine(steps=80), Refined({file}:ready, rounds=2), Lemke())")
+    assert entrant.settings == "Mine(steps=80), Refined(inner=Mine(steps=9), rounds=2), Lemke()"
+    first, second, last = entrant.solver.solvers
+    assert (first.steps, second.inner.steps, last) == (80, 9, lcp.Lemke())
+    assert solver_from(f"Fallback({file}:Mine)").solvers[0].steps == 3
+    with pytest.raises(RaceError, match="has no 'Yours'; with a method `solve` it has: Mine, ready"):
+        entrant_of(f"Fallback({file}:Yours(), Lemke())")
+    with pytest.raises(RaceError, match="no setting 'stops'; it has: steps"):
+        entrant_of(f"Fallback({file}:Mine(stops=5), Lemke())")
+
+
 def test_objects_become_texts_that_give_them_again() -> None:
     """What races in another process is the solver that was given."""
     for solver in (
@@ -121,6 +136,8 @@ def test_objects_become_texts_that_give_them_again() -> None:
     try:
         Local.__module__ = module.__name__
         assert solver_from(entrant_of(Local(4)).text) == Local(4)
+        within = lcp.Fallback(lcp.Refined(Local(4)), lcp.Lemke())
+        assert solver_from(entrant_of(within).text) == within
     finally:
         del sys.modules[module.__name__]
 

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from contactlab.cli import arguments as kinds
+from contactlab.lab.datasets.problems import MOST_STEPS
 from contactlab.lab.progress import Progress
 from contactlab.lab.racing import race
 
@@ -41,6 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=kinds.positive_integer, metavar="N", help="processes (default: one per core)")
     parser.add_argument("--cluster", metavar="ADDRESS", help="scheduler of a Dask cluster, such as tcp://host:8786")
     parser.add_argument(
+        "--most-steps",
+        type=kinds.positive_integer,
+        default=MOST_STEPS,
+        metavar="N",
+        help="of the record of a run: problems of so many of its steps (default %(default)s)",
+    )
+    parser.add_argument(
         "--repeats", type=kinds.positive_integer, default=3, help="most solves timed per trial (default %(default)s)"
     )
     parser.add_argument(
@@ -68,6 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
             peers=arguments.peers,
             repeats=arguments.repeats,
             curves=arguments.curves,
+            most_steps=arguments.most_steps,
             progress=progress.update,
         )
     print(report)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -133,42 +133,49 @@ def _entrant(solver: Any, text: str) -> Entrant:
     return Entrant(cls.__name__, settings_of(solver), text, solver, origin, league_of(solver))
 
 
-def settings_of(solver: Any) -> str:
-    """Fields that differ from their defaults; of a class of its own manner, nothing."""
+def _named(cls: type[Any]) -> str:
+    return cls.__name__
+
+
+def settings_of(solver: Any, name: Callable[[type[Any]], str] = _named) -> str:
+    """Fields that differ from their defaults; of a class of its own manner, nothing. ``name`` writes inner solvers."""
     if not dataclasses.is_dataclass(solver):
         return ""
     if isinstance(solver, lcp.Fallback):
-        return ", ".join(_written(one) for one in solver.solvers)
+        return ", ".join(_written(one, name) for one in solver.solvers)
     parts = []
     for field in dataclasses.fields(solver):
         value = getattr(solver, field.name)
         default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
         if field.repr and (default is dataclasses.MISSING or value != default):
-            parts.append(f"{field.name}={_written(value)}")
+            parts.append(f"{field.name}={_written(value, name)}")
     return ", ".join(parts)
 
 
-def _written(value: Any) -> str:
+def _written(value: Any, name: Callable[[type[Any]], str]) -> str:
     if isinstance(value, tuple):
-        inside = ", ".join(_written(one) for one in value)
+        inside = ", ".join(_written(one, name) for one in value)
         return f"({inside},)" if len(value) == 1 else f"({inside})"
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return f"{type(value).__name__}({settings_of(value)})"
+        return f"{name(type(value))}({settings_of(value, name)})"
     return repr(value)
+
+
+def _placed(cls: type[Any]) -> str:
+    """The name of one of ours, and where another's class stands."""
+    if known_solvers().get(cls.__name__) is cls:
+        return cls.__name__
+    module = cls.__module__
+    if module == "__main__":
+        file = inspect.getsourcefile(cls)
+        module = str(Path(file).resolve()) if file else module
+    return f"{module}:{cls.__qualname__}"
 
 
 def _text_of(solver: Any) -> str:
     """A text that gives this solver again in another process."""
     cls = type(solver)
-    settings = settings_of(solver)
-    if known_solvers().get(cls.__name__) is cls:
-        text = f"{cls.__name__}({settings})"
-    else:
-        module = cls.__module__
-        if module == "__main__":
-            file = inspect.getsourcefile(cls)
-            module = str(Path(file).resolve()) if file else module
-        text = f"{module}:{cls.__qualname__}({settings})"
+    text = f"{_placed(cls)}({settings_of(solver, _placed)})"
     try:
         again = solver_from(text)
     except RaceError as error:

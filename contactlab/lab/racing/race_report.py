@@ -75,7 +75,8 @@ class RaceReport:
     time_limit, repeats, jobs, cluster
         As raced; ``jobs`` processes, or those of a cluster.
     skipped
-        Peers that are not installed and files that could not be used, a line each.
+        Peers that are not installed, files that could not be used, and trials that stand in the folder and are not
+        among the rows: a line each.
     machine
         What it ran on.
     began, seconds

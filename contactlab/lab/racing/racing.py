@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from contactlab.lab.datasets import load_problems
+from contactlab.lab.datasets.problems import MOST_STEPS
 from contactlab.lab.errors import DatasetError, RaceError
 from contactlab.lab.racing.entrant import Entrant, entrants_of, peers_of
 from contactlab.lab.racing.kinds import KINDS, Kind, kind_of
@@ -21,6 +22,8 @@ from contactlab.lab.racing.problem_files import keep_problem
 from contactlab.lab.racing.race_report import RaceReport, load_average, this_machine
 from contactlab.lab.racing.residual_curve import curves_of, pick_problems
 from contactlab.lab.racing.row import CRASHED, TIMEOUT, Row
+from contactlab.lab.racing.specification import own_files
+from contactlab.lab.racing.standing import left_standing, spelt_as_before
 from contactlab.lab.racing.trial import run_trial, unanswered
 from contactlab.lab.sweeps import sweep
 from contactlab.lab.sweeps.store import right_to
@@ -42,6 +45,7 @@ def race(
     peers: str | Iterable[str] = (),
     repeats: int = 3,
     curves: int = 3,
+    most_steps: int = MOST_STEPS,
     progress: bool | Callable[[int, int], None] = False,
 ) -> RaceReport:
     """Run every solver on every problem and say who solved what, how fast, and how near.
@@ -71,6 +75,8 @@ def race(
         second time where the first took less than half the limit.
     curves
         Problems, spread over the sizes, on which time is measured against residual.
+    most_steps
+        Of the record of a run: problems of so many of its steps, evenly spread over those that solved something.
     progress
         True for a bar on standard error, or a function of (done, total).
 
@@ -86,8 +92,9 @@ def race(
     SweepError
         Another race is writing to the folder, or the disk refuses.
     """
-    _check(tolerance, time_limit, repeats, curves)
-    named, unread = _named(problems)
+    _check(tolerance, time_limit, {"repeats": (repeats, 1), "curves": (curves, 0), "most_steps": (most_steps, 1)})
+    time_limit = float(time_limit)
+    named, unread = _named(problems, most_steps)
     if not named:
         raise RaceError("there are no problems to race on" + "".join(f"; {one}" for one in unread))
     kinds = list(dict.fromkeys(kind_of(problem) for _, problem in named))
@@ -98,10 +105,9 @@ def race(
     with _folder(out) as folder:
         files = {name: keep_problem(folder / "problems", problem) for name, problem in named}
         tasks, known = _tasks(named, files, entrants, solvers, tolerance, time_limit, repeats)
-        patience = 2.0 * time_limit + GRACE
-        result = sweep(
-            run_trial, tasks, out=folder / "trials", jobs=jobs, cluster=cluster, time_limit=patience, progress=progress
-        )
+        trials, patience = folder / "trials", 2.0 * time_limit + GRACE
+        tasks = spelt_as_before(run_trial, tasks, trials)
+        result = sweep(run_trial, tasks, out=trials, jobs=jobs, cluster=cluster, time_limit=patience, progress=progress)
         rows = tuple(_row(entries, known[entries["problem"], entries["text"]], time_limit) for entries in result.rows)
         picked = pick_problems(named, rows, curves)
         drawn = curves_of(picked, files, entrants, tolerance, time_limit, folder / "curves", jobs, cluster, patience)
@@ -112,7 +118,7 @@ def race(
             repeats=repeats,
             jobs=jobs or os.cpu_count() or 1,
             cluster=cluster is not None,
-            skipped=(*skipped, *unread),
+            skipped=(*skipped, *unread, *left_standing(trials, result.rows, entrants)),
             machine=this_machine(entrant.solver.package for entrant in guests),
             began=began,
             seconds=time.time() - began,
@@ -124,22 +130,22 @@ def race(
     return report
 
 
-def _check(tolerance: float | None, time_limit: float, repeats: int, curves: int) -> None:
+def _check(tolerance: float | None, time_limit: float, counts: dict[str, tuple[int, int]]) -> None:
     if tolerance is not None and not 1e-14 <= tolerance < 1.0:
         raise RaceError(f"tolerance must lie between 1e-14 and 1, got {tolerance}")
     if not (time_limit > 0.0 and math.isfinite(time_limit)):
         raise RaceError(f"time_limit must be a number of seconds > 0, got {time_limit}")
-    for name, value, least in (("repeats", repeats, 1), ("curves", curves, 0)):
+    for name, (value, least) in counts.items():
         given: object = value  # whatever the caller's types say
         if not isinstance(given, int) or given < least:
             raise RaceError(f"{name} must be a whole number >= {least}, got {value!r}")
 
 
-def _named(problems: Any) -> tuple[list[tuple[str, Any]], list[str]]:
+def _named(problems: Any, most_steps: int) -> tuple[list[tuple[str, Any]], list[str]]:
     """Problems, each with a name of its own, from whatever was given; and a line on each file that cannot be used."""
     named: dict[str, Any] = {}
     unread = []
-    for name, problem in _given(problems):
+    for name, problem in _given(problems, most_steps):
         if isinstance(problem, DatasetError):
             unread.append(str(problem))
             continue
@@ -149,12 +155,12 @@ def _named(problems: Any) -> tuple[list[tuple[str, Any]], list[str]]:
     return list(named.items()), unread
 
 
-def _given(problems: Any) -> Iterator[tuple[str, Any]]:
+def _given(problems: Any, most_steps: int) -> Iterator[tuple[str, Any]]:
     if isinstance(problems, str | os.PathLike):
         problems = [problems]
     for i, item in enumerate([problems] if isinstance(problems, KIND_CLASSES) else problems):
         if isinstance(item, str | os.PathLike):
-            yield from load_problems(item)
+            yield from load_problems(item, most_steps=most_steps)
         elif isinstance(item, tuple) and len(item) == 2:
             yield str(item[0]), item[1]
         else:
@@ -209,15 +215,16 @@ def _tasks(
 
 
 def _source(entrant: Entrant) -> str:
-    """Hash of the file of a solver of the user's own: an edited one is another entrant."""
-    place = entrant.text.partition("(")[0].rpartition(":")[0]
-    return hashlib.sha256(Path(place).read_bytes()).hexdigest() if place.endswith(".py") else ""
+    """Hash of the files of the user's own solvers in it: an edited one is another entrant."""
+    files = own_files(entrant.text)
+    return hashlib.sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest() if files else ""
 
 
 def _row(entries: dict[str, Any], otherwise: Row, time_limit: float) -> Row:
     """The row of a task; of one whose process was ended or died, what is known of it."""
     if entries["outcome"] == "done":
-        return Row(**{field.name: entries[field.name] for field in fields(Row)})
+        # Its family as names are read now, whatever they were when it ran.
+        return Row(**{field.name: entries[field.name] for field in fields(Row)} | {"family": otherwise.family})
     status = TIMEOUT if entries["outcome"] == "timeout" else CRASHED
     detail = " ".join(str(entries.get("error", "")).split())[:500]
     return replace(otherwise, status=status, time=time_limit, detail=detail)

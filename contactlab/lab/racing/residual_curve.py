@@ -12,6 +12,7 @@ from contactlab.lab.racing.entrant import Entrant, entrant_of, limited
 from contactlab.lab.racing.kinds import kind_of, size_of
 from contactlab.lab.racing.problem_files import read_problem
 from contactlab.lab.racing.row import Row
+from contactlab.lab.racing.standing import spelt_as_before
 from contactlab.lab.racing.trial import measured, timed, warm_up
 from contactlab.lab.sweeps import sweep
 from lcp.options import with_fields
@@ -120,7 +121,9 @@ def curves_of(
     ]
     if not tasks:
         return ()
-    result = sweep(run_curve, tasks, out=out, jobs=jobs, cluster=cluster, time_limit=patience)
+    result = sweep(
+        run_curve, spelt_as_before(run_curve, tasks, out), out=out, jobs=jobs, cluster=cluster, time_limit=patience
+    )
     return tuple(
         ResidualCurve(row["problem"], row["label"], row["by"], _points(row))
         for row in result.rows

@@ -97,11 +97,17 @@ class Row:
 
 
 _FAMILY = re.compile(r"[A-Za-z]+(?:[_-][A-Za-z]{2,}(?![A-Za-z0-9]))*")
+_OF_A_RUN = re.compile(r"step\d+-island\d+(#\d+)?")
 
 
 def family_of(name: str) -> str:
-    """Family a problem's name begins with: ``contact_random_k2_d8_s502`` is one of ``contact_random``."""
-    parts = [match.group() for part in name.split("/") if (match := _FAMILY.match(part))]
+    """Family a problem's name begins with: ``contact_random_k2_d8_s502`` is one of ``contact_random``.
+
+    In a folder that is the file's: ``runs/bricks/step000042-island0`` is one of ``bricks``.
+    """
+    parts = name.split("/")
+    known = [part for part in parts if not _OF_A_RUN.fullmatch(part)] or parts
+    parts = [match.group() for part in known if (match := _FAMILY.match(part))]
     return parts[-1] if parts else name
 
 

@@ -1,4 +1,4 @@
-"""Solvers by text: ``Lemke``, ``OSQP(max_iter=1000)``, ``Fallback(Lemke(), OSQP())``, ``mine.py:Mine``.
+"""Solvers by text: ``Lemke``, ``OSQP(max_iter=1000)``, ``Fallback(mine.py:Mine(), OSQP())``, ``mine.py:Mine``.
 
 Names stand for our solvers and the peers, capitals or not. Settings are literals and solvers, put into the fields of
 the solver's dataclass; nothing else is evaluated. ``module:Name`` and ``path.py:Name`` are the user's own: their module
@@ -12,10 +12,11 @@ import dataclasses
 import difflib
 import functools
 import importlib
+import re
 import runpy
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import lcp
 from contactlab.lab.errors import RaceError
@@ -31,6 +32,15 @@ _COMBINED = (
     lcp.Feasibility,
     lcp.FrictionCascade,
 )
+#: A text in quotes, which is passed over, or one's own solver, ``path.py:Name`` or ``module:Name``.
+_OWN = re.compile(r"""'[^']*'|"[^"]*"|(?P<own>[^\s()\[\]{},='"]+:[A-Za-z_]\w*)""")
+
+
+class _Read(NamedTuple):
+    """A text as given, and one's own solvers in it by the identifiers that stand for them while it is parsed."""
+
+    text: str
+    own: dict[str, str]
 
 
 def known_solvers() -> dict[str, type[Any]]:
@@ -65,58 +75,76 @@ def solver_from(text: str) -> Any:
     A `RaceError` for an unknown name (the text lists the names), an unknown setting (it lists the fields), a setting
     that is no literal or out of range, or an own solver that cannot be imported or has no ``solve``.
     """
-    name, bracket, rest = text.strip().partition("(")
-    if bracket and not rest.endswith(")"):
+    whole = text.strip()
+    head, bracket, _ = whole.partition("(")
+    if bracket and not whole.endswith(")"):
         raise RaceError(f"{text!r}: the bracket is not closed")
-    if ":" in name:
-        call = _parsed(f"f({rest[:-1]})", text)
-        assert isinstance(call, ast.Call)
-        made = _made(_users_own(name.strip()), _values(call, text), text)
-    else:
-        made = _built(_parsed(text, text), text)
+    own: dict[str, str] = {}
+
+    def stand_in(found: re.Match[str]) -> str:
+        if found["own"] is None:
+            return found[0]
+        return own.setdefault(found["own"], f"_own{len(own)}_")
+
+    if ":" in head:  # as it is: a path may hold spaces
+        own[head.strip()] = "_own0_"
+        whole = "_own0_" + whole[len(head) :]
+    parsed = _parsed(_OWN.sub(stand_in, whole), text)
+    made = _built(parsed, _Read(text, {short: where for where, short in own.items()}))
     if not callable(getattr(made, "solve", None)):
         raise RaceError(f"{text!r} gives a {type(made).__name__} without a method `solve`")
     return made
 
 
+def own_files(text: str) -> list[str]:
+    """Files of one's own solvers that a text names."""
+    head = text.partition("(")[0]
+    named = [head] if ":" in head else []
+    named += [found["own"] for found in _OWN.finditer(text, len(head)) if found["own"]]
+    return [place for where in named if (place := where.strip().rpartition(":")[0]).endswith(".py")]
+
+
 def _parsed(source: str, text: str) -> ast.expr:
     try:
-        return ast.parse(source.strip(), mode="eval").body
+        return ast.parse(source, mode="eval").body
     except (SyntaxError, ValueError):
         raise RaceError(
             f"{text!r} is no solver; write a name, with settings Name(field=value), or path.py:Name"
         ) from None
 
 
-def _values(call: ast.Call, text: str) -> tuple[list[Any], dict[str, Any]]:
+def _values(call: ast.Call, read: _Read) -> tuple[list[Any], dict[str, Any]]:
     if any(keyword.arg is None for keyword in call.keywords):
-        raise RaceError(f"{text!r}: ** is not understood; write field=value")
-    return [_value(node, text) for node in call.args], {
-        str(keyword.arg): _value(keyword.value, text) for keyword in call.keywords
+        raise RaceError(f"{read.text!r}: ** is not understood; write field=value")
+    return [_value(node, read) for node in call.args], {
+        str(keyword.arg): _value(keyword.value, read) for keyword in call.keywords
     }
 
 
-def _value(node: ast.expr, text: str) -> Any:
+def _value(node: ast.expr, read: _Read) -> Any:
     if isinstance(node, ast.Call | ast.Name):
-        return _built(node, text)
+        return _built(node, read)
     try:
         return ast.literal_eval(node)
     except ValueError:
-        raise RaceError(f"{text!r}: {ast.unparse(node)} is neither a literal nor a solver with brackets") from None
+        raise RaceError(f"{read.text!r}: {ast.unparse(node)} is neither a literal nor a solver with brackets") from None
 
 
-def _built(node: ast.expr, text: str) -> Any:
-    """A solver of a known name, with its settings."""
+def _built(node: ast.expr, read: _Read) -> Any:
+    """A solver of a known name or of one's own, with its settings; one's own class by itself is made as it comes."""
     head = node.func if isinstance(node, ast.Call) else node
     if not isinstance(head, ast.Name):
-        raise RaceError(f"{text!r} is no solver; write a name, with settings Name(field=value), or path.py:Name")
+        raise RaceError(f"{read.text!r} is no solver; write a name, with settings Name(field=value), or path.py:Name")
     known = known_solvers()
-    solver_class = {name.lower(): solver for name, solver in known.items()}.get(head.id.lower())
-    if solver_class is None:
+    if head.id in read.own:
+        maker = _users_own(read.own[head.id])
+    else:
+        maker = {name.lower(): solver for name, solver in known.items()}.get(head.id.lower())
+    if maker is None:
         near = difflib.get_close_matches(head.id.lower(), [name.lower() for name in known], 1)
         meant = "".join(f", did you mean {name}?" for name in known if name.lower() in near) or ";"
         raise RaceError(f"no solver {head.id!r}{meant} there are: {', '.join(known)}; or your own as path.py:Name")
-    return _made(solver_class, _values(node, text) if isinstance(node, ast.Call) else ([], {}), text)
+    return _made(maker, _values(node, read) if isinstance(node, ast.Call) else ([], {}), read.text)
 
 
 def _made(maker: Any, arguments: tuple[list[Any], dict[str, Any]], text: str) -> Any:

@@ -58,6 +58,11 @@ class Store:
         self._held.close()
 
 
+def standing_rows(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the finished rows of a folder by key, none where there is no folder, for who holds the right to it."""
+    return _read(folder / ROWS)
+
+
 def right_to(folder: Path, taken: str) -> Lock:
     """Return the right to write to a folder; where it is another's, a `SweepError` that says so and whose."""
     try:

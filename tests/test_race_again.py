@@ -1,0 +1,100 @@
+"""Races in a folder that has one: the same trial is known again, and what is left out of a table is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lcp
+from contactlab.cli import main
+from contactlab.lab.errors import RaceError
+from contactlab.lab.racing import entrant_of, race
+from contactlab.lab.racing.racing import _source
+from contactlab.lab.racing.standing import left_standing, spelt_as_before
+from contactlab.lab.racing.trial import run_trial
+from contactlab.lab.sweeps.functions import name_of
+from contactlab.lab.sweeps.tasks import items_of
+from contactlab.simulation import TimeStepping, simulate
+from tests.simulation_scenes import cube_at_rest
+
+PROBLEMS = [("easy_1", lcp.LCP(np.eye(2), [-1.0, 2.0])), ("easy_2", lcp.LCP(2.0 * np.eye(2), [-1.0, 2.0]))]
+TASK = {"problem": "easy_1", "file": "x.npz", "text": "Lemke", "source": "", "tolerance": 1e-9, "repeats": 3}
+
+
+def test_whole_seconds_are_one_limit_and_fewer_solvers_are_said(tmp_path: Path) -> None:
+    """5 s and 5.0 s run nothing twice; who raced before and is not named now is named as left out."""
+    both = race(PROBLEMS, "Lemke,Murty", time_limit=5, out=tmp_path, jobs=2, curves=1)
+    assert both.computed == 4
+    assert both.skipped == ()
+    again = race(PROBLEMS, "Lemke", time_limit=5.0, out=tmp_path, jobs=2, curves=1)
+    assert again.computed == 0
+    assert [row.solver for row in again.rows] == ["Lemke", "Lemke"]
+    assert again.skipped == (
+        "2 trials finished earlier in this folder, of Murty: the same call as then has them again",
+    )
+    assert "trials finished earlier in this folder, of Murty" in (tmp_path / "report.html").read_text()
+
+
+def _standing(folder: Path, *rows: dict[str, object]) -> None:
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.mark.parametrize("written", [5, 5.0])
+def test_rows_of_either_spelling_are_found(tmp_path: Path, written: float) -> None:
+    """A folder whose trials were keyed by 5, and one by 5.0, is gone on with; a new trial is keyed by the float."""
+    name = name_of(run_trial)
+    key = items_of(name, [TASK | {"time_limit": written}])[0].key
+    _standing(tmp_path, {"key": key, "outcome": "done"})
+    asked = [TASK | {"time_limit": 5.0}, TASK | {"time_limit": 5.0, "problem": "easy_2"}]
+    old, new = spelt_as_before(run_trial, asked, tmp_path)
+    assert items_of(name, [old])[0].key == key
+    assert isinstance(new["time_limit"], float)
+
+
+def test_what_is_left_standing_is_told_apart(tmp_path: Path) -> None:
+    """Rows of others by their label, of trials ended from outside by text; the same entrant's under other terms."""
+    done = {"outcome": "done", "solver": "Lemke", "settings": "", "text": "Lemke"}
+    _standing(
+        tmp_path,
+        {"key": "a", **done},
+        {"key": "b", **done, "settings": "max_pivots=3"},
+        {"key": "c", "outcome": "timeout", "text": "mine.py:Slow"},
+    )
+    told = left_standing(tmp_path, [{"key": "a"}], [entrant_of("Lemke")])
+    assert told[0].startswith("2 trials finished earlier in this folder, of Lemke(max_pivots=3), mine.py:Slow: ")
+    told = left_standing(tmp_path, [{"key": "b"}, {"key": "c"}], [entrant_of("Lemke")])
+    assert "1 trials finished earlier in this folder, of other problems, limits or versions: " in told[0]
+    assert left_standing(tmp_path, [{"key": "a"}, {"key": "b"}, {"key": "c"}], []) == []
+
+
+def test_an_edited_solver_within_a_combination_is_another(tmp_path: Path) -> None:
+    """The hash is that of every file a text names; of one file by itself as ever."""
+    import hashlib
+
+    file = tmp_path / "mine.py"
+    body = "class Mine:\n    def solve(self, problem, *, z0, tolerance, trace):\n        pass\n"
+    file.write_text(body)
+    inside = entrant_of(f"Fallback({file}:Mine(), Lemke())")
+    assert _source(inside) == _source(entrant_of(f"{file}:Mine")) == hashlib.sha256(body.encode()).hexdigest()
+    file.write_text(body + "\n")
+    assert _source(inside) != hashlib.sha256(body.encode()).hexdigest()
+    assert _source(entrant_of("Lemke")) == ""
+
+
+@pytest.mark.slow
+def test_how_many_steps_of_a_run_race(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """20 of its steps if nothing is said, as many as asked for otherwise; the run's name is the family."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    simulate(cube_at_rest(), TimeStepping(1e-3), 0.03, path=folder / "bricks_a.npz")
+    assert len(race(folder, "Lemke", jobs=1, curves=0).rows) == 20
+    report = race(folder, "Lemke", jobs=1, curves=0, most_steps=30)
+    assert len(report.rows) == 30
+    assert {row.family for row in report.rows} == {"bricks"}
+    with pytest.raises(RaceError, match="most_steps"):
+        race(folder, "Lemke", most_steps=0)
+    assert main(["race", str(folder), "--solvers", "Lemke", "--jobs", "1", "--curves", "0", "--most-steps", "3"]) == 0
+    assert "3 trials" in capsys.readouterr().out

@@ -346,7 +346,7 @@ def _require(
         kind = "LCP" if isinstance(result, lcp.Result) else "cone problem"
         how = (
             f"{kind} of size {len(result.z)} ended with {result.status.name} after {result.iterations} iterations. "
-            f"{advice_on(result.status, data)}"
+            f"{advice_on(result, data)}"
         )
     raise ConstraintSolveError(f"{what} was not solved ({data!r}): {how}", data, problem, result, h, certificate)
 

@@ -106,7 +106,7 @@ class BatchResult:
         if missed.shape[0]:
             first = self[int(missed[0])]
             text = f"{missed.shape[0]} of {len(self)} not solved; problem {missed[0]}: {first.describe()}"
-            raise SolveError(f"{text} {first.status.advice}", first)
+            raise SolveError(f"{text} {first.advice}", first)
 
     def __repr__(self) -> str:
         return f"BatchResult({int(self.solved.sum())} of {len(self)} solved, n={self.z.shape[1]})"

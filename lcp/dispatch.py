@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from lcp.arrays import Vector
+from lcp.asking import asked
 from lcp.box import BoxLCP
 from lcp.conversions import box_to_mlcp, mlcp_to_lcp
 from lcp.coupled import CoupledBoxLCP, coupled_to_box
@@ -19,7 +20,7 @@ from lcp.polish.active_set import refine
 from lcp.polish.active_set_boxed import at_bounds
 from lcp.problem import LCP, dense_bytes
 from lcp.reduction import reduce
-from lcp.residuals import Judged, Problem, measure
+from lcp.residuals import Judged, measure
 from lcp.result import Claim
 from lcp.status import Status
 from lcp.traits import Traits
@@ -60,12 +61,7 @@ def _claim_of(problem: Judged, solver: Any, request: Request) -> Claim:
         return _mixed(problem, solver, request)
     if isinstance(problem, BoxLCP) and not traits & Traits.BOXED:
         return _boxed(problem, solver, request)
-    return _asked(problem, solver, request)
-
-
-def _asked(problem: Problem, solver: Any, request: Request) -> Claim:
-    claim: Claim = solver.solve(problem, z0=request.z0, tolerance=request.tolerance, trace=request.trace)
-    return claim
+    return asked(problem, solver, request)
 
 
 def _densified(problem: LCP | BoxLCP, solver: Any, request: Request) -> Claim:
@@ -126,13 +122,13 @@ def _mixed(problem: MLCP, solver: Any, request: Request) -> Claim:
     if not reduction.consistent:
         detail = f"rank {reduction.rank} of {problem.n_free} equations, which contradict each other"
         return Claim(np.zeros(problem.n_free + problem.n), Status.INCONSISTENT, 0, detail, evidence=reduction.evidence)
-    claim = _asked(reduction.lcp, solver, request)
+    claim = asked(reduction.lcp, solver, request)
     claim = _refined(problem, replace(claim, z=_joined(reduction.recover, claim.z)), request.tolerance)
     core = reduction.core
     if core is not None and claim.status is not Status.SOLVED:
         split = mlcp_to_lcp(core)
         start = None if request.z0 is None else split.start(request.z0)
-        second = _asked(split.problem, solver, request._replace(z0=start))
+        second = asked(split.problem, solver, request._replace(z0=start))
         d = core.n_free
         detail = f"rank {reduction.rank} of {problem.n_free}: what the equations leave free was split"
         if np.isfinite(second.z).all():

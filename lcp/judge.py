@@ -36,7 +36,7 @@ def unknowns(problem: Judged) -> int:
 def status_of(claimed: Status, residual: Measures, tolerance: float) -> Status:
     """The status of a claim, by its residuals."""
     if not isinstance(claimed, Status):
-        raise ProblemError(f"a claim's status must be an lcp.Status, got {claimed!r}")
+        raise ProblemError(f"a claim's status must be an lcp.Status, got {claimed!r}; write lcp.Status.SOLVED")
     if residual.solved(tolerance):
         return Status.SOLVED
     if not residual.finite:
@@ -81,12 +81,21 @@ def result_of(problem: Judged, solver: Any, claim: Claim, tolerance: float, cloc
     status, residual, z, w = verdict(problem, solver, claim, tolerance)
     z.flags.writeable = False
     w.flags.writeable = False
-    attempts = claim.attempts or (Attempt(solver, status, claim.iterations, residual, told(claim, status)),)
+    attempts = claim.attempts or (attempt_of(solver, claim, status, residual),)
     account = _account(solver, claim, status, tolerance, clock) | {"residual": residual, "attempts": attempts}
     if isinstance(problem, MLCP):
         m = problem.n_free
         return MLCPResult(u=z[:m], y=z[m:], w=w, regularization=claim.regularization, **account)
     return Result(z=z, w=w, regularization=claim.regularization, **account)
+
+
+def attempt_of(solver: Any, claim: Claim, status: Status, residual: Residuals) -> Attempt:
+    """What became of a claim."""
+    return Attempt(solver, status, claim.iterations, residual, told(claim, status), _false(claim, status))
+
+
+def _false(claim: Claim | FrictionClaim, status: Status) -> bool:
+    return claim.status is Status.SOLVED and status is not Status.SOLVED
 
 
 def horizontal_result(mixed: MLCPResult, clock: float) -> Result:
@@ -109,7 +118,7 @@ def nonlinear_result(problem: MCP, solver: Any, claim: Claim, tolerance: float, 
     status = _proven(problem, status_of(claim.status, residual, tolerance), claim.evidence)
     z.flags.writeable = False
     w.flags.writeable = False
-    attempts = (Attempt(solver, status, claim.iterations, residual, told(claim, status)),)
+    attempts = (attempt_of(solver, claim, status, residual),)
     account = _account(solver, claim, status, tolerance, clock) | {"residual": residual, "attempts": attempts}
     return MCPResult(z=z, w=w, steps=getattr(claim, "steps", ()), **account)
 
@@ -118,7 +127,7 @@ def friction_attempt(problem: FrictionProblem, solver: Any, claim: FrictionClaim
     """A claim on a friction problem with the status that its residuals give it."""
     residual, _ = measure_friction(problem, _checked(solver, "r", claim.r, problem.m))
     status = status_of(claim.status, residual, tolerance)
-    return FrictionAttempt(solver, status, claim.iterations, residual, claim.detail)
+    return FrictionAttempt(solver, status, claim.iterations, residual, claim.detail, _false(claim, status))
 
 
 def friction_result(
@@ -140,7 +149,10 @@ def friction_result(
     status = status_of(claim.status, residual, tolerance)
     if reduction is not None and not reduction.consistent:
         status = Status.INCONSISTENT
-    attempts = claim.attempts or (FrictionAttempt(solver, status, claim.iterations, residual, claim.detail),)
+    attempts = claim.attempts
+    if not attempts:
+        false = _false(claim, status)
+        attempts = (FrictionAttempt(solver, status, claim.iterations, residual, claim.detail, false),)
     for vector in (r, u, v, lam):
         if vector is not None:
             vector.flags.writeable = False

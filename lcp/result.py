@@ -79,13 +79,14 @@ R = TypeVar("R", bound=Measures)
 
 @dataclass(frozen=True, slots=True)
 class Trial(Generic[R]):
-    """One solver that was tried, and how it ended."""
+    """One solver that was tried, and how it ended; ``false_claim``: it said SOLVED, and the data deny it."""
 
     solver: Any
     status: Status
     iterations: int
     residual: R
     detail: str = ""
+    false_claim: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,15 @@ class Ray:
     w: NDArray[np.float64]
     z: NDArray[np.float64]
     t: float
+
+
+# Fields of solvers that limit what they spend.
+_LIMITS = ("max_pivots", "max_iterations", "max_iter", "time_limit")
+_FALSE_CLAIM = (
+    "The answer is no solution of the data passed. Far above the bound the solver or its own test is wrong for this "
+    "problem: compare that test with `lcp.residuals(problem, z)`. Near it the data are ill-conditioned: scale them or "
+    "try another solver."
+)
 
 
 class Outcome(Generic[R]):
@@ -127,13 +137,30 @@ class Outcome(Generic[R]):
     def raise_for_status(self) -> None:
         """Raise `SolveError`, with the reason and what to try, unless solved."""
         if not self.solved:
-            raise SolveError(f"{self.describe()} {self.status.advice}", self)
+            raise SolveError(f"{self.describe()} {self.advice}", self)
+
+    @property
+    def advice(self) -> str:
+        """What to try next: that of the status, with the limits that the solver has; of a false claim what it means."""
+        if self._claimed_falsely:
+            return _FALSE_CLAIM
+        limits = ", ".join(name for name in _LIMITS if hasattr(self.solver, name))
+        if self.status is not Status.ITERATION_LIMIT or not limits:
+            return self.status.advice
+        return f"{self.status.advice} Limits of {type(self.solver).__name__}: {limits}."
+
+    @property
+    def _claimed_falsely(self) -> bool:
+        return self.status is Status.STALLED and any(
+            one.false_claim for one in self.attempts if one.solver is self.solver
+        )
 
     def describe(self) -> str:
         """One sentence: solver, status, details of the attempts, residual."""
         details = self._details()
+        ended = "claimed SOLVED, but the residual is above its bound" if self._claimed_falsely else self.status.value
         return (
-            f"{type(self.solver).__name__}: {self.status.name} ({self.status.value}) after {self.iterations} "
+            f"{type(self.solver).__name__}: {self.status.name} ({ended}) after {self.iterations} "
             f"iterations{f' [{details}]' if details else ''}; {self.residual.text(self.tolerance)}."
         )
 
@@ -153,7 +180,7 @@ class Outcome(Generic[R]):
         """Return what notebooks show: how it ended, what to try, and the attempts."""
         rows: list[tuple[str, object]] = [("status", self.status.value)]
         if not self.solved:
-            rows.append(("try", self.status.advice))
+            rows.append(("try", self.advice))
         rows += [("measures", self.residual.text(self.tolerance)), ("time", f"{self.solve_time:.3g} s")]
         tried = [(type(one.solver).__name__, one.status.name, one.iterations, one.detail) for one in self.attempts]
         head = ("solver", "status", "iterations", "detail")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import checked_vector
+from lcp.asking import asked, asked_for_forces
 from lcp.box import BoxLCP
 from lcp.conversions import check_kind
 from lcp.coupled import CoupledBoxLCP
@@ -232,7 +233,7 @@ def _solved_friction(
             # r = 0 whatever W is: homogeneous.
             claim = FrictionClaim(np.zeros(local.m), Status.SOLVED, 0, "q = 0" if local.m else "no contact")
         else:
-            claim = solver.solve(local, z0=start, tolerance=bound, trace=trace)
+            claim = asked_for_forces(local, solver, Request(start, bound, trace))
         return friction_result(local, reduction, solver, claim, bound, clock)
 
 
@@ -248,7 +249,7 @@ def _solve_nonlinear(problem: MCP, solver: Any, z0: Any, tolerance: float | None
     start = _start(z0, problem.n)
     clock = time.perf_counter()
     with np.errstate(all="ignore"):
-        claim = solver.solve(problem, z0=start, tolerance=bound, trace=trace)
+        claim = asked(problem, solver, Request(start, bound, trace))
         return nonlinear_result(problem, solver, claim, bound, clock)
 
 

@@ -34,8 +34,8 @@ _ADVICE = {
     Status.UNSOLVABLE: "Change the model, or soften a row (a positive diagonal entry).",
     Status.RAY_TERMINATION: "Check that M is copositive or P (friction as mu >= 0, gamma >= 0); otherwise try another "
     "solver: the problem may have no solution.",
-    Status.ITERATION_LIMIT: "Raise the limit (max_pivots, time_limit), or try another method: some problems are "
-    "exponential for complementary pivoting.",
+    Status.ITERATION_LIMIT: "Raise the limit, or try another method: some problems are exponential for "
+    "complementary pivoting.",
     Status.SINGULAR_BASIS: "Scale the problem, remove duplicated rows, or soften a row (gamma > 0).",
     Status.STALLED: "The data are ill-conditioned for this method: scale them or try another solver.",
     Status.NOT_FINITE: "Of functions: give a z0 where they are defined. Of arrays: scale the data, which are too large "

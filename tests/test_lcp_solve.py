@@ -37,6 +37,93 @@ def test_a_false_claim_is_not_believed() -> None:
     assert caught.value.result is result
 
 
+def test_a_false_claim_is_told_as_one() -> None:
+    """What was claimed and is not so is said, before the data are blamed; who made no such claim is not accused."""
+    false = lcp.solve(PROBLEM, Claimant((1.0, 1.0)))
+    assert "STALLED (claimed SOLVED, but the residual is above its bound)" in false.describe()
+    assert "lcp.residuals(problem, z)" in false.advice
+    assert false.attempts[0].false_claim
+    honest = lcp.solve(PROBLEM, Claimant((1.0, 1.0), lcp.Status.STALLED))
+    assert "claimed" not in honest.describe()
+    assert honest.advice == lcp.Status.STALLED.advice
+    behind = lcp.solve(PROBLEM, lcp.Fallback(Claimant((1.0, 1.0)), lcp.Lemke()))
+    assert behind.solved
+    assert [one.false_claim for one in behind.attempts] == [True, False]
+
+
+def test_limits_are_those_that_the_solver_has() -> None:
+    """Of Lemke its two, of a solver without one none."""
+    few = lcp.solve(lcp.LCP(np.eye(3), -np.ones(3)), lcp.Lemke(max_pivots=1))
+    assert few.status is lcp.Status.ITERATION_LIMIT
+    assert "Limits of Lemke: max_pivots, time_limit." in few.advice
+    assert lcp.solve(PROBLEM, Claimant((1.0, 1.0), lcp.Status.ITERATION_LIMIT)).advice.endswith("pivoting.")
+
+
+class OnlyProblem:
+    """A solver that takes nothing but the problem."""
+
+    def solve(self, problem: lcp.LCP) -> lcp.Claim:
+        """No start, no tolerance."""
+        return lcp.Claim(np.zeros(problem.n), lcp.Status.SOLVED, 0)
+
+
+class Returns:
+    """A solver that returns what it is told."""
+
+    def __init__(self, answer: object, traits: lcp.Traits) -> None:
+        self.answer, self.traits = answer, traits
+
+    def solve(self, problem: object, *, z0: object, tolerance: float, trace: bool) -> object:
+        """Whatever it is."""
+        return self.answer
+
+
+KINDS = {
+    "plain": PROBLEM,
+    "mixed": lcp.MLCP([[2.0]], [[-1.0]], [[1.0]], [[0.0]], [0.2], [-1.0]),
+    "box": lcp.BoxLCP(np.eye(2), [-3.0, 0.5], [-1.0, -np.inf], [1.0, np.inf]),
+    "coupled": lcp.CoupledBoxLCP(np.eye(2), [-9.81, 2.0], 0.0, np.inf, [-1, 0], 0.5),
+    "horizontal": lcp.HorizontalLCP([[2.0, 0.0], [0.0, 4.0]], [[4.0, 2.0], [4.0, 8.0]], [-10.0, -24.0]),
+    "nonlinear": lcp.NCP(lambda z: z - 1.0, lambda z: np.eye(1), 1),
+    "friction": lcp.FrictionProblem(np.diag([1.0, 2.0, 2.0]), [-1.0, 3.0, 1.0], [0.5]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_solver_returns_is_looked_at_whatever_the_problem(kind: str) -> None:
+    """No claim, a claim without its vector, a signature that cannot be asked: named, on every path."""
+    problem, other = KINDS[kind], {"nonlinear": lcp.Traits.NONLINEAR, "friction": lcp.Traits.CONE}
+    traits, claim = other.get(kind, lcp.Traits(0)), "FrictionClaim" if kind == "friction" else "Claim"
+    with pytest.raises(lcp.ProblemError, match=f"Returns.solve returned a ndarray, not an lcp.{claim}"):
+        lcp.solve(problem, Returns(np.zeros(2), traits))  # type: ignore[call-overload]
+    empty = getattr(lcp, claim)(None, "SOLVED", 1)
+    with pytest.raises(lcp.ProblemError, match=r"Returns returned [zr] = None, expected \d numbers"):
+        lcp.solve(problem, Returns(empty, traits))  # type: ignore[call-overload]
+    if kind not in other:
+        with pytest.raises(lcp.ProblemError) as caught:
+            lcp.solve(problem, OnlyProblem())  # type: ignore[call-overload]
+        assert "OnlyProblem.solve(problem: " in str(caught.value)
+        assert "solve(self, problem, *, z0=None, tolerance=1e-9, trace=False) -> lcp.Claim" in str(caught.value)
+
+
+def test_a_type_error_of_the_solver_itself_is_left_as_it_is() -> None:
+    """It is not the signature's fault, and its traceback is worth more than our words."""
+
+    class Adds:
+        def solve(self, problem: lcp.LCP, *, z0: object, tolerance: float, trace: bool) -> lcp.Claim:
+            return lcp.Claim(problem.q + "one", lcp.Status.SOLVED, 1)  # type: ignore[operator]
+
+    with pytest.raises(TypeError) as caught:
+        lcp.solve(PROBLEM, Adds())
+    assert not isinstance(caught.value, lcp.ProblemError)
+
+
+def test_a_list_of_numbers_is_a_vector() -> None:
+    """z may be anything numpy makes a vector of."""
+    answer = lcp.Claim([4 / 3, 7 / 3], lcp.Status.SOLVED, 1)  # type: ignore[arg-type]
+    assert lcp.solve(PROBLEM, Returns(answer, lcp.Traits(0))).solved
+
+
 def test_a_modest_claim_is_corrected_upwards() -> None:
     """A solution handed over as a failure is recognised as a solution."""
     assert lcp.solve(PROBLEM, Claimant((4 / 3, 7 / 3), lcp.Status.STALLED)).solved

@@ -140,6 +140,20 @@ def test_many_such_steps_are_named_in_part():
     assert "18, 19, ..." in str(report)
 
 
+def test_what_decides_is_said_where_the_conditions_hold():
+    """Forces off by so little meet every condition to the tolerance: the residual of their problem does not."""
+    recording = run(4e-9)
+    table = recording.uncertified
+    assert table.mechanical.max() < 1e-9 < table.residual.max()
+    (said,) = [notice.text for notice in recording.notices if notice.kind == "uncertified"]
+    assert f"a scaled residual of {table.residual[table.worst]:.2g}, which decides" in said
+    with pytest.raises(SimulationError, match=r"Off: SOLVED .* a step asks for `lcp.residuals\(problem, z\).scaled`"):
+        run(4e-9, on_unsolved="raise")
+    with pytest.raises(SimulationError, match="claimed SOLVED, but the residual is above its bound") as caught:
+        run(4e-8, on_unsolved="raise")
+    assert "ill-conditioned for this method" not in str(caught.value)
+
+
 def test_runs_of_every_kind_warn_once():
     world = scenes.cube_at_rest()
     said = r"island 0 \(4 contacts\) in step [57], .*\(2 such islands, in 2 steps\)"

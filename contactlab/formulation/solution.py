@@ -111,10 +111,12 @@ class StepSolution(Solution):
     h: float
 
 
-def advice_on(status: lcp.Status, data: ConstraintVelProblemData | ConstraintAccelProblemData) -> str:
+def advice_on(
+    result: lcp.Result | lcp.FrictionResult, data: ConstraintVelProblemData | ConstraintAccelProblemData
+) -> str:
     """Return what to try next with a problem of contacts that ended so."""
-    if status not in (lcp.Status.INFEASIBLE, lcp.Status.UNSOLVABLE):
-        return status.advice
+    if result.status not in (lcp.Status.INFEASIBLE, lcp.Status.UNSOLVABLE):
+        return result.advice
     if isinstance(data, ConstraintAccelProblemData):
         more = "Rigid friction may have no acceleration: pose the problem at velocity level."
     else:
@@ -122,7 +124,7 @@ def advice_on(status: lcp.Status, data: ConstraintVelProblemData | ConstraintAcc
             "Rows ask for velocities that exclude each other, as restitution between walls that close does: ask for "
             "less (restitution, kN), or soften rows (gamma > 0)."
         )
-    return f"{status.advice} {more}"
+    return f"{result.advice} {more}"
 
 
 class ConstraintSolveError(RuntimeError):

@@ -128,9 +128,7 @@ class Poisson(OrderedLaw):
         packed, v_plus = recover_forces(1.0, formed.rows, second.blocks(), z.copy())
         if not result.solved:
             certificate = certify_forces(second, 1.0, z, packed, v_plus)
-            message = (
-                f"restitution by Poisson's law was not solved: {result.status.name}. {advice_on(result.status, second)}"
-            )
+            message = f"restitution by Poisson's law was not solved: {result.status.name}. {advice_on(result, second)}"
             raise ConstraintSolveError(message, second, restitution, result, None, certificate)
         return outcome(problem, given + packed[: len(given)], certificate=compression.certificate)
 

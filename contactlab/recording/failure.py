@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 # What a motion that diverges ends with.
 _OF_SPEED = (layout.FAILURE_NOT_FINITE, layout.FAILURE_LARGE, layout.FAILURE_SPACE)
 
+_STRICTER = (
+    "That is enough for `lcp.solve`; a step asks for `lcp.residuals(problem, z).scaled` within its tolerance as well: "
+    "let the solver go on until it is."
+)
+
 
 class SimulationError(RuntimeError):
     """A run that had to stop. Every step before it is in ``recording``.
@@ -142,7 +147,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
                 result = driver.last_result if driver.last_result is not None else view.solve()
                 detail = (
                     f"the contact problem of {island}; {problem!r}) was not solved. {result.describe()} "
-                    f"{advice_on(result.status, problem)}{_impatience(stepper, result)}"
+                    f"{_STRICTER if result.solved else advice_on(result, problem)}{_impatience(stepper, result)}"
                     f"{_refusal(driver, stepper)} {note}"
                 )
     return SimulationError(

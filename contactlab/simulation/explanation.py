@@ -188,7 +188,7 @@ def _explained(
     positive = values[values > 1e-13 * max(values[-1], 0.0)]
     condition = float(positive[-1] / positive[0]) if positive.size else 1.0
     rank_normal, rank = (int(np.linalg.matrix_rank(A)) if A.size else 0 for A in (N, J))
-    advice = [] if result.solved else [advice_on(result.status, problem)]
+    advice = [] if result.solved else [advice_on(result, problem)]
     if rank_normal < blocks.nc:
         advice.append(
             f"{blocks.nc - rank_normal} of {blocks.nc} normal rows follow from others: forces are not unique."

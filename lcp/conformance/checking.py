@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.asking import Witness
 from lcp.catalog import Entry, MixedEntry, entries, mixed_entries
-from lcp.conformance.converted import converted_checks
+from lcp.conformance.converted import converted_checks, converted_entries
 from lcp.conformance.nonlinear import nonlinear_checks
 from lcp.conformance.random_problems import CLASSES, random_problems
 from lcp.conformance.report import Check, ConformanceReport
 from lcp.judge import DENIALS
+from lcp.nonlinear.catalog import entries as nonlinear_entries
 from lcp.options import check_solver
 from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE
-from lcp.result import Claim
 from lcp.solve import solve
 from lcp.status import Status
 from lcp.traits import Traits
@@ -56,36 +57,24 @@ def check(solver: Any, *, tolerance: float = DEFAULT_TOLERANCE, problems: int = 
     solved: list[str] = []
     if getattr(solver, "traits", Traits(0)) & Traits.NONLINEAR:
         checks += nonlinear_checks(solver, tolerance, solved)
-        return ConformanceReport(solver, tuple(checks), tuple(solved))
-    for entry in entries():
+        solvable = sum(entry.outcome is Status.SOLVED for entry in nonlinear_entries())
+        return ConformanceReport(solver, tuple(checks), tuple(solved), solvable)
+    plain, mixed = entries(), mixed_entries()
+    for entry in plain:
         _catalog(solver, entry, tolerance, checks, solved)
-    for mixed in mixed_entries():
-        _mixed(solver, mixed, tolerance, checks, solved)
+    for one in mixed:
+        _mixed(solver, one, tolerance, checks, solved)
     checks += converted_checks(solver, tolerance, solved)
     checks += _promises(solver, tolerance, problems, seed)
     checks += _manners(solver, tolerance)
-    return ConformanceReport(solver, tuple(checks), tuple(solved))
-
-
-class _Witness:
-    """The solver, with its last claim kept: the result says what is so, the claim what was said."""
-
-    def __init__(self, solver: Any) -> None:
-        self._solver = solver
-        self.traits = getattr(solver, "traits", Traits(0))
-        self.claim: Claim | None = None
-
-    def solve(self, problem: Any, **options: Any) -> Claim:
-        claim = self._solver.solve(problem, **options)
-        if not isinstance(claim, Claim):
-            raise TypeError(f"solve returned a {type(claim).__name__}, not an lcp.Claim")
-        self.claim = claim
-        return claim
+    outcomes = [entry.outcome for entry in plain] + [entry.outcome for entry in mixed]
+    solvable = outcomes.count(Status.SOLVED) + sum(answer is not None for _, answer in converted_entries())
+    return ConformanceReport(solver, tuple(checks), tuple(solved), solvable)
 
 
 def _solved(solver: Any, problem: Any, tolerance: float, z0: Any = None) -> tuple[Any, str]:
     """The result, and what is wrong with it whatever the problem: an exception, or a false claim."""
-    witness = _Witness(solver)
+    witness = Witness(solver)
     try:
         result = solve(problem, witness, tolerance=tolerance, z0=z0)
     except Exception as error:  # noqa: BLE001  whatever a solver raises is a finding

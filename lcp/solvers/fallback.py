@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from lcp.clock import processor_seconds, within
 from lcp.dispatch import claim_of, nearest_zero
 from lcp.errors import ProblemError
-from lcp.judge import DENIALS, told, verdict
+from lcp.judge import DENIALS, attempt_of, verdict
 from lcp.method import Method, Request
 from lcp.options import check_positive, check_solver
 from lcp.residuals import Problem, measure
@@ -57,9 +57,7 @@ class Fallback(Method[Problem]):
             claim = claim_of(problem, within(solver, deadline - processor_seconds()), request)
             status, residual, z, _ = verdict(problem, solver, claim, request.tolerance)
             spent += claim.iterations
-            attempts.extend(
-                claim.attempts or (Attempt(solver, status, claim.iterations, residual, told(claim, status)),)
-            )
+            attempts.extend(claim.attempts or (attempt_of(solver, claim, status, residual),))
             # Proofs: no other solver can do better.
             done = status is Status.SOLVED or status in DENIALS
             if done or kept is None or kept.status is Status.UNSUITABLE:

@@ -20,6 +20,7 @@ from contactlab.lab.racing.entrant import Entrant, entrant_of, limited
 from contactlab.lab.racing.kinds import FRICTION, Kind, kind_of, size_of
 from contactlab.lab.racing.problem_files import read_problem
 from contactlab.lab.racing.row import CRASHED, TIMEOUT, Row, family_of
+from lcp.asking import Witness
 from lcp.compiler import watch_compilation
 from lcp.friction.infeasibility import no_admissible_motion
 from lcp.friction.residuals import measure
@@ -58,7 +59,7 @@ def trial(name: str, problem: Any, entrant: Entrant, *, tolerance: float, time_l
     row = unanswered(name, problem, entrant, tolerance, "UNSUITABLE", 0.0)
     if not entrant.suits(kind):
         return replace(row, detail=f"a solver of {entrant.league} problems")
-    witness = _Witness(limited(entrant.solver, time_limit))
+    witness = Witness(limited(entrant.solver, time_limit))
 
     def again(runs: int, spent: float) -> bool:
         # The first solve may hold what the warm-up did not reach: a second one follows unless it was long.
@@ -80,23 +81,9 @@ def trial(name: str, problem: Any, entrant: Entrant, *, tolerance: float, time_l
         natural_map=natural,
         cpu=cpu,
         runs=runs,
-        claim=witness.claim,
+        claim="" if witness.claim is None else witness.claim.status.name,
         detail="; ".join(dict.fromkeys(attempt.detail for attempt in result.attempts if attempt.detail))[:500],
     )
-
-
-class _Witness:
-    """The solver, with a note of what it claimed last."""
-
-    def __init__(self, solver: Any) -> None:
-        self._solver = solver
-        self.traits = getattr(solver, "traits", lcp.Traits(0))
-        self.claim = ""
-
-    def solve(self, problem: Any, *, z0: Any, tolerance: float, trace: bool) -> Any:
-        claim: Any = self._solver.solve(problem, z0=z0, tolerance=tolerance, trace=trace)
-        self.claim = claim.status.name
-        return claim
 
 
 class Timed(NamedTuple):

@@ -1,14 +1,18 @@
 """Which tests are about which room: of the rooms that a file of tests imports, the highest in the order of the layers.
 
-``pytest --room impact`` runs those of one; ``python tests/rooms.py`` prints the table of `docs/tests.md`.
+``pytest --room impact`` runs those of one; ``python tests/rooms.py`` prints the table of `docs/tests.md`;
+``python tests/rooms.py SUITE.xml ...``, of runs with ``pytest --junitxml=SUITE.xml``, minutes by room.
 """
 
 from __future__ import annotations
 
 import ast
 import functools
+import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
+from xml.etree import ElementTree
 
 TESTS = Path(__file__).parent
 #: Runs anything, so that no room is above it: what reads the package as a whole, pages and commands.
@@ -76,5 +80,23 @@ def _names(files: list[Path]) -> str:
     return ", ".join(file.stem.removeprefix("test_") for file in files)
 
 
+def minutes(reports: Iterable[Path]) -> str:
+    """Minutes of the tests of each room in junit's reports, one worker, and the file that takes most of them."""
+    seconds: dict[str, dict[str, float]] = {}
+    for report in reports:
+        for case in ElementTree.parse(report).iter("testcase"):
+            name = next(part for part in case.attrib["classname"].split(".") if part.startswith("test_"))
+            files = seconds.setdefault(room_of(TESTS / f"{name}.py"), {})
+            files[name] = files.get(name, 0.0) + float(case.attrib["time"])
+    lines = ["| room | minutes | most in |", "| --- | --- | --- |"]
+    for room in (*order(), WHOLE):
+        if files := seconds.get(room):
+            longest = max(files, key=lambda name: files[name])
+            share = f"{longest.removeprefix('test_')} ({files[longest] / 60:.1f})"
+            lines.append(f"| `{room}` | {sum(files.values()) / 60:.1f} | {share} |")
+    return "\n".join(lines) + "\n"
+
+
 if __name__ == "__main__":
-    print(table(), end="")
+    given = [Path(name) for name in sys.argv[1:]]
+    print(minutes(given) if given else table(), end="")

@@ -32,6 +32,7 @@ from lcp.solve import check_tolerance, solve
 from lcp.solvers.enumeration import Enumeration
 from lcp.solvers.lemke import Lemke
 from lcp.status import Status
+from lcp.substitution_path import substitution_path
 
 # What an entry of an entering column must exceed to block, beside the largest; what counts as a tie beside the largest
 # basic variable; part of the way and of z below which a vertex repeats the last one; least entry of a regular factor.
@@ -161,19 +162,33 @@ def parametric(
         walk = _Walk(problem, change, float(to), follow_turns, max_pivots)
         status, detail, evidence = walk.run(tolerance)
     t, z = float(to) * np.array(walk.t), np.array(walk.z).reshape((-1, k.shape[0]))
-    errors = np.array([
-        measure(_moved(problem, change, s), x)[0].backward_error for s, x in zip(t, z, strict=True)
-    ])  # fmt: skip
+    bases, turns = walk.bases, walk.turns
+    errors = _errors(problem, change, t, z)
     if errors.size and not errors.max() <= tolerance and status is Status.SOLVED:
         worst = int(np.argmax(errors))
         status, detail = (
             Status.STALLED,
             f"breakpoint {worst} at t = {t[worst]:.6g} has backward error {errors[worst]:.1e}",
         )
+    if status is not Status.SOLVED:
+        # Bases of triangular matrices may be too ill-conditioned for any factor, and need none.
+        with np.errstate(all="ignore"):
+            path = substitution_path(stacked(problem)[0], k, change, k.shape[0] - problem.n, float(to), max_pivots)
+        if path is not None and (found := _errors(problem, change, path.t, path.z)).max() <= tolerance:
+            status, detail, evidence, turns = Status.SOLVED, "by substitution", None, []
+            (t, z, bases), errors = path, found
     for array in (t, z, errors):
         array.flags.writeable = False
-    bases, turns = tuple(walk.bases), tuple(walk.turns)
-    return ParametricPath(status, detail, t, z, bases, turns, errors, walk.pivots, evidence, problem, change)
+    return ParametricPath(
+        status, detail, t, z, tuple(bases), tuple(turns), errors, walk.pivots, evidence, problem, change
+    )
+
+
+def _errors(problem: LCP | MLCP, direction: Vector, t: Vector, z: NDArray[np.float64]) -> Vector:
+    """Backward errors of the points of a path."""
+    return np.array([
+        measure(_moved(problem, direction, s), x)[0].backward_error for s, x in zip(t, z, strict=True)
+    ])  # fmt: skip
 
 
 def _moved(problem: LCP | MLCP, direction: Vector, t: float) -> LCP | MLCP:

@@ -110,3 +110,12 @@ def test_what_cottle_dantzig_misses_the_default_solves() -> None:
         problem = lcp.LCP(data["M"], data["q"])
     assert lcp.solve(problem).solved
     assert lcp.solve(problem, lcp.Lemke()).solved
+
+
+def test_box_lemke_ends_with_the_last_digits_of_small_unknowns() -> None:
+    """Forces of 2e-7 beside 0.3, number 608 of the long run: the basis is right, and solved to all digits."""
+    rng = np.random.default_rng([2, len("contact")])
+    M, q = [some(rng, "contact") for _ in range(609)][-1]
+    result = lcp.solve(lcp.LCP(M, q), lcp.BoxLemke(restarts=0))
+    result.raise_for_status()
+    assert result.residual.backward_error < 1e-14

@@ -153,7 +153,7 @@ class NewtonMethod(Method[LCP | BoxLCP]):
 
     @np.errstate(all="ignore")
     def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
-        box = scaled_box(problem, congruent=self.congruent)
+        box = scaled_box(problem, congruent=self.congruent, balanced=not self.congruent)
         progress = Progress(problem, box, request.tolerance, self.max_iterations, self.time_limit, request.trace)
         start = progress.start(request.z0)
         return progress.claim(Status.SOLVED) if progress.done() else self._from_start(progress, start)

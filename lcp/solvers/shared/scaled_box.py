@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lcp.arrays import Vector
 from lcp.box import BoxLCP, bounds_of
 from lcp.problem import LCP
-from lcp.scaling import balanced_scales
+from lcp.scaling import balanced_scales, scales
 
 States = NDArray[np.int8]
 
@@ -68,18 +68,19 @@ class ScaledBox:
         return np.where(states == LOWER, self.lo, np.where(states == UPPER, self.hi, 0.0))
 
 
-def scaled_box(problem: LCP | BoxLCP, *, congruent: bool = False) -> ScaledBox:
+def scaled_box(problem: LCP | BoxLCP, *, congruent: bool = False, balanced: bool = False) -> ScaledBox:
     """The problem in units near one: M' = R M C, x = z / (s C), with the largest load R q / s near one.
 
     ``congruent`` asks for R = C, which keeps M positive semidefinite; otherwise R and C differ where rows and columns
-    do, which keeps P-matrices only.
+    do, which keeps P-matrices only: by the largest entries of a dense M, or with ``balanced`` by the geometric means of
+    the smallest and the largest first, which brings small entries of the diagonal up.
     """
     M, q = problem._M, problem._q
     lo, hi = bounds_of(problem)
     if problem.sparse or congruent:
         row, column = _equilibrated(M, congruent)
     else:
-        row, column = balanced_scales(M)
+        row, column = (balanced_scales if balanced else scales)(M)
     if isinstance(M, np.ndarray):
         from lcp.matrix_classes import is_symmetric
 

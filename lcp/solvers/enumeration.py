@@ -16,7 +16,7 @@ from lcp.judge import unknowns
 from lcp.method import Method, Request
 from lcp.mixed import MLCP
 from lcp.options import positive, whole
-from lcp.polish.active_set_boxed import at_bounds
+from lcp.polish.active_set_boxed import at_bounds, refine_boxed
 from lcp.problem import LCP
 from lcp.reduction import reduce
 from lcp.residuals import Problem
@@ -58,7 +58,9 @@ class Enumeration(Method[Problem]):
         if isinstance(problem, BoxLCP):
             conversion = box_to_mlcp(problem)
             claim = self.solve(conversion.problem, tolerance=request.tolerance)
-            return replace(claim, z=at_bounds(problem, conversion.recover(claim.z), request.tolerance))
+            z = at_bounds(problem, conversion.recover(claim.z), request.tolerance)
+            better = refine_boxed(problem, z, request.tolerance) if claim.status is Status.SOLVED else None
+            return replace(claim, z=z if better is None else better)
         if isinstance(problem, MLCP) and (contradiction := self._inconsistent(problem)) is not None:
             return contradiction
         if problem.n > self.max_n:

@@ -66,6 +66,18 @@ def test_one_attempt_answers_what_it_can_alone(alone: str, friction: str) -> Non
         assert answered[alone] > 0
 
 
+@pytest.mark.parametrize("friction", ["pyramid", "cone"])
+def test_forces_not_selected_are_held_where_they_are_near(friction: str) -> None:
+    """With nothing that selects, bodies at rest need no attempt but the forces of the step before."""
+    stepper = TimeStepping(5e-3, friction=friction, attempts=("held", "shifts"))
+    table = simulate(pile(), stepper, steps=160).certificates
+    late = table.rows((table.step >= 140) & (table.n_contacts > 1))
+    assert late.answered()["held"] >= 0.9 * len(late) > 0
+    assert Choice.NOT_SELECTED in late.choice
+    assert table.answered()["shifts"] > 0
+    assert np.median(late.systems) <= 4
+
+
 def test_attempts_left_out_change_no_unique_motion() -> None:
     """A single ball's forces are unique, whoever finds them."""
     builder, material = WorldBuilder(), Material(mu=0.4)

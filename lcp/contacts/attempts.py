@@ -38,8 +38,8 @@ class Attempt:
 ATTEMPTS: tuple[Attempt, ...] = (
     Attempt(
         "held",
-        "nothing approaches, or there are forces of the step before",
-        "forces that solve the problem still: single contacts, bodies at rest, solvers that are named",
+        "nothing approaches, or there are forces of the step before; once more before any forces are looked for",
+        "forces that solve the problem still, or nearly: single contacts, bodies at rest, jams, solvers that are named",
         "Rockafellar 1976 (proximal points)",
     ),
     Attempt(

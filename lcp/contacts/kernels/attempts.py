@@ -15,6 +15,11 @@ them. The table is walked from the top, and the first forces that hold end it::
     POINTS    proximal points from the best forces so far, each along the line from the one
               before, through the changes of modes one by one                               (`proximal_lines`)
 
+Where MODES to PATH have not found the forces selected, HELD comes once more: proximal points from the forces of the
+step before. Where these hardly change they are kept before CLOSER, else behind it, before any others are looked for;
+POINTS go on from them. A pile in which no forces are selected, at rest or nearly, has its own in a few systems where
+others would take hundreds.
+
 CLOSER is compiled when first asked for, and so are attempts from PATH on, which in most worlds is never. PATH, SHIFTS
 and POINTS take turns: what one of them finds in a jam in ten systems takes another ten thousand, and nobody can say
 which. Each turn has other numbers, and SHIFTS and POINTS go on from the best that the others have left.
@@ -25,12 +30,21 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from lcp.contacts.kernels.boxed_rows import add_anchors, first_limit
+from lcp.contacts.kernels.boxed_rows import add_anchors
 from lcp.contacts.kernels.contact_response import Polygon
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import order_elimination
 from lcp.contacts.kernels.few_contacts import are_few, keep_sticking
-from lcp.contacts.kernels.held_forces import KEPT, note_spread, still_selected, with_own
+from lcp.contacts.kernels.held_forces import (
+    DRIFT,
+    KEPT,
+    harden_before,
+    needs_no_force,
+    note_spread,
+    share_of_change,
+    still_selected,
+    with_own,
+)
 from lcp.contacts.kernels.judging import (
     AT_END,
     NEAREST,
@@ -38,7 +52,6 @@ from lcp.contacts.kernels.judging import (
     Answer,
     Case,
     certified,
-    count_rows,
     fill_loads,
     judge,
     measure,
@@ -46,7 +59,6 @@ from lcp.contacts.kernels.judging import (
     strays,
 )
 from lcp.contacts.kernels.katzenelson import lay_out_shifted
-from lcp.contacts.kernels.proximal_points import harden
 from lcp.contacts.kernels.recover import recover
 from lcp.contacts.kernels.search import (
     Search,
@@ -66,7 +78,6 @@ from lcp.contacts.kernels.selection import (
 from lcp.contacts.kernels.ways import (
     ALL_WORK,
     CLOSER_TURNS,
-    MANY_POINTS,
     beyond_search,
     finds_any,
     loads_at,
@@ -105,7 +116,8 @@ EVERY: Final = (1 << len(NAMES)) - 1
 FIRST: Final = (MODES, SWEEPS, BRANCH)
 DECADES: Final = (CLOSER,) * CLOSER_TURNS
 LATER: Final = (
-    PATH, *DECADES, PATH, *DECADES, PATH, POINTS, POINTS, POINTS, *(8 * (SHIFTS, POINTS, POINTS)),
+    HELD, PATH, HELD, *DECADES, HELD, POINTS, PATH, *DECADES, PATH,
+    POINTS, POINTS, POINTS, *(8 * (SHIFTS, POINTS, POINTS)),
 )  # fmt: skip
 
 # Where nothing is certified a run goes on with forces that are off by less than this part of a condition's scale, and
@@ -133,9 +145,8 @@ UNFINISHED: Final = 4
 STRICTNESS: Final = 1e-5
 FLOOR: Final = 1e-2
 
-# Where they have drifted off that by this much at most, the part of the way to forces found anew that they go.
-DRIFT: Final = 8.0
-TAKEN_BACK: Final = 0.25
+# Forces that change by no more than this part of the largest are held before CLOSER is asked for those selected.
+STEADY: Final = 1e-2
 
 
 class Made(NamedTuple):
@@ -189,6 +200,10 @@ def is_next(case: Case, answer: Answer, polygon: Polygon, search: Search, attemp
     """The condition of an attempt, in its turn."""
     if not case.selected or not may(case, attempt):
         return False
+    if attempt == HELD:
+        # Before whatever finds any forces, behind what leads to those selected, which of exact cones PATH does not.
+        decades_made = turn < 2 or answer.state[AT_END] != UNKNOWN_END
+        return case.warm and (turn == 0) == polygon.exact and decades_made
     at_end = answer.state[AT_END] != UNKNOWN_END
     plain = not polygon.exact and search.joined.p.shape[0] == 0
     if attempt == MODES:
@@ -203,7 +218,8 @@ def is_next(case: Case, answer: Answer, polygon: Polygon, search: Search, attemp
     if attempt == PATH:
         return search.joined.p.shape[0] == 0 and case.rows.nr > 0 and (finds_any(polygon, turn) or not at_end)
     if attempt == POINTS:
-        return answer.state[NEAREST] < math.inf
+        # The first turn is for forces like those before.
+        return answer.state[NEAREST] < math.inf and (turn > 0 or case.warm)
     return attempt == SHIFTS
 
 
@@ -241,6 +257,14 @@ def attempt_forces(
             return Made(NOTHING, reached.systems)
         return Made(SELECTED if reached.eps < end else OTHERS, reached.systems)
     if later is not None:
+        if attempt == HELD:
+            for i in range(answer.z.shape[0]):
+                answer.z[i] = max(case.z0[i], 0.0)
+            judge(case, answer, search_own(rows, wf), loads_at(rows, wf))
+            systems = harden_before(case, polygon, search)
+            moves = turn == 1 and answer.state[AT_END] == KNOWN_END
+            moves = moves and not as_before(rows, polygon, search, case.z0, STEADY)
+            return Made(NOTHING if moves else OTHERS, systems)
         if attempt == POINTS:
             return Made(OTHERS, try_points(case, answer, polygon, search, turn, wf))
         if attempt == SHIFTS:
@@ -308,39 +332,10 @@ def walk(
 
 
 @kernel(inner=True)
-def needs_no_force(rows: ContactSystem, q: Floats, loads: Floats) -> bool:
-    """Whether nothing approaches by more than rounding: what that would press is none."""
-    if rows.lo.shape[0] > 0:
-        return False
-    blurs = loads[count_rows(rows) :]
-    limit = first_limit(rows)
-    least = 0.0
-    for c in range(rows.nc):
-        least = min(least, q[c] + blurs[c])
-    for i in range(rows.nl):
-        least = min(least, q[limit + i] + blurs[rows.nc + rows.nr + i])
-    return least >= 0.0
-
-
-@kernel(inner=True)
-def share_of_change(measures: Floats, limit: float) -> float:
-    """How much of the change from z0, which has these measures, to forces found anew is to be made.
-
-    0 where z0 solves the problem, within the strict limit, and 1 where it does not. Between the two are speeds of which
-    rounding is all there is, that have grown while forces were held. Forces that stop them at once do the same again
-    where they are held, and so turn them round: bodies at rest would be solved for in every other step.
-    """
-    if is_solved(measures, limit):
-        return 0.0
-    return TAKEN_BACK if is_solved(measures, DRIFT * limit) else 1.0
-
-
-@kernel(inner=True)
 def near_before(case: Case, answer: Answer, polygon: Polygon, search: Search, wf: Floats) -> Found:
     """HELD where any forces do: those next to the ones before."""
     rows = case.rows
-    take_forces(rows, polygon, search, case.z0)
-    systems = harden(rows, polygon, search, 0.0, MANY_POINTS)
+    systems = harden_before(case, polygon, search)
     give_forces(rows, polygon, search, answer.z)
     loads = loads_at(rows, wf)
     measure(case, answer, search_own(rows, wf), loads)

@@ -11,21 +11,28 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from lcp.contacts.kernels.boxed_rows import first_limit
 from lcp.contacts.kernels.contact_modes import STICK
 from lcp.contacts.kernels.contact_response import THREE, Polygon, rates_of
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import solve_panels
-from lcp.contacts.kernels.judging import Answer, Case
+from lcp.contacts.kernels.judging import Answer, Case, count_rows
 from lcp.contacts.kernels.mode_system import push
-from lcp.contacts.kernels.search import Search, forces_of
+from lcp.contacts.kernels.proximal_points import harden
+from lcp.contacts.kernels.search import Search, forces_of, take_forces
 from lcp.contacts.kernels.selection import end_of_branch
 from lcp.contacts.kernels.spans import dot_of_row
+from lcp.contacts.kernels.ways import MANY_POINTS
 from lcp.kernels import Floats, kernel
+from lcp.kernels.residuals import is_solved
 
 # Forces that solve the problem, and are this part of the largest from those selected, are those.
 KEPT: Final = 1e-5
 # Part of that within which they are without a look at what the contacts' compliance makes of it.
 SURELY: Final = 0.1
+# Where they have drifted off that by this much at most, the part of the way to forces found anew that they go.
+DRIFT: Final = 8.0
+TAKEN_BACK: Final = 0.25
 # Newton's steps to the spread of the forces of z0.
 CORRECTIONS: Final = 2
 
@@ -102,3 +109,38 @@ def still_selected(case: Case, answer: Answer, polygon: Polygon, p: Floats, s: F
         for i in range(THREE):
             off += (p[i] - s[i]) * (p[i] - s[i])
     return math.sqrt(off) <= SURELY * KEPT * largest
+
+
+@kernel(inner=True)
+def needs_no_force(rows: ContactSystem, q: Floats, loads: Floats) -> bool:
+    """Whether nothing approaches by more than rounding: what that would press is none."""
+    if rows.lo.shape[0] > 0:
+        return False
+    blurs = loads[count_rows(rows) :]
+    limit = first_limit(rows)
+    least = 0.0
+    for c in range(rows.nc):
+        least = min(least, q[c] + blurs[c])
+    for i in range(rows.nl):
+        least = min(least, q[limit + i] + blurs[rows.nc + rows.nr + i])
+    return least >= 0.0
+
+
+@kernel(inner=True)
+def share_of_change(measures: Floats, limit: float) -> float:
+    """How much of the change from z0, which has these measures, to forces found anew is to be made.
+
+    0 where z0 solves the problem, within the strict limit, and 1 where it does not. Between the two are speeds of which
+    rounding is all there is, that have grown while forces were held. Forces that stop them at once do the same again
+    where they are held, and so turn them round: bodies at rest would be solved for in every other step.
+    """
+    if is_solved(measures, limit):
+        return 0.0
+    return TAKEN_BACK if is_solved(measures, DRIFT * limit) else 1.0
+
+
+@kernel(inner=True)
+def harden_before(case: Case, polygon: Polygon, search: Search) -> int:
+    """Move the forces of z0 to those next to them that solve the problem, by proximal points; systems formed."""
+    take_forces(case.rows, polygon, search, case.z0)
+    return harden(case.rows, polygon, search, 0.0, MANY_POINTS)

@@ -368,8 +368,9 @@ def try_points(case: Case, answer: Answer, polygon: Polygon, search: Search, tur
     for c in range(rows.nc):
         least = min(least, search.contacts.own[c])
     far = answer.state[NEAREST] > FAR
-    eps = (FAR_COMPLIANCES if far else NEAR_COMPLIANCES)[turn % len(NEAR_COMPLIANCES)] * least
+    # The first turn, which is short, is made once more behind PATH.
+    eps = (FAR_COMPLIANCES if far else NEAR_COMPLIANCES)[max(turn - 1, 0) % len(NEAR_COMPLIANCES)] * least
     pieces = FAR_PIECES + rows.nc if far else NEAR_PIECES + rows.nc // 2
-    most = systems_of_turn(rows, search)
+    most = systems_of_turn(rows, search) if turn > 0 else rows.nc
     solved = approach_along_lines(rows, polygon, search, shifted, near, eps, min(pieces, most), most)
     return solved + last_digits(rows, polygon, search, near)

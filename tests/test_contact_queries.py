@@ -51,8 +51,26 @@ def test_points_may_move_and_one_step_is_a_table_too(pile):
     )
 
 
+def test_the_ground_is_asked_by_name(pile):
+    """It carries all three; what touches it is named in the table."""
+    for name in ("ground", "world"):
+        np.testing.assert_allclose(pile.force_on(name), np.tile([0.0, 0.0, -3 * G], (20, 1)), atol=1e-8)
+        assert np.array_equal(pile.contacts.between(name).net_wrench(at=(0, 0, 0))[:, 3:], pile.force_on(name))
+    table = pile.contacts
+    assert set(zip(table.names_a, table.names_b, strict=True)) == {
+        ("ground", "cube 0"),
+        ("cube 0", "cube 1"),
+        ("cube 1", "cube 2"),
+    }
+    assert np.array_equal(table.rows(table.names_a == "ground").id, table.between("ground").table.id)
+    with pytest.raises(SimulationConfigError, match="'grond'; close: 'ground'"):
+        pile.force_on("grond")
+
+
 def test_names_are_checked(pile):
     """Of bodies there are not, of two grounds, and of a third one."""
+    with pytest.raises(SimulationConfigError, match=r"between\('ground'\) has all that touch 'ground'"):
+        pile.contacts.between("world", "ground")
     for a, b, field in (("cube 9", "cube 1", "a"), ("cube 1", "sky", "b"), ("ground", "world", "b")):
         with pytest.raises(SimulationConfigError) as caught:
             pile.contacts.between(a, b)

@@ -94,10 +94,16 @@ class Record:
         return replace(own, scope=replace(own.scope, first=i, h=self.h[i : i + 1]))
 
     def force_on(self, body: str) -> FloatArray:
-        """Return the sum of the contact forces on a body, mean over each step, world axes (n_steps, 3) [N]."""
-        total = np.zeros((self.n_steps, 3))
-        np.add.at(total, self.contacts.step, self.contacts.impulse_on(self.world.model.names.index(body)))
-        return total / self.h[:, None]
+        """Return the sum of the contact forces on a body, mean over each step, world axes (n_steps, 3) [N].
+
+        Likewise on a half-space, or on the "world": on all that is its own.
+
+        Raises
+        ------
+        SimulationConfigError
+            A name that there is not, with the close ones.
+        """
+        return self.contacts.between(body).force_on(body)
 
     @cached_property
     def joint_rows(self) -> JointTable:

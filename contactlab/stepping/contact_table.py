@@ -156,25 +156,41 @@ class ContactTable:
         """Return the table of some rows."""
         return ContactTable(**{name: getattr(self, name)[selection] for name in _columns()}, scope=self.scope)
 
+    @property
+    def names_a(self) -> NDArray[np.str_]:
+        """(n,) what each contact's A is called: a half-space, a body, or "world"."""
+        scope = self.scope
+        names = np.array([*scope.half_spaces, *scope.bodies, "world"])
+        own = np.where(self.body_a >= 0, len(scope.half_spaces) + self.body_a, names.size - 1)
+        return names[np.where(self.half_space >= 0, self.half_space, own)]
+
+    @property
+    def names_b(self) -> NDArray[np.str_]:
+        """(n,) the names of the bodies B, on which impulses act."""
+        return np.array(self.scope.bodies)[self.body_b]
+
     def between(self, a: str, b: str | None = None) -> ContactPair:
         """Return the contacts between two bodies, or a body and a half-space; "world": whatever is the world's own.
 
-        Without ``b`` those of the body ``a`` with whatever it touches.
+        Without ``b`` those of ``a`` with whatever it touches.
 
         Raises
         ------
         SimulationConfigError
-            A name that there is not, or no body among the two.
+            A name that there is not, or two of which neither is a body.
         """
         bodies, grounds = self.scope.bodies, self.scope.half_spaces
         for field, name in (("a", a), ("b", b)):
             if name is not None and name not in (*bodies, *grounds, "world"):
                 hint = close_names(name, (*bodies, *grounds))
                 raise SimulationConfigError(field, f"no body or half-space is called {name!r}{hint}")
-        if a not in bodies and b not in bodies:
-            detail = f"{a!r} is no body" if b is None else f"neither {a!r} nor {b!r} is a body"
-            raise SimulationConfigError("a" if b is None else "b", detail)
-        if b is None:
+        if b is not None and a not in bodies and b not in bodies:
+            ground = a if a in grounds else b
+            detail = f"neither {a!r} nor {b!r} is a body, and only bodies are touched: between({ground!r}) has all that"
+            raise SimulationConfigError("b", f"{detail} touch {ground!r}")
+        if b is None and a not in bodies:
+            own = self.body_a == -1 if a == "world" else self.half_space == grounds.index(a)
+        elif b is None:
             own = (self.body_a == bodies.index(a)) | (self.body_b == bodies.index(a))
         elif a in bodies and b in bodies:
             i, j = bodies.index(a), bodies.index(b)
@@ -203,7 +219,7 @@ class ContactPair:
     ----------
     a, b
         Names of two bodies, or of a body and a half-space, or "world" for all that is the world's own; b is None for
-        whatever touches the body a.
+        whatever touches a.
     table
         Their rows.
     """
@@ -232,7 +248,7 @@ class ContactPair:
         at
             (3,), or one point per step (n, 3), world axes [m].
         on
-            The body they act on: a or b; where not given b, without one a.
+            What they act on: a or b; where not given b, without one a.
         """
         n = self._h.size
         point = np.asarray(at, dtype=np.float64)
@@ -255,10 +271,10 @@ class ContactPair:
         if body not in (self.a, self.b):
             raise SimulationConfigError("body", f"must be {self.a!r} or {self.b!r}, got {body!r}")
         names = self.table.scope.bodies
-        # A half-space or the world: what does not act on the other.
-        sign, name = (1.0, body) if body in names else (-1.0, next(one for one in (self.a, self.b) if one in names))
-        number = names.index(name)
-        return sign * self.table.impulse_on(number), sign * self.table.moment_on(number)
+        if body not in names:
+            # A half-space or the world, which is A wherever it is touched.
+            return -self.table.impulse, -self.table.moment
+        return self.table.impulse_on(names.index(body)), self.table.moment_on(names.index(body))
 
     def _sum(self, values: FloatArray) -> FloatArray:
         total = np.zeros((self._h.size, *values.shape[1:]))

@@ -46,6 +46,9 @@ class ContactForce:
 
     def _pair(self, view: StepView) -> Any:
         """Return the `ContactPair`."""
+        if self.body in view.world.half_space_names:
+            way = f"{type(self).__name__}({self.other or 'a body'!r}, {self.body!r}) has the opposite force"
+            raise SimulationConfigError("body", f"{self.body!r} is a half-space, and goes second: {way}")
         table, count = view.contact_table(self.body), len(view.world.surfaces)
         for shape in self.shapes:
             if not 0 <= shape < count:

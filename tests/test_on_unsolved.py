@@ -120,6 +120,7 @@ def test_verification_names_the_steps_and_does_not_hold():
     assert report.uncertified == ((5, 0), (7, 0))
     assert not report.holds
     assert {failure.step for failure in report.failures} == {5, 7}
+    assert report.elsewhere == 0
     # The motion is right for the forces there are.
     assert {failure.condition for failure in report.failures} <= {"solved", "lcp", "complementarity", "gap", "cone"}
     assert "not certified, as the record says: 2 islands, in steps 5, 7" in str(report)
@@ -131,7 +132,8 @@ def test_verification_names_the_steps_and_does_not_hold():
     assert verify(run(1e-6, ())).holds
     # What is marked by nobody is found all the same.
     rows = {**recording.rows, "island_choice": np.ones_like(recording.rows["island_choice"])}
-    assert verify(replace(recording, rows=rows)).failed == report.failed
+    unmarked = verify(replace(recording, rows=rows))
+    assert unmarked.failed == unmarked.elsewhere == report.failed
 
 
 def test_many_such_steps_are_named_in_part():
@@ -160,6 +162,7 @@ def test_runs_of_every_kind_warn_once():
     with pytest.warns(ImplausibleWarning, match=said) as told:
         recording = run(1e-6)
     assert len(told) == 1
+    assert "Material(stiffness=, dissipation=)" in str(told[0].message)
     (notice,) = recording.notices
     assert (notice.kind, notice.steps) == ("uncertified", 2)
     assert notice.worst == recording.uncertified.mechanical.max()
@@ -304,7 +307,9 @@ def test_the_command_line_counts_them(tmp_path, capsys):
     recording = run(1e-6)
     recording.save(tmp_path / "off.npz")
     assert main(["verify", str(tmp_path / "off.npz")]) == 1
-    assert "2 islands are not certified" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "2 islands are not certified" in said
+    assert said.endswith("all of these in the 2 steps already marked uncertified\n")
     assert main(["run", str(write(tmp_path, CUBE)), "--out", str(tmp_path / "run.npz")]) == 0
     assert "not certified" not in capsys.readouterr().out
     # One pivot does not find the slacks of contacts that need no force: these are right, and no certificate says so.

@@ -253,6 +253,7 @@ def unsolved(table: UncertifiedTable, name: Named = NAMED) -> Iterator[Notice]:
         f"nothing solved the forces of island {table.island[at]} ({table.contacts[at]} contacts) in {name(step)}, and "
         f"the best found were taken, uncertified: their problem has a scaled residual of {table.residual[at]:.2g}, "
         f"which decides, and the worst condition off by {worst:.2g} of its scale ({len(table)} such islands, in "
-        f"{steps} steps): a smaller h or another solver may do better; on_unsolved='raise' stops instead"
+        f"{steps} steps): a smaller h, materials that give way (Material(stiffness=, dissipation=)) or another solver "
+        "may do better; on_unsolved='raise' stops instead"
     )
     yield Notice("uncertified", steps, step, worst, text)

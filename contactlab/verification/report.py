@@ -134,6 +134,8 @@ class VerificationReport:
     uncertified
         Step and island of all forces that the record itself says were taken without a certificate
         (`contactlab.Choice.UNCERTIFIED`), also in steps that were not checked.
+    elsewhere
+        How many conditions do not hold in other steps than those.
     """
 
     steps: int
@@ -144,6 +146,7 @@ class VerificationReport:
     failures: tuple[VerificationFailure, ...]
     selection: SelectionReport | None = None
     uncertified: tuple[tuple[int, int], ...] = ()
+    elsewhere: int = 0
 
     @property
     def failed(self) -> int:

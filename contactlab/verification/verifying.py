@@ -64,7 +64,8 @@ def verify(
         raise SimulationConfigError("tolerance", f"must be positive, got {limit}")
     last = recording.n_steps - 1
     steps = np.union1d(np.arange(0, recording.n_steps, stride), np.arange(max(last, 0), recording.n_steps))
-    ledger = _Ledger(limit, max(limit, 1.001 * recording.stepper.tolerance), keep)
+    unsolved = recording.uncertified
+    ledger = _Ledger(limit, max(limit, 1.001 * recording.stepper.tolerance), keep, unsolved.steps)
     pairs, selections = PairCoverage(recording.world, recording.stepper), Selections.of(recording)
     islands = contacts = done = 0
     for portion in portions(recording, steps, len(pairs.pairs)):
@@ -76,7 +77,6 @@ def verify(
         if progress is not None:
             progress(done, steps.size)
     found = None if selections is None else selections.report()
-    unsolved = recording.uncertified
     return VerificationReport(
         recording.n_steps,
         steps.size,
@@ -86,6 +86,7 @@ def verify(
         tuple(ledger.failures),
         found,
         tuple(zip(unsolved.step.tolist(), unsolved.island.tolist(), strict=True)),
+        ledger.elsewhere,
     )
 
 
@@ -107,14 +108,16 @@ def _checked(
 
 
 class _Ledger:
-    """What was found, condition by condition."""
+    """What was found, condition by condition; ``marked`` are the steps with forces that were taken uncertified."""
 
-    def __init__(self, limit: float, solved: float, keep: int) -> None:
+    def __init__(self, limit: float, solved: float, keep: int, marked: IntArray) -> None:
         self.allowed = {name: solved if name in ("solved", "lcp") else limit for name in CONDITIONS}
         self.counts = dict.fromkeys(CONDITIONS, (0, 0))
         self.worst: dict[str, VerificationFailure] = {}
         self.failures: list[VerificationFailure] = []
         self.keep = keep
+        self.marked = marked
+        self.elsewhere = 0
 
     def add(self, steps: IntArray, found: list[Found]) -> None:
         """Enter what was found of some steps."""
@@ -127,6 +130,7 @@ class _Ledger:
             checked, before = self.counts[condition]
             self.counts[condition] = (checked + values.size, before + failed.size)
             where = [np.broadcast_to(one, values.shape) for one in (steps[at], island, contact)]
+            self.elsewhere += int(np.count_nonzero(~np.isin(where[0][failed], self.marked)))
             worst = int(np.argmax(np.where(np.isnan(values), np.inf, values)))
             named = [
                 VerificationFailure(condition, int(step), int(own), int(row), float(value), self.allowed[condition])

@@ -5,9 +5,13 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import re
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +20,7 @@ from contactlab.cli import main
 from contactlab.cli.arguments import frictions
 from contactlab.lab.datasets import save_cube_tosses
 from contactlab.lab.progress import Progress
+from contactlab.simulation import slow_runs
 from contactlab.studies import TossSettings, synthesize_tosses
 
 
@@ -197,6 +202,30 @@ def test_progress_without_a_terminal_is_a_few_lines(capsys: pytest.CaptureFixtur
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 4
     assert lines[-1].startswith("counting: 1000 of 1000 beans")
+
+
+def test_a_slow_run_says_so_on_a_terminal_alone(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    """One line, taken away at the end; nothing is written elsewhere, nor of runs on other threads, nor at once."""
+    with ExitStack() as held:
+        assert slow_runs.said_of_slow_runs(held) is None
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+        update = slow_runs.said_of_slow_runs(held)
+        assert update is not None
+        update(1, 10)
+        assert capsys.readouterr().err == ""
+        monkeypatch.setattr(slow_runs, "PATIENCE", 0.0)
+        update = slow_runs.said_of_slow_runs(held)
+        update(5, 10)
+        update(6, 10)
+        assert re.fullmatch(r"\r\x1b\[Ksimulate: 5 of 10 steps, 0 s, about 0 s to go", capsys.readouterr().err)
+        update(10, 10)
+        assert capsys.readouterr().err == slow_runs.EMPTY
+    assert capsys.readouterr().err == ""
+    others: list[object] = []
+    thread = Thread(target=lambda: others.append(slow_runs.said_of_slow_runs(ExitStack())))
+    thread.start()
+    thread.join()
+    assert others == [None]
 
 
 def test_help_needs_nothing_heavy() -> None:

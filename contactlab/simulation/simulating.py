@@ -16,6 +16,7 @@ from contactlab.recording.failure import simulation_error
 from contactlab.recording.plausibility import warn_of
 from contactlab.recording.recording import Recording
 from contactlab.recording.writer import RecordWriter
+from contactlab.simulation.slow_runs import said_of_slow_runs
 from contactlab.spatial.arrays import finite_number
 from contactlab.stepping.driver import Driver, Targets, Tau
 from contactlab.stepping.external_contacts import Contacts, supply_of
@@ -97,7 +98,8 @@ def simulate(
         Replace what stands at ``path``: chunks of a run that was stopped at once, a whole file when this run is done.
     progress
         Called with (steps done, steps in all) after every portion. With a duration and an adaptive stepper the second
-        number counts on full steps from here on.
+        number counts on full steps from here on. None: a run of more than five seconds says so itself, in one line of
+        the terminal that standard error is; elsewhere, and of runs side by side, nothing is said.
     watch
         Called with the last step of every portion, as `TimeStepping.step` gives it: `contactlab.viewer.live` shows it.
     chunk_steps
@@ -165,6 +167,8 @@ def simulate(
             targets=targets,
             chunk_steps=min(portion or room, room if total is None else max(total, 1)),
         )
+        if progress is None:
+            progress = said_of_slow_runs(held)
         report = _reporter(driver, world, stepper, start, total, end, progress, watch)
         if target is None:
             chunks: list[Rows] = []

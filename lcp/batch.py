@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,15 +18,22 @@ from lcp.arrays import Vector, check_finite, real_array
 from lcp.dispatch import Solver
 from lcp.errors import ProblemError, SolveError
 from lcp.hearing import on_threads
+from lcp.kernels import codes
+from lcp.method import Request
 from lcp.problem import of_checked
 from lcp.residuals import DEFAULT_TOLERANCE, Residuals
 from lcp.result import Attempt, Result
-from lcp.solve import check_tolerance, default_solver, solve
+from lcp.solve import check_method, check_tolerance, default_solver, solve_checked
 from lcp.solvers import Lemke
 from lcp.status import STATUS_OF_CODE, Status
 
 # Problems between two looks at Ctrl-C, per thread.
 _PORTION = 1024
+# Problems that are worth a thread.
+_LEAST = 256
+# Measures of `Residuals` that an answer has.
+_MEASURES = 7
+_STATUSES = np.array([STATUS_OF_CODE[code] for code in sorted(STATUS_OF_CODE)], dtype=object)
 # Seconds of a problem below which threads would wait for each other.
 _BRIEF = 5e-4
 
@@ -56,13 +65,22 @@ class BatchResult:
     solve_time: float
     solver: Any
     tolerance: float
-    _measures: Vector
+    _compiled: Vector | None
     _singles: dict[int, Result]
 
     @property
     def solved(self) -> NDArray[np.bool_]:
         """Which of them were verified to be solved, (B,)."""
         return np.asarray(self.status == Status.SOLVED, dtype=bool)
+
+    @cached_property
+    def _measures(self) -> Vector:
+        """The measures of `Residuals`, (B, 7)."""
+        measures = np.zeros((len(self), _MEASURES)) if self._compiled is None else self._compiled[:, :_MEASURES].copy()
+        for b, single in self._singles.items():
+            r = single.residual
+            measures[b] = (r.natural_map, r.scaled, r.fischer_burmeister, r.min_z, r.min_w, r.gap, r.backward_error)
+        return measures
 
     @property
     def scaled(self) -> Vector:
@@ -85,7 +103,10 @@ class BatchResult:
             return self._singles[i]
         residual = Residuals(*self._measures[i].tolist())
         status, pivots = self.status[i], int(self.iterations[i])
-        attempt = Attempt(self.solver, status, pivots, residual)
+        false_claim = (
+            self._compiled is not None and self._compiled[i, -1] == codes.SOLVED and status is not Status.SOLVED
+        )
+        attempt = Attempt(self.solver, status, pivots, residual, "", false_claim)
         return Result(
             z=self.z[i],
             w=self.w[i],
@@ -153,47 +174,64 @@ def solve_batch(
     workers = wanted
     clock = time.perf_counter()
     B, n = vectors.shape
-    singles: dict[int, Result] = {}
-    compiled = solver is None or (type(solver) is Lemke and solver.covering_vector is None)
-    if compiled:
+    left = np.arange(B)
+    compiled: Vector | None = None
+    if solver is None or (type(solver) is Lemke and solver.covering_vector is None):
         lemke = solver if isinstance(solver, Lemke) else Lemke()
-        z, w, codes, iterations, measures = _run_lemke(lemke, matrices, vectors, starts, tolerance, workers)
-        left = np.flatnonzero(codes != 0) if solver is None else np.zeros(0, dtype=np.intp)
-        table = np.array([STATUS_OF_CODE[code] for code in sorted(STATUS_OF_CODE)], dtype=object)
-        status = table[codes]
-    else:
-        z, w = np.zeros((B, n)), np.zeros((B, n))
-        iterations, measures = np.zeros(B, dtype=np.int64), np.zeros((B, 7))
-        status, left = np.empty(B, dtype=object), np.arange(B)
+        answers = _run_lemke(lemke, matrices, vectors, starts, tolerance, workers)
+        z, w = answers[:, :n].copy(), answers[:, n : 2 * n].copy()
+        compiled = answers[:, 2 * n :].copy()
+        ended, iterations = compiled[:, _MEASURES : _MEASURES + 2].astype(np.int64).T
+        left = np.flatnonzero(ended) if solver is None else left[:0]
+        status = _STATUSES[ended]
     method = default_solver() if solver is None else solver
-
-    def one(b: int) -> Result:
-        start = None if starts is None else starts[b]
-        return solve(of_checked(matrices[b % matrices.shape[0]], vectors[b]), method, z0=start, tolerance=tolerance)
-
-    def several(start: int, stop: int) -> list[tuple[int, Result]]:
-        return [(int(b), one(int(b))) for b in left[start:stop]]
-
-    if left.shape[0]:
-        # Problems own their data.
-        matrices, vectors = matrices.copy(), vectors.copy()
-    begun = time.perf_counter()
-    parts = [several(0, 1)]
-    if left.shape[0] and time.perf_counter() - begun < _BRIEF:
-        # Most of it is Python, which several threads do no faster.
-        workers = 1
-    parts += _in_portions(lambda i, j: several(1 + i, 1 + j), left[1:].shape[0], workers, 16)
-    for part in parts:
-        for b, single in part:
-            singles[b] = single
+    singles = _singles(method, matrices, vectors, starts, tolerance, workers, left) if left.shape[0] else {}
+    if compiled is None:
+        every = [singles[b] for b in range(B)]
+        z, w = (np.array([getattr(single, name) for single in every]).reshape((B, n)) for name in ("z", "w"))
+        iterations = np.array([single.iterations for single in every], dtype=np.int64)
+        status = np.empty(B, dtype=object)
+        status[:] = [single.status for single in every]
+    else:
+        for b, single in singles.items():
             z[b], w[b], status[b], iterations[b] = single.z, single.w, single.status, single.iterations
-            r = single.residual
-            measures[b] = (r.natural_map, r.scaled, r.fischer_burmeister, r.min_z, r.min_w, r.gap, r.backward_error)
     z.flags.writeable = False
     w.flags.writeable = False
     used = method if solver is not None else Lemke()
     seconds = time.perf_counter() - clock
-    return BatchResult(z, w, status, iterations, seconds, used, tolerance, measures, singles)
+    return BatchResult(z, w, status, iterations, seconds, used, tolerance, compiled, singles)
+
+
+def _singles(
+    method: Any, M: Vector, q: Vector, z0: Vector | None, tolerance: float, workers: int, which: NDArray[np.intp]
+) -> dict[int, Result]:
+    """The results of those problems that are solved one by one, by their numbers."""
+    # Problems own their data.
+    matrices, vectors = M.copy(), q.copy()
+    shared = matrices.shape[0] == 1
+    check_method(method)
+    judged = getattr(type(method), "_judged", None)
+
+    def several(numbers: list[int]) -> list[Result]:
+        results = []
+        for b in numbers:
+            problem = of_checked(matrices[0 if shared else b], vectors[b])
+            start = None if z0 is None else z0[b]
+            single = None if judged is None else judged(method, problem, start, tolerance)
+            if single is None:
+                single = cast(Result, solve_checked(problem, method, Request(start, tolerance, False)))
+            results.append(single)
+        return results
+
+    numbers: list[int] = which.tolist()
+    begun = time.perf_counter()
+    first = several(numbers[:1])
+    if time.perf_counter() - begun < _BRIEF:
+        # Most of it is Python, which several threads do no faster.
+        workers = 1
+    rest = numbers[1:]
+    portions = _in_portions(lambda i, j: several(rest[i:j]), len(rest), workers, 16 if workers > 1 else _PORTION)
+    return dict(zip(numbers, itertools.chain(first, *portions), strict=True))
 
 
 def _checked(M: ArrayLike, q: ArrayLike, z0: ArrayLike | None) -> tuple[Vector, Vector, Vector | None]:
@@ -218,30 +256,22 @@ def _array(name: str, value: ArrayLike) -> Vector:
     return array
 
 
-def _run_lemke(
-    solver: Lemke, M: Vector, q: Vector, z0: Vector | None, tolerance: float, workers: int
-) -> tuple[Vector, Vector, NDArray[np.int64], NDArray[np.int64], Vector]:
-    """All problems through the compiled batch: z, w, codes, pivots, measures."""
-    from lcp.kernels import lemke as k
-    from lcp.kernels.batch import lemke_batch
-    from lcp.kernels.residuals import GAP, SIZE
+def _run_lemke(solver: Lemke, M: Vector, q: Vector, z0: Vector | None, tolerance: float, workers: int) -> Vector:
+    """All problems through the compiled batch: the answers of `lcp.kernels.batch`."""
+    from lcp.kernels import batch as k
 
     B, n = q.shape
-    z, w = np.zeros((B, n)), np.zeros((B, n))
-    codes, pivots = np.zeros(B, dtype=np.int64), np.zeros(B, dtype=np.int64)
-    measures = np.zeros((B, SIZE))
-    options = solver.kernel_options(tolerance)
-    options[k.FREE_OF_UNITS] = 1.0
+    answers = np.empty((B, 2 * n + k.ANSWER_SIZE))
+    options = solver._judged_options(tolerance)
     starts = q if z0 is None else z0
+    has_z0 = z0 is not None
+    size = k.judged_size(n)
 
     def portion(start: int, stop: int) -> None:
-        wf, wi = np.empty(k.lemke_float_size(n)), np.empty(k.lemke_int_size(n), dtype=np.int64)
-        info = np.zeros(k.INFO_SIZE, dtype=np.int64)
-        has_z0 = z0 is not None
-        lemke_batch(M, q, starts, has_z0, options, tolerance, start, stop, wf, wi, info, z, w, codes, pivots, measures)
+        k.lemke_batch(M, q, starts, has_z0, options, start, stop, np.empty(size), answers)
 
-    _in_portions(portion, B, workers, _PORTION)
-    return z, w, codes, pivots, np.ascontiguousarray(measures[:, : GAP + 2])
+    _in_portions(portion, B, workers, min(_PORTION, max(_LEAST, -(-B // workers))))
+    return answers
 
 
 def _in_portions(work: Callable[[int, int], Any], count: int, workers: int, size: int) -> list[Any]:

@@ -21,7 +21,7 @@ from lcp.nonlinear.problem import MCP
 from lcp.nonlinear.result import MCPResult
 from lcp.problem import LCP
 from lcp.residuals import Judged, Residuals, measure, measure_nonlinear
-from lcp.result import Attempt, Claim, Measures, MLCPResult, Result
+from lcp.result import Attempt, Claim, Measures, MLCPResult, Result, packed_result
 from lcp.status import Status
 
 # What a solver may say only with evidence.
@@ -81,12 +81,41 @@ def result_of(problem: Judged, solver: Any, claim: Claim, tolerance: float, cloc
     status, residual, z, w = verdict(problem, solver, claim, tolerance)
     z.flags.writeable = False
     w.flags.writeable = False
-    attempts = claim.attempts or (attempt_of(solver, claim, status, residual),)
-    account = _account(solver, claim, status, tolerance, clock) | {"residual": residual, "attempts": attempts}
     if isinstance(problem, MLCP):
+        attempts = claim.attempts or (attempt_of(solver, claim, status, residual),)
+        account = _account(solver, claim, status, tolerance, clock) | {"residual": residual, "attempts": attempts}
         m = problem.n_free
         return MLCPResult(u=z[:m], y=z[m:], w=w, regularization=claim.regularization, **account)
-    return Result(z=z, w=w, regularization=claim.regularization, **account)
+    known = {
+        "z": z,
+        "w": w,
+        "status": status,
+        "iterations": claim.iterations,
+        "residual": residual,
+        "solver": solver if claim.solver is None else claim.solver,
+        "regularization": claim.regularization,
+        "evidence": None if status is Status.SOLVED else claim.evidence,
+        "tolerance": tolerance,
+        "trace": claim.trace,
+    }
+    if claim.attempts:
+        known["attempts"] = claim.attempts
+    return packed_result(_ONLY_ATTEMPT, (solver, claim), known, clock)
+
+
+def _only_attempt(result: Result, packed: tuple[Any, Claim]) -> tuple[Attempt]:
+    solver, claim = packed
+    return (attempt_of(solver, claim, result.status, result.residual),)
+
+
+_ONLY_ATTEMPT = {"attempts": _only_attempt}
+
+
+def plain_result(problem: LCP, solver: Any, claim: Claim, tolerance: float, clock: float) -> Result:
+    """The same, of a plain problem."""
+    result = result_of(problem, solver, claim, tolerance, clock)
+    assert isinstance(result, Result)
+    return result
 
 
 def attempt_of(solver: Any, claim: Claim, status: Status, residual: Residuals) -> Attempt:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
+from abc import abstractmethod
 from typing import Generic, NamedTuple, TypeVar
 
 from lcp.arrays import Vector
@@ -22,8 +22,12 @@ class Request(NamedTuple):
     trace: bool
 
 
-class Method(Options, Generic[P_contra], metaclass=ABCMeta):
-    """A solver of problems of one kind; a method has its options as fields, its ``traits``, and `_claim`."""
+class Method(Options, Generic[P_contra]):
+    """A solver of problems of one kind; a method has its options as fields, its ``traits``, and `_claim`.
+
+    One that has a plain problem's whole solve compiled in one piece, verdict included, has it as ``_judged`` beside:
+    of a problem, a start or None and a tolerance the result, or None where `_claim` is to be asked.
+    """
 
     def solve(
         self,

@@ -10,14 +10,34 @@ import functools
 import math
 import numbers
 import sys
+from abc import ABCMeta
 from collections.abc import Callable, Mapping
 from dataclasses import field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lcp.errors import ProblemError
 
 
-class Options:
+class Values(ABCMeta):
+    """Of solvers: the object with every option at its default is made, and its options checked, once.
+
+    A solver is a value that never changes; to make one takes longer than to solve a small problem.
+    """
+
+    if not TYPE_CHECKING:
+
+        def __call__(cls, *options: Any, **named: Any) -> Any:
+            """Make an object, or hand out the one with the defaults."""
+            if options or named:
+                return super().__call__(*options, **named)
+            plain = cls.__dict__.get("_plain")
+            if plain is None:
+                plain = super().__call__()
+                cls._plain = plain
+            return plain
+
+
+class Options(metaclass=Values):
     """A frozen dataclass whose fields, made by the functions below, say what they may be."""
 
     def __post_init__(self) -> None:

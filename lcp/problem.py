@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,16 +13,29 @@ from numpy.typing import ArrayLike, NDArray
 from lcp.arrays import Vector, checked_square, checked_vector, read_only, row_sizes
 from lcp.errors import ProblemError
 
+_ARRAY, _DOUBLE = np.ndarray, np.dtype(np.float64)
+# Kernels check data only where they are there already: nobody imports a compiler to state a problem.
+_loaded = sys.modules.get
+
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class AffineRows:
     """w = M z + q, the rows of a plain and of a boxed problem."""
 
-    M: Any
-    q: Vector
-    # The same memory, writable: a read-only array is another type to the kernels and would compile them twice.
+    # Writable: a read-only array is another type to the kernels and would compile them twice.
     _M: Any = field(repr=False)
     _q: Vector = field(repr=False)
+
+    @cached_property
+    def M(self) -> Any:
+        """The matrix, read-only."""
+        return read_only(self._M)
+
+    @cached_property
+    def q(self) -> Vector:
+        """The vector, read-only."""
+        vector: Vector = read_only(self._q)
+        return vector
 
     def _set_rows(self, M: Any, q: ArrayLike) -> None:
         """Copy and check the data, at construction."""
@@ -33,9 +47,7 @@ class AffineRows:
 
     def _keep_rows(self, matrix: Any, vector: Vector) -> None:
         """Take data that are checked already, and nobody else's."""
-        for name, value in (("M", matrix), ("q", vector)):
-            object.__setattr__(self, name, read_only(value))
-            object.__setattr__(self, f"_{name}", value)
+        self.__dict__.update(_M=matrix, _q=vector)
 
     @cached_property
     def _row_size(self) -> Vector:
@@ -77,17 +89,31 @@ class LCP(AffineRows):
     R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), definition 1.1.1.
     """
 
-    noise: Vector | None
     _noise: Vector | None = field(repr=False)
 
     def __init__(self, M: Any, q: ArrayLike, noise: ArrayLike | None = None) -> None:
+        # Arrays as they should be need few looks: to take in four unknowns takes as long as to solve for them.
+        if (
+            noise is None and type(M) is _ARRAY and type(q) is _ARRAY and M.dtype is _DOUBLE and q.dtype is _DOUBLE
+            and q.ndim == 1 and M.shape == q.shape * 2
+        ):  # fmt: skip
+            matrix, vector = M.copy(), q.copy()
+            kernels = _loaded("lcp.kernels.residuals")
+            if kernels is not None and kernels.all_finite(matrix, vector):
+                own = self.__dict__
+                own["_M"], own["_q"], own["_noise"] = matrix, vector, None
+                return
         self._set_rows(M, q)
         known = None if noise is None else checked_vector("noise", noise, self.n)
         if known is not None and (known < 0.0).any():
             i = int(np.argmax(known < 0.0))
             raise ProblemError(f"noise[{i}] = {known[i]} is negative")
         object.__setattr__(self, "_noise", known)
-        object.__setattr__(self, "noise", None if known is None else read_only(known))
+
+    @cached_property
+    def noise(self) -> Vector | None:
+        """How far entries of q may be from what they stand for, read-only; None where every digit is meant."""
+        return None if self._noise is None else read_only(self._noise)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies are made anew: field by field, M and _M would be two arrays and the first of them writable.
@@ -100,9 +126,7 @@ class LCP(AffineRows):
 def of_checked(M: Vector, q: Vector) -> LCP:
     """An `LCP` of dense data that are checked already, and that nobody changes."""
     problem = object.__new__(LCP)
-    problem._keep_rows(M, q)
-    for name in ("_noise", "noise"):
-        object.__setattr__(problem, name, None)
+    problem.__dict__.update(_M=M, _q=q, _noise=None)
     return problem
 
 

@@ -1,6 +1,7 @@
 """How well a vector solves a problem, plain, mixed or boxed: the one place where "solved" is decided.
 
-Always on the original data, by the backward error; compiled steps accept by measures in their own units.
+Always on the original data, by the backward error; compiled steps accept by measures in their own units. Where a solve
+is compiled in one piece the same kernels measure, and `lcp.kernels.measures.verdict` is `lcp.judge.status_of`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from lcp.coupled import CoupledBoxLCP
 from lcp.errors import ProblemError
 from lcp.mixed import MLCP
 from lcp.nonlinear.problem import MCP
-from lcp.problem import LCP, kernel_arrays
+from lcp.problem import LCP
 from lcp.sparse_backward_error import sparse_backward_error
 
 DEFAULT_TOLERANCE = 1e-9
@@ -136,20 +137,19 @@ def measure_nonlinear(problem: MCP, z: Vector, w: Vector, J: Any) -> Residuals:
 
 def measure(problem: Judged, z: NDArray[np.float64]) -> tuple[Residuals, NDArray[np.float64]]:
     """The measures of a checked z, of an `MLCP` (u, y) in one vector, and w."""
-    if isinstance(problem, MLCP):
-        return _measure_mixed(problem, z)
-    if isinstance(problem, CoupledBoxLCP):
-        # A z that is no number has no bounds; it is measured, as infinite, by those of zero.
-        return _measure_box(problem.at(z if np.isfinite(z).all() else np.zeros_like(z)), z)
-    if isinstance(problem, BoxLCP):
+    if not isinstance(problem, LCP):
+        if isinstance(problem, MLCP):
+            return _measure_mixed(problem, z)
+        if isinstance(problem, CoupledBoxLCP):
+            # A z that is no number has no bounds; it is measured, as infinite, by those of zero.
+            return _measure_box(problem.at(z if np.isfinite(z).all() else np.zeros_like(z)), z)
         return _measure_box(problem, z)
     if problem.sparse:
         return _measure_sparse(problem, z)
-    k, n = _kernel(), problem.n
-    matrix, q = kernel_arrays(problem)
+    k, n = _kernel(), z.shape[0]
     w, work = np.empty(n), np.empty(k.SIZE + k.WORK * n)
-    k.lcp_measures(matrix, q, _NO_NOISE if problem._noise is None else problem._noise, z, w, work)
-    return Residuals(*work[: k.NATURAL_LIMIT + 1].tolist()), w
+    k.lcp_measures(problem._M, problem._q, _NO_NOISE if problem._noise is None else problem._noise, z, w, work)
+    return Residuals(*work[: k.BACKWARD_ERROR + 1].tolist()), w
 
 
 @functools.cache

@@ -154,6 +154,14 @@ def solve(
     """
     if tolerance is not None:
         check_tolerance(tolerance)
+    if type(problem) is LCP and not trace and not (z0 is not None and isinstance(z0, FrictionResult)):
+        solver = default_solver() if solver is None else solver
+        judged = getattr(type(solver), "_judged", None)
+        if judged is not None:
+            start = None if z0 is None else _start(z0, problem.n)
+            found: Result | None = judged(solver, problem, start, DEFAULT_TOLERANCE if tolerance is None else tolerance)
+            if found is not None:
+                return found
     if not isinstance(problem, LCP):
         if isinstance(problem, FrictionProblem | GlobalFrictionProblem):
             if isinstance(z0, Result | MLCPResult | MCPResult):
@@ -173,21 +181,29 @@ def solve(
     if isinstance(z0, FrictionResult):
         raise ProblemError("z0 is a FrictionResult; a complementarity problem starts from z or a result of its own")
     solver = default_solver() if solver is None else solver
+    check_method(solver)
+    bound = DEFAULT_TOLERANCE if tolerance is None else tolerance
+    return solve_checked(problem, solver, Request(_start(z0, problem.n), bound, trace))
+
+
+def check_method(solver: Any) -> None:
+    """Refuse what is no solver of problems without cones and nonlinear functions."""
     check_solver("solver", solver)
     if (abilities := getattr(solver, "traits", _NO_TRAITS)) & _OTHER_KINDS:
         kind = "friction" if abilities & Traits.CONE else "nonlinear"
         raise ProblemError(f"{type(solver).__name__} solves {kind} problems alone; lcp.ALL_SOLVERS solve this one")
-    bound = DEFAULT_TOLERANCE if tolerance is None else tolerance
-    start = _start(z0, problem.n)
+
+
+def solve_checked(problem: Judged, solver: Any, request: Request) -> Result | MLCPResult:
+    """As `solve`, behind its checks: the claim of a solver that is none of friction, and the verdict on it."""
+    return _solved(problem, solver, request) if problem.n < LARGE else heard(lambda: _solved(problem, solver, request))
+
+
+def _solved(problem: Judged, solver: Any, request: Request) -> Result | MLCPResult:
     clock = time.perf_counter()
-
-    def solved() -> Result | MLCPResult:
-        # Data near the ends of double precision overflow somewhere; that is a status, not a warning.
-        with np.errstate(all="ignore"):
-            claim = claim_of(problem, solver, Request(start, bound, trace))
-            return result_of(problem, solver, claim, bound, clock)
-
-    return solved() if problem.n < LARGE else heard(solved)
+    # Data near the ends of double precision overflow somewhere; that is a status, not a warning.
+    with np.errstate(all="ignore"):
+        return result_of(problem, solver, claim_of(problem, solver, request), request.tolerance, clock)
 
 
 def _solve_friction(

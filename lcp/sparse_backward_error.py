@@ -84,7 +84,7 @@ class _Measured:
             rows = columns.indices[place]
             column = np.ascontiguousarray(columns.data[place])[:, None]
             low, high = (
-                reach(column, 0, *pair, noise[rows], terms[rows], loads[rows])
+                reach(column, 0, *pair, noise[rows], terms[rows], loads[rows], np.inf)
                 for pair in ((above[i], lo[i], hi[i] - lo[i]), (below[i], hi[i], hi[i] - lo[i]))
             )
             worst = max(worst, abs(max(high, min(low, np.copysign(part[i], w[i])))))

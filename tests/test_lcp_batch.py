@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
 import numpy as np
 import pytest
 from naive import enumerate_bases
@@ -13,6 +18,17 @@ def some(count: int, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((count, n, n))
     return A @ A.transpose(0, 2, 1) + 0.1 * np.eye(n), rng.standard_normal((count, n))
+
+
+class Told:
+    """A solver that says what it was told."""
+
+    def __init__(self, z: np.ndarray) -> None:
+        self.z = z
+
+    def solve(self, problem: lcp.LCP, *, z0: object, tolerance: float, trace: bool) -> lcp.Claim:
+        """Return it."""
+        return lcp.Claim(self.z, lcp.Status.STALLED, 0)
 
 
 def test_the_answers_are_those_of_single_solves_bit_for_bit() -> None:
@@ -28,6 +44,31 @@ def test_the_answers_are_those_of_single_solves_bit_for_bit() -> None:
         assert batch[i].residual == alone.residual
         assert batch.iterations[i] == alone.iterations
         assert batch[i].solved
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 16, 40])
+@pytest.mark.parametrize("restarts", [0, 7])
+def test_measures_are_those_of_the_answer_to_the_last_bit(n: int, restarts: int) -> None:
+    """However a solve ended, status and measures are what `residuals` says of its z; w is M z + q."""
+    rng = np.random.default_rng(n)
+    solver = lcp.Lemke(restarts=restarts, max_pivots=4 * n)
+    kinds = [rng.standard_normal((20, n, n)), rng.integers(-2, 3, (60, n, n)).astype(float), np.zeros((2, n, n))]
+    M, q = np.concatenate(kinds), rng.integers(-3, 3, (82, n)).astype(float)
+    starts = np.maximum(rng.standard_normal((82, n)), 0.0)
+    seen = set()
+    for z0 in (None, starts):
+        batch = lcp.solve_batch(M, q, solver, z0=z0, threads=1)
+        for i in range(82):
+            problem = lcp.LCP(M[i], q[i])
+            alone = lcp.solve(problem, solver, z0=None if z0 is None else z0[i])
+            told = lcp.residuals(problem, alone.z)
+            assert alone.residual == batch[i].residual == told
+            assert alone.solved == batch[i].solved == told.solved()
+            assert alone.status is batch[i].status
+            assert alone.attempts[0].false_claim is batch[i].attempts[0].false_claim
+            np.testing.assert_array_equal(alone.w, lcp.solve(problem, Told(alone.z)).w)
+            seen.add(alone.status)
+    assert n == 1 or len(seen) > 1
 
 
 def test_threads_change_nothing() -> None:
@@ -132,3 +173,46 @@ def test_the_answers_of_the_oracle() -> None:
         for found, matrix, vector in zip(lcp.solve_batch(M, q).z, M, q, strict=True):
             (want,) = enumerate_bases(matrix, vector)
             np.testing.assert_allclose(found, want, atol=1e-8)
+
+
+def instructions(work: Callable[[], object]) -> int:
+    """Instructions of Python's own machine that ``work`` takes: the same on every machine, whatever else it does."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal count
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        count += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("kind", [kind for kind in lcp.ALL_SOLVERS if kind is not lcp.LemkeHowson])
+def test_a_batch_takes_no_more_than_single_solves(kind: type) -> None:
+    """Of no solver does a batch take more of Python than as many solves by themselves, and of Lemke's nearly none."""
+    M, q = some(24, 4, 7)
+    solver = kind()
+
+    def singly() -> None:
+        for i in range(24):
+            lcp.solve(lcp.LCP(M[i], q[i]), solver)
+
+    def together() -> None:
+        lcp.solve_batch(M, q, solver, threads=1)
+
+    singly()
+    together()
+    single, batch = instructions(singly), instructions(together)
+    assert batch <= single
+    if kind is lcp.Lemke:
+        assert batch < 0.5 * single
+        # Nothing in Python for each problem.
+        M, q = some(96, 4, 7)
+        assert instructions(together) <= batch

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pytest
 
 import lcp
+from lcp.options import with_fields
 
 KINDS = (
     *lcp.ALL_SOLVERS,
@@ -76,3 +77,29 @@ def test_a_bound_above_is_told() -> None:
     """Both ends of the range stand in the text."""
     with pytest.raises(lcp.ProblemError, match=r"Enumeration.max_n must be a whole number >= 0 and <= 24, got 40"):
         lcp.Enumeration(max_n=40)
+
+
+def test_plain_solvers_are_made_once() -> None:
+    """A solver without options is one value; one with options is its own, and a subclass has its own."""
+
+    @dataclass(frozen=True)
+    class Mine(lcp.Lemke):
+        """Another solver."""
+
+    assert lcp.Lemke() is lcp.Lemke()
+    assert lcp.Lemke(restarts=7) is not lcp.Lemke()
+    assert lcp.Lemke(restarts=7) == lcp.Lemke()
+    assert type(Mine()) is Mine
+    assert Mine() is Mine()
+    with pytest.raises(lcp.ProblemError):
+        lcp.Fallback()
+
+
+def test_a_copy_with_other_options_solves_by_them() -> None:
+    """What a solver keeps of its options for the kernel is made anew for a changed copy."""
+    problem = lcp.LCP([[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0])
+    solver = lcp.Lemke()
+    assert lcp.solve(problem, solver).solved
+    for short in (with_fields(solver, {"max_pivots": 0}), replace(solver, max_pivots=0)):
+        assert lcp.solve(problem, short).status is lcp.Status.ITERATION_LIMIT
+    assert lcp.solve(problem, solver).solved

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, dataclass
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -328,3 +331,64 @@ def test_a_class_in_place_of_a_solver_is_told_what_is_missing() -> None:
     """Add ()."""
     with pytest.raises(lcp.ProblemError, match=r"got the class Murty: add \(\), Murty\(\)"):
         lcp.solve(lcp.LCP([[1.0]], [-1.0]), lcp.Murty)
+
+
+@pytest.mark.parametrize("solver", [lcp.Lemke(), lcp.Murty(), None])
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda result: pickle.loads(pickle.dumps(result)), replace]
+)
+def test_copies_of_results_have_all_parts(solver: lcp.Lemke | lcp.Murty | None, again: Any) -> None:
+    """Parts that are made when asked for are there in a copy, whether or not they were asked for before."""
+    plain, asked = lcp.solve(PROBLEM, solver), lcp.solve(PROBLEM, solver)
+    assert asked.residual.solved()
+    assert asked.attempts[0].detail == ""
+    for result in (again(plain), again(asked)):
+        assert result.status is lcp.Status.SOLVED
+        np.testing.assert_array_equal(result.z, plain.z)
+        np.testing.assert_array_equal(result.w, plain.w)
+        for name in (
+            "iterations",
+            "residual",
+            "solver",
+            "attempts",
+            "regularization",
+            "evidence",
+            "tolerance",
+            "trace",
+        ):
+            assert getattr(result, name) == getattr(plain, name), name
+        with pytest.raises(AttributeError, match="no_such_part"):
+            result.no_such_part  # noqa: B018
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("n", [1, 4, 17])
+def test_arrays_as_they_should_be_are_looked_at_all_the_same(bad: float, n: int) -> None:
+    """One entry that is no number raises at construction and is named, before and after kernels are there."""
+    rng = np.random.default_rng(n)
+    for _ in range(2):
+        M, q = np.eye(n), -np.ones(n)
+        i, j = (int(k) for k in rng.integers(0, n, 2))
+        M[i, j] = q[i] = bad
+        with pytest.raises(lcp.ProblemError, match=rf"M\[{i}, {j}\] = {bad} is not finite"):
+            lcp.LCP(M, -np.ones(n))
+        with pytest.raises(lcp.ProblemError, match=rf"q\[{i}\] = {bad} is not finite"):
+            lcp.LCP(np.eye(n), q)
+        with pytest.raises(lcp.ProblemError, match="length"):
+            lcp.LCP(np.eye(n), -np.ones(n + 1))
+        assert lcp.solve(lcp.LCP(np.eye(n), -np.ones(n)), lcp.Lemke()).solved
+
+
+def test_a_problem_owns_its_data() -> None:
+    """What is done to the arrays afterwards changes nothing, and M and q cannot be written to."""
+    M, q = np.eye(2), -np.ones(2)
+    problem = lcp.LCP(M, q)
+    M[:], q[:] = 7.0, 7.0
+    np.testing.assert_array_equal(problem.M, np.eye(2))
+    np.testing.assert_array_equal(problem.q, [-1.0, -1.0])
+    for array in (problem.M, problem.q):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1.0
+    for name in ("M", "q", "noise"):
+        with pytest.raises(FrozenInstanceError):
+            setattr(problem, name, None)

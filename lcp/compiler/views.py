@@ -31,10 +31,15 @@ def _intrinsic_views() -> tuple[Any, Any]:
         flat = signature.args[0]
         item = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(flat.dtype)))
         shape = arguments[2:]
-        strides = [item] if len(shape) == 1 else [builder.mul(shape[1], item), item]
+        if flat.layout == "C":
+            start = builder.gep(source.data, [arguments[1]])
+            strides = [item] if len(shape) == 1 else [builder.mul(shape[1], item), item]
+        else:
+            strides = cgutils.unpack_tuple(builder, source.strides, 1)
+            start = cgutils.pointer_add(builder, source.data, builder.mul(arguments[1], strides[0]))
         populate_array(
             view,
-            data=builder.gep(source.data, [arguments[1]]),
+            data=start,
             shape=cgutils.pack_array(builder, shape),
             strides=cgutils.pack_array(builder, strides),
             itemsize=item,
@@ -50,8 +55,8 @@ def _intrinsic_views() -> tuple[Any, Any]:
         return flat.copy(ndim=2)(flat, types.int64, types.int64, types.int64), generate
 
     def part_at(typing: Any, flat: Any, start: Any, n: Any) -> Any:
-        """View (n,) of the contiguous array ``flat`` from ``start`` on; nothing is checked."""
-        if not (isinstance(flat, types.Array) and flat.ndim == 1 and flat.layout == "C"):
+        """View (n,) of the array ``flat`` from ``start`` on; nothing is checked."""
+        if not (isinstance(flat, types.Array) and flat.ndim == 1):
             return None
         return flat(flat, types.int64, types.int64), generate
 

@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
+from lcp.compiler.views import part_at
 from lcp.kernels import Floats, kernel
-from lcp.kernels.accurate_residual import sum_twice, terms_size
-from lcp.kernels.reductions import dot
+from lcp.kernels.accurate_residual import sum_and_terms, sum_twice
 
 EPS: Final = 2.0**-52
 # Part of its load |q_k| that a row may miss, or an unknown taken for zero may bear, whatever the size of other terms.
@@ -41,25 +41,29 @@ def share(x: float, terms: float, load: float) -> float:
 
 @kernel
 def reach(
-    M: Floats, i: int, way: float, bound: float, room: float, noise: Floats, terms: Floats, loads: Floats
+    M: Floats, i: int, way: float, bound: float, room: float, noise: Floats, terms: Floats, loads: Floats, enough: float
 ) -> float:
     """What moving unknown i by ``way``, onto a bound, does to the rows or, if less, to the bound; with its sign.
 
     Where there are two bounds, the room between them is a measure as well, and must not be spoilt.
 
-    An unknown that no row knows is never negligible.
+    An unknown that no row knows is never negligible. Where the rows alone decide, ``enough`` is as good as more.
     """
     if way == 0.0 or not np.isfinite(way):
         return way
     size = abs(way)
     most = 0.0
     known = False
+    if bound != 0.0 or 0.0 < room < np.inf:
+        enough = np.inf
     for k in range(loads.shape[0]):
         x = abs(M[k, i] * size)
         if x > 0.0:
             known = True
             x = max(0.0, x - noise[k])
             most = max(most, share(x, terms[k], loads[k]) * (1.0 if loads[k] > 0.0 else LOADLESS))
+            if most >= enough:
+                break
     if not known:
         most = np.inf
     if bound != 0.0:
@@ -147,19 +151,24 @@ def drop_dust(M: Floats, lo: Floats, hi: Floats, z: Floats, terms: Floats, loads
 
 
 @kernel(inner=True)
+def row_sums(M: Floats, q: Floats, z: Floats, w: Floats, terms: Floats) -> None:
+    """Fill w = M z + q and |M| |z| + |q|."""
+    for k in range(q.shape[0]):
+        w[k], terms[k] = sum_and_terms(M[k], z, q[k])
+
+
+@kernel(inner=True)
 def error_of(
     M: Floats, q: Floats, noise: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, terms: Floats, loads: Floats,
     heard: Floats,
 ) -> float:  # fmt: skip
-    """The backward error of z as it is; w, terms and loads of the rows filled."""
+    """The backward error of z as it is, its w and terms being those of `row_sums`; loads of the rows filled."""
     n = q.shape[0]
     bounded = False
     for j in range(n):
         bounded = bounded or (z[j] != 0.0 and (z[j] == lo[j] or z[j] == hi[j]))
     for k in range(n):
         source = M[k]
-        total = q[k] + dot(source, z, n)
-        terms[k] = terms_size(source, z, q[k])
         # A load that may be rounding alone is none; unknowns at bounds of their own are loads too.
         loads[k] = abs(q[k]) if abs(q[k]) > noise[k] else 0.0
         if bounded:
@@ -168,13 +177,16 @@ def error_of(
                     loads[k] += abs(source[j] * z[j])
         # A load that could drown in the rounding of the sum asks for twice the precision.
         if 0.0 < HEARD * loads[k] < n * EPS * terms[k]:
-            total = sum_twice(source, z, q[k])
-        w[k] = total
-        if not (np.isfinite(terms[k]) and np.isfinite(total)):
+            w[k] = sum_twice(source, z, q[k])
+        if not (np.isfinite(terms[k]) and np.isfinite(w[k])):
             return np.inf
     worst = 0.0
     asked = False
     for i in range(n):
+        above = z[i] - lo[i]
+        below = z[i] - hi[i]
+        if above == 0.0 and below <= 0.0 and w[i] >= 0.0:
+            continue
         miss = max(0.0, abs(w[i]) - noise[i])
         row = share(miss, terms[i], loads[i])
         # Rounding excuses that a row misses its load where z is of a size that loads determine; where it is not, a row
@@ -187,13 +199,13 @@ def error_of(
                 row = miss / terms[i]
             elif loads[i] == 0.0:
                 row *= LOADLESS
-        above = z[i] - lo[i]
-        below = z[i] - hi[i]
         if row > worst or above < 0.0 or below > 0.0:
             row = row if w[i] > 0.0 else -row
             room = hi[i] - lo[i]
-            low = reach(M, i, above, lo[i], room, noise, terms, loads)
-            high = reach(M, i, below, hi[i], room, noise, terms, loads)
+            # Of an unknown above its bound the lesser of both counts.
+            enough = max(row, 0.0) if above > 0.0 else np.inf
+            low = reach(M, i, above, lo[i], room, noise, terms, loads, enough)
+            high = reach(M, i, below, hi[i], room, noise, terms, loads, np.inf)
             worst = max(worst, abs(max(high, min(low, row))))
     return worst
 
@@ -206,14 +218,24 @@ def backward_error(
 
     Rows between infinite bounds are equations; ``work`` has length 4 n.
     """
+    row_sums(M, q, z, w, work[: q.shape[0]])
+    return error_of_sums(M, q, noise, lo, hi, z, w, work)
+
+
+@kernel(inner=True)
+def error_of_sums(
+    M: Floats, q: Floats, noise: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, work: Floats
+) -> float:
+    """The same where `row_sums` has filled w and the head of ``work``."""
     n = q.shape[0]
-    terms = work[:n]
-    loads = work[n : 2 * n]
-    kept = work[2 * n : 3 * n]
-    heard = work[3 * n : 4 * n]
+    terms = part_at(work, 0, n)
+    loads = part_at(work, n, n)
+    kept = part_at(work, 2 * n, n)
+    heard = part_at(work, 3 * n, n)
     error = error_of(M, q, noise, lo, hi, z, w, terms, loads, heard)
     if TINY < error < np.inf:
         dropped = drop_dust(M, lo, hi, z, terms, loads, kept)
         if dropped >= 0.0:
+            row_sums(M, q, kept, w, terms)
             error = min(error, max(dropped, error_of(M, q, noise, lo, hi, kept, w, terms, loads, heard)))
     return error

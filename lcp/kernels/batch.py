@@ -1,12 +1,97 @@
-"""Many small LCPs one after another, without returning to Python in between."""
+"""Lemke's method and the verdict on its answer in one call: for one small LCP, and for many, one after another."""
 
 from __future__ import annotations
 
-from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.codes import SOLVED, STALLED
-from lcp.kernels.final_basis import plain_error
-from lcp.kernels.lemke import PIVOTS, lemke
-from lcp.kernels.residuals import GAP, lcp_residuals
+from typing import Final
+
+import numpy as np
+
+from lcp.compiler.views import part_at
+from lcp.kernels import Floats, kernel
+from lcp.kernels.codes import RUNNING
+from lcp.kernels.lemke import (
+    INFO_SIZE,
+    PIVOTS,
+    RESTART,
+    STAGE,
+    START,
+    TOLERANCE,
+    WARM,
+    WARM_PIVOTS,
+    WHOLE,
+    last_judged,
+    lemke_drive,
+    lemke_float_size,
+    lemke_int_size,
+)
+from lcp.kernels.measures import BACKWARD_ERROR, WORK, fill_measures, verdict
+from lcp.kernels.residuals import residuals_of
+
+# Places of what stands behind z and w in an answer: the measures of `lcp.Residuals`, then the account of the pivots.
+CODE: Final = BACKWARD_ERROR + 1
+ALL_PIVOTS: Final = CODE + 1
+USED_START: Final = CODE + 2
+RESTARTS: Final = CODE + 3
+IN_VAIN: Final = CODE + 4
+CLAIMED: Final = CODE + 5  # the code before the verdict
+ANSWER_SIZE: Final = CODE + 6
+
+
+@kernel(inline=True)
+def judged_size(n: int) -> int:
+    """Length of the workspace, integers included."""
+    return lemke_float_size(n) + WORK * n + lemke_int_size(n) + INFO_SIZE
+
+
+@kernel
+def lemke_judged(
+    M: Floats,
+    q: Floats,
+    z0: Floats,
+    has_z0: bool,
+    options: Floats,
+    work: Floats,
+    answer: Floats,
+    begins: bool,
+    budget: int,
+) -> int:
+    """Solve LCP(M, q) and measure the answer on its data; `RUNNING` asks to be called again, with ``begins`` False.
+
+    ``answer`` (2 n + `ANSWER_SIZE`) is z, w, the measures and the account; ``work`` has length `judged_size`, at its
+    head stands what `lemke_drive` leaves in its own.
+    """
+    n = q.shape[0]
+    floats = lemke_float_size(n)
+    ints = lemke_int_size(n)
+    whole = part_at(work, floats + WORK * n, ints + INFO_SIZE).view(np.int64)
+    info = part_at(whole, ints, INFO_SIZE)
+    z, w = part_at(answer, 0, n), part_at(answer, n, n)
+    account = part_at(answer, 2 * n, ANSWER_SIZE)
+    if begins:
+        info[STAGE] = START
+    code = lemke_drive(M, q, z0, has_z0, options, part_at(work, 0, floats), part_at(whole, 0, ints), z, info, budget)
+    account[ALL_PIVOTS] = info[PIVOTS]
+    if code == RUNNING:
+        return code
+    # The backward error depends on data and z alone: of the very z that it was asked for last, it is known.
+    last = last_judged(work, n)
+    known = info[STAGE] != START
+    for i in range(n):
+        known = known and z[i] == last[i]
+    if known:
+        for i in range(n):
+            w[i] = last[n + i]
+        residuals_of(M, q, z, w, account, True)
+        account[BACKWARD_ERROR] = last[2 * n]
+    else:
+        fill_measures(M, q, part_at(work, 0, 0), z, w, account, part_at(work, floats, WORK * n))
+    account[CLAIMED] = code
+    code = verdict(code, account, options[TOLERANCE])
+    account[CODE] = code
+    account[USED_START] = info[WARM]
+    account[RESTARTS] = info[RESTART]
+    account[IN_VAIN] = info[WARM_PIVOTS]
+    return code
 
 
 @kernel
@@ -16,33 +101,14 @@ def lemke_batch(
     z0: Floats,
     has_z0: bool,
     options: Floats,
-    tolerance: float,
     start: int,
     stop: int,
-    wf: Floats,
-    wi: Ints,
-    info: Ints,
-    z: Floats,
-    w: Floats,
-    codes: Ints,
-    pivots: Ints,
-    measures: Floats,
+    work: Floats,
+    answers: Floats,
 ) -> None:
-    """Solve problems ``start`` to ``stop`` of M (B or 1, n, n), q (B, n), each measured on its data.
-
-    A row of measures is that of `lcp.Residuals`: those of `lcp_residuals` up to the gap, and the backward error.
-    ``wf``, ``wi`` and ``info`` are the workspaces of `lcp.kernels.lemke`; the other arrays have one row per problem.
-    """
+    """Solve problems ``start`` to ``stop`` of M (B or 1, n, n), q (B, n); one row of ``answers`` for each."""
     shared = M.shape[0] == 1
     for b in range(start, stop):
-        matrix = M[0] if shared else M[b]
-        code = lemke(matrix, q[b], z0[b] if has_z0 else z[b], has_z0, options, wf, wi, z[b], info)
-        lcp_residuals(matrix, q[b], z[b], w[b], measures[b])
-        # The verdict is that of the residuals, in both directions.
-        measures[b, GAP + 1] = plain_error(matrix, q[b], z[b], w[b], wf)
-        if measures[b, GAP + 1] <= tolerance:
-            code = SOLVED
-        elif code == SOLVED:
-            code = STALLED
-        codes[b] = code
-        pivots[b] = info[PIVOTS]
+        lemke_judged(
+            M[0] if shared else M[b], q[b], z0[b] if has_z0 else q[b], has_z0, options, work, answers[b], True, WHOLE
+        )

@@ -23,6 +23,13 @@ def power_of_two(x: float) -> float:
     return 2.0 ** np.floor(np.log2(x))
 
 
+@kernel(inner=True, long_loops=True)
+def raise_to(most: Floats, x: Floats) -> None:
+    """Raise each entry to the magnitude of x there."""
+    for j in range(x.shape[0]):
+        most[j] = max(most[j], abs(x[j]))
+
+
 @kernel
 def equilibrate(M: Floats, row: Floats, column: Floats, sweeps: int, work: Floats) -> None:
     """Fill ``row`` and ``column`` so that the largest entries of every row and column of R M C come near one.
@@ -43,14 +50,13 @@ def equilibrate(M: Floats, row: Floats, column: Floats, sweeps: int, work: Float
             r = row[i]
             source = M[i]
             if sweep == 0:
-                for j in range(n):
-                    sizes[j] = abs(source[j])
-                    columns[j] = max(columns[j], sizes[j])
+                raise_to(columns, source)
+                work[i] = largest_size(source)
             else:
                 for j in range(n):
                     sizes[j] = abs(source[j]) * r * column[j]
                     columns[j] = max(columns[j], sizes[j])
-            work[i] = largest_size(sizes)
+                work[i] = largest_size(sizes)
         least = np.inf
         most = 0.0
         for i in range(2 * n):

@@ -9,8 +9,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from lcp.compiler.views import part_at
 from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.backward_error import backward_error
+from lcp.kernels.backward_error import error_of_sums, row_sums
 from lcp.kernels.basis_solve import solve_active
 from lcp.kernels.residuals import SCALED, SIZE, is_solved, lcp_residuals
 
@@ -35,13 +36,14 @@ class FinalBasis(NamedTuple):
     measures: Floats  # of `lcp.kernels.residuals`; where units are free, the backward error in place of SCALED
     best_scaled: Floats  # (1,)
     judge: Floats  # 6 n: what the backward error takes
+    judged: Floats  # 2 n + 1: the z whose backward error was asked for last, its w = M z + q, and what it was
     free_of_units: bool  # whether the backward error judges, as of every digit of q; a step is judged in its units
 
 
 @kernel(inline=True)
 def final_floats(n: int) -> int:
     """Length of the workspace of a `FinalBasis`."""
-    return 10 * n + SIZE + 1
+    return 12 * n + SIZE + 2
 
 
 @kernel(inline=True)
@@ -51,11 +53,13 @@ def final_basis(
 ) -> FinalBasis:  # fmt: skip
     """The views; ``work`` has length `final_floats`."""
     n = q.shape[0]
-    size = 4 * n + SIZE
-    views = work[: 3 * n], work[3 * n : 4 * n], work[4 * n : size], work[size : size + 1]
-    judge = work[size + 1 : size + 1 + 6 * n]
+    judged = part_at(work, 0, 2 * n + 1)
+    at = 2 * n + 1
+    scratch, best, measures = part_at(work, at, 3 * n), part_at(work, at + 3 * n, n), part_at(work, at + 4 * n, SIZE)
+    at += 4 * n + SIZE
+    least, judge = part_at(work, at, 1), part_at(work, at + 1, 6 * n)
     return FinalBasis(
-        M, q, row, column, active, A, perm, z, w, views[0], views[1], views[2], views[3], judge, free_of_units
+        M, q, row, column, active, A, perm, z, w, scratch, best, measures, least, judge, judged, free_of_units
     )
 
 
@@ -80,25 +84,24 @@ def meets(t: FinalBasis, tolerance: float) -> bool:
     if not t.free_of_units:
         lcp_residuals(t.M, t.q, t.z, t.w, t.measures)
         return is_solved(t.measures, tolerance)
-    t.measures[SCALED] = plain_error(t.M, t.q, t.z, t.w, t.judge)
-    return t.measures[SCALED] <= tolerance
-
-
-@kernel(inner=True)
-def plain_error(M: Floats, q: Floats, z: Floats, w: Floats, work: Floats) -> float:
-    """The backward error where bounds are 0 and infinity and every digit of q is meant; ``work`` has length 6 n."""
-    n = q.shape[0]
+    n = t.q.shape[0]
+    zero, above, work = part_at(t.judge, 0, n), part_at(t.judge, n, n), part_at(t.judge, 2 * n, 4 * n)
+    row_sums(t.M, t.q, t.z, t.w, work)
     for i in range(n):
-        work[i] = 0.0
-        work[n + i] = np.inf
-    zero = work[:n]
-    return backward_error(M, q, zero, zero, work[n : 2 * n], z, w, work[2 * n :])
+        zero[i] = 0.0
+        above[i] = np.inf
+        t.judged[i] = t.z[i]
+        t.judged[n + i] = t.w[i]
+    t.measures[SCALED] = error_of_sums(t.M, t.q, zero, zero, above, t.z, t.w, work)
+    t.judged[2 * n] = t.measures[SCALED]
+    return t.measures[SCALED] <= tolerance
 
 
 @kernel(inner=True)
 def forget_best(t: FinalBasis) -> None:
     """No candidate so far."""
     t.best_scaled[0] = np.inf
+    t.judged[0] = np.nan
     for i in range(t.z.shape[0]):
         t.best_z[i] = 0.0
 

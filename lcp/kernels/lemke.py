@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from lcp.compiler.views import part_at
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.basis_solve import solve_active
 from lcp.kernels.codes import ITERATION_LIMIT, RAY, RUNNING, SINGULAR_BASIS, SOLVED, STALLED
@@ -28,6 +29,7 @@ from lcp.kernels.final_basis import (
     polish,
     take_best,
 )
+from lcp.kernels.lemke_exchanges import in_eights
 from lcp.kernels.lemke_restarts import balanced, path_limit, pivot_threshold, tie_threshold
 from lcp.kernels.lemke_starts import cold_start, rebuild, warm_start
 from lcp.kernels.lemke_tableau import (
@@ -84,6 +86,12 @@ def lemke_float_size(n: int) -> int:
 
 
 @kernel(inline=True)
+def last_judged(wf: Floats, n: int) -> Floats:
+    """The z whose backward error was asked for last, if any, its w = M z + q, and that error."""
+    return part_at(wf, tableau_floats(n) + n, 2 * n + 1)
+
+
+@kernel(inline=True)
 def lemke_int_size(n: int) -> int:
     """Length of the integer workspace."""
     return tableau_ints(n) + 3 * n + 1
@@ -126,14 +134,14 @@ def lemke_drive(
     strict = STRICTNESS * tolerance
     at = tableau_floats(n)
     end = final_basis(
-        M, q, t.row, t.column, t.active, t.A, t.perm, z, wf[at : at + n], wf[at + n :],
+        M, q, t.row, t.column, t.active, t.A, t.perm, z, part_at(wf, at, n), part_at(wf, at + n, final_floats(n)),
         options[FREE_OF_UNITS] != 0.0,
     )  # fmt: skip
     # The covering vector handed in, kept at the very end so that callers need not know the layout.
-    given = wf[wf.shape[0] - n :]
+    given = part_at(wf, wf.shape[0] - n, n)
     at = tableau_ints(n)
-    tied = wi[at : at + n]
-    wanted = wi[at + n : at + 3 * n + 1]
+    tied = part_at(wi, at, n)
+    wanted = part_at(wi, at + n, 2 * n + 1)
     active = t.active
     covered = options[COVERED] != 0.0
     limit = options[MAX_PIVOTS]
@@ -165,7 +173,7 @@ def lemke_drive(
                 fresh = r >= 0
         info[STAGE] = PIVOTING
         if not fresh:
-            r = cold_start(t, q, 0, covered, given)
+            r = cold_start(t, M, q, 0, covered, given)
             info[RESTART] = 0
             info[ENTERING] = 2 * n
             info[PATH_END] = int(path_limit(limit, 0, options[RESTARTS], n, 0))
@@ -246,7 +254,7 @@ def lemke_drive(
         elif info[RESTART] > 0 and balanced(info[RESTART] - 1):
             equilibrate(M, t.row, t.column, 4, end.work)
         info[PATH_END] = int(path_limit(limit, info[RESTART], options[RESTARTS], n, info[PIVOTS]))
-        r = cold_start(t, q, info[RESTART], covered, given)
+        r = cold_start(t, M, q, info[RESTART], covered, given)
         info[ENTERING] = 2 * n
         fresh = True
 
@@ -259,9 +267,10 @@ def pivot(t: Tableau, r: int, tie_tolerance: float, info: Ints) -> None:
     it. One scale for all rows would take small forces for rounding beside large ones.
     """
     n = t.basis.shape[0]
-    x = t.x
-    entry = t.entry
-    size = t.size
+    width = in_eights(n)
+    x = part_at(t.x, 0, width)
+    entry = part_at(t.entry, 0, width)
+    size = part_at(t.size, 0, width)
     step = -x[r] / entry[r]
     length = abs(step)
     for i in range(x.shape[0]):

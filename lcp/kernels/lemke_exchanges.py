@@ -34,6 +34,12 @@ def padded(n: int) -> int:
 
 
 @kernel(inline=True)
+def in_eights(n: int) -> int:
+    """n entries in whole vectors of eight: as much of a padded vector as may hold anything."""
+    return (n + 7) // 8 * 8
+
+
+@kernel(inline=True)
 def strips(n: int) -> int:
     """Strips that hold a padded vector."""
     return (padded(n) + STRIP - 1) // STRIP

@@ -23,6 +23,7 @@ from lcp.kernels.lemke_tableau import (
     copy_column,
     exchange,
     first_tableau,
+    store_all,
     store_together,
     through_base,
     update_tableau,
@@ -34,11 +35,12 @@ WORTH: Final = 1
 
 
 @kernel(inner=True)
-def cold_start(t: Tableau, q: Floats, restart: int, covered: bool, given: Floats) -> int:
+def cold_start(t: Tableau, M: Floats, q: Floats, restart: int, covered: bool, given: Floats) -> int:
     """The first dictionary, its artificial column as ``entry``; returns the row in which that variable enters."""
     n = q.shape[0]
     cover_vector(restart, covered, given, t.row, t.cover)
     first_tableau(t, q)
+    store_all(t, M)
     x = t.x
     # Lexicographically smallest (q, I)_i / d_i: of equal ratios the last row. Rows with d_i = 0 hold by themselves.
     r = -1
@@ -61,6 +63,7 @@ def form_basis(t: Tableau, M: Floats, q: Floats, wanted: Ints, floor: float) -> 
     """
     n = q.shape[0]
     first_tableau(t, q)
+    store_all(t, M)
     largest = 0.0
     missing = 0
     for sweep in range(2):

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.basis_solve import factored, lu_solve
 from lcp.kernels.lemke_exchanges import (
@@ -30,6 +31,7 @@ from lcp.kernels.lemke_exchanges import (
     append,
     capacity,
     column_left_behind,
+    in_eights,
     padded,
     patience,
     strips,
@@ -45,6 +47,8 @@ STALE: Final = 24
 # Columns brought up to date at once then. On definite problems eight would be used as well; on degenerate ones four in
 # ten of eight are, six in ten of four.
 AHEAD: Final = 4
+# Rows up to which a tableau that every exchange updates as a whole, with the same bits, takes less time.
+SMALL: Final = 32
 # Exchanges between two updates of the whole tableau, once a path has turned out long.
 SHORT: Final = 64
 
@@ -54,7 +58,8 @@ MOST_PENDING: Final = 1
 UPDATES: Final = 2
 BASE_SIZE: Final = 3
 UPDATED: Final = 4  # columns that an update under way is done with
-COUNTS: Final = 5
+WHOLE_KEPT: Final = 5  # 1: every column is stored, and every exchange applied to all of them at once
+COUNTS: Final = 6
 
 
 class Tableau(NamedTuple):
@@ -117,28 +122,28 @@ def tableau(wf: Floats, wi: Ints, n: int) -> Tableau:
     m = k + 2 * exchanges
     p = m + BATCH + COUNTS
     return Tableau(
-        wf[e:f].reshape((n + 1, width)),
-        Exchanges(wf[d:e], wf[c:d], wi[k:m], wf[b:c], n),
-        wf[:width],
-        wf[width : 2 * width],
-        wf[2 * width : 3 * width],
-        wf[3 * width : 4 * width],
-        wf[4 * width : 5 * width],
-        wf[a : a + n],
-        wf[a + n : a + 2 * n],
-        wf[a + 2 * n : b],
-        wf[5 * width : a],
-        wf[f : f + n * n].reshape((n, n)),
-        wi[:n],
-        wi[n:i],
-        wi[i:j],
-        wi[j : j + n + 1],
-        wi[j + n + 1 : k],
-        wi[m : m + BATCH],
-        wi[m + BATCH : p],
-        wi[p : p + n],
-        wi[p + n : p + 2 * n],
-        wi[p + 2 * n : p + 3 * n],
+        rows_at(wf, e, n + 1, width),
+        Exchanges(part_at(wf, d, e - d), part_at(wf, c, d - c), part_at(wi, k, m - k), part_at(wf, b, c - b), n),
+        part_at(wf, 0, width),
+        part_at(wf, width, width),
+        part_at(wf, 2 * width, width),
+        part_at(wf, 3 * width, width),
+        part_at(wf, 4 * width, width),
+        part_at(wf, a, n),
+        part_at(wf, a + n, n),
+        part_at(wf, a + 2 * n, n),
+        part_at(wf, 5 * width, width),
+        rows_at(wf, f, n, n),
+        part_at(wi, 0, n),
+        part_at(wi, n, n + 1),
+        part_at(wi, i, 2 * n + 1),
+        part_at(wi, j, n + 1),
+        part_at(wi, j + n + 1, n + 1),
+        part_at(wi, m, BATCH),
+        part_at(wi, m + BATCH, COUNTS),
+        part_at(wi, p, n),
+        part_at(wi, p + n, n),
+        part_at(wi, p + 2 * n, n),
     )
 
 
@@ -165,6 +170,56 @@ def first_tableau(t: Tableau, q: Floats) -> None:
     t.counts[MOST_PENDING] = patience(n)
     t.counts[UPDATES] = 0
     t.counts[UPDATED] = 0
+    t.counts[WHOLE_KEPT] = 0
+
+
+@kernel
+def store_all(t: Tableau, M: Floats) -> None:
+    """Store every column of the first dictionary, where there are few."""
+    n = M.shape[0]
+    if n > SMALL:
+        return
+    T = t.T
+    for i in range(n):
+        scale = t.row[i]
+        source = M[i]
+        for c in range(n):
+            T[c, i] = source[c] * scale * t.column[c]
+        T[n, i] = t.cover[i]
+    for c in range(n + 1):
+        for i in range(n, in_eights(n)):
+            T[c, i] = 0.0
+        t.kind[c] = STORED
+    t.counts[WHOLE_KEPT] = 1
+
+
+@kernel(inner=True, vectors=True)
+def update_all(t: Tableau, r: int, entering: int) -> None:
+    """Apply the exchange of row r and column ``entering``, which is ``entry``, to every stored column."""
+    T = t.T
+    e = t.entry
+    factor = t.test
+    columns = T.shape[0]
+    inverse = 1.0 / e[r]
+    for c in range(columns):
+        factor[c] = -T[c, r] * inverse
+    for j in range(0, in_eights(columns - 1), 8):
+        # Numbers of constant places: the compiler turns eight of them into two vectors.
+        u = part_at(e, j, 8)
+        a, b, d, f, g, h, k, m = u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7]
+        for c in range(columns):
+            v = factor[c]
+            y = part_at(T[c], j, 8)
+            p, q, s, x = y[0] + v * a, y[1] + v * b, y[2] + v * d, y[3] + v * f
+            z, o, w, i = y[4] + v * g, y[5] + v * h, y[6] + v * k, y[7] + v * m
+            y[0], y[1], y[2], y[3] = p, q, s, x
+            y[4], y[5], y[6], y[7] = z, o, w, i
+    for c in range(columns):
+        T[c, r] = factor[c]
+    left = T[entering]
+    for i in range(in_eights(columns - 1)):
+        left[i] = e[i] * inverse
+    left[r] = inverse
 
 
 @kernel(inner=True)
@@ -335,6 +390,11 @@ def entering_column(t: Tableau, M: Floats, entering: int) -> None:
     c = t.position[entering]
     if pending - t.stamp[c] >= STALE:
         store_with_successors(t, M, entering)
+    if t.counts[WHOLE_KEPT] == 1:
+        source = t.T[c]
+        for i in range(in_eights(M.shape[0])):
+            t.entry[i] = source[i]
+        return
     copy_column(t, M, c, t.entry)
     if t.stamp[c] < pending:
         advance(t.exchanges, t.entry, t.stamp[c], pending)
@@ -346,13 +406,16 @@ def exchange(t: Tableau, r: int, entering: int) -> int:
 
     The basic values are the caller's.
     """
-    k = t.counts[PENDING]
-    append(t.exchanges, t.entry, r, k)
-    t.counts[PENDING] = k + 1
     c = t.position[entering]
     leaving = t.basis[r]
-    t.stamp[c] = k + 1
-    t.kind[c] = LEFT_BEHIND
+    if t.counts[WHOLE_KEPT] == 1:
+        update_all(t, r, c)
+    else:
+        k = t.counts[PENDING]
+        append(t.exchanges, t.entry, r, k)
+        t.counts[PENDING] = k + 1
+        t.stamp[c] = k + 1
+        t.kind[c] = LEFT_BEHIND
     t.basis[r] = entering
     t.nonbasis[c] = leaving
     t.position[entering] = -1

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from lcp.compiler.views import part_at
 from lcp.kernels import Floats, Ints, kernel
+from lcp.kernels.lemke_exchanges import in_eights
 from lcp.kernels.lemke_tableau import Tableau, stored_column
 from lcp.kernels.reductions import largest_size, least_of
 
@@ -22,11 +24,11 @@ def leaving_row(t: Tableau, M: Floats, pivot_tolerance: float, tie_tolerance: fl
     ``pivot_tolerance`` is relative to the largest entry of the column, ``tie_tolerance`` to ``size``, the magnitudes
     each right-hand side came from. ``tied`` (n,) is scratch.
     """
-    x = t.x
-    column = t.entry
-    ratio = t.ratio
-    size = t.size
-    width = x.shape[0]
+    width = in_eights(t.basis.shape[0])
+    x = part_at(t.x, 0, width)
+    column = part_at(t.entry, 0, width)
+    ratio = part_at(t.ratio, 0, width)
+    size = part_at(t.size, 0, width)
     floor = -pivot_tolerance * largest_size(column)
     # Without branches: the signs of a column are as good as random, and a mispredicted branch costs more than dividing.
     for i in range(width):

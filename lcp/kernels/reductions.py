@@ -1,102 +1,84 @@
 """Sums, maxima and minima of vectors by eight independent partial results.
 
 A single running result would make every operation wait for the one before it; the compiler may not split it by itself,
-because that changes the rounding of a sum. Not inlined before optimisation: they are called from so many places that
-it costs two seconds of everybody's first run and gains a twentieth at small n.
+because that changes the rounding of a sum. Places are constant in views of eight numbers, which become two vectors. Not
+inlined before optimisation: they are called from so many places that it costs two seconds of everybody's first run and
+gains a twentieth at small n.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from lcp.compiler.views import part_at
 from lcp.kernels import Floats, kernel
 
 
-@kernel(inner=True)
+@kernel(inner=True, vectors=True)
 def largest_size(x: Floats) -> float:
     """Largest magnitude in a vector, by eight independent maxima."""
     n = x.shape[0]
-    a = 0.0
-    b = 0.0
-    c = 0.0
-    d = 0.0
-    e = 0.0
-    f = 0.0
-    g = 0.0
-    h = 0.0
+    a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     j = 0
     while j + 8 <= n:
-        a = max(a, abs(x[j]))
-        b = max(b, abs(x[j + 1]))
-        c = max(c, abs(x[j + 2]))
-        d = max(d, abs(x[j + 3]))
-        e = max(e, abs(x[j + 4]))
-        f = max(f, abs(x[j + 5]))
-        g = max(g, abs(x[j + 6]))
-        h = max(h, abs(x[j + 7]))
+        y = part_at(x, j, 8)
+        p, q, r, s = abs(y[0]), abs(y[1]), abs(y[2]), abs(y[3])
+        t, u, v, w = abs(y[4]), abs(y[5]), abs(y[6]), abs(y[7])
+        # Not max(): of that the compiler makes no vectors.
+        a = p if p > a else a
+        b = q if q > b else b
+        c = r if r > c else c
+        d = s if s > d else d
+        e = t if t > e else e
+        f = u if u > f else f
+        g = v if v > g else g
+        h = w if w > h else h
         j += 8
+    most = max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h)))
     while j < n:
-        a = max(a, abs(x[j]))
+        most = max(most, abs(x[j]))
         j += 1
-    return max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h)))
+    return most
 
 
-@kernel(inner=True)
+@kernel(inner=True, vectors=True)
 def least_of(x: Floats) -> float:
     """Smallest entry of a vector, by eight independent minima."""
     n = x.shape[0]
-    a = np.inf
-    b = np.inf
-    c = np.inf
-    d = np.inf
-    e = np.inf
-    f = np.inf
-    g = np.inf
-    h = np.inf
+    a, b, c, d, e, f, g, h = np.inf, np.inf, np.inf, np.inf, np.inf, np.inf, np.inf, np.inf
     j = 0
     while j + 8 <= n:
-        a = min(a, x[j])
-        b = min(b, x[j + 1])
-        c = min(c, x[j + 2])
-        d = min(d, x[j + 3])
-        e = min(e, x[j + 4])
-        f = min(f, x[j + 5])
-        g = min(g, x[j + 6])
-        h = min(h, x[j + 7])
+        y = part_at(x, j, 8)
+        p, q, r, s, t, u, v, w = y[0], y[1], y[2], y[3], y[4], y[5], y[6], y[7]
+        a = p if p < a else a
+        b = q if q < b else b
+        c = r if r < c else c
+        d = s if s < d else d
+        e = t if t < e else e
+        f = u if u < f else f
+        g = v if v < g else g
+        h = w if w < h else h
         j += 8
+    least = min(min(min(a, b), min(c, d)), min(min(e, f), min(g, h)))
     while j < n:
-        a = min(a, x[j])
+        least = min(least, x[j])
         j += 1
-    return min(min(min(a, b), min(c, d)), min(min(e, f), min(g, h)))
+    return least
 
 
-@kernel(inner=True)
+@kernel(inner=True, vectors=True)
 def dot(a: Floats, b: Floats, k: int) -> float:
     """Sum of a_j b_j over j < k."""
-    s0 = 0.0
-    s1 = 0.0
-    s2 = 0.0
-    s3 = 0.0
-    s4 = 0.0
-    s5 = 0.0
-    s6 = 0.0
-    s7 = 0.0
+    s0, s1, s2, s3, s4, s5, s6, s7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     j = 0
     while j + 8 <= k:
-        s0 += a[j] * b[j]
-        s1 += a[j + 1] * b[j + 1]
-        s2 += a[j + 2] * b[j + 2]
-        s3 += a[j + 3] * b[j + 3]
-        s4 += a[j + 4] * b[j + 4]
-        s5 += a[j + 5] * b[j + 5]
-        s6 += a[j + 6] * b[j + 6]
-        s7 += a[j + 7] * b[j + 7]
+        x, y = part_at(a, j, 8), part_at(b, j, 8)
+        s0, s1, s2, s3 = s0 + x[0] * y[0], s1 + x[1] * y[1], s2 + x[2] * y[2], s3 + x[3] * y[3]
+        s4, s5, s6, s7 = s4 + x[4] * y[4], s5 + x[5] * y[5], s6 + x[6] * y[6], s7 + x[7] * y[7]
         j += 8
     if j + 4 <= k:
-        s0 += a[j] * b[j]
-        s1 += a[j + 1] * b[j + 1]
-        s2 += a[j + 2] * b[j + 2]
-        s3 += a[j + 3] * b[j + 3]
+        x, y = part_at(a, j, 4), part_at(b, j, 4)
+        s0, s1, s2, s3 = s0 + x[0] * y[0], s1 + x[1] * y[1], s2 + x[2] * y[2], s3 + x[3] * y[3]
         j += 4
     # At most three are left; each waits for another sum.
     if j < k:

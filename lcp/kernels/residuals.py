@@ -30,6 +30,18 @@ EXCUSABLE: Final = 1e-3  # of a row's load |q_i|: how far rounding may excuse th
 SMALL_LOADS: Final = 1e-6  # of the largest load: what a row may miss where all loads are small
 
 
+@kernel
+def all_finite(M: Floats, q: Floats) -> bool:
+    """Whether every entry is a finite number."""
+    wrong = 0
+    for i in range(q.shape[0]):
+        wrong += 0 if abs(q[i]) < np.inf else 1
+        source = M[i]
+        for j in range(source.shape[0]):
+            wrong += 0 if abs(source[j]) < np.inf else 1
+    return wrong == 0
+
+
 @kernel(inline=True)
 def length(a: float, b: float) -> float:
     """sqrt(a^2 + b^2); `hypot`, which is slow, only where the squares could overflow or vanish."""
@@ -78,6 +90,12 @@ def lcp_residuals(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats) -> No
     ``natural_map`` = max |min(z_i, w_i)|; ``scaled`` is the same with z_i in units of the largest z and w_i in units
     of |q_i| + max_j |M_ij| times the largest z; ``fischer_burmeister`` = max |z_i + w_i - sqrt(z_i^2 + w_i^2)|.
     """
+    residuals_of(M, q, z, w, out, False)
+
+
+@kernel(inner=True)
+def residuals_of(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats, summed: bool) -> None:
+    """The same; ``summed``: w = M z + q stands there already, as `dot` has it."""
     n = q.shape[0]
     z_size, q_size = sizes_of(q, z)
     natural = 0.0
@@ -95,7 +113,7 @@ def lcp_residuals(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats) -> No
     for i in range(n):
         source = M[i]
         # Several running sums and maxima: the operations of a single one would wait for each other.
-        total = q[i] + dot(source, z, n)
+        total = w[i] if summed else q[i] + dot(source, z, n)
         row_size = largest_size(source)
         part = abs(min(z[i], total))
         limit = row_limit if total <= z[i] else plain_limit
@@ -115,6 +133,11 @@ def lcp_residuals(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats) -> No
                 else:
                     refused = min(refused, max(limit, excuse))
         w[i] = total
+        min_z = min(min_z, z[i])
+        min_w = min(min_w, total)
+        if z[i] == 0.0 and 0.0 <= total < np.inf:
+            # Met exactly.
+            continue
         if not (np.isfinite(total) and np.isfinite(z[i])):
             finite = False
         w_unit = abs(q[i]) + row_size * z_size
@@ -123,8 +146,6 @@ def lcp_residuals(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats) -> No
         natural = max(natural, part)
         scaled = max(scaled, abs(min(z_part, w_part)))
         fischer = max(fischer, abs(z[i] + total - length(z[i], total)))
-        min_z = min(min_z, z[i])
-        min_w = min(min_w, total)
         gap += z[i] * total
     write_measures(out, n, natural, scaled, fischer, min_z, min_w, gap, finite)
     # The smallest limit that was missed, otherwise the largest that was needed: natural map and limit alone decide.

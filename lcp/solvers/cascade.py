@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.dispatch import DENSE_LIMIT
 from lcp.farkas import row_proof
@@ -16,7 +17,7 @@ from lcp.mixed import MLCP
 from lcp.options import positive
 from lcp.problem import LCP, dense_bytes
 from lcp.residuals import Problem
-from lcp.result import Claim
+from lcp.result import Claim, Result
 from lcp.solvers.active_set_pivoting import ActiveSetPivoting
 from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting
 from lcp.solvers.block_triangular import BlockTriangular
@@ -37,6 +38,7 @@ from lcp.solvers.regularized import Regularized
 from lcp.status import Status
 from lcp.traits import Traits
 
+_LEMKE = Lemke()
 # Below, Lemke's kernel has solved the problem before its structure has been looked at.
 _SMALL = 24
 # Pairs up to which all bases are tried early.
@@ -81,6 +83,14 @@ class Cascade(Method[Problem]):
         # Only the class of size matters: one line-up serves all problems of it.
         size = next((bound for bound in (_FEW, _EXTENDED) if problem.n <= bound), _EXTENDED + 1)
         return _solvers(structure(problem), size)
+
+    def _judged(self, problem: LCP, z0: Vector | None, tolerance: float) -> Result | None:
+        if problem.n >= _SMALL or problem.sparse or self.time_limit < _LEMKE.time_limit or type(self) is not Cascade:
+            return None
+        if self.line_up(problem)[0] is not _LEMKE:
+            return None
+        result = _LEMKE._judged(problem, z0, tolerance)
+        return result if result is not None and result.solved else None
 
     def _claim(self, problem: Problem, request: Request) -> Claim:
         if isinstance(problem, LCP) and (problem.sparse or problem.n >= _SMALL):
@@ -159,4 +169,4 @@ def _solvers(kind: str, n: int) -> tuple[Any, ...]:
     # A few thousand bases are tried in less time than all of these take, and settle the matter.
     last = (Enumeration(), *last) if n <= _FEW else (*last, Enumeration())
     blocks = _BY_BLOCKS if n > _FEW and "sparse" not in kind else ()
-    return (*before, Lemke(), *blocks, Feasibility(), CottleDantzig(), *last)
+    return (*before, _LEMKE, *blocks, Feasibility(), CottleDantzig(), *last)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
+import time
 from dataclasses import dataclass
 from types import ModuleType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +15,21 @@ from numpy.typing import NDArray
 from lcp.arrays import checked_vector
 from lcp.clock import processor_seconds
 from lcp.errors import ProblemError
+from lcp.judge import plain_result
 from lcp.kernels import codes
 from lcp.method import Method, Request
 from lcp.mixed import MLCP
 from lcp.options import positive, real, whole
 from lcp.problem import LCP, kernel_arrays
-from lcp.residuals import DEFAULT_TOLERANCE
-from lcp.result import Claim, Ray
+from lcp.residuals import DEFAULT_TOLERANCE, Residuals
+from lcp.result import Attempt, Claim, Parts, Ray, Result, packed_result
 from lcp.solvers.shared.mixed_pivoting import solve_mixed
 from lcp.status import STATUS_OF_CODE, Status
 from lcp.trace import TraceRecorder
 from lcp.traits import MONOTONE, Traits
 
+# Unknowns up to which a solve is one call; single pieces of work of larger problems take long (`lcp.solve.LARGE`).
+_IN_ONE = 500
 # Pivots between two returns to Python, where Ctrl-C and the time limit are heeded; fewer of large problems.
 _BUDGET = 256
 
@@ -104,6 +108,48 @@ class Lemke(Method[LCP | MLCP]):
         options[k.COVERED] = self.covering_vector is not None
         return options
 
+    def _judged(self, problem: LCP, z0: NDArray[np.float64] | None, tolerance: float) -> Result | None:
+        clock = time.perf_counter()
+        M, q = problem._M, problem._q
+        n = q.shape[0]
+        if n > _IN_ONE or problem._noise is not None or type(M) is not np.ndarray:
+            return None
+        if type(self) is not Lemke or self.covering_vector is not None:
+            return None
+        call, size, length, budget = _judging(n)
+        work, answer = np.empty(size), np.empty(length)
+        options = self._default_options if tolerance == DEFAULT_TOLERANCE else self._judged_options(tolerance)
+        start, warm = (q, False) if z0 is None else (z0, True)
+        code = call(M, q, start, warm, options, work, answer, True, budget)
+        parts = PARTS
+        if code != codes.SOLVED:
+            deadline = processor_seconds() + self.time_limit
+            while code == codes.RUNNING:
+                if processor_seconds() > deadline:
+                    # The iterate of an unfinished path is no candidate for a solution.
+                    claim = Claim(np.zeros(n), Status.ITERATION_LIMIT, _account(answer)[0], "time limit")
+                    return plain_result(problem, self, claim, tolerance, clock)
+                code = call(M, q, start, warm, options, work, answer, False, budget)
+            if code == codes.RAY:
+                ray = _ray(work, n)
+                parts = {**PARTS, "evidence": lambda *_: ray}
+        answer.setflags(write=False)
+        known = {"z": answer[:n], "status": STATUS_OF_CODE[code], "solver": self, "tolerance": tolerance}
+        return packed_result(parts, answer, known, clock)
+
+    @functools.cached_property
+    def _default_options(self) -> NDArray[np.float64]:
+        return self._judged_options(DEFAULT_TOLERANCE)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Copies may be given other options.
+        return {name: value for name, value in self.__dict__.items() if name != "_default_options"}
+
+    def _judged_options(self, tolerance: float) -> NDArray[np.float64]:
+        options = self.kernel_options(tolerance)
+        options[_kernel().FREE_OF_UNITS] = 1.0
+        return options
+
     def _claim(self, problem: LCP | MLCP, request: Request) -> Claim:
         """Pivot until a verified solution, a ray or a limit; of a mixed problem the free unknowns first."""
         z0, tolerance, trace = request
@@ -144,14 +190,59 @@ class Lemke(Method[LCP | MLCP]):
                 # The iterate of an unfinished path is no candidate for a solution.
                 return Claim(np.zeros(n), Status.ITERATION_LIMIT, int(info[k.PIVOTS]), "time limit")
         pivots, used, restarts, _, _, _, _, spent = info.tolist()
-        detail = f"{restarts} restarts" if restarts else ""
-        if used:
-            detail = "warm basis accepted" if used == k.WARM_BASIS else "warm start"
-        elif spent:
-            detail = f"{spent} pivots from the start in vain" + (f"; {detail}" if detail else "")
+        detail = _words(used, restarts, spent)
         status = STATUS_OF_CODE[code]
-        ray = Ray(wf[:n].copy(), wf[n : 2 * n].copy(), float(wf[2 * n])) if status is Status.RAY_TERMINATION else None
+        ray = _ray(wf, n) if status is Status.RAY_TERMINATION else None
         return Claim(z, status, pivots, detail, ray, trace=recorder.trace() if recorder is not None else None)
+
+
+def _words(used: int, restarts: int, in_vain: int) -> str:
+    """What the account of a solve says."""
+    if used:
+        return "warm basis accepted" if used == _kernel().WARM_BASIS else "warm start"
+    words = [f"{in_vain} pivots from the start in vain"] if in_vain else []
+    return "; ".join(words + ([f"{restarts} restarts"] if restarts else []))
+
+
+def _ray(work: NDArray[np.float64], n: int) -> Ray:
+    """The ray that the kernel leaves at the head of its workspace."""
+    return Ray(work[:n].copy(), work[n : 2 * n].copy(), float(work[2 * n]))
+
+
+def _account(answer: NDArray[np.float64]) -> list[int]:
+    """Pivots, use of the start, restarts, pivots in vain, the code that was claimed."""
+    return [int(number) for number in answer[-5:]]
+
+
+def _residual(result: Result, answer: NDArray[np.float64]) -> Residuals:
+    n = result.z.shape[0]
+    return Residuals(*answer[2 * n : 2 * n + 7].tolist())
+
+
+def _attempts(result: Result, answer: NDArray[np.float64]) -> tuple[Attempt, ...]:
+    pivots, *account, claimed = _account(answer)
+    false_claim = claimed == codes.SOLVED and not result.solved
+    return (Attempt(result.solver, result.status, pivots, result.residual, _words(*account), false_claim),)
+
+
+#: How the parts of a result are made of what `lcp.kernels.batch.lemke_judged` leaves.
+PARTS: Parts = {
+    "w": lambda result, answer: answer[(n := result.z.shape[0]) : 2 * n],
+    "iterations": lambda _, answer: _account(answer)[0],
+    "residual": _residual,
+    "attempts": _attempts,
+    "regularization": lambda *_: 0.0,
+    "evidence": lambda *_: None,
+    "trace": lambda *_: None,
+}
+
+
+@functools.lru_cache(maxsize=256)
+def _judging(n: int) -> tuple[Any, int, int, int]:
+    """The kernel `lemke_judged`, the lengths of its workspace and answer, and how many pivots it does at once."""
+    from lcp.kernels import batch
+
+    return batch.lemke_judged, int(batch.judged_size(n)), 2 * n + batch.ANSWER_SIZE, _at_once(n)
 
 
 @functools.cache

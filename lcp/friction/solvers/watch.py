@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
+from abc import abstractmethod
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from lcp.status import Status
 from lcp.trace import TraceRecorder
 
 
-class FrictionMethod(Options, metaclass=ABCMeta):
+class FrictionMethod(Options):
     """A solver of friction problems; a method has its options as fields, its ``traits``, and `_claim`."""
 
     def solve(

@@ -103,9 +103,8 @@ class BatchResult:
             return self._singles[i]
         residual = Residuals(*self._measures[i].tolist())
         status, pivots = self.status[i], int(self.iterations[i])
-        false_claim = (
-            self._compiled is not None and self._compiled[i, -1] == codes.SOLVED and status is not Status.SOLVED
-        )
+        claimed = self._compiled is not None and int(self._compiled[i, -1]) == codes.SOLVED
+        false_claim = claimed and status is not Status.SOLVED
         attempt = Attempt(self.solver, status, pivots, residual, "", false_claim)
         return Result(
             z=self.z[i],

@@ -44,6 +44,7 @@ FIGURES = (
     Figure("compiling", "compiling.py", (SCRIPTS,)),
     Figure("step_instructions", "step_instructions.py --stages", (SCRIPTS,)),
     Figure("lcp_lemke", "lcp_lemke.py --out {out}.csv", (SCRIPTS,)),
+    Figure("lcp_small", "lcp_small.py", ("benchmarks.md: Small problems",)),
     Figure("lcp_active_set", "lcp_active_set.py --out {out}.csv", (SCRIPTS,)),
     Figure("lcp_mixed", "lcp_mixed.py --out {out}.csv", (SCRIPTS,)),
     Figure("lcp_sparse", "lcp_sparse.py --out {out}.csv", (SCRIPTS,)),

@@ -47,7 +47,7 @@ def _quick() -> Iterator[None]:
     from numba.core.targetconfig import TargetConfig
     from numba.core.types.functions import BaseFunction
 
-    from lcp.compiler import aggregates, passes
+    from lcp.compiler import aggregates, inlined, passes, spared
 
     places: list[tuple[Any, str, Any]] = []
     if tried("lookups"):
@@ -61,6 +61,8 @@ def _quick() -> Iterator[None]:
     if tried("aggregates"):
         places += aggregates.patches()
     places += passes.patches()
+    if tried("spared"):
+        places += spared.patches() + inlined.patches()
     before = [(place, name, getattr(place, name)) for place, name, _ in places]
     collecting = gc.isenabled()
     gc.disable()
@@ -72,6 +74,10 @@ def _quick() -> Iterator[None]:
         for place, name, value in before:
             setattr(place, name, value)
         if collecting:
+            if gc.get_freeze_count() == 0:
+                # All that was made counts as old now: to walk through it once takes as long as many a kernel.
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 
@@ -177,13 +183,22 @@ def _remembering(call_type: Callable[..., Any]) -> Callable[..., Any]:
     from numba.core.targetconfig import ConfigStack
 
     results: dict[Any, Any] = {}
+    seen: list[dict[str, Any]] = [{}]
+
+    def number(options: dict[str, Any]) -> int:
+        """Of options among those seen: for a whole kernel they are the same."""
+        if options != seen[-1]:
+            if options in seen:
+                return seen.index(options)
+            seen.append(options.copy())
+        return len(seen) - 1
 
     def get_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
         if kws:
             return call_type(function, context, args, kws)
         flags = ConfigStack.top_or_none()
         # By identity: the function keeps what it learns of these types, and another equal one does not.
-        key = (id(function), args, None if flags is None else tuple(sorted(map(str, flags._values.items()))))
+        key = id(function), args, 0 if flags is None else number(flags._values)
         known = results.get(key)
         if known is None:
             signature = call_type(function, context, args, kws)

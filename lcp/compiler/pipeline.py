@@ -46,8 +46,8 @@ def compiler_class(short_loops: bool = False, long_loops: bool = False, vectors:
 @functools.cache
 def _lowering(short_loops: bool, long_loops: bool, vectors: bool) -> Any:
     """The pass that turns a typed function into LLVM's language."""
-    from numba.core import ir
-    from numba.core.analysis import compute_cfg_from_blocks, compute_use_defs
+    from numba.core import ir, lowering
+    from numba.core.analysis import compute_cfg_from_blocks
     from numba.core.compiler import _LowerResult
     from numba.core.compiler_machinery import register_pass
     from numba.core.lowering import Lower
@@ -59,7 +59,7 @@ def _lowering(short_loops: bool, long_loops: bool, vectors: bool) -> Any:
             if not tried("values"):
                 return
             kept = self._singly_assigned_vars
-            definitions = compute_use_defs(self.blocks)
+            definitions = lowering.compute_use_defs(self.blocks)
             dominators = compute_cfg_from_blocks(self.blocks).dominators()
             assigned: dict[str, list[int]] = {}
             for label, block in self.blocks.items():
@@ -187,6 +187,7 @@ def _entry_library(short_loops: bool) -> Any:
 @functools.cache
 def _inner_library(long_loops: bool = False, vectors: bool = False) -> Any:
     """A library that is linked into others and never run."""
+    from llvmlite.binding import Linkage
     from numba.core.compiler_lock import require_global_compiler_lock
 
     class InnerLibrary(_marking_library()):  # type: ignore[misc]
@@ -204,10 +205,18 @@ def _inner_library(long_loops: bool = False, vectors: bool = False) -> Any:
         def finalize(self) -> None:
             require_global_compiler_lock()
             self._raise_if_finalized()
+            wanted = _missing(self._final_module)
             for library in dict.fromkeys(self._linking_libraries):
                 self._reload_init.update(library._reload_init)
-                self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+                # Of kernels that call one another the first has brought most of the others.
+                if not wanted.isdisjoint(_defined(library)):
+                    self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+                    wanted = _missing(self._final_module)
             self._finalize_dynamic_globals()
+            for function in self._final_module.functions:
+                # What numba does on a copy: others hold it, too, and leave out what they do not call.
+                if not function.is_declaration and function.linkage == Linkage.external:
+                    function.linkage = Linkage.linkonce_odr
             self._finalized = True
 
         def serialize_using_object_code(self) -> tuple[str, str, bytes]:
@@ -215,6 +224,20 @@ def _inner_library(long_loops: bool = False, vectors: bool = False) -> Any:
             return str(self.name), "inner", self._final_module.as_bitcode()
 
     return InnerLibrary
+
+
+def _missing(module: Any) -> set[str]:
+    """Names of the functions that a module calls and does not hold."""
+    return {function.name for function in module.functions if function.is_declaration}
+
+
+def _defined(library: Any) -> frozenset[str]:
+    """Names of the functions that a library holds."""
+    if not hasattr(library, "_defined"):
+        module = library._get_module_for_linking()
+        library._defined = frozenset(function.name for function in module.functions if not function.is_declaration)
+    found: frozenset[str] = library._defined
+    return found
 
 
 def _entry(descriptor: Any, environment: Any, library: Any) -> Any:

@@ -31,6 +31,8 @@ TRIED: dict[str, tuple[str, ...]] = {
     "lookups": _RELEASES,
     # Passes are run without announcements; variables of uncounted kernels are not deleted (`passes`).
     "passes": ("0.68",),
+    # What is done over and over is done once (`spared`).
+    "spared": ("0.68",),
     # A kernel that is inlined is not copied before (`lookups`).
     "copies": _RELEASES,
     # Tuples and arrays are taken apart where they were put together (`aggregates`).

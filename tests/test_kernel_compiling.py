@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import copy
 import gc
+import math
 import os
 import runpy
 import subprocess
 import sys
+import threading
 import uuid
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from lcp.compiler.held import HeldCall, taken
 from lcp.compiler.lookups import swiftly
+from lcp.compiler.releases import TRIED
+from lcp.compiler.watch import watch_compilation
 from lcp.kernels import kernel, when_compiling
 
 
@@ -158,6 +162,7 @@ def test_each_process_takes_from_disk_what_another_compiled(tmp_path: Path) -> N
 WORK = """
 import hashlib
 from lcp.compiler.releases import TRIED
+from lcp.compiler.watch import watch_compilation
 {}
 import numpy as np
 import lcp
@@ -198,14 +203,17 @@ def test_without_any_patch_kernels_are_compiled_in_memory(tmp_path: Path) -> Non
 
 
 def test_numba_and_the_collector_are_left_as_they_were() -> None:
+    from numba.core.base import BaseContext
+    from numba.core.inline_closurecall import InlineWorker
     from numba.core.targetconfig import TargetConfig
     from numba.core.types.functions import BaseFunction
 
-    before = TargetConfig.values, BaseFunction.get_call_type
+    before = TargetConfig.values, BaseFunction.get_call_type, BaseContext.refresh, InlineWorker.run_untyped_passes
     with pytest.raises(ZeroDivisionError):
         fail_swiftly()
     assert gc.isenabled()
-    assert (TargetConfig.values, BaseFunction.get_call_type) == before
+    after = TargetConfig.values, BaseFunction.get_call_type, BaseContext.refresh, InlineWorker.run_untyped_passes
+    assert after == before
 
 
 def test_who_uses_numba_beside_kernels_counts_from_the_end() -> None:
@@ -275,6 +283,93 @@ def test_unrolled_or_not_loops_give_the_bits_of_python() -> None:
                 x[i] += 0.1 * pair.y[i]
         added(pair, 3)
         np.testing.assert_array_equal(pair.x, x)
+
+
+def ways_of_kernels() -> Any:
+    """A kernel that takes in others, one of them several times and within another, with names that they share."""
+
+    @kernel(inline=True)
+    def clipped(x: float, most: float) -> float:
+        k = 0
+        while x > most:
+            x *= 0.5
+            k += 1
+        return x if k < 4 else x + k
+
+    @kernel(inline=True)
+    def turned(pair: Pair, k: int) -> Pair:
+        x = clipped(pair.x[k], 2.0)
+        if k > 0:
+            return Pair(pair.y, pair.x)
+        x += clipped(pair.y[k], 1.0)
+        pair.x[k] = x
+        return pair
+
+    @kernel(inner=True)
+    def largest(pair: Pair) -> float:
+        k, x = 0, -math.inf
+        for k in range(pair.x.shape[0]):
+            x = max(x, pair.x[k], pair.y[k])
+        return x + k
+
+    @kernel
+    def all_ways(pair: Pair) -> float:
+        x = 0.0
+        for k in range(pair.x.shape[0]):
+            x += largest(turned(pair, k))
+            x += clipped(clipped(x, 5.0), 0.5)
+        return x * largest(pair)
+
+    return all_ways
+
+
+class Pair(NamedTuple):
+    x: np.ndarray
+    y: np.ndarray
+
+
+def machine_code(kernel: Any) -> list[bytes]:
+    from llvmlite.binding import ObjectFileRef
+
+    (compiled,) = kernel.overloads.values()
+    parts = ObjectFileRef.from_data(compiled.library._get_compiled_object()).sections()
+    return [bytes(part.data()) for part in parts if part.is_text()]
+
+
+def test_what_is_spared_in_compiling_changes_no_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    values, codes = [], []
+    monkeypatch.setitem(TRIED, "cache", ())
+    for releases in (TRIED["spared"], ()):
+        monkeypatch.setitem(TRIED, "spared", releases)
+        all_ways = ways_of_kernels()
+        values.append(all_ways(Pair(np.array([7.0, 20.0, 0.3]), np.array([1.0, 90.0, 4.0]))))
+        codes.append(machine_code(all_ways))
+    assert values[0] == values[1]
+    assert codes[0] == codes[1]
+    assert codes[0]
+
+
+def test_threads_that_meet_a_new_kernel_at_once_compile_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TRIED, "cache", ())
+    all_ways, found = ways_of_kernels(), []
+    both = threading.Barrier(4)
+
+    def call() -> None:
+        both.wait()
+        found.append(all_ways(Pair(np.array([7.0, 20.0, 0.3]), np.array([1.0, 90.0, 4.0]))))
+
+    threads = [threading.Thread(target=call) for _ in range(4)]
+    with watch_compilation() as watch:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(found) == 4
+    assert len(set(found)) == 1
+    once = watch.compiled
+    with watch_compilation() as watch:
+        ways_of_kernels()(Pair(np.array([7.0, 20.0, 0.3]), np.array([1.0, 90.0, 4.0])))
+    assert once == watch.compiled > 0
 
 
 def test_a_held_call_is_the_call_itself_on_the_same_memory() -> None:

@@ -59,7 +59,7 @@ def _lowering(short_loops: bool, long_loops: bool, vectors: bool) -> Any:
             if not tried("values"):
                 return
             kept = self._singly_assigned_vars
-            definitions = lowering.compute_use_defs(self.blocks)
+            definitions = lowering.compute_use_defs(self.func_ir.blocks)
             dominators = compute_cfg_from_blocks(self.blocks).dominators()
             assigned: dict[str, list[int]] = {}
             for label, block in self.blocks.items():

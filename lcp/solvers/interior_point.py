@@ -15,7 +15,7 @@ from lcp.result import Claim
 from lcp.solvers.shared.basic_point import basic_point, block
 from lcp.solvers.shared.central_path import Neighbourhood, start, states_of, step_from
 from lcp.solvers.shared.progress import NewtonMethod, Progress
-from lcp.solvers.shared.scaled_box import BETWEEN, ScaledBox
+from lcp.solvers.shared.scaled_box import ScaledBox
 from lcp.status import Status
 from lcp.traits import MONOTONE, Traits
 
@@ -25,6 +25,8 @@ _STARTS = (1.0, 1e3, 1e6)
 _CLOSE = 1e-4
 # Steps too short to matter that may follow one another, and the growth of x and the fall of mu at which all ends.
 _SHORT_STEPS, _DIVERGED, _CENTRAL = 15, 1e14, 1e-34
+# Part of the largest unknown below which one may be zero together with its multiplier, where the path ends.
+_TIE = 1e-8
 #: Unknowns up to which a linear program is asked whether a problem that could not be solved is infeasible.
 _PROOF_SIZE = 2000
 
@@ -124,7 +126,12 @@ class InteriorPoint(NewtonMethod):
             diverged = float(np.abs(at.x).max(initial=0.0)) > _DIVERGED * size
             if short > _SHORT_STEPS or diverged or area.mean(at) < _CENTRAL * area.first_mean:
                 # Rows of tiny unknowns alone, -4 z_2 >= 0, are met only at their bounds themselves.
-                progress.solved(embedded(np.where(states == BETWEEN, at.x, box.at_bounds(states))), record=False)
+                for near in (0.0, _TIE * float(np.abs(at.x).max(initial=0.0))):
+                    low, high = (
+                        area.low & (at.p <= np.maximum(at.s, near)),
+                        area.high & (at.r <= np.maximum(at.t, near)),
+                    )
+                    progress.solved(embedded(np.where(low, box.lo, np.where(high, box.hi, at.x))), record=False)
                 return Status.STALLED
         return Status.ITERATION_LIMIT
 

@@ -20,6 +20,7 @@ from contactlab.multibody import (
 )
 from contactlab.simulation import (
     Batch,
+    ExternalContact,
     Oscillation,
     PositionDrive,
     Simulation,
@@ -341,6 +342,12 @@ def test_what_cannot_be_read_says_why() -> None:
     for one in (sensors.Accelerometer("body"), sensors.ContactForce("body"), sensors.Touch("body", Sphere(1.0))):
         with pytest.raises(SimulationConfigError, match="none has been made"):
             run.read(one)
+    # A name that there is not is told first.
+    for wrong in (sensors.Accelerometer("bdoy"), sensors.ContactForce("bdoy"), sensors.JointForce("bdoy")):
+        with pytest.raises(MultibodyError, match="'bdoy'; close: 'body'"):
+            run.read(wrong)
+    with pytest.raises(SimulationConfigError, match="other: no body or half-space is called 'groud'; close: 'ground'"):
+        run.read(sensors.ContactWrench("body", "groud"))
     run.step()
     with pytest.raises(MultibodyError, match="'body'"):
         run.read(sensors.Gyroscope("bdoy"))
@@ -364,6 +371,19 @@ def test_what_cannot_be_read_says_why() -> None:
         sensors.Gyroscope("body", Transform(p=(0, 0, math.nan)))
     with pytest.raises(SimulationConfigError, match="loops"):
         stepped(four_bar(), 1).read(sensors.JointForce("crank"))
+
+
+def test_what_has_no_shape_touches_nothing_unless_it_is_told_to() -> None:
+    """A bob without a shape, above a floor: the reading names what is missing; a contact of the caller's is read."""
+    world = pendulum().build()
+    run = stepped(world, 1)
+    for one in (sensors.ContactForce("rod"), sensors.ContactWrench("rod"), sensors.Touch("rod", Sphere(1.0))):
+        with pytest.raises(SimulationConfigError, match="body: 'rod' has no shape.*add_shape"):
+            run.read(one)
+    assert run.read(sensors.JointForce("rod")).shape == (3,)
+    given = ExternalContact("world", "rod", (0, 0, -1), (0, 0, 1), 0.0, Material(0.5))
+    recording = simulate(world, TimeStepping(H), steps=2, contacts=lambda t, q, v: [given])
+    assert recording.read(sensors.ContactForce("rod")).shape == (2, 3)
 
 
 def test_contacts_of_what_sleeps_are_not_made_up() -> None:

@@ -239,8 +239,9 @@ def test_a_law_that_returns_no_targets_is_named(law, message):
     late = lambda t, q, v: law(t, q, v) if t > 0.015 else [0.0]  # noqa: E731
     with pytest.raises(SimulationConfigError, match=message):
         simulate(builder.build(), TimeStepping(1e-2), steps=5, targets=late)
-    with pytest.raises(SimulationConfigError, match="has none"):
-        simulate(scenes.cart().build(), TimeStepping(1e-2), steps=5, targets=law)
+    for given in (law, [0.0], {"axis": 0.0}):
+        with pytest.raises(SimulationConfigError, match=r"targets: .*the world has none: WorldBuilder\.add_drive"):
+            simulate(scenes.cart().build(), TimeStepping(1e-2), steps=5, targets=given)
 
 
 def test_a_four_bar_keeps_its_loop_and_its_drive():
@@ -335,6 +336,8 @@ def test_what_cannot_act_is_refused_by_name(call, match):
     with pytest.raises(SimulationConfigError, match=match):
         call(builder)
     assert builder.build().joint_actions.none
+    with pytest.raises(SimulationConfigError, match="'rod'; there are none: add the model or the bodies first"):
+        WorldBuilder().add_drive(PositionDrive("rod", 0.0, 1.0))
 
 
 def test_a_follower_off_its_place_is_refused():

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from contactlab.stepping.kernels.joint_layout import Joints
     from contactlab.world.world import World
 
+NO_DRIVES = "are given for drives, and the world has none: WorldBuilder.add_drive"
+
 #: What a law of all targets returns: an array (nd,), or numbers by name.
 Wanted = Mapping[str, float] | ArrayLike
 #: Targets of drives by their names, in place of those of the world, each a number or a function of the time at the end
@@ -48,18 +50,18 @@ class JointService:
     def __init__(self, world: World, targets: Targets) -> None:
         self._world = world
         self._constant = np.array([drive.target for drive in world.joint_actions.drives], dtype=np.float64)
+        self._number = {str(drive.name): i for i, drive in enumerate(world.joint_actions.drives)}
         self._functions: dict[int, tuple[str, Callable[[float], float]]] = {}
         self._law: Callable[[float, FloatArray, FloatArray], Wanted] | None = None
         if callable(targets):
             self._law, targets = targets, None
             if not self._constant.size:
-                raise SimulationConfigError("targets", "is a law for drives, and the world has none")
+                raise SimulationConfigError("targets", NO_DRIVES)
         if targets is not None and not isinstance(targets, Mapping):
-            self._constant = finite_array(targets, "targets", self._constant.shape, SimulationConfigError)
+            self._constant = self._all(targets, "targets")
             targets = None
         custom = world.loops.packed.custom if world.joint_actions.loops else ()
         self._custom = tuple((one, CustomReach(world, one)) for one in custom)
-        self._number = {str(drive.name): i for i, drive in enumerate(world.joint_actions.drives)}
         for name, value in (targets or {}).items():
             if callable(value):
                 self._functions[self._drive(name)] = (name, value)
@@ -69,9 +71,17 @@ class JointService:
     def _drive(self, name: str) -> int:
         """Number of the drive of that name."""
         if name not in self._number:
+            if not self._number:
+                raise SimulationConfigError("targets", NO_DRIVES)
             detail = f"no drive is called {name!r}{close_names(name, list(self._number))}"
             raise SimulationConfigError("targets", detail)
         return self._number[name]
+
+    def _all(self, targets: ArrayLike, field: str) -> FloatArray:
+        """Targets of all drives (nd,), as they were given."""
+        if not self._number and np.size(targets):
+            raise SimulationConfigError(field, NO_DRIVES)
+        return finite_array(targets, field, (len(self._number),), SimulationConfigError)
 
     def constant(self, targets: Wanted | None, when: str = "") -> FloatArray:
         """Targets (nd,) where these are given in place of the world's, as an array of all or as numbers by name.
@@ -85,7 +95,7 @@ class JointService:
             for name, value in targets.items():
                 values[self._drive(name)] = finite_number(value, f"targets[{name!r}]{when}", SimulationConfigError)
             return values
-        return finite_array(targets, f"targets{when}", self._constant.shape, SimulationConfigError)
+        return self._all(targets, f"targets{when}")
 
     @property
     def asks(self) -> bool:

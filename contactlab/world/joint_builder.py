@@ -198,7 +198,8 @@ class JointBuilder(ABC):
             body = next((name for name, (spec, *_) in self._bodies.items() if spec.joint_name == joint), joint)
         if body not in self._bodies:
             known = [*self._joints, *self._bodies]
-            raise SimulationConfigError(field, f"no joint is called {joint!r}{close_names(joint, known)}")
+            so_far = "" if known else ": add the model or the bodies first"
+            raise SimulationConfigError(field, f"no joint is called {joint!r}{close_names(joint, known)}{so_far}")
         nv = self._bodies[body][0].joint.nv
         if coordinate not in range(nv):
             has = f"has coordinates 0 to {nv - 1}, got {coordinate!r}" if nv else "is fixed: it does not move"

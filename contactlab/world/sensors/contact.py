@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,13 +12,32 @@ from contactlab.contact import Placed, Shape
 from contactlab.contact.detection import PackedShapes, pack_shapes
 from contactlab.contact.detection.packing import pose_row
 from contactlab.contact.detection.rays import first_hits
+from contactlab.multibody.model import WORLD
 from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.errors import close_names
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.sensors.motion import turned_back
 from contactlab.world.sensors.step_view import StepView
 
+if TYPE_CHECKING:
+    from contactlab.world.world import World
+
 IN_BODY = pose_row(Transform())[None]
+
+
+def _check_other(world: World, name: str) -> None:
+    """Refuse a name that neither a body nor a half-space has."""
+    known = (*world.model.names, *world.half_space_names)
+    if name not in known and name != WORLD:
+        raise SimulationConfigError("other", f"no body or half-space is called {name!r}{close_names(name, known)}")
+
+
+def _check_shapes(world: World, body: str, table: Any) -> None:
+    """Refuse a body that nothing can touch: without a shape, and without a contact that the caller supplied."""
+    names = world.model.names
+    if body in names and names.index(body) not in world.surface_bodies and not len(table.between(body)):
+        raise SimulationConfigError("body", f"{body!r} has no shape, so that nothing touches it: WorldBuilder.add_shape")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +68,16 @@ class ContactForce:
         if self.body in view.world.half_space_names:
             way = f"{type(self).__name__}({self.other or 'a body'!r}, {self.body!r}) has the opposite force"
             raise SimulationConfigError("body", f"{self.body!r} is a half-space, and goes second: {way}")
+        if self.other is not None:
+            _check_other(view.world, self.other)
         table, count = view.contact_table(self.body), len(view.world.surfaces)
         for shape in self.shapes:
             if not 0 <= shape < count:
                 raise SimulationConfigError("shapes", f"{shape}: the world has shapes 0 .. {count - 1}")
             table = table.rows((table.shape_a == shape) | (table.shape_b == shape))
+        for name in (self.body, self.other):
+            if name is not None:
+                _check_shapes(view.world, name, table)
         return table.between(self.body, self.other)
 
 
@@ -79,8 +103,8 @@ class ContactWrench(ContactForce):
 
     def measure(self, view: StepView) -> FloatArray:
         """Return the reading."""
-        _, at = view.pose(self.body, Transform(p=self.point), before=True)
-        wrench: FloatArray = self._pair(view).net_wrench(at=at, on=self.body)
+        pair, (_, at) = self._pair(view), view.pose(self.body, Transform(p=self.point), before=True)
+        wrench: FloatArray = pair.net_wrench(at=at, on=self.body)
         return wrench.reshape(*view.q.shape[:-1], 6)
 
 
@@ -112,7 +136,9 @@ class Touch:
 
     def measure(self, view: StepView) -> FloatArray:
         """Return the reading."""
-        table = view.contact_table(self.body).between(self.body).table
+        known = view.contact_table(self.body)
+        _check_shapes(view.world, self.body, known)
+        table = known.between(self.body).table
         lead = view.q.shape[:-1]
         R, p = view.pose(self.body, Transform(), before=True)
         # Into the axes of the body: one row of contacts each, and the steps they belong to.

@@ -74,12 +74,13 @@ class StepView:
     def begun(self) -> tuple[FloatArray, FloatArray]:
         """State (q, v) before the step."""
         if self.start is None:
-            raise SimulationConfigError("sensor", "reads what happens in a step, and none has been made")
+            raise SimulationConfigError("sensor", "reads what happens in a step, and none has been made: call step first")
         return self.start
 
     def pose(self, body: str, placement: Transform, *, before: bool = False) -> tuple[FloatArray, FloatArray]:
         """Return rotation (3, 3) and origin (3,) in the world of a frame on a body, after the step or before it."""
-        q, row = self.begun[0] if before else self.q, self._told_row(body)
+        row = self._told_row(body)  # an unknown name is told before that there is no step
+        q = self.begun[0] if before else self.q
         if row is not None:
             if self.told is None:
                 raise SimulationConfigError("sensor", f"is on {body!r}, whose motion is not known here")
@@ -124,8 +125,6 @@ class StepView:
         return self.contacts()
 
     def _told_row(self, body: str) -> int | None:
-        if not self.world.motions:
-            return None
         number = self.world.model.index_or_world(body)
         return next((row for row, (one, _) in enumerate(self.world.motions) if one == number), None)
 

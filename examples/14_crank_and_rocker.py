@@ -12,9 +12,8 @@ import math
 import numpy as np
 
 from contactlab.constraints import LoopConstraint
-from contactlab.formulation import JointLimit, VelocityDrive
 from contactlab.multibody import ModelBuilder, Transform, joints
-from contactlab.simulation import TimeStepping, WorldBuilder, simulate
+from contactlab.simulation import JointLimit, TimeStepping, VelocityDrive, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia
 
 CRANK, COUPLER, ROCKER, BASE = 0.3, 0.8, 0.6, 0.7  # m

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import re
@@ -17,7 +18,11 @@ from contactlab.simulation import ConstantVelocity, Simulation, TimeStepping, Wo
 from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.world.surface import ALL
 
-PAGE = (Path(__file__).resolve().parents[1] / "docs" / "control_reference.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGE = (DOCS / "control_reference.md").read_text(encoding="utf-8")
+CONTROL = (DOCS / "control.md").read_text(encoding="utf-8")
+#: What is given and not called, and what builds a world from another's.
+SPECIAL = {"WorldBuilder.gravity", "WorldBuilder.add_actions"}
 
 
 def signatures():
@@ -54,6 +59,21 @@ def test_signatures_are_as_written(module, name, arguments, returned):
         assert not callable(thing)
     else:
         assert arguments_of(thing) == arguments
+
+
+def test_what_control_calls_is_written():
+    """All that a builder and a run do, and whatever `control.md` imports, has its line."""
+    written = {name.removeprefix("sensors.") for _, name, _, _ in signatures()}
+    for owner in (WorldBuilder, Simulation):
+        of_it = {f"{owner.__name__}.{name}" for name in dir(owner) if not name.startswith("_")}
+        assert of_it - written <= SPECIAL, owner
+    imported = set()
+    for block in re.findall(r"^```python\n(.*?)^```$", CONTROL, flags=re.MULTILINE | re.DOTALL):
+        for node in ast.walk(ast.parse(block)):
+            if isinstance(node, ast.ImportFrom):
+                imported |= {one.name for one in node.names}
+    assert imported - written == {"joints", "multibody", "sensors"}  # packages
+    assert set(sensors.__all__) - written == {"Sensor", "StepView"}  # for sensors of one's own
 
 
 def a_model():

@@ -272,6 +272,15 @@ def test_same_answer_every_time():
 
 
 @pytest.mark.nojit
+def test_one_target_is_a_list_of_one():
+    """A target that stands alone, or its parts, are told what a list of targets is."""
+    model, q0, one = planar(), np.zeros(3), PointTarget("l1", (0, 0, 0), (0, 0, 0))
+    with pytest.raises(MultibodyError, match=r"targets: must be a list.*\[PointTarget\(\.\.\.\)\]"):
+        inverse_kinematics(model, q0, one)
+    with pytest.raises(MultibodyError, match=r"targets\[0\]: .*PointTarget\(body, point, position\), got 'l1'"):
+        inverse_kinematics(model, q0, ["l1", (0, 0, 0), (0, 0, 0)])
+
+
 def test_refused_values():
     """Typed errors name the argument at fault; unknown bodies come with close names."""
     model = planar()

@@ -221,13 +221,15 @@ class _Problem:
 
 
 def _checked_targets(model: Model, targets: Sequence[Target]) -> tuple[Target, ...]:
+    if isinstance(targets, Target):
+        raise MultibodyError("targets", f"must be a list of targets, also of one: [{type(targets).__name__}(...)]")
     goals = tuple(targets)
     if not goals:
         raise MultibodyError("targets", "there are none")
     candidates: tuple[object, ...] = goals  # whatever the caller's types say
     for i, goal in enumerate(candidates):
         if not isinstance(goal, Target):
-            raise MultibodyError(f"targets[{i}]", f"must be a target such as PointTarget(...), got {goal!r}")
+            raise MultibodyError(f"targets[{i}]", f"must be a target such as PointTarget(body, point, position), got {goal!r}")
         if not isinstance(goal, CenterOfMassTarget):
             model.index_or_world(goal.body)
     return goals

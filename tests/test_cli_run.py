@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from scene_texts import CUBE, write
 
@@ -85,6 +87,16 @@ def test_replay_writes_html_and_picture(tmp_path, capsys):
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert main(["replay", str(tmp_path / "absent.npz"), "--html", str(html)]) == 2
     assert "no such record" in capsys.readouterr().err
+
+
+def test_each_row_of_the_account_is_another_time(tmp_path, capsys):
+    """A whole second that the last step only rounds to is one row; steps are timed without the compiler."""
+    scene = write(tmp_path)
+    assert main(["run", str(scene), "--out", str(tmp_path / "run.npz"), "--duration", "1.0", "--h", "0.01"]) == 0
+    printed = capsys.readouterr().out
+    rows = [line.split()[0] for line in printed.splitlines() if re.match(r" +\d+\.\d\d ", line)]
+    assert rows == ["0.00", "1.00"]
+    assert re.search(r"^100 steps in \d+\.\d s(; kernels compiled for \d+\.\d s, once per machine)?$", printed, re.M)
 
 
 def test_the_live_replay_serves_this_machine_only(tmp_path):

@@ -10,6 +10,7 @@ import runpy
 import subprocess
 import sys
 import threading
+import time
 import uuid
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from lcp.compiler import compile_seconds, compiling
 from lcp.compiler.held import HeldCall, taken
 from lcp.compiler.lookups import swiftly
 from lcp.compiler.releases import TRIED
@@ -266,10 +268,29 @@ def test_what_waits_for_a_compilation_is_done_once_and_only_within_its_block(tmp
         pass
     assert one_more(1.0) == 2.0
     assert calls == []
-    with when_compiling(lambda: calls.append(2)):
+    with when_compiling(lambda: calls.append(2 if compiling() else 3)):
         assert one_more(1) == 2.0
         assert one_more(np.float32(1.0)) == 2.0
     assert calls == [2]
+    assert not compiling()
+
+
+def test_a_thread_knows_what_it_waited_for_the_compiler(tmp_path: Path) -> None:
+    """No more than what went by; nothing of it where another thread waited, or where nothing was compiled."""
+    path = tmp_path / f"timed_{uuid.uuid4().hex}.py"
+    path.write_text(
+        "from lcp.kernels import kernel\n\n\n@kernel\ndef one_more(x: float) -> float:\n    return x + 1.0\n"
+    )
+    one_more = runpy.run_path(str(path))["one_more"]
+    began, before = time.perf_counter(), compile_seconds()
+    one_more(1.0)
+    waited, passed = compile_seconds() - before, time.perf_counter() - began
+    assert 0.2 * passed < waited < passed
+    one_more(2.0)
+    other = threading.Thread(target=lambda: one_more(1))
+    other.start()
+    other.join()
+    assert compile_seconds() - before == waited
 
 
 def test_unrolled_or_not_loops_give_the_bits_of_python() -> None:
@@ -408,4 +429,8 @@ for thread in threads: thread.join()
     for _ in range(2):
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120)
         said.append(done.stderr)
-    assert said == ["contactlab: compiling kernels that are new to this machine ...\n", ""]
+    line = (
+        "contactlab: compiling kernels that are new to this machine: up to half a minute, once for each kind of world "
+        "(contactlab warmup compiles all ahead) ...\n"
+    )
+    assert said == [line, ""]

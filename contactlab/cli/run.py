@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import time
 from pathlib import Path
 
 import lcp
 from contactlab.cli import arguments as kinds
-from contactlab.cli.demo import print_account
+from contactlab.cli.demo import StepClock, print_account
 from contactlab.lab.progress import Progress
 from contactlab.simulation import SimulationConfigError, SimulationError, simulate
 from contactlab.simulation.scene import SceneError, load_scene
@@ -48,8 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         except SimulationConfigError as error:
             raise SceneError(arguments.scene, 0, "--h", str(error)) from error
     print(f"{scene.name}: {scene.world.model.nb} bodies, {duration:g} s at h = {stepper.h:g} s")
-    started = time.perf_counter()
-    status = 0
+    clock, status = StepClock(), 0
     try:
         with Progress("simulating", "steps") as progress:
             report = progress.update if arguments.progress else None
@@ -72,7 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
     except SimulationConfigError as error:
         # More steps than there is room for.
         raise SceneError(arguments.scene, 0, f"[stepper] '{error.field}'", error.detail) from error
+    took = clock.account(recording.n_steps)
     print_account(recording)
-    print(f"{recording.n_steps} steps in {time.perf_counter() - started:.1f} s, any compiling included")
+    print(took)
     print(f"wrote {arguments.out}" if status == 0 else f"the record so far: {arguments.out}.chunks")
     return status

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from lcp.compiler import compiling
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -55,12 +57,18 @@ class Progress:
 
 
 def _rich_bar() -> RichProgress | None:
-    """Return a bar on standard error, or None without rich."""
+    """Return a bar on standard error, or None without rich; it says so while the work waits for the compiler."""
     try:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
         from rich.progress import Progress as RichProgress
+        from rich.text import Text
     except ImportError:
         return None
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+
+    class What(TextColumn):
+        def render(self, task: Any) -> Text:
+            return Text("compiling") if compiling() else super().render(task)
+
+    columns = What("{task.description}"), BarColumn(), MofNCompleteColumn()
     return RichProgress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True))

@@ -229,7 +229,9 @@ def _checked_targets(model: Model, targets: Sequence[Target]) -> tuple[Target, .
     candidates: tuple[object, ...] = goals  # whatever the caller's types say
     for i, goal in enumerate(candidates):
         if not isinstance(goal, Target):
-            raise MultibodyError(f"targets[{i}]", f"must be a target such as PointTarget(body, point, position), got {goal!r}")
+            raise MultibodyError(
+                f"targets[{i}]", f"must be a target such as PointTarget(body, point, position), got {goal!r}"
+            )
         if not isinstance(goal, CenterOfMassTarget):
             model.index_or_world(goal.body)
     return goals

@@ -4,6 +4,14 @@ What is private to numba is a patch with an entry in `releases`; a release witho
 """
 
 from lcp.compiler.decorator import compile_for, kernel
-from lcp.compiler.watch import CompileWatch, watch_compilation, when_compiling
+from lcp.compiler.watch import CompileWatch, compile_seconds, compiling, watch_compilation, when_compiling
 
-__all__ = ["CompileWatch", "compile_for", "kernel", "watch_compilation", "when_compiling"]
+__all__ = [
+    "CompileWatch",
+    "compile_for",
+    "compile_seconds",
+    "compiling",
+    "kernel",
+    "watch_compilation",
+    "when_compiling",
+]

@@ -150,13 +150,16 @@ def _compile_heard(dispatcher: Any) -> None:
     """Compile on a thread of its own: Ctrl-C is heard at once, and not in the midst of numba, which it would break."""
     from numba.core.compiler_lock import global_compiler_lock
 
+    from lcp.compiler.watch import waited_for
+
     original = dispatcher.compile
 
     def compile_heard(signature: Any) -> Any:
         if global_compiler_lock.is_locked():
             # This thread compiles what calls the kernel: another one would wait for it for ever.
             return original(signature)
-        return heard(lambda: original(signature), ends=True)
+        with waited_for():
+            return heard(lambda: original(signature), ends=True)
 
     dispatcher.compile = compile_heard
 

@@ -1,4 +1,4 @@
-"""What happens at a compilation: it is announced, counted, and starts what waits for it.
+"""What happens at a compilation: it is announced, counted, timed, and starts what waits for it.
 
 numba's events come from compilations alone, not from kernels taken from disk.
 """
@@ -8,14 +8,39 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["CompileWatch", "announce_compilations", "watch_compilation", "when_compiling"]
+__all__ = [
+    "CompileWatch",
+    "announce_compilations",
+    "compile_seconds",
+    "compiling",
+    "waited_for",
+    "watch_compilation",
+    "when_compiling",
+]
 
 # What is said at the first compilation of a process. What is taken from disk is none; a world or call of a kind that
 # this machine has not met before is, and for that kind it is once per machine.
-_words = ["compiling kernels that are new to this machine"]
+_words = [
+    "compiling kernels that are new to this machine: up to half a minute, once for each kind of world "
+    "(contactlab warmup compiles all ahead)"
+]
+
+# When the compilation in progress began, and those within it; numba's lock lets one thread compile at a time.
+_begun: list[float] = []
+# Of all that have ended [s]; of those that a thread waited for.
+_spent = [0.0]
+
+
+class _Waited(threading.local):
+    seconds = 0.0
+
+
+_waited = _Waited()
 
 # What is to be done at the next compilation.
 _actions: list[Callable[[], object]] = []
@@ -65,13 +90,36 @@ def announce_compilations() -> None:
 
     class Announcer(event.Listener):
         def on_start(self, event: Any) -> None:
+            _begun.append(time.perf_counter())
             if hasattr(event.data["dispatcher"], "is_kernel"):
                 compilation_begins()
 
         def on_end(self, event: Any) -> None:
-            pass
+            began = _begun.pop()
+            if not _begun:
+                _spent[0] += time.perf_counter() - began
 
     event.register("numba:compile", Announcer())
+
+
+def compiling() -> bool:
+    """Whether this process compiles right now."""
+    return bool(_begun)
+
+
+def compile_seconds() -> float:
+    """Seconds for which this thread has waited for compilations so far: what a clock of its steps leaves out."""
+    return _waited.seconds
+
+
+@contextlib.contextmanager
+def waited_for() -> Iterator[None]:
+    """Count what is compiled within the block, on whatever thread, as waited for by this one."""
+    before = _spent[0]
+    try:
+        yield
+    finally:
+        _waited.seconds += _spent[0] - before
 
 
 def compilation_begins() -> None:

@@ -37,7 +37,9 @@ def _check_shapes(world: World, body: str, table: Any) -> None:
     """Refuse a body that nothing can touch: without a shape, and without a contact that the caller supplied."""
     names = world.model.names
     if body in names and names.index(body) not in world.surface_bodies and not len(table.between(body)):
-        raise SimulationConfigError("body", f"{body!r} has no shape, so that nothing touches it: WorldBuilder.add_shape")
+        raise SimulationConfigError(
+            "body", f"{body!r} has no shape, so that nothing touches it: WorldBuilder.add_shape"
+        )
 
 
 @dataclass(frozen=True, eq=False)

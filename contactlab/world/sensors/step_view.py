@@ -74,7 +74,9 @@ class StepView:
     def begun(self) -> tuple[FloatArray, FloatArray]:
         """State (q, v) before the step."""
         if self.start is None:
-            raise SimulationConfigError("sensor", "reads what happens in a step, and none has been made: call step first")
+            raise SimulationConfigError(
+                "sensor", "reads what happens in a step, and none has been made: call step first"
+            )
         return self.start
 
     def pose(self, body: str, placement: Transform, *, before: bool = False) -> tuple[FloatArray, FloatArray]:

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contactlab.contact import BodyShape, Box, Shape
+from contactlab.contact import BodyShape, Box, Shape, tangent_frame
 from contactlab.contact.shapes import Solid, balls
 from contactlab.drawing.looks import looks_of
 from contactlab.drawing.palette import BODIES, FIXED, Color
 from contactlab.multibody.model import WORLD
 from contactlab.simulation import World
+from contactlab.spatial.arrays import FloatArray
+
+FREE = 6  # degrees of freedom of a joint that joins nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +38,11 @@ class Part:
     color: Color
     shape: bool = True
     opacity: float = 1.0
+
+    @property
+    def points(self) -> FloatArray:
+        """Points (n, 3) in body axes that it lies between."""
+        return self.solid.vertices if len(self.solid.vertices) else self.solid.lines.reshape(-1, 3)
 
 
 def solid_of(shape: object) -> Solid:
@@ -70,7 +78,7 @@ def parts_of(world: World, *, collision: bool) -> tuple[tuple[Part, ...], frozen
         for look in (look for body, look in owned if body == i and look is not None):
             parts += [Part(i, one.solid, one.color or color[i], opacity=one.opacity) for one in look]
         if roots[i] not in dressed:
-            parts += _stand_ins(world, i, color[i], bare=not own)
+            parts += _stand_ins(world, i, color[i], parts)
     drawn = {part.body for part in parts}
     return tuple(parts), frozenset(i for i in range(world.model.nb) if i not in drawn and roots[i] not in dressed)
 
@@ -87,16 +95,19 @@ def _body_color(world: World, i: int) -> Color:
     return FIXED if world.body_trees[i] < 0 else BODIES[i % len(BODIES)]
 
 
-def _stand_ins(world: World, i: int, color: Color, *, bare: bool) -> list[Part]:
-    """A bone from the parent of a body, and, where it is bare, its inertia as a box."""
+def _stand_ins(world: World, i: int, color: Color, before: list[Part]) -> list[Part]:
+    """Bones where nothing drawn so far joins a body to its parent, and its inertia as a box where it has no shape."""
     spec, parts = world.model.bodies[i], []
     if spec.parent != WORLD and spec.placement.p.any():
         parent = world.model.index(spec.parent)
-        if parent not in world.surface_bodies:
+        if parent not in world.surface_bodies or _box_away(before, parent, spec.placement.p) is not None:
             none = np.zeros((0, 3))
             bone = np.stack((np.zeros(3), spec.placement.p))[None]
             parts.append(Part(parent, Solid(none, none.astype(np.int64), bone), FIXED, shape=False))
-    if bare and spec.inertia is not None and spec.inertia.mass > 0.0:
+    joined = spec.parent != WORLD or spec.joint.nv > 0
+    if joined and spec.joint.nv < FREE and (box := _box_away(before, i, np.zeros(3))) is not None:
+        parts.append(Part(i, _rod(*box), color, shape=False))
+    if i not in world.surface_bodies and spec.inertia is not None and spec.inertia.mass > 0.0:
         moments, axes = np.linalg.eigh(spec.inertia.inertia)
         # Half sides of the homogeneous box with these principal moments.
         half = np.sqrt(np.maximum(1.5 * (moments.sum() - 2.0 * moments) / spec.inertia.mass, 0.0))
@@ -105,3 +116,23 @@ def _stand_ins(world: World, i: int, color: Color, *, bare: bool) -> list[Part]:
             box = solid_of(Box(np.maximum(half, 0.05 * half.max())))
             parts.append(Part(i, box.moved(axes, spec.inertia.com), color, shape=False, opacity=0.5))
     return parts
+
+
+def _box_away(parts: list[Part], body: int, point: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Corners of the box of a body's shapes where that lies further from a point of it than it is large; else None."""
+    shapes = [part.solid.vertices for part in parts if part.body == body and part.shape and len(part.solid.vertices)]
+    if not shapes:
+        return None
+    corners = np.concatenate(shapes)
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    away = float(np.linalg.norm(point - point.clip(low, high)))
+    return (low, high) if away > 0.5 * float(np.linalg.norm(high - low)) else None
+
+
+def _rod(low: FloatArray, high: FloatArray) -> Solid:
+    """A rod from a body's joint to the middle of a box, thinner than that is."""
+    end = 0.5 * (low + high)
+    length = float(np.linalg.norm(end))
+    axes = np.column_stack((*tangent_frame(end), end / length))
+    thick = min(0.15 * float((high - low).min()), 0.03 * length)
+    return solid_of(Box((thick, thick, 0.5 * length))).moved(axes, 0.5 * end)

@@ -76,8 +76,8 @@ class Stage:
         With ``collision`` bodies are drawn by the shapes they touch with, whatever they look like.
         """
         parts, bare = parts_of(world, collision=collision)
-        moving = [part for part in parts if world.body_trees[part.body] >= 0 and len(part.solid.vertices)]
-        spheres = [_sphere(part.solid) for part in (moving or [p for p in parts if len(p.solid.vertices)])]
+        moving = [part for part in parts if world.body_trees[part.body] >= 0 and len(part.points)]
+        spheres = [_sphere(part.points) for part in (moving or [p for p in parts if len(p.points)])]
         low, high, focus = np.zeros(3), np.zeros(3), np.zeros((2, 3))
         bodies = [part.body for part in (moving or parts)]
         radii = [radius for _, radius in spheres]
@@ -94,9 +94,11 @@ class Stage:
         elif origins.size:
             low, high = origins.min(axis=(0, 1)) - 0.1, origins.max(axis=(0, 1)) + 0.1
             focus = np.array([low, high])
-        # Shapes decide the scale, if there are any.
-        touching = [r for part, r in zip(moving, radii, strict=False) if part.shape]
-        size = float(np.median(touching or radii or [0.1]))
+        # Shapes decide the scale, if there are any: with the bone that bears it where it is the tip of one.
+        bones = {part.body: r for part, r in zip(moving, radii, strict=False) if not part.shape}
+        solid = [(p, r) for p, r in zip(moving, radii, strict=False) if len(p.solid.vertices)]
+        touching = [max(r, bones.get(part.body, 0.0)) for part, r in solid if part.shape]
+        size = float(np.median(touching or [r for _, r in solid] or radii or [0.1]))
         moved, standing = _outermost(world, parts, rotations, origins)
         if not len(moved) and not len(standing):
             moved = np.array([low, high])
@@ -115,10 +117,10 @@ def center_of_mass(world: World, rotations: FloatArray, origins: FloatArray) -> 
     return moment / total if total > 0.0 else None
 
 
-def _sphere(solid: Solid) -> tuple[FloatArray, float]:
-    """A ball around a solid: the middle of its box, and the largest distance from there."""
-    middle = 0.5 * (solid.vertices.min(axis=0) + solid.vertices.max(axis=0))
-    return middle, float(np.linalg.norm(solid.vertices - middle, axis=1).max())
+def _sphere(points: FloatArray) -> tuple[FloatArray, float]:
+    """A ball around points: the middle of their box, and the largest distance from there."""
+    middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    return middle, float(np.linalg.norm(points - middle, axis=1).max())
 
 
 def _outermost(
@@ -128,7 +130,7 @@ def _outermost(
     shown = np.unique(np.linspace(0, len(origins) - 1, MOST_POSES).astype(np.int64))
     some: dict[bool, list[FloatArray]] = {True: [np.zeros((0, 3))], False: [np.zeros((0, 3))]}
     for part in parts:
-        vertices, moves = part.solid.vertices, bool(world.body_trees[part.body] >= 0)
+        vertices, moves = part.points, bool(world.body_trees[part.body] >= 0)
         if len(vertices):
             outer = vertices[np.unique((vertices @ directions(AROUND).T).argmax(axis=0))]
             # A body that moves as it is told moves nothing's focus, and its way is seen all the same.

@@ -53,8 +53,8 @@ class SolverStatistics:
     uncertified
         Islands that nothing solved, and that the run went on with (`Recording.uncertified`).
     portions, seconds
-        (m,) The run by portions: the step each ended before, and its time [s], compiling left out. Empty where the
-        record has none. They are no part of what is the same in every run.
+        (m,) The run by portions: the step each ended before, and its time [s] without waiting for kernels. Empty where
+        the record has none. They are no part of what is the same in every run.
     """
 
     pivots: np.ndarray

@@ -19,14 +19,15 @@ from contactlab.viewer.server import aim_camera, free_port, serving
 if TYPE_CHECKING:
     import viser
 
-# In a narrow window the scene keeps the shape it is framed for, and words stand below it in place of on it.
+# In a narrow window the scene keeps the shape it is framed for, in the middle of the page, with its words below it.
 STYLE = """<style>
 #legend, #caption { position: fixed; bottom: 52px; z-index: 10; pointer-events: none; padding: 5px 10px;
   font: 13px sans-serif; color: #222; background: rgba(255,255,255,0.85); border-radius: 4px }
 #legend { left: 12px }
 #caption { right: 12px; white-space: pre }
 @media (max-width: 680px), (max-aspect-ratio: 1/1) {
-  #root { position: relative !important; height: min(72vw + 42px, 100vh - 150px) !important; contain: layout }
+  body { display: flex; flex-direction: column; justify-content: center; min-height: 100vh; margin: 0 }
+  #root { position: relative !important; flex: none; width: 100%; height: min(72vw + 42px, 100vh - 150px) !important; contain: layout }
   .mantine-Notifications-root { position: fixed !important; top: calc(100% + 150px) !important } /* viser's */
   #legend, #caption { position: static; white-space: pre-wrap; padding: 5px 12px }
 }

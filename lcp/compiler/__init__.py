@@ -4,14 +4,14 @@ What is private to numba is a patch with an entry in `releases`; a release witho
 """
 
 from lcp.compiler.decorator import compile_for, kernel
-from lcp.compiler.watch import CompileWatch, compile_seconds, compiling, watch_compilation, when_compiling
+from lcp.compiler.watch import CompileWatch, compiling, kernel_seconds, watch_compilation, when_compiling
 
 __all__ = [
     "CompileWatch",
     "compile_for",
-    "compile_seconds",
     "compiling",
     "kernel",
+    "kernel_seconds",
     "watch_compilation",
     "when_compiling",
 ]

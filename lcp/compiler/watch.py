@@ -16,8 +16,8 @@ from typing import Any
 __all__ = [
     "CompileWatch",
     "announce_compilations",
-    "compile_seconds",
     "compiling",
+    "kernel_seconds",
     "waited_for",
     "watch_compilation",
     "when_compiling",
@@ -30,10 +30,8 @@ _words = [
     "(contactlab warmup compiles all ahead)"
 ]
 
-# When the compilation in progress began, and those within it; numba's lock lets one thread compile at a time.
-_begun: list[float] = []
-# Of all that have ended [s]; of those that a thread waited for.
-_spent = [0.0]
+# Compilations in progress, one within another: numba's lock lets one thread compile at a time.
+_begun: list[object] = []
 
 
 class _Waited(threading.local):
@@ -90,14 +88,12 @@ def announce_compilations() -> None:
 
     class Announcer(event.Listener):
         def on_start(self, event: Any) -> None:
-            _begun.append(time.perf_counter())
+            _begun.append(event)
             if hasattr(event.data["dispatcher"], "is_kernel"):
                 compilation_begins()
 
         def on_end(self, event: Any) -> None:
-            began = _begun.pop()
-            if not _begun:
-                _spent[0] += time.perf_counter() - began
+            _begun.pop()
 
     event.register("numba:compile", Announcer())
 
@@ -107,19 +103,19 @@ def compiling() -> bool:
     return bool(_begun)
 
 
-def compile_seconds() -> float:
-    """Seconds for which this thread has waited for compilations so far: what a clock of its steps leaves out."""
+def kernel_seconds() -> float:
+    """Seconds for which this thread has waited for kernels, compiled or read: what a clock of its steps leaves out."""
     return _waited.seconds
 
 
 @contextlib.contextmanager
 def waited_for() -> Iterator[None]:
-    """Count what is compiled within the block, on whatever thread, as waited for by this one."""
-    before = _spent[0]
+    """Count the block as time in which this thread waits for a kernel."""
+    began = time.perf_counter()
     try:
         yield
     finally:
-        _waited.seconds += _spent[0] - before
+        _waited.seconds += time.perf_counter() - began
 
 
 def compilation_begins() -> None:

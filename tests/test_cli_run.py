@@ -6,6 +6,7 @@ import pytest
 from scene_texts import CUBE, write
 
 from contactlab.cli import main
+from contactlab.cli.arguments import say_address
 from contactlab.simulation import Recording
 from contactlab.viewer import show
 
@@ -109,6 +110,14 @@ def test_the_live_replay_serves_this_machine_only(tmp_path):
     show(Recording.open(out), port=18731, announce=told.append, running=lambda: next(pictures))
     assert told
     assert told[0].startswith("http://127.0.0.1:")
+
+
+def test_a_port_that_is_taken_is_said(capsys):
+    """Where it was asked for: the address alone; elsewhere a line before it."""
+    say_address("http://127.0.0.1:8080", 8080)
+    assert capsys.readouterr().out == "http://127.0.0.1:8080 (Ctrl-C ends it)\n"
+    say_address("http://127.0.0.1:8081", 8080)
+    assert "port 8080 is taken" in capsys.readouterr().out
 
 
 def test_a_run_is_gone_on_with(tmp_path, capsys):

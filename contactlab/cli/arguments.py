@@ -94,3 +94,10 @@ def output_file(text: str) -> Path:
     if not os.access(path.parent, os.W_OK):
         raise argparse.ArgumentTypeError(f"folder {path.parent} is not one that you may write into")
     return path
+
+
+def say_address(url: str, port: int) -> None:
+    """Print where something is served, and that it is not where it was asked for, if so."""
+    if not url.endswith(f":{port}"):
+        print(f"port {port} is taken, here is the next free one:", flush=True)
+    print(f"{url} (Ctrl-C ends it)", flush=True)

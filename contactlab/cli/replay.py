@@ -78,7 +78,7 @@ def _show(recording: Recording, arguments: argparse.Namespace) -> None:
         from contactlab.viewer import show
 
         def announce(url: str) -> None:
-            print(f"{url} (Ctrl-C ends it)", flush=True)
+            kinds.say_address(url, arguments.port)
 
         show(recording, port=arguments.port, collision=arguments.collision, announce=announce)
 

@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
             return 0
 
         def announce(url: str) -> None:
-            print(f"{url} (Ctrl-C ends it)", flush=True)
+            kinds.say_address(url, arguments.port)
             if not arguments.no_browser:
                 webbrowser.open(url)
 

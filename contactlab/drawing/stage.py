@@ -69,6 +69,15 @@ class Stage:
     usual_points: FloatArray
     size: float
 
+    @property
+    def middles(self) -> dict[int, FloatArray]:
+        """Middle (3,) of what is drawn of each body, by its number, in its axes: where its name stands."""
+        points: dict[int, list[FloatArray]] = {}
+        for part in self.parts:
+            points.setdefault(part.body, []).append(part.points)
+        boxes = {body: np.concatenate(some) for body, some in points.items()}
+        return {body: 0.5 * (one.min(axis=0) + one.max(axis=0)) for body, one in boxes.items() if len(one)}
+
     @classmethod
     def of(cls, world: World, rotations: FloatArray, origins: FloatArray, *, collision: bool = False) -> Stage:
         """Set the stage for a world whose bodies take the poses (n, nb, 3, 3) and (n, nb, 3).

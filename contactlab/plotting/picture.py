@@ -32,6 +32,7 @@ def picture(
     path: str | Path | None = None,
     forces: bool = True,
     collision: bool = False,
+    labels: bool = False,
     view: tuple[float, float, float] = VIEW,
     size: tuple[int, int] | None = None,
     horizon: bool = False,
@@ -52,6 +53,8 @@ def picture(
         sticks, vermilion where it slides, and a grey point where it carries nothing. The longest arrows are cut.
     collision
         Draw the shapes bodies touch with, in the place of what they look like.
+    labels
+        Write the name of each body at it.
     view
         Direction from the middle of the picture towards the eye, world axes.
     size
@@ -71,7 +74,9 @@ def picture(
     states = [len(film.time) - 1] if time is None else [_state(film, t) for t in np.atleast_1d(time)]
     if not 1 <= len(states) <= MOST_FRAMES:
         raise ValueError(f"time: 1 to {MOST_FRAMES} times make a picture, got {len(states)}")
-    images, scale = _frames(film, states, forces, collision, view, size, strip=len(states) > 1, horizon=horizon)
+    images, scale, places = _frames(
+        film, states, forces, collision, view, size, strip=len(states) > 1, horizon=horizon
+    )
     height, width = images[0].shape[:2]
 
     columns = min(len(states), 6)
@@ -87,6 +92,9 @@ def picture(
         axes.imshow(image, interpolation="nearest")
         axes.set_axis_off()
         axes.set_title(f"t = {film.time[i]:.3f} s", fontsize=9, pad=4.0)
+        for body, (x, y) in places[k].items() if labels else ():
+            box = {"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 1.0}
+            axes.text(x, y, film.world.model.names[body], fontsize=7, ha="center", va="center", bbox=box, clip_on=True)
     if forces:
         _legend(figure, scale, narrow=wide < 700)
     if path is not None:
@@ -137,7 +145,7 @@ def animation(
     film = film_of(recording)
     times = np.arange(film.time[0], film.time[-1] + 1e-9, speed / fps)
     states = [state_at(film.time, t) for t in times]
-    arrays, _ = _frames(film, states, forces, collision, view, size, strip=True, horizon=horizon)
+    arrays, *_ = _frames(film, states, forces, collision, view, size, strip=True, horizon=horizon)
     write_moving(arrays, path, fps)
     return path
 
@@ -152,8 +160,8 @@ def _frames(
     *,
     strip: bool,
     horizon: bool,
-) -> tuple[list[NDArray[np.uint8]], ForceScale]:
-    """States drawn with one camera, and the scale of their arrows."""
+) -> tuple[list[NDArray[np.uint8]], ForceScale, list[dict[int, FloatArray]]]:
+    """States drawn with one camera, the scale of their arrows, and where each body is [pixels]."""
     rotations, origins = (poses[states] for poses in film.poses())
     stage = Stage.of(film.world, rotations, origins, collision=collision)
     scale = film.scale(stage.size)
@@ -165,7 +173,11 @@ def _frames(
     marks = [_marks(film.arrows(i, scale), stage.size) if forces else [] for i in states]
     camera = _camera(stage, marks, view, size, strip=strip, lens=0.9 if horizon else 1.6)
     scenes = [[*grounds, *bodies, *mark] for bodies, mark in zip(frames, marks, strict=True)]
-    return [render(items, camera, horizon=horizon) for items in scenes], scale
+    places = [
+        {body: camera.project(R[body] @ middle + p[body])[:2] for body, middle in stage.middles.items()}
+        for R, p in zip(rotations, origins, strict=True)
+    ]
+    return [render(items, camera, horizon=horizon) for items in scenes], scale, places
 
 
 def _state(film: Film, when: float) -> int:

@@ -68,6 +68,8 @@ class FilmView:
         Draw an arrow for each contact force.
     collision
         Draw the shapes bodies touch with, in the place of what they look like.
+    labels
+        Write the name of each body at it.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class FilmView:
         fps: float = 40.0,
         forces: bool = True,
         collision: bool = False,
+        labels: bool = False,
     ) -> None:
         self.view = view
         self._films = [film_of(recording) for recording in recordings.values()]
@@ -104,6 +107,7 @@ class FilmView:
                 scene.add_label(f"{node}/name", name, position=above, anchor="bottom-center")
                 self.points = np.concatenate((self.points, [at[i] + above]))
             self._views.append(SceneView(scene, film.world, stage, None, node))
+            self._views[-1].toggle("names", shown=labels)
             if not forces:
                 for group in ("forces", "open contacts"):
                     self._views[-1].toggle(group, shown=False)

@@ -53,6 +53,7 @@ def write_html_replay(
     fps: float = 40.0,
     forces: bool = True,
     collision: bool = False,
+    labels: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
     """Write a recording as a self-contained HTML page.
@@ -70,6 +71,8 @@ def write_html_replay(
         Draw an arrow for each contact force, coloured by the contact's mode.
     collision
         Draw the shapes bodies touch with, in the place of what they look like.
+    labels
+        Write the name of each body at it; the tree of nodes shows them, too.
     progress
         Called with (frames done, frames in all).
 
@@ -80,7 +83,7 @@ def write_html_replay(
     """
 
     def draw(scene: viser.SceneApi) -> FilmView:
-        view = FilmView(scene, {"": recording}, fps=fps, forces=forces, collision=collision)
+        view = FilmView(scene, {"": recording}, fps=fps, forces=forces, collision=collision, labels=labels)
         view.words += f"<div>{len(view.times)} of {view.states} states</div>"
         return view
 

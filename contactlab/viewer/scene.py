@@ -23,9 +23,11 @@ TOGGLES = {
     "normals": False,
     "ids": False,
     "centre of mass": False,
+    "names": False,
     "ground": True,
 }
 MOST_IDS = 60
+MOST_NAMES = 60  # the first bodies only where there are very many
 NO_LINES = np.full((1, 2, 3), -1e4, dtype=np.float32)  # nothing can be empty: what is not there is far below
 
 
@@ -37,7 +39,7 @@ class SceneView:
     ) -> None:
         scene.set_up_direction("+z")
         self._world, self._size = world, stage.size
-        self._bodies = _add_bodies(scene, world, stage, root)
+        self._bodies, self._names = _add_bodies(scene, world, stage, root)
         self._shown: list[tuple[FloatArray, FloatArray] | None] = [None] * len(self._bodies)
         self._ground = _add_grounds(scene, stage, root)
         thick = 0.06 * stage.size
@@ -72,6 +74,7 @@ class SceneView:
             "normals": [self._normals],
             "ids": [self._ids],
             "centre of mass": [self._com],
+            "names": list(self._names),
             "ground": self._ground,
         }
         for node in groups[name]:
@@ -114,13 +117,18 @@ class SceneView:
                 label.position = arrows.points[k]
 
 
-def _add_bodies(scene: viser.SceneApi, world: World, stage: Stage, root: str) -> list[viser.FrameHandle]:
-    """Add a frame per body with its parts under it; return the frames, in the order of the world's bodies."""
-    frames = []
+def _add_bodies(
+    scene: viser.SceneApi, world: World, stage: Stage, root: str
+) -> tuple[list[viser.FrameHandle], list[viser.LabelHandle]]:
+    """Add a frame per body with its parts under it; return the frames, in the order of the world's bodies, and names."""
+    frames, names = [], []
+    middles = stage.middles
     for i, name in enumerate(world.model.names):
         # The number keeps names apart that differ in slashes only; viser reads those as levels of its tree.
         node = f"{root}/bodies/{i} {name.replace('/', ' ')}"
         frames.append(scene.add_frame(node, show_axes=i in stage.bare, axes_length=0.05, axes_radius=0.003))
+        if i in middles and i < MOST_NAMES:
+            names.append(scene.add_label(f"{node}/name", name, position=middles[i], visible=False))
         for k, part in enumerate(part for part in stage.parts if part.body == i):
             solid = part.solid
             if len(solid.triangles):
@@ -136,7 +144,7 @@ def _add_bodies(scene: viser.SceneApi, world: World, stage: Stage, root: str) ->
                 scene.add_line_segments(
                     f"{node}/{k} lines", solid.lines.astype(np.float32), EDGE, thickness=1.5, thickness_units="screen"
                 )
-    return frames
+    return frames, names
 
 
 def _add_grounds(scene: viser.SceneApi, stage: Stage, root: str) -> list[viser.SceneNodeHandle]:

@@ -176,6 +176,10 @@ def test_a_picture_of_one_time_or_several(recording, tmp_path):
     image = np.asarray(figure.axes[0].images[0].get_array())
     assert image.shape == (160, 200, 3)
     assert (image < 250).any(axis=2).mean() > 0.05
+    assert not figure.axes[0].texts
+    named = plotting.picture(recording, 0.3, size=(200, 160), labels=True).axes[0].texts
+    assert [text.get_text() for text in named] == list(recording.world.model.names)
+    assert all(0.0 < x < 200.0 and 0.0 < y < 160.0 for x, y in (text.get_position() for text in named))
     strip = plotting.picture(recording, [0.0, 0.3, 0.6], size=(100, 100), forces=False)
     assert [axes.get_title() for axes in strip.axes] == ["t = 0.000 s", "t = 0.300 s", "t = 0.600 s"]
     for bad in (-0.1, 0.7, float("nan")):

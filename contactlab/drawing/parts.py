@@ -105,8 +105,8 @@ def _stand_ins(world: World, i: int, color: Color, before: list[Part]) -> list[P
             bone = np.stack((np.zeros(3), spec.placement.p))[None]
             parts.append(Part(parent, Solid(none, none.astype(np.int64), bone), FIXED, shape=False))
     joined = spec.parent != WORLD or spec.joint.nv > 0
-    if joined and spec.joint.nv < FREE and (box := _box_away(before, i, np.zeros(3))) is not None:
-        parts.append(Part(i, _rod(*box), color, shape=False))
+    if joined and spec.joint.nv < FREE and (around := _box_away(before, i, np.zeros(3))) is not None:
+        parts.append(Part(i, _rod(*around), color, shape=False))
     if i not in world.surface_bodies and spec.inertia is not None and spec.inertia.mass > 0.0:
         moments, axes = np.linalg.eigh(spec.inertia.inertia)
         # Half sides of the homogeneous box with these principal moments.

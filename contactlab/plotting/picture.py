@@ -74,9 +74,7 @@ def picture(
     states = [len(film.time) - 1] if time is None else [_state(film, t) for t in np.atleast_1d(time)]
     if not 1 <= len(states) <= MOST_FRAMES:
         raise ValueError(f"time: 1 to {MOST_FRAMES} times make a picture, got {len(states)}")
-    images, scale, places = _frames(
-        film, states, forces, collision, view, size, strip=len(states) > 1, horizon=horizon
-    )
+    images, scale, places = _frames(film, states, forces, collision, view, size, strip=len(states) > 1, horizon=horizon)
     height, width = images[0].shape[:2]
 
     columns = min(len(states), 6)

@@ -120,7 +120,7 @@ class SceneView:
 def _add_bodies(
     scene: viser.SceneApi, world: World, stage: Stage, root: str
 ) -> tuple[list[viser.FrameHandle], list[viser.LabelHandle]]:
-    """Add a frame per body with its parts under it; return the frames, in the order of the world's bodies, and names."""
+    """Add a frame per body with its parts under it; return the frames, body by body, and the names."""
     frames, names = [], []
     middles = stage.middles
     for i, name in enumerate(world.model.names):

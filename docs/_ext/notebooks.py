@@ -1,7 +1,7 @@
 """Notebooks of the first hours, made of their pages and run: `notebooks/NAME.ipynb`, which the pages hand out.
 
 What a page prints by a `text` block is left out: a notebook has what it printed itself. A notebook is run again when
-its page, or the version of the package, is another.
+its page, or the version of the package, is another. As a script it makes them without the pages.
 """
 
 from __future__ import annotations
@@ -60,8 +60,12 @@ def prose_cells(text: str) -> list[nbformat.NotebookNode]:
 
 
 def write_notebooks(app: Sphinx) -> None:
+    """Make those of the pages that are built."""
+    make_notebooks(Path(app.srcdir))
+
+
+def make_notebooks(docs: Path) -> None:
     """Make and run a notebook for each page of a first hour."""
-    docs = Path(app.srcdir)
     for page in sorted(docs.glob("tutorial_*.md")):
         notebook = notebook_of(page.read_text(encoding="utf-8"))
         made_of = hashlib.sha256(f"{contactlab.__version__}\n{nbformat.writes(notebook)}".encode()).hexdigest()
@@ -89,3 +93,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register the notebooks."""
     app.connect("builder-inited", write_notebooks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+if __name__ == "__main__":
+    make_notebooks(Path(__file__).resolve().parents[1])

@@ -27,7 +27,8 @@ STYLE = """<style>
 #caption { right: 12px; white-space: pre }
 @media (max-width: 680px), (max-aspect-ratio: 1/1) {
   body { display: flex; flex-direction: column; justify-content: center; min-height: 100vh; margin: 0 }
-  #root { position: relative !important; flex: none; width: 100%; height: min(72vw + 42px, 100vh - 150px) !important; contain: layout }
+  #root { position: relative !important; flex: none; width: 100%;
+    height: min(72vw + 42px, 100vh - 150px) !important; contain: layout }
   .mantine-Notifications-root { position: fixed !important; top: calc(100% + 150px) !important } /* viser's */
   #legend, #caption { position: static; white-space: pre-wrap; padding: 5px 12px }
 }

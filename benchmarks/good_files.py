@@ -272,7 +272,7 @@ def races() -> list[bytes]:
 
 def kept() -> list[bytes]:
     import lcp
-    from contactlab.lab.racing.problem_files import keep_problem
+    from contactlab.lab.racing.kinds import keep_problem
 
     given = (lcp.LCP(np.eye(2), -np.ones(2)), lcp.FrictionProblem(np.eye(3), -np.ones(3), [0.5]))
     with tempfile.TemporaryDirectory() as folder:

@@ -187,7 +187,7 @@ def read_log(path: Path) -> object:
 
 
 def read_kept(path: Path) -> object:
-    from contactlab.lab.racing.problem_files import read_problem
+    from contactlab.lab.racing.kinds import read_problem
 
     read_problem.cache_clear()
     return read_problem(str(path))

@@ -15,10 +15,9 @@ import lcp
 from contactlab.cli import main
 from contactlab.lab.errors import RaceError
 from contactlab.lab.racing import ALL_PEERS, RaceReport, entrant_of, race, read_rows
+from contactlab.lab.racing.kinds import keep_problem, read_problem
 from contactlab.lab.racing.peers import installed
-from contactlab.lab.racing.problem_files import keep_problem, read_problem
-from contactlab.lab.racing.residual_curve import residual_curve
-from contactlab.lab.racing.trial import trial
+from contactlab.lab.racing.trial import residual_curve, trial
 
 OWN = '''
 """Solvers that misbehave, and one that only counts on its luck."""

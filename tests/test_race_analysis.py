@@ -17,7 +17,7 @@ from contactlab.lab.racing import (
     shifted_geometric_mean,
     write_rows,
 )
-from contactlab.lab.racing.html.limitations import limitations
+from contactlab.lab.racing.html.page import limitations
 from contactlab.lab.racing.race_report import Machine
 from contactlab.lab.racing.row import family_of
 from contactlab.lab.racing.summary import fields_of, summaries

@@ -13,7 +13,7 @@ from contactlab.conformance.case import Case, Measure
 from contactlab.conformance.cases import CASES
 from contactlab.conformance.engine import Engine
 from contactlab.conformance.rows import CaseResult, CaseVerdict, missing, row_of
-from contactlab.lab.sweeps.functions import name_of
+from contactlab.lab.sweeps.tasks import name_of
 from contactlab.lab.sweeps.worker import Worker
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contactlab.lab.datasets.cube_toss import CubeTosses
-from contactlab.lab.sweeps.result import write_csv as write_rows
+from contactlab.lab.sweeps.store import write_csv as write_rows
 from contactlab.studies.toss import TossReport, run_tosses
 from contactlab.studies.toss_settings import MODELS, TossSettings
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from contactlab.lab.datasets.captured import captured_problem
 from contactlab.lab.datasets.cube_toss import CubeTosses, Toss, load_cube_tosses, save_cube_tosses
 from contactlab.lab.datasets.fclib import load_fclib, save_fclib
-from contactlab.lab.datasets.fetching import fetch
-from contactlab.lab.datasets.problems import Problem, load_problem, load_problems
-from contactlab.lab.datasets.siconos import load_siconos
-from contactlab.lab.datasets.siconos_friction import load_siconos_friction
-from contactlab.lab.datasets.sources import SOURCES, Source
+from contactlab.lab.datasets.fetching import SOURCES, Source, fetch
+from contactlab.lab.datasets.problems import Problem, captured_problem, load_problem, load_problems
+from contactlab.lab.datasets.siconos import load_siconos, load_siconos_friction
 from contactlab.lab.errors import DatasetError
 
 __all__ = [

@@ -7,7 +7,6 @@ from contactlab.lab.racing.entrant import Entrant, entrant_of
 from contactlab.lab.racing.peers import ALL_PEERS
 from contactlab.lab.racing.race_report import RaceReport
 from contactlab.lab.racing.racing import race
-from contactlab.lab.racing.residual_curve import CurvePoint, ResidualCurve, residual_curve
 from contactlab.lab.racing.row import Row, read_rows, write_rows
 from contactlab.lab.racing.statistics import (
     Growth,
@@ -17,6 +16,7 @@ from contactlab.lab.racing.statistics import (
     shifted_geometric_mean,
 )
 from contactlab.lab.racing.summary import Field, SolverSummary
+from contactlab.lab.racing.trial import CurvePoint, ResidualCurve, residual_curve
 
 __all__ = [
     "ALL_PEERS",

@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import contactlab
-from contactlab.lab.racing.residual_curve import ResidualCurve
 from contactlab.lab.racing.row import Row, write_rows
 from contactlab.lab.racing.statistics import Growth, PerformanceProfile, fit_growth, performance_profile
 from contactlab.lab.racing.summary import Field, SolverSummary, fields_of, summaries, summary_table
-from contactlab.lab.sweeps.result import write_csv
+from contactlab.lab.racing.trial import ResidualCurve
+from contactlab.lab.sweeps.store import write_csv
 from contactlab.recording.environment import environment
 from problem_data.npz_files import write_whole
 

@@ -16,15 +16,12 @@ from typing import Any
 from contactlab.lab.datasets import load_problems
 from contactlab.lab.datasets.problems import MOST_STEPS
 from contactlab.lab.errors import DatasetError, RaceError
-from contactlab.lab.racing.entrant import Entrant, entrants_of, peers_of
-from contactlab.lab.racing.kinds import KINDS, Kind, kind_of
-from contactlab.lab.racing.problem_files import keep_problem
+from contactlab.lab.racing.entrant import Entrant, entrants_of, own_files, peers_of
+from contactlab.lab.racing.kinds import KINDS, Kind, keep_problem, kind_of
 from contactlab.lab.racing.race_report import RaceReport, load_average, this_machine
-from contactlab.lab.racing.residual_curve import curves_of, pick_problems
 from contactlab.lab.racing.row import CRASHED, TIMEOUT, Row
-from contactlab.lab.racing.specification import own_files
 from contactlab.lab.racing.standing import left_standing, spelt_as_before
-from contactlab.lab.racing.trial import run_trial, unanswered
+from contactlab.lab.racing.trial import curves_of, pick_problems, run_trial, unanswered
 from contactlab.lab.sweeps import sweep
 from contactlab.lab.sweeps.store import right_to
 

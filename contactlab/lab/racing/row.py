@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from contactlab.lab.errors import DatasetError
-from contactlab.lab.sweeps.result import write_csv
+from contactlab.lab.sweeps.store import write_csv
 from problem_data.files import text_of
 
 #: Statuses beside those of `lcp.Status`: over the time limit; an exception, or a process that died.

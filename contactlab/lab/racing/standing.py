@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from contactlab.lab.racing.entrant import Entrant
-from contactlab.lab.sweeps.functions import name_of
 from contactlab.lab.sweeps.store import standing_rows
-from contactlab.lab.sweeps.tasks import items_of
+from contactlab.lab.sweeps.tasks import items_of, name_of
 
 
 def spelt_as_before(

@@ -14,8 +14,7 @@ import sys
 import threading
 from dataclasses import asdict
 
-from contactlab.lab.sweeps.functions import FunctionName, load_function
-from contactlab.lab.sweeps.tasks import attempt
+from contactlab.lab.sweeps.tasks import FunctionName, attempt, load_function
 
 IDLE_SECONDS = 300.0  # a worker nobody has given a task for so long is not needed any more
 

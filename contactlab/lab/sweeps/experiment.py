@@ -26,10 +26,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from contactlab.lab.datasets.sources import SOURCES
+from contactlab.lab.datasets.fetching import SOURCES
 from contactlab.lab.sweeps.problem_runs import ProblemGrid, check_solver
-from contactlab.lab.sweeps.result import SweepResult
 from contactlab.lab.sweeps.scene_runs import SceneGrid
+from contactlab.lab.sweeps.store import SweepResult
 from contactlab.lab.sweeps.sweeping import sweep
 from contactlab.lab.sweeps.tasks import whole
 from contactlab.simulation.scene.document import read_document

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from contactlab.impact import ImpactLaw, ImpactMap, every_law
 from contactlab.impact.mapping import Point, assembled, coefficients_of, grid, posed, solve_point
 from contactlab.lab.errors import SweepError
-from contactlab.lab.sweeps.functions import FunctionName, load_function, name_of
-from contactlab.lab.sweeps.result import SweepResult
+from contactlab.lab.sweeps.store import SweepResult
+from contactlab.lab.sweeps.tasks import FunctionName, load_function, name_of
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData
 

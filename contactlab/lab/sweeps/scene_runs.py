@@ -16,8 +16,7 @@ import numpy as np
 
 from contactlab.certificate import Choice
 from contactlab.lab.errors import SweepError
-from contactlab.lab.sweeps.functions import FunctionName, load_function, name_of
-from contactlab.lab.sweeps.tasks import whole
+from contactlab.lab.sweeps.tasks import FunctionName, load_function, name_of, whole
 from contactlab.simulation import SimulationError, simulate
 from contactlab.simulation.scene import Scene, SceneError, load_scene
 from contactlab.simulation.scene.changes import change_table, value_at

@@ -20,8 +20,7 @@ from dataclasses import asdict
 from typing import IO
 
 from contactlab.lab.errors import SweepError
-from contactlab.lab.sweeps.functions import WORKER_VARIABLE, FunctionName
-from contactlab.lab.sweeps.tasks import Answer
+from contactlab.lab.sweeps.tasks import WORKER_VARIABLE, Answer, FunctionName
 
 #: Signals that come from outside: the owner of the machine, or its kernel when memory runs out. What else ends a
 #: process in the middle of a task is the task's own doing.

@@ -10,8 +10,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from contactlab.lab.racing.race_report import RaceReport
-from contactlab.lab.racing.residual_curve import ResidualCurve
 from contactlab.lab.racing.summary import Field
+from contactlab.lab.racing.trial import ResidualCurve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,8 @@ import pytest
 from scene_texts import CUBE, write
 
 from contactlab.simulation.scene import SceneError, load_scene
-from contactlab.simulation.scene.changes import change_table, value_at
-from contactlab.simulation.scene.document import read_document
+from contactlab.simulation.scene.loading import change_table, value_at
+from contactlab.simulation.scene.table import read_document
 
 TWO = CUBE + '\n[[body]]\nname = "stone 1.a"\nshape = "sphere"\nradius = 0.1\nmass = 2.0\nmaterial = "rubber"\n'
 

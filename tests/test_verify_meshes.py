@@ -10,7 +10,7 @@ from test_verify_pairs import without
 from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, HeightField, Material, Mesh, Sphere
 from contactlab.simulation import TimeStepping, WorldBuilder, simulate, verify
 from contactlab.spatial import RigidInertia
-from contactlab.verification.ground_reach import mesh_excess
+from contactlab.verification.pair_coverage import mesh_excess
 from contactlab.verification.proximity import Place, core_of
 
 ROUGH = Material(0.4)

@@ -12,8 +12,7 @@ from contactlab.event_driven.candidates import Local, edges_in_tangents, find_ca
 from contactlab.event_driven.course import Arc, Course, Jump
 from contactlab.event_driven.doubts import missed, too_deep
 from contactlab.event_driven.errors import EventError, InconsistentContact
-from contactlab.event_driven.impacts import capture, impact_problem, law_of, stop_slip
-from contactlab.event_driven.modes import VANISHING, choose_modes
+from contactlab.event_driven.modes import VANISHING, capture, choose_modes, impact_problem, law_of, stop_slip
 from contactlab.event_driven.phase import SLOW, Mode, Phase, Side, Tau
 from contactlab.event_driven.recording import Event, EventKind, EventRecording
 from contactlab.multibody import kinematics, kinetic_energy, potential_energy

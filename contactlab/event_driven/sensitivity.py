@@ -1,8 +1,9 @@
-"""Through the arcs of a run with the variation X of its state in hand; see `transition`."""
+"""Through the arcs of a run with the variation X of its state in hand, and where events lie; see `transition`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -10,9 +11,7 @@ import numpy as np
 
 from contactlab.event_driven.candidates import Candidate
 from contactlab.event_driven.course import Arc, Course
-from contactlab.event_driven.crossings import OF_SLOW, Crossing, crossings
 from contactlab.event_driven.jump_rates import NEAR, jump_rates
-from contactlab.event_driven.kink import EventKink
 from contactlab.event_driven.phase import Mode, Side
 from contactlab.event_driven.recording import EventKind, EventRecording
 from contactlab.event_driven.smooth_rates import Layout, SmoothRates, coupling, phase_of, smooth_rates
@@ -250,3 +249,90 @@ class Walk:
                 if float(np.abs(across).max()) > _PLANAR * float(np.abs(L).max()):
                     self._kink(arc.start, [side.index], "from rest", 0.0)
         return D
+
+
+#: Slip above this part of the speed up to which it keeps its direction has just fallen to it; below it has stopped.
+OF_SLOW = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Crossing:
+    """A function of the state that ends the phase where it falls through zero."""
+
+    what: str
+    place: int
+    contact: int
+    value: float
+    by: FloatArray  # (width,)
+    rate: float  # d/dt along the motion
+    scale: float  # what the rate would be at most, in the metric of M
+
+
+def crossings(layout: Layout, at: SmoothRates, riding: Sequence[int], q: FloatArray) -> list[Crossing]:
+    """All events that could end a phase, as `run` looks for them, but for "response"."""
+    model, nv, width = layout.model, layout.model.nv, at.by.shape[1]
+    inverse = np.linalg.inv(at.M)
+    found: list[Crossing] = []
+
+    def add(what: str, place: int, contact: int, value: float, by: FloatArray) -> None:
+        def along(row: FloatArray, x: FloatArray) -> float:
+            return float(np.sqrt((row @ inverse @ row) * (x @ at.M @ x)))
+
+        rate = float(by[: 2 * nv] @ at.flow + by[layout.time])
+        scale = along(by[:nv], at.v) + along(by[nv : 2 * nv], at.a) + abs(float(by[layout.time]))
+        found.append(Crossing(what, place, contact, value, by, rate, scale))
+
+    kin = kinematics(model, q, at.v)
+    closed = {side.index for side in at.sides} | set(riding)
+    for k, candidate in enumerate(layout.candidates):
+        if k not in closed:
+            local = candidate.local(model, kin)
+            add("gap", k, k, local.gap, np.concatenate((local.N, np.zeros(width - nv))))
+    for i, side in enumerate(at.sides):
+        mu = layout.candidates[side.index].mu
+        add("force", i, side.index, float(at.fN[i]), at.fN_by[i])
+        if mu == 0.0:
+            continue
+        if side.mode is Mode.STICK:
+            size = float(np.linalg.norm(at.fT[i]))
+            by = mu * at.fN_by[i] - (at.fT[i] @ at.fT_by[i] / size if size > 0.0 else 0.0)
+            by[layout.column("mu", side.index)] += at.fN[i]
+            add("cone", i, side.index, mu * float(at.fN[i]) - size, by)
+            continue
+        u, speed = at.rates[i].u[1:], at.speed(i)
+        fast = speed > OF_SLOW * at.slow
+        s = u / speed if fast else side.direction
+        by = np.zeros(width)
+        by[: 2 * nv] = s @ np.hstack((at.rates[i].u_q[1:], at.rates[i].L[1:]))
+        if not fast:
+            by += u @ at.slip(i)[1]
+        add("slip", i, side.index, speed - at.slow if fast else float(u @ s), by)
+    return found
+
+
+@dataclass(frozen=True)
+class EventKink:
+    """Why a run has no derivative, or almost none.
+
+    Parameters
+    ----------
+    time : float
+        [s].
+    contacts : tuple of str
+        Which.
+    why : str
+        "grazing": an event function that hardly crosses zero, or a gap that does not quite close; "at once": events at
+        one instant, whose order another start changes; "at the start", "at the end": an event there; "mode": an impact
+        about to stick instead of slip, or the other way, or whose friction pyramid is about to turn; "from rest": slip
+        that begins at rest, its direction open; "turns at rest": slip in space whose direction turns too fast to be
+        followed as it comes to rest; "jam": Painleve's paradox; "sharing": redundant contacts whose share of
+        the forces, a convention, moves the bodies.
+    off : float
+        How far: the rate of crossing over the largest it could be, or the gap left [m]; the time between the events
+        [s]; the slip left [m/s], or slip or friction in parts; 0 where it is on the kink.
+    """
+
+    time: float
+    contacts: tuple[str, ...]
+    why: str
+    off: float

@@ -17,8 +17,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.event_driven.kink import EventKink
 from contactlab.event_driven.recording import EventRecording
+from contactlab.event_driven.sensitivity import EventKink
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.world.errors import SimulationConfigError
 

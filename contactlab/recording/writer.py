@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.recording.checks import check_files
 from contactlab.recording.environment import changes, environment
 from contactlab.recording.errors import RecordError
 from contactlab.recording.lock import Lock, Taken
 from contactlab.recording.recording import Recording
 from contactlab.recording.storage import (
     META_FILE,
+    check_files,
     chunk_files,
     chunk_folder,
     is_record,

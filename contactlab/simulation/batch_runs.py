@@ -1,26 +1,101 @@
-"""The runs of a batch: their states, and the threads that step them."""
+"""The runs of a batch: their worlds, of one layout, their states, the threads that step them, and what is read."""
 
 from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from contactlab.recording.long_steps import Moves
 from contactlab.recording.plausibility import Notice, too_long
 from contactlab.simulation.batch_worker import CHUNK, WAKING, Kept, Line, Task, Worker
-from contactlab.simulation.batch_worlds import BatchWorlds
 from contactlab.simulation.watching import Watch
 from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.stepping.kernels.slot_layout import CALLED_OFF, LEFT, STEPS
+from contactlab.stepping.contact_table import ContactTable
+from contactlab.stepping.kernels.slot_layout import CALLED_OFF, LEFT, STEPS, Slots
 from contactlab.stepping.kinematic import poses_at
-from contactlab.stepping.prepared import Prepared, checked_state
+from contactlab.stepping.prepared import Prepared, checked_state, differing_layout, prepare
+from contactlab.stepping.record_schema import Rows, columns_of
 from contactlab.stepping.slots import grow_slots, new_slots, write_slot
-from contactlab.stepping.wrenches import Wrench
+from contactlab.stepping.time_stepping import TimeStepping, check_run
+from contactlab.stepping.wrenches import Wrench, applied_by
+from contactlab.world.errors import SimulationConfigError
+from contactlab.world.sensors import Sensor, StepView
 from contactlab.world.state import StepperState
+from contactlab.world.world import World
 from lcp.hearing import LOOK, Crew, processor_seconds
+
+
+class BatchWorlds:
+    """Which world each of B runs steps.
+
+    Attributes
+    ----------
+    first, of_run
+        The first world, whose layout all have; that of each run.
+    watches
+        What watches runs of each world, before it has found anything.
+    targets
+        (B, nd) what the drives of each run aim at where nothing is told.
+    """
+
+    def __init__(self, worlds: Sequence[World], stepper: TimeStepping, runs: int | None) -> None:
+        """One world for each of so many runs (None: as many as there are worlds), or one for all."""
+        if not worlds:
+            raise SimulationConfigError("worlds", "must be a world, or one for each run, got none")
+        different = list(dict.fromkeys(worlds))
+        for world in different:
+            check_run(world, stepper)
+        if runs is not None and len(worlds) not in (1, runs):
+            raise SimulationConfigError("worlds", f"must be one, or one for each of {runs} states, got {len(worlds)}")
+        given = list(worlds) if runs is None or len(worlds) == runs else list(worlds) * runs
+        known = {world: prepare(world, stepper) for world in different}
+        self.first = known[different[0]]
+        for world, prepared in known.items():
+            differs = "" if prepared is self.first else differing_layout(self.first, prepared)
+            if differs:
+                detail = f"has other {differs} than worlds[0]: one batch does not hold both"
+                raise SimulationConfigError(f"worlds[{given.index(world)}]", detail)
+        self.of_run = [known[world] for world in given]
+        self.watches: dict[Prepared, Watch] = {known[world]: Watch(world, stepper) for world in different}
+        self.targets = np.zeros((len(given), len(self.first.world.joint_actions.drives)))
+        for i, world in enumerate(given):
+            self.targets[i] = [drive.target for drive in world.joint_actions.drives]
+        self._number = np.array([different.index(world) for world in given], dtype=np.int64)
+        self._different = different
+
+    def parts(self, runs: IntArray) -> Iterator[tuple[World, IntArray]]:
+        """Yield each world and the places in ``runs`` of those that step it."""
+        numbers = self._number[runs]
+        for number in np.unique(numbers):
+            yield self._different[number], np.flatnonzero(numbers == number)
+
+    def applied_by(self, q: FloatArray, wrenches: Mapping[str, Wrench]) -> FloatArray:
+        """Generalized forces (B, nv) of wrenches, by body, at the configurations q (B, nq) of all runs."""
+        found = np.empty((q.shape[0], self.first.world.nv))
+        for world, own in self.parts(np.arange(q.shape[0])):
+            of_them = {name: wrench.of_runs(own) for name, wrench in wrenches.items()}
+            found[own] = applied_by(world.model, q[own], of_them)
+        return found
+
+    @property
+    def given(self) -> World | tuple[World, ...]:
+        """The world, or that of each run where they differ."""
+        return self._different[0] if len(self._different) == 1 else tuple(one.world for one in self.of_run)
+
+
+def states_of(given: Any) -> list[StepperState]:
+    """States as a list; what is no sequence is refused."""
+    if isinstance(given, Sequence):
+        return list(given)
+    detail = f"must be a sequence of B states, got {type(given).__name__}: `[world.initial_state()] * B` makes one"
+    raise SimulationConfigError("states", detail)
+
 
 # Of which steps were made before: what these need is compiled.
 _stepped: weakref.WeakSet[Prepared] = weakref.WeakSet()
@@ -220,3 +295,60 @@ class BatchRuns:
             pose, pose_next = poses_at(world, time[own]), poses_at(world, time_next[own])
             h = time_next[own] - time[own]
             yield from too_long(Moves(world, q[own], v[own], q_next[own], v_next[own], h, pose, pose_next, name))
+
+
+def last_rows(slots: Slots, table: str) -> Rows:
+    """Return the rows of a table ("contact", "joint") of every run's last step, numbered by run in place of steps."""
+    held, counts = getattr(slots, table), getattr(slots, f"{table}_rows")
+    rows = columns_of(table, held[np.arange(held.shape[1]) < counts[:, None]])
+    rows[f"{table}_step"] = np.repeat(np.arange(counts.size), counts)
+    return rows
+
+
+def last_h(slots: Slots, stepper: TimeStepping) -> FloatArray:
+    """Return the size of every run's last step [s], (B,); of one that has made none the stepper's."""
+    return np.where(slots.steps > 0, slots.last_h, stepper.h)
+
+
+def read_runs(
+    worlds: BatchWorlds,
+    slots: Slots,
+    stepper: TimeStepping,
+    sensor: Sensor,
+    runs: IntArray,
+    contacts: Callable[[], ContactTable],
+) -> FloatArray:
+    """Return the readings (n, d) of n runs, all of which or none have made steps."""
+    parts: list[tuple[IntArray, FloatArray]] = []
+    for world, places in worlds.parts(runs):
+        own = runs[places]
+
+        def of_them(own: IntArray = own) -> ContactTable:
+            table, number = contacts(), np.full(slots.steps.size, -1)
+            number[own] = np.arange(own.size)
+            held = table.rows(number[table.step] >= 0)
+            return replace(held, step=number[held.step], scope=replace(table.scope, h=table.scope.h[own]))
+
+        view = StepView(
+            world,
+            slots.q[own],
+            slots.v[own],
+            (slots.q_before[own], slots.v_before[own]) if slots.steps[own].all() else None,
+            last_h(slots, stepper)[own],
+            of_them,
+            (poses_at(world, slots.time_before[own]), poses_at(world, slots.time[own])),
+            None if stepper.sleep is None else _asleep(world, slots, own),
+            slots.time[own],
+        )
+        parts.append((places, view.read(sensor)))
+    found = np.empty((runs.size, *parts[0][1].shape[1:]))
+    for places, reading in parts:
+        found[places] = reading
+    return found
+
+
+def _asleep(world: World, slots: Slots, runs: IntArray) -> NDArray[np.bool_]:
+    """Which bodies slept through the last step of each run."""
+    trees = world.body_trees
+    found: NDArray[np.bool_] = (trees >= 0) & (slots.asleep[runs][:, trees] != 0)
+    return found

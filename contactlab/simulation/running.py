@@ -13,10 +13,9 @@ from contactlab.linearization import Linearization, Parameter
 from contactlab.linearization.linearize import Lineariser
 from contactlab.multibody import body_poses, point_velocity_6d
 from contactlab.recording.failure import simulation_error
-from contactlab.recording.kept_steps import KeptSteps
 from contactlab.recording.long_steps import Moves
 from contactlab.recording.plausibility import GAIN, Notice, too_long, warn_of
-from contactlab.recording.recording import Recording
+from contactlab.recording.recording import KeptSteps, Recording
 from contactlab.simulation.watching import Watch
 from contactlab.spatial.arrays import FloatArray, finite_array, is_finite_array
 from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable

@@ -1,4 +1,4 @@
-"""What is asked of every step of a portion: its motion, its tables, and its islands."""
+"""What is asked of every step of a portion: its motion, its tables, whether they list every contact, its islands."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from contactlab.contact import BodyShape
 from contactlab.recording.codecs import ForgottenMotion
 from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.verification.contacts import frames_of
-from contactlab.verification.coverage import uncovered
+from contactlab.stepping import OPEN, SLIDE, STICK
+from contactlab.verification.contacts import frames_of, pairs_of, surface_velocity
 from contactlab.verification.dynamics import Blocks, free_momentum, solved, solved_where_regular, times
-from contactlab.verification.findings import Found, largest
+from contactlab.verification.island import FAINT
 from contactlab.verification.island_checks import island_findings
 from contactlab.verification.joints import JointLaws, joint_jacobian, joint_laws, loops_of, row_forces
-from contactlab.verification.motion import moved
+from contactlab.verification.motion import cross, moved, turned
 from contactlab.verification.pair_coverage import PairCoverage
-from contactlab.verification.portion import Portion, Rows, rows_of
+from contactlab.verification.portion import Found, Portion, Rows, groups, largest, rows_of
 from contactlab.verification.selection import Selections
-from contactlab.verification.tables import slip_findings, table_findings
 
 ROUNDING = 1e-12  # of the time that a tree has rested
 WHOLE = 1e-7  # share of the largest momentum of a tree by which the others are rounded, over the tolerance
@@ -177,3 +177,130 @@ def _sleeps_rightly(portion: Portion, s: int) -> bool:
         return False
     where = [world.model.q_slice(world.model.names[b]) for b in bodies]
     return all(np.array_equal(recording.q[i][own], recording.q[i + 1][own]) for own in where)
+
+
+NEAR = 1e-9  # part of its distance from the origin by which a listed point may be off
+SLACK = 1e-5  # part of a shape's size by which a point must be deeper to be the deepest
+
+
+def uncovered(portion: Portion) -> FloatArray:
+    """Return how far, relative to its place, an unlisted support point is within reach of a half-space (ns,); 0: none.
+
+    A point is within reach when gap <= margin + h max(0, -N v); bodies asleep have no contacts. Where contacts are
+    reduced to four of a shape, only points deeper than all of these are missed.
+    """
+    recording = portion.recording
+    world, margin, worst = recording.world, recording.stepper.margin, np.zeros(portion.steps.size)
+    ground, shape, listed = portion.numbers("half_space"), portion.numbers("shape_b"), portion.column("point")
+    names, asleep = world.model.names, recording.asleep[portion.steps]
+    depth = portion.column("gap")
+    of_shapes = dict(groups(np.where(ground >= 0, shape, -1)))
+    none = np.zeros(0, dtype=np.int64)
+    for number, (surface, index) in enumerate(zip(world.surfaces, world.surface_bodies, strict=True)):
+        if world.body_trees[index] < 0 or not isinstance(surface.shape, BodyShape):
+            continue
+        body = portion.state.bodies[names[index]]
+        points, radii = surface.support_points()
+        arms = points @ np.swapaxes(body.R, 1, 2)
+        v = portion.v[:, body.own]
+        origin_velocity, turning = turned(body.Jv, v), turned(body.Jw, v)
+        own = of_shapes.get(number, none)
+        for s, plane in enumerate(world.half_spaces):
+            if world.half_space_filters:
+                category, mask = world.half_space_filters[s]
+                if not surface.category & mask or not category & surface.mask:
+                    continue
+            gap = (body.p @ plane.normal - plane.offset)[:, None] + arms @ plane.normal - radii
+            # Of the points' velocities, w x arm . n = (n x w) . arm.
+            speed = (origin_velocity @ plane.normal)[:, None] + turned(arms, cross(plane.normal, turning))
+            excess = margin + portion.h[:, None] * np.maximum(0.0, -speed) - gap
+            near = (excess > 0.0) & ~asleep[:, index, None]
+            mine = own[ground[own] == s]
+            if recording.stepper.reduce_contacts:
+                deepest = np.full(near.shape[0], np.inf)
+                np.minimum.at(deepest, portion.at[mine], depth[mine])
+                slack = SLACK * np.ptp(points, axis=0).max()
+                near &= (near.sum(axis=1) <= 4)[:, None] | (gap < deepest[:, None] - slack)
+            at, n = np.nonzero(near)
+            places = body.p[at] + arms[at, n] - radii[n, None] * plane.normal
+            size = 1.0 + np.abs(places).sum(axis=1)
+            found = _found(at, places, NEAR * size, portion.at[mine], listed[mine])
+            np.maximum.at(worst, at[~found], (excess[at, n] / size)[~found])
+    return worst
+
+
+def _found(at: IntArray, places: FloatArray, slack: FloatArray, steps: IntArray, listed: FloatArray) -> Any:
+    """Return whether places (n, 3) of steps ``at`` (n,), ascending, are among those listed (m, 3) of ``steps`` (m,)."""
+    first, last = np.searchsorted(steps, at), np.searchsorted(steps, at, side="right")
+    found = np.zeros(at.size, dtype=bool)
+    for k in range(int((last - first).max(initial=0))):
+        own = np.flatnonzero(first + k < last)
+        found[own] |= np.abs(listed[first[own] + k] - places[own]).max(axis=1) <= slack[own]
+    return found
+
+
+# Slip, of the speeds without contacts, from which a contact slides, and how far rounding may move it.
+SLIDING, EDGE = 1e-8, 1e-6
+
+
+def table_findings(portion: Portion, frames: FloatArray) -> Iterator[Found]:
+    """Yield what the contact table says twice: impulses and forces, gap and place."""
+    world = portion.recording.world
+    r, h, z = frames.shape[1] - 1, portion.h[portion.at][:, None], portion.column("z")
+    normal, point, island = portion.column("normal"), portion.column("point"), portion.numbers("island")
+    wanted = h * (z[:, :1] * normal + np.einsum("nr,nri->ni", z[:, 1 : 1 + r] - z[:, 1 + r : 1 + 2 * r], frames[:, 1:]))
+    t1 = frames[:, 1]
+    along = np.stack([np.sum(wanted * axis, axis=1) for axis in (normal, t1, cross(normal, t1))], axis=1)
+    said = np.hstack((portion.column("impulse_normal")[:, None], portion.column("impulse_tangential")))
+    size = h * np.abs(z[:, : 1 + 2 * r]).sum(axis=1, keepdims=True) * np.ones(6)
+    off = np.hstack((portion.column("impulse") - wanted, said - along))
+    yield "impulse", portion.at, island, portion.contacts, largest(off, size)
+    mu, restitution = pairs_of(portion, frames[:, 0])
+    worst = np.maximum(np.abs(portion.column("mu") - mu), np.abs(portion.column("restitution") - restitution))
+    half_space, own = portion.numbers("half_space"), portion.numbers("shape_b")
+    # Points of shapes touch with themselves; of a cylinder, whose rim has none, the point is midway to the plane.
+    midway = np.array([not isinstance(surface.shape, BodyShape) for surface in world.surfaces] or [False])
+    whole = np.where(midway[np.clip(own, 0, midway.size - 1)] & (own >= 0) & (own < midway.size), 2.0, 1.0)
+    on = half_space >= 0
+    if np.any(half_space >= len(world.half_spaces)):
+        raise IndexError("half-space")
+    normals = np.array([plane.normal for plane in world.half_spaces]).reshape(-1, 3)
+    offsets = np.array([plane.offset for plane in world.half_spaces])
+    n, offset = normals[half_space[on]], offsets[half_space[on]]
+    height = whole[on] * (np.sum(n * point[on], axis=1) - offset)
+    scale = 1.0 + np.abs(point[on]).sum(axis=1) + np.abs(offset)
+    off_plane = np.maximum(
+        np.abs(normal[on] - n).max(axis=1, initial=0.0), np.abs(portion.column("gap")[on] - height) / scale
+    )
+    worst[on] = np.maximum(worst[on], off_plane)
+    worst[~on] = np.maximum(worst[~on], np.abs(np.linalg.norm(normal[~on], axis=1) - 1.0))
+    yield "geometry", portion.at, island, portion.contacts, worst
+
+
+def slip_findings(portion: Portion, frames: FloatArray, v_free: FloatArray) -> Iterator[Found]:
+    """Yield whether slips and modes are those of the velocities, v_free (ns, nv) without contacts, and of fN."""
+    told = surface_velocity(portion)
+    after, size = (np.zeros((portion.contacts.size, 3)) for _ in range(2))
+    free = np.linalg.norm(told, axis=1)
+    starts = portion.recording.world.tree_starts
+    for one in portion.points:
+        own = slice(starts[one.tree], starts[one.tree + 1])
+        J, at = one.J[:, :3], portion.at[one.of]
+        after[one.of] += turned(J, portion.v_plus[at, own])
+        free[one.of] += np.linalg.norm(turned(J, v_free[at, own]), axis=1)
+        size[one.of] += turned(np.abs(J), np.abs(portion.v_plus[at, own]))
+        # Points on the axis that a body turns about are there to rounding.
+        whole = np.linalg.norm(J, axis=(1, 2)) * np.linalg.norm(portion.v_plus[at, own], axis=1)
+        size[one.of] += FAINT / 3.0 * whole[:, None]
+    normal = frames[:, 0]
+    after = after - told
+    slip = np.linalg.norm(after - np.sum(after * normal, axis=1, keepdims=True) * normal, axis=1)
+    if portion.recording.world.plane is not None:
+        slip = np.linalg.norm(cross(normal, after), axis=1)
+    off = largest((portion.column("slip") - slip)[:, None], (size + np.abs(told)).sum(axis=1)[:, None])
+    mode, edge = portion.numbers("mode"), SLIDING * free
+    closed = portion.column("z")[:, 0] > 0.0
+    near = np.abs(slip - edge) <= EDGE * (edge + size.sum(axis=1))
+    wanted = np.where(closed, np.where(slip > edge, SLIDE, STICK), OPEN)
+    right = (mode == wanted) | (closed & near & ((mode == SLIDE) | (mode == STICK)))
+    yield "slip", portion.at, portion.numbers("island"), portion.contacts, np.where(right, off, np.inf)

@@ -9,11 +9,10 @@ import numpy as np
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.contacts import contact_rows
 from contactlab.verification.dynamics import Blocks
-from contactlab.verification.findings import TINY, Found, largest
 from contactlab.verification.island import ContactProblem, JointProblem, Measures
 from contactlab.verification.islands import Islands, System, largest_entry, largest_of, worst_of
 from contactlab.verification.joints import JointLaws
-from contactlab.verification.portion import Portion, Rows, tree_columns
+from contactlab.verification.portion import TINY, Found, Portion, Rows, largest, tree_columns
 from contactlab.verification.selection import Selections
 
 SOFTENING = 1e-8  # of W's diagonal: what a body that has no room is given

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,18 @@ from contactlab.verification.motion import Body
 if TYPE_CHECKING:
     from contactlab.recording.recording import Recording
     from contactlab.world.world import World
+
+
+TINY = float(np.finfo(float).tiny)
+
+#: Condition, steps in the portion, islands, rows of the contact table, values (n,); -1 where it is of none.
+Found = tuple[str, Any, Any, Any, FloatArray]
+
+
+def largest(off: FloatArray, size: FloatArray) -> FloatArray:
+    """Return max |off| / size (n,) of rows (n, m); what is 0 out of nothing holds."""
+    return np.asarray(np.max(np.abs(off) / np.maximum(size, TINY), axis=1, initial=0.0))
+
 
 LONGEST = 128  # steps
 ENTRIES = 2_000_000  # numbers that the largest arrays of a portion may have

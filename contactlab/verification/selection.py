@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.verification.findings import TINY
 from contactlab.verification.island import ContactProblem, JointProblem
 from contactlab.verification.islands import Islands, Matrix, largest_of
-from contactlab.verification.portion import Portion, groups
+from contactlab.verification.portion import TINY, Portion, groups
 from contactlab.verification.report import SelectionReport
 
 if TYPE_CHECKING:

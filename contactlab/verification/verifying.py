@@ -9,9 +9,8 @@ import numpy as np
 
 from contactlab.spatial.arrays import IntArray, finite_number
 from contactlab.verification.checks import findings
-from contactlab.verification.findings import Found
 from contactlab.verification.pair_coverage import PairCoverage
-from contactlab.verification.portion import Portion, portions, rows_of
+from contactlab.verification.portion import Found, Portion, portions, rows_of
 from contactlab.verification.report import (
     CONDITIONS,
     ConditionReport,

@@ -32,8 +32,7 @@ from contactlab.lab.sweeps.scene_runs import SceneGrid
 from contactlab.lab.sweeps.store import SweepResult
 from contactlab.lab.sweeps.sweeping import sweep
 from contactlab.lab.sweeps.tasks import whole
-from contactlab.simulation.scene.document import read_document
-from contactlab.simulation.scene.table import Table, suggestion
+from contactlab.simulation.scene.table import Table, read_document, suggestion
 
 MOST_SEEDS = 1_000_000
 MOST_SOLVERS = 1000

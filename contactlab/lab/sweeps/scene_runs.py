@@ -19,10 +19,8 @@ from contactlab.lab.errors import SweepError
 from contactlab.lab.sweeps.tasks import FunctionName, load_function, name_of, whole
 from contactlab.simulation import SimulationError, simulate
 from contactlab.simulation.scene import Scene, SceneError, load_scene
-from contactlab.simulation.scene.changes import change_table, value_at
-from contactlab.simulation.scene.document import read_document
-from contactlab.simulation.scene.loading import check_scene
-from contactlab.simulation.scene.table import Table
+from contactlab.simulation.scene.loading import change_table, check_scene, value_at
+from contactlab.simulation.scene.table import Table, read_document
 
 _builder = functools.lru_cache(maxsize=4)(load_function)
 
@@ -44,7 +42,7 @@ class SceneGrid:
         at the same path.
     parameters
         Values by name, all combined with all, the last name running fastest. For a file a name is a dotted path, as
-        ``stepper.h``, ``body.cube.mu``, ``body.cube.position.2`` (`contactlab.simulation.scene.changes`).
+        ``stepper.h``, ``body.cube.mu``, ``body.cube.position.2`` (`contactlab.simulation.scene.loading`).
     seeds
         Whole numbers; each point of the grid is run once with every one. Without ``spread`` they mean something to a
         function only.

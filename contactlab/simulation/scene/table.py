@@ -1,17 +1,23 @@
-"""A table of a scene file, read key by key: types, ranges, and errors that name line and key."""
+"""A TOML document from anybody, bounded and never evaluated, and its tables, read key by key.
+
+Types and ranges are checked; errors name line and key.
+"""
 
 from __future__ import annotations
 
 import difflib
 import math
+import re
+import tomllib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from contactlab.simulation.scene.lines import LineIndex, Place
+from contactlab.simulation.scene.lines import LineIndex, Place, index_lines
 from contactlab.spatial.errors import FieldError
 from problem_data.errors import FileError
+from problem_data.files import text_of
 
 LARGEST = 1e12  # no length, mass or time of a scene is larger
 LONGEST_TEXT = 300
@@ -200,3 +206,29 @@ def _kind(value: Any) -> str:
     """Return what TOML calls a value's type."""
     names = {bool: "a boolean", int: "a whole number", float: "a number", str: "a string", list: "an array"}
     return {**names, dict: "a table"}.get(type(value), f"a {type(value).__name__}")
+
+
+MOST_BYTES = 1 << 20
+
+
+def read_document(path: Path, label: str = "scene file") -> tuple[Table, str]:
+    """Return the root table, called ``label`` in errors, and the text; a `SceneError` says what is wrong with a file.
+
+    Nothing of the document is known to be right but that it is TOML.
+    """
+    if not path.is_file():
+        raise SceneError(path, 0, "", "there is no such file")
+    text = text_of(path, _refused, MOST_BYTES).replace("\r\n", "\n")
+    try:
+        values = tomllib.loads(text)
+    except RecursionError as error:
+        raise SceneError(path, 0, "", "is nested too deeply") from error
+    except ValueError as error:
+        found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        detail = " ".join(str(error).split())
+        raise SceneError(path, int(found[1]) if found else 0, "", f"is not TOML: {detail}") from error
+    return Table(path, index_lines(text), (), label, values, None), text
+
+
+def _refused(path: Path, field: str, detail: str) -> SceneError:
+    return SceneError(path, 0, field, detail)

@@ -8,8 +8,7 @@ import pytest
 from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, HeightField, Material, Mesh, Sphere
 from contactlab.drawing import Arrows, ForceScale, Stage, shown_steps, solid_of, state_at
 from contactlab.drawing.palette import BODIES, FIXED, MODE_COLORS
-from contactlab.drawing.patch import clip, fan, grid_lines, patch
-from contactlab.drawing.stage import center_of_mass
+from contactlab.drawing.stage import center_of_mass, clip, fan, grid_lines, patch
 from contactlab.multibody import ModelBuilder, body_poses
 from contactlab.multibody.joints import Fixed, Revolute
 from contactlab.simulation import OPEN, SLIDE, STICK, ContactTable, WorldBuilder

@@ -15,11 +15,18 @@ from numpy.typing import NDArray
 from contactlab.cli.main import main
 from contactlab.lab import DatasetError
 from contactlab.lab.datasets.square_drops import find_square_drops, load_square_drops
-from contactlab.studies.square import held_still, path_errors, run_squares, square_world
-from contactlab.studies.square_fit import SquareGrid, fit_squares
-from contactlab.studies.square_path import Calibration, calibrate, lowest_corner, prepare
+from contactlab.studies.square import SquareGrid, fit_squares, held_still, path_errors, run_squares, square_world
+from contactlab.studies.square_path import (
+    GRIDS,
+    MODELS,
+    SHARED_CALIBRATION,
+    Calibration,
+    SquareSettings,
+    calibrate,
+    lowest_corner,
+    prepare,
+)
 from contactlab.studies.square_sense import rotation_sense
-from contactlab.studies.square_settings import GRIDS, MODELS, SHARED_CALIBRATION, SquareSettings
 
 SIDE, DT, SAMPLES = 0.06, 0.004, 90
 CAMERA = Calibration(angle=-0.03, height=3e-3, slope=2e-3)

@@ -15,8 +15,7 @@ from contactlab.cli import main
 from contactlab.contact import Box, Sphere
 from contactlab.drawing import solid_of
 from contactlab.drawing.camera import Camera
-from contactlab.plotting.raster import line_pixels, rasterize
-from contactlab.plotting.render import Item, render
+from contactlab.plotting.render import Item, line_pixels, rasterize, render
 from contactlab.simulation import TimeStepping, simulate
 
 PLOTS = (

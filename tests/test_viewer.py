@@ -18,8 +18,7 @@ from contactlab.plotting import picture, plot_convergence, plot_toss_curve
 from contactlab.simulation import STICK, Recording, StepResult, TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia
 from contactlab.viewer import FilmView, live, write_html_replay
-from contactlab.viewer.controls import Controls
-from contactlab.viewer.scene import TOGGLES, SceneView
+from contactlab.viewer.scene import TOGGLES, Controls, SceneView
 from contactlab.viewer.server import free_port, legend, serving
 
 

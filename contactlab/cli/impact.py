@@ -1,10 +1,11 @@
-"""`contactlab impact`: impact laws and simulations beside recorded planar impacts, single ones and whole drops."""
+"""`contactlab impact`: impact laws and simulations beside recorded planar impacts, single ones and whole drops; with plots."""
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from contactlab.cli import arguments as kinds
-from contactlab.cli.impact_plots import plot_drops, plot_impacts
 from contactlab.lab.datasets.fetching import data_path
 from contactlab.lab.datasets.npz import files_with
 from contactlab.lab.datasets.planar_impacts import PlanarImpacts, find_planar_impacts, load_planar_impacts
-from contactlab.lab.datasets.square_drops import find_square_drops, load_square_drops
+from contactlab.lab.datasets.square_drops import SquareDrops, find_square_drops, load_square_drops
 from contactlab.lab.errors import DatasetError
 from contactlab.lab.progress import Progress
 from contactlab.spatial.arrays import FloatArray
@@ -31,6 +31,7 @@ from contactlab.studies.planar_nested import (
     nested_json,
 )
 from contactlab.studies.planar_tables import (
+    best_of,
     format_intervals,
     format_paired,
     format_planar,
@@ -40,11 +41,17 @@ from contactlab.studies.planar_tables import (
     read_frozen,
     squares_json,
 )
-from contactlab.studies.square import held_still, run_squares
-from contactlab.studies.square_fit import SquareFit, SquareGrid, fit_squares
-from contactlab.studies.square_path import prepare
+from contactlab.studies.square import (
+    SquareFit,
+    SquareGrid,
+    SquareReport,
+    fit_squares,
+    held_still,
+    run_squares,
+    square_poses,
+)
+from contactlab.studies.square_path import FALL, GRIDS, MODELS, SHARED_CALIBRATION, SquarePath, SquareSettings, prepare
 from contactlab.studies.square_sense import rotation_sense
-from contactlab.studies.square_settings import FALL, GRIDS, MODELS, SHARED_CALIBRATION, SquareSettings
 from lcp.hearing import all_cores, on_threads
 
 EPILOG = """\
@@ -238,3 +245,64 @@ def _score_drops(path: Path, arguments: argparse.Namespace, frozen: Any) -> tupl
         for plot in plot_drops(arguments.plots, drops, paths, models, reports):
             print(f"wrote {plot}")
     return {"square_drops": squares_json(reports, fits)}, bool(failures)
+
+
+SHOWN = 4  # drops, from the best predicted to the worst
+
+
+def plot_impacts(folder: Path, data: PlanarImpacts, fits: Sequence[PlanarFit]) -> list[Path]:
+    """Draw restitution over speed, and the held-out errors of every law."""
+    from contactlab.plotting import plot_error_curves, plot_restitution
+
+    approach = -np.einsum("ni,ni->n", data.normal, data.before)
+    leaves = np.einsum("ni,ni->n", data.normal, data.after)
+    clear = approach > 0.1
+    ratio = leaves[clear] / approach[clear]
+    with_speed = [fit for fit in fits if "exponent" in fit.model.parameters]
+    fit = best_of(with_speed or fits)
+    numbers = {"exponent": 0.0} | dict(zip(fit.model.parameters, fit.values.tolist(), strict=True))
+    law = f"{fit.model.law}, {'frozen' if fit.frozen else 'fitted here'}"
+    curves = {}
+    fewest = min(len(one.model.ingredients) for one in fits)
+    for one in fits:
+        if len(one.model.ingredients) == fewest:
+            curves[f"{one.model.law}, {one.model.reading}"] = one.errors
+    return [
+        plot_restitution(
+            folder / "restitution.png", approach[clear], ratio, numbers["e"], numbers["exponent"], law=law
+        ),
+        plot_error_curves(folder / "impact_errors.png", curves),
+    ]
+
+
+def plot_drops(
+    folder: Path,
+    drops: SquareDrops,
+    paths: Sequence[SquarePath],
+    models: Mapping[str, SquareSettings],
+    reports: Mapping[str, SquareReport],
+) -> list[Path]:
+    """Draw the errors of every model, and drops from the best to the worst of the last one."""
+    from contactlab.plotting import plot_error_bars, plot_planar_paths
+
+    errors = {
+        name: (report.position[report.ran], report.rotation[report.ran])
+        for name, report in reports.items()
+        if name in models
+    }
+    name = list(models)[-1]
+    ran = np.flatnonzero(reports[name].ran)
+    order = ran[np.argsort((reports[name].position + reports[name].rotation)[ran])]
+    places = [int(order[int(share * (len(order) - 1))]) for share in np.linspace(0.05, 0.95, SHOWN)]
+    shown = []
+    for i in places:
+        path = paths[i]
+        poses = square_poses(drops, path, models[name], SHARED_CALIBRATION)
+        off = f"{reports[name].position[i]:.0f} %, {reports[name].rotation[i]:.0f} deg"
+        clock = np.asarray(drops.dt / models[name].substeps * np.arange(len(poses)))
+        time = np.asarray(drops.dt * path.frame[path.good])
+        shown.append((f"drop {path.number}: {off}", time, path.pose[path.good], clock, poses))
+    return [
+        plot_error_bars(folder / "drop_errors.png", errors),
+        plot_planar_paths(folder / "drops.png", shown),
+    ]

@@ -10,11 +10,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.conformance.adapters import UnknownEngineError, engine_of
-from contactlab.conformance.case import Case, Measure, NotToldError
+from contactlab.conformance.case import Case, CaseResult, CaseVerdict, Measure, NotToldError
 from contactlab.conformance.cases import CASES
-from contactlab.conformance.engine import Contacts, Engine, NotOfferedError, Run
-from contactlab.conformance.rows import CaseResult, CaseVerdict
-from contactlab.conformance.scene import Body, Joint, Pin, Scene, ShapeSpec, Wall
+from contactlab.conformance.scene import (
+    Body,
+    Contacts,
+    Engine,
+    Joint,
+    NotOfferedError,
+    Pin,
+    Run,
+    Scene,
+    ShapeSpec,
+    Wall,
+)
 from contactlab.conformance.suite import Report, conform
 from contactlab.naming import doors
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html import escape
 
-from contactlab.conformance.rows import CaseResult, CaseVerdict
+from contactlab.conformance.case import CaseResult, CaseVerdict
 from contactlab.conformance.suite import Report, cell
 from contactlab.lab.racing.html.page import STYLE
 

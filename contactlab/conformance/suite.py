@@ -1,17 +1,19 @@
-"""The suite: every case on every engine, each verdict computed."""
+"""The suite: every case on every engine, in a process of its own where wished, each verdict computed."""
 
 from __future__ import annotations
 
+import functools
+import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from contactlab.conformance.adapters import check_name, engine_of
-from contactlab.conformance.apart import rows_apart
-from contactlab.conformance.case import Case
+from contactlab.conformance.case import Case, CaseResult, CaseVerdict, Measure, missing, row_of
 from contactlab.conformance.cases import CASES
-from contactlab.conformance.engine import Engine
-from contactlab.conformance.rows import CaseResult, CaseVerdict, missing, row_of
+from contactlab.conformance.scene import Engine
+from contactlab.lab.sweeps.tasks import name_of
+from contactlab.lab.sweeps.worker import Worker
 
 
 @dataclass(frozen=True)
@@ -115,3 +117,38 @@ def _rows_here(one: str | Engine, cases: Sequence[Case]) -> Iterator[CaseResult]
         return
     for case in cases:
         yield row_of(made, case)
+
+
+def rows_apart(name: str, cases: Sequence[Case], seconds: float) -> Iterator[CaseResult]:
+    """Yield a row for each case; the process is ended, and another started, when a case has taken so long [s]."""
+    worker, version = Worker(name_of(held), 0), ""
+    try:
+        for case in cases:
+            answer = worker.run(json.dumps({"engine": name, "case": case.name}), seconds)
+            if answer.outcome == "done":
+                told = answer.values
+                version = told["version"]
+                measures = tuple(Measure(*one) for one in told["measures"])
+                yield CaseResult(name, version, case.name, CaseVerdict(told["verdict"]), measures, told["detail"])
+            else:
+                verdict = CaseVerdict.TIMED_OUT if answer.outcome == "timeout" else CaseVerdict.CRASHED
+                yield CaseResult(name, version, case.name, verdict, (), " ".join(answer.error.split()))
+    finally:
+        worker.close()
+
+
+def held(task: dict[str, Any]) -> dict[str, Any]:
+    """Hold an engine to a case: what the worker process does."""
+    case = next(case for case in CASES if case.name == task["case"])
+    made = _made(task["engine"])
+    row = missing(task["engine"], case, made) if isinstance(made, str) else row_of(made, case)
+    measures = [astuple(one) for one in row.measures]
+    return {"version": row.version, "verdict": row.verdict.value, "measures": measures, "detail": row.detail}
+
+
+@functools.cache
+def _made(name: str) -> Engine | str:
+    try:
+        return engine_of(name)
+    except Exception as error:  # noqa: BLE001  whatever an engine raises is a finding
+        return f"{type(error).__name__}: {error}"

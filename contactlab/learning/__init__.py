@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contactlab.learning.actions import ActionMap, Targets, Torques
-from contactlab.learning.controls import Controls
+from contactlab.learning.actions import ActionMap, Controls, Targets, Torques
 from contactlab.learning.env import Env
 from contactlab.learning.errors import LearningError
 from contactlab.learning.noise import Noise
-from contactlab.learning.snapshot import Snapshot
-from contactlab.learning.task import Task
+from contactlab.learning.task import Snapshot, Task
 from contactlab.learning.vector_env import VectorEnv
 from contactlab.naming import doors
 

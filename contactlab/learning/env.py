@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.learning.base import BaseEnv
+from contactlab.learning.base import BaseEnv, action_space, observation_space, refuse
 from contactlab.learning.errors import LearningError
-from contactlab.learning.spaces import action_space, observation_space, refuse
 from contactlab.learning.task import Task
 from contactlab.learning.task_runs import TaskRuns
 from contactlab.simulation import Batch

@@ -1,4 +1,4 @@
-"""What is to be learnt, as one frozen value."""
+"""What is to be learnt, as one frozen value, and what its functions see: B runs at one instant."""
 
 from __future__ import annotations
 
@@ -12,13 +12,38 @@ from numpy.typing import NDArray
 from contactlab.learning.actions import ActionMap
 from contactlab.learning.errors import LearningError
 from contactlab.learning.noise import Noise
-from contactlab.learning.snapshot import Snapshot
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.errors import whole_number
 from contactlab.world.sensors import Sensor
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """B runs at one instant; arrays have a leading axis of runs, of length 1 in an `Env`.
+
+    Attributes
+    ----------
+    q, v
+        Configurations (B, nq) and velocities (B, nv).
+    time
+        (B,) since each run began [s].
+    readings
+        Of the task's sensors by name, (B, d) each. What only a step can tell (forces, accelerations) reads 0 at a
+        start.
+    """
+
+    q: FloatArray
+    v: FloatArray
+    time: FloatArray
+    readings: Mapping[str, FloatArray]
+
+    def joined(self) -> FloatArray:
+        """Return q, v and the readings side by side: what is observed where a task says nothing else."""
+        return np.concatenate((self.q, self.v, *self.readings.values()), axis=1)
+
 
 Mask = NDArray[np.bool_]
 Terms = Mapping[str, FloatArray]

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.learning.errors import LearningError
-from contactlab.learning.snapshot import Snapshot
-from contactlab.learning.task import Mask, Task
+from contactlab.learning.task import Mask, Snapshot, Task
 from contactlab.recording import SimulationError
 from contactlab.simulation import Batch
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.learning.base import BaseVectorEnv
+from contactlab.learning.base import BaseVectorEnv, action_space, observation_space, refuse
 from contactlab.learning.errors import LearningError
-from contactlab.learning.spaces import action_space, observation_space, refuse
 from contactlab.learning.task import Mask, Task
 from contactlab.learning.task_runs import TaskRuns
 from contactlab.simulation import Batch

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from contactlab.naming import doors
 from contactlab.plotting.contact_plot import forces, gaps, modes
-from contactlab.plotting.convergence import plot_convergence
-from contactlab.plotting.identified_plot import plot_identified
 from contactlab.plotting.impact_plot import plot_impact_map, plot_painleve, plot_routh
 from contactlab.plotting.paper import save_figure
 from contactlab.plotting.picture import animation, picture
 from contactlab.plotting.run_plot import certificates, effort, ledger, summary
 from contactlab.plotting.studies_plot import (
+    plot_convergence,
     plot_error_bars,
     plot_error_curves,
+    plot_identified,
     plot_planar_paths,
     plot_restitution,
     plot_toss_curve,

@@ -1,12 +1,14 @@
-"""Recorded impacts, drops and tosses beside what models make of them."""
+"""Recorded impacts, drops and tosses beside what models make of them; what was identified; how solvers came down."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+import lcp
 from contactlab.plotting.paper import CYCLE, legend_above, new_figure, save_figure
 from contactlab.spatial.arrays import FloatArray
 
@@ -166,4 +168,111 @@ def plot_toss_curve(
             )
         axes.set(xlabel="friction coefficient mu", ylabel=label)
         legend_above(axes, 2)
+    return save_figure(figure, path)
+
+
+#: Panels side by side.
+COLUMNS = 4
+
+
+def plot_identified(path: str | Path, document: Mapping[str, Any]) -> Path:
+    """Draw every parameter's normal density with its 95 % interval, and their correlations; write a PNG.
+
+    Parameters
+    ----------
+    path
+        The picture.
+    document
+        What `contactlab identify --json` writes.
+    """
+    names = list(document["parameters"])
+    rows = -(-(len(names) + 1) // COLUMNS)
+    columns = -(-(len(names) + 1) // rows)
+    figure, axes = new_figure(3.0 * columns, 2.6 * rows, columns, rows)
+    for k, (name, found) in enumerate(document["parameters"].items()):
+        one, variance = axes[k], document["covariance"][k][k]
+        label = f"{name} [{found['unit']}]" if found["unit"] else name
+        one.set(xlabel=label, yticks=[])
+        one.locator_params(axis="x", nbins=5)
+        value, low, high = found["value"], found["low"], found["high"]
+        if low is None or not variance:
+            one.annotate("not told", (0.5, 0.5), xycoords="axes fraction", ha="center")
+            continue
+        # An interval that ends at a bound is shorter than its normal density has it: nothing lies beyond.
+        ends = (
+            (low if value - low < 1.8 * variance**0.5 else value - 4.0 * variance**0.5),
+            (high if high - value < 1.8 * variance**0.5 else value + 4.0 * variance**0.5),
+        )
+        x = np.linspace(*ends, 200)
+        density = np.exp(-0.5 * (x - value) ** 2 / variance)
+        one.plot(x, density, color=CYCLE[0], linewidth=1.2)
+        inside = (x >= low) & (x <= high)
+        one.fill_between(x[inside], density[inside], color=CYCLE[0], alpha=0.25, linewidth=0)
+        nominal = document["nominal"].get(name)
+        if nominal is not None and x[0] <= nominal <= x[-1]:
+            one.axvline(nominal, color=CYCLE[1], linestyle="--", linewidth=1.0)
+        one.set_title(f"{value:.4g} ({low:.4g} to {high:.4g})", fontsize=8)
+        one.set_ylim(0.0, 1.1)
+    _correlations(figure, axes[len(names)], names, document["covariance"])
+    for one in axes[len(names) + 1 :]:
+        one.set_visible(False)
+    return save_figure(figure, path)
+
+
+def _correlations(figure: Any, axes: Any, names: list[str], covariance: list[list[float | None]]) -> None:
+    """Draw the matrix of correlations; empty where it is not known."""
+    C = np.array([[np.nan if x is None else x for x in row] for row in covariance])
+    scale = np.sqrt(np.diag(C))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        R = C / np.outer(scale, scale)
+    axes.grid(visible=False)
+    axes.imshow(R, cmap="RdBu", vmin=-1.0, vmax=1.0)
+    for (i, j), value in np.ndenumerate(R):
+        if np.isfinite(value):
+            dark = abs(value) > 0.6
+            axes.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=7, color="white" if dark else "black")
+    axes.set_xticks(range(len(names)), names, rotation=35, ha="right", fontsize=7)
+    axes.set_yticks(range(len(names)), names, fontsize=7)
+    axes.set_title("correlations", fontsize=8)
+
+
+def plot_convergence(
+    path: str | Path, results: Mapping[str, lcp.Result | lcp.MLCPResult], *, title: str = "", tolerance: float = 1e-9
+) -> Path:
+    """Draw the traces of several solves of one problem, over iterations and over seconds, and write a PNG.
+
+    Parameters
+    ----------
+    path
+        The picture.
+    results
+        Label to result, each of a solve with ``trace=True``. Traces of another quantity than the residual on the
+        problem's own data (the artificial variable of Lemke's method) and solves without a trace are drawn as one
+        point: what was reached, after how many iterations and how long. Open marks did not solve the problem.
+    title
+        Written above.
+    tolerance
+        Drawn as a horizontal line.
+    """
+    from matplotlib import colormaps
+
+    figure, columns = new_figure(11.0, 4.8, 2)
+    least, colors = 1e-17, colormaps["tab20"]
+    for axes, by_time in zip(columns, (False, True), strict=True):
+        for number, (label, result) in enumerate(results.items()):
+            color, marker, trace = colors(number % 20), "osD^v"[number % 5], result.trace
+            end = (result.solve_time * 1e3 if by_time else max(result.iterations, 1), result.residual.natural_map)
+            if trace is not None and trace.quantity == "natural map" and len(trace):
+                x = trace.seconds * 1e3 if by_time else np.maximum(trace.iterations, 1)
+                y = np.maximum([*trace.values, end[1]], least)
+                axes.plot([*x, max(end[0], float(x[-1]))], y, color=color, linewidth=1.2)
+            fill = color if result.solved else "none"
+            axes.plot(end[0], max(end[1], least), marker, color=color, markerfacecolor=fill, markersize=6, label=label)
+        axes.axhline(tolerance, color="0.6", linewidth=0.8, linestyle="--")
+        axes.set(xscale="log", yscale="log", xlabel="time [ms]" if by_time else "iterations")
+    columns[1].sharey(columns[0])
+    columns[1].tick_params(labelleft=False)
+    columns[0].set_ylabel("natural map  max |min(z, Mz + q)|")
+    columns[1].legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    figure.suptitle(title)
     return save_figure(figure, path)

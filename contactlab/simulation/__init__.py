@@ -46,7 +46,7 @@ from contactlab.recording import (
     UncertifiedTable,
 )
 from contactlab.simulation.batch import Batch, rollout
-from contactlab.simulation.rollouts import Rollout
+from contactlab.simulation.batch_runs import Rollout
 from contactlab.simulation.running import Simulation
 from contactlab.simulation.simulating import simulate
 from contactlab.spatial import RigidInertia, Transform

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contactlab.recording.plausibility import Notice, new_kinds, warn_of
-from contactlab.simulation.batch_runs import BatchRuns, BatchWorlds, last_h, last_rows, read_runs, states_of
+from contactlab.simulation.batch_runs import BatchRuns, BatchWorlds, Rollout, last_h, last_rows, read_runs, states_of
 from contactlab.simulation.batch_worker import Kept
-from contactlab.simulation.rollouts import Rollout
 from contactlab.simulation.running import LOOK, MOST
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 from contactlab.stepping.contact_table import ContactScope, ContactTable

@@ -1,11 +1,12 @@
-"""The runs of a batch: their worlds, of one layout, their states, the threads that step them, and what is read."""
+"""The runs of a batch: their worlds, of one layout, their states, the threads that step them, what becomes of them."""
 
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from contactlab.stepping.kernels.slot_layout import CALLED_OFF, LEFT, STEPS, Slo
 from contactlab.stepping.kinematic import poses_at
 from contactlab.stepping.prepared import Prepared, checked_state, differing_layout, prepare
 from contactlab.stepping.record_schema import Rows, columns_of
-from contactlab.stepping.slots import grow_slots, new_slots, write_slot
+from contactlab.stepping.slots import grow_slots, new_slots, read_slot, write_slot
 from contactlab.stepping.time_stepping import TimeStepping, check_run
 from contactlab.stepping.wrenches import Wrench, applied_by
 from contactlab.world.errors import SimulationConfigError
@@ -352,3 +353,33 @@ def _asleep(world: World, slots: Slots, runs: IntArray) -> NDArray[np.bool_]:
     trees = world.body_trees
     found: NDArray[np.bool_] = (trees >= 0) & (slots.asleep[runs][:, trees] != 0)
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class Rollout:
+    """What became of B runs.
+
+    Attributes
+    ----------
+    q, v
+        (B, steps + 1, nq) and (B, steps + 1, nv): the states, that at the start first. After a step that failed, NaN.
+    failed
+        (B,) whether a run stopped early.
+    errors
+        Why, for each run; None for those that ended well. The record of a `SimulationError` is of no step: it holds the
+        state at which the failed one began.
+    notices
+        What no certificate says (`Recording.notices`), the worst of each kind over all runs; the text says where.
+    """
+
+    q: FloatArray
+    v: FloatArray
+    failed: NDArray[np.bool_]
+    errors: tuple[Exception | None, ...]
+    notices: tuple[Notice, ...]
+    _ends: Slots = field(repr=False)
+
+    @functools.cached_property
+    def states(self) -> tuple[StepperState, ...]:
+        """Where each run ended, with all that the next step starts from: there one long run goes on, bit for bit."""
+        return tuple(read_slot(self._ends, i) for i in range(self.failed.size))

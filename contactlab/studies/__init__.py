@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.naming import doors
-from contactlab.studies.synthetic_toss import synthesize_tosses
-from contactlab.studies.toss import TossOutcome, TossReport, run_toss, run_tosses, simulate_toss
+from contactlab.studies.toss import TossOutcome, TossReport, run_toss, run_tosses, simulate_toss, synthesize_tosses
 from contactlab.studies.toss_settings import MODELS, TossSettings
 from contactlab.studies.toss_tables import PUBLISHED, PublishedRow, format_table
 

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from contactlab.studies.paired import Paired, paired_difference
 from contactlab.studies.planar_fit import INGREDIENTS, PlanarFit, PlanarModel
-from contactlab.studies.square import EARLY, SquareReport
-from contactlab.studies.square_fit import SquareFit
+from contactlab.studies.square import EARLY, SquareFit, SquareReport
 
 #: Median held-out error of a two-number Newton-Coulomb model (mu 0.02, e 0.525) by the published set's description.
 REFERENCE_MEDIAN = 0.285

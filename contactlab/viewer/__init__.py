@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from contactlab.naming import doors
 from contactlab.viewer.film_view import Drawn, FilmView
 from contactlab.viewer.html_replay import write_html_replay, write_page
-from contactlab.viewer.live import Live, live
-from contactlab.viewer.replay import show
+from contactlab.viewer.live import Live, live, show
 from contactlab.viewer.server import aim_camera, serving
 
 __all__ = ["Drawn", "FilmView", "Live", "aim_camera", "live", "serving", "show", "write_html_replay", "write_page"]

@@ -7,7 +7,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from contactlab.conformance.engine import Engine
+from contactlab.conformance.scene import Engine
 
 #: Name before the colon: module, which has ``engine(setting)``, and its settings ("" for the defaults).
 ENGINES = {

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.conformance.engine import Contacts, NotOfferedError
-from contactlab.conformance.scene import Joint, Scene, ShapeSpec
+from contactlab.conformance.scene import Contacts, Joint, NotOfferedError, Scene, ShapeSpec
 from contactlab.spatial.arrays import FloatArray
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.conformance.engine import Contacts, NotOfferedError
-from contactlab.conformance.scene import Scene
+from contactlab.conformance.scene import Contacts, NotOfferedError, Scene
 from contactlab.spatial.arrays import FloatArray
 
 

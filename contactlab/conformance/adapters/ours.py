@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import contactlab
-from contactlab.conformance.engine import Contacts, NotOfferedError
-from contactlab.conformance.scene import Scene, ShapeSpec
+from contactlab.conformance.scene import Contacts, NotOfferedError, Scene, ShapeSpec
 from contactlab.constraints import LoopConstraint
 from contactlab.contact import Box, Capsule, HalfSpace, Material, Sphere
 from contactlab.multibody import Model, ModelBuilder, body_poses, joints, kinematics, point_velocity_6d

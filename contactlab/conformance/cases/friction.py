@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from contactlab.conformance.case import Case, Measure, NotToldError, path
-from contactlab.conformance.engine import Engine
-from contactlab.conformance.scene import Body, Scene, ShapeSpec, Wall, ball, box
+from contactlab.conformance.scene import Body, Engine, Scene, ShapeSpec, Wall, ball, box
 
 G, H = 9.81, 1e-3
 #: A micrometre a second: less than any of the rates that issue 3328 of MuJoCo complains of, 50 to 2300.

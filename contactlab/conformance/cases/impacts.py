@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from contactlab.conformance.case import Case, Measure, path
-from contactlab.conformance.engine import Engine
-from contactlab.conformance.scene import Scene, Wall, ball, box
+from contactlab.conformance.scene import Engine, Scene, Wall, ball, box
 
 G, H = 9.81, 1e-3
 

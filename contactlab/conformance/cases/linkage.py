@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from contactlab.conformance.case import Case, Measure, load_on, path
-from contactlab.conformance.engine import Engine
-from contactlab.conformance.scene import Body, Joint, Pin, Scene, ShapeSpec, box
+from contactlab.conformance.scene import Body, Engine, Joint, Pin, Scene, ShapeSpec, box
 from contactlab.spatial import quaternion
 
 G, H = 9.81, 1e-3

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from contactlab.conformance.case import Case, Measure, path
-from contactlab.conformance.engine import Engine
-from contactlab.conformance.scene import Scene, box
+from contactlab.conformance.scene import Engine, Scene, box
 
 H = 1e-3
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from contactlab.conformance.case import Case, Measure, NotToldError, load_on, path
 from contactlab.conformance.cases.friction import incline
-from contactlab.conformance.engine import Engine
-from contactlab.conformance.scene import Scene, Wall, ball, box
+from contactlab.conformance.scene import Engine, Scene, Wall, ball, box
 
 G, H = 9.81, 1e-3
 SHARE = 1e-3  # a tenth of a percent of the load

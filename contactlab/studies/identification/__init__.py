@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from contactlab.studies.identification.gauss_newton import identify
-from contactlab.studies.identification.problem import IdentificationError, Parameter, Problem, differences
+from contactlab.studies.identification.problem import (
+    IdentificationError,
+    Identified,
+    Parameter,
+    Problem,
+    Verdict,
+    differences,
+)
 from contactlab.studies.identification.recordings import Recordings, fit
-from contactlab.studies.identification.verdict import Identified, Verdict
 from contactlab.studies.identification.windows import Windows, window_problem
 from contactlab.studies.identification.worlds import world_with
 

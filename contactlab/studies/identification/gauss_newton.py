@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray
-from contactlab.studies.identification.problem import Problem
-from contactlab.studies.identification.verdict import Identified, Verdict, judged
+from contactlab.studies.identification.problem import Identified, Problem, Verdict, judged
 
 #: Windows beyond so many times the median residual count less.
 OUTLYING = 4.0

@@ -1,10 +1,13 @@
 """What is identified: parameters that many windows of recordings share, and unknowns that belong to one window each.
 
+And what came of it: the numbers found, in words whether to believe them, and what to try.
+
 Arrays and functions alone: nothing here knows what the numbers stand for.
 """
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -118,3 +121,117 @@ def differences(residuals: Function, parameters: Sequence[Parameter], steps: Flo
         return np.stack(columns, axis=2)
 
     return jacobian
+
+
+#: Of the reduced normal matrix, scaled to a unit diagonal: below it a combination of parameters is not seen.
+UNSEEN = 1e-7
+
+
+class Verdict(enum.Enum):
+    """Outcome of an identification; the value is the explanation and `advice` what to try."""
+
+    FOUND = "the steps are small beside the intervals"
+    AT_BOUND = "a parameter stands at its bound"
+    NOT_OBSERVABLE = "the recordings do not tell a parameter, or not two of them apart"
+    ITERATION_LIMIT = "the steps had not become small when the iterations were used up"
+    STALLED = "no step explains the recordings better, and the last was not small"
+    TOO_FEW = "there are not more independent recordings than parameters"
+    CONTRADICTED = "the recordings contradict what the model takes for granted"
+
+    @property
+    def advice(self) -> str:
+        """What to try next."""
+        return _ADVICE[self]
+
+
+_ADVICE = {
+    Verdict.FOUND: "Nothing to do.",
+    Verdict.AT_BOUND: "What the recordings ask for lies there or beyond: leave it out, unless the bound is a guess.",
+    Verdict.NOT_OBSERVABLE: "Leave one of them out, or add recordings in which it matters.",
+    Verdict.ITERATION_LIMIT: "Allow more iterations, or begin nearer.",
+    Verdict.STALLED: "Begin elsewhere, take shorter windows, or identify fewer parameters.",
+    Verdict.TOO_FEW: "Record more, or identify fewer parameters; where simulations failed, begin elsewhere.",
+    Verdict.CONTRADICTED: "Mend the recordings first: values of a model that cannot be theirs say nothing.",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Identified:
+    """Parameters found in recordings.
+
+    Attributes
+    ----------
+    parameters
+        What was looked for.
+    values
+        (p,) what was found.
+    intervals
+        (p, 2) 95 % intervals, within the bounds; infinite where the recordings do not tell.
+    covariance
+        (p, p) of the values.
+    unknowns
+        (W, m) the windows' own, as found.
+    residual
+        Median over windows of the root of the mean squared residual: 1 where the noise is what was said.
+    weights
+        (W,) how much each window counted: 1, less where it stands out, 0 where it has no prediction.
+    verdict, why
+        Whether to believe it; names and numbers.
+    iterations
+        Steps made.
+    """
+
+    parameters: tuple[Parameter, ...]
+    values: FloatArray
+    intervals: FloatArray
+    covariance: FloatArray
+    unknowns: FloatArray
+    residual: float
+    weights: FloatArray
+    verdict: Verdict
+    why: str
+    iterations: int
+
+    def __getitem__(self, name: str) -> float:
+        names = [one.name for one in self.parameters]
+        if name not in names:
+            raise KeyError(f"{name!r} was not looked for: {', '.join(names)}")
+        return float(self.values[names.index(name)])
+
+    def __str__(self) -> str:
+        width = max(len(one.name) for one in self.parameters)
+        rows = [
+            f"{one.name:<{width}}  {value:11.5g}  ({low:.5g} to {high:.5g}) {one.unit}".rstrip()
+            for one, value, (low, high) in zip(self.parameters, self.values, self.intervals, strict=True)
+        ]
+        return "\n".join([*rows, f"{self.verdict.name.lower()}: {self.why}"])
+
+
+def judged(
+    problem: Problem,
+    values: FloatArray,
+    normal: FloatArray,
+    used: NDArray[np.bool_],
+    made: int,
+    settled: bool,
+) -> tuple[Verdict, str]:
+    """Return the verdict and its reason; ``normal`` is the reduced normal matrix (p, p), 0 where there is none."""
+    names = [one.name for one in problem.parameters]
+    groups = np.unique(problem.groups[used]).size
+    if groups <= len(names):
+        lost = used.size - int(used.sum())
+        return Verdict.TOO_FEW, f"{groups} independent recordings for {len(names)} parameters; {lost} windows failed"
+    scale = np.sqrt(np.diag(normal))
+    blind = [name for name, one in zip(names, scale, strict=True) if not one > 0.0]
+    if blind:
+        return Verdict.NOT_OBSERVABLE, f"nothing recorded depends on {', '.join(blind)}"
+    sizes, directions = np.linalg.eigh(normal / np.outer(scale, scale))
+    if sizes[0] < UNSEEN:
+        together = [name for name, share in zip(names, directions[:, 0], strict=True) if abs(share) > 0.2]
+        return Verdict.NOT_OBSERVABLE, f"{' and '.join(together)} cannot be told apart"
+    at = [one.name for one, x in zip(problem.parameters, values, strict=True) if x in (one.low, one.high)]
+    if at:
+        return Verdict.AT_BOUND, f"{', '.join(at)} at {', '.join(f'{values[names.index(name)]:g}' for name in at)}"
+    if not settled:
+        return (Verdict.ITERATION_LIMIT if made else Verdict.STALLED), f"{made} steps made"
+    return Verdict.FOUND, f"{made} steps, {int(used.sum())} of {used.size} windows"

@@ -10,8 +10,7 @@ import numpy as np
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.spatial.errors import close_names
 from contactlab.studies.identification.gauss_newton import identify
-from contactlab.studies.identification.problem import IdentificationError, Parameter, Problem
-from contactlab.studies.identification.verdict import Identified, Verdict
+from contactlab.studies.identification.problem import IdentificationError, Identified, Parameter, Problem, Verdict
 
 #: Of many recordings so many are enough to come near.
 FEW = 64

@@ -20,8 +20,16 @@ from contactlab.studies.identification.problem import Parameter, Problem
 from contactlab.studies.identification.recordings import Recordings
 from contactlab.studies.identification.windows import Windows, window_problem
 from contactlab.studies.square import run_squares, square_world
-from contactlab.studies.square_path import CLEAR, SquarePath, lowest_corner, prepare
-from contactlab.studies.square_settings import FALL, MODELS, SHARED_CALIBRATION, SquareSettings
+from contactlab.studies.square_path import (
+    CLEAR,
+    FALL,
+    MODELS,
+    SHARED_CALIBRATION,
+    SquarePath,
+    SquareSettings,
+    lowest_corner,
+    prepare,
+)
 
 BEFORE = AFTER = 6
 SUBSTEPS = 8

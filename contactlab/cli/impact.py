@@ -1,4 +1,4 @@
-"""`contactlab impact`: impact laws and simulations beside recorded planar impacts, single ones and whole drops; with plots."""
+"""`contactlab impact`: laws and simulations beside recorded planar impacts, single ones and whole drops; with plots."""
 
 from __future__ import annotations
 
@@ -302,7 +302,4 @@ def plot_drops(
         clock = np.asarray(drops.dt / models[name].substeps * np.arange(len(poses)))
         time = np.asarray(drops.dt * path.frame[path.good])
         shown.append((f"drop {path.number}: {off}", time, path.pose[path.good], clock, poses))
-    return [
-        plot_error_bars(folder / "drop_errors.png", errors),
-        plot_planar_paths(folder / "drops.png", shown),
-    ]
+    return [plot_error_bars(folder / "drop_errors.png", errors), plot_planar_paths(folder / "drops.png", shown)]

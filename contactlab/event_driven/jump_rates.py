@@ -145,12 +145,7 @@ def _restitution(given: Restitution | None, u: FloatArray) -> FloatArray:
 
 
 def _linear(
-    layout: Layout,
-    jump: Jump,
-    q: FloatArray,
-    modes: list[_Mode],
-    near: list[tuple[int, float]],
-    e: FloatArray,
+    layout: Layout, jump: Jump, q: FloatArray, modes: list[_Mode], near: list[tuple[int, float]], e: FloatArray
 ) -> JumpRates:
     """Differentiate the equations of a jump in its modes; e (2, nc) is the restitution and that of changes."""
     model, nv, width = layout.model, layout.model.nv, layout.width

@@ -37,11 +37,7 @@ _NOWHERE = np.zeros(2)
 
 
 def acceleration_problem(
-    instant: Instant,
-    found: Sequence[Local],
-    mu: FloatArray,
-    directions: Sequence[FloatArray | None],
-    edges: int,
+    instant: Instant, found: Sequence[Local], mu: FloatArray, directions: Sequence[FloatArray | None], edges: int
 ) -> ConstraintAccelProblemData:
     """State the acceleration-level problem of closed contacts with coefficients mu.
 

@@ -147,9 +147,7 @@ def impact_map(
 Point = tuple[FloatArray, IntArray, NDArray[np.bool_], FloatArray]
 
 
-def grid(
-    axes: Mapping[str, ArrayLike],
-) -> tuple[dict[str, FloatArray], list[tuple[tuple[int, ...], dict[str, float]]]]:
+def grid(axes: Mapping[str, ArrayLike]) -> tuple[dict[str, FloatArray], list[tuple[tuple[int, ...], dict[str, float]]]]:
     """Return the values (k,) of each parameter, and of all combinations the place and the parameters."""
     if not axes:
         raise ImpactError("axes", "are none: give values of at least one parameter")

@@ -127,11 +127,6 @@ def _in_turn(
         work[:, fastest] += single.work_normal, single.work_tangential
         v = v + single.impulse @ collision.Y
     found = outcome(
-        problem,
-        f,
-        status=status,
-        work=(work[0, : b.nc], work[1, : b.nc]),
-        sequence=tuple(done),
-        message=message,
+        problem, f, status=status, work=(work[0, : b.nc], work[1, : b.nc]), sequence=tuple(done), message=message
     )
     return found, tied

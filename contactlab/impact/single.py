@@ -8,14 +8,7 @@ from typing import Literal
 import numpy as np
 
 from contactlab.impact.collision import Collision
-from contactlab.impact.impulse_path import (
-    Segment,
-    State,
-    impulse_path,
-    normal_impulse,
-    normal_velocity,
-    normal_work,
-)
+from contactlab.impact.impulse_path import Segment, State, impulse_path, normal_impulse, normal_velocity, normal_work
 from contactlab.spatial.arrays import FloatArray
 
 #: What restitution is a ratio of: normal velocities, normal impulses, or the root of the ratio of normal works.

@@ -47,12 +47,7 @@ class VectorEnv(BaseVectorEnv):
     metadata: dict[str, Any] = {}  # noqa: RUF012  # as gymnasium has it
 
     def __init__(
-        self,
-        task: Task,
-        num_envs: int,
-        *,
-        worlds: Sequence[World] | None = None,
-        threads: int | None = None,
+        self, task: Task, num_envs: int, *, worlds: Sequence[World] | None = None, threads: int | None = None
     ) -> None:
         from gymnasium.vector import AutoresetMode
         from gymnasium.vector.utils import batch_space

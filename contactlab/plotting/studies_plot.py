@@ -141,9 +141,7 @@ def plot_planar_paths(
 
 
 def plot_toss_curve(
-    path: str | Path,
-    points: Sequence[tuple[int, float, float, float]],
-    bounds: Sequence[tuple[str, float, float]] = (),
+    path: str | Path, points: Sequence[tuple[int, float, float, float]], bounds: Sequence[tuple[str, float, float]] = ()
 ) -> Path:
     """Draw position and rotation error over mu and write a PNG.
 

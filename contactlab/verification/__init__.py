@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.naming import doors
-from contactlab.verification.report import (
-    CONDITIONS,
-    ConditionReport,
-    VerificationFailure,
-    VerificationReport,
-)
+from contactlab.verification.report import CONDITIONS, ConditionReport, VerificationFailure, VerificationReport
 from contactlab.verification.verifying import verify
 
 __all__ = ["CONDITIONS", "ConditionReport", "VerificationFailure", "VerificationReport", "verify"]

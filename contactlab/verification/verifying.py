@@ -11,12 +11,7 @@ from contactlab.spatial.arrays import IntArray, finite_number
 from contactlab.verification.checks import findings
 from contactlab.verification.pair_coverage import PairCoverage
 from contactlab.verification.portion import Found, Portion, portions, rows_of
-from contactlab.verification.report import (
-    CONDITIONS,
-    ConditionReport,
-    VerificationFailure,
-    VerificationReport,
-)
+from contactlab.verification.report import CONDITIONS, ConditionReport, VerificationFailure, VerificationReport
 from contactlab.verification.selection import Selections
 from contactlab.world.errors import SimulationConfigError, whole_number
 

@@ -92,10 +92,7 @@ def write_html_replay(
 
 
 def write_page(
-    draw: Callable[[viser.SceneApi], Drawn],
-    path: str | Path,
-    *,
-    progress: Callable[[int, int], None] | None = None,
+    draw: Callable[[viser.SceneApi], Drawn], path: str | Path, *, progress: Callable[[int, int], None] | None = None
 ) -> Path:
     """Write what ``draw`` draws into a scene of viser, frame by frame, as a self-contained HTML page."""
     # Nobody is meant to connect to this server: it gives the page.

@@ -174,12 +174,7 @@ def _checked(
 
 
 def _answers(
-    name: FunctionName,
-    items: list[Item],
-    jobs: int | None,
-    cluster: str | None,
-    time_limit: float | None,
-    retries: int,
+    name: FunctionName, items: list[Item], jobs: int | None, cluster: str | None, time_limit: float | None, retries: int
 ) -> Generator[tuple[Item, Answer], None, None]:
     """Yield the answers of wherever the tasks are run."""
     if not items:

@@ -64,11 +64,7 @@ class _Linear:
 
 
 def identify(
-    problem: Problem,
-    *,
-    iterations: int = 30,
-    robust: bool = True,
-    progress: Callable[[int, int], None] | None = None,
+    problem: Problem, *, iterations: int = 30, robust: bool = True, progress: Callable[[int, int], None] | None = None
 ) -> Identified:
     """Return the parameters of least squared residuals, with 95 % intervals and a verdict.
 

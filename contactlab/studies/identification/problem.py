@@ -208,12 +208,7 @@ class Identified:
 
 
 def judged(
-    problem: Problem,
-    values: FloatArray,
-    normal: FloatArray,
-    used: NDArray[np.bool_],
-    made: int,
-    settled: bool,
+    problem: Problem, values: FloatArray, normal: FloatArray, used: NDArray[np.bool_], made: int, settled: bool
 ) -> tuple[Verdict, str]:
     """Return the verdict and its reason; ``normal`` is the reduced normal matrix (p, p), 0 where there is none."""
     names = [one.name for one in problem.parameters]

@@ -10,11 +10,7 @@ from numpy.typing import NDArray
 
 import lcp
 
-_STATUS = {
-    0: lcp.Status.SOLVED,
-    1: lcp.Status.ITERATION_LIMIT,
-    2: lcp.Status.RAY_TERMINATION,
-}
+_STATUS = {0: lcp.Status.SOLVED, 1: lcp.Status.ITERATION_LIMIT, 2: lcp.Status.RAY_TERMINATION}
 
 
 @dataclass(frozen=True)

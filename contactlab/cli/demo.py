@@ -24,11 +24,10 @@ EPILOG = f"Writes {NAME}.npz, {NAME}.html and {NAME}.png."
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
-    parser.add_argument(
-        "--out", type=Path, default=Path(), metavar="DIR", help="folder to write into (default: this one)"
-    )
-    parser.add_argument("--duration", type=kinds.positive, default=4.0, help="simulated seconds (default %(default)s)")
-    parser.add_argument("--seed", type=kinds.whole, default=0, help="another seed, other throws (default %(default)s)")
+    add = parser.add_argument
+    add("--out", type=Path, default=Path(), metavar="DIR", help="folder to write into (default: this one)")
+    add("--duration", type=kinds.positive, default=4.0, help="simulated seconds (default %(default)s)")
+    add("--seed", type=kinds.whole, default=0, help="another seed, other throws (default %(default)s)")
 
 
 @compiling_beside()

@@ -19,11 +19,10 @@ Exit status: 0 it is solved this time; 1 it is not; 2 unreadable.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
-    parser.add_argument("file", type=Path, metavar="FILE", help="the dumped problem, or the record")
-    parser.add_argument("--h", type=kinds.positive, help="step [s] of a problem without its record (default 1e-3)")
-    parser.add_argument(
-        "--contacts", type=kinds.positive_integer, default=20, metavar="N", help="contacts listed at most"
-    )
+    add = parser.add_argument
+    add("file", type=Path, metavar="FILE", help="the dumped problem, or the record")
+    add("--h", type=kinds.positive, help="step [s] of a problem without its record (default 1e-3)")
+    add("--contacts", type=kinds.positive_integer, default=20, metavar="N", help="contacts listed at most")
 
 
 def run(arguments: argparse.Namespace) -> int:

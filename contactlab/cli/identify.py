@@ -26,14 +26,11 @@ Exit status: 0 found, if at a bound; 1 not, and the verdict says why and what to
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
-    parser.add_argument("data", type=Path, metavar="DATA", help="the recordings: a file, its folder, or a name")
-    parser.add_argument(
-        "--robot", type=Path, metavar="FILE", help="URDF, or scene file, of the robot that was recorded"
-    )
-    parser.add_argument(
-        "--parameters", type=_names, default=(), metavar="LIST", help="what to look for: mu,restitution,..."
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("data", type=Path, metavar="DATA", help="the recordings: a file, its folder, or a name")
+    add("--robot", type=Path, metavar="FILE", help="URDF, or scene file, of the robot that was recorded")
+    add("--parameters", type=_names, default=(), metavar="LIST", help="what to look for: mu,restitution,...")
+    add(
         "--set",
         action="append",
         type=_value,
@@ -41,15 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="begin there, or stay there where NAME is not looked for; may be given more than once",
     )
-    parser.add_argument(
-        "--held-back", type=kinds.non_negative, default=0.4, metavar="SHARE", help="not fitted (default %(default)s)"
-    )
-    parser.add_argument("--seed", type=kinds.whole, default=0, help="of the draw of those (default 0)")
-    parser.add_argument("--iterations", type=kinds.positive_integer, default=30, help="the most (default %(default)s)")
-    parser.add_argument("--workers", type=kinds.positive_integer, help="threads (default: one per core)")
-    parser.add_argument("--json", type=kinds.output_file, metavar="OUT", help="write what was found here")
-    parser.add_argument("--plot", type=kinds.output_file, metavar="PNG", help="draw values with intervals")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of finished work")
+    add("--held-back", type=kinds.non_negative, default=0.4, metavar="SHARE", help="not fitted (default %(default)s)")
+    add("--seed", type=kinds.whole, default=0, help="of the draw of those (default 0)")
+    add("--iterations", type=kinds.positive_integer, default=30, help="the most (default %(default)s)")
+    add("--workers", type=kinds.positive_integer, help="threads (default: one per core)")
+    add("--json", type=kinds.output_file, metavar="OUT", help="write what was found here")
+    add("--plot", type=kinds.output_file, metavar="PNG", help="draw values with intervals")
+    add("--out", type=Path, metavar="DIR", help="folder of finished work")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -21,37 +21,36 @@ no failure of the command: the exit status is 1 only if nobody solved anything.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
-    parser.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="files or folders of problems")
-    parser.add_argument("--solvers", default="all", metavar="NAMES", help="names, or all (default)")
-    parser.add_argument("--peers", default="", metavar="NAMES", help="solvers of other projects: names, or all")
-    parser.add_argument(
+    add = parser.add_argument
+    add("paths", type=Path, nargs="+", metavar="PATH", help="files or folders of problems")
+    add("--solvers", default="all", metavar="NAMES", help="names, or all (default)")
+    add("--peers", default="", metavar="NAMES", help="solvers of other projects: names, or all")
+    add(
         "--tolerance",
         type=kinds.tolerance,
         default=1e-9,
         metavar="T",
         help="bound on the scaled residual (default %(default)g)",
     )
-    parser.add_argument(
+    add(
         "--time-limit",
         type=kinds.positive,
         default=60.0,
         metavar="S",
         help="seconds per problem and solver (default 60)",
     )
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of rows and report; resumed if it is there")
-    parser.add_argument("--jobs", type=kinds.positive_integer, metavar="N", help="processes (default: one per core)")
-    parser.add_argument("--cluster", metavar="ADDRESS", help="scheduler of a Dask cluster, such as tcp://host:8786")
-    parser.add_argument(
+    add("--out", type=Path, metavar="DIR", help="folder of rows and report; resumed if it is there")
+    add("--jobs", type=kinds.positive_integer, metavar="N", help="processes (default: one per core)")
+    add("--cluster", metavar="ADDRESS", help="scheduler of a Dask cluster, such as tcp://host:8786")
+    add(
         "--most-steps",
         type=kinds.positive_integer,
         default=MOST_STEPS,
         metavar="N",
         help="of the record of a run: problems of so many of its steps (default %(default)s)",
     )
-    parser.add_argument(
-        "--repeats", type=kinds.positive_integer, default=3, help="most solves timed per trial (default %(default)s)"
-    )
-    parser.add_argument(
+    add("--repeats", type=kinds.positive_integer, default=3, help="most solves timed per trial (default %(default)s)")
+    add(
         "--curves",
         type=kinds.whole,
         default=3,

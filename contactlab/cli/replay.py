@@ -17,19 +17,14 @@ EPILOG = "Without --html, --picture and --plots it is served to this machine alo
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
-    parser.add_argument("file", type=Path, metavar="FILE", help="the record, .npz")
-    parser.add_argument("--html", type=kinds.output_file, metavar="OUT", help="write one HTML file that opens offline")
-    parser.add_argument(
-        "--picture", type=kinds.output_file, metavar="OUT", help="write bodies and forces as a picture, .png"
-    )
-    parser.add_argument(
-        "--time", type=kinds.times, metavar="T[,T...]", help="of the picture [s]; the last state without it"
-    )
-    parser.add_argument("--plots", type=Path, metavar="DIR", help="write plots over time, .png, into a folder")
-    parser.add_argument(
-        "--collision", action="store_true", help="draw the shapes bodies touch with, not what they look like"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("file", type=Path, metavar="FILE", help="the record, .npz")
+    add("--html", type=kinds.output_file, metavar="OUT", help="write one HTML file that opens offline")
+    add("--picture", type=kinds.output_file, metavar="OUT", help="write bodies and forces as a picture, .png")
+    add("--time", type=kinds.times, metavar="T[,T...]", help="of the picture [s]; the last state without it")
+    add("--plots", type=Path, metavar="DIR", help="write plots over time, .png, into a folder")
+    add("--collision", action="store_true", help="draw the shapes bodies touch with, not what they look like")
+    add(
         "--meshes",
         type=Path,
         action="append",
@@ -37,9 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where the mesh files of what robots look like are, which a record only names; may be repeated",
     )
-    parser.add_argument(
-        "--port", type=kinds.positive_integer, default=8080, help="of the live view (default %(default)s)"
-    )
+    add("--port", type=kinds.positive_integer, default=8080, help="of the live view (default %(default)s)")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -16,17 +16,8 @@ from contactlab.lab.datasets.fetching import data_path, only_file
 from contactlab.lab.datasets.npz import array_names
 from contactlab.lab.errors import DatasetError
 from contactlab.lab.progress import Progress
-from contactlab.studies import MODELS, PUBLISHED, TossReport, TossSettings, format_table, run_tosses
+from contactlab.studies import MODELS, PUBLISHED, TossReport, TossSettings, format_table, run_tosses, toss_tables
 from contactlab.studies.toss_settings import LEFT_OUT
-from contactlab.studies.toss_tables import (
-    CURVE_MU,
-    SCAN_HEADER,
-    ablations,
-    format_ablation,
-    format_scan_row,
-    scan_tosses,
-    write_csv,
-)
 
 EPILOG = """\
 FILE is an .npz of n tosses (pos (N, 3), quat_wxyz (N, 4), eval_ic (n, 13), dt, half_width, mass, inertia, gravity:
@@ -41,50 +32,39 @@ position in per cent of a block, rotation, angle of the hinge.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
+    add = parser.add_argument
     # The defaults are those of the settings; reading them costs nothing heavy.
     default = MODELS["rigid"]
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("file", type=Path, nargs="?", metavar="FILE", help="the tosses: .npz, its folder, or cube_toss")
     source.add_argument("--data", type=Path, metavar="FILE", help="the same")
-    parser.add_argument("--json", type=kinds.output_file, metavar="OUT", help="write the scores here")
-    parser.add_argument(
+    add("--json", type=kinds.output_file, metavar="OUT", help="write the scores here")
+    add(
         "--model",
         choices=tuple(MODELS),
         default="rigid",
         help="fitted settings: friction alone, or also springs and dampers at round corners (default %(default)s)",
     )
-    parser.add_argument(
-        "--frozen", type=Path, metavar="SCORES.json", help="the settings of an earlier --json, in place of --model"
-    )
-    parser.add_argument(
+    add("--frozen", type=Path, metavar="SCORES.json", help="the settings of an earlier --json, in place of --model")
+    add(
         "--members",
         type=kinds.positive_integer,
         help="1: the path from the measured start; more: the medoid of so many drawn paths (default that of the model)",
     )
-    parser.add_argument(
+    add(
         "--ablation",
         action="store_true",
         help="also score the best model's ingredients: added in turn, and each left out",
     )
-    parser.add_argument(
-        "--mu", type=kinds.non_negative, help=f"friction (default that of the model; {default.mu} if rigid)"
-    )
-    parser.add_argument("--edges", type=kinds.even, help=f"edges k of the pyramid (default {default.edges})")
-    parser.add_argument(
-        "--friction", choices=("pyramid", "cone"), help="a pyramid of k edges or the exact cone (default pyramid)"
-    )
-    parser.add_argument(
-        "--substeps", type=kinds.positive_integer, help=f"steps per sample (default {default.substeps})"
-    )
-    parser.add_argument("--workers", type=kinds.positive_integer, help="threads (default: one per core)")
-    parser.add_argument(
-        "--scan-mu", type=kinds.frictions, metavar="LIST", help="also score these: 0.16,0.18 or 0.16:0.2:0.01"
-    )
-    parser.add_argument("--plot", type=kinds.output_file, metavar="PNG", help="draw the ablation")
-    parser.add_argument("--curve", type=kinds.output_file, metavar="PNG", help="scan mu and k; write PNG and CSV")
-    parser.add_argument(
-        "--curve-edges", type=kinds.cone_list, default=[4, 8, 16, 32], metavar="LIST", help="k of the curve"
-    )
+    add("--mu", type=kinds.non_negative, help=f"friction (default that of the model; {default.mu} if rigid)")
+    add("--edges", type=kinds.even, help=f"edges k of the pyramid (default {default.edges})")
+    add("--friction", choices=("pyramid", "cone"), help="a pyramid of k edges or the exact cone (default pyramid)")
+    add("--substeps", type=kinds.positive_integer, help=f"steps per sample (default {default.substeps})")
+    add("--workers", type=kinds.positive_integer, help="threads (default: one per core)")
+    add("--scan-mu", type=kinds.frictions, metavar="LIST", help="also score these: 0.16,0.18 or 0.16:0.2:0.01")
+    add("--plot", type=kinds.output_file, metavar="PNG", help="draw the ablation")
+    add("--curve", type=kinds.output_file, metavar="PNG", help="scan mu and k; write PNG and CSV")
+    add("--curve-edges", type=kinds.cone_list, default=[4, 8, 16, 32], metavar="LIST", help="k of the curve")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -187,10 +167,10 @@ def _ablate(tosses: CubeTosses, arguments: argparse.Namespace) -> int:
         if (value := getattr(arguments, name)) is not None
     }
     rows = []
-    for row in ablations():
+    for row in toss_tables.ablations():
         report = _score(tosses, replace(row.settings, **given), arguments.workers, row.name)
         rows.append((row.name, report))
-    print(format_ablation(rows))
+    print(toss_tables.format_ablation(rows))
     if arguments.plot is not None:
         _draw_ablation(arguments.plot, rows)
     return sum(len(report.failures) for _, report in rows)
@@ -219,13 +199,15 @@ def _print_account(report: TossReport) -> None:
 def _scan(tosses: CubeTosses, settings: TossSettings, arguments: argparse.Namespace) -> int:
     """Score a grid of mu and k, print it, write picture and numbers; return the number of failed tosses."""
     cones = arguments.curve_edges if arguments.curve else [settings.edges]
-    print(SCAN_HEADER)
+    print(toss_tables.SCAN_HEADER)
     reports = []
-    for report in scan_tosses(tosses, settings, arguments.scan_mu or CURVE_MU, cones, workers=arguments.workers):
+    for report in toss_tables.scan_tosses(
+        tosses, settings, arguments.scan_mu or toss_tables.CURVE_MU, cones, workers=arguments.workers
+    ):
         reports.append(report)
-        print(format_scan_row(report), flush=True)
+        print(toss_tables.format_scan_row(report), flush=True)
     if arguments.curve:
-        table = write_csv(arguments.curve.with_suffix(".csv"), reports)
+        table = toss_tables.write_csv(arguments.curve.with_suffix(".csv"), reports)
         print(f"wrote {table}")
         _draw(arguments.curve, reports)
     return sum(len(report.failures) for report in reports)

@@ -20,13 +20,10 @@ Exit status: 0 everything holds; 1 something does not (step, island and contact 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
-    parser.add_argument("file", type=Path, metavar="FILE", help="the record")
-    parser.add_argument(
-        "--every", type=kinds.positive_integer, default=1, metavar="K", help="every K-th step (default: all)"
-    )
-    parser.add_argument(
-        "--tolerance", type=kinds.positive, default=1e-9, help="violation over scale allowed (default %(default)g)"
-    )
+    add = parser.add_argument
+    add("file", type=Path, metavar="FILE", help="the record")
+    add("--every", type=kinds.positive_integer, default=1, metavar="K", help="every K-th step (default: all)")
+    add("--tolerance", type=kinds.positive, default=1e-9, help="violation over scale allowed (default %(default)g)")
 
 
 def stamp_text(stamp: Mapping[str, str]) -> str:

@@ -35,10 +35,9 @@ processors, with the releases of numba that the pages on releases name; with oth
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} (default: all but derivatives)")
-    parser.add_argument(
-        "--into", type=Path, metavar="FOLDER", help="then copy what was compiled to a folder for CONTACTLAB_KERNELS"
-    )
+    add = parser.add_argument
+    add("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} (default: all but derivatives)")
+    add("--into", type=Path, metavar="FOLDER", help="then copy what was compiled to a folder for CONTACTLAB_KERNELS")
     parser.set_defaults(usage_error=parser.error)
 
 

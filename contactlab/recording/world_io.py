@@ -12,16 +12,7 @@ from contactlab.contact import BodyShape, HalfSpace, Material, PowerLaw, Shape
 from contactlab.contact.shapes import ALL_SHAPES
 from contactlab.multibody import ModelBuilder, Transform, joints
 from contactlab.multibody.model import WORLD
-from contactlab.recording.codecs import (
-    actions_from_json,
-    actions_to_json,
-    joint_from_json,
-    joint_to_json,
-    limits_from_json,
-    limits_to_json,
-    motion_from_json,
-    motion_to_json,
-)
+from contactlab.recording import codecs
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.stepping.sleep import Sleep
@@ -58,7 +49,7 @@ def world_to_json(world: World) -> Json:
         **({} if world.plane is None else {"planar": world.plane.tolist()}),
         "ignored": [list(pair) for pair in world.ignored],
         "bodies": [_body_to_json(world, i) for i in range(world.model.nb)],
-        "joints": actions_to_json(world.joint_actions),
+        "joints": codecs.actions_to_json(world.joint_actions),
     }
 
 
@@ -74,12 +65,12 @@ def world_from_json(data: Json) -> World:
         bodies.add_body(
             entry["name"],
             parent=entry.get("parent", WORLD),
-            joint=joint_from_json(entry.get("joint", {"type": "FloatingBase"})),
+            joint=codecs.joint_from_json(entry.get("joint", {"type": "FloatingBase"})),
             placement=Transform(*entry["placement"]) if "placement" in entry else None,
             inertia=None if entry["mass"] is None else _inertia(entry),
             armature=entry.get("armature", 0.0),
             joint_name=entry.get("joint_name"),
-            limits=limits_from_json(entry.get("limits", {})),
+            limits=codecs.limits_from_json(entry.get("limits", {})),
         )
     q, v = ([number for entry in data["bodies"] for number in entry[name]] for name in "qv")
     # The stops are among the actions below.
@@ -95,9 +86,9 @@ def world_from_json(data: Json) -> World:
             builder.add_visual(entry["name"], _visual_from_json(one), placement=placement, rgba=one.get("rgba"))
     for pair in data["ignored"]:
         builder.ignore(*(data["bodies"][i]["name"] for i in pair))
-    builder.add_actions(actions_from_json(data.get("joints", {})))
+    builder.add_actions(codecs.actions_from_json(data.get("joints", {})))
     world, moving = builder.build(), [entry for entry in data["bodies"] if "motion" in entry]
-    motions = ((world.model.names.index(entry["name"]), motion_from_json(entry["motion"])) for entry in moving)
+    motions = ((world.model.names.index(entry["name"]), codecs.motion_from_json(entry["motion"])) for entry in moving)
     return dataclasses.replace(world, motions=tuple(motions))
 
 
@@ -121,15 +112,15 @@ def _body_to_json(world: World, i: int) -> Json:
     if body.parent != WORLD:
         entry["parent"] = body.parent
     if not isinstance(body.joint, joints.FloatingBase):
-        entry["joint"] = joint_to_json(body.joint)
+        entry["joint"] = codecs.joint_to_json(body.joint)
     if body.armature.any():
         entry["armature"] = body.armature.tolist()
     if body.joint_name != body.name:
         entry["joint_name"] = body.joint_name
-    if limits := limits_to_json(body.limits):
+    if limits := codecs.limits_to_json(body.limits):
         entry["limits"] = limits
     if motion is not None:
-        entry["motion"] = motion_to_json(motion, place)
+        entry["motion"] = codecs.motion_to_json(motion, place)
     visuals = [_visual_to_json(v) for v, owner in zip(world.visuals, world.visual_bodies, strict=True) if owner == i]
     if visuals:
         entry["visuals"] = visuals

@@ -8,21 +8,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from contactlab.recording.plausibility import (
-    BEYOND,
-    GAIN,
-    NAMED,
-    Named,
-    Notice,
-    beyond_stops,
-    deepest,
-    excess,
-    gains,
-    new_kinds,
-    overlaps,
-    rigid_stops,
-    unsolved,
-)
+from contactlab.recording import plausibility
 from contactlab.recording.recording import Recording
 from contactlab.recording.uncertified import UncertifiedTable
 from contactlab.spatial.arrays import FloatArray
@@ -38,54 +24,54 @@ class Watch:
     """One run's: `notices` are those found so far."""
 
     def __init__(self, world: World, stepper: TimeStepping) -> None:
-        self._world, self._stepper, self._name = world, stepper, NAMED
+        self._world, self._stepper, self._name = world, stepper, plausibility.NAMED
         materials = (*(surface.material for surface in world.surfaces), *world.half_space_materials)
         #: Whether an impact may gain energy.
         self.bounces = any(material.restitution != 0.0 for material in materials)
-        self._least = deepest(world)
-        self._stops = rigid_stops(world, stepper)
+        self._least = plausibility.deepest(world)
+        self._stops = plausibility.rigid_stops(world, stepper)
         self._begun = 0.0
-        self.notices: tuple[Notice, ...] = ()
+        self.notices: tuple[plausibility.Notice, ...] = ()
 
-    def anew(self, name: Named = NAMED) -> Watch:
+    def anew(self, name: plausibility.Named = plausibility.NAMED) -> Watch:
         """Return one that has found nothing, and calls a step what ``name`` does."""
         other = copy.copy(self)
         other._name, other._begun, other.notices = name, 0.0, ()
         return other
 
-    def tell(self, found: Iterable[Notice]) -> tuple[Notice, ...]:
+    def tell(self, found: Iterable[plausibility.Notice]) -> tuple[plausibility.Notice, ...]:
         """Keep the first of each kind; return what is new."""
-        new = new_kinds(found, self.notices)
+        new = plausibility.new_kinds(found, self.notices)
         self.notices += new
         return new
 
     def starts_beyond(self, q: FloatArray) -> bool:
         """Whether a configuration (nq,) is beyond a limit that holds what it finds."""
-        return bool(self._stops) and bool(excess(self._stops, q[None]).max() > BEYOND)
+        return bool(self._stops) and bool(plausibility.excess(self._stops, q[None]).max() > plausibility.BEYOND)
 
-    def start(self, q: FloatArray) -> tuple[Notice, ...]:
+    def start(self, q: FloatArray) -> tuple[plausibility.Notice, ...]:
         """Look at the configuration (nq,) that a run of the world begins with."""
-        return self.tell(beyond_stops(self._world, self._stepper, q[None], self._name))
+        return self.tell(plausibility.beyond_stops(self._world, self._stepper, q[None], self._name))
 
     def deep(self, driver: Driver) -> bool:
         """Whether any contact of the steps in the driver's rows may be too deep."""
         gaps = driver.chunk.contact["gap"][: driver.contact_rows]
         return bool(gaps.size) and bool(gaps.min() < self._least)
 
-    def contacts(self, driver: Driver, *, begins: bool) -> tuple[Notice, ...]:
+    def contacts(self, driver: Driver, *, begins: bool) -> tuple[plausibility.Notice, ...]:
         """Look at the contacts of the steps in the driver's rows; ``begins``: the first step of all is the world's."""
         if not self.deep(driver):
             return ()
         rows = rows_of_chunks([driver.copied()])
-        found = tuple(overlaps(self._world, rows, begins=begins, begun=self._begun, name=self._name))
+        found = tuple(plausibility.overlaps(self._world, rows, begins=begins, begun=self._begun, name=self._name))
         self._begun = max([self._begun, *(notice.worst for notice in found if notice.kind == "overlap")])
         return self.tell(found)
 
-    def islands(self, driver: Driver) -> tuple[Notice, ...]:
+    def islands(self, driver: Driver) -> tuple[plausibility.Notice, ...]:
         """Look for islands that nothing solved in the steps in the driver's rows."""
         rows = table_rows(driver.chunk, driver.control, "island")
         certificates = CertificateTable.from_rows(rows, lambda *_: math.nan)
-        return self.tell(unsolved(UncertifiedTable.of(certificates), self._name))
+        return self.tell(plausibility.unsolved(UncertifiedTable.of(certificates), self._name))
 
     def energy_of(self, state: StepperState) -> tuple[float, float]:
         """Return kinetic and potential energy [J] at a start; nothing is computed where nothing asks."""
@@ -94,17 +80,19 @@ class Watch:
         rows = start_rows(self._world, state, row_lengths(self._world, self._stepper))
         return float(rows["kinetic"][0]), float(rows["potential"][0])
 
-    def impacts(self, driver: Driver, q: FloatArray, v: FloatArray, before: tuple[float, float]) -> tuple[Notice, ...]:
+    def impacts(
+        self, driver: Driver, q: FloatArray, v: FloatArray, before: tuple[float, float]
+    ) -> tuple[plausibility.Notice, ...]:
         """Look at the impacts of the steps in the driver's rows; state and energies [J] as they were before these."""
         if not self.bounces:
             return ()
         chunk, count = driver.chunk, int(driver.control.chunk_steps)
         kinetic, potential = np.append(before[0], chunk.kinetic[:count]), np.append(before[1], chunk.potential[:count])
-        if not np.any(np.diff(kinetic + potential) > GAIN * kinetic[:-1]):
+        if not np.any(np.diff(kinetic + potential) > plausibility.GAIN * kinetic[:-1]):
             return ()
         first, rows = driver.step - count, rows_of_chunks([driver.copied()])
         rows |= {f"{table}_step": rows[f"{table}_step"] - first for table in ("contact", "joint", "island")}
         h = float(chunk.h[0])
         start = StepperState(q=q, v=v, time=float(chunk.time[0]) - h, h=h)
         recording = Recording.of_run(self._world, self._stepper, start, [rows])
-        return self.tell(gains(recording, lambda i: self._name(first + i)))
+        return self.tell(plausibility.gains(recording, lambda i: self._name(first + i)))

@@ -16,20 +16,11 @@ from contactlab.lab.datasets.square_drops import SquareDrops, load_square_drops
 from contactlab.lab.errors import DatasetError
 from contactlab.simulation import TimeStepping, World
 from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.studies import square_path
 from contactlab.studies.identification.problem import Parameter, Problem
 from contactlab.studies.identification.recordings import Recordings
 from contactlab.studies.identification.windows import Windows, window_problem
 from contactlab.studies.square import run_squares, square_world
-from contactlab.studies.square_path import (
-    CLEAR,
-    FALL,
-    MODELS,
-    SHARED_CALIBRATION,
-    SquarePath,
-    SquareSettings,
-    lowest_corner,
-    prepare,
-)
 
 BEFORE = AFTER = 6
 SUBSTEPS = 8
@@ -47,17 +38,17 @@ PARAMETERS = (
 def square_recordings(path: str | Path, *, threads: int | None = None) -> Recordings:
     """Return the drops of a file that have a whole window about their first impact."""
     drops = load_square_drops(path)
-    every = prepare(drops, SHARED_CALIBRATION, FALL)
+    every = square_path.prepare(drops, square_path.SHARED_CALIBRATION, square_path.FALL)
     starts = {i: first for i, one in enumerate(every) if (first := _first(drops, one)) is not None}
     if not starts:
         raise DatasetError(path, "", f"no drop has {BEFORE} good frames before its first impact and {AFTER} after it")
     paths = [every[i] for i in starts]
     windows = _windows(drops, paths, list(starts.values()))
 
-    def settings(values: Mapping[str, float]) -> SquareSettings:
-        known = {one.name for one in fields(SquareSettings)}
+    def settings(values: Mapping[str, float]) -> square_path.SquareSettings:
+        known = {one.name for one in fields(square_path.SquareSettings)}
         chosen: dict[str, Any] = {name: x for name, x in values.items() if name in known}
-        return replace(MODELS["rigid, guide friction"], substeps=SUBSTEPS, **chosen)
+        return replace(square_path.MODELS["rigid, guide friction"], substeps=SUBSTEPS, **chosen)
 
     stepper = TimeStepping(drops.dt / SUBSTEPS, v_min=settings({}).impact_speed)
 
@@ -66,12 +57,14 @@ def square_recordings(path: str | Path, *, threads: int | None = None) -> Record
 
         def world_of(values: FloatArray) -> World:
             told = {**fixed, **dict(zip(names, values.tolist(), strict=True))}
-            return square_world(settings(told), SHARED_CALIBRATION, drops.side)
+            return square_world(settings(told), square_path.SHARED_CALIBRATION, drops.side)
 
         return window_problem(windows.at(rows), parameters, world_of, stepper, threads=threads)
 
     def errors(values: Mapping[str, float], rows: IntArray) -> Mapping[str, FloatArray]:
-        found = run_squares(drops, [paths[i] for i in rows], settings(values), SHARED_CALIBRATION, threads=threads)
+        found = run_squares(
+            drops, [paths[i] for i in rows], settings(values), square_path.SHARED_CALIBRATION, threads=threads
+        )
         return {"position_percent": found.position, "rotation_deg": found.rotation}
 
     return Recordings(
@@ -87,10 +80,10 @@ def square_recordings(path: str | Path, *, threads: int | None = None) -> Record
     )
 
 
-def _first(drops: SquareDrops, path: SquarePath) -> int | None:
+def _first(drops: SquareDrops, path: square_path.SquarePath) -> int | None:
     """Return the sample at which the window of a drop begins; None where frames are lost or wild."""
-    floor = SHARED_CALIBRATION.height + SHARED_CALIBRATION.slope * path.pose[:, 0]
-    clear = lowest_corner(path.pose[:, 1], path.pose[:, 2], drops.half_width) - floor > CLEAR
+    floor = square_path.SHARED_CALIBRATION.height + square_path.SHARED_CALIBRATION.slope * path.pose[:, 0]
+    clear = square_path.lowest_corner(path.pose[:, 1], path.pose[:, 2], drops.half_width) - floor > square_path.CLEAR
     rising = np.concatenate(([False], np.diff(path.pose[:, 1]) > 0.0))
     touching = ~clear | rising
     first = int(np.argmax(touching)) - BEFORE
@@ -101,9 +94,9 @@ def _first(drops: SquareDrops, path: SquarePath) -> int | None:
     return first if whole and path.good[rows].all() else None
 
 
-def _windows(drops: SquareDrops, paths: list[SquarePath], starts: list[int]) -> Windows:
+def _windows(drops: SquareDrops, paths: list[square_path.SquarePath], starts: list[int]) -> Windows:
     """Return the windows; each begins on the flight that was fitted before its impact."""
-    fall = np.array([0.0, -FALL, 0.0])
+    fall = np.array([0.0, -square_path.FALL, 0.0])
     late = np.array([path.frame[k] * drops.dt for path, k in zip(paths, starts, strict=True)])[:, None]
     q, v = (np.array([getattr(path, name) for path in paths]) for name in ("q", "v"))
     n = BEFORE + AFTER + 1

@@ -16,7 +16,7 @@ from contactlab.lab.errors import RaceError
 from contactlab.lab.racing import ALL_PEERS, entrant_of
 from contactlab.lab.racing.entrant import entrants_of, limited, peers_of, solver_from, split_list
 from contactlab.lab.racing.kinds import KINDS, kind_of, league_of
-from contactlab.lab.racing.peers.siconos_lcp import SiconosLCP
+from contactlab.lab.racing.peers import SiconosLCP
 from lcp import conformance
 
 OWN = """

@@ -82,10 +82,7 @@ class SequentialLaw(RestitutedLaw):
     def solve(self, data: ConstraintVelProblemData) -> ImpactOutcome:
         """Return velocity and impulses after the impact of ``data``, whose Mv is the momentum before.
 
-        Raises
-        ------
-        ImpactError
-            Data that the law does not fit.
+        Raises `ImpactError`: data that the law does not fit.
         """
         restitution = given_restitution(self.restitution, self.title)
         found = solve_in_sequence(ImpactProblem(data, self.title), restitution, self.collide, self.max_collisions)

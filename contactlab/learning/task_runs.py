@@ -21,38 +21,18 @@ from contactlab.world.world import World
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came of an action in B runs.
+    """What came of an action in B runs."""
 
-    Attributes
-    ----------
-    reward, terms
-        (B,), and what it is the sum of where the task says so.
-    terminated, truncated
-        (B,) of bool.
-    errors
-        Why steps failed, by number of the run.
-    after
-        The runs after it.
-    """
-
-    reward: FloatArray
-    terms: Mapping[str, FloatArray]
-    terminated: Mask
+    reward: FloatArray  # (B,)
+    terms: Mapping[str, FloatArray]  # what it is the sum of where the task says so
+    terminated: Mask  # (B,)
     truncated: Mask
-    errors: Mapping[int, str]
-    after: Snapshot
+    errors: Mapping[int, str]  # why steps failed, by number of the run
+    after: Snapshot  # the runs after it
 
 
 class TaskRuns:
-    """B runs of a task.
-
-    Attributes
-    ----------
-    task, batch
-        What is played, and the runs.
-    made
-        Actions since each began, (B,).
-    """
+    """B runs, ``batch``, of a task; ``made`` (B,) are the actions since each began."""
 
     def __init__(self, task: Task, runs: int, worlds: Sequence[World] | None, threads: int | None) -> None:
         if not isinstance(task, Task):

@@ -273,12 +273,7 @@ PICTURES, FILMS = (".webp", ".png", ".gif"), (".mp4", ".mov", ".mkv")
 def check_suffix(path: Path) -> None:
     """Refuse what is neither a picture that moves nor a film, before anything is drawn; and a film that none encodes.
 
-    Raises
-    ------
-    ValueError
-        Another suffix.
-    ModuleNotFoundError
-        No ffmpeg.
+    Raises `ValueError`: another suffix; `ModuleNotFoundError`: no ffmpeg.
     """
     if path.suffix.lower() in FILMS:
         encoder()
@@ -303,10 +298,7 @@ def encoder() -> str:
 def write_moving(frames: list[NDArray[np.uint8]], path: Path, fps: float) -> None:
     """Write frames (height, width, 3): a picture that moves, for ever again, or a film, as the suffix says.
 
-    Raises
-    ------
-    OSError
-        The encoder gives up; with what it says.
+    Raises `OSError`: the encoder gives up; with what it says.
     """
     if path.suffix.lower() in FILMS:
         _film(frames, path, fps)

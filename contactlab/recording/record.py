@@ -156,10 +156,7 @@ class Record:
     def state(self, i: int) -> StepperState:
         """Return state ``i`` (0 .. n_steps): a run restarted from it gives the same bits.
 
-        Raises
-        ------
-        RecordError
-            What the record holds is no state: its file is damaged.
+        Raises `RecordError`: what the record holds is no state: its file is damaged.
         """
         if not 0 <= i <= self.n_steps:
             raise IndexError(f"state {i}: the record holds 0 .. {self.n_steps}")

@@ -240,13 +240,7 @@ PIECE = 256
 
 
 class KeptSteps:
-    """What steps from one state left in the chunk, in order.
-
-    Parameters
-    ----------
-    world, stepper, start
-        What was stepped, how, and from where.
-    """
+    """What steps from one state, ``start``, left in the chunk, in order."""
 
     def __init__(self, world: World, stepper: TimeStepping, start: StepperState) -> None:
         self._world, self._stepper, self._start = world, stepper, start

@@ -50,12 +50,8 @@ LOOKS = {"visuals", "shown"}
 class RecordWriter:
     """Writes the pieces of one run; made by `begin` or `go_on`. A context manager: until its end nobody else writes.
 
-    Attributes
-    ----------
-    start, done
-        The state that the record begins with, and the steps it holds already.
-    state
-        The one it ends with: where the run is to set out from.
+    ``start`` is the state that the record begins with, ``done`` the steps it holds already, ``state`` the one it ends
+    with: where the run is to set out from.
     """
 
     def __init__(
@@ -95,12 +91,8 @@ class RecordWriter:
     ) -> RecordWriter:
         """Begin a record. To ``overwrite`` discards the chunks of an earlier run; its packed record stays until `pack`.
 
-        Raises
-        ------
-        RecordError
-            ``path`` is a folder, or something is there that is not to be overwritten.
-        RecordWriteError
-            Nothing can be written there.
+        Raises `RecordError`: ``path`` is a folder, or something is there that is not to be overwritten;
+        `RecordWriteError`: nothing can be written there.
         """
         meta = meta_text(world, stepper, {**environment(), **stamp}, stepper.solver_text)
         with _right_to(_file_path(path)) as right:
@@ -133,13 +125,8 @@ class RecordWriter:
         Nothing is written before there is something to add. ``with_tau``: whether forces are applied, which is recorded
         for all steps or for none.
 
-        Raises
-        ------
-        RecordError
-            It cannot be read, is of another world or stepper, where the first entry that differs is named, or is being
-            written by another process.
-        RecordWriteError
-            Nothing can be written there.
+        Raises `RecordError`: it cannot be read, is of another world or stepper, where the first entry that differs is
+        named, or is being written by another process; `RecordWriteError`: nothing can be written there.
         """
         folder = chunk_folder(_file_path(path))
         if not (path.is_file() or is_record(folder)):

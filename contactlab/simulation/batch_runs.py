@@ -33,16 +33,10 @@ from lcp.hearing import LOOK, Crew, processor_seconds
 
 
 class BatchWorlds:
-    """Which world each of B runs steps.
+    """Which world each of B runs steps: ``of_run``; all have the layout of the ``first``.
 
-    Attributes
-    ----------
-    first, of_run
-        The first world, whose layout all have; that of each run.
-    watches
-        What watches runs of each world, before it has found anything.
-    targets
-        (B, nd) what the drives of each run aim at where nothing is told.
+    ``watches`` watch runs of each world, and have found nothing; ``targets`` (B, nd) are what drives of each run aim at
+    where nothing is told.
     """
 
     def __init__(self, worlds: Sequence[World], stepper: TimeStepping, runs: int | None) -> None:
@@ -103,15 +97,7 @@ _stepped: weakref.WeakSet[Prepared] = weakref.WeakSet()
 
 
 class BatchRuns:
-    """B runs, and what makes their steps.
-
-    Attributes
-    ----------
-    worlds, slots
-        Which world each steps; the states.
-    errors
-        Why runs stopped, by number.
-    """
+    """B runs, and what makes their steps; ``slots`` are their states, ``errors`` why runs stopped, by number."""
 
     def __init__(self, worlds: BatchWorlds, states: Sequence[StepperState], threads: int) -> None:
         from lcp.compiler.held import available

@@ -87,43 +87,18 @@ class Task:
 
 
 class Line:
-    """Runs that pass through compiled code alone, of which nothing is looked at or kept.
-
-    Parameters
-    ----------
-    runs
-        How many there may be.
-
-    Attributes
-    ----------
-    words, queue
-        What the threads share; the runs, taken from the end.
-    task
-        What is made of them.
-    wanted
-        By thread, how many contacts slots had not the room for; -1 where it raised something.
-    back
-        Runs that were taken, and must be begun with more room.
-    """
+    """At most so many ``runs`` that pass through compiled code alone, of which nothing is looked at or kept."""
 
     def __init__(self, runs: int, threads: int) -> None:
-        self.words = np.zeros(WORDS, dtype=np.int64)
-        self.queue = np.zeros(runs, dtype=np.int64)
-        self.task: Task | None = None
-        self.wanted = [0] * threads
-        self.back: list[int] = []
+        self.words = np.zeros(WORDS, dtype=np.int64)  # what the threads share
+        self.queue = np.zeros(runs, dtype=np.int64)  # the runs, taken from the end
+        self.task: Task | None = None  # what is made of them
+        self.wanted = [0] * threads  # by thread, the contacts slots had no room for; -1 where it raised something
+        self.back: list[int] = []  # runs that were taken, and must be begun with more room
 
 
 class Worker:
-    """The memory of one thread; after an exception there is no use for it.
-
-    Parameters
-    ----------
-    prepared
-        Of the first world.
-    state
-        Any that the world can have.
-    """
+    """The memory of one thread, of the first world and any state of it; after an exception there is no use for it."""
 
     def __init__(self, prepared: Prepared, state: StepperState) -> None:
         world, stepper = prepared.world, prepared.stepper

@@ -90,10 +90,7 @@ def explain_failure(path: str | os.PathLike[str], *, h: float | None = None) -> 
     h
         Step size [s] of a problem without a record; 1 ms where not given.
 
-    Raises
-    ------
-    RecordError, ProblemDataError
-        A file that cannot be read.
+    Raises `RecordError` and `ProblemDataError`: a file that cannot be read.
     """
     path = Path(path)
     named = _DUMP.fullmatch(path.name)

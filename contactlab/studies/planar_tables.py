@@ -56,10 +56,7 @@ def best_of(fits: Sequence[PlanarFit]) -> PlanarFit:
 def read_frozen(document: object) -> list[tuple[PlanarModel, NDArray[np.float64]]]:
     """Return models and numbers of a document that `planar_json` made.
 
-    Raises
-    ------
-    ValueError
-        Where it is none, saying which entry.
+    Raises `ValueError`: where it is none, saying which entry.
     """
     rows = document.get("models") if isinstance(document, dict) else None
     if not isinstance(rows, list) or not rows:

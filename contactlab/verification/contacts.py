@@ -293,14 +293,8 @@ def moments_of(
 ) -> Moments:
     """Return the cones of moments of the contacts of a portion.
 
-    Parameters
-    ----------
-    surfaces
-        The materials of A and B of each pair that touches, None for a surface that is not there.
-    numbers
-        (nc,) the pair of each contact.
-    frames
-        (nc, 1 + r, 3) normal and directions of sliding friction of each.
+    Of each pair that touches ``surfaces`` are the materials of A and B, None for one that is not there; ``numbers``
+    (nc,) the pair of each contact, ``frames`` (nc, 1 + r, 3) its normal and directions of sliding friction.
     """
     world, r = portion.recording.world, frames.shape[1] - 1
     known = [

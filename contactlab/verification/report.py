@@ -85,24 +85,16 @@ class ConditionReport:
 class SelectionReport:
     """How far recorded forces are from those that a step selects among all that solve the rigid problem.
 
-    Attributes
-    ----------
-    islands, unique
-        Islands that were looked at, and in how many of them no other forces do the same.
-    larger, lost
-        Islands with too many contacts to be looked at, and those whose selected forces were not found anew.
-    distance
-        The largest difference of forces over the largest force, of what was compared; it is no condition, and does not
-        fail: where the branch of compliances ends early a step takes forces that are not selected. Infinite where
-        forces were to be compared, and none were found anew.
-    step, island
-        Where; -1 where nothing was compared.
+    The distance is no condition, and does not fail: where the branch of compliances ends early a step takes forces that
+    are not selected.
     """
 
-    islands: int
-    unique: int
-    larger: int
-    lost: int
+    islands: int  # that were looked at
+    unique: int  # in how many of them no other forces do the same
+    larger: int  # islands with too many contacts to be looked at
+    lost: int  # those whose selected forces were not found anew
+    # The largest difference of forces over the largest force, of what was compared; infinite where forces were to be
+    # compared, and none were found anew. And where; -1 where nothing was compared.
     distance: float
     step: int
     island: int

@@ -42,11 +42,8 @@ class ArmLog:
 def load_arm_log(path: str | Path) -> ArmLog:
     """Read and check a recording.
 
-    Raises
-    ------
-    DatasetError
-        Naming the file and the array, or the line and column, at fault: a missing one, a wrong shape, what is no finite
-        number, samples that are not evenly spaced, fewer than ten.
+    Raises `DatasetError`, naming the file and the array, or the line and column, at fault: a missing one, a wrong
+    shape, what is no finite number, samples that are not evenly spaced, fewer than ten.
     """
     path = Path(path)
     found = _of_text(path) if path.suffix.lower() == ".csv" else _of_arrays(path)

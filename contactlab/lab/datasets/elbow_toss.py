@@ -54,11 +54,9 @@ class ElbowTosses:
 def load_elbow_tosses(path: str | Path) -> ElbowTosses:
     """Read and check a file of tosses.
 
-    Raises
-    ------
-    DatasetError
-        Naming the file, the array and its first offending entry: not an `.npz`, a missing array, a wrong shape or
-        dtype, NaN or infinity, a quaternion that is not of unit length, a start after the last sample but one.
+    Raises `DatasetError`, naming the file, the array and its first offending entry: not an `.npz`, a missing array, a
+    wrong shape or dtype, NaN or infinity, a quaternion that is not of unit length, a start after the last sample but
+    one.
     """
     arrays = Arrays(path)
     shape = arrays.floats("pos", None, None, 3).shape[:2]

@@ -73,12 +73,9 @@ def find_planar_impacts(path: str | Path) -> Path:
 def load_planar_impacts(path: str | Path) -> PlanarImpacts:
     """Read and check a file of impacts.
 
-    Raises
-    ------
-    DatasetError
-        Naming the file, the array and its first offending entry: not an `.npz`, a missing array, a wrong shape or
-        dtype, NaN or infinity, a mass that is not positive, a row that is not (0, 1, lever) or (1, 0, lever),
-        an impact that does not move before it, fewer than two impacts of good quality.
+    Raises `DatasetError`, naming the file, the array and its first offending entry: not an `.npz`, a missing array, a
+    wrong shape or dtype, NaN or infinity, a mass that is not positive, a row that is not (0, 1, lever) or (1, 0,
+    lever), an impact that does not move before it, fewer than two impacts of good quality.
     """
     arrays = Arrays(path)
     path = arrays.path

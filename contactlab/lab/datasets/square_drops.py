@@ -71,11 +71,8 @@ def find_square_drops(path: str | Path) -> Path | None:
 def load_square_drops(path: str | Path) -> SquareDrops:
     """Read and check a file of drops.
 
-    Raises
-    ------
-    DatasetError
-        Naming the file, the array and its first offending entry: not an `.npz`, a missing array, a wrong shape or
-        dtype, NaN or infinity, a time step or side that is not positive, no drop, or fewer than ten samples.
+    Raises `DatasetError`, naming the file, the array and its first offending entry: not an `.npz`, a missing array, a
+    wrong shape or dtype, NaN or infinity, a time step or side that is not positive, no drop, or fewer than ten samples.
     """
     arrays = Arrays(path)
     shape = arrays.numbers("x", None, None).shape

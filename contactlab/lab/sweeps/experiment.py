@@ -77,10 +77,7 @@ class Experiment:
 def load_experiment(path: str | os.PathLike[str]) -> Experiment:
     """Read an experiment.
 
-    Raises
-    ------
-    contactlab.simulation.scene.SceneError
-        With file, line and key, for whatever is wrong with the file.
+    Raises `contactlab.simulation.scene.SceneError`: with file, line and key, for whatever is wrong with the file.
     """
     path = Path(path)
     root, _ = read_document(path, "experiment file")

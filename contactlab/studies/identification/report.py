@@ -28,14 +28,7 @@ Kept = Callable[[str, Callable[[], dict[str, Any]]], dict[str, Any]]
 def open_recordings(path: Path, robot: Path | None = None, *, threads: int | None = None) -> Recordings:
     """Return the recordings of a file, or of a folder with one; what they are its arrays tell.
 
-    Parameters
-    ----------
-    path
-        Tosses of the cube or of the elbow, planar impacts, or a robot's recording.
-    robot
-        Of the last, its description: URDF, or a scene file.
-    threads
-        Of rollouts; None for one per core.
+    Tosses of the cube or of the elbow, planar impacts, or a recording of a ``robot`` described by a URDF or scene file.
     """
     if robot is not None:
         try:
@@ -79,14 +72,8 @@ def report(
 ) -> dict[str, Any]:
     """Identify parameters from one part of the recordings, score them on both; return it all as JSON values.
 
-    Parameters
-    ----------
-    recordings, names, values, iterations, progress
-        As in `fit`.
-    share, seed
-        Of recordings held back, where motions are scored, and by which draw.
-    kept
-        Does a piece of work, or finds its result.
+    The ``share`` is that of recordings held back, where motions are scored, ``seed`` of its draw; ``kept`` does a piece
+    of work, or finds its result; the others are as in `fit`.
     """
     rows, held = recordings.split(share if recordings.errors is not None else 0.0, seed)
     given = dict(values or {})

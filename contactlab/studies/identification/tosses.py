@@ -31,34 +31,16 @@ NO_IMPACTS, V_MIN = 1e3, 1e-2
 
 @dataclass(frozen=True, eq=False)
 class Tosses:
-    """Measured tosses of one kind of body.
+    """Measured tosses of one kind of body."""
 
-    Parameters
-    ----------
-    paths
-        Configurations (n_i, nq) of each toss at all its samples; angles unwrapped.
-    starts
-        Of each the row at which scores begin, and the state (q, v) there.
-    groups
-        (n,) which are of the same throw.
-    dt
-        [s] from sample to sample.
-    width
-        [m] in which distances are told.
-    before, after
-        (nv,) noise of samples in flight, and what comes upon it after the impact.
-    samples
-        Of a window: before the impact, which tell the start, and after it.
-    """
-
-    paths: tuple[FloatArray, ...]
-    starts: tuple[tuple[int, FloatArray, FloatArray], ...]
-    groups: IntArray
-    dt: float
-    width: float
-    before: FloatArray
-    after: FloatArray
-    samples: tuple[int, int] = (3, 4)
+    paths: tuple[FloatArray, ...]  # configurations (n_i, nq) of each toss at all its samples; angles unwrapped
+    starts: tuple[tuple[int, FloatArray, FloatArray], ...]  # of each the row where scores begin, and the state (q, v)
+    groups: IntArray  # (n,) which are of the same throw
+    dt: float  # [s] from sample to sample
+    width: float  # [m] in which distances are told
+    before: FloatArray  # (nv,) noise of samples in flight
+    after: FloatArray  # (nv,) what comes upon it after the impact
+    samples: tuple[int, int] = (3, 4)  # of a window: before the impact, which tell the start, and after it
 
 
 def stepper_for(dt: float, values: Mapping[str, float]) -> TimeStepping:

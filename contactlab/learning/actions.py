@@ -75,7 +75,7 @@ class Torques:
         for i, one in enumerate(joints):
             if one not in known:
                 raise LearningError(f"joints[{i}]", f"there is no {one!r}{close_names(one, known)}")
-        self._dofs: IntArray = np.array([k for one in joints for k in _entries(model.joint_v(one))], dtype=np.int64)
+        self._dofs: IntArray = np.concatenate([np.arange(0), *(np.r_[model.joint_v(one)] for one in joints)])
         if not self._dofs.size or np.unique(self._dofs).size < self._dofs.size:
             raise LearningError("joints", f"must be some joints, each once, got {list(joints)}")
         largest = effort[self._dofs] if limit is None else _spread("limit", limit, self._dofs.size)
@@ -161,10 +161,6 @@ def _range(drive: PositionDrive | VelocityDrive, limits: Iterable[JointLimit]) -
 def _unit(n: int) -> tuple[FloatArray, FloatArray]:
     """Return the ends of the range that learners expect."""
     return read_only(-np.ones(n)), read_only(np.ones(n))
-
-
-def _entries(place: slice) -> range:
-    return range(place.start, place.stop)
 
 
 def _spread(name: str, value: ArrayLike, n: int) -> FloatArray:

@@ -114,7 +114,8 @@ class TaskRuns:
         self.made[mask] += 1
         after = self.snapshot()
         worth = task.reward(before, given, after)
-        terms = {name: self._reward(one, mask, f"reward[{name!r}]") for name, one in _terms(worth)}
+        told = worth.items() if isinstance(worth, Mapping) else ()
+        terms = {name: self._reward(one, mask, f"reward[{name!r}]") for name, one in told}
         reward = sum(terms.values(), np.zeros(n)) if terms else self._reward(worth, mask, "reward")
         terminated = (
             np.zeros(n, dtype=np.bool_) if task.terminated is None else self._ended(task.terminated(after), mask)
@@ -145,7 +146,3 @@ class TaskRuns:
             detail = f"must return bool of shape {mask.shape}, got {ended.dtype} of shape {ended.shape}"
             raise LearningError("terminated", detail)
         return ended & mask
-
-
-def _terms(worth: Any) -> Sequence[tuple[str, Any]]:
-    return list(worth.items()) if isinstance(worth, Mapping) else []

@@ -44,7 +44,7 @@ It is of order h times the change of velocity: h^2 in a smooth step (in free fal
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,22 +61,6 @@ from contactlab.stepping.records import new_record
 
 if TYPE_CHECKING:
     from contactlab.recording.record import Record
-
-#: Names of the entries, in the order of the account.
-ENTRIES = (
-    "applied",
-    "friction_sliding",
-    "friction_stopping",
-    "impact_absorbed",
-    "impact_returned",
-    "stabilisation",
-    "compliance",
-    "kinematic",
-    "projection",
-    "sleep",
-    *JOINT_ENTRIES,
-    "integration_error",
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,18 +142,9 @@ class EnergyLedger:
     @property
     def summary(self) -> Mapping[str, FloatArray]:
         """The entries (n,) [J] by name, those of friction and those of impacts as one; of joints, what did work."""
-        return {
-            "applied": self.applied,
-            "friction": self.friction,
-            "impact": self.impact,
-            "stabilisation": self.stabilisation,
-            "compliance": self.compliance,
-            "kinematic": self.kinematic,
-            "projection": self.projection,
-            "sleep": self.sleep,
-            **{name.replace("_", " "): getattr(self, name) for name in JOINT_ENTRIES if getattr(self, name).any()},
-            "integration error": self.integration_error,
-        }
+        told = ("applied", "friction", "impact", "stabilisation", "compliance", "kinematic", "projection", "sleep")
+        joints = (name for name in JOINT_ENTRIES if getattr(self, name).any())
+        return {name.replace("_", " "): getattr(self, name) for name in (*told, *joints, "integration_error")}
 
     def totals(self) -> Mapping[str, float]:
         """Return the sum of each entry over the run [J]."""
@@ -182,6 +157,10 @@ class EnergyLedger:
     def __str__(self) -> str:
         account = ", ".join(f"{name} {values.sum():+.4g}" for name, values in self.summary.items())
         return f"{self.energy[0]:.4g} -> {self.energy[-1]:.4g} J: {account}, unaccounted {self.residual.sum():+.0e}"
+
+
+#: Names of the entries, in the order of the account.
+ENTRIES = tuple(field.name for field in fields(EnergyLedger))[3:]
 
 
 def energy_ledger(recording: Record) -> EnergyLedger:

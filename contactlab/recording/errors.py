@@ -20,9 +20,7 @@ class RecordError(FileError):
 
     def __init__(self, path: Path, field: str, detail: str) -> None:
         super().__init__(path, field, detail)
-        self.path = path
-        self.field = field
-        self.detail = detail
+        self.path, self.field, self.detail = path, field, detail
 
     def __str__(self) -> str:
         where = f"{self.path}: {self.field}" if self.field else str(self.path)

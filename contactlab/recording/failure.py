@@ -69,13 +69,8 @@ class SimulationError(RuntimeError):
         recording: Recording,
     ) -> None:
         super().__init__(message)
-        self.step = step
-        self.time = time
-        self.h = h
-        self.problem = problem
-        self.problem_path = problem_path
-        self.result = result
-        self.recording = recording
+        self.step, self.time, self.h, self.recording = step, time, h, recording
+        self.problem, self.problem_path, self.result = problem, problem_path, result
 
     def __reduce__(self) -> tuple[object, ...]:
         # Keyword arguments survive pickling between processes only this way.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn, cast
@@ -95,7 +96,8 @@ class Simulation:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Memory of the compiled step cannot be copied: it holds where its arrays lie.
-        return _simulation, (self.world, self.stepper, self.state, self._kept is not None)
+        again = functools.partial(Simulation, record=self._kept is not None)
+        return again, (self.world, self.stepper, self.state)
 
     def __repr__(self) -> str:
         return f"Simulation({self.time:.6g} s, {self._driver.step} steps, {self.world.model.nb} bodies)"
@@ -408,7 +410,3 @@ class Simulation:
             raise SimulationConfigError("certificate", detail)
 
         return CertificateTable.from_rows(self._rows("island"), distance)
-
-
-def _simulation(world: World, stepper: TimeStepping, state: StepperState, record: bool) -> Simulation:
-    return Simulation(world, stepper, state, record=record)

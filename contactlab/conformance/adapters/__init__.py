@@ -9,12 +9,13 @@ from pathlib import Path
 
 from contactlab.conformance.scene import Engine
 
-#: Name before the colon: module, which has ``engine(setting)``, and its settings ("" for the defaults).
+#: Name before the colon, which is that of the module: its settings ("" for the defaults); and the class there.
 ENGINES = {
     "ours": ("", "cone"),
     "mujoco": ("", "elliptic", "noslip"),
     "drake": ("", "tamsi", "sap", "similar", "lagged"),
 }
+CLASSES = {"ours": "Ours", "mujoco": "MuJoCo", "drake": "Drake"}
 
 
 class UnknownEngineError(ValueError):
@@ -54,7 +55,7 @@ def engine_of(name: str) -> Engine:
         spec.loader.exec_module(module)
         found: Engine = getattr(module, setting)()
         return found
-    made: Engine = importlib.import_module(f"contactlab.conformance.adapters.{first}").engine(setting)
+    made: Engine = getattr(importlib.import_module(f"{__name__}.{first}"), CLASSES[first])(setting)
     return made
 
 

@@ -16,11 +16,6 @@ from contactlab.conformance.scene import Contacts, Joint, NotOfferedError, Scene
 from contactlab.spatial.arrays import FloatArray
 
 
-def engine(setting: str) -> Drake:
-    """Return the engine of a setting: "", "tamsi", "sap", "similar" or "lagged"."""
-    return Drake(setting)
-
-
 class Drake:
     """The package ``drake``."""
 

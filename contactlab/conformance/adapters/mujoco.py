@@ -13,11 +13,6 @@ from contactlab.conformance.scene import Contacts, NotOfferedError, Scene
 from contactlab.spatial.arrays import FloatArray
 
 
-def engine(setting: str) -> MuJoCo:
-    """Return the engine of a setting: "", "elliptic" or "noslip"."""
-    return MuJoCo(setting)
-
-
 class MuJoCo:
     """The package ``mujoco``."""
 

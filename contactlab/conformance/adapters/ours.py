@@ -14,11 +14,6 @@ from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.arrays import FloatArray
 
 
-def engine(setting: str) -> Ours:
-    """Return the engine of a setting: "" or "cone"."""
-    return Ours(setting)
-
-
 class Ours:
     """contactlab."""
 

@@ -37,13 +37,8 @@ def _order(engine: Engine) -> list[Measure]:
 
 
 CASES = (
-    Case(
-        "determinism",
-        "Is a scene loaded anew, after another one, run as before, bit for bit?",
-        "The same arithmetic: no bit differs",
-        _bits,
-    ),
-    Case(
-        "order of bodies", "Is the motion that of the bodies in another order?", "The laws name no order; 1 um", _order
-    ),
-)
+    Case("determinism", "Is a scene loaded anew, after another one, run as before, bit for bit?",
+         "The same arithmetic: no bit differs", _bits),
+    Case("order of bodies", "Is the motion that of the bodies in another order?",
+         "The laws name no order; 1 um", _order),
+)  # fmt: skip

@@ -121,7 +121,7 @@ def load_cube_tosses(path: str | Path) -> CubeTosses:
     pos = arrays.floats("pos", None, 3)
     n_rows = pos.shape[0]
     quaternions = arrays.floats("quat_wxyz", n_rows, 4)
-    _require_unit(path, "quat_wxyz", quaternions)
+    require_unit(path, "quat_wxyz", quaternions)
     for name in ("lin_vel_world", "ang_vel_body"):
         if name in arrays:
             arrays.floats(name, n_rows, 3)
@@ -138,7 +138,7 @@ def load_cube_tosses(path: str | Path) -> CubeTosses:
         i = int(outside[0])
         raise DatasetError(path, f"eval_start[{i}]", f"{eval_start[i]} lies outside the {lengths[i]} rows of its toss")
     initial = arrays.floats("eval_ic", n_tosses, 13)
-    _require_unit(path, "eval_ic", initial[:, 3:7])
+    require_unit(path, "eval_ic", initial[:, 3:7])
     scalars = {name: arrays.positive(name) for name in _SCALARS}
     return CubeTosses(
         path=path,
@@ -152,13 +152,14 @@ def load_cube_tosses(path: str | Path) -> CubeTosses:
     )
 
 
-def _require_unit(path: Path, name: str, quaternions: NDArray[np.float64]) -> None:
-    """Raise on the first quaternion that is not of unit length."""
-    norms = np.linalg.norm(quaternions, axis=1)
-    bad = np.flatnonzero(np.abs(norms - 1.0) > QUATERNION_TOLERANCE)
-    if bad.size:
-        row = int(bad[0])
-        raise DatasetError(path, entry(name, (row,)), f"quaternion {quaternions[row]} has norm {norms[row]:.9g}, not 1")
+def require_unit(path: Path, name: str, quaternions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the norms of quaternions (..., 4); the first that is not of unit length raises."""
+    norms = np.linalg.norm(quaternions, axis=-1)
+    bad = np.argwhere(np.abs(norms - 1.0) > QUATERNION_TOLERANCE)
+    if len(bad):
+        row = tuple(bad[0].tolist())
+        raise DatasetError(path, entry(name, row), f"quaternion {quaternions[row]} has norm {norms[row]:.9g}, not 1")
+    return np.asarray(norms)
 
 
 def _require_offsets(path: Path, offsets: NDArray[np.int64], n_rows: int) -> None:

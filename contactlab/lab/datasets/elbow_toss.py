@@ -26,8 +26,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.lab.datasets.cube_toss import QUATERNION_TOLERANCE
-from contactlab.lab.datasets.npz import Arrays, entry
+from contactlab.lab.datasets.cube_toss import require_unit
+from contactlab.lab.datasets.npz import Arrays
 from contactlab.lab.errors import DatasetError
 from contactlab.spatial.arrays import FloatArray
 
@@ -63,11 +63,7 @@ def load_elbow_tosses(path: str | Path) -> ElbowTosses:
     if shape[0] < 1 or shape[1] < 2:
         raise DatasetError(arrays.path, "pos", f"shape {(*shape, 3)}: at least one toss of two samples is needed")
     quat = arrays.floats("quat_wxyz", *shape, 4)
-    norms = np.linalg.norm(quat, axis=2)
-    bad = np.argwhere(np.abs(norms - 1.0) > QUATERNION_TOLERANCE)
-    if len(bad):
-        i, k = (int(one) for one in bad[0])
-        raise DatasetError(arrays.path, entry("quat_wxyz", (i, k)), f"has norm {norms[i, k]:.9g}, not 1")
+    norms = require_unit(arrays.path, "quat_wxyz", quat)
     start = arrays.integers("eval_start", shape[0])
     outside = np.flatnonzero((start < 0) | (start >= shape[1] - 1))
     if outside.size:

@@ -11,6 +11,7 @@ import numpy as np
 from contactlab.constraints import LoopConstraint
 from contactlab.formulation.bridge.joint_actions import Drive, JointLimit
 from contactlab.multibody import UrdfModel
+from contactlab.multibody.urdf.numbers import rotation
 from contactlab.simulation.scene.table import Table, suggestion
 from contactlab.spatial import Transform
 from contactlab.world.builder import WorldBuilder
@@ -109,9 +110,8 @@ def loop_entry(table: Table) -> LoopEntry:
         if kind not in _ROWS:
             raise table.error("holds", f"unknown kind '{kind}'{suggestion(kind, _ROWS)}")
         axes = _ROWS[kind]
-    frame_a, frame_b = (
-        Transform(_turn(*table.vector(f"rpy_{end}", 3, zero)), table.vector(f"point_{end}", 3, zero)) for end in "ab"
-    )
+    turns = (rotation(np.array(table.vector(f"rpy_{end}", 3, zero))) for end in "ab")
+    frame_a, frame_b = (Transform(R, table.vector(f"point_{end}", 3, zero)) for R, end in zip(turns, "ab", strict=True))
     sliding = table.flag("sliding", table.values.get("holds") == "slider")
     name = table.text("name") if "name" in table else f"{table.text('a')} on {table.text('b')}"
     with table.blame():
@@ -120,15 +120,6 @@ def loop_entry(table: Table) -> LoopEntry:
             for axis in axes
         )
     return LoopEntry(rows, table.number("erp") if "erp" in table else None, table)
-
-
-def _turn(roll: float, pitch: float, yaw: float) -> Any:
-    """Rz(yaw) Ry(pitch) Rx(roll)."""
-    (a, b, c), (x, y, z) = (np.cos([roll, pitch, yaw]), np.sin([roll, pitch, yaw]))
-    about_x = np.array([[1.0, 0.0, 0.0], [0.0, a, -x], [0.0, x, a]])
-    about_y = np.array([[b, 0.0, y], [0.0, 1.0, 0.0], [-y, 0.0, b]])
-    about_z = np.array([[c, -z, 0.0], [z, c, 0.0], [0.0, 0.0, 1.0]])
-    return about_z @ about_y @ about_x
 
 
 def model_arguments(entry: JointsEntry, table: Table, model: UrdfModel) -> dict[str, Any]:

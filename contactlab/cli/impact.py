@@ -20,6 +20,7 @@ from contactlab.lab.datasets.square_drops import SquareDrops, find_square_drops,
 from contactlab.lab.errors import DatasetError
 from contactlab.lab.progress import Progress
 from contactlab.spatial.arrays import FloatArray
+from contactlab.studies import planar_tables, square
 from contactlab.studies.planar_balance import momentum_balance
 from contactlab.studies.planar_fit import PlanarFit, bootstrap, cross_validate, every_model, score_frozen
 from contactlab.studies.planar_friction import format_friction, friction_by_impact, friction_json
@@ -29,26 +30,6 @@ from contactlab.studies.planar_nested import (
     format_nested,
     nested_choice,
     nested_json,
-)
-from contactlab.studies.planar_tables import (
-    best_of,
-    format_intervals,
-    format_paired,
-    format_planar,
-    format_squares,
-    format_squares_fit,
-    planar_json,
-    read_frozen,
-    squares_json,
-)
-from contactlab.studies.square import (
-    SquareFit,
-    SquareGrid,
-    SquareReport,
-    fit_squares,
-    held_still,
-    run_squares,
-    square_poses,
 )
 from contactlab.studies.square_path import FALL, GRIDS, MODELS, SHARED_CALIBRATION, SquarePath, SquareSettings, prepare
 from contactlab.studies.square_sense import rotation_sense
@@ -71,31 +52,28 @@ fits nothing.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
-    parser.add_argument("data", type=Path, metavar="DATA", help="the recordings: .npz, a folder, or planar_impacts")
-    parser.add_argument("--folds", type=kinds.positive_integer, default=2, help="folds (default %(default)s: halves)")
-    parser.add_argument("--seed", type=kinds.whole, default=0, help="of the folds and the resamples (default 0)")
-    parser.add_argument(
+    add = parser.add_argument
+    add("data", type=Path, metavar="DATA", help="the recordings: .npz, a folder, or planar_impacts")
+    add("--folds", type=kinds.positive_integer, default=2, help="folds (default %(default)s: halves)")
+    add("--seed", type=kinds.whole, default=0, help="of the folds and the resamples (default 0)")
+    add(
         "--bootstrap",
         type=kinds.positive_integer,
         metavar="N",
         help="single impacts: intervals of the numbers of the best model of each reading, by N resamples, 40 say "
         "(minutes; default: none)",
     )
-    parser.add_argument(
+    add(
         "--nested",
         action="store_true",
         help="single impacts: choose the model, too, without the impacts that are scored (minutes)",
     )
-    parser.add_argument(
-        "--friction", action="store_true", help="single impacts: friction impact by impact, with likelihoods"
-    )
-    parser.add_argument("--fit", action="store_true", help="drops: fit again, over a grid of numbers (minutes)")
-    parser.add_argument(
-        "--frozen", type=Path, metavar="FIT.json", help="score the numbers of an earlier --json here; fit nothing"
-    )
-    parser.add_argument("--workers", type=kinds.positive_integer, help="threads (default: one per core)")
-    parser.add_argument("--json", type=kinds.output_file, metavar="OUT", help="write the scores here")
-    parser.add_argument("--plots", type=Path, metavar="DIR", help="write plots, .png, into a folder")
+    add("--friction", action="store_true", help="single impacts: friction impact by impact, with likelihoods")
+    add("--fit", action="store_true", help="drops: fit again, over a grid of numbers (minutes)")
+    add("--frozen", type=Path, metavar="FIT.json", help="score the numbers of an earlier --json here; fit nothing")
+    add("--workers", type=kinds.positive_integer, help="threads (default: one per core)")
+    add("--json", type=kinds.output_file, metavar="OUT", help="write the scores here")
+    add("--plots", type=Path, metavar="DIR", help="write plots, .png, into a folder")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -139,10 +117,10 @@ def _score_impacts(path: Path, arguments: argparse.Namespace, frozen: Any) -> di
     print(balance)
     if frozen is not None:
         try:
-            fits = [score_frozen(data, model, values) for model, values in read_frozen(frozen)]
+            fits = [score_frozen(data, model, values) for model, values in planar_tables.read_frozen(frozen)]
         except ValueError as error:
             raise DatasetError(arguments.frozen, "", str(error)) from error
-        print(format_planar(fits, published=data.published))
+        print(planar_tables.format_planar(fits, published=data.published))
         return _reported(data, fits, {}, arguments)
     if not 2 <= arguments.folds <= len(data):
         raise DatasetError(data.path, "", f"{len(data)} impacts cannot be dealt to {arguments.folds} folds")
@@ -158,7 +136,7 @@ def _score_impacts(path: Path, arguments: argparse.Namespace, frozen: Any) -> di
             fitted[len(models) - 1 - i] = fit
             progress.update(len(fitted), len(models))
     fits = [fitted[i] for i in range(len(models))]
-    print(format_planar(fits, published=data.published))
+    print(planar_tables.format_planar(fits, published=data.published))
     intervals = {}
     if arguments.bootstrap:
         print(f"95 % intervals of the least mean error of each reading, {arguments.bootstrap} resamples:")
@@ -166,7 +144,7 @@ def _score_impacts(path: Path, arguments: argparse.Namespace, frozen: Any) -> di
         places = [i for i, model in enumerate(models) if model.lever_turned is turned]
         best = min(places, key=lambda i: float(np.mean(fits[i].errors)))
         intervals[best] = bootstrap(data, fits[best], arguments.bootstrap, seed=arguments.seed)
-        print(format_intervals(fits[best], intervals[best]))
+        print(planar_tables.format_intervals(fits[best], intervals[best]))
     document = _reported(data, fits, intervals, arguments)
     supported = [fit for fit in fits if fit.model.lever_turned is balance.lever_turned]
     if arguments.friction:
@@ -190,7 +168,7 @@ def _reported(
     if arguments.plots is not None:
         for plot in plot_impacts(arguments.plots, data, fits):
             print(f"wrote {plot}")
-    return planar_json(fits, intervals, momentum_balance(data).values)
+    return planar_tables.planar_json(fits, intervals, momentum_balance(data).values)
 
 
 def _frozen_squares(frozen: Any, path: Path) -> dict[str, SquareSettings]:
@@ -214,23 +192,23 @@ def _score_drops(path: Path, arguments: argparse.Namespace, frozen: Any) -> tupl
     print(f"{len(drops)} drops of {path.name}: {lost} frames lost, {wild} wild samples left out")
     a, b, clear = rotation_sense(drops, paths, SHARED_CALIBRATION)
     print(f"sense of rotation, from {clear} impacts on one corner: I d_omega = {a:.2f} (-r_x P_z) {b:+.2f} r_z P_x")
-    reports = {"held at the start": held_still(drops, paths)}
+    reports = {"held at the start": square.held_still(drops, paths)}
     with Progress("drops", "models") as progress:
         models = MODELS if frozen is None else _frozen_squares(frozen, arguments.frozen)
         for i, (name, settings) in enumerate(models.items()):
-            reports[name] = run_squares(drops, paths, settings, SHARED_CALIBRATION, threads=arguments.workers)
+            reports[name] = square.run_squares(drops, paths, settings, SHARED_CALIBRATION, threads=arguments.workers)
             progress.update(i + 1, len(models))
-    print(format_squares(reports))
-    print(format_paired(reports))
+    print(planar_tables.format_squares(reports))
+    print(planar_tables.format_paired(reports))
     print("numbers fitted to the 364 public drops; error: mean over the samples of a drop, then over drops")
     failures = [line for report in reports.values() for line in report.failures]
     for line in failures[:5]:
         print(f"failed: {line}")
-    fits: dict[str, SquareFit] = {}
+    fits: dict[str, square.SquareFit] = {}
     if arguments.fit and frozen is None:
         for name, values in GRIDS.items():
             with Progress(name, "points") as progress:
-                grid = SquareGrid.run(
+                grid = square.SquareGrid.run(
                     drops,
                     paths,
                     MODELS[name],
@@ -239,12 +217,12 @@ def _score_drops(path: Path, arguments: argparse.Namespace, frozen: Any) -> tupl
                     threads=arguments.workers,
                     progress=progress.update,
                 )
-            fits[name] = fit_squares(grid, folds=arguments.folds, seed=arguments.seed)
-            print(format_squares_fit(name, fits[name]))
+            fits[name] = square.fit_squares(grid, folds=arguments.folds, seed=arguments.seed)
+            print(planar_tables.format_squares_fit(name, fits[name]))
     if arguments.plots is not None:
         for plot in plot_drops(arguments.plots, drops, paths, models, reports):
             print(f"wrote {plot}")
-    return {"square_drops": squares_json(reports, fits)}, bool(failures)
+    return {"square_drops": planar_tables.squares_json(reports, fits)}, bool(failures)
 
 
 SHOWN = 4  # drops, from the best predicted to the worst
@@ -259,7 +237,7 @@ def plot_impacts(folder: Path, data: PlanarImpacts, fits: Sequence[PlanarFit]) -
     clear = approach > 0.1
     ratio = leaves[clear] / approach[clear]
     with_speed = [fit for fit in fits if "exponent" in fit.model.parameters]
-    fit = best_of(with_speed or fits)
+    fit = planar_tables.best_of(with_speed or fits)
     numbers = {"exponent": 0.0} | dict(zip(fit.model.parameters, fit.values.tolist(), strict=True))
     law = f"{fit.model.law}, {'frozen' if fit.frozen else 'fitted here'}"
     curves = {}
@@ -280,7 +258,7 @@ def plot_drops(
     drops: SquareDrops,
     paths: Sequence[SquarePath],
     models: Mapping[str, SquareSettings],
-    reports: Mapping[str, SquareReport],
+    reports: Mapping[str, square.SquareReport],
 ) -> list[Path]:
     """Draw the errors of every model, and drops from the best to the worst of the last one."""
     from contactlab.plotting import plot_error_bars, plot_planar_paths
@@ -297,7 +275,7 @@ def plot_drops(
     shown = []
     for i in places:
         path = paths[i]
-        poses = square_poses(drops, path, models[name], SHARED_CALIBRATION)
+        poses = square.square_poses(drops, path, models[name], SHARED_CALIBRATION)
         off = f"{reports[name].position[i]:.0f} %, {reports[name].rotation[i]:.0f} deg"
         clock = np.asarray(drops.dt / models[name].substeps * np.arange(len(poses)))
         time = np.asarray(drops.dt * path.frame[path.good])

@@ -28,33 +28,11 @@ if TYPE_CHECKING:
     from problem_data.errors import FileError
 
 __all__ = [
-    "Batch",
-    "Box",
-    "Capsule",
-    "Cylinder",
-    "EventDriven",
-    "HalfSpace",
-    "Material",
-    "Recording",
-    "RigidInertia",
-    "Simulation",
-    "Sphere",
-    "TimeStepping",
-    "Transform",
-    "World",
-    "WorldBuilder",
-    "rollout",
-    "simulate",
-    "verify",
-    "Choice",
-    "ConstraintSolveError",
-    "ConstraintSolver",
-    "ConvexRelaxation",
-    "EqualCompliance",
-    "FileError",
-    "StaggeredProjections",
-    "__version__",
-]
+    "Batch", "Box", "Capsule", "Cylinder", "EventDriven", "HalfSpace", "Material", "Recording", "RigidInertia",
+    "Simulation", "Sphere", "TimeStepping", "Transform", "World", "WorldBuilder", "rollout", "simulate", "verify",
+    "Choice", "ConstraintSolveError", "ConstraintSolver", "ConvexRelaxation", "EqualCompliance", "FileError",
+    "StaggeredProjections", "__version__",
+]  # fmt: skip
 
 __version__ = "0.1.0"
 

@@ -28,27 +28,10 @@ from contactlab.conformance.suite import Report, conform
 from contactlab.naming import doors
 
 __all__ = [
-    "CASES",
-    "Body",
-    "Case",
-    "Contacts",
-    "Engine",
-    "Joint",
-    "Measure",
-    "NotOfferedError",
-    "NotToldError",
-    "Pin",
-    "Report",
-    "CaseResult",
-    "Run",
-    "Scene",
-    "ShapeSpec",
-    "UnknownEngineError",
-    "CaseVerdict",
-    "Wall",
-    "conform",
+    "CASES", "Body", "Case", "Contacts", "Engine", "Joint", "Measure", "NotOfferedError", "NotToldError", "Pin",
+    "Report", "CaseResult", "Run", "Scene", "ShapeSpec", "UnknownEngineError", "CaseVerdict", "Wall", "conform",
     "engine_of",
-]
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = doors(__name__, __all__, {})

@@ -17,22 +17,9 @@ from contactlab.drawing.stage import Ground, Stage
 from contactlab.naming import doors
 
 __all__ = [
-    "Arrows",
-    "Camera",
-    "Film",
-    "Filmed",
-    "ForceScale",
-    "Ground",
-    "Part",
-    "Readout",
-    "Solid",
-    "Stage",
-    "film_of",
-    "looks_of",
-    "shown_steps",
-    "solid_of",
-    "state_at",
-]
+    "Arrows", "Camera", "Film", "Filmed", "ForceScale", "Ground", "Part", "Readout", "Solid", "Stage", "film_of",
+    "looks_of", "shown_steps", "solid_of", "state_at",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = doors(__name__, __all__, {})

@@ -10,16 +10,9 @@ from contactlab.event_driven.transition import Transition, transition
 from contactlab.naming import doors
 
 __all__ = [
-    "Event",
-    "EventDriven",
-    "EventError",
-    "EventKind",
-    "EventRecording",
-    "InconsistentContact",
-    "EventKink",
-    "Transition",
-    "transition",
-]
+    "Event", "EventDriven", "EventError", "EventKind", "EventRecording", "InconsistentContact", "EventKink",
+    "Transition", "transition",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = doors(__name__, __all__, {"Kink": "contactlab.event_driven.EventKink"})

@@ -13,28 +13,10 @@ from contactlab.lab.racing import RaceReport, race
 from contactlab.lab.sweeps import ImpactGrid, ProblemGrid, SceneGrid, SweepError, SweepResult, sweep
 
 __all__ = [
-    "MODELS",
-    "PUBLISHED",
-    "DatasetError",
-    "ImpactGrid",
-    "ProblemGrid",
-    "PublishedRow",
-    "RaceError",
-    "RaceReport",
-    "SceneGrid",
-    "SweepError",
-    "SweepResult",
-    "TossOutcome",
-    "TossReport",
-    "TossSettings",
-    "format_table",
-    "race",
-    "run_toss",
-    "run_tosses",
-    "simulate_toss",
-    "sweep",
-    "synthesize_tosses",
-]
+    "MODELS", "PUBLISHED", "DatasetError", "ImpactGrid", "ProblemGrid", "PublishedRow", "RaceError", "RaceReport",
+    "SceneGrid", "SweepError", "SweepResult", "TossOutcome", "TossReport", "TossSettings", "format_table", "race",
+    "run_toss", "run_tosses", "simulate_toss", "sweep", "synthesize_tosses",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -16,17 +16,8 @@ from contactlab.learning.vector_env import VectorEnv
 from contactlab.naming import doors
 
 __all__ = [
-    "ActionMap",
-    "Controls",
-    "Env",
-    "LearningError",
-    "Noise",
-    "Snapshot",
-    "Targets",
-    "Task",
-    "Torques",
-    "VectorEnv",
-]
+    "ActionMap", "Controls", "Env", "LearningError", "Noise", "Snapshot", "Targets", "Task", "Torques", "VectorEnv",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = doors(__name__, __all__, {})

@@ -24,27 +24,10 @@ from contactlab.plotting.studies_plot import (
 )
 
 __all__ = [
-    "animation",
-    "certificates",
-    "effort",
-    "forces",
-    "gaps",
-    "ledger",
-    "modes",
-    "picture",
-    "plot_convergence",
-    "plot_error_bars",
-    "plot_error_curves",
-    "plot_identified",
-    "plot_impact_map",
-    "plot_painleve",
-    "plot_planar_paths",
-    "plot_restitution",
-    "plot_routh",
-    "plot_toss_curve",
-    "save_figure",
-    "summary",
-]
+    "animation", "certificates", "effort", "forces", "gaps", "ledger", "modes", "picture", "plot_convergence",
+    "plot_error_bars", "plot_error_curves", "plot_identified", "plot_impact_map", "plot_painleve",
+    "plot_planar_paths", "plot_restitution", "plot_routh", "plot_toss_curve", "save_figure", "summary",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = doors(__name__, __all__, {"save": "contactlab.plotting.save_figure"})

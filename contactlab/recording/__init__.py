@@ -15,20 +15,9 @@ from contactlab.recording.recording import Recording
 from contactlab.recording.uncertified import UncertifiedTable
 
 __all__ = [
-    "ENTRIES",
-    "ContactEvent",
-    "EnergyLedger",
-    "ForgottenMotion",
-    "ImplausibleWarning",
-    "Notice",
-    "RecordError",
-    "RecordWriteError",
-    "Recording",
-    "SimulationError",
-    "SolverStatistics",
-    "UncertifiedTable",
-    "simulation_error",
-]
+    "ENTRIES", "ContactEvent", "EnergyLedger", "ForgottenMotion", "ImplausibleWarning", "Notice", "RecordError",
+    "RecordWriteError", "Recording", "SimulationError", "SolverStatistics", "UncertifiedTable", "simulation_error",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = doors(__name__, __all__, {})

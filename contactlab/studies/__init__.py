@@ -10,18 +10,9 @@ from contactlab.studies.toss_settings import MODELS, TossSettings
 from contactlab.studies.toss_tables import PUBLISHED, PublishedRow, format_table
 
 __all__ = [
-    "MODELS",
-    "PUBLISHED",
-    "PublishedRow",
-    "TossOutcome",
-    "TossReport",
-    "TossSettings",
-    "format_table",
-    "run_toss",
-    "run_tosses",
-    "simulate_toss",
-    "synthesize_tosses",
-]
+    "MODELS", "PUBLISHED", "PublishedRow", "TossOutcome", "TossReport", "TossSettings", "format_table", "run_toss",
+    "run_tosses", "simulate_toss", "synthesize_tosses",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = doors(__name__, __all__, {})

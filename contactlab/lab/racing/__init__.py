@@ -19,23 +19,7 @@ from contactlab.lab.racing.summary import Field, SolverSummary
 from contactlab.lab.racing.trial import CurvePoint, ResidualCurve, residual_curve
 
 __all__ = [
-    "ALL_PEERS",
-    "CurvePoint",
-    "Entrant",
-    "Field",
-    "Growth",
-    "PerformanceProfile",
-    "RaceError",
-    "RaceReport",
-    "ResidualCurve",
-    "Row",
-    "SolverSummary",
-    "entrant_of",
-    "fit_growth",
-    "performance_profile",
-    "race",
-    "read_rows",
-    "residual_curve",
-    "shifted_geometric_mean",
-    "write_rows",
-]
+    "ALL_PEERS", "CurvePoint", "Entrant", "Field", "Growth", "PerformanceProfile", "RaceError", "RaceReport",
+    "ResidualCurve", "Row", "SolverSummary", "entrant_of", "fit_growth", "performance_profile", "race", "read_rows",
+    "residual_curve", "shifted_geometric_mean", "write_rows",
+]  # fmt: skip

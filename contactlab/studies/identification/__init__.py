@@ -16,16 +16,6 @@ from contactlab.studies.identification.windows import Windows, window_problem
 from contactlab.studies.identification.worlds import world_with
 
 __all__ = [
-    "Identified",
-    "IdentificationError",
-    "Parameter",
-    "Problem",
-    "Recordings",
-    "Verdict",
-    "Windows",
-    "differences",
-    "fit",
-    "identify",
-    "window_problem",
-    "world_with",
-]
+    "Identified", "IdentificationError", "Parameter", "Problem", "Recordings", "Verdict", "Windows", "differences",
+    "fit", "identify", "window_problem", "world_with",
+]  # fmt: skip

@@ -36,33 +36,23 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "Batch": "contactlab.simulation",
-    "Box": "contactlab.contact",
-    "Capsule": "contactlab.contact",
-    "Cylinder": "contactlab.contact",
-    "EventDriven": "contactlab.event_driven",
-    "HalfSpace": "contactlab.contact",
-    "Material": "contactlab.contact",
-    "Recording": "contactlab.recording",
-    "RigidInertia": "contactlab.spatial",
-    "Simulation": "contactlab.simulation",
-    "Sphere": "contactlab.contact",
-    "TimeStepping": "contactlab.stepping",
-    "Transform": "contactlab.spatial",
-    "World": "contactlab.world",
-    "WorldBuilder": "contactlab.world",
-    "rollout": "contactlab.simulation",
-    "simulate": "contactlab.simulation",
-    "verify": "contactlab.verification",
-    "Choice": "contactlab.certificate",
-    "ConstraintSolveError": "contactlab.constraint_solver",
-    "ConstraintSolver": "contactlab.constraint_solver",
-    "ConvexRelaxation": "contactlab.formulation.convex_relaxation",
-    "EqualCompliance": "contactlab.formulation.proposal",
-    "FileError": "problem_data.errors",
-    "StaggeredProjections": "contactlab.formulation.staggered_projections",
+_NAMES = {
+    "contactlab.simulation": "Batch Simulation rollout simulate",
+    "contactlab.contact": "Box Capsule Cylinder HalfSpace Material Sphere",
+    "contactlab.event_driven": "EventDriven",
+    "contactlab.recording": "Recording",
+    "contactlab.spatial": "RigidInertia Transform",
+    "contactlab.stepping": "TimeStepping",
+    "contactlab.world": "World WorldBuilder",
+    "contactlab.verification": "verify",
+    "contactlab.certificate": "Choice",
+    "contactlab.constraint_solver": "ConstraintSolveError ConstraintSolver",
+    "contactlab.formulation.convex_relaxation": "ConvexRelaxation",
+    "contactlab.formulation.proposal": "EqualCompliance",
+    "problem_data.errors": "FileError",
+    "contactlab.formulation.staggered_projections": "StaggeredProjections",
 }
+_HOME = {name: home for home, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> object:

@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 
 from contactlab import impact
 from contactlab.impact import ChatterjeeRuina, ImpactStatus, Newton, Poisson, PowerLaw, Stronge
-from contactlab.impact.compression import solve_compressed
+from contactlab.impact.stronge import solve_compressed
 from problem_data import ConstraintVelProblemData
 
 ORDERED = (Newton, Poisson, Stronge)

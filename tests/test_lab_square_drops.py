@@ -25,8 +25,8 @@ from contactlab.studies.square_path import (
     calibrate,
     lowest_corner,
     prepare,
+    rotation_sense,
 )
-from contactlab.studies.square_sense import rotation_sense
 
 SIDE, DT, SAMPLES = 0.06, 0.004, 90
 CAMERA = Calibration(angle=-0.03, height=3e-3, slope=2e-3)

@@ -31,8 +31,16 @@ from contactlab.studies.planar_nested import (
     nested_choice,
     nested_json,
 )
-from contactlab.studies.square_path import FALL, GRIDS, MODELS, SHARED_CALIBRATION, SquarePath, SquareSettings, prepare
-from contactlab.studies.square_sense import rotation_sense
+from contactlab.studies.square_path import (
+    FALL,
+    GRIDS,
+    MODELS,
+    SHARED_CALIBRATION,
+    SquarePath,
+    SquareSettings,
+    prepare,
+    rotation_sense,
+)
 from lcp.hearing import all_cores, on_threads
 
 EPILOG = """\

@@ -7,6 +7,8 @@ With the closed contacts' rows, sticking ones with both tangents, sliding ones w
     T a + bias_t = -c u_t                      sticking
 
 c, the stabilisation, only pulls back what the integrator's errors leave. Redundant contacts share least squares.
+
+How a run came about, its arcs of such motion and the jumps between them, is kept for derivatives.
 """
 
 from __future__ import annotations
@@ -14,12 +16,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contactlab.event_driven.candidates import Candidate, Local
 from contactlab.multibody import Kinematics, Model, forward_dynamics, kinematics, mass_matrix, normalize
 from contactlab.spatial.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from contactlab.event_driven.recording import Event
+    from contactlab.event_driven.stepper import EventDriven
+
 
 Tau = Callable[[float, FloatArray, FloatArray], FloatArray]
 
@@ -158,3 +166,38 @@ class Phase:
                 rate[place] = v[at]
                 place, at = place + 1, at + 1
         return rate
+
+
+@dataclass(frozen=True, eq=False)
+class Jump:
+    """A jump of the velocity: an impact, a capture or a jam."""
+
+    event: Event
+    pairs: tuple[int, ...]  # numbers of the contacts that its law was given, in their order
+
+
+@dataclass(frozen=True, eq=False)
+class Arc:
+    """Smooth motion with fixed modes, and what came before and after it."""
+
+    jumps: tuple[Jump, ...]  # at its start, in their order
+    sides: tuple[Side, ...]
+    riding: tuple[int, ...]  # closed without a force
+    start: float
+    end: float
+    # y = (q, v), behind the jumps and at the end.
+    y: FloatArray
+    y_end: FloatArray
+    # What ended it: ("gap", contact), or "force", "slip", "response", "cone" with the place in ``sides``; none at the
+    # end of the run.
+    ended: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """A run: its stepper, the applied force, which may be constant, and its arcs; the last may be a point."""
+
+    stepper: EventDriven
+    tau: Tau
+    constant: bool
+    arcs: tuple[Arc, ...]

@@ -25,7 +25,7 @@ from contactlab.world.world import World
 from problem_data import ConstraintVelProblemData
 
 if TYPE_CHECKING:
-    from contactlab.event_driven.course import Course
+    from contactlab.event_driven.phase import Course
 
 
 class EventKind(Enum):

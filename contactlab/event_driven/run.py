@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contactlab.event_driven.candidates import Local, edges_in_tangents, find_candidates
-from contactlab.event_driven.course import Arc, Course, Jump
-from contactlab.event_driven.doubts import missed, too_deep
+from contactlab.event_driven.candidates import Local, edges_in_tangents, find_candidates, missed, too_deep
 from contactlab.event_driven.errors import EventError, InconsistentContact
 from contactlab.event_driven.modes import VANISHING, capture, choose_modes, impact_problem, law_of, stop_slip
-from contactlab.event_driven.phase import SLOW, Mode, Phase, Side, Tau
+from contactlab.event_driven.phase import SLOW, Arc, Course, Jump, Mode, Phase, Side, Tau
 from contactlab.event_driven.recording import Event, EventKind, EventRecording
 from contactlab.multibody import kinematics, kinetic_energy, potential_energy
 from contactlab.spatial.arrays import FloatArray

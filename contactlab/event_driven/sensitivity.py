@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from contactlab.event_driven.candidates import Candidate
-from contactlab.event_driven.course import Arc, Course
 from contactlab.event_driven.jump_rates import NEAR, jump_rates
-from contactlab.event_driven.phase import Mode, Side
+from contactlab.event_driven.phase import Arc, Course, Mode, Side
 from contactlab.event_driven.recording import EventKind, EventRecording
 from contactlab.event_driven.smooth_rates import Layout, SmoothRates, coupling, phase_of, smooth_rates
 from contactlab.multibody import kinematics

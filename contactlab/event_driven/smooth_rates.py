@@ -14,8 +14,7 @@ import numpy as np
 
 from contactlab.event_driven.candidates import Candidate
 from contactlab.event_driven.contact_rates import ContactRates, contact_rates, skew
-from contactlab.event_driven.course import Course
-from contactlab.event_driven.phase import SLOW, Mode, Phase, Side
+from contactlab.event_driven.phase import SLOW, Course, Mode, Phase, Side
 from contactlab.multibody import Model, center_of_mass_jacobian, integrate, inverse_dynamics_derivatives
 from contactlab.multibody.derivatives import STENCIL, STEP
 from contactlab.spatial.arrays import FloatArray

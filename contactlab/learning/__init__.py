@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from contactlab.learning.actions import ActionMap, Controls, Targets, Torques
 from contactlab.learning.env import Env
 from contactlab.learning.errors import LearningError
-from contactlab.learning.noise import Noise
-from contactlab.learning.task import Snapshot, Task
+from contactlab.learning.task import Noise, Snapshot, Task
 from contactlab.learning.vector_env import VectorEnv
 from contactlab.naming import doors
 

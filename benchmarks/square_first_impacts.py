@@ -15,8 +15,7 @@ from contactlab.lab.datasets.square_drops import find_square_drops, load_square_
 from contactlab.studies.paired import paired_difference
 from contactlab.studies.planar_fit import PlanarModel, cross_validate
 from contactlab.studies.planar_laws import LAWS
-from contactlab.studies.square_path import first_impact, prepare
-from contactlab.studies.square_settings import FALL, SHARED_CALIBRATION
+from contactlab.studies.square_path import FALL, SHARED_CALIBRATION, first_impact, prepare
 
 
 def impacts(folder: Path) -> PlanarImpacts:

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.contact import HalfSpace, RestitutionLaw, Sphere, tangent_frame
 from contactlab.contact.material import combine
@@ -32,7 +31,7 @@ from contactlab.multibody import (
 )
 from contactlab.multibody.structure import structure
 from contactlab.recording.long_steps import DEPTH
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.touching import touching_shapes
 from contactlab.world.world import World
@@ -199,7 +198,7 @@ def _refuse_what_is_not_rigid(world: World) -> None:
         raise SimulationConfigError("world", f"has {what}: event-driven runs know contacts alone; use TimeStepping")
 
 
-def _balls(world: World, link: NDArray[np.int64]) -> list[Candidate]:
+def _balls(world: World, link: IntArray) -> list[Candidate]:
     if touching_shapes(world) is None:
         return []
     names = world.model.names

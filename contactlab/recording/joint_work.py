@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.joint_rows import RowKind
@@ -67,7 +66,7 @@ def _loop_rates(recording: Record, mean: FloatArray) -> FloatArray:
     from contactlab.constraints.kernels.wanted import JACOBIAN
 
     world = recording.world
-    rates: NDArray[np.float64] = np.zeros((recording.n_steps, len(world.loops)))
+    rates: FloatArray = np.zeros((recording.n_steps, len(world.loops)))
     if len(world.loops):
         for i in range(recording.n_steps):
             q, v, t = recording.q[i], recording.v[i], float(recording.time[i])

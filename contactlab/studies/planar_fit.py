@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.lab.datasets.planar_impacts import PlanarImpacts
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.studies.planar_laws import COARSE, LAW_NUMBERS, LAWS, RESOLUTION, Law, planar_impulses
 
 #: What a model may have beyond mu and e, with the size of a first step of the fit.
@@ -170,7 +169,7 @@ def _norm(v: FloatArray, mass: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt((v * v) @ mass))
 
 
-def take(data: PlanarImpacts, rows: NDArray[np.int64] | Sequence[int]) -> PlanarImpacts:
+def take(data: PlanarImpacts, rows: IntArray | Sequence[int]) -> PlanarImpacts:
     """Return some of the impacts."""
     return PlanarImpacts(
         data.path, data.before[rows], data.after[rows], data.normal[rows], data.tangent[rows], data.mass, data.left_out

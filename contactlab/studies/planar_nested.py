@@ -11,10 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.lab.datasets.planar_impacts import PlanarImpacts
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.studies.paired import paired_difference
 from contactlab.studies.planar_fit import PlanarModel, cross_validate, prediction_errors, take
 
@@ -29,12 +28,12 @@ class NestedChoice:
     chosen: tuple[PlanarModel, ...]  # by part
 
 
-def consecutive_blocks(data: PlanarImpacts, count: int = 5) -> list[NDArray[np.int64]]:
+def consecutive_blocks(data: PlanarImpacts, count: int = 5) -> list[IntArray]:
     """Return the impacts of each of ``count`` blocks in the order of the file."""
     return [np.asarray(part, dtype=np.int64) for part in np.array_split(np.arange(len(data)), count)]
 
 
-def fastest_fifth(data: PlanarImpacts) -> list[NDArray[np.int64]]:
+def fastest_fifth(data: PlanarImpacts) -> list[IntArray]:
     """Return the fifth of the impacts with most energy before."""
     return [np.argsort((data.mass * data.before**2).sum(axis=1))[-(len(data) // 5) :]]
 
@@ -42,7 +41,7 @@ def fastest_fifth(data: PlanarImpacts) -> list[NDArray[np.int64]]:
 def nested_choice(
     data: PlanarImpacts,
     models: Sequence[PlanarModel],
-    parts: Sequence[NDArray[np.int64]],
+    parts: Sequence[IntArray],
     *,
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda done, total: None,

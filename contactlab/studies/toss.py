@@ -33,7 +33,6 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.contact import Box, HalfSpace, Material
 from contactlab.lab.datasets.cube_toss import CubeTosses, Toss
@@ -312,7 +311,7 @@ def synthesize_tosses(
     return replace(blank, pos=position, quat_wxyz=turn, eval_start=first, eval_ic=states)
 
 
-def _throw(random: np.random.Generator) -> NDArray[np.float64]:
+def _throw(random: np.random.Generator) -> FloatArray:
     """Return a start (13,) like those of a hand: above the board, a metre per second forward, spinning."""
     quaternion = random.normal(size=4)
     position = (0.0, 0.0, random.uniform(0.15, 0.22))

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.dynamics import Dynamics, dynamics
@@ -93,7 +92,7 @@ class Portion:
             _points(recording, contacts, at, state.bodies),
         )
 
-    def column(self, name: str) -> NDArray[np.float64]:
+    def column(self, name: str) -> FloatArray:
         """Return a column of the contact table."""
         return np.asarray(self.recording.rows[f"contact_{name}"][self.contacts])
 

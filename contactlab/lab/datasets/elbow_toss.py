@@ -24,12 +24,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.lab.datasets.cube_toss import require_unit
 from contactlab.lab.datasets.npz import Arrays
 from contactlab.lab.errors import DatasetError
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +42,8 @@ class ElbowTosses:
     lin_vel_world: FloatArray
     ang_vel_body: FloatArray
     joint_vel: FloatArray
-    eval_start: NDArray[np.int64]
-    toss_id: NDArray[np.int64]
+    eval_start: IntArray
+    toss_id: IntArray
     dt: float
 
     def __len__(self) -> int:

@@ -22,12 +22,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.lab.datasets.npz import Arrays, files_with
 from contactlab.lab.errors import DatasetError
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 #: What a start is fitted to is in the first samples; a drop needs more than those.
 LEAST_SAMPLES = 10
@@ -42,7 +39,7 @@ class SquareDrops:
     x: FloatArray
     z: FloatArray
     theta: FloatArray
-    traj_id: NDArray[np.int64]
+    traj_id: IntArray
     dt: float
     half_width: float
 

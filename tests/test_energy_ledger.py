@@ -10,7 +10,7 @@ import simulation_scenes as scenes
 
 import lcp
 from contactlab.contact import Box, Sphere
-from contactlab.recording import portion
+from contactlab.recording import record
 from contactlab.recording.energy_ledger import energy_ledger
 from contactlab.simulation import ENTRIES, Recording, TimeStepping, simulate
 from contactlab.spatial import RigidInertia
@@ -269,8 +269,8 @@ def test_a_large_record_is_accounted_for_in_portions(tumble, monkeypatch):
     """Portions bounded by steps or by contacts: the same entries to the last bit; and nothing comes of no steps."""
     whole = energy_ledger(tumble)
     for name, size in (("STEPS", 7), ("CONTACTS", 5)):
-        monkeypatch.setattr(portion, name, size)
-        parts = list(portion.portions(tumble))
+        monkeypatch.setattr(record, name, size)
+        parts = list(record.portions(tumble))
         assert len(parts) > 10
         assert sum(part.n_steps for part in parts) == tumble.n_steps
         assert sum(len(part.contacts) for part in parts) == len(tumble.contacts)

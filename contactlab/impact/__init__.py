@@ -21,8 +21,7 @@ from contactlab.impact.outcome_set import OutcomeSet, outcome_set
 from contactlab.impact.painleve import InstantMode, PainleveMap, painleve_map, painleve_scan, painleve_threshold
 from contactlab.impact.poisson import Poisson
 from contactlab.impact.restitution import Restitution
-from contactlab.impact.routh import RouthDiagram, routh_diagram
-from contactlab.impact.single import SingleImpact
+from contactlab.impact.single import RouthDiagram, SingleImpact, routh_diagram
 from contactlab.impact.smith import Smith
 from contactlab.impact.stronge import Stronge
 from contactlab.impact.tangential_compliance import TangentialCompliance

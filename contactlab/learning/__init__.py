@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.learning.actions import ActionMap, Controls, Targets, Torques
-from contactlab.learning.env import Env
+from contactlab.learning.env import Env, VectorEnv
 from contactlab.learning.errors import LearningError
 from contactlab.learning.task import Noise, Snapshot, Task
-from contactlab.learning.vector_env import VectorEnv
 from contactlab.naming import doors
 
 __all__ = [

@@ -1,10 +1,14 @@
-"""The arrays of a run, read as states, contacts and certificates of its steps."""
+"""The arrays of a run, read as states, contacts and certificates of its steps.
+
+Of a large record steps can be taken some at a time: what is computed of it then takes no memory for the whole.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +21,7 @@ from contactlab.recording.uncertified import UncertifiedTable
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable, IntArray, WorstCertificate
 from contactlab.stepping.joint_table import JointTable, by_number
-from contactlab.stepping.record_schema import Rows
+from contactlab.stepping.record_schema import FIELDS, Rows
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.state import StepperState
 
@@ -188,3 +192,36 @@ class Record:
         counts = np.zeros(self.n_steps, dtype=np.int64)
         np.add.at(counts, self.rows["island_step"], self.rows[name])
         return counts
+
+
+# A portion has at most so many steps, and about so many contacts, whatever the record.
+STEPS, CONTACTS = 1 << 14, 1 << 16
+
+# Fields whose first axis counts neither states nor steps nor rows of steps.
+_WHOLE = ("origins", "start", "start_rows")
+
+
+def portion(recording: Record, first: int, last: int) -> Record:
+    """Return the steps ``first`` .. ``last`` - 1 as a record whose step 0 is ``first``.
+
+    What it says of its steps is what the record says of them. What the first one was started from, beyond its state
+    (``start_...``), remains that of the record: questions about steps, not runs to go on with.
+    """
+    ranges = {"states": slice(first, last + 1), "steps": slice(first, last), "taus": slice(first, last)}
+    for axis in ("contacts", "joints", "islands"):
+        ranges[axis] = slice(*(int(at) for at in np.searchsorted(recording.rows[f"{axis[:-1]}_step"], (first, last))))
+    rows = {
+        name: recording.rows[name] if field.axis in _WHOLE else recording.rows[name][ranges[field.axis]]
+        for name, field in FIELDS.items()
+    }
+    for name in ("contact_step", "joint_step", "island_step"):
+        rows[name] = rows[name] - first
+    return replace(recording, rows=rows, timings={})
+
+
+def portions(recording: Record) -> Iterator[Record]:
+    """Yield all steps in portions, in order; one without steps for a record that has none."""
+    n = recording.n_steps
+    ends = np.unique([*range(0, n, STEPS), *map(int, recording.rows["contact_step"][::CONTACTS]), 0, n])
+    for first, last in list(pairwise(map(int, ends))) or [(0, 0)]:
+        yield portion(recording, first, last)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.naming import doors
-from contactlab.viewer.film_view import Drawn, FilmView
-from contactlab.viewer.html_replay import write_html_replay, write_page
+from contactlab.viewer.film_view import Drawn, FilmView, write_html_replay, write_page
 from contactlab.viewer.live import Live, live, show
 from contactlab.viewer.server import aim_camera, serving
 

@@ -1,16 +1,22 @@
-"""A worker process as its owner sees it: one task at a time, ended and replaced when it hangs or dies.
+"""A worker process as its owner sees it, one task at a time, ended and replaced when it hangs or dies; and its inside.
 
 No library's pool does what a sweep promises. `concurrent.futures` and loky count all their workers as broken when one
 dies, tell neither its signal nor its last words, and end no task that has run too long; `multiprocessing` runs the
 user's script again in every worker, and a worker at a task outlives an owner that was killed. Hence plain child
-processes, which run `contactlab.lab.sweeps.child` and are spoken to in lines.
+processes, which run `main` and are spoken to in lines.
+
+Lines are JSON both ways: the name of one function, then a task each. The answers go to what was standard output; what
+tasks print goes to standard error. The process ends with its parent: a thread reads the input all the time, and its end
+means that nobody waits for an answer.
 """
 
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -20,7 +26,7 @@ from dataclasses import asdict
 from typing import IO
 
 from contactlab.lab.errors import SweepError
-from contactlab.lab.sweeps.tasks import WORKER_VARIABLE, Answer, FunctionName
+from contactlab.lab.sweeps.tasks import WORKER_VARIABLE, Answer, FunctionName, attempt, load_function
 
 #: Signals that come from outside: the owner of the machine, or its kernel when memory runs out. What else ends a
 #: process in the middle of a task is the task's own doing.
@@ -29,7 +35,9 @@ TAIL = 1500  # bytes kept of what it says on standard error
 PATIENCE = 5.0  # s, for what it said before it died to arrive
 #: What tells BLAS how many threads it may use.
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-_START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from contactlab.lab.sweeps.child import main; main()"
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from contactlab.lab.sweeps.worker import main; main()"
+)
 
 
 class Worker:
@@ -218,3 +226,42 @@ def _listen(stream: IO[bytes], tail: bytearray) -> None:
         while chunk := os.read(stream.fileno(), 1 << 16):
             tail.extend(chunk)
             del tail[:-TAIL]
+
+
+IDLE_SECONDS = 300.0  # a worker nobody has given a task for so long is not needed any more
+
+
+def main() -> None:
+    """Serve tasks until the input ends."""
+    answers = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    faulthandler.enable(all_threads=False)
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    stream = os.fdopen(os.dup(0), "rb")
+    # Tasks that read standard input find it empty, and take no line of ours.
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    threading.Thread(target=_read, args=(stream, lines), daemon=True).start()
+
+    def say(answer: dict[str, object]) -> None:
+        answers.write(json.dumps(answer).encode() + b"\n")
+
+    try:
+        function = load_function(FunctionName(**json.loads(lines.get())))
+    except (Exception, SystemExit) as error:  # noqa: BLE001  told to the sweep, which cannot go on
+        say({"refused": f"{type(error).__name__}: {error}"})
+        os._exit(0)  # as below: the thread that reads cannot be ended
+    say({"ready": True})
+    while True:
+        try:
+            line = lines.get(timeout=IDLE_SECONDS)
+        except queue.Empty:
+            os._exit(0)
+        say(asdict(attempt(function, line.decode())))
+        sys.stdout.flush()
+
+
+def _read(stream: object, lines: queue.SimpleQueue[bytes]) -> None:
+    for line in stream:  # type: ignore[attr-defined]
+        lines.put(line)
+    os._exit(0)

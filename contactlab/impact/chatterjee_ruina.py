@@ -63,9 +63,8 @@ class ChatterjeeRuina(SequentialLaw):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "tangential", finite_number(self.tangential, "tangential", ImpactError))
-        if not -1.0 <= self.tangential <= 1.0:
-            raise ImpactError("tangential", f"must lie between -1 and 1, got {self.tangential}")
+        tangential = finite_number(self.tangential, "tangential", ImpactError, least=-1.0, most=1.0)
+        object.__setattr__(self, "tangential", tangential)
 
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
         """Return the impact of one contact alone."""

@@ -183,11 +183,8 @@ def painleve_scan(
         raise ImpactError("angles", "must lie between 0 and pi/2")
     if np.any(friction < 0.0):
         raise ImpactError("mus", f"must not be negative, got {friction.min()}")
-    k = finite_number(kappa, "kappa", ImpactError)
-    length = finite_number(half_length, "half_length", ImpactError)
-    for name, value in (("kappa", k), ("half_length", length)):
-        if value <= 0.0:
-            raise ImpactError(name, f"must be positive, got {value}")
+    k = finite_number(kappa, "kappa", ImpactError, positive=True)
+    length = finite_number(half_length, "half_length", ImpactError, positive=True)
 
     def rod(angle: float, mu: float) -> ConstraintAccelProblemData:
         """Unit mass, coordinates (x, y, angle); the low end, left of the centre, slides to the left."""

@@ -81,9 +81,7 @@ class Stronge(RestitutedLaw):
         stiffness = np.array(self.stiffness, dtype=np.float64)
         if stiffness.ndim > 1 or not (np.isfinite(stiffness).all() and (stiffness > 0.0).all()):
             raise ImpactError("stiffness", f"must be positive, a number or one per contact, got {self.stiffness!r}")
-        object.__setattr__(self, "exponent", finite_number(self.exponent, "exponent", ImpactError))
-        if self.exponent < 1.0:
-            raise ImpactError("exponent", f"must be at least 1, got {self.exponent}")
+        object.__setattr__(self, "exponent", finite_number(self.exponent, "exponent", ImpactError, least=1.0))
 
     def solve(self, data: ConstraintVelProblemData) -> ImpactOutcome:
         """Return velocity and impulses after the impact of ``data``, whose Mv is the momentum before.

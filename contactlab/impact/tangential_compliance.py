@@ -68,9 +68,8 @@ class TangentialCompliance(SequentialLaw):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "stiffness_ratio", finite_number(self.stiffness_ratio, "stiffness_ratio", ImpactError))
-        if self.stiffness_ratio <= 0.0:
-            raise ImpactError("stiffness_ratio", f"must be positive, got {self.stiffness_ratio}")
+        ratio = finite_number(self.stiffness_ratio, "stiffness_ratio", ImpactError, positive=True)
+        object.__setattr__(self, "stiffness_ratio", ratio)
 
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
         """Return the impact of one contact alone."""

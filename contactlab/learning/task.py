@@ -46,8 +46,7 @@ class Noise:
 
     def __post_init__(self) -> None:
         for name in ("q", "v"):
-            if (value := finite_number(getattr(self, name), name, LearningError)) < 0.0:
-                raise LearningError(name, f"must not be negative, got {value}")
+            finite_number(getattr(self, name), name, LearningError, least=0.0)
         if self.v_law not in ("uniform", "normal"):
             raise LearningError("v_law", f"must be 'uniform' or 'normal', got {self.v_law!r}")
 

@@ -117,10 +117,8 @@ def inverse_kinematics(
     """
     goals = _checked_targets(model, targets)
     weight = _row_weights(goals, weights)
-    tolerance = finite_number(tolerance, "tolerance", MultibodyError)
+    tolerance = finite_number(tolerance, "tolerance", MultibodyError, least=0.0)
     steps: object = max_iterations  # whatever the caller's types say
-    if tolerance < 0.0:
-        raise MultibodyError("tolerance", f"must not be negative, got {tolerance}")
     if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 0:
         raise MultibodyError("max_iterations", f"must be a whole number >= 0, got {max_iterations!r}")
     freedom = freedom_of(model, limits)

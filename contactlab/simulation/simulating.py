@@ -133,9 +133,7 @@ def simulate(
     """
     check_run(world, stepper, state)
     portion = None if chunk_steps is None else whole_number("chunk_steps", chunk_steps, 1)
-    interval = finite_number(flush_seconds, "flush_seconds", SimulationConfigError)
-    if interval < 0.0:
-        raise SimulationConfigError("flush_seconds", f"must not be negative, got {interval}")
+    interval = finite_number(flush_seconds, "flush_seconds", SimulationConfigError, least=0.0)
     if resume and path is None:
         raise SimulationConfigError("resume", "needs the path of the record to go on with")
     if resume and overwrite:
@@ -303,9 +301,7 @@ def _length(
         raise SimulationConfigError("duration", "give exactly one of duration and steps")
     if steps is not None:
         return whole_number("steps", steps, 0), None
-    seconds = finite_number(duration if duration is not None else 0.0, "duration", SimulationConfigError)
-    if seconds < 0.0:
-        raise SimulationConfigError("duration", f"must not be negative, got {seconds}")
+    seconds = finite_number(duration if duration is not None else 0.0, "duration", SimulationConfigError, least=0.0)
     if stepper.adaptive:
         # The time is a sum of many steps: what is missing by less than this is rounding, not a step to make.
         return None, start.time + seconds - ROUNDING * min(stepper.h, seconds)

@@ -56,11 +56,24 @@ def is_finite_array(value: object, shape: tuple[int, ...]) -> bool:
     return 0 not in np.isfinite(value).tobytes()
 
 
-def finite_number(value: float, field: str, error: type[FieldError]) -> float:
-    """``value`` as a float; ``error`` when it is not one finite real number."""
-    if type(value) is float and math.isfinite(value):
-        return value
-    return float(finite_array(value, field, (), error))
+def finite_number(
+    value: float,
+    field: str,
+    error: type[FieldError],
+    *,
+    positive: bool = False,
+    least: float = -math.inf,
+    most: float = math.inf,
+) -> float:
+    """``value`` as a float; ``error`` when it is not one finite real number, or out of bounds."""
+    number = value if type(value) is float and math.isfinite(value) else float(finite_array(value, field, (), error))
+    if positive and number <= 0.0:
+        raise error(field, f"must be positive, got {number}")
+    if not least <= number <= most:
+        above = "not be negative" if least == 0.0 else f"be at least {least:g}"
+        bounds = above if most == math.inf else f"lie between {least:g} and {most:g}"
+        raise error(field, f"must {bounds}, got {number}")
+    return number
 
 
 def read_only(array: FloatArray) -> FloatArray:

@@ -36,10 +36,9 @@ class Sleep:
 
     def __post_init__(self) -> None:
         for name in ("speed", "time"):
-            value = finite_number(getattr(self, name), name, SimulationConfigError)
-            if value <= 0.0:
-                raise SimulationConfigError(name, f"must be positive, got {value}")
-            object.__setattr__(self, name, value)
+            object.__setattr__(
+                self, name, finite_number(getattr(self, name), name, SimulationConfigError, positive=True)
+            )
 
 
 def sleepers(world: World, stepper: TimeStepping) -> int:

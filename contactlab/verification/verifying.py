@@ -53,9 +53,7 @@ def verify(
         An argument that cannot be used.
     """
     stride, keep = whole_number("every", every, 1), whole_number("max_failures", max_failures, 0)
-    limit = finite_number(tolerance, "tolerance", SimulationConfigError)
-    if limit <= 0.0:
-        raise SimulationConfigError("tolerance", f"must be positive, got {limit}")
+    limit = finite_number(tolerance, "tolerance", SimulationConfigError, positive=True)
     last = recording.n_steps - 1
     steps = np.union1d(np.arange(0, recording.n_steps, stride), np.arange(max(last, 0), recording.n_steps))
     unsolved = recording.uncertified

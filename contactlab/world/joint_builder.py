@@ -106,9 +106,7 @@ class JointBuilder(ABC):
             them. A row that acts on another tree later stops the run with an error that names the body: constraints
             that come to act on further bodies need ``bodies``.
         """
-        share = None if erp is None else finite_number(erp, "erp", SimulationConfigError)
-        if share is not None and not 0.0 <= share <= 1.0:
-            raise SimulationConfigError("erp", f"must lie between 0 and 1, got {share}")
+        share = None if erp is None else finite_number(erp, "erp", SimulationConfigError, least=0.0, most=1.0)
         about = None if bodies is None else tuple(bodies)
         for name in about or ():
             self._need_body(name, "bodies")
@@ -214,9 +212,7 @@ class JointBuilder(ABC):
         return body, number
 
     def _coefficients(self, field: str, joint: str, value: float, coordinate: int | None) -> tuple[Coefficient, ...]:
-        number = finite_number(value, field, SimulationConfigError)
-        if number < 0.0:
-            raise SimulationConfigError(field, f"must not be negative, got {number}")
+        number = finite_number(value, field, SimulationConfigError, least=0.0)
         body, first = self._coordinate(field, joint, 0 if coordinate is None else coordinate)
         each = range(self._bodies[body][0].joint.nv) if coordinate is None else (first,)
         return tuple(Coefficient(body, one, number) for one in each)

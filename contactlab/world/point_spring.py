@@ -45,9 +45,7 @@ class PointSpring(PointPair):
     def __post_init__(self) -> None:
         self.check_points(SimulationConfigError)
         for field in ("rest_length", "stiffness", "damping"):
-            value = finite_number(getattr(self, field), field, SimulationConfigError)
-            if value < 0.0:
-                raise SimulationConfigError(field, f"must not be negative, got {value}")
+            value = finite_number(getattr(self, field), field, SimulationConfigError, least=0.0)
             object.__setattr__(self, field, value)
         if self.stiffness == self.damping == 0.0:
             raise SimulationConfigError("stiffness", "and damping are both 0: such a spring does nothing")

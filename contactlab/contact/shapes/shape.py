@@ -81,10 +81,7 @@ class Tube(Shape):
 
 def positive_number(value: float, field: str) -> float:
     """``value`` as a float; a `ContactError` names the field where it is not one finite positive number."""
-    checked = finite_number(value, field, ContactError)
-    if checked <= 0.0:
-        raise ContactError(field, f"must be positive, got {checked}")
-    return checked
+    return finite_number(value, field, ContactError, positive=True)
 
 
 def ball_volume(radius: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 from collections.abc import Callable
@@ -19,6 +20,13 @@ def report_written(missing: str, write: Callable[[], Path]) -> None:
     except ModuleNotFoundError as error:
         print(f"no {missing}: {error.name} is missing; pip install 'contactlab[viz]'")
     else:
+        print(f"wrote {path}")
+
+
+def write_json(path: Path | None, document: object) -> None:
+    """Write a document where a path is given for it, and say so."""
+    if path is not None:
+        path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         print(f"wrote {path}")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from contactlab.cli import arguments as kinds
@@ -45,7 +44,5 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out is not None:
         Path(arguments.out).write_text(page(report), encoding="utf-8")
         print(f"wrote {arguments.out}")
-    if arguments.json is not None:
-        Path(arguments.json).write_text(json.dumps(report.as_data(), indent=1), encoding="utf-8")
-        print(f"wrote {arguments.json}")
+    kinds.write_json(arguments.json, report.as_data())
     return 0 if any(report.score(name)[1] for name in report.engines) else 1

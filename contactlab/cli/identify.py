@@ -72,9 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         except IdentificationError as error:
             raise DatasetError(path, error.field, str(error).partition(": ")[2]) from error
     print("\n".join(_lines(document)))
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-        print(f"wrote {arguments.json}")
+    kinds.write_json(arguments.json, document)
     if arguments.plot is not None:
         from contactlab.plotting import plot_identified
 

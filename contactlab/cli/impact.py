@@ -103,9 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
     if drops is not None:
         scores, failed = _score_drops(drops, arguments, frozen)
         document |= scores
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-        print(f"wrote {arguments.json}")
+    kinds.write_json(arguments.json, document)
     return int(failed)
 
 

@@ -35,11 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the sweep, print its account."""
+    from contactlab.lab import sweep
     from contactlab.lab.sweeps.experiment import load_experiment
 
-    experiment = load_experiment(arguments.experiment)
-    result = experiment.run(
-        arguments.out,
+    result = sweep(
+        load_experiment(arguments.experiment),
+        out=arguments.out,
         jobs=arguments.jobs,
         cluster=arguments.cluster,
         time_limit=arguments.time_limit,

@@ -82,12 +82,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(LEFT_OUT)
     print(format_table(report, single))
     _print_account(report)
-    if arguments.json is not None:
-        document = summary(report)
-        if single is not report:
-            document["single_path"] = summary(single)
-        arguments.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-        print(f"wrote {arguments.json}")
+    alone = {} if single is report else {"single_path": summary(single)}
+    kinds.write_json(arguments.json, summary(report) | alone)
     failed = len(report.failures) + (len(single.failures) if single is not report else 0)
     if arguments.ablation:
         failed += _ablate(tosses, arguments)
@@ -116,9 +112,7 @@ def _elbows(path: Path, arguments: argparse.Namespace) -> int:
         f"{found['tosses']} tosses, {found['failed']} failed: position {found['position_percent']:.2f} % of a block, "
         f"rotation {found['rotation_deg']:.2f} deg, hinge {found['joint_deg']:.2f} deg"
     )
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps({**found, "settings": values}, indent=1) + "\n", encoding="utf-8")
-        print(f"wrote {arguments.json}")
+    kinds.write_json(arguments.json, {**found, "settings": values})
     return 1 if found["failed"] else 0
 
 

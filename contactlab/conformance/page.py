@@ -7,9 +7,8 @@ from html import escape
 
 from contactlab.conformance.case import CaseResult, CaseVerdict
 from contactlab.conformance.suite import Report, cell
-from contactlab.lab.racing.html.page import STYLE
+from contactlab.lab.racing.html.page import STYLE, whole
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _CLASS = {CaseVerdict.KEPT: "good", CaseVerdict.LOST: "bad", CaseVerdict.CRASHED: "bad", CaseVerdict.TIMED_OUT: "bad"}
 _ISSUE = re.compile(r"(MuJoCo issue (\d+))")
 _LINK = r'<a href="https://github.com/google-deepmind/mujoco/issues/\2">\1</a>'
@@ -47,16 +46,14 @@ def page(report: Report) -> str:
             f'<p>{escape(case.question)} <span class="small">{source}.</span></p>'
             f'<div class="wide"><table class="reasons"><tbody>{reasons}</tbody></table></div>'
         )
-    return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Conformance</title>'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<style>{STYLE}{_LOOKS}</style></head><body><main><h1 id="scores">Conformance of engines</h1>'
+    body = (
+        '<h1 id="scores">Conformance of engines</h1>'
         "<p>Every verdict is computed from figures and their limits. Lost x 3: the worst figure is three times its "
         "limit. Not told and not offered count neither way.</p>"
         f'<div class="wide"><table class="many"><thead><tr><th>case</th>{heads}</tr></thead>'
-        f"<tbody>{''.join(lines)}</tbody></table></div><h2>Reasons</h2>{''.join(parts)}</main></body></html>\n"
+        f"<tbody>{''.join(lines)}</tbody></table></div><h2>Reasons</h2>{''.join(parts)}"
     )
+    return whole("Conformance", STYLE + _LOOKS, body)
 
 
 def _class(row: CaseResult) -> str:

@@ -105,7 +105,7 @@ class ImpactProblem:
         starts = b.nc + np.concatenate(([0], np.cumsum(b.r)))
         collisions = []
         for c in range(b.nc):
-            tangents = _tangents(c, int(b.r[c]))
+            tangents = _tangents(int(b.r[c]))
             friction = slice(int(starts[c]), int(starts[c + 1]))
             self._check_regular(c, friction, tangents)
             select = np.asarray(np.linalg.pinv(tangents) if b.r[c] else np.zeros((0, 0)), dtype=np.float64)
@@ -195,7 +195,7 @@ def _movable(T: FloatArray) -> FloatArray:
     return line[:, None] if across <= _PLANAR * np.abs(T).max() else np.eye(2)
 
 
-def _tangents(c: int, r: int) -> FloatArray:
+def _tangents(r: int) -> FloatArray:
     """Directions of a contact (r, m) in its own tangents: edge j at the angle pi j / r."""
     if r == 0:
         return np.zeros((0, 0))

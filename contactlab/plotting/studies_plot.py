@@ -211,13 +211,13 @@ def plot_identified(path: str | Path, document: Mapping[str, Any]) -> Path:
             one.axvline(nominal, color=CYCLE[1], linestyle="--", linewidth=1.0)
         one.set_title(f"{value:.4g} ({low:.4g} to {high:.4g})", fontsize=8)
         one.set_ylim(0.0, 1.1)
-    _correlations(figure, axes[len(names)], names, document["covariance"])
+    _correlations(axes[len(names)], names, document["covariance"])
     for one in axes[len(names) + 1 :]:
         one.set_visible(False)
     return save_figure(figure, path)
 
 
-def _correlations(figure: Any, axes: Any, names: list[str], covariance: list[list[float | None]]) -> None:
+def _correlations(axes: Any, names: list[str], covariance: list[list[float | None]]) -> None:
     """Draw the matrix of correlations; empty where it is not known."""
     C = np.array([[np.nan if x is None else x for x in row] for row in covariance])
     scale = np.sqrt(np.diag(C))

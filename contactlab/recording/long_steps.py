@@ -61,18 +61,8 @@ class Moves:
         return replace(self, **states)
 
 
-@dataclass(frozen=True)
-class LongStep:
-    """The worst of the steps that are too long, and how many are."""
-
-    steps: int
-    step: int
-    worst: float
-    text: str
-
-
-def long_steps(moves: Moves) -> LongStep | None:
-    """Return what should be doubted, if anything."""
+def long_steps(moves: Moves) -> tuple[int, int, float, str] | None:
+    """Return how many steps are too long, which is so the most, how much, and what to say of it; None without any."""
     world = moves.world
     if not len(moves.h) or not world.surfaces or len(world.surfaces) + len(world.half_spaces) < 2:
         return None
@@ -96,7 +86,7 @@ def long_steps(moves: Moves) -> LongStep | None:
         f"'{who}' {text}, in {when} of h = {h:g} s ({least}{count} such steps): contacts are seen as they stand where "
         f"a step begins; h = {0.5 * h / ratio[0]:.1g} s would do"
     )
-    return LongStep(count, int(i), float(ratio[0]), text)
+    return count, int(i), float(ratio[0]), text
 
 
 def _fastest(moves: Moves) -> Moves:

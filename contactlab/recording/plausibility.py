@@ -214,7 +214,7 @@ def too_long(moves: Moves) -> Iterator[Notice]:
     """What steps are too long for."""
     found = long_steps(moves)
     if found is not None:
-        yield Notice("long step", found.steps, found.step, found.worst, found.text)
+        yield Notice("long step", *found)
 
 
 def gains(recording: Recording, name: Named = NAMED) -> Iterator[Notice]:

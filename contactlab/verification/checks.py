@@ -11,7 +11,7 @@ from contactlab.contact import BodyShape
 from contactlab.recording.codecs import ForgottenMotion
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping import OPEN, SLIDE, STICK
-from contactlab.verification.contacts import frames_of, pairs_of, surface_velocity
+from contactlab.verification.contacts import frames_of, pairs_of, surface_motion
 from contactlab.verification.dynamics import Blocks, free_momentum, solved, solved_where_regular, times
 from contactlab.verification.island import FAINT
 from contactlab.verification.island_checks import island_findings
@@ -279,7 +279,7 @@ def table_findings(portion: Portion, frames: FloatArray) -> Iterator[Found]:
 
 def slip_findings(portion: Portion, frames: FloatArray, v_free: FloatArray) -> Iterator[Found]:
     """Yield whether slips and modes are those of the velocities, v_free (ns, nv) without contacts, and of fN."""
-    told = surface_velocity(portion)
+    told = surface_motion(portion)[:, :3]
     after, size = (np.zeros((portion.contacts.size, 3)) for _ in range(2))
     free = np.linalg.norm(told, axis=1)
     starts = portion.recording.world.tree_starts

@@ -96,7 +96,7 @@ def contact_rows(portion: Portion, v_free: FloatArray, directions: FloatArray) -
     h, gap = portion.h[at], portion.column("gap")
     before, free = (_normal_rates(portion, directions[:, 0], v) for v in (portion.v, v_free))
     # What the surfaces of kinematic bodies bring to every rate.
-    drive = np.einsum("nij,nj->ni", directions, -surface_velocity(portion))
+    drive = np.einsum("nij,nj->ni", directions, -surface_motion(portion)[:, :3])
     surfaces, numbers = touching(world, rows, chosen)
     springs = np.array([_spring_of(*pair) for pair in surfaces]).reshape(-1, 2)[numbers]
     stiffness, dissipation = springs.T
@@ -160,15 +160,15 @@ def _normal_rates(
     return out
 
 
-def surface_velocity(portion: Portion) -> FloatArray:
-    """Return the velocities (nc, 3) of body A's surface where A is a kinematic body."""
-    rows, a, out = portion.recording.rows, portion.numbers("body_a"), np.zeros((portion.contacts.size, 3))
+def surface_motion(portion: Portion) -> FloatArray:
+    """Return velocity and turning (nc, 6) of body A's surface where A is a kinematic body."""
+    rows, a, out = portion.recording.rows, portion.numbers("body_a"), np.zeros((portion.contacts.size, 6))
     for row, (body, _) in enumerate(portion.recording.world.motions):
         own = np.flatnonzero(a == body)
         steps = portion.steps[portion.at[own]]
         twist = rows["motion_twist"][steps, row]
         arm = portion.column("point")[own] - rows["motion_pose"][steps, row, 9:]
-        out[own] = twist[:, 3:] + cross(twist[:, :3], arm)
+        out[own] = np.hstack((twist[:, 3:] + cross(twist[:, :3], arm), twist[:, :3]))
     return out
 
 
@@ -206,7 +206,7 @@ def pairs_of(portion: Portion, normals: FloatArray) -> tuple[FloatArray, FloatAr
     if all(isinstance(e, float) for _, e in known):
         restitution = np.array([e for _, e in known], dtype=np.float64)[numbers]
     else:
-        speed = np.sum(normals * surface_velocity(portion), axis=1) - _normal_rates(portion, normals, portion.v)
+        speed = np.sum(normals * surface_motion(portion)[:, :3], axis=1) - _normal_rates(portion, normals, portion.v)
         off = UNDECIDED * _normal_rates(portion, normals, portion.v, np.abs)
         ends = np.array([[_coefficients(e, speed + way * off) for _, e in known] for way in (-1.0, 1.0)])
         low, high = np.sort(ends[:, numbers, np.arange(numbers.size)], axis=0)
@@ -304,7 +304,7 @@ def moments_of(
     torsional, rolling = np.array(known).reshape(-1, 2)[numbers].T
     if world.plane is not None:
         torsional = 0.0 * torsional  # nothing turns about a normal
-    told = _told_turning(portion)
+    told = surface_motion(portion)[:, 3:]
     about, over = np.flatnonzero(torsional > 0.0), np.flatnonzero(rolling > 0.0)
     axes = _axes(world, frames[over], (_turning(portion) - told)[over])
     rows = np.concatenate((about, np.repeat(over, axes.shape[1])))
@@ -326,15 +326,6 @@ def _turning(portion: Portion) -> FloatArray:
         own = portion.v[portion.at[one.of], starts[one.tree] : starts[one.tree + 1]]
         w[one.of] += np.einsum("min,mn->mi", one.J[:, 3:], own)
     return w
-
-
-def _told_turning(portion: Portion) -> FloatArray:
-    """Return the angular velocities (nc, 3) of bodies A that are kinematic."""
-    told, a = np.zeros((portion.contacts.size, 3)), portion.numbers("body_a")
-    for row, (body, _) in enumerate(portion.recording.world.motions):
-        own = np.flatnonzero(a == body)
-        told[own] = portion.recording.rows["motion_twist"][portion.steps[portion.at[own]], row, :3]
-    return told
 
 
 def _axes(world: World, frames: FloatArray, w: FloatArray) -> FloatArray:

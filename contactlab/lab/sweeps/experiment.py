@@ -21,16 +21,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from contactlab.lab.datasets.fetching import SOURCES
 from contactlab.lab.sweeps.problem_runs import ProblemGrid, check_solver
 from contactlab.lab.sweeps.scene_runs import SceneGrid
-from contactlab.lab.sweeps.store import SweepResult
-from contactlab.lab.sweeps.sweeping import sweep
 from contactlab.lab.sweeps.tasks import whole
 from contactlab.simulation.scene.table import Table, read_document, suggestion
 
@@ -41,41 +37,8 @@ _OF_SCENES = ("scene", "seeds")
 _OF_PROBLEMS = ("problems", "tolerance")
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """What a file asks for."""
-
-    table: Table  # the ``[sweep]`` table, which errors are told of
-    # Of a `SceneGrid`; ``scene`` is None for problems.
-    scene: Path | None
-    parameters: Mapping[str, list[Any]]
-    seeds: tuple[int, ...]
-    spread: Mapping[str, Any]
-    # Of a `ProblemGrid`.
-    problems: tuple[Path | str, ...]
-    solvers: Mapping[str, Mapping[str, list[Any]]]
-    tolerance: float | None
-
-    def run(
-        self,
-        out: str | os.PathLike[str],
-        *,
-        jobs: int | None = None,
-        cluster: str | None = None,
-        time_limit: float | None = None,
-        again: Collection[str] = (),
-        progress: bool | Callable[[int, int], None] = False,
-    ) -> SweepResult:
-        """Run it; see `contactlab.lab.sweep`."""
-        where: dict[str, Any] = {"out": out, "jobs": jobs, "cluster": cluster, "time_limit": time_limit}
-        where |= {"again": again, "progress": progress}
-        if self.scene is not None:
-            return sweep(SceneGrid(self.scene, self.parameters, self.seeds, self.spread), **where)
-        return sweep(ProblemGrid(self.problems, self.solvers, self.tolerance), **where)
-
-
-def load_experiment(path: str | os.PathLike[str]) -> Experiment:
-    """Read an experiment.
+def load_experiment(path: str | os.PathLike[str]) -> SceneGrid | ProblemGrid:
+    """Read an experiment, as what `contactlab.lab.sweep` takes.
 
     Raises `contactlab.simulation.scene.SceneError`: with file, line and key, for whatever is wrong with the file.
     """
@@ -94,7 +57,7 @@ def load_experiment(path: str | os.PathLike[str]) -> Experiment:
         seeds = _seeds(head)
         if spread and not seeds:
             raise head.error("seeds", "is missing: [spread] draws by the seed")
-        return Experiment(head, _inside(head, "scene", head.text("scene")), parameters, seeds, spread, (), {}, None)
+        return SceneGrid(_inside(head, "scene", head.text("scene")), parameters, seeds, spread)
     _refuse(head, _OF_SCENES, "belongs to a scene")
     _refuse(root, ("parameters", "spread"), "belongs to a scene; settings of a solver stand in its [[solver]]")
     problems = tuple(
@@ -105,7 +68,7 @@ def load_experiment(path: str | os.PathLike[str]) -> Experiment:
     tolerance = head.number("tolerance") if "tolerance" in head else None
     if tolerance is not None and not 0.0 < tolerance < 1.0:
         raise head.error("tolerance", f"must lie between 0 and 1, got {tolerance:g}")
-    return Experiment(head, None, {}, (), {}, problems, _solvers(root), tolerance)
+    return ProblemGrid(problems, _solvers(root), tolerance)
 
 
 def _refuse(table: Table, keys: tuple[str, ...], detail: str) -> None:

@@ -72,9 +72,6 @@ document.querySelectorAll('th').forEach(function(th){
 })();
 """
 
-# The browser itself is told to fetch nothing.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-
 
 def page(report: RaceReport) -> str:
     """Return the whole file."""
@@ -94,11 +91,19 @@ def page(report: RaceReport) -> str:
         '<p><label>Filter: <input id="filter" type="search" placeholder="solver, problem, status" size="40"></label> '
         '<span id="shown"></span></p>' + rows_table(report.rows)
     )
+    return whole("Race", STYLE, "".join(body), SCRIPT)
+
+
+def whole(title: str, style: str, body: str, script: str = "") -> str:
+    """Return a file of HTML. The browser itself is told to fetch nothing."""
+    policy, code = "default-src 'none'; style-src 'unsafe-inline'", ""
+    if script:
+        policy, code = f"{policy}; script-src 'unsafe-inline'", f"<script>{script}</script>"
     return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Race</title>'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{STYLE}</style></head><body><main>{''.join(body)}</main><script>{SCRIPT}</script></body></html>\n"
+        f"<style>{style}</style></head><body><main>{body}</main>{code}</body></html>\n"
     )
 
 
@@ -107,7 +112,7 @@ def _field(report: RaceReport, field: Field) -> str:
     order = [one.label for one in lines]
     parts = [
         f"<h2>{escape(field.league.capitalize())}</h2>",
-        summary_table(field, lines),
+        summary_table(lines),
         f'<p class="small">Mean: shifted geometric mean over the {len(field.decided)} problems that somebody solved, '
         f"shift {seconds_text(SHIFT)}, failures counted as {seconds_text(report.time_limit)}. No solution: shown to "
         "have no solution, by a proof that was checked or by every basis. Wrong claims: said to be solved and not so. "
@@ -181,7 +186,7 @@ def limitations(report: RaceReport) -> list[str]:
         "a warm-up on problems of three unknowns; solves in which something was compiled do not count. They hold the "
         "solver's set-up, any conversion of the data, and for peers the passage from Python. Solves of more than a "
         "second were timed once or twice.",
-        *(sentence for field in report.fields for sentence in _of_field(report, field)),
+        *(sentence for field in report.fields for sentence in _of_field(field)),
         *(["Left out: " + "; ".join(report.skipped) + "."] if report.skipped else []),
         "The problems are those that were given: no random sample of anything. Problems of one family resemble one "
         "another, and a family with many members weighs more in every total.",
@@ -214,7 +219,7 @@ def _waiting(report: RaceReport) -> str:
     )
 
 
-def _of_field(report: RaceReport, field: Field) -> list[str]:
+def _of_field(field: Field) -> list[str]:
     sizes = sorted({row.n for row in field.rows.values()})
     kinds = sorted({row.kind for row in field.rows.values()})
     sentences = [

@@ -32,7 +32,7 @@ def _number(value: object, *, good: bool = False, bad: bool = False) -> str:
     return f'<td class="{kind}">{escape(str(value))}</td>'
 
 
-def summary_table(field: Field, lines: Sequence[SolverSummary]) -> str:
+def summary_table(lines: Sequence[SolverSummary]) -> str:
     """One line per solver."""
     most, best = (max((getattr(one, name) for one in lines), default=0) for name in ("solved", "best"))
     means = [one.mean for one in lines if math.isfinite(one.mean)]

@@ -59,16 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
         kept = _keeper(arguments, path, stack) if arguments.out is not None else lambda name, work: work()
         progress = stack.enter_context(Progress(f"identify {recordings.title}", "steps"))
         try:
-            document = report(
-                recordings,
-                names=arguments.parameters,
-                values=values,
-                share=arguments.held_back,
-                seed=arguments.seed,
-                iterations=arguments.iterations,
-                kept=kept,
-                progress=progress.update,
-            )
+            split = {"share": arguments.held_back, "seed": arguments.seed, "iterations": arguments.iterations}
+            told: dict[str, Any] = {"kept": kept, "progress": progress.update}
+            document = report(recordings, names=arguments.parameters, values=values, **split, **told)
         except IdentificationError as error:
             raise DatasetError(path, error.field, str(error).partition(": ")[2]) from error
     print("\n".join(_lines(document)))

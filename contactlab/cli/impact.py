@@ -214,15 +214,8 @@ def _score_drops(path: Path, arguments: argparse.Namespace, frozen: Any) -> tupl
     if arguments.fit and frozen is None:
         for name, values in GRIDS.items():
             with Progress(name, "points") as progress:
-                grid = square.SquareGrid.run(
-                    drops,
-                    paths,
-                    MODELS[name],
-                    values,
-                    SHARED_CALIBRATION,
-                    threads=arguments.workers,
-                    progress=progress.update,
-                )
+                beside = {"threads": arguments.workers, "progress": progress.update}
+                grid = square.SquareGrid.run(drops, paths, MODELS[name], values, SHARED_CALIBRATION, **beside)
             fits[name] = square.fit_squares(grid, folds=arguments.folds, seed=arguments.seed)
             print(planar_tables.format_squares_fit(name, fits[name]))
     if arguments.plots is not None:

@@ -64,20 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
     if missing:
         raise FileNotFoundError(f"there is no file or folder {missing[0]}")
     with Progress("race", "trials") as progress:
-        report = race(
-            arguments.paths,
-            arguments.solvers,
-            tolerance=arguments.tolerance,
-            time_limit=arguments.time_limit,
-            out=arguments.out,
-            jobs=arguments.jobs,
-            cluster=arguments.cluster,
-            peers=arguments.peers,
-            repeats=arguments.repeats,
-            curves=arguments.curves,
-            most_steps=arguments.most_steps,
-            progress=progress.update,
-        )
+        asked = ("tolerance", "time_limit", "out", "jobs", "cluster", "peers", "repeats", "curves", "most_steps")
+        settings = {name: getattr(arguments, name) for name in asked}
+        report = race(arguments.paths, arguments.solvers, **settings, progress=progress.update)
     print(report)
     for line in report.skipped:
         print(f"left out: {line}")

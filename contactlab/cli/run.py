@@ -51,16 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         with Progress("simulating", "steps") as progress:
             report = progress.update if arguments.progress else None
-            recording = simulate(
-                scene.world,
-                stepper,
-                duration,
-                path=arguments.out,
-                resume=arguments.resume,
-                overwrite=arguments.overwrite,
-                progress=report,
-                stamp=scene.stamp,
-            )
+            kept = {"path": arguments.out, "resume": arguments.resume, "overwrite": arguments.overwrite}
+            recording = simulate(scene.world, stepper, duration, **kept, progress=report, stamp=scene.stamp)
     except SimulationError as error:
         print(f"stopped: {error}")
         recording, status = error.recording, 1

@@ -38,15 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
     from contactlab.lab import sweep
     from contactlab.lab.sweeps.experiment import load_experiment
 
-    result = sweep(
-        load_experiment(arguments.experiment),
-        out=arguments.out,
-        jobs=arguments.jobs,
-        cluster=arguments.cluster,
-        time_limit=arguments.time_limit,
-        again=arguments.again,
-        progress=True,
-    )
+    settings = {name: getattr(arguments, name) for name in ("out", "jobs", "cluster", "time_limit", "again")}
+    result = sweep(load_experiment(arguments.experiment), **settings, progress=True)
     outcomes = Counter(row["outcome"] for row in result.rows)
     account = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items())) or "none"
     print(f"{len(result)} runs, {result.computed} of them now: {account}")

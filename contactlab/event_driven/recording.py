@@ -238,8 +238,8 @@ def contact_table(run: EventRecording) -> ContactTable:
     bodies, half_spaces = model.names, list(run.world.half_spaces)
     rows = [(int(i), int(k)) for i, k in np.argwhere(impulses.any(axis=2))]
     instants = {i: kinematics(model, run.q[i], run.v[i + 1]) for i in {i for i, _ in rows}}
-    columns: dict[str, list[object]] = {name: [] for name in _NAMES}
-    for i, k in rows:
+    table = np.zeros(len(rows), dtype=_ROW)
+    for place, (i, k) in enumerate(rows):
         pair, impulse = run.candidates[k], impulses[i, k]
         local = pair.local(model, instants[i])
         normal, tangential = float(local.normal @ impulse), local.tangents @ impulse
@@ -248,6 +248,8 @@ def contact_table(run: EventRecording) -> ContactTable:
             "step": i,
             "body_a": bodies.index(pair.body_a) if isinstance(pair, BallOnBall) else -1,
             "body_b": bodies.index(pair.body),
+            "shape_a": -1,
+            "shape_b": -1,
             "half_space": -1 if isinstance(pair, BallOnBall) else half_spaces.index(pair.half_space),
             "id": k,
             "mode": OPEN if normal <= 0.0 else SLIDE if slip > _STILL else STICK,
@@ -262,20 +264,17 @@ def contact_table(run: EventRecording) -> ContactTable:
             "slip": slip,
         }
         for name, value in one.items():
-            columns[name].append(value)
-    n = len(rows)
-    given = {name: np.array(values).reshape(n, *_TAILS.get(name, ())) for name, values in columns.items()}
-    whole = {name: given[name].astype(np.int64) for name in ("step", "body_a", "body_b", "half_space", "id", "mode")}
-    none = np.full(n, -1)
-    rest = {"island": np.zeros(n, np.int64), "shape_a": none, "shape_b": none, "push": np.zeros(n)}
+            table[name][place] = value
     scope = ContactScope.of(run.world, np.diff(run.time))
-    return ContactTable(**(given | whole | rest), moment=np.zeros((n, 3)), scope=scope)
+    return ContactTable(**{name: table[name].copy() for name in _ROW.names or ()}, scope=scope)
 
 
-_TAILS = {"point": (3,), "normal": (3,), "impulse": (3,), "impulse_tangential": (2,)}
-_NAMES = (
-    *("step", "body_a", "body_b", "half_space", "id", "mode", "point", "normal", "gap", "mu", "restitution"),
-    *("impulse", "impulse_normal", "impulse_tangential", "slip"),
+_WHOLE = ("step", "island", "body_a", "body_b", "shape_a", "shape_b", "half_space", "id", "mode")
+_ROW = np.dtype(
+    [(name, np.int64) for name in _WHOLE]
+    + [(name, np.float64) for name in ["gap", "mu", "restitution", "impulse_normal", "slip", "push"]]
+    + [(name, np.float64, 3) for name in ["point", "normal", "impulse", "moment"]]
+    + [("impulse_tangential", np.float64, 2)]
 )
 
 

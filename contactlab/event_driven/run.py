@@ -109,17 +109,9 @@ class Run:
         o = self.options
         phase = Phase(self.model, self.candidates, self.sides, self.tau, o.stabilisation, SLOW * o.slip_speed)
         names, functions = self._events(phase)
-        found = solve_ivp(
-            phase,
-            (self.t, end),
-            self.y,
-            method="DOP853",
-            rtol=o.rtol,
-            atol=o.atol,
-            max_step=o.max_step,
-            events=functions,
-            dense_output=o.output_step is not None,
-        )
+        limits: dict[str, Any] = {"rtol": o.rtol, "atol": o.atol, "max_step": o.max_step, "events": functions}
+        dense = o.output_step is not None
+        found = solve_ivp(phase, (self.t, end), self.y, method="DOP853", dense_output=dense, **limits)
         self.evaluations += int(found.nfev)
         if found.status < 0:
             message = f"the integrator failed at t = {found.t[-1]:.9g} s: {found.message}"

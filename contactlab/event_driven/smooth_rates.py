@@ -116,20 +116,9 @@ def smooth_rates(
     instant, _, forces = phase.forces(t, y)
     rates = tuple(contact_rates(model, instant.kin, forces.a, layout.candidates[side.index]) for side in sides)
     n, width, c = len(sides), layout.width + 2 * len(sides), o.stabilisation
-    bare = SmoothRates(
-        a=forces.a,
-        v=np.asarray(instant.kin.v),
-        M=instant.M,
-        by=np.zeros((nv, width)),
-        fN=forces.fN,
-        fN_by=np.zeros((n, width)),
-        fT=forces.fT,
-        fT_by=np.zeros((n, 2, width)),
-        rates=rates,
-        sides=tuple(sides),
-        shared=False,
-        slow=phase.slow,
-    )
+    motion = forces.a, np.asarray(instant.kin.v), instant.M, np.zeros((nv, width))
+    loads = forces.fN, np.zeros((n, width)), forces.fT, np.zeros((n, 2, width))
+    bare = SmoothRates(*motion, *loads, rates, tuple(sides), shared=False, slow=phase.slow)
     pushed, wrenches = _applied(course, layout, t, instant.kin.q, bare.v, width), np.zeros((model.nb, 6))
     rows, columns, wanted, turned = [], [], [], np.zeros((n, 2, width))
     for i, (side, r) in enumerate(zip(sides, rates, strict=True)):

@@ -139,20 +139,5 @@ def outcome(
     # M v of the velocities on the bilateral rows: what led the velocity there belongs to the state before.
     before = 0.5 * float((blocks.Mv + problem.leading.packed() @ J) @ v_minus)
     after = 0.5 * float((blocks.Mv + impulses.packed() @ J) @ v_plus)
-    return ImpactOutcome(
-        law=problem.law,
-        status=status,
-        v_minus=v_minus,
-        v_plus=v_plus,
-        impulses=impulses,
-        u_minus=J[:nc] @ v_minus,
-        u_plus=J[:nc] @ v_plus,
-        work_normal=work[0],
-        work_tangential=work[1],
-        energy_before=before,
-        energy_after=after,
-        sequence=sequence,
-        certificate=certificate,
-        message=message,
-        accuracy=accuracy,
-    )
+    told = J[:nc] @ v_minus, J[:nc] @ v_plus, *work, before, after, sequence, certificate, message
+    return ImpactOutcome(problem.law, status, v_minus, v_plus, impulses, *told, accuracy=accuracy)

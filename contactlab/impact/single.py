@@ -85,16 +85,7 @@ def single_impact(collision: Collision, u: FloatArray, e: float, ending: Ending)
         course += impulse_path(collision.W, collision.mu, compressed, quantity, end)
     last = course[-1].states[-1]
     total = 0.5 * float(last.p @ (u + last.u))
-    return SingleImpact(
-        contact=collision.index,
-        restitution=e,
-        u_minus=u,
-        u_plus=last.u,
-        impulse=last.p,
-        work_normal=last.work,
-        work_tangential=total - last.work,
-        segments=tuple(course),
-    )
+    return SingleImpact(collision.index, e, u, last.u, last.p, last.work, total - last.work, tuple(course))
 
 
 _ENDINGS: tuple[Ending, ...] = ("newton", "poisson", "stronge")

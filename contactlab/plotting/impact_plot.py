@@ -47,17 +47,8 @@ def plot_routh(path: str | Path, diagram: RouthDiagram, *, title: str = "") -> P
     for law, course in paths.items():
         color, size = _ENDS[law]
         label = f"{law.title()}, sequential, e = {diagram.restitution:g}"
-        axes.plot(
-            course[-1, 1],
-            course[-1, 0],
-            "o",
-            color=color,
-            markersize=size,
-            markerfacecolor="none",
-            markeredgewidth=1.8,
-            clip_on=False,
-            label=label,
-        )
+        (end,) = axes.plot(course[-1, 1], course[-1, 0], "o", color=color, markersize=size, label=label)
+        end.set(markerfacecolor="none", markeredgewidth=1.8, clip_on=False)
     axes.set(
         xlim=(-reach, reach),
         ylim=(0.0, height),

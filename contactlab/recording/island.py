@@ -87,18 +87,9 @@ def formed(recording: Record, i: int, island: int) -> tuple[ConstraintVelProblem
     supply = _supply(recording, i)  # first: it refuses a step that there is not
     tau = recording.rows["tau"][i] if recording.rows["tau"].shape[0] else None
     h = float(recording.h[i])
-    driver = Driver(
-        recording.world,
-        recording.stepper,
-        recording.state(i),
-        steps=1,
-        h=h,
-        tau=tau,
-        supply=supply,
-        targets=recording.rows["drive_target"][i],
-        motions=_motions(recording, i),
-        external=True,
-    )
+    run, targets = (recording.world, recording.stepper, recording.state(i)), recording.rows["drive_target"][i]
+    given = {"tau": tau, "supply": supply, "targets": targets, "motions": _motions(recording, i)}
+    driver = Driver(*run, steps=1, h=h, **given, external=True)
     view = driver.form(island)
     return view.problem(), view.warm_start()
 

@@ -154,20 +154,8 @@ class BatchRuns:
             else:
                 queue, every = every, queue
         found: list[Notice] = []
-        task = Task(
-            slots=self.slots,
-            worlds=self.worlds.of_run,
-            watches=self.worlds.watches,
-            found=self._found if kept is None else {},
-            steps=steps,
-            left=iter(()),
-            look=look,
-            taus=taus,
-            targets=targets,
-            kept=kept,
-            errors=self.errors,
-            notices=found,
-        )
+        watched = self.worlds.of_run, self.worlds.watches, self._found if kept is None else {}
+        task = Task(self.slots, *watched, steps, iter(()), look, taus, targets, kept, self.errors, found)
         try:
             if every.size:
                 task.left = iter(every.tolist())

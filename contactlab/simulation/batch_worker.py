@@ -45,45 +45,21 @@ class Kept(NamedTuple):
 
 @dataclass
 class Task:
-    """Steps that runs of a batch are to make.
+    """Steps that runs of a batch are to make."""
 
-    Attributes
-    ----------
-    slots, worlds
-        The states, and of each run its world.
-    watches, found
-        What watches runs of a world, before it has found anything; and those that found something, by run.
-    steps
-        How many each makes.
-    left
-        Numbers of the runs to begin, taken by whoever is free.
-    look
-        Whether contacts are looked at.
-    taus, targets
-        (B, steps, n) for each step; None: what the slots say.
-    kept
-        What the states after each step are kept in, if they are.
-    errors
-        Why runs stopped, by number.
-    notices
-        What was found.
-    compiled
-        Set when the first of the threads has made a step; None where it need not.
-    """
-
-    slots: Slots
-    worlds: Sequence[Prepared]
-    watches: Mapping[Prepared, Watch]
-    found: dict[int, Watch]
-    steps: int
-    left: Iterator[int]
-    look: bool
-    taus: FloatArray | None
-    targets: FloatArray | None
-    kept: Kept | None
-    errors: dict[int, Exception]
-    notices: list[Notice]
-    compiled: threading.Event | None = None
+    slots: Slots  # the states
+    worlds: Sequence[Prepared]  # of each run
+    watches: Mapping[Prepared, Watch]  # what watches runs of a world, before it has found anything
+    found: dict[int, Watch]  # those that found something, by run
+    steps: int  # how many each makes
+    left: Iterator[int]  # numbers of the runs to begin, taken by whoever is free
+    look: bool  # whether contacts are looked at
+    taus: FloatArray | None  # (B, steps, n) for each step; None: what the slots say
+    targets: FloatArray | None  # likewise
+    kept: Kept | None  # what the states after each step are kept in, if they are
+    errors: dict[int, Exception]  # why runs stopped, by number
+    notices: list[Notice]  # what was found
+    compiled: threading.Event | None = None  # set when the first of the threads has made a step; None: it need not
 
 
 class Line:

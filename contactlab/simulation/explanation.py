@@ -80,17 +80,10 @@ class Explanation:
 
 
 def explain_failure(path: str | os.PathLike[str], *, h: float | None = None) -> Explanation:
-    """Explain a dumped problem, or the step at which a record ends.
+    """Explain a dumped problem, or the step at which a record ends; a file that cannot be read raises.
 
-    Parameters
-    ----------
-    path
-        ``<stem>_failed_step<i>.npz`` as a failed run leaves it, any other file of `problem_data.save`, or the record of
-        the run. The record is looked for beside the problem, and tells step, time and contacts.
-    h
-        Step size [s] of a problem without a record; 1 ms where not given.
-
-    Raises `RecordError` and `ProblemDataError`: a file that cannot be read.
+    It is ``<stem>_failed_step<i>.npz`` as a failed run leaves it, any other file of `problem_data.save`, or the record
+    of the run, which is looked for beside the problem. Without a record ``h`` [s] is 1 ms where not given.
     """
     path = Path(path)
     named = _DUMP.fullmatch(path.name)

@@ -264,17 +264,9 @@ class Simulation:
         if driver.step > self._next_look:
             self._next_look = driver.step + min(max(LOOK, self._past + driver.step), MOST)
             work, last = driver.work, driver.step - 1
-            moves = Moves(
-                self.world,
-                q=q[None],
-                v=v[None],
-                q_next=self._q[None],
-                v_next=self._v[None],
-                h=chunk.h[:1],
-                pose=work.motion_pose[None],
-                pose_next=work.motion_next[None],
-                name=lambda i: f"step {last}",
-            )
+            states = q[None], v[None], self._q[None], self._v[None]
+            poses = work.motion_pose[None], work.motion_next[None]
+            moves = Moves(self.world, *states, chunk.h[:1], *poses, name=lambda i: f"step {last}")
             found += self._watch.tell(too_long(moves))
         self._tell_looks()
         return found
@@ -382,19 +374,10 @@ class Simulation:
         if self.stepper.sleep is not None:
             trees = world.body_trees
             asleep = (trees >= 0) & (work.asleep[trees] == layout.ASLEEP)
-        view = StepView(
-            world,
-            # Copies, since readings may be parts of them.
-            self._q.copy(),
-            self._v.copy(),
-            (self._made.q, self._made.v) if driver.step else None,
-            float(driver.chunk.h[0]),
-            lambda: self.contacts,
-            told,
-            asleep,
-            self.time,
-        )
-        return view.read(sensor)
+        # Copies, since readings may be parts of them.
+        present, before = (self._q.copy(), self._v.copy()), (self._made.q, self._made.v) if driver.step else None
+        h = float(driver.chunk.h[0])
+        return StepView(world, *present, before, h, lambda: self.contacts, told, asleep, self.time).read(sensor)
 
     @property
     def joint_rows(self) -> JointTable:

@@ -63,20 +63,8 @@ def island_findings(
     moments = largest(off, np.tile(size[:, None], 3))[members[0]]
     found, worst = worst_of(moments, islands.of_contacts[members[0]])
     yield "impulse", islands.at[found], islands.label[found], -1, moments[worst]
-    problem = ContactProblem(
-        contacts,
-        islands.of_contacts,
-        count,
-        h,
-        J,
-        Y,
-        J @ Y.T,
-        *answers,
-        free + Y_joints.T @ given,
-        v_plus,
-        lively,
-        recording.stepper.friction == "cone",
-    )
+    velocities, cone = (free + Y_joints.T @ given, v_plus, lively), recording.stepper.friction == "cone"
+    problem = ContactProblem(contacts, islands.of_contacts, count, h, J, Y, J @ Y.T, *answers, *velocities, cone)
     whole = problem if members[0].all() else problem.part(members[0])
     kept = np.flatnonzero(members[0])
     for condition, own, values in (*whole.measures(), *_projection(portion, whole, kept)):

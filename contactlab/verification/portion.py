@@ -76,21 +76,10 @@ class Portion:
         state = whole.at(slice(steps.size) if before[-1] == steps.size - 1 else before)
         contacts, at = rows_of(rows["contact_step"], steps)
         joints, joint_at = rows_of(rows["joint_step"], steps)
-        return Portion(
-            recording,
-            steps,
-            state,
-            np.moveaxis(energies, 0, 2),
-            recording.v[steps],
-            recording.v[steps + 1],
-            rows["tau"][steps] if rows["tau"].shape[0] else np.zeros((steps.size, world.nv)),
-            rows["h"][steps],
-            contacts,
-            at,
-            joints,
-            joint_at,
-            _points(recording, contacts, at, state.bodies),
-        )
+        tau = rows["tau"][steps] if rows["tau"].shape[0] else np.zeros((steps.size, world.nv))
+        moves = np.moveaxis(energies, 0, 2), recording.v[steps], recording.v[steps + 1], tau, rows["h"][steps]
+        points = _points(recording, contacts, at, state.bodies)
+        return Portion(recording, steps, state, *moves, contacts, at, joints, joint_at, points)
 
     def column(self, name: str) -> FloatArray:
         """Return a column of the contact table."""

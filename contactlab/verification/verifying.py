@@ -69,17 +69,9 @@ def verify(
         if progress is not None:
             progress(done, steps.size)
     found = None if selections is None else selections.report()
-    return VerificationReport(
-        recording.n_steps,
-        steps.size,
-        islands,
-        contacts,
-        ledger.table(),
-        tuple(ledger.failures),
-        found,
-        tuple(zip(unsolved.step.tolist(), unsolved.island.tolist(), strict=True)),
-        ledger.elsewhere,
-    )
+    said = tuple(zip(unsolved.step.tolist(), unsolved.island.tolist(), strict=True))
+    tables = islands, contacts, ledger.table(), tuple(ledger.failures)
+    return VerificationReport(recording.n_steps, steps.size, *tables, found, said, ledger.elsewhere)
 
 
 def _checked(

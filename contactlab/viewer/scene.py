@@ -45,15 +45,9 @@ class SceneView:
         self._shown: list[tuple[FloatArray, FloatArray] | None] = [None] * len(self._bodies)
         self._ground = _add_grounds(scene, stage, root)
         thick = 0.06 * stage.size
+        arrow: dict[str, Any] = {"shaft_radius": thick, "head_radius": 2.2 * thick, "head_length": 4.0 * thick}
         self._forces = {
-            mode: scene.add_arrows(
-                f"{root}/contacts/{MODE_NAMES[mode]}",
-                NO_LINES,
-                MODE_COLORS[mode],
-                shaft_radius=thick,
-                head_radius=2.2 * thick,
-                head_length=4.0 * thick,
-            )
+            mode: scene.add_arrows(f"{root}/contacts/{MODE_NAMES[mode]}", NO_LINES, MODE_COLORS[mode], **arrow)
             for mode in (STICK, SLIDE)
         }
         self._open = scene.add_point_cloud(
@@ -134,14 +128,9 @@ def _add_bodies(
         for k, part in enumerate(part for part in stage.parts if part.body == i):
             solid = part.solid
             if len(solid.triangles):
-                scene.add_mesh_simple(
-                    f"{node}/{k}",
-                    solid.vertices.astype(np.float32),
-                    solid.triangles.astype(np.uint32),
-                    color=part.color,
-                    opacity=None if part.opacity == 1.0 else part.opacity,
-                    side="double",
-                )
+                mesh = solid.vertices.astype(np.float32), solid.triangles.astype(np.uint32)
+                opacity = None if part.opacity == 1.0 else part.opacity
+                scene.add_mesh_simple(f"{node}/{k}", *mesh, color=part.color, opacity=opacity, side="double")
             if len(solid.lines):
                 scene.add_line_segments(
                     f"{node}/{k} lines", solid.lines.astype(np.float32), EDGE, thickness=1.5, thickness_units="screen"
@@ -154,26 +143,11 @@ def _add_grounds(scene: viser.SceneApi, stage: Stage, root: str) -> list[viser.S
     nodes: list[viser.SceneNodeHandle] = []
     for i, ground in enumerate(stage.grounds):
         solid = ground.solid
-        nodes.append(
-            scene.add_mesh_simple(
-                f"{root}/ground/{i}",
-                solid.vertices.astype(np.float32),
-                solid.triangles.astype(np.uint32),
-                color=GROUND,
-                side="front",
-                cast_shadow=False,
-            )
-        )
+        mesh, name = (solid.vertices.astype(np.float32), solid.triangles.astype(np.uint32)), f"{root}/ground/{i}"
+        nodes.append(scene.add_mesh_simple(name, *mesh, color=GROUND, side="front", cast_shadow=False))
         if len(solid.lines):
-            nodes.append(
-                scene.add_line_segments(
-                    f"{root}/ground/{i} grid",
-                    solid.lines.astype(np.float32),
-                    GRID,
-                    thickness=1.0,
-                    thickness_units="screen",
-                )
-            )
+            lines = f"{name} grid", solid.lines.astype(np.float32), GRID
+            nodes.append(scene.add_line_segments(*lines, thickness=1.0, thickness_units="screen"))
     return nodes
 
 

@@ -238,10 +238,8 @@ def captured_problem(
         h is not positive, or the bilateral rows cannot be eliminated.
     """
     if isinstance(data, problem_data.ConstraintAccelProblemData):
-        instant = form_acceleration_lcp(data)
-        return instant.problem
-    step = form_discretized_lcp(data, h)
-    return step.problem
+        return form_acceleration_lcp(data).problem
+    return form_discretized_lcp(data, h).problem
 
 
 def load_problem_data(path: Path, h: float = DEFAULT_H) -> lcp.LCP:

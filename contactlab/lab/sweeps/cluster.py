@@ -54,17 +54,9 @@ def run_on_cluster(
     futures: dict[str, Any] = {}
 
     def submit(item: Item) -> None:
-        future = client.submit(
-            run_remote,
-            run,
-            contactlab.__version__,
-            asdict(function),
-            item.text,
-            time_limit,
-            retries,
-            key=f"contactlab-sweep-{run}-{item.key}-{deaths[item.key]}",
-            pure=False,
-        )
+        given = run, contactlab.__version__, asdict(function), item.text, time_limit, retries
+        key = f"contactlab-sweep-{run}-{item.key}-{deaths[item.key]}"
+        future = client.submit(run_remote, *given, key=key, pure=False)
         futures[item.key] = future
         future.add_done_callback(lambda ended: finished.put((item, ended)))
 

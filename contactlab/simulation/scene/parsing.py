@@ -29,19 +29,8 @@ _POSE = (*PLACE, *MOTION)
 _PART = (*SHAPE_KEYS, *PLACE, *_SURFACE, *FILTER)
 _FIXED = ("name", "part", *_PART)
 _BODY = ("mass", "density", "com", "inertia", "count", "spacing", *_FIXED, *MOTION)
-_ROBOT = (
-    "name",
-    "urdf",
-    "floating_base",
-    "collisions",
-    "q",
-    "v",
-    "shape",
-    *ROBOT_JOINT_KEYS,
-    *_SURFACE,
-    *_POSE,
-    *FILTER,
-)
+_MODEL = ("name", "urdf", "floating_base", "collisions", "q", "v", "shape")
+_ROBOT = (*_MODEL, *ROBOT_JOINT_KEYS, *_SURFACE, *_POSE, *FILTER)
 _STEPPER = tuple(entry.name for entry in dataclasses.fields(TimeStepping))
 _KINEMATIC = ("belt", *SWING, *_FIXED, *MOTION)
 _TOP = ("scene", "stepper", "material", "half_space", "fixed", "body", "kinematic", "robot", "loop", "ignore")

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from math import inf, isinf
+from typing import Any
 
 import numpy as np
 
@@ -73,22 +74,14 @@ def _body(body: BodySpec, values: Mapping[str, float]) -> BodySpec:
 
 def _material(material: Material, values: Mapping[str, float]) -> Material:
     """Return the surface; springs and dampers of the two surfaces of a contact are in series, and half of each."""
-    changes: dict[str, float] = {name: values[name] for name in ("mu", "restitution") if name in values}
+    changes: dict[str, Any] = {name: values[name] for name in ("mu", "restitution") if name in values}
     if "restitution" in values:
         changes |= {"stiffness": inf, "dissipation": 0.0}
     else:
         changes |= {name: 2.0 * values[name] for name in ("stiffness", "dissipation") if name in values}
     if isinf(changes.get("stiffness", material.stiffness)):
         changes["dissipation"] = 0.0
-    return Material(
-        mu=changes.get("mu", material.mu),
-        restitution=changes.get("restitution", material.restitution),
-        stiffness=changes.get("stiffness", material.stiffness),
-        dissipation=changes.get("dissipation", material.dissipation),
-        torsional=material.torsional,
-        rolling=material.rolling,
-        priority=material.priority,
-    )
+    return replace(material, **changes)
 
 
 def _with_coefficients(world: World, actions: JointActions, kind: str, told: Mapping[str, float]) -> JointActions:

@@ -68,7 +68,7 @@ class TimeStepping:
         velocity v within a step: about 1 % of a body's size serves; a larger one only adds contacts that stay open.
     friction
         ``"pyramid"`` of ``edges`` edges; or ``"cone"``: Coulomb's exact cone over two orthonormal tangents t1, t2 per
-        contact (one in a planar world), the same in every direction, at 1.0 to 1.4 times the cost of four edges. Where
+        contact (one in a planar world), the same in every direction, at 1.1 to 1.5 times the cost of four edges. Where
         forces are not selected, or ``solver`` names a friction solver, an island is a `lcp.FrictionProblem`, solved
         outside the compiled loop, which takes a hundred times as long. Not with torsional or rolling friction.
     v_min

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP
+from lcp.box import BoxLCP, bounds_of
 from lcp.clock import processor_seconds
 from lcp.conversions import box_to_mlcp, check_kind
 from lcp.errors import ProblemError
@@ -77,7 +77,10 @@ class Enumerated:
         A list can be written by hand, and nothing in it tells so. In integers for up to 16 unknowns; where these take
         too long and for up to 24 pairs basis by basis; never of more.
         """
-        return self.complete and not self.solutions and _unsolvable(problem)
+        lo, hi = bounds_of(problem)
+        # Asked before anything is made dense or kept.
+        few = int(np.isfinite([lo, hi])[:, lo < hi].sum()) <= _CHECKED
+        return self.complete and not self.solutions and few and _unsolvable(problem)
 
 
 @functools.lru_cache(maxsize=1)
@@ -86,8 +89,6 @@ def _unsolvable(problem: Problem) -> bool:
     from lcp.farkas import EXACT, as_mixed, branched, feasible_point
 
     mixed = as_mixed(problem)
-    if mixed.n > _CHECKED:
-        return False
     if mixed.n + mixed.n_free <= EXACT:
         exact = branched(mixed, _EXACTLY)
         if exact.found is not None or exact.complete:

@@ -12,7 +12,7 @@ import numbers
 import sys
 from abc import ABCMeta
 from collections.abc import Callable, Mapping
-from dataclasses import field, fields
+from dataclasses import MISSING, field, fields
 from typing import TYPE_CHECKING, Any
 
 from lcp.errors import ProblemError
@@ -21,7 +21,8 @@ from lcp.errors import ProblemError
 class Values(ABCMeta):
     """Of solvers: the object with every option at its default is made, and its options checked, once.
 
-    A solver is a value that never changes; to make one takes longer than to solve a small problem.
+    A solver is a value that never changes; to make one takes longer than to solve a small problem. One that holds more
+    than its options, as a subclass that counts its calls, is an object of its own each time.
     """
 
     if not TYPE_CHECKING:
@@ -33,8 +34,15 @@ class Values(ABCMeta):
             plain = cls.__dict__.get("_plain")
             if plain is None:
                 plain = super().__call__()
-                cls._plain = plain
+                if _is_value(plain):
+                    cls._plain = plain
             return plain
+
+
+def _is_value(solver: Any) -> bool:
+    """Whether an object is of a dataclass itself and holds nothing but options that were not made for it."""
+    options = {option.name for option in fields(solver) if option.default_factory is MISSING}
+    return "__dataclass_fields__" in vars(type(solver)) and vars(solver).keys() <= options
 
 
 class Options(metaclass=Values):

@@ -98,8 +98,9 @@ class LCP(AffineRows):
             and q.ndim == 1 and M.shape == q.shape * 2
         ):  # fmt: skip
             matrix, vector = M.copy(), q.copy()
-            kernels = _loaded("lcp.kernels.residuals")
-            if kernels is not None and kernels.all_finite(matrix, vector):
+            # Another thread may be importing them: what they have so far is not all.
+            all_finite = getattr(_loaded("lcp.kernels.residuals"), "all_finite", None)
+            if all_finite is not None and all_finite(matrix, vector):
                 own = self.__dict__
                 own["_M"], own["_q"], own["_noise"] = matrix, vector, None
                 return

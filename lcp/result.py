@@ -265,7 +265,8 @@ class Result(Outcome[Residuals]):
             # Parts that a compiled solve has left packed; all others are found before this is asked.
             packed = self.__dict__.get("_packed", _NOTHING_PACKED)
             if name not in packed[0]:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+                text = f"{type(self).__name__!r} object has no attribute {name!r}"
+                raise AttributeError(text, name=name, obj=self)
             value = self.__dict__[name] = packed[0][name](self, packed[1])
             return value
 

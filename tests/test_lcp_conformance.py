@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import lcp
 from lcp import conformance
@@ -186,3 +187,12 @@ def test_a_forged_enumeration_is_not_believed(n: int) -> None:
     unsolvable = lcp.LCP([[-2.0, 1.0], [-2.0, 2.0]], [-2.0, -2.0])
     assert empty.proves(unsolvable)
     assert lcp.solve(unsolvable, liar).status is lcp.Status.UNSOLVABLE
+
+
+def test_a_forged_enumeration_of_a_large_problem_costs_nothing() -> None:
+    """It is turned down before a million sparse rows are made dense; of pairs that are many, boxed or not."""
+    many = 10**6
+    empty = lcp.Enumerated((), (), continuum=False, complete=True, bases=1)
+    M = sp.eye_array(many, format="csr")
+    for problem in (lcp.LCP(M, -np.ones(many)), lcp.BoxLCP(M, -np.ones(many), np.zeros(many), np.ones(many))):
+        assert not empty.proves(problem)

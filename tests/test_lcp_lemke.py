@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import enumerate_bases
+from numpy.typing import NDArray
 
 import lcp
 from lcp.catalog import murty
@@ -115,6 +116,21 @@ def test_limits_are_kept_and_named() -> None:
     assert late.status is lcp.Status.ITERATION_LIMIT
     assert np.isfinite(late.z).all()
     assert lcp.solve(murty(11), lcp.Lemke(max_pivots=10**5, restarts=0)).solved
+
+
+def test_what_memory_held_before_is_in_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays that nobody has filled are full of NaN here: a path that is cut off counts its pivots all the same."""
+
+    def empty(shape: int | tuple[int, ...], dtype: type = np.float64) -> NDArray[np.float64]:
+        return np.full(shape, np.nan if dtype is np.float64 else 0, dtype)
+
+    monkeypatch.setattr(np, "empty", empty)
+    late = lcp.solve(murty(14), lcp.Lemke(max_pivots=10**6, restarts=0, time_limit=1e-9))
+    assert late.status is lcp.Status.ITERATION_LIMIT
+    assert late.iterations > 0
+    assert late.attempts[0].detail == "time limit"
+    for n in (1, 4, 12):
+        assert lcp.solve(lcp.LCP(np.eye(n), -np.ones(n)), lcp.Lemke()).solved
 
 
 def test_restarts_leave_exponential_paths() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ KINDS = (
     lcp.BlockTriangular,
     lcp.Feasibility,
 )
-CASES = [(kind, field.name, field.type) for kind in KINDS for field in fields(kind)]
+CASES = [(kind, option.name, option.type) for kind in KINDS for option in fields(kind)]
 # No option admits these; a name in `NAMES` admits any text.
 NEVER = (object(), [], {}, 1j, math.nan, -1.5, -(10**400))
 NAMES = {(lcp.CVXPY, "engine")}
@@ -93,6 +94,38 @@ def test_plain_solvers_are_made_once() -> None:
     assert Mine() is Mine()
     with pytest.raises(lcp.ProblemError):
         lcp.Fallback()
+
+
+def test_solvers_that_hold_more_than_options_are_not_shared() -> None:
+    """Subclasses that count, by a constructor of their own or in a field, start from nothing each time."""
+
+    class Counts(lcp.Lemke):
+        """Counts in an attribute."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.calls: list[int] = []
+
+    @dataclass(frozen=True)
+    class Notes(lcp.Lemke):
+        """Counts in a field."""
+
+        calls: list[int] = field(default_factory=list)
+
+    @dataclass(frozen=True)
+    class Keeps(lcp.Lemke):
+        """Counts in what is no field."""
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            object.__setattr__(self, "calls", [])
+
+    for kind in (Counts, Notes, Keeps):
+        first: Any = kind()
+        first.calls.append(1)
+        again: Any = kind()
+        assert again is not first
+        assert again.calls == []
 
 
 def test_a_copy_with_other_options_solves_by_them() -> None:

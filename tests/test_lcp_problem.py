@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 from collections.abc import Callable
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -132,3 +134,12 @@ def test_a_sparse_matrix_cannot_be_edited_in_place() -> None:
     again = lcp.LCP(problem.M, problem.q)
     assert not np.shares_memory(again.M.data, problem.M.data)
     np.testing.assert_array_equal(lcp.solve(again).z, [1.0, 1.0])
+
+
+def test_problems_are_made_while_another_thread_imports_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that is being imported stands among the imported ones, with nothing in it so far."""
+    name = "lcp.kernels.residuals"
+    monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    np.testing.assert_array_equal(lcp.LCP(np.eye(2), np.ones(2)).M, np.eye(2))
+    with pytest.raises(lcp.ProblemError, match=r"q\[1\] = nan"):
+        lcp.LCP(np.eye(2), np.array([1.0, np.nan]))

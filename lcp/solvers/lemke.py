@@ -127,7 +127,7 @@ class Lemke(Method[LCP | MLCP]):
             while code == codes.RUNNING:
                 if processor_seconds() > deadline:
                     # The iterate of an unfinished path is no candidate for a solution.
-                    claim = Claim(np.zeros(n), Status.ITERATION_LIMIT, _account(answer)[0], "time limit")
+                    claim = Claim(np.zeros(n), Status.ITERATION_LIMIT, _pivots(answer), "time limit")
                     return plain_result(problem, self, claim, tolerance, clock)
                 code = call(M, q, start, warm, options, work, answer, False, budget)
             if code == codes.RAY:
@@ -209,6 +209,11 @@ def _ray(work: NDArray[np.float64], n: int) -> Ray:
     return Ray(work[:n].copy(), work[n : 2 * n].copy(), float(work[2 * n]))
 
 
+def _pivots(answer: NDArray[np.float64]) -> int:
+    """Pivots so far: all that an answer has to say before its solve has ended."""
+    return int(answer[-5])
+
+
 def _account(answer: NDArray[np.float64]) -> list[int]:
     """Pivots, use of the start, restarts, pivots in vain, the code that was claimed."""
     return [int(number) for number in answer[-5:]]
@@ -228,7 +233,7 @@ def _attempts(result: Result, answer: NDArray[np.float64]) -> tuple[Attempt, ...
 #: How the parts of a result are made of what `lcp.kernels.batch.lemke_judged` leaves.
 PARTS: Parts = {
     "w": lambda result, answer: answer[(n := result.z.shape[0]) : 2 * n],
-    "iterations": lambda _, answer: _account(answer)[0],
+    "iterations": lambda _, answer: _pivots(answer),
     "residual": _residual,
     "attempts": _attempts,
     "regularization": lambda *_: 0.0,

@@ -133,6 +133,17 @@ def test_what_memory_held_before_is_in_no_answer(monkeypatch: pytest.MonkeyPatch
         assert lcp.solve(lcp.LCP(np.eye(n), -np.ones(n)), lcp.Lemke()).solved
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_numbers_below_the_smallest_normal_one_end_in_a_status(seed: int) -> None:
+    """Rounding is no small part of them, so that after a step no variable may be zero to within its own."""
+    rng = np.random.default_rng(seed)
+    M, q = rng.standard_normal((8, 8)), -5e-324 * rng.integers(0, 5, 8)
+    problem = lcp.LCP(M, q)
+    result = lcp.solve(problem, lcp.Lemke())
+    assert result.solved == lcp.residuals(problem, result.z).solved()
+    assert lcp.solve(problem, lcp.Lemke(), trace=True).status is result.status
+
+
 def test_restarts_leave_exponential_paths() -> None:
     """Murty's path has 2^16 pivots; it is given up early, and another covering vector has a short one."""
     result = lcp.solve(murty(16), lcp.Lemke())

@@ -62,6 +62,11 @@ def lexicographic_row(t: Tableau, M: Floats, step: float, floor: float, tie_tole
                 return i
             tied[count] = i
             count += 1
+    if count == 0:
+        # Rounding near the ends of double precision, no small part there, leaves none: the row that gave the step.
+        while t.ratio[count] != step:
+            count += 1
+        return count
     k = 0
     while count > 1 and k < n:
         c = t.position[k]

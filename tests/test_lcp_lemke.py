@@ -106,6 +106,16 @@ def test_a_ray_is_a_ray() -> None:
     assert ray.z.max() > 0.0
 
 
+def test_a_ray_is_told_though_measures_overflow() -> None:
+    """The status is that of the measures, the evidence what the path met: in one piece and pivot by pivot alike."""
+    M = [[1e-150, 0.0, -1e300], [-1e-150, -2e-300, -2e-150], [-2e-150, -2e300, 2e300]]
+    problem = lcp.LCP(M, [-2e-150, -1.0, -2e150])
+    whole, traced = (lcp.solve(problem, lcp.Lemke(), trace=trace) for trace in (False, True))
+    assert whole.status is traced.status is lcp.Status.NOT_FINITE
+    np.testing.assert_array_equal(whole.evidence.w, traced.evidence.w)
+    np.testing.assert_array_equal(whole.evidence.z, traced.evidence.z)
+
+
 def test_limits_are_kept_and_named() -> None:
     """Pivot and time limits end in ITERATION_LIMIT with finite numbers; the default limit is finite."""
     assert lcp.solve(murty(5), lcp.Lemke(max_pivots=3)).status is lcp.Status.ITERATION_LIMIT

@@ -130,7 +130,8 @@ class Lemke(Method[LCP | MLCP]):
                     claim = Claim(np.zeros(n), Status.ITERATION_LIMIT, _pivots(answer), "time limit")
                     return plain_result(problem, self, claim, tolerance, clock)
                 code = call(M, q, start, warm, options, work, answer, False, budget)
-            if code == codes.RAY:
+            # As claimed: measures that are not finite have another status, and the path has met the ray all the same.
+            if code != codes.SOLVED and answer[-1] == codes.RAY:
                 ray = _ray(work, n)
                 parts = {**PARTS, "evidence": lambda *_: ray}
         answer.setflags(write=False)

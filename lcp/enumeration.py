@@ -222,7 +222,12 @@ class Search:
         """Solutions at singular bases that no regular one has, and the continua."""
         programs = 0
         for count, code in enumerate(self._singular):
-            affine = affine_set(self._K, self._k, self._m, self._active(code), _RANK_TOLERANCE)
+            try:
+                affine = affine_set(self._K, self._k, self._m, self._active(code), _RANK_TOLERANCE)
+            except np.linalg.LinAlgError:
+                # Numbers beyond double precision: the basis stays undecided.
+                self._complete = False
+                continue
             if affine is None:
                 continue
             if affine.visible > 1:

@@ -392,3 +392,13 @@ def test_a_problem_owns_its_data() -> None:
     for name in ("M", "q", "noise"):
         with pytest.raises(FrozenInstanceError):
             setattr(problem, name, None)
+
+
+@pytest.mark.parametrize("kind", [lcp.ConcaveMinimization, lcp.CottleDantzig, lcp.Enumeration, lcp.Cascade])
+@pytest.mark.parametrize("n", [1, 4])
+def test_a_matrix_below_the_smallest_normal_number_ends_in_a_status(kind: type, n: int) -> None:
+    """Its units are beyond the largest number, of which no least squares are asked."""
+    for sign in (1.0, -1.0):
+        problem = lcp.LCP(np.diag(np.full(n, sign * 5e-324)), np.full(n, -5e-324))
+        result = lcp.solve(problem, kind())
+        assert result.solved == lcp.residuals(problem, result.z).solved()

@@ -103,5 +103,8 @@ def _nearest(
     block = row[active, None] * K[np.ix_(active, active)] * column[active]
     for _ in range(2):
         gap = row[active] * (K[active] @ x + k[active])
+        if not (np.isfinite(block).all() and np.isfinite(gap).all()):
+            # Of entries below the smallest normal number the units are beyond the largest.
+            break
         x[active] -= column[active] * np.linalg.lstsq(block, gap, rcond=1e-12)[0]
     return x

@@ -28,6 +28,7 @@ from contactlab.studies.planar_fit import (
     fit_planar,
     prediction_errors,
     score_frozen,
+    take,
 )
 from contactlab.studies.planar_friction import format_friction, friction_by_impact
 from contactlab.studies.planar_laws import LAWS, planar_impulses
@@ -258,6 +259,9 @@ def test_balance_tells_what_cannot_be_rigid(file: Path) -> None:
     assert np.isinf(momentum_balance(disks).margins[0])
     same = replace(data, normal=np.broadcast_to([0.0, 1.0, 0.01], data.normal.shape))
     np.testing.assert_array_equal(np.isinf(momentum_balance(same).margins), [True, False, True])
+    for n in (2, 3):  # as few as the coefficients, which fit any impacts
+        few = momentum_balance(take(smooth, range(n)))
+        assert (few.told, few.lever_turned, few.contradiction()) == (False, False, "")
 
 
 @pytest.mark.slow

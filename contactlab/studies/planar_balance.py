@@ -85,7 +85,10 @@ _SIGNS = {False: "right sign as stored", True: "wrong sign as stored: laws are f
 
 
 def momentum_balance(data: PlanarImpacts) -> MomentumBalance:
-    """Return the coefficients of least squares, with intervals that hold for errors of any size (White 1980)."""
+    """Return the coefficients of least squares, with intervals that hold for errors of any size (White 1980).
+
+    Impacts that are no more than the coefficients fit any of them, and tell none.
+    """
     P = data.mass * (data.after - data.before)
     A = np.stack((data.normal[:, 2] * P[:, 1], data.tangent[:, 2] * P[:, 0], P[:, 1]), axis=1)
     size = np.linalg.norm(A, axis=0)
@@ -95,5 +98,5 @@ def momentum_balance(data: PlanarImpacts) -> MomentumBalance:
     inverse = (Vt[seen].T / s[seen]) @ U[:, seen].T / size[:, None]
     values = inverse @ P[:, 2]
     margins = 1.96 * np.sqrt(((inverse * (P[:, 2] - A @ values)) ** 2).sum(axis=1))
-    unseen = np.abs(Vt[~seen]).max(axis=0, initial=0.0) > _UNSEEN**0.5
-    return MomentumBalance(values, np.where(unseen, np.inf, margins))
+    unseen = 1.0 - (Vt[seen] ** 2).sum(axis=0) > _UNSEEN
+    return MomentumBalance(values, np.where(unseen | (len(P) <= np.count_nonzero(seen)), np.inf, margins))

@@ -11,6 +11,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -220,7 +221,13 @@ def test_a_slow_run_says_so_on_a_terminal_alone(capsys: pytest.CaptureFixture[st
         assert re.fullmatch(r"\r\x1b\[Ksimulate: 5 of 10 steps, 0 s, about 0 s to go", capsys.readouterr().err)
         update(10, 10)
         assert capsys.readouterr().err == slow_runs.EMPTY
-    assert capsys.readouterr().err == ""
+        # Of a run that is gone on with what was done before took no time.
+        clock = iter((0.0, 8.0))
+        monkeypatch.setattr(slow_runs, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+        update = slow_runs.said_of_slow_runs(held, 90)
+        update(92, 100)
+        assert capsys.readouterr().err.endswith("92 of 100 steps, 8 s, about 32 s to go")
+    assert capsys.readouterr().err == slow_runs.EMPTY
     others: list[object] = []
     thread = Thread(target=lambda: others.append(slow_runs.said_of_slow_runs(ExitStack())))
     thread.start()

@@ -167,7 +167,7 @@ def simulate(
             chunk_steps=min(portion or room, room if total is None else max(total, 1)),
         )
         if progress is None:
-            progress = said_of_slow_runs(held)
+            progress = said_of_slow_runs(held, done)
         report = _reporter(driver, world, stepper, start, total, end, progress, watch)
         if target is None:
             chunks: list[Rows] = []

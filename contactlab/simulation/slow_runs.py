@@ -16,8 +16,8 @@ PAUSE = 1.0
 EMPTY = "\r\x1b[K"
 
 
-def said_of_slow_runs(held: ExitStack) -> Callable[[int, int], None] | None:
-    """Return the ``progress`` of a run that was given none; None where nobody looks on.
+def said_of_slow_runs(held: ExitStack, before: int = 0) -> Callable[[int, int], None] | None:
+    """Return the ``progress`` of a run that was given none, with so many steps ``before``; None where nobody looks on.
 
     Written to standard error where that is a terminal, by the main thread of the main process alone: whoever has many
     runs says himself how far they are. The line is taken away at the end, or with what ``held`` holds.
@@ -41,9 +41,9 @@ def said_of_slow_runs(held: ExitStack) -> Callable[[int, int], None] | None:
         now = time.monotonic()
         if done >= total:
             say("")
-        elif now - last >= PAUSE and done > 0:
+        elif now - last >= PAUSE and done > before:
             last = now
-            left = (now - begun) * (total - done) / done
+            left = (now - begun) * (total - done) / (done - before)
             say(f"simulate: {done} of {total} steps, {now - begun:.0f} s, about {left:.0f} s to go")
 
     held.callback(say, "")

@@ -384,6 +384,24 @@ def test_what_has_no_shape_touches_nothing_unless_it_is_told_to() -> None:
     given = ExternalContact("world", "rod", (0, 0, -1), (0, 0, 1), 0.0, Material(0.5))
     recording = simulate(world, TimeStepping(H), steps=2, contacts=lambda t, q, v: [given])
     assert recording.read(sensors.ContactForce("rod")).shape == (2, 3)
+    # Nor has what the caller's contacts have not come to yet.
+    builder, foot = pendulum(), ModelBuilder((0.0, 0.0, -G))
+    foot.add_body("foot", joint=joints.Revolute((0, 1, 0)), inertia=RigidInertia.solid_sphere(1.0, 0.1))
+    builder.add_model(foot.build())
+    recording = simulate(builder.build(), TimeStepping(H), steps=2, contacts=lambda t, q, v: [given])
+    close(recording.read(sensors.ContactForce("foot")), np.zeros((2, 3)))
+    close(recording.read(sensors.Touch("foot", Sphere(1.0))), np.zeros((2, 1)))
+
+
+def test_a_body_that_is_called_like_a_half_space_is_read() -> None:
+    builder = WorldBuilder((0.0, 0.0, -G))
+    builder.add_half_space("box", HalfSpace(), Material(0.5))
+    builder.add_half_space("floor", HalfSpace(), Material(0.5))
+    inertia = RigidInertia.solid_box(2.0, (0.1, 0.1, 0.1))
+    builder.add_free_body("box", inertia, Box.cube(0.1), Material(0.5), q=(0, 0, 0.1, 1, 0, 0, 0))
+    run = stepped(builder.build(), 3)
+    close(run.read(sensors.ContactForce("box")), [0.0, 0.0, 2.0 * G], 1e-8)
+    close(run.read(sensors.ContactForce("box", "floor")), [0.0, 0.0, G], 1e-8)
 
 
 def test_contacts_of_what_sleeps_are_not_made_up() -> None:

@@ -34,9 +34,10 @@ def _check_other(world: World, name: str) -> None:
 
 
 def _check_shapes(world: World, body: str, table: Any) -> None:
-    """Refuse a body that nothing can touch: without a shape, and without a contact that the caller supplied."""
+    """Refuse a body that nothing can touch: without a shape, in steps without contacts that the caller supplied."""
     names = world.model.names
-    if body in names and names.index(body) not in world.surface_bodies and not len(table.between(body)):
+    # Whose contacts have no shapes, and may come to any body.
+    if body in names and names.index(body) not in world.surface_bodies and not (table.shape_b < 0).any():
         raise SimulationConfigError(
             "body", f"{body!r} has no shape, so that nothing touches it: WorldBuilder.add_shape"
         )
@@ -67,19 +68,19 @@ class ContactForce:
 
     def _pair(self, view: StepView) -> Any:
         """Return the `ContactPair`."""
-        if self.body in view.world.half_space_names:
+        if self.body in view.world.half_space_names and self.body not in view.world.model.names:
             way = f"{type(self).__name__}({self.other or 'a body'!r}, {self.body!r}) has the opposite force"
             raise SimulationConfigError("body", f"{self.body!r} is a half-space, and goes second: {way}")
         if self.other is not None:
             _check_other(view.world, self.other)
         table, count = view.contact_table(self.body), len(view.world.surfaces)
+        for name in (self.body, self.other):
+            if name is not None:
+                _check_shapes(view.world, name, table)
         for shape in self.shapes:
             if not 0 <= shape < count:
                 raise SimulationConfigError("shapes", f"{shape}: the world has shapes 0 .. {count - 1}")
             table = table.rows((table.shape_a == shape) | (table.shape_b == shape))
-        for name in (self.body, self.other):
-            if name is not None:
-                _check_shapes(view.world, name, table)
         return table.between(self.body, self.other)
 
 

@@ -119,3 +119,18 @@ def test_touch_counts_the_contacts_that_mujocos_counts(tmp_path):
     for name in zones:
         found = run.read(robot.sensors[f"one/{name}"])
         np.testing.assert_allclose(found, d.sensor(name).data, rtol=0.0, atol=1e-3 * 8 * 9.81, err_msg=name)
+
+
+def test_touch_of_what_nothing_touches_is_in_the_notes(tmp_path):
+    """A zone on a body whose only geom is seen alone: in mujoco it reads 0 for good."""
+    file = tmp_path / "tool.xml"
+    file.write_text(
+        '<mujoco><worldbody><body><freejoint/><geom size=".1"/><site name="hand" size=".2"/><body pos="0 0 .2">'
+        '<geom size=".01" contype="0" conaffinity="0"/><site name="tip" size=".2"/></body></body></worldbody>'
+        '<sensor><touch name="hand" site="hand"/><touch name="tip" site="tip"/></sensor></mujoco>'
+    )
+    scene = load_mjcf(file)
+    run = Simulation(scene.world, TimeStepping(H))
+    run.step()
+    assert [run.read(sensor).tolist() for sensor in scene.robot.sensors.values()] == [[0.0]]
+    assert "sensors not taken: 'tip'" in scene.robot.notes

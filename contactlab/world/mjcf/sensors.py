@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contactlab.contact import Placed
 from contactlab.multibody.model import WORLD
 from contactlab.spatial import Transform
+from contactlab.world.mjcf.filters import colliding, is_ground
 from contactlab.world.mjcf.geoms import primitive
 from contactlab.world.mjcf.source import Source, name_in, placed
 from contactlab.world.sensors import (
@@ -93,7 +94,8 @@ def _sensor(source: Source, s: int) -> Sensor | None:
         return None
     if kind == "touch":
         zone = primitive(int(m.site_type[number]), m.site_size[number])
-        return None if zone is None else Touch(body, Placed(zone, pose))
+        touched = any(m.geom_bodyid[g] == m.site_bodyid[number] and not is_ground(source, g) for g in colliding(source))
+        return Touch(body, Placed(zone, pose)) if touched and zone is not None else None
     return ON_FRAMES[kind](body, pose) if kind in ON_FRAMES else None
 
 

@@ -63,6 +63,7 @@ from lcp.contacts.kernels.recover import recover
 from lcp.contacts.kernels.search import (
     Search,
     as_before,
+    copy_rows,
     fill_own,
     give_forces,
     lay_out,
@@ -261,9 +262,13 @@ def attempt_forces(
             for i in range(answer.z.shape[0]):
                 answer.z[i] = max(case.z0[i], 0.0)
             judge(case, answer, search_own(rows, wf), loads_at(rows, wf))
+            copy_rows(search.contacts.p, shifted.fixed)
             systems = harden_before(case, polygon, search)
             moves = turn == 1 and answer.state[AT_END] == KNOWN_END
             moves = moves and not as_before(rows, polygon, search, case.z0, STEADY)
+            if moves:
+                # CLOSER goes on from the forces of the branch's end.
+                copy_rows(shifted.fixed, search.contacts.p)
             return Made(NOTHING if moves else OTHERS, systems)
         if attempt == POINTS:
             return Made(OTHERS, try_points(case, answer, polygon, search, turn, wf))

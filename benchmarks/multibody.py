@@ -34,10 +34,8 @@ from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.configuration import random_configuration
 from contactlab.multibody.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
-from contactlab.multibody.forward_dynamics import forward_dynamics
-from contactlab.multibody.inverse_dynamics import inverse_dynamics
-from contactlab.multibody.ltl import dof_parents, factorize_ltl
-from contactlab.multibody.mass_matrix import mass_matrix
+from contactlab.multibody.dynamics import forward_dynamics, inverse_dynamics
+from contactlab.multibody.mass_matrix import dof_parents, factorize_ltl, mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.spatial import RigidInertia, Transform, quaternion
 
@@ -56,8 +54,8 @@ start = time.perf_counter()
 import numpy as np
 from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.forward_dynamics import forward_dynamics
-from contactlab.multibody.inverse_dynamics import inverse_dynamics
+from contactlab.multibody.dynamics import forward_dynamics
+from contactlab.multibody.dynamics import inverse_dynamics
 from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.mass_matrix import mass_matrix
 from contactlab.spatial import RigidInertia

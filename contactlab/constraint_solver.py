@@ -14,9 +14,7 @@ from numpy.typing import ArrayLike
 import lcp
 from contactlab.certificate import Certificate, Choice
 from contactlab.formulation.acceleration import form_acceleration_lcp
-from contactlab.formulation.bilateral import factor_bilateral_rows
-from contactlab.formulation.blocks import bilateral_part
-from contactlab.formulation.boxed import lcp_size_text
+from contactlab.formulation.blocks import bilateral_part, factor_bilateral_rows, lcp_size_text
 from contactlab.formulation.cone import ConeUnknowns, check_cone_data, cone_problem
 from contactlab.formulation.discretized import DiscretizedLCP, form_discretized_lcp, form_impact_lcp, recover_forces
 from contactlab.formulation.force_helpers import ForceHelpers, check_level, generalized_force

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from contactlab.formulation.bilateral import factor_bilateral_rows
-from contactlab.formulation.blocks import unilateral_rows
+from contactlab.formulation.blocks import factor_bilateral_rows, unilateral_rows
 from problem_data import ConstraintVelProblemData
 
 

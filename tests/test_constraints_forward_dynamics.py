@@ -17,15 +17,12 @@ from contactlab.constraints import (
     constrained_system,
     constraint_jacobian,
 )
-from contactlab.constraints.forward_dynamics import forward_dynamics_constraints
-from contactlab.constraints.unit_forces import delassus_matrix
+from contactlab.constraints.forward_dynamics import delassus_matrix, forward_dynamics_constraints
 from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.energy import kinetic_energy, potential_energy
+from contactlab.multibody.centroidal import kinetic_energy, potential_energy
+from contactlab.multibody.dynamics import PointForce, external_forces, forward_dynamics, inverse_dynamics
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.external_forces import PointForce, external_forces
-from contactlab.multibody.forward_dynamics import forward_dynamics
-from contactlab.multibody.inverse_dynamics import inverse_dynamics
 from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.mass_matrix import mass_matrix
 from contactlab.multibody.points import body_pose, point_acceleration

@@ -18,8 +18,7 @@ from contactlab.constraints import (
 from contactlab.constraints.impulses import constraint_impulses
 from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.center_of_mass import center_of_mass_velocity
-from contactlab.multibody.energy import kinetic_energy
+from contactlab.multibody.centroidal import center_of_mass_velocity, kinetic_energy
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.mass_matrix import mass_matrix

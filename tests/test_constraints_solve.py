@@ -187,7 +187,7 @@ def test_branches(shape):
     H = mass_matrix(model, q)
     rng = np.random.default_rng(0)
     G, gamma = rng.standard_normal((3, model.nv)), rng.standard_normal(3)
-    from contactlab.multibody.ltl import dof_parents
+    from contactlab.multibody.mass_matrix import dof_parents
 
     tree = model if shape == "model" else dof_parents(model).copy()
     found = solve.range_space_sparse(H, G, c, gamma, tree=tree)

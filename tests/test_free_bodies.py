@@ -18,9 +18,9 @@ from contactlab.multibody import (
     potential_energy,
     solve_mass_matrix,
 )
+from contactlab.multibody.arguments import check_configuration, check_velocity
 from contactlab.multibody.joints import Fixed, FloatingBase, Spherical
 from contactlab.multibody.kernels.ltl import branch_times, solve_vector_l, solve_vector_lt
-from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.multibody.structure import structure
 from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia, quaternion

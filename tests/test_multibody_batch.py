@@ -23,36 +23,36 @@ from contactlab.multibody.batch import (
     solve_mass_matrix_batch,
 )
 from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.center_of_mass import (
+from contactlab.multibody.centroidal import (
+    angular_momentum,
+    angular_momentum_rate,
     center_of_mass,
     center_of_mass_acceleration,
     center_of_mass_jacobian,
     center_of_mass_velocity,
-)
-from contactlab.multibody.centroidal import (
-    angular_momentum,
-    angular_momentum_rate,
     centroidal_momentum_matrix,
+    kinetic_energy,
     linear_momentum,
+    potential_energy,
+    zero_moment_point,
 )
 from contactlab.multibody.configuration import difference, integrate, random_configuration
-from contactlab.multibody.energy import kinetic_energy, potential_energy
+from contactlab.multibody.dynamics import forward_dynamics, inverse_dynamics, nonlinear_effects
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.forward_dynamics import forward_dynamics
 from contactlab.multibody.instants import batched
-from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
-from contactlab.multibody.jacobians import body_spatial_jacobian, point_jacobian, point_jacobian_6d
 from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.mass_matrix import mass_matrix, solve_mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import (
     body_pose,
+    body_spatial_jacobian,
     point_acceleration_6d,
     point_in_body,
+    point_jacobian,
+    point_jacobian_6d,
     point_position,
     point_velocity_6d,
 )
-from contactlab.multibody.zero_moment_point import zero_moment_point
 from contactlab.spatial import RigidInertia, Transform
 
 BALL = RigidInertia.solid_sphere(1.0, 0.1)

@@ -10,15 +10,22 @@ from hypothesis import strategies as st
 
 from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.center_of_mass import center_of_mass
-from contactlab.multibody.centroidal import angular_momentum, linear_momentum
+from contactlab.multibody.centroidal import angular_momentum, center_of_mass, kinetic_energy, linear_momentum
 from contactlab.multibody.configuration import integrate, random_configuration
-from contactlab.multibody.energy import kinetic_energy
+from contactlab.multibody.dynamics import (
+    forward_dynamics,
+    forward_dynamics_lagrangian,
+    inverse_dynamics,
+    nonlinear_effects,
+)
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.forward_dynamics import forward_dynamics, forward_dynamics_lagrangian
-from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
-from contactlab.multibody.ltl import dof_parents, factorize_ltl
-from contactlab.multibody.mass_matrix import factorize_mass_matrix, mass_matrix, solve_mass_matrix
+from contactlab.multibody.mass_matrix import (
+    dof_parents,
+    factorize_ltl,
+    factorize_mass_matrix,
+    mass_matrix,
+    solve_mass_matrix,
+)
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import point_position
 from contactlab.spatial import RigidInertia, Transform

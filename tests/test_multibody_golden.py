@@ -11,14 +11,23 @@ import pytest
 
 from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.forward_dynamics import forward_dynamics, forward_dynamics_lagrangian
-from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
-from contactlab.multibody.jacobians import body_spatial_jacobian, point_jacobian, point_jacobian_6d
+from contactlab.multibody.dynamics import (
+    forward_dynamics,
+    forward_dynamics_lagrangian,
+    inverse_dynamics,
+    nonlinear_effects,
+)
 from contactlab.multibody.kinematics import kinematics
-from contactlab.multibody.ltl import factorize_ltl
-from contactlab.multibody.mass_matrix import mass_matrix, solve_mass_matrix
+from contactlab.multibody.mass_matrix import factorize_ltl, mass_matrix, solve_mass_matrix
 from contactlab.multibody.model import Model
-from contactlab.multibody.points import body_pose, point_position, point_velocity
+from contactlab.multibody.points import (
+    body_pose,
+    body_spatial_jacobian,
+    point_jacobian,
+    point_jacobian_6d,
+    point_position,
+    point_velocity,
+)
 from contactlab.spatial import RigidInertia, Transform
 
 pytestmark = pytest.mark.nojit

@@ -11,7 +11,7 @@ from urdf_texts import link, robot
 
 from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.center_of_mass import center_of_mass
+from contactlab.multibody.centroidal import center_of_mass
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.inverse_kinematics import (
     CenterOfMassTarget,

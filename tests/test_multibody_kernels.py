@@ -12,16 +12,14 @@ from test_multibody_dynamics import chain
 from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.configuration import random_configuration
+from contactlab.multibody.dynamics import forward_dynamics, inverse_dynamics, nonlinear_effects
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.forward_dynamics import forward_dynamics
-from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
 from contactlab.multibody.kernels import sizes
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.ltl import factor_ltl
 from contactlab.multibody.kernels.turns import sines_cosines
-from contactlab.multibody.ltl import dof_parents, factorize_ltl
-from contactlab.multibody.mass_matrix import mass_matrix
-from contactlab.multibody.workspace import workspace
+from contactlab.multibody.mass_matrix import dof_parents, factorize_ltl, mass_matrix
+from contactlab.multibody.structure import workspace
 
 
 def test_lengths_agree_with_the_layout() -> None:

@@ -9,28 +9,26 @@ from trees import random_inertia, random_transform, random_tree, state
 
 from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.center_of_mass import (
+from contactlab.multibody.centroidal import (
+    angular_momentum,
+    angular_momentum_rate,
     center_of_mass,
     center_of_mass_acceleration,
     center_of_mass_jacobian,
     center_of_mass_velocity,
-)
-from contactlab.multibody.centroidal import (
-    angular_momentum,
-    angular_momentum_rate,
     centroidal_momentum_matrix,
+    kinetic_energy,
     linear_momentum,
+    potential_energy,
+    zero_moment_point,
 )
 from contactlab.multibody.configuration import integrate
-from contactlab.multibody.energy import kinetic_energy, potential_energy
+from contactlab.multibody.dynamics import forward_dynamics, inverse_dynamics, nonlinear_effects
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.forward_dynamics import forward_dynamics
-from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
 from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.mass_matrix import mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose, point_acceleration_6d, point_velocity_6d
-from contactlab.multibody.zero_moment_point import zero_moment_point
 from contactlab.spatial import RigidInertia, Transform
 
 seeds = st.integers(0, 10_000)

@@ -7,12 +7,15 @@ import pytest
 from pin_models import Pair, random_pair
 
 from contactlab.multibody.configuration import random_configuration
-from contactlab.multibody.forward_dynamics import forward_dynamics
-from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
-from contactlab.multibody.jacobians import body_spatial_jacobian, point_jacobian_6d
-from contactlab.multibody.ltl import factorize_ltl
-from contactlab.multibody.mass_matrix import mass_matrix, solve_mass_matrix
-from contactlab.multibody.points import body_pose, point_acceleration_6d, point_velocity_6d
+from contactlab.multibody.dynamics import forward_dynamics, inverse_dynamics, nonlinear_effects
+from contactlab.multibody.mass_matrix import factorize_ltl, mass_matrix, solve_mass_matrix
+from contactlab.multibody.points import (
+    body_pose,
+    body_spatial_jacobian,
+    point_acceleration_6d,
+    point_jacobian_6d,
+    point_velocity_6d,
+)
 
 pin = pytest.importorskip("pinocchio")
 

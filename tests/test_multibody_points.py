@@ -11,20 +11,27 @@ from every_joint import model_with_every_joint, moved
 from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.configuration import random_configuration
+from contactlab.multibody.dynamics import (
+    PointForce,
+    external_forces,
+    forward_dynamics,
+    forward_dynamics_lagrangian,
+    inverse_dynamics,
+    nonlinear_effects,
+)
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.external_forces import PointForce, external_forces
-from contactlab.multibody.forward_dynamics import forward_dynamics, forward_dynamics_lagrangian
-from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
-from contactlab.multibody.jacobians import body_spatial_jacobian, point_jacobian, point_jacobian_6d
 from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.mass_matrix import mass_matrix, solve_mass_matrix
 from contactlab.multibody.points import (
     body_pose,
+    body_spatial_jacobian,
     point_acceleration,
     point_acceleration_6d,
     point_bias_acceleration,
     point_bias_acceleration_6d,
     point_in_body,
+    point_jacobian,
+    point_jacobian_6d,
     point_position,
     point_velocity,
     point_velocity_6d,

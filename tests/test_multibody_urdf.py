@@ -11,7 +11,7 @@ from urdf_texts import FIVE, inertial, joint, link, pair, robot, rpy, turn
 
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.configuration import random_configuration
-from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
+from contactlab.multibody.dynamics import inverse_dynamics, nonlinear_effects
 from contactlab.multibody.joint_data import (
     Calibration,
     Mimic,

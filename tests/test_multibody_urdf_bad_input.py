@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from urdf_texts import inertial, joint, link, pair, robot
 
-from contactlab.multibody.energy import kinetic_energy
+from contactlab.multibody.centroidal import kinetic_energy
+from contactlab.multibody.dynamics import forward_dynamics, inverse_dynamics
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.forward_dynamics import forward_dynamics
-from contactlab.multibody.inverse_dynamics import inverse_dynamics
 from contactlab.multibody.mass_matrix import mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.multibody.urdf import (

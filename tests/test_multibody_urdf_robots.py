@@ -12,7 +12,7 @@ import pytest
 
 from contactlab.contact import ConvexPoints
 from contactlab.multibody.configuration import random_configuration
-from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
+from contactlab.multibody.dynamics import inverse_dynamics, nonlinear_effects
 from contactlab.multibody.joint_data import position_limits
 from contactlab.multibody.joints import Fixed, FloatingBase
 from contactlab.multibody.mass_matrix import mass_matrix

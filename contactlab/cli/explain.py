@@ -7,7 +7,7 @@ from pathlib import Path
 
 from contactlab.cli import arguments as kinds
 from contactlab.cli.verify import stamp_text
-from contactlab.formulation.boxed import lcp_size
+from contactlab.formulation.blocks import lcp_size
 from contactlab.simulation.explanation import Explanation, explain_failure
 
 EPILOG = """\

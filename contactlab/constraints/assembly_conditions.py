@@ -19,14 +19,11 @@ from typing import Protocol
 import numpy as np
 
 from contactlab.constraints.constraint_set import ConstraintSet
-from contactlab.constraints.contact import ContactConstraint
-from contactlab.constraints.custom_values import CustomRows
-from contactlab.constraints.distance import PointPair
-from contactlab.constraints.loop import LoopConstraint
-from contactlab.multibody.jacobians import point_jacobian, point_jacobian_6d
+from contactlab.constraints.custom import CustomRows
+from contactlab.constraints.rows import ContactConstraint, LoopConstraint, PointPair
 from contactlab.multibody.kinematics import Kinematics, kinematics
 from contactlab.multibody.model import Model
-from contactlab.multibody.points import body_pose, point_position
+from contactlab.multibody.points import body_pose, point_jacobian, point_jacobian_6d, point_position
 from contactlab.spatial import quaternion
 from contactlab.spatial.algebra import cross_matrix
 from contactlab.spatial.arrays import FloatArray

@@ -1,25 +1,151 @@
-"""Whether a constraint's Jacobian, bias, errors and wrenches belong together."""
+"""Whether a constraint's Jacobian, bias, errors and wrenches belong together, by finite differences and free runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.constraints.assembly_position import assemble_q
-from contactlab.constraints.assembly_velocity import assemble_v
+from contactlab.constraints.assembly import assemble_q, assemble_v
 from contactlab.constraints.constraint_set import AnyConstraint, ConstraintSet
-from contactlab.constraints.differences import Comparison, State, bias, position_rate, slope, worst, wrench
 from contactlab.constraints.errors import ConstraintError
-from contactlab.constraints.evaluation import check_set, evaluated, time_of
-from contactlab.constraints.free_run import FreeRun, free_run
-from contactlab.constraints.kernels.wanted import JACOBIAN, VELOCITY_ERROR
-from contactlab.multibody.configuration import random_configuration
+from contactlab.constraints.evaluation import (
+    check_set,
+    constrained_system,
+    constraint_velocity_error,
+    evaluated,
+    time_of,
+)
+from contactlab.constraints.kernels.wanted import GAMMA, JACOBIAN, POSITION_ERROR, VELOCITY_ERROR
+from contactlab.constraints.wrenches import group_wrenches
+from contactlab.multibody.centroidal import kinetic_energy, potential_energy
+from contactlab.multibody.configuration import integrate, random_configuration
+from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.model import Model
-from contactlab.spatial.arrays import finite_array, finite_number
+from contactlab.multibody.points import point_in_body, point_jacobian_6d
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
+
+# Step of the central differences: their error is its square, or rounding over it.
+_STEP = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """State of a comparison: q (nq,), v and its rate a (nv,), time."""
+
+    q: FloatArray
+    v: FloatArray
+    a: FloatArray
+    t: float
+
+    def after(self, model: Model, h: float) -> State:
+        """A little later on a motion with these v and a; right to second order."""
+        return State(integrate(model, self.q, self.v + 0.5 * h * self.a, h), self.v + h * self.a, self.a, self.t + h)
+
+
+#: What a quantity is and what it should be, row by row: (nc,) or (nc, nv) each.
+Comparison: TypeAlias = Callable[[Model, ConstraintSet, State], tuple[FloatArray, FloatArray]]
+
+
+def position_rate(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatArray, FloatArray]:
+    """Rate of the position errors, and the velocity errors."""
+    one, two = (state.after(model, h) for h in (-_STEP, _STEP))
+    phi = [evaluated(model, at.q, None, cs, POSITION_ERROR, at.t).phi for at in (one, two)]
+    return (phi[1] - phi[0]) / (2.0 * _STEP), evaluated(model, state.q, state.v, cs, VELOCITY_ERROR, state.t).phid
+
+
+def slope(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatArray, FloatArray]:
+    """Slope of the velocity errors for a change of v along a, and G a."""
+    phid = [evaluated(model, state.q, state.v + h * state.a, cs, VELOCITY_ERROR, state.t).phid for h in (-_STEP, _STEP)]
+    return (phid[1] - phid[0]) / (2.0 * _STEP), evaluated(model, state.q, state.v, cs, JACOBIAN, state.t).G @ state.a
+
+
+def bias(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatArray, FloatArray]:
+    """Rate of the velocity errors, and G a - gamma."""
+    one, two = (state.after(model, h) for h in (-_STEP, _STEP))
+    phid = [evaluated(model, at.q, at.v, cs, VELOCITY_ERROR, at.t).phid for at in (one, two)]
+    rows = evaluated(model, state.q, state.v, cs, JACOBIAN | GAMMA, state.t)
+    return (phid[1] - phid[0]) / (2.0 * _STEP), rows.G @ state.a - (rows.gamma - cs.accelerations)
+
+
+def wrench(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatArray, FloatArray]:
+    """Generalised forces of the wrenches of a unit force along each row, and the rows of G; (nc, nv) each."""
+    G = evaluated(model, state.q, state.v, cs, JACOBIAN, state.t).G
+    at = kinematics(model, state.q, state.v)
+    generalized = np.zeros_like(G)
+    for group in cs.groups:
+        for row in group.rows:
+            unit = np.zeros(cs.n_rows)
+            unit[row] = 1.0
+            for entry in group_wrenches(model, at, cs, unit, group.name, frame="world", t=state.t):
+                place = point_in_body(model, at, entry.body, entry.frame.p)
+                generalized[row] += point_jacobian_6d(model, at, entry.body, place).T @ entry.wrench
+    return generalized, G
+
+
+def worst(
+    model: Model, cs: ConstraintSet, states: Sequence[State], compare: Comparison, rows: NDArray[np.bool_]
+) -> tuple[float, int]:
+    """Largest deviation over ``states`` and ``rows``, in units of 1 + what is compared, and the row it is of."""
+    largest, at = 0.0, int(np.flatnonzero(rows)[0])
+    for state in states:
+        one, two = compare(model, cs, state)
+        size = 1.0 + np.maximum(np.abs(one), np.abs(two))
+        error = np.where(rows, np.max((np.abs(one - two) / size).reshape(cs.n_rows, -1), axis=1, initial=0.0), 0.0)
+        if error.max() > largest:
+            largest, at = float(error.max()), int(error.argmax())
+    return largest, at
+
+
+@dataclass(frozen=True)
+class FreeRun:
+    """Drift of the energy and of the rows in a run without driving forces."""
+
+    steps: int
+    energy_drift: float  # largest change of kinetic and potential energy [J]
+    #: Largest kinetic energy on the way, or largest change of it [J]: what the drift is measured against.
+    energy_scale: float
+    error: float  # largest velocity error of a row
+
+
+def free_run(
+    model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, duration: float, steps: int, t: float
+) -> FreeRun:
+    """Explicit midpoint steps (second order, quaternions included) from t on; no driving forces, no stabilisation."""
+    h = duration / steps
+    for group in cs.groups:
+        cs = cs.with_baumgarte(group.name, None)
+    first = scale = kinetic_energy(model, q, v)
+    start = first + potential_energy(model, q)
+    drift = error = 0.0
+    for step in range(steps):
+        half = v + 0.5 * h * _acceleration(model, cs, q, v, t + step * h)
+        middle = integrate(model, q, v, 0.5 * h)
+        v = v + h * _acceleration(model, cs, middle, half, t + (step + 0.5) * h)
+        q = integrate(model, q, half, h)
+        kinetic = kinetic_energy(model, q, v)
+        scale = max(scale, kinetic, abs(kinetic - first))
+        drift = max(drift, abs(kinetic + potential_energy(model, q) - start))
+        rates = constraint_velocity_error(model, q, v, cs, t=t + (step + 1) * h)
+        error = max(error, float(np.abs(rates).max(initial=0.0)))
+    return FreeRun(steps, float(drift), float(scale), error)
+
+
+def _acceleration(model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, t: float) -> FloatArray:
+    """The accelerations under the constraints, by least squares of the whole system, whatever the rank."""
+    zero = np.zeros(model.nv)
+    system = constrained_system(model, q, v, zero, cs, t=t)
+    # Scaled to a unit diagonal of H, lest light bodies count as no bodies.
+    scale = 1.0 / np.sqrt(np.diag(system.H))
+    H, G = system.H * scale[:, None] * scale, system.G * scale
+    n = cs.n_rows
+    A = np.block([[H, -G.T], [G, np.zeros((n, n))]])
+    x = np.linalg.lstsq(A, np.concatenate([-system.C * scale, system.gamma]), rcond=1e-12)[0]
+    return np.asarray(x[: model.nv] * scale)
+
 
 # Steps of the free runs, whose energy drift falls as 1 / steps^2.
 _STEPS = (100, 200, 400)

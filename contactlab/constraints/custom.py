@@ -1,15 +1,19 @@
-"""Constraints of the user's own making."""
+"""Constraints of the user's own making, and their values at one instant: asked for as declared, and checked."""
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
-from typing import Literal, TypeAlias
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from contactlab.constraints.baumgarte import Baumgarte
+from contactlab.constraints.errors import ConstraintError
+from contactlab.constraints.rows import Baumgarte, check_label
 from contactlab.multibody.model import Model
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, finite_array
 
 #: What is prescribed: phi(q, t) = 0, phi(q, v, t) = 0, or rows of the acceleration alone.
 Level: TypeAlias = Literal["position", "velocity", "acceleration"]
@@ -71,3 +75,163 @@ class CustomConstraint(ABC):
     def velocity_error(self, model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
         """phi' = G v + phi_t (rows,), or phi(q, v, t) at velocity level; G v unless overridden."""
         return np.asarray(self.jacobian(model, q) @ v)
+
+
+_NEEDED = ("jacobian", "gamma")
+_ERRORS = ("position_error", "velocity_error")
+_ASSEMBLY = (
+    "assembly_position_error",
+    "assembly_position_jacobian",
+    "assembly_velocity_error",
+    "assembly_velocity_jacobian",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class CustomRows:
+    """A custom constraint with its place among the rows of a set."""
+
+    constraint: Any  # the user's object
+    label: str  # what errors call it
+    rows: slice  # its rows in the set
+    level: Level
+    moving: bool  # whether ``jacobian`` declares ``v``
+    _declared: dict[str, tuple[Callable[..., object], frozenset[str]]]
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.rows.stop - self.rows.start)
+
+    def has(self, method: str) -> bool:
+        """Whether the constraint has such a method."""
+        return method in self._declared
+
+    def jacobian(self, model: Model, q: FloatArray, v: FloatArray | None, t: float) -> FloatArray:
+        """G (rows, nv)."""
+        if self.moving and v is None:
+            raise ConstraintError("v", f"is needed: the Jacobian of {self.label} depends on it")
+        return self._asked("jacobian", (self.n, model.nv), t, (model, q), v)
+
+    def gamma(self, model: Model, q: FloatArray, v: FloatArray, t: float) -> FloatArray:
+        """gamma (rows,), without stabilisation."""
+        return self._asked("gamma", (self.n,), t, (model, q, v))
+
+    def position_error(self, model: Model, q: FloatArray, t: float) -> FloatArray:
+        """phi (rows,)."""
+        if self.level != "position" or not self.has("position_error"):
+            return np.zeros(self.n)
+        return self._asked("position_error", (self.n,), t, (model, q))
+
+    def velocity_error(self, model: Model, q: FloatArray, v: FloatArray, t: float) -> FloatArray:
+        """phi' at position level, phi at velocity level (rows,)."""
+        if self.level == "acceleration":
+            return np.zeros(self.n)
+        if not self.has("velocity_error"):
+            return np.asarray(self.jacobian(model, q, v, t) @ v)
+        return self._asked("velocity_error", (self.n,), t, (model, q, v))
+
+    def assembly_position(self, model: Model, q: FloatArray, t: float) -> tuple[FloatArray, FloatArray]:
+        """Error (m,) and Jacobian (m, nv) of the conditions on q; none for levels without a method for it."""
+        if self.has("assembly_position_error"):
+            error = self._asked("assembly_position_error", (None,), t, (model, q))
+            return error, self._asked("assembly_position_jacobian", (len(error), model.nv), t, (model, q))
+        if self.level != "position":
+            return np.zeros(0), np.zeros((0, model.nv))
+        return self.position_error(model, q, t), self.jacobian(model, q, None, t)
+
+    def assembly_velocity(self, model: Model, q: FloatArray, v: FloatArray, t: float) -> tuple[FloatArray, FloatArray]:
+        """Error (m,) and its derivative (m, nv) with respect to v of the conditions on v."""
+        if self.has("assembly_velocity_error"):
+            error = self._asked("assembly_velocity_error", (None,), t, (model, q, v))
+            return error, self._asked("assembly_velocity_jacobian", (len(error), model.nv), t, (model, q), v)
+        if self.level == "acceleration":
+            return np.zeros(0), np.zeros((0, model.nv))
+        return self.velocity_error(model, q, v, t), self.jacobian(model, q, v, t)
+
+    def wrenches(self, model: Model, q: FloatArray, forces: FloatArray, t: float) -> object:
+        """Value of the constraint's ``wrenches``."""
+        method, declared = self._declared["wrenches"]
+        return method(model, q, forces, **({"t": t} if "t" in declared else {}))
+
+    def _asked(
+        self,
+        name: str,
+        shape: tuple[int | None, ...],
+        t: float,
+        operands: tuple[Any, ...],
+        v: FloatArray | None = None,
+    ) -> FloatArray:
+        method, declared = self._declared[name]
+        more: dict[str, Any] = {}
+        if "t" in declared:
+            more["t"] = t
+        if v is not None and "v" in declared:
+            more["v"] = v
+        value: Any = method(*operands, **more)
+        if value is None:
+            raise ConstraintError(f"{self.label}.{name}", "returned None")
+        return finite_array(value, f"{self.label}.{name}", shape, ConstraintError)
+
+
+def read_custom(constraint: object, number: int, start: int) -> CustomRows:
+    """Look a custom constraint over, once: rows, from ``start`` on, level, methods and what they declare.
+
+    ``number``, its place in the list of constraints, is for errors.
+    """
+    kind = type(constraint).__name__
+    field = f"constraints[{number}]"
+    if isinstance(constraint, type):
+        raise ConstraintError(field, f"is the class {constraint.__name__}, not an object of it")
+    missing = [name for name in ("rows", *_NEEDED) if not hasattr(constraint, name)]
+    if missing:
+        raise ConstraintError(
+            field, f"{kind} is no constraint: neither contact nor loop, and it has no {', '.join(missing)}"
+        )
+    name = getattr(constraint, "name", None)
+    check_label(name, getattr(constraint, "id", None))
+    label = kind if name is None else f"{kind} {name!r}"
+    rows: Any = getattr(constraint, "rows", None)
+    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
+        raise ConstraintError(f"{label}.rows", f"must be a number of rows, at least 1, got {rows!r}")
+    level: Any = getattr(constraint, "level", "position")
+    if level not in get_args(Level):
+        raise ConstraintError(f"{label}.level", f"must be one of {get_args(Level)}, got {level!r}")
+    declared = {
+        name: (getattr(constraint, name), _parameters(label, constraint, name))
+        for name in (*_NEEDED, *_ERRORS, *_ASSEMBLY, "wrenches")
+        if _own(constraint, name)
+    }
+    for quantity in ("position", "velocity"):
+        pair = [f"assembly_{quantity}_{what}" in declared for what in ("error", "jacobian")]
+        if pair[0] != pair[1]:
+            raise ConstraintError(f"{label}.assembly_{quantity}_*", "error and jacobian must be given together")
+    moving = "v" in declared["jacobian"][1]
+    timed = "position_error" in declared and "t" in declared["position_error"][1]
+    if "velocity_error" not in declared and level != "acceleration" and (moving or timed):
+        why = "the Jacobian depends on v" if moving else "position_error depends on t"
+        raise ConstraintError(f"{label}.velocity_error", f"must be given, for it is not G v: {why}")
+    if moving and level == "position":
+        raise ConstraintError(f"{label}.jacobian", "must not depend on v at level 'position'")
+    return CustomRows(constraint, label, slice(start, start + int(rows)), level, moving, declared)
+
+
+def _own(constraint: object, name: str) -> bool:
+    """Whether a method is there and not the one of the base class, which says the usual."""
+    usual = getattr(CustomConstraint, name, None)
+    inherited = usual is not None and getattr(type(constraint), name, None) is usual
+    return callable(getattr(constraint, name, None)) and not inherited
+
+
+def _parameters(label: str, constraint: object, name: str) -> frozenset[str]:
+    """Parameters ``t`` and ``v`` that a method declares beyond what it is always given."""
+    try:
+        parameters = inspect.signature(getattr(constraint, name)).parameters
+    except (TypeError, ValueError):
+        return frozenset()
+    given = 3 if name in ("gamma", "velocity_error", "assembly_velocity_error", "wrenches") else 2
+    positional = [p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if len(positional) < given and not any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
+        raise ConstraintError(f"{label}.{name}", f"must take {given} arguments, takes {len(positional)}")
+    always = {p.name for p in positional[:given]}
+    return frozenset({"t", "v"} & (set(parameters) - always))

@@ -14,7 +14,7 @@ from contactlab.constraints.evaluation import RowValues, evaluated, fill_custom,
 from contactlab.constraints.forward_dynamics import forward_dynamics_constraints
 from contactlab.constraints.kernels.kkt_codes import RANK_TOLERANCE
 from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN, row_rates_size
-from contactlab.constraints.solve.factorisations import row_basis, unit_columns
+from contactlab.constraints.solve.solution import row_basis, unit_columns
 from contactlab.multibody.configuration import integrate
 from contactlab.multibody.derivatives import STENCIL, STEP, inverse_dynamics_derivatives, joint_rates
 from contactlab.multibody.kernels.sizes import head_size

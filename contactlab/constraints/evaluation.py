@@ -1,8 +1,12 @@
-"""Rows of a set at one instant: G, gamma, errors. Compiled for all but custom constraints, whose rows are copied in."""
+"""Rows of a set at one instant, G, gamma, errors, and the terms of the constrained motion, in RBDL's letters.
+
+Compiled for all but custom constraints, whose rows are copied in.
+"""
 
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,9 +23,11 @@ from contactlab.constraints.kernels.wanted import (
     VELOCITY_ERROR,
     rows_size,
 )
-from contactlab.multibody.arguments import failure
+from contactlab.multibody.arguments import check_finite, checked_vector, failure
+from contactlab.multibody.dynamics import nonlinear_effects
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kinematics import Instant, Kinematics, at_configuration, at_state
+from contactlab.multibody.mass_matrix import mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
 
@@ -205,3 +211,55 @@ def constraint_velocity_error(
     """
     phid = evaluated(model, q, v, cs, VELOCITY_ERROR, t).phid
     return phid if group is None else phid[cs.rows(group)]
+
+
+@dataclass(frozen=True, eq=False)
+class ConstrainedSystem:
+    """H a + C = tau + G^T lambda with G a = gamma.
+
+    Attributes
+    ----------
+    H
+        (nv, nv) mass matrix.
+    C
+        (nv,) velocity and gravity terms, f_ext taken off: J^T f_ext is inside, with a minus.
+    G
+        (nc, nv) constraint Jacobian.
+    gamma
+        (nc,) right-hand side, with wanted accelerations and stabilisation.
+    """
+
+    H: FloatArray
+    C: FloatArray
+    G: FloatArray
+    gamma: FloatArray
+
+
+def constrained_system(
+    model: Model,
+    q: Instant,
+    v: ArrayLike | None,
+    tau: ArrayLike,
+    cs: ConstraintSet,
+    f_ext: ArrayLike | None = None,
+    *,
+    t: float = 0.0,
+) -> ConstrainedSystem:
+    """H, C, G and gamma of one instant.
+
+    Parameters
+    ----------
+    model, q, v
+        An instant: q (nq,), v (nv,); or a `Kinematics` with v None.
+    tau
+        (nv,) generalised forces; checked, and in none of the four.
+    cs
+        The set.
+    f_ext
+        (nb, 6) external forces as for `inverse_dynamics`.
+    t
+        Time [s], for custom constraints that depend on it.
+    """
+    check_finite("tau", checked_vector("tau", tau, model.nv))
+    rows = evaluated(model, q, v, cs, JACOBIAN | GAMMA | BAUMGARTE, t)
+    return ConstrainedSystem(mass_matrix(model, q), nonlinear_effects(model, q, v, f_ext), rows.G, rows.gamma)

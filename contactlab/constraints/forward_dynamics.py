@@ -1,4 +1,4 @@
-"""Accelerations and constraint forces from generalised forces."""
+"""Accelerations and constraint forces from generalised forces; the Delassus matrix, and solving with it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from numpy.typing import ArrayLike
 from contactlab.constraints import solve
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.errors import ConstraintError
-from contactlab.constraints.evaluation import RowValues, check_set, fill_custom, time_of
+from contactlab.constraints.evaluation import (
+    RowValues,
+    check_set,
+    constrained_system,
+    constraint_jacobian,
+    fill_custom,
+    time_of,
+)
 from contactlab.constraints.kernels.kkt_codes import (
     BROKEN,
     DEPENDENT,
@@ -20,19 +27,67 @@ from contactlab.constraints.kernels.kkt_codes import (
     ELSEWHERE,
     METHODS,
     NULL_SPACE,
+    RANK_TOLERANCE,
     UNIT_FORCES,
+    System,
     motion_size,
 )
 from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN
-from contactlab.constraints.solve.factorisations import LinearSolver, check_linear_solver
-from contactlab.constraints.system import constrained_system
-from contactlab.constraints.unit_forces import solve_by_unit_forces
+from contactlab.constraints.solve.solution import (
+    KKTSolution,
+    LinearSolver,
+    check_linear_solver,
+    finished,
+    row_basis,
+    solve_square,
+    unit_columns,
+)
 from contactlab.multibody.arguments import check_finite, checked, checked_vector, failure
 from contactlab.multibody.entries import ON_STACK, Entry, strict
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
-from contactlab.multibody.kinematics import Instant, at_state
+from contactlab.multibody.kinematics import Instant, Kinematics, at_state, kinematics
+from contactlab.multibody.mass_matrix import factorize_mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
+
+
+@functools.cache
+def _kernel() -> Any:
+    from contactlab.constraints.kernels.delassus_matrix import delassus_matrix
+
+    return delassus_matrix
+
+
+def delassus_matrix(model: Model, q: Instant, cs: ConstraintSet, *, t: float = 0.0) -> FloatArray:
+    """K = G M^-1 G^T (nc, nc): accelerations of the rows that unit constraint forces cause.
+
+    Unit forces are carried from the bodies they act on to the root, through the articulated bodies: O(links) for
+    each row and no mass matrix (Kokkevis and Metaxas 1998). Any rows, redundant ones too; RBDL's K. Arguments as for
+    `constraint_jacobian`.
+    """
+    at = q if isinstance(q, Kinematics) else kinematics(model, q)
+    G = constraint_jacobian(model, at, cs, t=t)
+    m, nv = G.shape
+    factor = factorize_mass_matrix(model, at)
+    K = np.empty((m, m))
+    work = np.empty(nv * (m + 5) + 24)
+    _kernel()(model.packed.ints, model.packed.floats, factor._factor, G, work, K)
+    return K
+
+
+def solve_by_unit_forces(
+    model: Model, q: Instant, H: FloatArray, G: FloatArray, c: ArrayLike, gamma: FloatArray, linear_solver: LinearSolver
+) -> KKTSolution:
+    """The range-space method with M^-1 from the articulated bodies and a factorisation of the caller's choice."""
+    load = np.asarray(c, dtype=np.float64)
+    scale = unit_columns(H)
+    basis = row_basis(G * scale, RANK_TOLERANCE, linear_solver)
+    rows = basis.Q / scale
+    factor = factorize_mass_matrix(model, q)
+    Y, free = factor.solve(rows.T), factor.solve(load)
+    mu = solve_square(rows @ Y, basis.targets(gamma) - rows @ free, linear_solver)
+    return finished(System(H, G, load, gamma), free + Y @ mu, basis.multipliers(mu), basis.rank)
+
 
 #: How the system is solved; see `forward_dynamics_constraints`.
 Method = Literal["direct", "range_space_sparse", "null_space", "kokkevis"]

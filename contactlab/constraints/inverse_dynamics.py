@@ -1,20 +1,100 @@
-"""Drive forces for wanted accelerations of a constrained model whose drives determine its motion."""
+"""Drive forces for wanted accelerations of a constrained model; whether its drives determine its motion."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.constraints.actuation import actuation_of, checked_mask, wanted_acceleration
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.errors import ConstraintError
-from contactlab.constraints.row_space import nearest_solution, row_space
-from contactlab.constraints.system import ConstrainedSystem, constrained_system
+from contactlab.constraints.evaluation import ConstrainedSystem, constrained_system, constraint_jacobian
+from contactlab.constraints.row_space import RowSpace, nearest_solution, row_space
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model
-from contactlab.spatial.arrays import FloatArray, read_only
+from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+
+# What is left of a row of unit length where there are no drives: below this, rounding.
+_ROUNDING: Final = 1e-12
+
+
+@dataclass(frozen=True)
+class Actuation:
+    """Whether drives and constraints together determine the motion; true where they do.
+
+    Attributes
+    ----------
+    rank
+        Rank of G P^T: the rows' columns of the degrees of freedom without a drive.
+    unactuated
+        Number of these (nu).
+    """
+
+    rank: int
+    unactuated: int
+
+    def __bool__(self) -> bool:
+        return self.rank == self.unactuated
+
+
+def checked_mask(model: Model, actuated: ArrayLike) -> NDArray[np.bool_]:
+    """``actuated`` as a boolean mask (nv,); 0 and 1 are no booleans, lest lists of indices pass."""
+    try:
+        mask = np.asarray(actuated)
+    except ValueError as cause:
+        raise ConstraintError("actuated", f"cannot be read as a mask of booleans ({cause})") from cause
+    if mask.shape != (model.nv,):
+        raise ConstraintError("actuated", f"must have shape ({model.nv},), got {mask.shape}")
+    if model.nv and mask.dtype != np.bool_:
+        raise ConstraintError("actuated", f"must be a mask of booleans, got {mask.dtype}")
+    return mask.astype(np.bool_)
+
+
+def wanted_acceleration(a_desired: ArrayLike, actuated: NDArray[np.bool_]) -> FloatArray:
+    """The wanted accelerations (na,) of the actuated entries, given as (na,) or within (nv,)."""
+    given = finite_array(a_desired, "a_desired", (None,), ConstraintError)
+    na, nv = int(np.count_nonzero(actuated)), actuated.shape[0]
+    if given.shape[0] == nv:
+        return given[actuated]
+    if given.shape[0] != na:
+        raise ConstraintError("a_desired", f"must have length {nv} (nv) or {na} (actuated), got {given.shape[0]}")
+    return given
+
+
+def is_fully_actuated(
+    model: Model, q: Instant, cs: ConstraintSet, actuated: ArrayLike, *, v: ArrayLike | None = None, t: float = 0.0
+) -> Actuation:
+    """Whether the accelerations of the actuated entries and the constraints determine all others: rank(G P^T) = nu.
+
+    Parameters
+    ----------
+    model
+        The model.
+    q
+        (nq,) configuration, or a `Kinematics`.
+    cs
+        The constraints; their rows may depend on each other.
+    actuated
+        Boolean mask (nv,). All true is fully actuated; all false is where the constraints leave no freedom.
+    v, t
+        Velocity (nv,) and time [s], for custom rows that depend on them.
+
+    Returns
+    -------
+    Actuation
+        Its truth is the answer; `rank` and `unactuated` say by how much it fails.
+    """
+    mask = checked_mask(model, actuated)
+    return actuation_of(constraint_jacobian(model, q, cs, v=v, t=t), mask)
+
+
+def actuation_of(G: FloatArray, actuated: NDArray[np.bool_]) -> Actuation:
+    """Actuation of a given G (nc, nv)."""
+    length = np.linalg.norm(G, axis=1, keepdims=True)
+    reduced = (G / np.where(length > 0.0, length, 1.0))[:, ~actuated]
+    return Actuation(row_space(reduced[np.linalg.norm(reduced, axis=1) > _ROUNDING]).rank, reduced.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,3 +206,93 @@ def completed(
     residual = float(np.max(np.abs(G @ a - gamma) / np.where(scale > 0.0, scale, 1.0), initial=0.0))
     missed = float(np.abs(a[mask] - wanted).max(initial=0.0))
     return ConstrainedInverseDynamics(read_only(a), read_only(tau), read_only(forces), rank, residual, missed)
+
+
+def inverse_dynamics_constraints_relaxed(
+    model: Model,
+    q: Instant,
+    v: ArrayLike | None,
+    a_desired: ArrayLike,
+    cs: ConstraintSet,
+    actuated: ArrayLike,
+    W: ArrayLike | None = None,
+    f_ext: ArrayLike | None = None,
+    *,
+    t: float = 0.0,
+) -> ConstrainedInverseDynamics:
+    """Drive forces for accelerations near to the wanted ones x; equations of motion and constraints hold exactly.
+
+    With S the rows of the identity with drives::
+
+        minimise over a   a^T H a / 2 + C^T a + (u - S a)^T W (u - S a) / 2,   u = S x + W^-1 S C
+        subject to        G a = gamma
+
+    whose optimality is the equation of motion H a + C = tau + G^T forces with::
+
+        tau = S^T W (u - S a) = S^T (S C + W S (x - a)):
+
+    what drives bear of the bias, and W times the acceleration missed (Koch 2015; Kudruss et al. 2019). The larger W,
+    the nearer S a to S x, as far as constraints and missing drives allow. Read x as a control, then: the acceleration
+    reached is ``a``, and ``missed`` says how far it is off.
+
+    Parameters
+    ----------
+    model, q, v, a_desired, cs, actuated, f_ext, t
+        As for `inverse_dynamics_constraints`; drives may be too few, even none.
+    W
+        (na, na) symmetric positive definite [kg, kg m^2]; 100 S H S^T by default. (RBDL 3.3.1 uses this; its
+        documentation names the diagonal matrix of 100 times the largest entry of H.)
+
+    Raises
+    ------
+    ConstraintError
+        A W that is not symmetric positive definite; a mass matrix that is singular for motions the constraints permit.
+    """
+    mask = checked_mask(model, actuated)
+    x = wanted_acceleration(a_desired, mask)
+    system = constrained_system(model, q, v, np.zeros(model.nv), cs, f_ext, t=t)
+    H, C, G = system.H, system.C, system.G
+    weight = 100.0 * H[np.ix_(mask, mask)] if W is None else _checked_weight(W, mask)
+    stiff = H.copy()
+    stiff[np.ix_(mask, mask)] += weight
+    # H a + S^T W S a - G^T forces = S^T W x - P^T P C
+    right = np.where(mask, 0.0, -C)
+    right[mask] += weight @ x
+    rows = row_space(G)
+    a = _minimum(stiff, right, rows, system.gamma)
+    load = H @ a + C
+    forces = rows.multipliers(stiff @ a - right)
+    # A large W drowns the digits of entries without a drive, which have to balance by the forces alone.
+    forces = forces + row_space(G[:, ~mask].T).solve((load - G.T @ forces)[~mask])
+    return completed(system, mask, x, a, load, forces, rows.rank)
+
+
+def _minimum(stiff: FloatArray, right: FloatArray, rows: RowSpace, gamma: FloatArray) -> FloatArray:
+    """The minimiser a (nv,) of a^T stiff a / 2 - right^T a on G a = gamma, in the null space of the rows."""
+    a = rows.solve(gamma)
+    Z = rows.null
+    if Z.shape[1] == 0:
+        return a
+    projected = Z.T @ stiff @ Z
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(projected), np.finfo(np.float64).tiny))
+    try:
+        factor = np.linalg.cholesky(projected * scale[:, None] * scale)
+    except np.linalg.LinAlgError:
+        raise ConstraintError("q", "the mass matrix is singular for a motion that the constraints permit") from None
+    # The second round removes the rounding of the first, which a large W makes visible.
+    for _ in range(2):
+        pull = np.linalg.solve(factor, scale * (Z.T @ (right - stiff @ a)))
+        a = a + Z @ (scale * np.linalg.solve(factor.T, pull))
+    return np.asarray(a)
+
+
+def _checked_weight(W: ArrayLike, mask: NDArray[np.bool_]) -> FloatArray:
+    na = int(np.count_nonzero(mask))
+    weight = finite_array(W, "W", (na, na), ConstraintError)
+    if na and np.abs(weight - weight.T).max() > 1e-9 * np.abs(weight).max():
+        i, j = np.unravel_index(int(np.argmax(np.abs(weight - weight.T))), weight.shape)
+        raise ConstraintError("W", f"must be symmetric, entries [{i}, {j}] and [{j}, {i}] differ")
+    least = float(np.linalg.eigvalsh(weight).min(initial=np.inf))
+    if not least > 0.0:
+        raise ConstraintError("W", f"must be positive definite, its least eigenvalue is {least:g}")
+    return 0.5 * (weight + weight.T)

@@ -8,13 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.constraints.baumgarte import Baumgarte
-from contactlab.constraints.contact import ContactConstraint
-from contactlab.constraints.custom_values import CustomRows
-from contactlab.constraints.distance import PointPair
+from contactlab.constraints.custom import CustomRows
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.kernels.kkt_codes import unit_forces_size
-from contactlab.constraints.loop import LoopConstraint
+from contactlab.constraints.rows import Baumgarte, ContactConstraint, LoopConstraint, PointPair
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kernels.sizes import STACK
 from contactlab.multibody.model import Model

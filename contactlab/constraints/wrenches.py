@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.constraints.constraint_set import ConstraintSet
-from contactlab.constraints.contact import ContactConstraint
-from contactlab.constraints.custom_values import CustomRows
-from contactlab.constraints.distance import PointPair
+from contactlab.constraints.custom import CustomRows
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import check_set, time_of
-from contactlab.constraints.loop import LoopConstraint
+from contactlab.constraints.rows import ContactConstraint, LoopConstraint, PointPair
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import WORLD, Model
 from contactlab.multibody.points import body_pose

@@ -11,7 +11,7 @@ import numpy as np
 from contactlab.contact import ContactError
 from contactlab.contact.shapes import Solid
 from contactlab.drawing.palette import UNPAINTED, Color
-from contactlab.multibody.urdf.errors import warn_of
+from contactlab.multibody.urdf.guarded_xml import warn_of
 from contactlab.simulation import World
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.world.visual import VisualMesh

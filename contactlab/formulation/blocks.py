@@ -1,22 +1,114 @@
-"""The unilateral rows of a problem once its bilateral rows are eliminated.
+"""The unilateral rows of a problem once its bilateral rows are eliminated, the size of its LCP, and its step h.
 
 What the kernels see is always a problem without bilateral rows: rows J = [N; F; L; B], their responses Y_i = C J_i,
 terms k and a free motion (velocity v0 or acceleration a0) that already meets the equations. Without bilateral rows
 these are the blocks of the problem data themselves, not copies. Boxed rows B, which exist at velocity level only, count
-as unilateral here: their forces are unknowns of the LCP like the others. At acceleration level the force of a row need
-not act along it: the normal force of a sliding contact brings friction, and its response is C R_i with R = N - mu_s Q.
+as unilateral here: their forces are unknowns of the LCP like the others; the kinds of them and their variables x and y
+are tabled in `lcp.contacts.kernels.boxed_rows`. At acceleration level the force of a row need not act along it: the
+normal force of a sliding contact brings friction, and its response is C R_i with R = N - mu_s Q.
+
+C is the inverse inertia of the motion that the rows G leave free. The free part (v+, fG) of the mixed problem solves,
+for a right-hand side (y; z)::
+
+    | M  -G' | | v |   | y |        v  = C y + B z            C = M^-1 - M^-1 G' W+ G M^-1
+    | G   0  | | f | = | z |        f  = W+ z - B' y          B = M^-1 G' W+,   W = G M^-1 G'
+
+W+ is the pseudo-inverse of W, so redundant rows are welcome: f is then the multiplier of minimum norm. Equations that
+contradict one another are met in the least-squares sense and leave a rate G v + kG. The arithmetic is that of
+`kernels.bilateral`, which the compiled step calls too.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from contactlab.formulation.bilateral import BilateralRows, factor_bilateral_rows
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.contacts.kernels.contact_system import ContactSystem
-from problem_data import AccelerationBlocks, VelocityBlocks
+from problem_data import AccelerationBlocks, ProblemDataError, VelocityBlocks
+
+
+def check_step(h: float, field: str = "h") -> float:
+    """Return h as a float, or raise `ProblemDataError` unless it is a positive finite number of seconds."""
+    if isinstance(h, bool) or not isinstance(h, (int, float, np.integer, np.floating)):
+        raise ProblemDataError(field, f"{h!r}, wanted a number of seconds")
+    if not (math.isfinite(h) and h > 0.0):
+        raise ProblemDataError(field, f"{h!r}, wanted a positive finite number of seconds")
+    return float(h)
+
+
+@dataclass(frozen=True, eq=False)
+class BilateralRows:
+    """Bilateral rows with the pseudo-inverse of their Delassus matrix."""
+
+    G: FloatArray  # (nb, nv) rows of G v+ + kG = 0
+    Y: FloatArray  # (nb, nv) row i is M^-1 G_i
+    W_pinv: FloatArray  # (nb, nb) pseudo-inverse W+ of W = G Y'
+    rank: int
+
+    def project_velocity(self, v: FloatArray, kG: FloatArray) -> FloatArray:
+        """Velocity (nv,) after the impulse that makes G v + kG = 0."""
+        return self.add_impulses(v, kG)[1]
+
+    def project_rows(self, rows: FloatArray, responses: FloatArray) -> tuple[FloatArray, IntArray]:
+        """Responses C d_i from rows d_i and M^-1 d_i, (m, nv) each; 0 where only rounding is left, and 1 for those."""
+        from contactlab.formulation.kernels.bilateral import project_rows
+
+        left, locked = np.array(responses, order="C"), np.empty(len(rows), dtype=np.int64)
+        every, work = np.zeros((0, 4), dtype=np.int64), np.empty(3 * len(self.W_pinv))
+        project_rows(self.G, self.Y, self.W_pinv, np.ascontiguousarray(rows), left, every, locked, work)
+        return left, locked
+
+    def add_impulses(self, v: FloatArray, kG: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Impulses (nb,) of minimum norm that make G v + kG = 0, and the velocity (nv,) then."""
+        from contactlab.formulation.kernels.bilateral import add_bilateral_impulses
+
+        out, impulses = np.array(v), np.empty(len(kG))
+        add_bilateral_impulses(self.G, self.Y, self.W_pinv, kG, out, impulses, np.empty(len(kG)))
+        return impulses, out
+
+
+def factor_bilateral_rows(G: FloatArray, Y: FloatArray) -> BilateralRows:
+    """Pseudo-inverse of W = G Y', rows of Y being M^-1 G_i, with a rank that no choice of units can change."""
+    from contactlab.formulation.kernels.bilateral import bilateral_work_size, factor_bilateral
+
+    nb = len(G)
+    W_pinv = np.empty((nb, nb))
+    rank = factor_bilateral(G, Y, W_pinv, np.empty(bilateral_work_size(nb)))
+    return BilateralRows(G=G, Y=Y, W_pinv=W_pinv, rank=int(rank))
+
+
+def lcp_size(blocks: VelocityBlocks) -> int:
+    """Number of variables n of the velocity-level LCP."""
+    from lcp.contacts.kernels.boxed_rows import boxed_variables
+
+    n = blocks.nc + 2 * blocks.nr + blocks.ncone + blocks.nl
+    return n + sum(boxed_variables(blocks.lo, blocks.hi)) if blocks.nbox else n
+
+
+def lcp_size_text(blocks: VelocityBlocks) -> str:
+    """Formula of that number, for error messages."""
+    own = "2 nc + 2 nr + nl" if blocks.ncone == blocks.nc else "nc + 2 nr + ncone + nl"
+    return own + (" + variables x, y of the boxed rows" if blocks.nbox else "")
+
+
+def zero_force_vector(blocks: VelocityBlocks) -> FloatArray:
+    """The LCP vector (n,) of no unilateral force, and of boxed forces that are as small as their bounds allow."""
+    z = np.zeros(lcp_size(blocks))
+    lo, hi = blocks.lo, blocks.hi
+    smallest = np.clip(np.zeros(blocks.nbox), lo, hi)
+    x = np.zeros(blocks.nbox)
+    below = np.isfinite(lo)
+    above = np.isfinite(hi) & ~below
+    x[below] = smallest[below] - lo[below]
+    x[above] = hi[above] - smallest[above]
+    x = x[lo != hi]
+    first = blocks.nc + 2 * blocks.nr + blocks.ncone + blocks.nl
+    z[first : first + len(x)] = x
+    return z
+
 
 #: The spans of rows that are dense: see `lcp.contacts.kernels.spans`.
 ALL_COLUMNS = np.zeros((0, 4), dtype=np.int64)

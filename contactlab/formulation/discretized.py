@@ -36,13 +36,15 @@ from contactlab.formulation.blocks import (
     Blocks,
     UnilateralRows,
     bilateral_part,
+    check_step,
     force_responses,
     free_motion,
+    lcp_size,
+    lcp_size_text,
     unilateral_rows,
     without_bilateral,
+    zero_force_vector,
 )
-from contactlab.formulation.boxed import lcp_size, lcp_size_text, zero_force_vector
-from contactlab.formulation.step import check_step
 from contactlab.spatial.arrays import FloatArray
 from lcp.contacts.kernels.contact_system import ContactSystem
 from problem_data import ConstraintForces, ConstraintVelProblemData, ProblemDataError

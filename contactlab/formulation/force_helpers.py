@@ -12,13 +12,12 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.formulation.blocks import force_responses
+from contactlab.formulation.blocks import check_step, force_responses
 from contactlab.formulation.discretized import (
     construct_base_discretized_time_lcp,
     populate_packed_constraint_forces_from_lcp_solution,
     update_discretized_time_lcp,
 )
-from contactlab.formulation.step import check_step
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData, ConstraintForces, ConstraintVelProblemData, ProblemDataError
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from contactlab.formulation.blocks import check_step
 from contactlab.formulation.solution import ConstraintSolveError, StepSolution
-from contactlab.formulation.step import check_step
 from problem_data import ConstraintVelProblemData, ProblemDataError
 
 # Halved ten times: a step that has to be a thousandth of the one wanted means that the model is wrong.

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.formulation.step import check_step
+from contactlab.formulation.blocks import check_step
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ProblemDataError
 

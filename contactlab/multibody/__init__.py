@@ -22,30 +22,43 @@ from contactlab.multibody.batch import (
     solve_mass_matrix_batch,
 )
 from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.center_of_mass import (
+from contactlab.multibody.centroidal import (
+    angular_momentum,
+    angular_momentum_rate,
     center_of_mass,
     center_of_mass_acceleration,
     center_of_mass_jacobian,
     center_of_mass_velocity,
-)
-from contactlab.multibody.centroidal import (
-    angular_momentum,
-    angular_momentum_rate,
     centroidal_momentum_matrix,
+    kinetic_energy,
     linear_momentum,
+    potential_energy,
+    zero_moment_point,
 )
 from contactlab.multibody.configuration import difference, integrate, neutral, normalize, random_configuration
 from contactlab.multibody.derivatives import (
+    CentroidalMomentumDerivatives,
+    CentroidalRateDerivatives,
     ForwardDynamicsDerivatives,
     InverseDynamicsDerivatives,
+    PointAccelerationDerivatives,
+    PointVelocityDerivatives,
+    centroidal_momentum_derivatives,
+    centroidal_rate_derivatives,
     forward_dynamics_derivatives,
     inverse_dynamics_derivatives,
+    point_acceleration_derivatives,
+    point_velocity_derivatives,
 )
-from contactlab.multibody.energy import kinetic_energy, potential_energy
+from contactlab.multibody.dynamics import (
+    PointForce,
+    external_forces,
+    forward_dynamics,
+    forward_dynamics_lagrangian,
+    inverse_dynamics,
+    nonlinear_effects,
+)
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.external_forces import PointForce, external_forces
-from contactlab.multibody.forward_dynamics import forward_dynamics, forward_dynamics_lagrangian
-from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
 from contactlab.multibody.inverse_kinematics import (
     CenterOfMassTarget,
     IKResult,
@@ -54,7 +67,6 @@ from contactlab.multibody.inverse_kinematics import (
     PoseTarget,
     inverse_kinematics,
 )
-from contactlab.multibody.jacobians import body_spatial_jacobian, point_jacobian, point_jacobian_6d
 from contactlab.multibody.joint_data import (
     JointData,
     Mimic,
@@ -69,39 +81,32 @@ from contactlab.multibody.joint_data import (
 )
 from contactlab.multibody.kinematics import Kinematics, kinematics
 from contactlab.multibody.limits import JointLimits
-from contactlab.multibody.ltl import LTLFactor, factorize_ltl
 from contactlab.multibody.mass_matrix import (
+    LTLFactor,
     MassMatrixFactor,
+    factorize_ltl,
     factorize_mass_matrix,
     mass_matrix,
     solve_mass_matrix,
 )
 from contactlab.multibody.model import BodySpec, Model
-from contactlab.multibody.motion_derivatives import (
-    CentroidalMomentumDerivatives,
-    CentroidalRateDerivatives,
-    PointAccelerationDerivatives,
-    PointVelocityDerivatives,
-    centroidal_momentum_derivatives,
-    centroidal_rate_derivatives,
-    point_acceleration_derivatives,
-    point_velocity_derivatives,
-)
 from contactlab.multibody.overview import body_origins_overview, dof_overview, hierarchy_overview
 from contactlab.multibody.points import (
     body_pose,
+    body_spatial_jacobian,
     point_acceleration,
     point_acceleration_6d,
     point_bias_acceleration,
     point_bias_acceleration_6d,
     point_in_body,
+    point_jacobian,
+    point_jacobian_6d,
     point_position,
     point_velocity,
     point_velocity_6d,
 )
+from contactlab.multibody.structure import workspace
 from contactlab.multibody.urdf import UrdfError, UrdfModel, UrdfWarning
-from contactlab.multibody.workspace import workspace
-from contactlab.multibody.zero_moment_point import zero_moment_point
 from contactlab.naming import doors
 from contactlab.spatial import RigidInertia, Transform
 

@@ -1,9 +1,12 @@
-"""Momentum of the whole model: linear, angular about the centre of mass, their rates, and how they depend on v.
+"""Sums over all bodies: momentum, its rates and how it depends on v, centre of mass, zero-moment point, energy.
 
-Every function takes leading axes, q (..., nq), v (..., nv), and gives results that have them too.
+Bodies fixed to the world count. Every function takes leading axes, q (..., nq), v (..., nv), and gives results that
+have them too.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +21,7 @@ from contactlab.multibody.kernels.sizes import crba_size, rnea_size
 from contactlab.multibody.kinematics import Instant, at_configuration, at_state
 from contactlab.multibody.model import Model
 from contactlab.multibody.structure import world_mass
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, finite_array
 
 _NONE = np.zeros(0)
 
@@ -97,3 +100,133 @@ def body_sums(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike | None
     if code != GOOD:
         raise failure(model, code, q_, ("v", v_), ("a", rates))
     return out
+
+
+def center_of_mass(model: Model, q: Instant) -> FloatArray:
+    """Centre of mass c (3,) [m], world axes.
+
+    Parameters
+    ----------
+    model, q
+        The model and a configuration (nq,), or a `Kinematics`.
+
+    Raises
+    ------
+    MultibodyError
+        The model has no mass; or, as everywhere, a wrong length, an entry that is not finite, a bad quaternion.
+    """
+    sums = body_sums(model, q, None, None, 0)
+    _total(sums)
+    return sums[..., 1:4]
+
+
+def center_of_mass_velocity(model: Model, q: Instant, v: ArrayLike | None) -> FloatArray:
+    """Velocity dc/dt (3,) [m/s] of the centre of mass at the velocity v (nv,), world axes."""
+    sums = body_sums(model, q, v, None, 1)
+    return np.asarray(sums[..., 4:7] / _total(sums))
+
+
+def center_of_mass_acceleration(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike) -> FloatArray:
+    """Acceleration (3,) [m/s^2] of the centre of mass while v (nv,) changes at the rate a (nv,), world axes.
+
+    There is no gravity in it: at rest it is zero, in free fall it is gravity.
+    """
+    sums = body_sums(model, q, v, a, 2)
+    return np.asarray(sums[..., 11:14] / _total(sums))
+
+
+def center_of_mass_jacobian(model: Model, q: Instant) -> FloatArray:
+    """J (3, nv): J v is the velocity of the centre of mass; arguments as for `center_of_mass`."""
+    return np.asarray(centroidal_momentum_matrix(model, q)[..., 3:, :] / _total(np.array([model.mass])))
+
+
+def _total(sums: FloatArray) -> FloatArray:
+    """The mass (..., 1), if there is any."""
+    mass = sums[..., :1]
+    if not (mass > 0.0).all():
+        raise MultibodyError("model", "has no mass, hence no centre of mass")
+    return mass
+
+
+# A normal force this small, relative to the forces it is the sum of, is rounding.
+_ROUNDING = 64 * np.finfo(np.float64).eps
+
+
+def zero_moment_point(
+    model: Model,
+    q: Instant,
+    v: ArrayLike | None,
+    a: ArrayLike,
+    *,
+    normal: ArrayLike = (0.0, 0.0, 1.0),
+    point: ArrayLike = (0.0, 0.0, 0.0),
+) -> FloatArray:
+    """Point z (3,) [m] of a plane where a single force and a moment along the normal make the model move as it does.
+
+    The force that acts besides gravity is f = m (dv_c/dt - g), with moment dL/dt about the centre of mass c. About the
+    point x of the plane it has the moment m_x = dL/dt + (c - x) x f, and z = x + n x m_x / (n.f) (Vukobratovic,
+    Borovac, "Zero-moment point: thirty five years of its life", 2004). Bodies fixed to the world count, their
+    weight included.
+
+    Parameters
+    ----------
+    model, q
+        The model, with its gravity, and a configuration (nq,), or a `Kinematics`.
+    v, a
+        (nv,) velocity and acceleration.
+    normal, point
+        Normal n (3,), of any length, of the plane, and a point x (3,) [m] it contains; world axes.
+
+    Raises
+    ------
+    MultibodyError
+        The normal has no direction, or the force has no part along it (free fall): no such point exists.
+    """
+    n = finite_array(normal, "normal", (3,), MultibodyError)
+    x = finite_array(point, "point", (3,), MultibodyError)
+    largest = float(np.max(np.abs(n)))
+    if largest == 0.0:
+        raise MultibodyError("normal", "has no direction: all entries are zero")
+    n = n / largest
+    sums = body_sums(model, q, v, a, 2)
+    weight = sums[..., :1] * model.gravity
+    f = sums[..., 11:14] - weight
+    along = f @ n
+    size = (np.abs(sums[..., 11:14]) + np.abs(weight)) @ np.abs(n)
+    missing = np.argwhere(~(np.abs(along) > _ROUNDING * size))
+    if missing.shape[0]:
+        at = tuple(int(i) for i in missing[0])
+        where = f"instant {list(at)}: " if at else ""
+        raise MultibodyError(
+            "normal", f"{where}the force {f[at].tolist()} N has no part along it: no such point exists"
+        )
+    moment = sums[..., 14:17] + np.cross(sums[..., 1:4] - x, f)
+    return np.asarray(x + np.cross(n, moment) / np.asarray(along)[..., None])
+
+
+def kinetic_energy(model: Model, q: Instant, v: ArrayLike | None) -> Any:
+    """Kinetic energy v.M v / 2 [J], summed body by body: a float.
+
+    Parameters
+    ----------
+    model, q
+        The model and a configuration (nq,), or a `Kinematics`.
+    v
+        (nv,) velocity.
+    """
+    return _number(body_sums(model, q, v, None, 1)[..., 10])
+
+
+def potential_energy(model: Model, q: Instant) -> Any:
+    """Energy of all bodies in gravity, -m g.c [J], zero with the centre of mass c at the height of the world origin.
+
+    Bodies fixed to the world count. Arguments as for `kinetic_energy`.
+    """
+    sums, g = body_sums(model, q, None, None, 0), model.gravity
+    # Term by term: a matrix product may round in another order than the kernel `energies`.
+    return _number(-sums[..., 0] * (sums[..., 1] * g[0] + sums[..., 2] * g[1] + sums[..., 3] * g[2]))
+
+
+def _number(energy: FloatArray) -> Any:
+    """A float where there are no leading axes."""
+    return float(energy) if energy.ndim == 0 else energy

@@ -1,4 +1,4 @@
-"""Targets of inverse kinematics."""
+"""Targets of inverse kinematics, the independent velocities of a model, and how far each coordinate may go."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from contactlab.multibody.center_of_mass import center_of_mass, center_of_mass_jacobian
+from contactlab.multibody.arguments import checked
+from contactlab.multibody.centroidal import center_of_mass, center_of_mass_jacobian
+from contactlab.multibody.configuration import integrate
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.jacobians import point_jacobian, point_jacobian_6d
+from contactlab.multibody.joint_data import apply_mimic, mimic_coupling, position_limits
+from contactlab.multibody.joints import CustomJoint, FloatingBase, Spherical
 from contactlab.multibody.kinematics import Kinematics
 from contactlab.multibody.model import Model
-from contactlab.multibody.points import body_pose, point_position
+from contactlab.multibody.points import body_pose, point_jacobian, point_jacobian_6d, point_position
 from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.spatial.transform import Transform
@@ -150,3 +153,127 @@ def _triple(name: str, value: ArrayLike) -> FloatArray:
 def _turn(wanted: FloatArray, R: FloatArray) -> FloatArray:
     """Rotation vector, world axes, that takes the orientation R to the wanted one."""
     return quaternion.log(quaternion.from_matrix(wanted @ R.T))
+
+
+@dataclass(frozen=True, eq=False)
+class Freedom:
+    """Limits and couplings of one model."""
+
+    model: Model
+    #: lower, upper: Limits (nq,); infinite where there is none.
+    lower: FloatArray
+    upper: FloatArray
+    coordinate: NDArray[np.intp]  # (nv,) the entry of q that an entry of v is the derivative of, -1 where there is none
+    basis: FloatArray | None  # (nv, ny): v = basis y for the independent velocities y; None where all are
+
+    def admitted(self, q: FloatArray) -> FloatArray:
+        """The configuration with every coordinate moved to where it may be."""
+        out = np.clip(q, self.lower, self.upper)
+        if self.basis is None:
+            return out
+        out = apply_mimic(self.model, out)
+        # A follower may now be beyond its own limits: the one it follows has to give way.
+        low, high = self.bounds(out)
+        least = np.clip(0.0, low, np.maximum(low, high))
+        return out if not least.any() else self._followed(integrate(self.model, out, self.basis @ least, 1.0))
+
+    def elsewhere(self, q: FloatArray, number: int, rng: np.random.Generator) -> FloatArray:
+        """A random configuration, the further from q the larger the number: to start anew from.
+
+        Coordinates between two limits end up anywhere between them, the others within about half a turn or two metres.
+        """
+        away = rng.standard_normal(self.model.nv) * min(0.4 * number, 2.0)
+        out = integrate(self.model, q, away, 1.0)
+        between = np.isfinite(self.lower) & np.isfinite(self.upper)
+        anywhere = rng.uniform(self.lower[between], self.upper[between])
+        out[between] = q[between] + min(0.25 * number, 1.0) * (anywhere - q[between])
+        return self.admitted(out)
+
+    def bounds(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest change of q along each independent velocity, in unit time."""
+        seen = self.coordinate >= 0
+        low, high = np.full(seen.shape, -np.inf), np.full(seen.shape, np.inf)
+        at = self.coordinate[seen]
+        low[seen], high[seen] = self.lower[at] - q[at], self.upper[at] - q[at]
+        if self.basis is None:
+            return low, high
+        lowest, highest = np.full(self.basis.shape[1], -np.inf), np.full(self.basis.shape[1], np.inf)
+        for dof, y in zip(*np.nonzero(self.basis), strict=True):
+            ends = sorted((low[dof] / self.basis[dof, y], high[dof] / self.basis[dof, y]))
+            lowest[y], highest[y] = max(lowest[y], ends[0]), min(highest[y], ends[1])
+        return lowest, highest
+
+    def reduced(self, J: FloatArray) -> FloatArray:
+        """A Jacobian over the independent velocities."""
+        return J if self.basis is None else np.asarray(J @ self.basis)
+
+    def moved(self, q: FloatArray, y: FloatArray) -> FloatArray:
+        """The configuration after a step y of the independent velocities."""
+        v = y if self.basis is None else self.basis @ y
+        return self._followed(integrate(self.model, q, v, 1.0))
+
+    def _followed(self, q: FloatArray) -> FloatArray:
+        # Steps end on the limits up to rounding.
+        out = np.clip(q, self.lower, self.upper)
+        return out if self.basis is None else apply_mimic(self.model, out)
+
+
+def freedom_of(model: Model, limits: bool | tuple[ArrayLike, ArrayLike]) -> Freedom:
+    """Limits and couplings that ``limits`` of `inverse_kinematics` stands for."""
+    coordinate = _coordinates(model)
+    lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
+    basis = None
+    given: object = limits  # whatever the caller's types say
+    if isinstance(given, tuple | list) and len(given) == 2:
+        lower, upper = _limit("limits[0]", given[0], model.nq), _limit("limits[1]", given[1], model.nq)
+    elif not isinstance(given, bool | np.bool_):
+        raise MultibodyError("limits", f"must be True, False or a pair (lower, upper), got {limits!r}")
+    elif given:
+        lower, upper = position_limits(model)
+        basis = _independent(model)
+    crossed = np.flatnonzero(~(lower <= upper))
+    if crossed.shape[0]:
+        at = int(crossed[0])
+        raise MultibodyError("limits", f"entry [{at}]: the lower limit {lower[at]} exceeds the upper, {upper[at]}")
+    limited = np.isfinite(lower) | np.isfinite(upper)
+    limited[coordinate[coordinate >= 0]] = False
+    if limited.any():
+        at = int(np.flatnonzero(limited)[0])
+        raise MultibodyError("limits", f"entry [{at}] of q belongs to an orientation or a custom joint, which has none")
+    return Freedom(model, lower, upper, coordinate, basis)
+
+
+def _limit(name: str, value: ArrayLike, nq: int) -> FloatArray:
+    array = np.array(value, dtype=np.float64)
+    if np.isnan(array).any():
+        raise MultibodyError(name, f"entry [{int(np.flatnonzero(np.isnan(array.ravel()))[0])}] is nan")
+    if array.shape != (nq,):
+        return checked(name, array, nq)  # raises
+    return array
+
+
+def _coordinates(model: Model) -> NDArray[np.intp]:
+    """The entry of q that each entry of v changes at its rate, -1 for quaternions and custom joints."""
+    out = np.full(model.nv, -1, dtype=np.intp)
+    for body in model.bodies:
+        if isinstance(body.joint, CustomJoint | Spherical):
+            continue
+        q, v = model.q_slice(body.name).start, model.v_slice(body.name).start
+        plain = 3 if isinstance(body.joint, FloatingBase) else body.joint.nv
+        out[v : v + plain] = np.arange(q, q + plain)
+    return out
+
+
+def _independent(model: Model) -> FloatArray | None:
+    """Basis (nv, ny) of the velocities that keep the mimic relations; None where there are none."""
+    coupling = mimic_coupling(model, model.neutral)
+    G = coupling.G
+    if G.shape[0] == 0:
+        return None
+    data = getattr(model, "joint_data", {})
+    followers = np.array([data[name].v.start for name in coupling.joints])
+    leaders = np.setdiff1d(np.arange(model.nv), followers)
+    basis = np.zeros((model.nv, leaders.shape[0]))
+    basis[leaders, np.arange(leaders.shape[0])] = 1.0
+    basis[followers] = -np.linalg.solve(G[:, followers], G[:, leaders])
+    return basis

@@ -11,8 +11,15 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import checked
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.ik_freedom import Freedom, freedom_of
-from contactlab.multibody.ik_targets import CenterOfMassTarget, OrientationTarget, PointTarget, PoseTarget, Target
+from contactlab.multibody.ik_targets import (
+    CenterOfMassTarget,
+    Freedom,
+    OrientationTarget,
+    PointTarget,
+    PoseTarget,
+    Target,
+    freedom_of,
+)
 from contactlab.multibody.kinematics import Kinematics, kinematics
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only

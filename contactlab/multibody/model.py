@@ -21,8 +21,8 @@ from contactlab.spatial.transform import Transform
 
 if TYPE_CHECKING:
     from contactlab.multibody.builder import ModelBuilder
-    from contactlab.multibody.urdf.model import UrdfModel
-    from contactlab.multibody.urdf.packages import PackageRoots
+    from contactlab.multibody.urdf.geometry import PackageRoots
+    from contactlab.multibody.urdf.loading import UrdfModel
 
 #: Name of the frame every model stands in.
 WORLD = "world"
@@ -164,7 +164,7 @@ class Model:
 
         What a description says beside limits (`UrdfModel`) is not in a builder.
         """
-        from contactlab.multibody.editing import builder_of
+        from contactlab.multibody.builder import builder_of
 
         return builder_of(self)
 
@@ -181,7 +181,7 @@ class Model:
         MultibodyError
             An unknown joint, one that is there twice, a position of wrong length.
         """
-        from contactlab.multibody.editing import reduced
+        from contactlab.multibody.builder import reduced
 
         return reduced(self, held)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.multibody import MultibodyError
-from contactlab.multibody.states import check_configuration, check_velocity
+from contactlab.multibody.arguments import check_configuration, check_velocity
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kernels.collision import FEATURE_BITS, LOWEST_ID

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from contactlab.multibody.arguments import check_configuration
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.states import check_configuration
 from contactlab.spatial.arrays import finite_number
 from contactlab.stepping.contact_table import OPEN, ContactScope, ContactTable
 from contactlab.stepping.driver import Driver

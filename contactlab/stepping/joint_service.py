@@ -13,7 +13,7 @@ from contactlab.spatial.errors import close_names
 from contactlab.world.errors import SimulationConfigError
 
 if TYPE_CHECKING:
-    from contactlab.constraints.custom_values import CustomRows
+    from contactlab.constraints.custom import CustomRows
     from contactlab.stepping.kernels.joint_layout import Joints
     from contactlab.world.world import World
 

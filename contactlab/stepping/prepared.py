@@ -8,8 +8,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from contactlab.multibody.arguments import check_configuration, check_velocity
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.collision_packing import pack_collision
 from contactlab.stepping.joint_packing import pack_joints

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody import MultibodyError, body_poses, point_jacobian_6d
-from contactlab.multibody.jacobians import ORIGIN, columns
+from contactlab.multibody.points import ORIGIN, columns
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
 from contactlab.stepping.user_code import Tau
 from contactlab.world.errors import SimulationConfigError

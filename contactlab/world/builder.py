@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 
 from contactlab.contact import Material, Mesh
 from contactlab.multibody import BodySpec, Model, ModelBuilder, UrdfModel, joints
+from contactlab.multibody.arguments import check_configuration, check_velocity
 from contactlab.multibody.model import WORLD
-from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.multibody.structure import structure
 from contactlab.multibody.urdf import load_urdf
-from contactlab.multibody.urdf.packages import PackageRoots
+from contactlab.multibody.urdf.geometry import PackageRoots
 from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.spatial.errors import close_names

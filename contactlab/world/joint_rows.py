@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.constraints.custom_values import CustomRows
+from contactlab.constraints.custom import CustomRows
 from contactlab.formulation.bridge.joint_actions import RowKind
 from contactlab.multibody import integrate
 from contactlab.multibody.model import WORLD

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody import BodySpec, Model, ModelBuilder, joints
-from contactlab.multibody.jacobians import point_jacobian_6d
+from contactlab.multibody.points import point_jacobian_6d
 from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.world.errors import SimulationConfigError

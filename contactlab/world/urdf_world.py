@@ -33,7 +33,7 @@ from contactlab.multibody.urdf import (
     UrdfMesh,
     UrdfSphere,
 )
-from contactlab.multibody.urdf.errors import warn_of
+from contactlab.multibody.urdf.guarded_xml import warn_of
 from contactlab.spatial import Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.world.errors import RobotFileError, SimulationConfigError

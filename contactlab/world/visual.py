@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.contact import ContactError, Shape
 from contactlab.contact.mesh_files import load_painted
-from contactlab.multibody.urdf.geometry import Rgba
-from contactlab.multibody.urdf.packages import Packages
+from contactlab.multibody.urdf.geometry import Packages, Rgba
 from contactlab.multibody.urdf.reading import Element
 from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array

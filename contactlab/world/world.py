@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from contactlab.constraints import ConstraintSet
 from contactlab.contact import ContactError, HalfSpace, Material, Placed, Shape, Sphere
 from contactlab.multibody import Model, MultibodyError, body_poses
+from contactlab.multibody.arguments import check_configuration, check_velocity
 from contactlab.multibody.limits import positions
-from contactlab.multibody.states import check_configuration, check_velocity
-from contactlab.multibody.urdf.packages import PackageRoots
+from contactlab.multibody.urdf.geometry import PackageRoots
 from contactlab.spatial.arrays import FloatArray, read_only
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.extents import Extents, extents_of

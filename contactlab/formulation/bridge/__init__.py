@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 from contactlab.formulation.bridge.building import problem_data_from
-from contactlab.formulation.bridge.contact_point import ContactPoint
+from contactlab.formulation.bridge.contact_geometry import ContactPoint
 from contactlab.formulation.bridge.delassus_operator import Delassus, delassus
 from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.formulation.bridge.joint_actions import JointLimit, PositionDrive, VelocityDrive
 from contactlab.formulation.bridge.options import Stabilisation, Thresholds
-from contactlab.formulation.bridge.problem import ModelProblem, ProblemRows
-from contactlab.formulation.bridge.readings import BodyLoad, ContactLoad
+from contactlab.formulation.bridge.problem import BodyLoad, ContactLoad, ModelProblem, ProblemRows
 from contactlab.formulation.bridge.rows import Row, RowTable
 
 __all__ = [

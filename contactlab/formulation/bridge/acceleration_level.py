@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from contactlab.formulation.bridge.branch_rows import SparseRows, unit_rows
+from contactlab.formulation.bridge.branches import SparseRows, unit_rows
 from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.formulation.bridge.inputs import Inputs, Level, contact_rows, place
 from contactlab.formulation.bridge.rows import Operator, Row, RowTable

@@ -12,18 +12,13 @@ from numpy.typing import ArrayLike
 from contactlab.constraints import ConstraintSet
 from contactlab.contact.errors import ContactError
 from contactlab.contact.friction_pyramid import check_edges
-from contactlab.formulation.bridge.arguments import number, several
-from contactlab.formulation.bridge.bilateral_rows import loop_rows, mimic_rows
 from contactlab.formulation.bridge.branches import instantaneous
-from contactlab.formulation.bridge.contact_geometry import contact_geometry
-from contactlab.formulation.bridge.contact_point import ContactPoint
-from contactlab.formulation.bridge.coordinates import Coordinates
+from contactlab.formulation.bridge.contact_geometry import ContactPoint, contact_geometry
 from contactlab.formulation.bridge.errors import BridgeError
-from contactlab.formulation.bridge.held_joints import Friction, holders, servos
-from contactlab.formulation.bridge.inputs import Inputs
+from contactlab.formulation.bridge.held_joints import Coordinates, Friction, Limits, holders, servos, stops
+from contactlab.formulation.bridge.inputs import Inputs, loop_rows, mimic_rows
 from contactlab.formulation.bridge.joint_actions import Drive
-from contactlab.formulation.bridge.limit_rows import Limits, stops
-from contactlab.formulation.bridge.options import Stabilisation, Thresholds, stabilisations
+from contactlab.formulation.bridge.options import Stabilisation, Thresholds, number, several, stabilisations
 from contactlab.formulation.bridge.problem import ModelProblem
 from contactlab.formulation.bridge.spin_rows import checked_loads
 from contactlab.multibody.errors import MultibodyError

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.formulation.bridge.branch_rows import SparseRows
+from contactlab.formulation.bridge.branches import SparseRows
 from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.mass_matrix import MassMatrixFactor, factorize_mass_matrix

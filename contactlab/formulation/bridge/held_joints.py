@@ -1,23 +1,140 @@
-"""Dry friction and drives of joints: forces between bounds that hold a joint at a speed.
+"""Joints by name, their limits as one-sided rows, and what holds them at a speed: dry friction and drives.
 
-Over a step they are boxed rows: whether a joint holds or gives way is decided with the contacts. The acceleration level
-has no boxed rows. What gives way at the instant has its force there, known from the speed alone; what holds, at its
-speed to within a threshold, is a bilateral row, and the force found for it has to be compared with its bounds.
+Forces between bounds are boxed rows over a step: whether a joint holds or gives way is decided with the contacts. The
+acceleration level has no boxed rows. What gives way at the instant has its force there, known from the speed alone;
+what holds, at its speed to within a threshold, is a bilateral row, and the force found for it has to be compared with
+its bounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from contactlab.formulation.bridge.arguments import at_least_zero
-from contactlab.formulation.bridge.coordinates import Coordinate, Coordinates
+import numpy as np
+
 from contactlab.formulation.bridge.errors import BridgeError
-from contactlab.formulation.bridge.joint_actions import DRIVE_NAMES, Drive, PositionDrive, RowKind
+from contactlab.formulation.bridge.joint_actions import DRIVE_NAMES, Drive, JointLimit, PositionDrive, RowKind
+from contactlab.formulation.bridge.options import at_least_zero, several
 from contactlab.multibody.joint_data import JointData
-from contactlab.multibody.model import Model
+from contactlab.multibody.kernels import codes
+from contactlab.multibody.model import WORLD, Model
+from contactlab.multibody.structure import Structure, motions
 from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.errors import close_names
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """One degree of freedom of a joint."""
+
+    name: str  # the joint's name, with "[i]" behind it where it has several degrees of freedom
+    q: int | None  # place in q of the position whose rate it is; None where there is none (quaternions)
+    v: int  # place in v
+
+
+class Coordinates:
+    """Joints of a model by name: those of its description, else by the body they move."""
+
+    def __init__(self, model: Model, tree: Structure) -> None:
+        self._model = model
+        self._tree, self._motions = tree, motions(model)
+        self._known = dict.fromkeys([*model.joint_names, *model.names])
+
+    def joint(self, name: str, field: str) -> tuple[Coordinate, ...]:
+        """Degrees of freedom of a joint; an unknown name or a joint without any raises, naming ``field``."""
+        if name not in self._known:
+            hint = close_names(name, self._known) if name != WORLD else ""
+            raise BridgeError(field, f"no joint is called {name!r}{hint}")
+        place = self._model.joint_v(name)
+        several = place.stop - place.start > 1
+        coordinates = tuple(
+            Coordinate(f"{name}[{i}]" if several else name, self._position(v), v)
+            for i, v in enumerate(range(place.start, place.stop))
+        )
+        if not coordinates:
+            raise BridgeError(field, f"joint {name!r} does not move")
+        return coordinates
+
+    def coordinate(self, name: str, index: int, field: str) -> Coordinate:
+        """Degree of freedom ``index`` of a joint."""
+        coordinates = self.joint(name, field)
+        if isinstance(index, bool) or not isinstance(index, int | np.integer):
+            raise BridgeError(field, f"coordinate of {name!r} must be a whole number, got {index!r}")
+        if not 0 <= index < len(coordinates):
+            raise BridgeError(field, f"joint {name!r} has coordinates 0 to {len(coordinates) - 1}, not {index}")
+        return coordinates[index]
+
+    def with_position(self, name: str, index: int, field: str) -> tuple[Coordinate, int]:
+        """Degree of freedom ``index`` of a joint and the place of its position, which it must have."""
+        coordinate = self.coordinate(name, index, field)
+        if coordinate.q is None:
+            raise BridgeError(field, f"{coordinate.name!r} turns an orientation: it has no position of its own")
+        return coordinate, coordinate.q
+
+    def _position(self, v: int) -> int | None:
+        tree = self._tree
+        link = int(tree.dof_link[v])
+        kinds, iq = self._motions
+        kind, first, offset = int(kinds[link]), int(iq[link]), v - int(tree.iv[link])
+        nq, nv = np.diff(iq[link : link + 2])[0], np.diff(tree.iv[link : link + 2])[0]
+        # A floating base begins with its three translations.
+        follows = nq == nv or (kind == codes.FLOATING and offset < 3)
+        return first + offset if follows else None
+
+
+#: "model" for those of the model's description, None for none, or one's own.
+Limits = Literal["model"] | Iterable[JointLimit] | None
+
+
+@dataclass(frozen=True)
+class Stop:
+    """One end of the range of a coordinate."""
+
+    coordinate: Coordinate
+    sign: float  # +1 at the lower end, -1 at the upper one: the row has this entry at the coordinate
+    gap: float  # distance from it [rad or m], negative beyond it
+    limit: JointLimit  # the limit it belongs to
+
+    @property
+    def kind(self) -> str:
+        """Which end: "lower limit" or "upper limit"."""
+        return "lower limit" if self.sign > 0.0 else "upper limit"
+
+    @property
+    def label(self) -> str:
+        """Kind and coordinate."""
+        return f"{self.kind} of {self.coordinate.name}"
+
+
+def stops(model: Model, coordinates: Coordinates, q: FloatArray, limits: Limits) -> tuple[Stop, ...]:
+    """Every finite end of every range, lower before upper."""
+    if limits is None:
+        return ()
+    if isinstance(limits, str):
+        if limits != "model":
+            raise BridgeError("limits", f"must be 'model', None or JointLimits, got {limits!r}")
+        given = [
+            JointLimit(body.joint_name, lower, upper, coordinate=k)
+            for body in model.bodies
+            for k, lower, upper in body.limits.ranges()
+        ]
+    else:
+        given = [*several(limits, "limits")]
+    found = []
+    for i, limit in enumerate(given):
+        field = f"limits[{i}]"
+        if not isinstance(limit, JointLimit):
+            raise BridgeError(field, f"must be a JointLimit, got {type(limit).__name__}")
+        coordinate, at = coordinates.with_position(limit.joint, limit.coordinate, f"{field}.joint")
+        if math.isfinite(limit.lower):
+            found.append(Stop(coordinate, 1.0, float(q[at]) - limit.lower, limit))
+        if math.isfinite(limit.upper):
+            found.append(Stop(coordinate, -1.0, limit.upper - float(q[at]), limit))
+    return tuple(found)
+
 
 #: "model" for the static friction of the model's description, None for none, or bounds [N m or N] by joint.
 Friction = Literal["model"] | Mapping[str, float] | None

@@ -1,4 +1,7 @@
-"""Inputs of a problem: a model at one instant with everything that may act on it. Both levels are stated from them."""
+"""Inputs of a problem: a model at one instant with everything that may act on it. Both levels are stated from them.
+
+Loops and mimic relations of the model are bilateral rows, with their terms at both levels.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +13,126 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.constraints import ConstraintSet
-from contactlab.formulation.bridge.bilateral_rows import BilateralRows
-from contactlab.formulation.bridge.contact_geometry import ContactGeometry
-from contactlab.formulation.bridge.contact_point import ContactPoint
-from contactlab.formulation.bridge.held_joints import Holder, Servo
-from contactlab.formulation.bridge.limit_rows import Stop
+from contactlab.constraints import (
+    ConstraintSet,
+    baumgarte_term,
+    constraint_gamma,
+    constraint_jacobian,
+    constraint_position_error,
+    constraint_velocity_error,
+)
+from contactlab.formulation.bridge.contact_geometry import ContactGeometry, ContactPoint
+from contactlab.formulation.bridge.errors import BridgeError
+from contactlab.formulation.bridge.held_joints import Holder, Servo, Stop
 from contactlab.formulation.bridge.options import Stabilisation, Thresholds
 from contactlab.formulation.bridge.rows import Operator, Row, RowTable
-from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
+from contactlab.multibody.dynamics import inverse_dynamics, nonlinear_effects
+from contactlab.multibody.joint_data import mimic_coupling
 from contactlab.multibody.kinematics import Kinematics
 from contactlab.multibody.mass_matrix import MassMatrixFactor, factorize_mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, IntArray
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 from problem_data.inertia import FunctionInertia
+
+
+@dataclass(frozen=True, eq=False)
+class BilateralRows:
+    """Bilateral rows of one kind."""
+
+    rows: tuple[Row, ...]  # what each stands for
+    jacobian: FloatArray  # (nb, nv)
+    acceleration: FloatArray  # (nb,) kG of the acceleration level
+    #: position, rate: (nb,) violations of positions, and the part of the rows' own rate that v does not make.
+    position: FloatArray
+    rate: FloatArray
+    drift: FloatArray  # (nb,) rate of the rows at a = 0: (dG/dt) v and the like
+    #: (nb,) rows that say nothing about velocities: over a step h they ask for G v+ = G v + h gamma.
+    free: NDArray[np.bool_]
+    stabilisation: Stabilisation  # of the velocity level
+
+    def velocity_term(self, v: FloatArray, erp: float, h: float | None, at_end: bool) -> FloatArray:
+        """kG (nb,) of a step, or of an impact, which takes no time and pulls nothing back."""
+        if h is None:
+            return np.where(self.free, -self.jacobian @ v, self.rate)
+        held = self.rate + erp * self.position / h
+        if at_end:
+            held = held + h * self.drift
+        return np.where(self.free, h * self.acceleration - self.jacobian @ v, held)
+
+
+def loop_rows(
+    model: Model, kin: Kinematics, loops: ConstraintSet | None, how: Stabilisation, t: float
+) -> BilateralRows:
+    """Rows of a constraint set: kG = -gamma at acceleration level, its Baumgarte terms included; phi_t at the other."""
+    if loops is None:
+        return _none(model, how)
+    if not isinstance(loops, ConstraintSet):
+        raise BridgeError("loops", f"must be a ConstraintSet, got {type(loops).__name__}")
+    if loops.model is not model:
+        raise BridgeError("loops", "this ConstraintSet belongs to another model")
+    if how.baumgarte is not None:
+        raise BridgeError(
+            "stabilisation", "'loops' have a Baumgarte term of their own: see ConstraintSet.with_baumgarte"
+        )
+    G = constraint_jacobian(model, kin, loops, t=t)
+    rows = tuple(Row("G", i, "loop", label, label) for i, label in enumerate(loops.labels))
+    gamma = constraint_gamma(model, kin, kin.v, loops, t=t)
+    return BilateralRows(
+        rows=rows,
+        jacobian=G,
+        acceleration=-gamma,
+        position=constraint_position_error(model, kin, loops, t=t),
+        # Only custom rows have a rate of their own; for others the difference would be rounding.
+        rate=np.where(_custom(loops), constraint_velocity_error(model, kin, kin.v, loops, t=t) - G @ kin._v, 0.0),
+        drift=baumgarte_term(model, kin, kin.v, loops, t=t) - gamma,
+        free=_without_velocity(loops),
+        stabilisation=how,
+    )
+
+
+def mimic_rows(model: Model, kin: Kinematics, mimics: bool, how: Stabilisation) -> BilateralRows:
+    """Rows of the joints that follow others, by the model's description."""
+    if not mimics:
+        return _none(model, how)
+    coupling = mimic_coupling(model, kin.q)
+    alpha, beta = how.rates
+    labels = [f"mimic of {joint}" for joint in coupling.joints]
+    return BilateralRows(
+        rows=tuple(
+            Row("G", i, "mimic", joint, label)
+            for i, (joint, label) in enumerate(zip(coupling.joints, labels, strict=True))
+        ),
+        jacobian=coupling.G,
+        acceleration=2.0 * alpha * (coupling.G @ kin._v) + beta**2 * coupling.error,
+        position=coupling.error,
+        rate=np.zeros(len(labels)),
+        drift=np.zeros(len(labels)),
+        free=np.zeros(len(labels), dtype=bool),
+        stabilisation=how,
+    )
+
+
+def _custom(loops: ConstraintSet) -> NDArray[np.bool_]:
+    mask = np.zeros(len(loops), dtype=bool)
+    for group in loops.groups:
+        mask[group.rows] = group.kind == "custom"
+    return mask
+
+
+def _without_velocity(loops: ConstraintSet) -> NDArray[np.bool_]:
+    """Rows of custom constraints on accelerations alone, and of contacts whose acceleration is prescribed."""
+    mask = loops.accelerations != 0.0
+    for constraint, place in zip(loops.constraints, loops._places, strict=True):
+        if getattr(constraint, "level", "position") == "acceleration":
+            mask[place] = True
+    return np.asarray(mask)
+
+
+def _none(model: Model, how: Stabilisation) -> BilateralRows:
+    empty = np.zeros(0)
+    return BilateralRows((), np.zeros((0, model.nv)), empty, empty, empty, empty, np.zeros(0, dtype=bool), how)
+
 
 Data = TypeVar("Data", ConstraintAccelProblemData, ConstraintVelProblemData)
 

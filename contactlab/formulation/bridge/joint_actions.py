@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import get_args
 
-from contactlab.formulation.bridge.arguments import at_least_zero, number, share
 from contactlab.formulation.bridge.errors import BridgeError
+from contactlab.formulation.bridge.options import at_least_zero, number, share
 
 # Classes of rows, in the order of a problem: unilateral rows, equations, equations that give way where the stepper has
 # a ``cfm`` and are then boxed rows, and boxed rows.

@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.contact.friction_pyramid import tangent_frame
-from contactlab.formulation.bridge.arguments import at_least_zero
-from contactlab.formulation.bridge.branch_rows import SparseRows, turning_rows
+from contactlab.formulation.bridge.branches import SparseRows, turning_rows
 from contactlab.formulation.bridge.errors import BridgeError
+from contactlab.formulation.bridge.options import at_least_zero
 from contactlab.formulation.bridge.rows import Row
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.spatial.errors import close_names
 
 if TYPE_CHECKING:
-    from contactlab.formulation.bridge.contact_point import ContactPoint
+    from contactlab.formulation.bridge.contact_geometry import ContactPoint
     from contactlab.formulation.bridge.inputs import Inputs
 
 #: Kinds of these rows.

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from contactlab.contact import PowerLaw
-from contactlab.formulation.bridge.branch_rows import SparseRows, unit_rows
-from contactlab.formulation.bridge.held_joints import Holder, Servo
+from contactlab.formulation.bridge.branches import SparseRows, unit_rows
+from contactlab.formulation.bridge.held_joints import Holder, Servo, Stop
 from contactlab.formulation.bridge.inputs import Inputs, Level, contact_rows, place
 from contactlab.formulation.bridge.joint_actions import RowKind
-from contactlab.formulation.bridge.limit_rows import Stop
 from contactlab.formulation.bridge.rows import Operator, Row, RowTable
 from contactlab.formulation.bridge.spin_rows import spin_rows
 from contactlab.formulation.softening import softening

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contactlab.multibody.urdf.errors import UrdfError, UrdfWarning
 from contactlab.multibody.urdf.geometry import (
     UrdfBox,
     UrdfCapsule,
@@ -12,8 +11,8 @@ from contactlab.multibody.urdf.geometry import (
     UrdfShape,
     UrdfSphere,
 )
-from contactlab.multibody.urdf.loading import load_urdf
-from contactlab.multibody.urdf.model import UrdfModel
+from contactlab.multibody.urdf.guarded_xml import UrdfError, UrdfWarning
+from contactlab.multibody.urdf.loading import UrdfModel, load_urdf
 
 __all__ = [
     "UrdfBox",

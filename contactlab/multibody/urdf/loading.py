@@ -1,28 +1,135 @@
-"""From a description to a model."""
+"""From a description to a model that remembers it.
+
+Of masses and inertias as descriptions give them, what cannot move is refused, and what cannot exist is named.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from os import PathLike
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.builder import ModelBuilder
+from contactlab.multibody.joint_data import JointData, Mimic
 from contactlab.multibody.joints import Fixed, FloatingBase
 from contactlab.multibody.limits import JointLimits
-from contactlab.multibody.model import WORLD
-from contactlab.multibody.urdf.errors import warn_of
-from contactlab.multibody.urdf.geometry import geometry_of
-from contactlab.multibody.urdf.guarded_xml import shown
-from contactlab.multibody.urdf.inertial import RigidGroup, inertia_of
-from contactlab.multibody.urdf.joints import UrdfJoint, joint_of
-from contactlab.multibody.urdf.model import UrdfModel
-from contactlab.multibody.urdf.packages import PackageRoots, Packages
-from contactlab.multibody.urdf.reading import Element, read
-from contactlab.multibody.urdf.tree import by_name, check_mimics, ordered
-from contactlab.spatial.inertia import RigidInertia
+from contactlab.multibody.model import WORLD, Model
+from contactlab.multibody.urdf.geometry import PackageRoots, Packages, UrdfGeometry, geometry_of
+from contactlab.multibody.urdf.guarded_xml import shown, warn_of
+from contactlab.multibody.urdf.joints import UrdfJoint, by_name, check_mimics, joint_of, ordered
+from contactlab.multibody.urdf.reading import Element, number, origin, read
+from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.inertia import RigidInertia, round_off
 from contactlab.spatial.transform import Transform
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UrdfModel(Model):
+    """A `Model` whose bodies are the links of a robot description, with what else the description says.
+
+    Attributes
+    ----------
+    robot
+        Name of the robot, "" for none.
+    root
+        Name of the root link; "world" where that is the world itself.
+    joints
+        Every joint of the description, fixed ones included, in the order of the bodies they move; where their
+        coordinates stand follows from the bodies.
+    geometry
+        Shapes to collide with and to look at, kept as records.
+    """
+
+    robot: str = field(kw_only=True)
+    root: str = field(kw_only=True)
+    joints: tuple[JointData, ...] = field(kw_only=True)
+    geometry: tuple[UrdfGeometry, ...] = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        placed = (replace(one, q=self.q_slice(one.body), v=self.v_slice(one.body)) for one in self.joints)
+        object.__setattr__(self, "joints", tuple(placed))
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of ``joints``, one by one; a floating base, for which a description has none, goes by its link."""
+        return tuple(joint.name for joint in self.joints)
+
+    @property
+    def joint_data(self) -> dict[str, JointData]:
+        """The joints by name: place in q and v, limits, friction, coupling."""
+        return {joint.name: joint for joint in self.joints}
+
+    @property
+    def mimics(self) -> dict[str, Mimic]:
+        """The joints that follow others; see `contactlab.multibody.joint_data.apply_mimic`."""
+        return {joint.name: joint.mimic for joint in self.joints if joint.mimic is not None}
+
+    @property
+    def collisions(self) -> tuple[UrdfGeometry, ...]:
+        """The shapes to collide with."""
+        return tuple(shape for shape in self.geometry if shape.role == "collision")
+
+    @property
+    def visuals(self) -> tuple[UrdfGeometry, ...]:
+        """The shapes to look at."""
+        return tuple(shape for shape in self.geometry if shape.role == "visual")
+
+
+def inertia_of(link: Element, *, strict: bool) -> RigidInertia | None:
+    """The <inertial> of a <link> in link axes, None where there is none or it is all zero.
+
+    What no mass distribution has is taken as it is written, unless ``strict``.
+    """
+    inertial = link.only("inertial")
+    if inertial is None:
+        return None
+    mass = number(inertial.need("mass"), "value")
+    if mass < 0.0:
+        raise inertial.error(f"the mass is negative: {mass}")
+    element = inertial.need("inertia")
+    xx, yy, zz = (number(element, name) for name in ("ixx", "iyy", "izz"))
+    xy, xz, yz = (number(element, name, 0.0) for name in ("ixy", "ixz", "iyz"))
+    frame = origin(inertial)
+    about = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    if mass == 0.0 and not about.any():
+        return None
+    turned = frame.R @ about @ frame.R.T
+    turned = 0.5 * (turned + turned.T)
+    inertia = RigidInertia(mass, frame.p, inertia=turned, physical=False)
+    if strict and inertia.oddity is not None:
+        raise inertial.error(f"inertia belongs to no mass distribution, it has {inertia.oddity}")
+    return inertia
+
+
+class RigidGroup:
+    """Links joined by fixed joints: one body to the dynamics."""
+
+    def __init__(self) -> None:
+        self.mass = 0.0
+        self.moment = np.zeros(3)  # mass times centre of mass
+        self.inertia = np.zeros((3, 3))  # about the origin of the group's frame
+
+    def add(self, inertia: RigidInertia, R: FloatArray, p: FloatArray) -> None:
+        """Join a link whose frame is at (R, p) in the group's."""
+        com = R @ inertia.com + p
+        self.mass += inertia.mass
+        self.moment = self.moment + inertia.mass * com
+        about = com @ com * np.eye(3) - np.outer(com, com)
+        self.inertia = self.inertia + R @ inertia.inertia @ R.T + inertia.mass * about
+
+    def negative_moment(self) -> float | None:
+        """The smallest principal moment about the centre of mass if it is negative beyond round-off, else None."""
+        com = self.moment / self.mass if self.mass > 0.0 else np.zeros(3)
+        about = self.inertia - self.mass * (com @ com * np.eye(3) - np.outer(com, com))
+        low, _, high = np.linalg.eigvalsh(about)
+        # What was added and taken away again leaves the round-off of the largest summand.
+        zero = round_off(self.mass, max(high, float(np.max(np.abs(self.inertia)))))
+        return float(low) if low < -zero or not math.isfinite(low) else None
 
 
 def load_urdf(

@@ -11,7 +11,7 @@ import numpy as np
 from contactlab.constraints import LoopConstraint
 from contactlab.formulation.bridge.joint_actions import Drive, JointLimit
 from contactlab.multibody import UrdfModel
-from contactlab.multibody.urdf.numbers import rotation
+from contactlab.multibody.urdf.reading import rotation
 from contactlab.simulation.scene.table import Table, suggestion
 from contactlab.spatial import Transform
 from contactlab.world.builder import WorldBuilder

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.multibody import body_poses, point_acceleration_6d, point_velocity_6d
-from contactlab.multibody.jacobians import ORIGIN, columns
+from contactlab.multibody.points import ORIGIN, columns
 from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.errors import SimulationConfigError

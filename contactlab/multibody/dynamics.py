@@ -1,36 +1,105 @@
-"""Accelerations from forces."""
+"""Forces from accelerations, accelerations from forces, and external forces at points of bodies, as rows of both.
+
+Every function of dynamics takes leading axes, q (..., nq), v (..., nv), f_ext (..., nb, 6), which broadcast, and runs
+on threads.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_finite, checked, checked_vector, failure
-from contactlab.multibody.batch import forward_dynamics_batch
+from contactlab.multibody.batch import forward_dynamics_batch, inverse_dynamics_batch
 from contactlab.multibody.entries import ON_STACK, kernels, quick
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.instants import Instants, batched, operand, velocity
-from contactlab.multibody.inverse_dynamics import nonlinear_effects
 from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.sizes import aba_size
+from contactlab.multibody.kernels.sizes import aba_size, rnea_size
 from contactlab.multibody.kinematics import Instant, Kinematics, at_state, kinematics
-from contactlab.multibody.ltl import factorize_ltl
-from contactlab.multibody.mass_matrix import mass_matrix
+from contactlab.multibody.mass_matrix import factorize_ltl, mass_matrix
 from contactlab.multibody.model import Model
-from contactlab.spatial.arrays import FloatArray
+from contactlab.multibody.points import body_pose
+from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 
 LinearSolver = Literal["cholesky", "lu", "qr", "ltl"]
 
 _NO_FORCES = np.zeros((0, 6))
+_NO_ACCELERATION = np.zeros(0)
 # Reciprocal condition below which a dense solve has no correct digits.
 _SINGULAR = 4.0 * np.finfo(np.float64).eps
 
 # One look-up less, 30 ns, in a call of a microsecond.
 _empty = np.empty
 
-_quick = quick("quick_aba", 1, 1, 1, 1, 1)
+_quick_rnea, _quick_aba = (quick(name, 1, 1, 1, 1, 1) for name in ("quick_rnea", "quick_aba"))
+
+
+def inverse_dynamics(
+    model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike, f_ext: ArrayLike | None = None
+) -> FloatArray:
+    """Generalised forces tau = M(q) a + h(q, v) - J^T f_ext that produce the accelerations a.
+
+    The recursive Newton-Euler algorithm (Featherstone, Rigid Body Dynamics Algorithms, 2008, section 5.3).
+
+    Parameters
+    ----------
+    model, q
+        The model, with its gravity, and a configuration (nq,), or a `Kinematics`.
+    v, a
+        (nv,) velocity and acceleration, its derivative entry by entry.
+    f_ext
+        (nb, 6) external forces, one row per added body, fixed ones included: moment about the world origin [N m], then
+        force [N], world axes; see `external_forces`.
+
+    Returns
+    -------
+    tau
+        (nv,) [N m, N].
+
+    Raises
+    ------
+    MultibodyError
+        A wrong length, an entry that is not finite, a quaternion without unit length.
+    """
+    packed, nv = model.packed, model.nv
+    if type(q) is np.ndarray and f_ext is None and not packed.custom:
+        tau = _empty(nv)
+        try:
+            work = ON_STACK if packed.compact else np.empty(rnea_size(packed.nl, nv))
+            if _quick_rnea.call(packed.ints, packed.floats, q, v, a, work, tau) == GOOD:
+                return tau
+        except (TypeError, ValueError):
+            pass  # not plain arrays; of an empty list, even its type is unknown
+    if batched(q, v, a, rows=f_ext):
+        return inverse_dynamics_batch(model, q, v, a, f_ext)
+    return _forces(model, q, v, checked_vector("a", a, nv), f_ext)
+
+
+def nonlinear_effects(model: Model, q: Instant, v: ArrayLike | None, f_ext: ArrayLike | None = None) -> FloatArray:
+    """h(q, v) - J^T f_ext (nv,): what the joints bear at zero acceleration, from velocity, gravity and f_ext.
+
+    Arguments and errors are those of `inverse_dynamics`; at v = 0 and without f_ext this is the gravity torque.
+    """
+    if batched(q, v, rows=f_ext):
+        return inverse_dynamics_batch(model, q, v, None, f_ext)
+    return _forces(model, q, v, _NO_ACCELERATION, f_ext)
+
+
+def _forces(model: Model, q: Instant, v: ArrayLike | None, a: FloatArray, f_ext: ArrayLike | None) -> FloatArray:
+    packed = model.packed
+    nv = model.nv
+    q_, v_, custom, work, ready = at_state(model, q, v, rnea_size(packed.nl, nv))
+    forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
+    tau = np.empty(nv)
+    code = kernels().rnea.rnea(packed.ints, packed.floats, q_, v_, a, forces, custom, work, ready, tau)
+    if code != GOOD:
+        raise failure(model, code, q_, ("v", v_), ("a", a), ("f_ext", forces))
+    return tau
 
 
 def forward_dynamics(
@@ -60,7 +129,7 @@ def forward_dynamics(
     if type(q) is np.ndarray and f_ext is None and not packed.custom:
         try:
             work = ON_STACK if packed.compact else np.empty(aba_size(packed.nl, nv))
-            if _quick.call(packed.ints, packed.floats, q, v, tau, work, a) == GOOD:
+            if _quick_aba.call(packed.ints, packed.floats, q, v, tau, work, a) == GOOD:
                 return a
         except (TypeError, ValueError):
             pass  # not plain arrays; of an empty list, even its type is unknown
@@ -162,3 +231,57 @@ def _dense_solve(M: FloatArray, b: FloatArray, method: str) -> FloatArray:
     if not diagonal.min() > _SINGULAR * diagonal.max():
         raise MultibodyError("q", "the mass matrix is singular")
     return np.asarray(scale * x)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class PointForce:
+    """A force at a point of a body.
+
+    Parameters
+    ----------
+    body
+        Its name; fixed bodies have frames of their own. A force on "world" is borne by the world.
+    point
+        (3,) [m] where it acts, in body coordinates.
+    force
+        (3,) [N].
+    frame
+        Axes of the force: "world", or "body" for one that turns with the body.
+    """
+
+    body: str
+    point: FloatArray
+    force: FloatArray
+    frame: Literal["world", "body"]
+
+    def __init__(
+        self, body: str, point: ArrayLike, force: ArrayLike, frame: Literal["world", "body"] = "world"
+    ) -> None:
+        if frame not in ("world", "body"):
+            raise MultibodyError("PointForce.frame", f"must be 'world' or 'body', got {frame!r}")
+        object.__setattr__(self, "body", body)
+        object.__setattr__(self, "point", read_only(finite_array(point, "PointForce.point", (3,), MultibodyError)))
+        object.__setattr__(self, "force", read_only(finite_array(force, "PointForce.force", (3,), MultibodyError)))
+        object.__setattr__(self, "frame", frame)
+
+
+def external_forces(model: Model, q: Instant, forces: Iterable[PointForce]) -> FloatArray:
+    """Rows (nb, 6), one per added body in the order added: moment about the world origin [N m], force [N], world axes.
+
+    Parameters
+    ----------
+    model, q
+        The model and a configuration (nq,), or a `Kinematics`.
+    forces
+        Any number of `PointForce`; those on one body add up.
+    """
+    at = q if isinstance(q, Kinematics) else kinematics(model, q)
+    rows = np.zeros((model.nb, 6))
+    for applied in forces:
+        pose = body_pose(model, at, applied.body)
+        i = model.index_or_world(applied.body)
+        if i >= 0:
+            force = applied.force if applied.frame == "world" else pose.R @ applied.force
+            rows[i, :3] += np.cross(pose.apply(applied.point), force)
+            rows[i, 3:] += force
+    return rows

@@ -1,0 +1,313 @@
+"""Rows of contacts, of closed loops and along the line between two points, and what holds them against drift."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.constraints.errors import ConstraintError
+from contactlab.multibody.model import WORLD
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
+from contactlab.spatial.errors import FieldError
+from contactlab.spatial.transform import Transform
+
+
+@dataclass(frozen=True)
+class Baumgarte:
+    """Stabilisation after Baumgarte (1972): gamma gains -2 alpha phid - beta^2 phi.
+
+    The error then obeys phi'' + 2 alpha phi' + beta^2 phi = 0; with alpha = beta = 1 / T it dies out as fast as it can
+    without swinging over, within a few T.
+
+    Parameters
+    ----------
+    alpha
+        [1/s], > 0, on the velocity error.
+    beta
+        [1/s], > 0, on the position error.
+    """
+
+    alpha: float
+    beta: float
+
+    def __post_init__(self) -> None:
+        for name in ("alpha", "beta"):
+            value = finite_number(getattr(self, name), name, ConstraintError)
+            if value <= 0.0:
+                raise ConstraintError(name, f"must be > 0, got {value:g}; no stabilisation is baumgarte=None")
+            object.__setattr__(self, name, value)
+
+
+def baumgarte_of(value: float | Baumgarte | None) -> Baumgarte | None:
+    """Meaning of the argument ``baumgarte``: None, a pair, or a time constant T [s] with alpha = beta = 1 / T."""
+    if value is None or isinstance(value, Baumgarte):
+        return value
+    if isinstance(value, bool):
+        raise ConstraintError("baumgarte", "must be None, a time constant [s] or Baumgarte(alpha, beta), got a bool")
+    time = finite_number(value, "baumgarte", ConstraintError)
+    if time <= 0.0:
+        raise ConstraintError("baumgarte", f"the time constant must be > 0, got {time:g}; None switches it off")
+    return Baumgarte(1.0 / time, 1.0 / time)
+
+
+# How far the length of a normal may be from 1: normals typed by hand pass.
+UNIT = 1e-6
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class ContactConstraint:
+    """A body's point neither gains nor loses speed along a fixed direction of the world.
+
+    With the point's Jacobian J (3, nv): G = n^T J, gamma = acceleration - n^T (dJ/dt) v, position error 0 (there is no
+    ground to measure from), velocity error n^T J v. The force is positive where it pushes the body along +n; it may be
+    negative, for the row holds both ways.
+
+    Parameters
+    ----------
+    body
+        Name of a body, fixed ones included; "world" does not move and is refused.
+    point
+        (3,) [m] in body coordinates.
+    normal
+        (3,) unit vector, world axes. Three rows with three directions hold the point altogether.
+    name
+        Group of the row: rows that share a name belong together. Without one the row is a group of its own.
+    id
+        Number by which the group can also be looked up.
+    acceleration
+        Wanted acceleration along the normal [m/s^2].
+
+    Raises
+    ------
+    ConstraintError
+        A normal whose length is not 1 (to 1e-6), the body "world", an entry that is not finite.
+    """
+
+    body: str
+    point: FloatArray
+    normal: FloatArray
+    name: str | None
+    id: int | None
+    acceleration: float
+
+    def __init__(
+        self,
+        body: str,
+        point: ArrayLike,
+        normal: ArrayLike,
+        *,
+        name: str | None = None,
+        id: int | None = None,
+        acceleration: float = 0.0,
+    ) -> None:
+        check_body("body", body)
+        if body == WORLD:
+            raise ConstraintError("body", "a contact needs a body that can move, got 'world'")
+        check_label(name, id)
+        direction = finite_array(normal, "normal", (3,), ConstraintError)
+        length = float(np.linalg.norm(direction))
+        if abs(length - 1.0) > UNIT:
+            raise ConstraintError("normal", f"must be a unit vector, has length {length:.9g}")
+        place = read_only(finite_array(point, "point", (3,), ConstraintError))
+        wanted = finite_number(acceleration, "acceleration", ConstraintError)
+        _fill(self, body, place, read_only(direction), name, id, wanted)
+
+
+def _fill(value: Any, *values: object) -> None:
+    """Give a frozen value its fields, in their order."""
+    for name, entry in zip(value.__dataclass_fields__, values, strict=True):
+        object.__setattr__(value, name, entry)
+
+
+def check_body(field: str, body: object) -> None:
+    """A body is named by a string; whether the model has it, the set finds out."""
+    if not isinstance(body, str) or not body:
+        raise ConstraintError(field, f"must be the name of a body, got {body!r}")
+
+
+def check_label(name: object, id: object) -> None:
+    """A name is a non-empty string or None, an id a number or None."""
+    if name is not None and (not isinstance(name, str) or not name):
+        raise ConstraintError("name", f"must be a non-empty string or None, got {name!r}")
+    if id is not None and (isinstance(id, bool) or not isinstance(id, int | np.integer)):
+        raise ConstraintError("id", f"must be an integer or None, got {id!r}")
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class LoopConstraint:
+    """Two frames, one on each of two bodies, do not move against each other along one axis.
+
+    With R_p the orientation of the predecessor's frame in the world, x_p, x_s the frames' origins, point Jacobians
+    J_p, J_s (6, nv) there, velocities u_p, u_s and accelerations at zero joint accelerations c_p, c_s (angular first),
+    and A = (R_p w, R_p t) for the axis (w, t)::
+
+        G              = A^T (J_s - J_p)
+        gamma          = -A^T (c_s - c_p) - (omega_p x A)^T (u_s - u_p)
+        position error = w . e + t . R_p^T (x_s - x_p),  e = sin(angle) times the axis of the turn R_p^T R_s
+        velocity error = G v
+
+    The force is positive where it pushes (turns) the successor along +axis; the predecessor bears the opposite.
+
+    Notes
+    -----
+    The rotation error is zero at 180 degrees too: frames that point opposite ways are held there.
+
+    As written, each body's motion is taken at its own frame's origin. While the origins lie on each other, as in hinges
+    and ball joints, G v is the derivative of the translation errors. Where the loop lets them part (a slider) and the
+    predecessor turns, it is not: ``sliding=True`` then takes the predecessor's motion at the successor's origin, so
+    that translation rows are derivatives of their errors and both bodies feel the force along one line.
+
+    A loop whose bodies do not move against each other (frames on one body, or on bodies fixed to the world) is legal:
+    its rows are zero, but for translation rows of origins that lie apart on a body that turns, if not ``sliding``.
+
+    Parameters
+    ----------
+    predecessor, successor
+        Names of bodies, fixed ones and "world" included.
+    X_p, X_s
+        Pose of the constraint frame in each body: R maps constraint-frame axes to body axes. Identity by default.
+    axis
+        (6,) direction in the predecessor's frame, rotation (w) first. Its length scales the row; not all zero.
+    baumgarte
+        None, a time constant [s], or a `Baumgarte` pair.
+    name, id
+        As for `ContactConstraint`.
+    sliding
+        Whether translation is measured at the successor's origin on both bodies.
+
+    Raises
+    ------
+    ConstraintError
+        A zero axis, a time constant that is not > 0, an entry that is not finite.
+    """
+
+    predecessor: str
+    successor: str
+    X_p: Transform
+    X_s: Transform
+    axis: FloatArray
+    baumgarte: Baumgarte | None
+    name: str | None
+    id: int | None
+    sliding: bool
+
+    def __init__(
+        self,
+        predecessor: str,
+        successor: str,
+        X_p: Transform | None = None,
+        X_s: Transform | None = None,
+        axis: ArrayLike | None = None,
+        baumgarte: float | Baumgarte | None = None,
+        *,
+        name: str | None = None,
+        id: int | None = None,
+        sliding: bool = False,
+    ) -> None:
+        check_body("predecessor", predecessor)
+        check_body("successor", successor)
+        for field, pose in (("X_p", X_p), ("X_s", X_s)):
+            if pose is not None and not isinstance(pose, Transform):
+                raise ConstraintError(field, f"must be a Transform, got {pose!r}")
+        if axis is None:
+            raise ConstraintError("axis", "is needed: six numbers, rotation first")
+        direction = finite_array(axis, "axis", (6,), ConstraintError)
+        if not np.any(direction):
+            raise ConstraintError("axis", "has no direction: all six entries are zero")
+        check_label(name, id)
+        frames = [Transform() if X is None else X for X in (X_p, X_s)]
+        pull = baumgarte_of(baumgarte)
+        _fill(self, predecessor, successor, *frames, read_only(direction), pull, name, id, bool(sliding))
+
+
+@dataclass(frozen=True, eq=False)
+class PointPair(ABC):
+    """Two points of two bodies with one row along the line between them: what sets of constraints take of such rows."""
+
+    body_a: str
+    point_a: FloatArray
+    body_b: str
+    point_b: FloatArray
+
+    @property
+    @abstractmethod
+    def zero(self) -> float:
+        """Distance of the points [m] at which the row's position error is zero."""
+
+    def check_points(self, error: type[FieldError]) -> None:
+        """Keep the points as read-only arrays; raise ``error`` for what are no points of two bodies."""
+        for field in ("point_a", "point_b"):
+            object.__setattr__(self, field, read_only(finite_array(getattr(self, field), field, (3,), error)))
+        if self.body_a == self.body_b:
+            raise error("body_b", f"is body_a too, {self.body_a!r}: the line joins two bodies")
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class DistanceConstraint(PointPair):
+    """A rod without mass: a point of one body keeps its distance from a point of another.
+
+    With the points x_a, x_b, their Jacobians J_a, J_b (3, nv), relative velocity u and acceleration at zero joint
+    accelerations c (b less a), the distance d and n = (x_b - x_a) / d::
+
+        G              = n^T (J_b - J_a)
+        gamma          = -n^T c - |u - (n . u) n|^2 / d
+        position error = d - length
+        velocity error = G v
+
+    The force is positive where it pushes the points apart. Points that coincide have no line, and a row of zeros.
+
+    Parameters
+    ----------
+    body_a, body_b
+        Names of bodies, fixed ones and "world" included.
+    point_a, point_b
+        (3,) [m] in body coordinates.
+    length
+        [m], > 0; three rows of a `LoopConstraint` hold points together.
+    baumgarte
+        None, a time constant [s], or a `Baumgarte` pair.
+    name, id
+        As for `ContactConstraint`.
+
+    Raises
+    ------
+    ConstraintError
+        One body twice, a length or time constant that is not > 0, an entry that is not finite.
+    """
+
+    length: float
+    baumgarte: Baumgarte | None
+    name: str | None
+    id: int | None
+
+    def __init__(
+        self,
+        body_a: str,
+        point_a: ArrayLike,
+        body_b: str,
+        point_b: ArrayLike,
+        length: float,
+        baumgarte: float | Baumgarte | None = None,
+        *,
+        name: str | None = None,
+        id: int | None = None,
+    ) -> None:
+        check_body("body_a", body_a)
+        check_body("body_b", body_b)
+        check_label(name, id)
+        span = finite_number(length, "length", ConstraintError)
+        if span <= 0.0:
+            raise ConstraintError(
+                "length", f"must be > 0, got {span:g}; three LoopConstraint rows hold points together"
+            )
+        _fill(self, body_a, point_a, body_b, point_b, span, baumgarte_of(baumgarte), name, id)
+        self.check_points(ConstraintError)
+
+    @property
+    def zero(self) -> float:
+        """The length."""
+        return self.length

@@ -13,7 +13,7 @@ from mesh_shapes import hull
 
 from contactlab.contact import ContactError, ConvexPoints, load_hull, load_mesh
 from contactlab.contact.shapes import hull as hulls
-from contactlab.contact.shapes.coarse_hull import coarse_hull
+from contactlab.contact.shapes.convex_points import coarse_hull
 
 CORNERS = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)], dtype=float)
 

@@ -192,7 +192,7 @@ def test_a_refused_robot_leaves_the_builder_as_it_was(field, arguments):
 
 def test_hulls_of_fine_meshes_keep_their_extremes():
     """At most 256 corners, within a hundredth of the size of the full hull."""
-    from contactlab.contact.shapes.coarse_hull import coarse_hull, directions
+    from contactlab.contact.shapes.convex_points import coarse_hull, directions
 
     ball = hull(directions(2000))
     coarse = coarse_hull(ball.vertices)

@@ -1,22 +1,82 @@
-"""Meshes from files: STL, OBJ and COLLADA, by the extra ``collision``, within one folder and within limits."""
+"""Meshes from files: STL, OBJ and COLLADA, by the extra ``collision``, within one folder and within limits.
+
+Hulls are kept on disk among the compiled kernels, by what the files contain. An entry is a checksum and numbers,
+nothing that could run; the folder of the kernels is this user's alone to write. Whatever is wrong with an entry, it is
+computed again; where nothing can be written, nothing is kept.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.contact import hull_cache
 from contactlab.contact.errors import ContactError, MeshFileError
-from contactlab.contact.shapes.coarse_hull import coarse_hull
-from contactlab.contact.shapes.convex_points import ConvexPoints
+from contactlab.contact.shapes.convex_points import CORNERS, ConvexPoints, coarse_hull
 from contactlab.contact.shapes.mesh import Mesh
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 from problem_data.files import content_of
+
+# To be raised with every change of what is computed of a file.
+VERSION = 1
+_DIGEST = 32
+_MOST = _DIGEST + 24 * CORNERS
+
+
+def _key_of(data: bytes, kind: str, scale: FloatArray) -> str:
+    """Return the name of the entry for a file's bytes, its kind and the factors (3,)."""
+    digest = hashlib.sha256(f"{VERSION} {CORNERS} {kind} {[x.hex() for x in scale.tolist()]} ".encode())
+    digest.update(data)
+    return digest.hexdigest()
+
+
+def _cached(key: str) -> FloatArray | None:
+    """Return the points (n, 3) under a key; None where there are none, or they are damaged."""
+    folder = _folder()
+    try:
+        if folder is None or (folder / key).stat().st_size > _MOST:
+            return None
+        entry = (folder / key).read_bytes()
+    except OSError:
+        return None
+    digest, numbers = entry[:_DIGEST], entry[_DIGEST:]
+    if not numbers or len(numbers) % 24 or hashlib.sha256(numbers).digest() != digest:
+        return None
+    points = np.frombuffer(numbers, dtype="<f8").astype(np.float64).reshape(-1, 3)
+    return points if np.all(np.isfinite(points)) else None
+
+
+def _keep(key: str, points: FloatArray) -> None:
+    """Keep points (n, 3) under a key, if the disk lets us."""
+    folder = _folder()
+    if folder is None:
+        return
+    numbers = points.astype("<f8").tobytes()
+    try:
+        folder.mkdir(0o700, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=folder)
+        try:
+            with open(handle, "wb") as file:
+                file.write(hashlib.sha256(numbers).digest() + numbers)
+            os.replace(name, folder / key)
+        except OSError:
+            os.unlink(name)
+    except OSError:
+        return
+
+
+def _folder() -> Path | None:
+    from lcp.compiler.cache import cache_folder
+
+    kernels = cache_folder()
+    return None if kernels is None else Path(kernels) / "hulls"
+
 
 SUFFIXES = (".stl", ".obj", ".dae")
 MOST_BYTES = 256 * 2**20
@@ -85,8 +145,8 @@ def load_hull(
         As for `load_mesh`, whose errors it raises.
     """
     real, data, factors = _given(path, root, scale)
-    key = hull_cache.key_of(data, real.suffix.lower(), factors)
-    points = hull_cache.cached(key)
+    key = _key_of(data, real.suffix.lower(), factors)
+    points = _cached(key)
     if points is not None:
         return ConvexPoints(points)
     vertices, triangles, _ = _read(real, data)
@@ -94,7 +154,7 @@ def load_hull(
         hull = coarse_hull(finite_array(vertices[np.unique(triangles)] * factors, "points", (None, 3), ContactError))
     except ContactError as error:
         raise MeshFileError("path", f"{real.name}: {error.field} {error.detail}") from error
-    hull_cache.keep(key, hull.points)
+    _keep(key, hull.points)
     return hull
 
 

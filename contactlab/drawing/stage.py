@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from contactlab.contact import HalfSpace
 from contactlab.contact.shapes import Solid
-from contactlab.contact.shapes.coarse_hull import directions
+from contactlab.contact.shapes.convex_points import directions
 from contactlab.drawing.parts import Part, parts_of
 from contactlab.simulation import World
 from contactlab.spatial.arrays import FloatArray

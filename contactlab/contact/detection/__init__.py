@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from contactlab.contact.detection.broad_phase import bounds, candidate_pairs
-from contactlab.contact.detection.collide import collide
-from contactlab.contact.detection.contact_point import ContactPoint
-from contactlab.contact.detection.distance import Distance, distance
+from contactlab.contact.detection.collide import ContactPoint, Distance, collide, distance
 from contactlab.contact.detection.packing import PackedShapes, pack_shapes
 
 __all__ = [

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.contact.detection.contact_point import ContactPoint
+from contactlab.contact.detection.collide import ContactPoint
 from contactlab.contact.errors import ContactError
 from contactlab.contact.shapes import (
     BodyShape,

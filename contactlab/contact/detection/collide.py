@@ -1,16 +1,49 @@
-"""Contacts of two shapes."""
+"""Contacts of two shapes: points where they touch, or are about to; and their distance."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from contactlab.contact.detection.contact_point import ContactPoint
 from contactlab.contact.detection.packing import PackedShapes, pack_shapes, pose_row, workspace
 from contactlab.contact.errors import ContactError
-from contactlab.contact.kernels.layout import CONTACT, POSE, Contacts
+from contactlab.contact.kernels.layout import CONTACT, HALF_SPACE, HEIGHT_FIELD, POSE, Contacts
 from contactlab.contact.shapes import Mesh, Placed, Shape
 from contactlab.spatial.arrays import FloatArray, finite_number, read_only
 from contactlab.spatial.transform import Transform
+
+
+@dataclass(frozen=True, eq=False)
+class ContactPoint:
+    """Contact of shape A with shape B; arrays are read-only.
+
+    Attributes
+    ----------
+    point
+        (3,) [m], world axes, midway between the two surfaces along the normal.
+    normal
+        Unit vector (3,), world axes, from A into B.
+    gap
+        Distance of the surfaces along the normal [m], negative where they overlap.
+    feature
+        Number of the corners, edges or points that touch: the same as long as the same ones do. -1 where unknown.
+    """
+
+    point: FloatArray
+    normal: FloatArray
+    gap: float
+    feature: int
+
+    @property
+    def point_a(self) -> FloatArray:
+        """(3,) [m]: where the contact is on the surface of A."""
+        return self.point - 0.5 * self.gap * self.normal
+
+    @property
+    def point_b(self) -> FloatArray:
+        """(3,) [m]: where the contact is on the surface of B."""
+        return self.point + 0.5 * self.gap * self.normal
 
 
 def collide(
@@ -114,3 +147,57 @@ def check_pair(shape_a: object, pose_a: object, shape_b: object, pose_b: object)
     for pose, name in ((pose_a, "pose_a"), (pose_b, "pose_b")):
         if not isinstance(pose, Transform):
             raise ContactError(name, f"must be a Transform, got {type(pose).__name__}")
+
+
+# Any distance: an infinite margin would turn up as infinity minus infinity in the kernels.
+ANY = 1e300
+
+
+@dataclass(frozen=True, eq=False)
+class Distance:
+    """Signed distance of shape A from shape B; arrays are read-only.
+
+    Attributes
+    ----------
+    gap
+        Distance [m]; in an overlap, minus the shortest way one shape must move to leave the other.
+    normal
+        Unit vector (3,), world axes, from A to B.
+    point_a, point_b
+        Where it is taken (3,) [m]: on A, on B.
+    """
+
+    gap: float
+    normal: FloatArray
+    point_a: FloatArray
+    point_b: FloatArray
+
+
+def distance(shape_a: Shape | Placed, pose_a: Transform, shape_b: Shape | Placed, pose_b: Transform) -> Distance:
+    """Signed distance of two shapes, each bare or `Placed`, at the poses of their bodies in the world.
+
+    Raises
+    ------
+    ContactError
+        An argument of another type, or two grounds (half-spaces, height fields), which have no distance.
+
+    Notes
+    -----
+    Distances of meshes that are not convex are found by coal, of the extra ``collision``.
+    From a height field the distance is that of the points `collide` tries; an overlap with it is measured point by
+    point.
+    """
+    check_pair(shape_a, pose_a, shape_b, pose_b)
+    if is_hollow(shape_a) or is_hollow(shape_b):
+        from contactlab.contact.detection.coal_backend import distance_by_coal
+
+        gap, normal, point_a, point_b = distance_by_coal(shape_a, pose_a, shape_b, pose_b)
+        return Distance(gap, read_only(normal), read_only(point_a), read_only(point_b))
+    packed = packed_pair(shape_a, shape_b)
+    if all(kind in (HALF_SPACE, HEIGHT_FIELD) for kind in packed.kind):
+        raise ContactError("shape_b", "is a ground like shape_a: two grounds have no distance")
+    rows, _ = contact_rows(packed, pose_a, pose_b, ANY, False)
+    closest = rows[rows[:, 6].argmin()]
+    gap, normal = float(closest[6]), closest[3:6].copy()
+    half = 0.5 * gap * normal
+    return Distance(gap, read_only(normal), read_only(closest[:3] - half), read_only(closest[:3] + half))

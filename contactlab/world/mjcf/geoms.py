@@ -19,7 +19,7 @@ from contactlab.contact import (
     Shape,
     Sphere,
 )
-from contactlab.contact.shapes.coarse_hull import CORNERS, coarse_hull, directions
+from contactlab.contact.shapes.convex_points import CORNERS, coarse_hull, directions
 from contactlab.multibody.model import WORLD
 from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray, IntArray

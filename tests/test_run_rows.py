@@ -12,8 +12,7 @@ from joint_scenes import busy
 from simulation_scenes import tumble
 
 from contactlab.simulation import Recording, TimeStepping, World, simulate
-from contactlab.stepping.record_schema import FIELDS, TABLE_OF
-from contactlab.stepping.run_rows import RunRows, peek
+from contactlab.stepping.record_schema import FIELDS, TABLE_OF, RunRows, peek
 
 H, STEPS = 0.01, 40
 

@@ -13,8 +13,7 @@ from contactlab.linearization.kernels.layout import Memory
 from contactlab.linearization.parameters import Parameter
 from contactlab.multibody.kernels.sizes import derivatives_size, point_rates_size
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.collision_packing import collision_in
-from contactlab.stepping.joint_packing import joints_in
+from contactlab.stepping.packing import collision_in, joints_in
 from contactlab.stepping.prepared import arrays_of, differing_layout, prepare
 from contactlab.world.errors import SimulationConfigError
 

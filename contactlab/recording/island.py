@@ -13,9 +13,9 @@ from contactlab.stepping.driver import Driver
 from contactlab.stepping.external_contacts import Supply
 from contactlab.stepping.joint_table import has_given_force, row_classes
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.kinematic import Motions
 from contactlab.stepping.packing import touching_materials
 from contactlab.stepping.prepared import arrays_of
+from contactlab.stepping.user_code import Motions
 from problem_data import ConstraintForces, ConstraintVelProblemData
 
 if TYPE_CHECKING:

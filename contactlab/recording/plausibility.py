@@ -18,7 +18,7 @@ from contactlab.recording.long_steps import DEPTH, Moves, long_steps
 from contactlab.recording.uncertified import UncertifiedTable
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import warn_caller
-from contactlab.stepping.run_rows import peek
+from contactlab.stepping.record_schema import peek
 from contactlab.world.joint_rows import JointRow, RowKind
 
 if TYPE_CHECKING:

@@ -17,8 +17,16 @@ from contactlab.recording.record import Record
 from contactlab.recording.storage import read_recording, save_recording
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import OPEN, IntArray
-from contactlab.stepping.record_schema import FIELDS, TIMINGS, Rows, join_rows, row_lengths, rows_of_chunks, start_rows
-from contactlab.stepping.run_rows import RunRows
+from contactlab.stepping.record_schema import (
+    FIELDS,
+    TIMINGS,
+    Rows,
+    RunRows,
+    join_rows,
+    row_lengths,
+    rows_of_chunks,
+    start_rows,
+)
 from contactlab.world.sensors import Sensor, StepView
 from contactlab.world.state import StepperState
 from contactlab.world.visual import with_files

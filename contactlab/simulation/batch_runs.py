@@ -19,11 +19,11 @@ from contactlab.simulation.watching import Watch
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.contact_table import ContactTable
 from contactlab.stepping.kernels.slot_layout import CALLED_OFF, LEFT, STEPS, Slots
-from contactlab.stepping.kinematic import poses_at
 from contactlab.stepping.prepared import Prepared, checked_state, differing_layout, prepare
 from contactlab.stepping.record_schema import Rows, columns_of
 from contactlab.stepping.slots import grow_slots, new_slots, read_slot, write_slot
 from contactlab.stepping.time_stepping import TimeStepping, check_run
+from contactlab.stepping.user_code import poses_at
 from contactlab.stepping.wrenches import Wrench, applied_by
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.sensors import Sensor, StepView

@@ -23,11 +23,11 @@ from contactlab.stepping.contact_table import CertificateTable, ContactScope, Co
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.kinematic import motion_poses
 from contactlab.stepping.prepared import differing_layout, prepare
 from contactlab.stepping.record_schema import Rows, table_rows
 from contactlab.stepping.single_steps import SingleSteps
 from contactlab.stepping.time_stepping import TimeStepping, check_run
+from contactlab.stepping.user_code import motion_poses
 from contactlab.stepping.wrenches import Wrenches, applied_by, checked_wrenches
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.sensors import Sensor, StepView

@@ -18,10 +18,9 @@ from contactlab.recording.recording import Recording
 from contactlab.recording.writer import RecordWriter
 from contactlab.simulation.slow_runs import said_of_slow_runs
 from contactlab.spatial.arrays import finite_number
-from contactlab.stepping.driver import Driver, Targets, Tau
+from contactlab.stepping.driver import Driver, Targets, Tau, given_back, taken
 from contactlab.stepping.external_contacts import Contacts, supply_of
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.last_driver import given_back, taken
 from contactlab.stepping.memory import LITTLE, memory_bytes
 from contactlab.stepping.record_schema import Rows, rows_of_chunks
 from contactlab.stepping.step_result import StepResult

@@ -1,7 +1,12 @@
-"""The Python side of the resumable loop: enters it, serves what it asks for, enters it again."""
+"""The Python side of the resumable loop: enters it, serves what it asks for, enters it again.
+
+The driver of the last run of each thread is there for the next one: its memory takes as long to make as a hundred
+steps.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -13,10 +18,10 @@ from contactlab.stepping.external_contacts import Supply
 from contactlab.stepping.island_view import IslandView
 from contactlab.stepping.joint_service import Targets
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.kinematic import Motions
+from contactlab.stepping.memory import LITTLE
 from contactlab.stepping.prepared import prepare
 from contactlab.stepping.run_memory import RunMemory
-from contactlab.stepping.user_code import Tau, UserCode
+from contactlab.stepping.user_code import Motions, Tau, UserCode
 from contactlab.world.errors import check_type
 from contactlab.world.state import StepperState
 from lcp.hearing import heard, processor_seconds
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
     import lcp
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
+
 
 __all__ = ["Driver", "Targets", "Tau"]
 
@@ -302,3 +308,41 @@ class Driver(RunMemory):
             return False
         self.control.failure, self.control.go_on = layout.FAILURE_NONE, True
         return True
+
+
+_LAST = threading.local()
+
+
+def taken(
+    world: World,
+    stepper: TimeStepping,
+    state: StepperState,
+    *,
+    first: int,
+    steps: int | None,
+    end: float | None,
+    tau: Tau,
+    supply: Supply | None,
+    targets: Targets,
+    chunk_steps: int,
+) -> Driver:
+    """Return a driver that stands at a state (see `Driver`): the last, nobody else's any more, or another."""
+    last: Driver | None = getattr(_LAST, "driver", None)
+    _LAST.driver = None
+    if last is None or last.prepared.world is not world or last.prepared.stepper is not stepper or supply is not None:
+        return Driver(
+            world, stepper, state, first=first, steps=steps, end=end, tau=tau, supply=supply, targets=targets,
+            chunk_steps=chunk_steps, aside=True,
+        )  # fmt: skip
+    last.serve(UserCode(world, tau, targets, None, last.prepared.motions), chunk_steps, steps, end)
+    last.restart(state, first=first)
+    return last
+
+
+def given_back(driver: Driver) -> None:
+    """Keep a driver whose run came to its end, without its rows and the user's code, unless it holds much."""
+    if driver.control.ask_contacts or sum(array.nbytes for array in (*driver.work, *driver.island)) > LITTLE:
+        return
+    prepared = driver.prepared
+    driver.serve(UserCode(prepared.world, None, None, None, prepared.motions), 1, None, None)
+    _LAST.driver = driver

@@ -1,23 +1,33 @@
-"""A world as the arrays that the compiled loop takes."""
+"""A world as the arrays that the compiled loop takes: its bodies, its shapes that can touch, the rows of its joints."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.constraints.kernels.wanted import SCRATCH
 from contactlab.contact import Material, combine, combine_compliance, combine_moments
 from contactlab.contact.restitution import law_numbers
 from contactlab.multibody.structure import structure, world_mass
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.kernels.layout import BODY_INTS, Moments, PackedWorld
-from contactlab.world.touching import may_touch_half_space
+from contactlab.stepping.kernels.collision import MAX_SHAPES, Collision
+from contactlab.stepping.kernels.joint_layout import Drive, Joints, Spring
+from contactlab.stepping.kernels.layout import BODY_INTS, Control, Moments, PackedWorld
+from contactlab.stepping.records import records_of
+from contactlab.world.errors import SimulationConfigError
+from contactlab.world.joint_rows import JointRow
+from contactlab.world.touching import may_touch_half_space, touching_shapes
 from contactlab.world.trees import body_trees, first_dofs
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
+
 
 IntArray = NDArray[np.int64]
 
@@ -113,3 +123,168 @@ def touching_materials(
     a = np.where(half_space >= 0, packed.material.size - packed.offsets.size + half_space, shape_a)
     known = (a >= 0) & (shape_b >= 0)
     return known, packed.material[a[known]], packed.material[shape_b[known]]
+
+
+# First room for candidate pairs, by shape, and for the contacts of one pair; both grow on demand.
+PAIRS_PER_SHAPE = 16
+CONTACTS_OF_A_PAIR = 64
+
+
+def pack_collision(world: World) -> Collision | None:
+    """Lay the shapes out, without room for pairs and contacts; None where no pair of them may touch."""
+    touching = touching_shapes(world)
+    if touching is None:
+        return None
+    n_surfaces, n_half_spaces = len(world.surfaces), len(world.half_spaces)
+    n = n_surfaces + n_half_spaces
+    if n > MAX_SHAPES:
+        raise SimulationConfigError("shapes", f"at most {MAX_SHAPES} fit a contact id, got {n}")
+    material, (friction, _) = material_pairs(world, lambda a, b: (combine(a, b)[0], 0.0))
+    return Collision(
+        *world.packed_shapes,
+        body=touching.body,
+        link=touching.link,
+        half_space=np.array([*[-1] * n_surfaces, *range(n_half_spaces)], dtype=np.int64),
+        category=touching.category,
+        mask=touching.mask,
+        excluded=touching.excluded,
+        material=material,
+        pair_mu=friction,
+        **_room(n, 0, 0),
+    )
+
+
+def _room(n: int, pairs: int, contacts: int) -> dict[str, NDArray[Any]]:
+    """Workspaces of n shapes, with room for so many pairs and contacts of one pair; the kernels' own are empty."""
+    return {
+        "poses": np.zeros((n, 12)),
+        "boxes": np.zeros((n, 6)),
+        "reach": np.zeros(n),
+        "order": np.arange(n, dtype=np.int64),
+        "keys": np.zeros(n),
+        "pairs": np.zeros(pairs, dtype=np.int64),
+        "work": np.zeros(0),
+        "ints": np.zeros(0, dtype=np.int64),
+        "points": np.zeros((contacts, 7)),
+        "features": np.zeros(contacts, dtype=np.int64),
+    }
+
+
+def new_collision(packed: Collision, pairs: int = 0, contacts: int = 0) -> Collision:
+    """Give packed shapes workspaces of their own, with room for so many pairs and contacts of one pair at least."""
+    from contactlab.contact.detection.packing import workspace
+
+    n = packed.kind.size
+    pairs, contacts = max(pairs, PAIRS_PER_SHAPE * n), max(contacts, CONTACTS_OF_A_PAIR)
+    work, ints = workspace()
+    return packed._replace(**{**_room(n, pairs, contacts), "work": work, "ints": ints})
+
+
+def collision_in(held: Collision, packed: Collision) -> Collision:
+    """Return packed shapes in the workspaces of others, of the same number."""
+    return packed._replace(**{name: getattr(held, name) for name in _room(0, 0, 0)})
+
+
+def grow_collision(held: Collision, control: Control) -> Collision | None:
+    """Return larger workspaces where the loop found those held too small, None where it did not."""
+    pairs, contacts = held.pairs.size, held.features.size
+    more_pairs, more_contacts = int(control.want_pairs), int(control.want_pair_contacts)
+    if more_pairs <= pairs and more_contacts <= contacts:
+        return None
+    # By half at least, so that growth is rare.
+    pairs = max(more_pairs, pairs * 3 // 2) if more_pairs > pairs else pairs
+    return new_collision(held, pairs, max(more_contacts, contacts))
+
+
+# What does not change in a run.
+OF_A_WORLD = ("damping", "rows", "row_trees", "trees", "drives", "springs", "loop_ints", "loop_floats")
+
+
+def pack_joints(world: World) -> Joints | None:
+    """Lay out what acts on the joints of a checked world; None where nothing does."""
+    return None if world.joint_actions.none else all_joints(world)
+
+
+def all_joints(world: World) -> Joints:
+    """Lay out what acts on the joints of a checked world, also where nothing does."""
+    actions = world.joint_actions
+    rows, nv = world.joint_rows, world.nv
+    damping = np.zeros(nv)
+    for one in actions.damping:
+        damping[world.place_of(one.body, one.coordinate)[0]] += one.value
+    springs = []
+    for i, drive in actions.springs.items():
+        dof, place = world.place_of(drive.joint, drive.coordinate)
+        springs.append(SimpleNamespace(dof=dof, place=place, drive=i))
+    numbers = {one.name: str(one.type) for one in fields(JointRow) if one.type in ("int", "float")}
+    packed = world.loops.packed
+    # What a run gives room, `new_joints` and `grow_joints`.
+    empty: dict[str, Any] = dict.fromkeys(
+        ("error", "J", "Y", "k", "gamma", "f", "v0", "P", "work", "lo", "hi"), np.zeros(0)
+    )
+    empty |= dict.fromkeys(("active", "row_start", "island_rows", "was", "locked"), np.zeros(0, dtype=np.int64))
+    empty |= dict.fromkeys(("z", "previous_z"), np.zeros((0, 2)))
+    counts = np.array([len(row.trees) for row in rows], dtype=np.int64)
+    return Joints(
+        damping=damping,
+        rows=records_of({"kind": "int", "rank": "int", **numbers}, rows),
+        row_trees=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        trees=np.array([tree for row in rows for tree in row.trees], dtype=np.int64),
+        drives=records_of(Drive.__annotations__, actions.drives),
+        springs=records_of(Spring.__annotations__, springs),
+        loop_ints=packed.model_ints,
+        loop_floats=packed.model_floats,
+        target=np.array([drive.target for drive in actions.drives], dtype=np.float64),
+        target_table=np.zeros((0, len(actions.drives))),
+        loop_G=np.zeros((packed.n, nv)),
+        loop_error=np.zeros(packed.n),
+        loop_rate=np.zeros(packed.n),
+        loop_work=np.zeros(SCRATCH),
+        nothing=np.zeros(0),
+        **empty,
+    )
+
+
+def new_joints(packed: Joints, trees: int) -> Joints:
+    """Give packed rows workspaces of their own, those of islands still empty."""
+    n = packed.rows.size
+    return packed._replace(
+        target=packed.target.copy(),
+        loop_G=packed.loop_G.copy(),
+        loop_error=packed.loop_error.copy(),
+        loop_rate=packed.loop_rate.copy(),
+        loop_work=packed.loop_work.copy(),
+        active=np.zeros(n, dtype=np.int64),
+        error=np.zeros(n),
+        row_start=np.zeros(trees + 1, dtype=np.int64),
+        island_rows=np.zeros(n, dtype=np.int64),
+        z=np.zeros((n, 2)),
+        was=np.zeros(n, dtype=np.int64),
+        previous_z=np.zeros((n, 2)),
+    )
+
+
+def joints_in(held: Joints, packed: Joints) -> Joints:
+    """Return packed rows in the workspaces of others, of the same number."""
+    return held._replace(**{name: getattr(packed, name) for name in OF_A_WORLD})
+
+
+def grow_joints(held: Joints, rows: int, nv: int, equations: int) -> Joints:
+    """Room for an island of so many rows, velocities and rows G, at least."""
+    from contactlab.formulation.kernels.bilateral import bilateral_work_size
+
+    rows, nv = max(rows, held.k.size), max(nv, held.v0.size)
+    P = max(equations * equations, held.P.size)
+    return held._replace(
+        J=np.zeros(rows * nv),
+        Y=np.zeros(rows * nv),
+        k=np.zeros(rows),
+        gamma=np.zeros(rows),
+        f=np.zeros(rows),
+        locked=np.zeros(rows, dtype=np.int64),
+        v0=np.zeros(nv),
+        P=np.zeros(P),
+        work=np.zeros(int(bilateral_work_size(math.isqrt(P)))),
+        lo=np.zeros(rows),
+        hi=np.zeros(rows),
+    )

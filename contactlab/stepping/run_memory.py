@@ -8,11 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.collision_packing import collision_in, grow_collision, new_collision
-from contactlab.stepping.joint_packing import all_joints, grow_joints, joints_in, new_joints
 from contactlab.stepping.joint_service import Wanted
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.memory import first_memory, grow_contacts, grow_island, new_moments, new_settings
+from contactlab.stepping.packing import (
+    all_joints,
+    collision_in,
+    grow_collision,
+    grow_joints,
+    joints_in,
+    new_collision,
+    new_joints,
+)
 from contactlab.stepping.prepared import Prepared, checked_state
 from contactlab.stepping.record_schema import HANDFUL, USED, copy_of_chunk, new_chunk, rows_of_chunks, used_of_chunk
 from contactlab.stepping.records import array_of

@@ -23,7 +23,7 @@ from contactlab.multibody import (
     point_jacobian,
 )
 from contactlab.simulation import Recording, TimeStepping, simulate
-from contactlab.stepping import collision_packing, memory
+from contactlab.stepping import memory, packing
 from problem_data import ConstraintVelProblemData
 
 G = 9.81
@@ -249,8 +249,8 @@ def test_buffers_grow_without_a_trace(monkeypatch):
     roomy = simulate(world, stepper, steps=20)
     monkeypatch.setattr(memory, "FIRST_CONTACTS", 1)
     monkeypatch.setattr(memory, "FIRST_ISLAND_CONTACTS", 1)
-    monkeypatch.setattr(collision_packing, "PAIRS_PER_SHAPE", 0)
-    monkeypatch.setattr(collision_packing, "CONTACTS_OF_A_PAIR", 1)
+    monkeypatch.setattr(packing, "PAIRS_PER_SHAPE", 0)
+    monkeypatch.setattr(packing, "CONTACTS_OF_A_PAIR", 1)
     assert same(roomy, simulate(world, stepper, steps=20, chunk_steps=3))
 
 

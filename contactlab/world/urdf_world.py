@@ -67,7 +67,7 @@ def collision_shapes(model: UrdfModel, meshes: MeshModes, bad_meshes: BadMeshes)
     for geometry in model.collisions:
         given = geometry.shape
         if not isinstance(given, UrdfMesh):
-            shapes.append((geometry, Placed(_solid(geometry), geometry.placement)))
+            shapes.append((geometry, Placed(solid_of(geometry), geometry.placement)))
             continue
         mode = modes if isinstance(modes, str) else modes.get(geometry.body, "convex")
         if mode == "skip":
@@ -140,7 +140,7 @@ def _visual(geometry: UrdfGeometry) -> Shape | VisualMesh | None:
     if isinstance(given, UrdfMesh):
         return VisualMesh(given.uri, given.path, given.scale)
     try:
-        return _solid(geometry)
+        return solid_of(geometry)
     except SimulationConfigError:
         return None
 
@@ -233,7 +233,7 @@ def _mesh(given: UrdfMesh, mode: str) -> Shape | SimulationConfigError:
         return SimulationConfigError(given.uri, error.detail if error.field == "path" else str(error))
 
 
-def _solid(geometry: UrdfGeometry) -> Shape:
+def solid_of(geometry: UrdfGeometry) -> Shape:
     """Return what is not a mesh as a shape."""
     given = geometry.shape
     try:

@@ -57,11 +57,11 @@ def load_experiment(path: str | os.PathLike[str]) -> SceneGrid | ProblemGrid:
         seeds = _seeds(head)
         if spread and not seeds:
             raise head.error("seeds", "is missing: [spread] draws by the seed")
-        return SceneGrid(_inside(head, "scene", head.text("scene")), parameters, seeds, spread)
+        return SceneGrid(head.beside("scene", head.text("scene")), parameters, seeds, spread)
     _refuse(head, _OF_SCENES, "belongs to a scene")
     _refuse(root, ("parameters", "spread"), "belongs to a scene; settings of a solver stand in its [[solver]]")
     problems = tuple(
-        text if text in SOURCES and not (path.parent / text).exists() else _inside(head, "problems", text)
+        text if text in SOURCES and not (path.parent / text).exists() else head.beside("problems", text)
         for text in head.texts("problems")
     )
     root.required("solver")
@@ -75,21 +75,6 @@ def _refuse(table: Table, keys: tuple[str, ...], detail: str) -> None:
     for key in keys:
         if key in table:
             raise table.error(key, detail)
-
-
-def _inside(table: Table, key: str, text: str) -> Path:
-    """Return a path in the folder of the experiment or below; no other is read."""
-    folder = table.path.parent.resolve()
-    try:
-        path = (folder / text).resolve()
-        there = path.exists()
-    except (OSError, RuntimeError, ValueError) as error:
-        raise table.error(key, f"{text!r} is no path ({error})") from error
-    if not path.is_relative_to(folder):
-        raise table.error(key, f"'{text}' lies outside the folder of this file")
-    if not there:
-        raise table.error(key, f"there is no '{text}' beside this file")
-    return path
 
 
 def _seeds(head: Table) -> tuple[int, ...]:

@@ -2,50 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import warnings
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-import lcp
-from contactlab.contact import BodyShape, Box, ConvexPoints, HalfSpace, Material, Placed, Sphere
+from contactlab.contact import HalfSpace, Material, Placed
 from contactlab.multibody import Model, UrdfModel
-from contactlab.multibody.urdf import UrdfBox, UrdfSphere
+from contactlab.multibody.urdf import UrdfMesh
 from contactlab.simulation.scene import schema
-from contactlab.simulation.scene.joints import add_joints, add_loop, model_arguments
+from contactlab.simulation.scene.joints import add_joints, model_arguments
 from contactlab.simulation.scene.parsing import MOST_BODIES
 from contactlab.simulation.scene.table import Table, suggestion
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.builder import WorldBuilder
-from contactlab.world.urdf_world import add_visuals
+from contactlab.world.urdf_world import add_visuals, solid_of
 from contactlab.world.world import World
 
 
-def build_stepper(entry: schema.StepperEntry) -> TimeStepping:
-    """Return the stepper; only solver classes of `lcp` are known, by their names."""
-    solver = None
-    if entry.solver is not None:
-        classes: dict[str, Any] = {cls.__name__: cls for cls in (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS)}
-        if entry.solver not in classes:
-            raise entry.table.error("solver", f"unknown solver '{entry.solver}'{suggestion(entry.solver, classes)}")
-        known = [field.name for field in dataclasses.fields(classes[entry.solver])]
-        for key in entry.solver_options:
-            if key not in known:
-                raise entry.table.error("solver", f"{entry.solver} has no option '{key}'{suggestion(key, known)}")
-        with entry.table.blame("solver"):
-            solver = classes[entry.solver](**entry.solver_options)
-    with entry.table.blame():
-        return TimeStepping(**entry.options, solver=solver)
-
-
-def build_world(scene: schema.SceneEntry, folder: Path) -> World:
-    """Return the world; descriptions of robots are looked for in ``folder`` only."""
+def build_world(scene: schema.SceneEntry) -> World:
+    """Return the world; descriptions of robots are looked for in the scene's folder only."""
     with scene.table.blame():
         builder = WorldBuilder(scene.gravity, body_contacts=scene.body_contacts, planar=scene.planar)
     number = 0
@@ -53,7 +31,7 @@ def build_world(scene: schema.SceneEntry, folder: Path) -> World:
         material = _material(plane.surface, scene, plane.table)
         with plane.table.blame():
             half_space = HalfSpace.through(plane.point, plane.normal)
-            builder.add_half_space(plane.name, half_space, material, **plane.filter.bits())
+            builder.add_half_space(plane.name, half_space, material, **plane.filter)
     for fixed in scene.fixed:
         _add_standing(builder, fixed, scene)
     for body in scene.bodies:
@@ -64,19 +42,20 @@ def build_world(scene: schema.SceneEntry, folder: Path) -> World:
     for moving in scene.kinematic:
         _add_standing(builder, moving, scene)
     for robot in scene.robots:
-        _add_robot(builder, robot, scene, folder)
+        _add_robot(builder, robot, scene)
     for loop in scene.loops:
-        add_loop(builder, loop)
-    for pair in scene.ignored:
-        with pair.table.blame("bodies"):
-            builder.ignore(*pair.bodies)
+        with loop.table.blame():
+            builder.add_loop(loop.rows, erp=loop.erp)
+    for table in scene.ignored:
+        with table.blame("bodies"):
+            builder.ignore(*table.texts("bodies"))
     with scene.table.blame():
         return builder.build()
 
 
 def _add_standing(builder: WorldBuilder, body: schema.FixedEntry, scene: schema.SceneEntry) -> None:
     """Add a body that stands fixed, or moves as it is told."""
-    shapes, bits = _placed(body, scene), body.parts[0].filter.bits()
+    shapes, bits = _placed(body, scene), body.parts[0].filter
     with body.table.blame():
         if isinstance(body, schema.KinematicEntry):
             builder.add_kinematic_body(body.name, *shapes[0], body.motion(), **bits)
@@ -96,7 +75,7 @@ def _add_body(builder: WorldBuilder, body: schema.BodyEntry, scene: schema.Scene
         q_own[:3] += np.array(place) * body.spacing
         name = body.name if single else f"{body.name} {n}"
         with table.blame():
-            builder.add_free_body(name, inertia, *shapes[0], q_own, v, **body.parts[0].filter.bits())
+            builder.add_free_body(name, inertia, *shapes[0], q_own, v, **body.parts[0].filter)
         _add_further(builder, body, name, shapes)
 
 
@@ -116,7 +95,7 @@ def _add_further(
 ) -> None:
     for part, (shape, material) in zip(body.parts[1:], shapes[1:], strict=True):
         with part.table.blame():
-            builder.add_shape(name, shape, material, **part.filter.bits())
+            builder.add_shape(name, shape, material, **part.filter)
 
 
 def _inertia(body: schema.BodyEntry, shapes: list[Placed]) -> RigidInertia:
@@ -135,8 +114,8 @@ def _inertia(body: schema.BodyEntry, shapes: list[Placed]) -> RigidInertia:
     return RigidInertia(mass, com, inertia=body.inertia if given else mass / whole.mass * whole.inertia)
 
 
-def _add_robot(builder: WorldBuilder, robot: schema.RobotEntry, scene: schema.SceneEntry, folder: Path) -> None:
-    table, path = robot.table, _inside(robot, folder)
+def _add_robot(builder: WorldBuilder, robot: schema.RobotEntry, scene: schema.SceneEntry) -> None:
+    table, path = robot.table, robot.table.beside("urdf", robot.urdf, "the scene's folder", file=True)
     with table.blame("urdf"), warnings.catch_warnings():
         # What the reader warns of is in the file, not in the scene.
         warnings.simplefilter("ignore")
@@ -152,45 +131,19 @@ def _add_robot(builder: WorldBuilder, robot: schema.RobotEntry, scene: schema.Sc
     if robot.collisions:
         material = _material(robot.surface, scene, table)
         for geometry in model.collisions:
-            own = geometry.shape
-            place = geometry.placement
-            if isinstance(own, UrdfSphere):
-                shape: BodyShape = Sphere(own.radius, place.p)
-            elif isinstance(own, UrdfBox):
-                corners, _ = Box(0.5 * np.array(own.size)).support_points()
-                shape = ConvexPoints(corners @ place.R.T + place.p)
-            else:
-                kind = type(own).__name__.removeprefix("Urdf").lower()
-                detail = f"link '{geometry.body}' collides as a {kind}, which is not taken yet"
+            if isinstance(geometry.shape, UrdfMesh):
+                detail = f"link '{geometry.body}' collides as a mesh, which is not taken yet"
                 raise table.error("collisions", f"{detail}; give [[robot.shape]]")
             with table.blame("collisions"):
-                link, shown = prefix + geometry.body, geometry.body not in dressed
-                builder.add_shape(link, shape, material, shown=shown, **robot.filter.bits())
+                link, shown, at = prefix + geometry.body, geometry.body not in dressed, geometry.placement
+                builder.add_shape(link, solid_of(geometry), material, placement=at, shown=shown, **robot.filter)
     for one in robot.shapes:
         if one.body not in model.names:
             raise one.table.error("body", f"no link is called '{one.body}'{suggestion(one.body, model.names)}")
         material = _material(one.surface, scene, one.table)
         with one.table.blame():
             place = one.pose.placement()
-            builder.add_shape(prefix + one.body, one.shape, material, placement=place, **one.filter.bits())
-
-
-def _inside(robot: schema.RobotEntry, folder: Path) -> Path:
-    """Return the path of a description, which must lie in the scene's folder, links followed."""
-    given = Path(robot.urdf)
-    home = folder.resolve()
-    with robot.table.blame("urdf"):
-        # A path with a NUL character, in a circle of links, or too long is refused by the system.
-        try:
-            path = (home / given).resolve(strict=False)
-            found = path.is_file()
-        except (OSError, RuntimeError) as error:
-            raise robot.table.error("urdf", f"is no path ({error})") from error
-    if given.is_absolute() or not path.is_relative_to(home):
-        raise robot.table.error("urdf", f"'{robot.urdf}' lies outside the scene's folder")
-    if not found:
-        raise robot.table.error("urdf", f"there is no file '{robot.urdf}' in the scene's folder")
-    return path
+            builder.add_shape(prefix + one.body, one.shape, material, placement=place, **one.filter)
 
 
 def _start(model: UrdfModel, robot: schema.RobotEntry, key: str) -> FloatArray:

@@ -147,9 +147,3 @@ def add_joints(builder: WorldBuilder, entry: JointsEntry, prefix: str, model: Ur
             else:
                 name = None if own.name is None else prefix + own.name
                 builder.add_drive(dataclasses.replace(own, name=name))
-
-
-def add_loop(builder: WorldBuilder, entry: LoopEntry) -> None:
-    """Add a loop between bodies that are there."""
-    with entry.table.blame():
-        builder.add_loop(entry.rows, erp=entry.erp)

@@ -12,16 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from contactlab.simulation.scene.building import build_stepper, build_world
+from contactlab.simulation.scene.building import build_world
 from contactlab.simulation.scene.parsing import parse_scene
-from contactlab.simulation.scene.schema import SceneEntry
 from contactlab.simulation.scene.table import MOST_BYTES, SceneError, Table, read_document, suggestion
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.world import World
 
-__all__ = ["MOST_BYTES", "Scene", "check_scene", "load_scene"]
-
-MOST_STEPS = 1e8
+__all__ = ["MOST_BYTES", "Scene", "load_scene"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,19 +74,9 @@ def load_scene(path: str | os.PathLike[str], changes: Mapping[str, Any] | None =
     """
     path = Path(path)
     root, text = read_document(path)
-    entry, stepper = check_scene(change_table(root, changes or {}))
-    world = build_world(entry, path.parent)
-    return Scene(entry.name, entry.description, world, stepper, entry.duration, text, dict(changes or {}))
-
-
-def check_scene(root: Table) -> tuple[SceneEntry, TimeStepping]:
-    """Return what the tables of a scene say; whatever is wrong raises, but for what only building its bodies tells."""
-    scene = parse_scene(root)
-    stepper = build_stepper(scene.stepper)
-    if scene.duration / stepper.h > MOST_STEPS:
-        detail = f"makes {scene.duration / stepper.h:.3g} steps of the scene, at most {MOST_STEPS:g} are taken"
-        raise scene.stepper.table.error("h", detail)
-    return scene, stepper
+    entry = parse_scene(change_table(root, changes or {}))
+    world = build_world(entry)
+    return Scene(entry.name, entry.description, world, entry.stepper, entry.duration, text, dict(changes or {}))
 
 
 _PART = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."']+?))\s*(?:\.|$)""")

@@ -3,22 +3,90 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
+import re
 from typing import Any
 
-from contactlab.contact import Material, PowerLaw
+import numpy as np
+
+import lcp
+from contactlab.contact import ConvexPoints, Material, Mesh, PowerLaw, Shape
+from contactlab.contact.shapes import ALL_SHAPES
+from contactlab.multibody.urdf.numbers import rotation
 from contactlab.simulation.scene import schema
 from contactlab.simulation.scene.joints import LOOP_KEYS, ROBOT_JOINT_KEYS, joints_entry, loop_entry
-from contactlab.simulation.scene.shapes import SHAPE_KEYS, parse_shape
 from contactlab.simulation.scene.table import Table, suggestion
+from contactlab.spatial import quaternion
 from contactlab.stepping import Sleep, TimeStepping
 from contactlab.world.surface import ALL
 
+MOST_POINTS = 1000
+MOST_ROWS = 500
+
+#: The shapes of a scene by their names: those of their classes in small letters, but for `ConvexPoints`. Meshes come
+#: from files of their own, which a scene does not read.
+SHAPES: dict[str, type[Shape]] = {
+    "points" if cls is ConvexPoints else re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower(): cls
+    for cls in ALL_SHAPES
+    if cls is not Mesh
+}
+
+#: Fields with a key of another name.
+KEYS = {"spacing": "grid"}
+
+
+def _keys(kind: str) -> dict[str, dataclasses.Field[Any]]:
+    """The fields of a kind of shape by their keys."""
+    fields: Any = dataclasses.fields
+    return {KEYS.get(field.name, field.name): field for field in fields(SHAPES[kind])}
+
+
+# A box may have whole sides.
+SHAPE_KEYS = ("shape", *dict.fromkeys(key for kind in SHAPES for key in _keys(kind)), "size")
+
+
+def parse_shape(table: Table) -> Shape:
+    """Return the shape a table speaks of; keys of another kind of shape are refused."""
+    kind = table.text("shape")
+    if kind not in SHAPES:
+        raise table.error("shape", f"unknown shape '{kind}'{suggestion(kind, SHAPES)}")
+    keys = _keys(kind)
+    for key in SHAPE_KEYS[1:]:
+        if key in table and key not in keys and (kind, key) != ("box", "size"):
+            raise table.error(key, f"does not belong to a {kind}")
+    if kind == "box" and table.one_of("half_extents", "size") == "size":
+        numbers: dict[str, Any] = {"half_extents": tuple(0.5 * value for value in table.vector("size", 3))}
+        keys = {}
+    else:
+        numbers = {}
+    for i, (key, field) in enumerate(keys.items()):
+        default = inspect.signature(SHAPES[kind]).parameters[field.name].default
+        # A shape of no numbers at all is none: the first is always asked for.
+        known = None if i == 0 or default is inspect.Parameter.empty else default
+        numbers[field.name] = _read(table, key, str(field.type), known)
+    with table.blame():
+        return SHAPES[kind](**numbers)
+
+
+def _read(table: Table, key: str, of: str, default: Any) -> Any:
+    """Return what stands under a key, read as the type of a field."""
+    if of == "float":
+        return table.number(key, default)
+    if of == "Points":
+        return table.vectors(key, 3, MOST_POINTS)
+    if of == "Grid":
+        columns = len(table.vectors(key, None, MOST_ROWS)[0])
+        return table.vectors(key, columns, MOST_ROWS)
+    return table.vector(key, 3 if of == "Vector" else 2, default)
+
+
+MOST_STEPS = 1e8
 MOST_BODIES = 4000
 MOST_ENTRIES = 1000
 
 # Keys of a filter, a place, a motion, and an oscillation.
-FILTER = ("category", "mask")
+FILTER = {"category": 1, "mask": ALL}
 PLACE = ("position", "quaternion", "rpy")
 MOTION = ("velocity", "angular_velocity")
 SWING = ("translation", "rotation", "frequency", "phase")
@@ -37,7 +105,7 @@ _TOP = ("scene", "stepper", "material", "half_space", "fixed", "body", "kinemati
 
 
 def parse_scene(root: Table) -> schema.SceneEntry:
-    """Return what a file says; a `SceneError` names line and key of the first fault."""
+    """Return what a file says; a `SceneError` names line and key of a fault that does not take its bodies to find."""
     for key in root.values:
         if key not in _TOP:
             raise root.error(key, f"unknown section{suggestion(key, _TOP)}")
@@ -54,27 +122,37 @@ def parse_scene(root: Table) -> schema.SceneEntry:
     bodies = [_body(table) for table in root.tables("body", _BODY, MOST_BODIES)]
     kinematic = [_kinematic(table) for table in root.tables("kinematic", _KINEMATIC, MOST_ENTRIES)]
     robots = [_robot(table) for table in root.tables("robot", _ROBOT, MOST_ENTRIES)]
+    ignored = root.tables("ignore", ("bodies",), MOST_ENTRIES)
+    for table in ignored:
+        if len(names := table.texts("bodies")) != 2:
+            raise table.error("bodies", f"must name two bodies, names {len(names)}")
+    duration, table = head.number("duration", positive=True), root.table("stepper", _STEPPER)
+    stepper = _stepper(table)
+    if duration / stepper.h > MOST_STEPS:
+        detail = f"makes {duration / stepper.h:.3g} steps of the scene, at most {MOST_STEPS:g} are taken"
+        raise table.error("h", detail)
     return schema.SceneEntry(
         name=head.text("name", "scene"),
         description=head.text("description", ""),
         gravity=head.vector("gravity", 3, (0.0, 0.0, -9.81)),
         planar=head.vector("planar", 3) if "planar" in head else None,
-        duration=head.number("duration", positive=True),
+        duration=duration,
         materials=materials,
-        stepper=_stepper(root.table("stepper", _STEPPER)),
+        stepper=stepper,
         half_spaces=tuple(half_spaces),
         fixed=tuple(schema.FixedEntry(**_standing(table)) for table in root.tables("fixed", _FIXED, MOST_ENTRIES)),
         bodies=tuple(bodies),
         kinematic=tuple(kinematic),
         robots=tuple(robots),
         loops=tuple(loop_entry(table) for table in root.tables("loop", LOOP_KEYS, MOST_ENTRIES)),
-        ignored=tuple(_ignore(table) for table in root.tables("ignore", ("bodies",), MOST_ENTRIES)),
+        ignored=tuple(ignored),
         body_contacts=head.flag("body_contacts", True),
         table=root,
     )
 
 
-def _stepper(table: Table) -> schema.StepperEntry:
+def _stepper(table: Table) -> TimeStepping:
+    """Return the stepper; only solver classes of `lcp` are known, by their names."""
     table.required("h")
     options: dict[str, Any] = {}
     for key in table.values:
@@ -90,17 +168,27 @@ def _stepper(table: Table) -> schema.StepperEntry:
             options[key] = table.text(key)
         elif key != "solver":
             options[key] = table.number(key)
-    solver, solver_options = None, {}
-    if isinstance(table.values.get("solver"), dict):
-        inner = table.table("solver", None)
-        solver = inner.text("name")
-        solver_options = {key: value for key, value in inner.values.items() if key != "name"}
-        for key, value in solver_options.items():
-            if not isinstance(value, bool | str):
-                inner.number(key)
-    elif "solver" in table:
-        solver = table.text("solver")
-    return schema.StepperEntry(options, solver, solver_options, table)
+    if "solver" in table:
+        given: dict[str, Any] = {}
+        if isinstance(table.values["solver"], dict):
+            inner = table.table("solver", None)
+            name, given = inner.text("name"), {key: value for key, value in inner.values.items() if key != "name"}
+            for key, value in given.items():
+                if not isinstance(value, bool | str):
+                    inner.number(key)
+        else:
+            name = table.text("solver")
+        classes: dict[str, Any] = {cls.__name__: cls for cls in (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS)}
+        if name not in classes:
+            raise table.error("solver", f"unknown solver '{name}'{suggestion(name, classes)}")
+        known = [field.name for field in dataclasses.fields(classes[name])]
+        for key in given:
+            if key not in known:
+                raise table.error("solver", f"{name} has no option '{key}'{suggestion(key, known)}")
+        with table.blame("solver"):
+            options["solver"] = classes[name](**given)
+    with table.blame():
+        return TimeStepping(**options)
 
 
 def _half_space(table: Table) -> schema.HalfSpaceEntry:
@@ -164,13 +252,6 @@ def _own_surface(table: Table) -> schema.Surface | None:
     if ("shape" in table and "name" in table) or any(key in table for key in _SURFACE):
         return _surface(table)
     return None
-
-
-def _ignore(table: Table) -> schema.IgnoreEntry:
-    names = table.texts("bodies")
-    if len(names) != 2:
-        raise table.error("bodies", f"must name two bodies, names {len(names)}")
-    return schema.IgnoreEntry((names[0], names[1]), table)
 
 
 def _kinematic(table: Table) -> schema.KinematicEntry:
@@ -242,8 +323,11 @@ def _surface(table: Table) -> schema.Surface:
 
 
 def _numbers(table: Table) -> Material:
-    numbers: dict[str, Any] = {key: table.number(key) for key in _NUMBERS if _is_number(table, key)}
-    if "restitution" in table and "restitution" not in numbers:
+    # Restitution may be a table, that of its law.
+    by_law = isinstance(table.values.get("restitution"), dict)
+    given = ("mu", *(key for key in _NUMBERS[1:] if key in table and not (by_law and key == "restitution")))
+    numbers: dict[str, Any] = {key: table.number(key) for key in given}
+    if by_law:
         inner = table.table("restitution", tuple(entry.name for entry in dataclasses.fields(PowerLaw)))
         inner.required("e")
         with inner.blame():
@@ -252,16 +336,9 @@ def _numbers(table: Table) -> Material:
         return Material(**numbers)
 
 
-def _is_number(table: Table, key: str) -> bool:
-    """Whether a key of a material is to be read as a number: restitution may be a table, that of its law."""
-    return key == "mu" or (key in table and not isinstance(table.values[key], dict))
-
-
-def _filter(table: Table, whole: schema.FilterEntry | None = None) -> schema.FilterEntry:
+def _filter(table: Table, whole: schema.Filter = FILTER) -> schema.Filter:
     """Return a table's filter; what it leaves out is as in ``whole``, the body of a part, or touches everything."""
-    default = schema.FilterEntry() if whole is None else whole
-    category, mask = (table.whole(key, getattr(default, key), 0, ALL) for key in FILTER)
-    return schema.FilterEntry(category, mask)
+    return {key: table.whole(key, default, 0, ALL) for key, default in whole.items()}
 
 
 def _pose(table: Table) -> schema.PoseEntry:
@@ -275,13 +352,7 @@ def _pose(table: Table) -> schema.PoseEntry:
                 raise table.error("quaternion", f"must have length 1, has {length:.6g}")
             turn = tuple(value / length for value in given)
         else:
-            turn = _of_rpy(*table.vector("rpy", 3))
+            turn = tuple(quaternion.from_matrix(rotation(np.array(table.vector("rpy", 3)))).tolist())
     zero = (0.0, 0.0, 0.0)
     moving = (table.vector("velocity", 3, zero), table.vector("angular_velocity", 3, zero))
     return schema.PoseEntry(table.vector("position", 3, zero), turn, *moving)
-
-
-def _of_rpy(roll: float, pitch: float, yaw: float) -> schema.Vector:
-    """Return the quaternion of Rz(yaw) Ry(pitch) Rx(roll) [rad]."""
-    (a, b, c), (x, y, z) = (tuple(f(0.5 * t) for t in (roll, pitch, yaw)) for f in (math.cos, math.sin))
-    return (a * b * c + x * y * z, x * b * c - a * y * z, a * y * c + x * b * z, a * b * z - x * y * c)

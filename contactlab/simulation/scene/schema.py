@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,14 @@ from contactlab.contact import Material, Shape
 from contactlab.simulation.scene.joints import JointsEntry, LoopEntry
 from contactlab.simulation.scene.table import Table
 from contactlab.spatial import Transform, quaternion
+from contactlab.stepping import TimeStepping
 from contactlab.world import ConstantVelocity, Conveyor, Oscillation, PrescribedMotion
-from contactlab.world.surface import ALL
 
 Vector = tuple[float, ...]
 #: A material, or the name of one in ``[[material]]``.
 Surface = Material | str
+#: Category and mask, 32 bits each: two shapes may touch where either's has a bit in common with the other's mask.
+Filter = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -34,25 +36,13 @@ class PoseEntry:
 
 
 @dataclass(frozen=True)
-class FilterEntry:
-    """32 bits each: two shapes may touch where the category of either has a bit in common with the other's mask."""
-
-    category: int = 1
-    mask: int = ALL
-
-    def bits(self) -> dict[str, Any]:
-        """Return the arguments of the builder's calls."""
-        return asdict(self)
-
-
-@dataclass(frozen=True)
 class PartEntry:
     """``[[body.part]]``: one of several shapes of a body, at a pose in it; without a surface it has the body's."""
 
     shape: Shape
     pose: PoseEntry
     surface: Surface | None
-    filter: FilterEntry
+    filter: Filter
     table: Table = field(repr=False, compare=False)
 
 
@@ -64,7 +54,7 @@ class HalfSpaceEntry:
     normal: Vector
     point: Vector
     surface: Surface
-    filter: FilterEntry
+    filter: Filter
     table: Table = field(repr=False, compare=False)
 
 
@@ -117,14 +107,6 @@ class KinematicEntry(FixedEntry):
 
 
 @dataclass(frozen=True)
-class IgnoreEntry:
-    """``[[ignore]]``: two bodies that pass through each other, by their names in the world."""
-
-    bodies: tuple[str, str]
-    table: Table = field(repr=False, compare=False)
-
-
-@dataclass(frozen=True)
 class RobotEntry:
     """``[[robot]]``: a model from a URDF file in the scene's folder.
 
@@ -139,19 +121,9 @@ class RobotEntry:
     v: Vector | dict[str, float]
     pose: PoseEntry
     surface: Surface
-    filter: FilterEntry
+    filter: Filter
     shapes: tuple[LinkShapeEntry, ...]
     joints: JointsEntry
-    table: Table = field(repr=False, compare=False)
-
-
-@dataclass(frozen=True)
-class StepperEntry:
-    """``[stepper]``: options of `TimeStepping` by name, and the solver's class with its options."""
-
-    options: dict[str, Any]
-    solver: str | None
-    solver_options: dict[str, Any]
     table: Table = field(repr=False, compare=False)
 
 
@@ -165,13 +137,13 @@ class SceneEntry:
     planar: Vector | None
     duration: float
     materials: dict[str, Material]
-    stepper: StepperEntry
+    stepper: TimeStepping
     half_spaces: tuple[HalfSpaceEntry, ...]
     fixed: tuple[FixedEntry, ...]
     bodies: tuple[BodyEntry, ...]
     kinematic: tuple[KinematicEntry, ...]
     robots: tuple[RobotEntry, ...]
     loops: tuple[LoopEntry, ...]
-    ignored: tuple[IgnoreEntry, ...]
+    ignored: tuple[Table, ...]  # each with the names of two that pass through each other
     body_contacts: bool
     table: Table = field(repr=False, compare=False)

@@ -168,6 +168,21 @@ class Table:
         place, label = (*self.place, key), f"[[{self._prefix()}{key}]]"
         return [Table(self.path, self.lines, (*place, i), label, entry, known) for i, entry in enumerate(value)]
 
+    def beside(self, key: str, text: str, folder: str = "the folder of this file", *, file: bool = False) -> Path:
+        """Return the path of a file, or anything, in the document's folder or below, links followed."""
+        home = self.path.parent.resolve()
+        # A path with a NUL character, in a circle of links, or too long is refused by the system.
+        try:
+            path = (home / text).resolve()
+            found = path.is_file() if file else path.exists()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise self.error(key, f"{text!r} is no path ({error})") from error
+        if not path.is_relative_to(home):
+            raise self.error(key, f"'{text}' lies outside {folder}")
+        if not found:
+            raise self.error(key, f"there is no {'file ' if file else ''}'{text}' in {folder}")
+        return path
+
     def _prefix(self) -> str:
         """Return what the names of tables in this one begin with."""
         return f"{self.label.strip('[]')}." if self.place else ""

@@ -50,20 +50,13 @@ class Material:
 
     def __post_init__(self) -> None:
         at_least_zero = ("mu", "dissipation", "torsional", "rolling")
-        numbers = {name: finite_number(getattr(self, name), name, ContactError) for name in at_least_zero}
-        for name, value in numbers.items():
-            if value < 0.0:
-                raise ContactError(name, f"must not be negative, got {value}")
+        numbers = {name: finite_number(getattr(self, name), name, ContactError, least=0.0) for name in at_least_zero}
         restitution = self.restitution
         if not isinstance(restitution, PowerLaw):
-            restitution = finite_number(restitution, "restitution", ContactError)
-            if not 0.0 <= restitution <= 1.0:
-                raise ContactError("restitution", f"must lie between 0 and 1, got {restitution}")
+            restitution = finite_number(restitution, "restitution", ContactError, least=0.0, most=1.0)
         stiffness = math.inf
         if self.stiffness != math.inf:
-            stiffness = finite_number(self.stiffness, "stiffness", ContactError)
-            if stiffness <= 0.0:
-                raise ContactError("stiffness", f"must be positive, got {stiffness}")
+            stiffness = finite_number(self.stiffness, "stiffness", ContactError, positive=True)
             if restitution != 0.0:
                 raise ContactError("restitution", f"must be 0 beside a stiffness, got {restitution}: a spring rebounds")
         elif numbers["dissipation"] > 0.0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -60,16 +61,13 @@ class PowerLaw:
     e_max: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("e", "speed", "exponent", "threshold", "e_max"):
-            object.__setattr__(self, name, finite_number(getattr(self, name), name, ContactError))
-        for name in ("e", "e_max"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise ContactError(name, f"must lie between 0 and 1, got {getattr(self, name)}")
-        if self.speed <= 0.0:
-            raise ContactError("speed", f"must be positive, got {self.speed}")
-        for name in ("exponent", "threshold"):
-            if getattr(self, name) < 0.0:
-                raise ContactError(name, f"must not be negative, got {getattr(self, name)}")
+        most = {"e": 1.0, "exponent": math.inf, "threshold": math.inf, "e_max": 1.0}
+        checked = {
+            name: finite_number(getattr(self, name), name, ContactError, least=0.0, most=most[name]) for name in most
+        }
+        checked["speed"] = finite_number(self.speed, "speed", ContactError, positive=True)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     def at(self, speed: float) -> float:
         """Return the coefficient for a speed of approach [m/s]."""

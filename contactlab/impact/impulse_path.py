@@ -105,18 +105,16 @@ def impulse_path(W: FloatArray, mu: float, start: State, quantity: Quantity, end
             follow = _slip_in_plane if len(W) == 2 else _slip_in_space
             segment, arrived = follow(W, mu, state, quantity, end, size)
         else:
-            segment = _from_rest(W, mu, state, quantity, end) if len(W) > 1 else _line(W, state, quantity, end)
+            if len(W) > 1:
+                segment = _from_rest(W, mu, state, quantity, end)
+            else:  # a contact without tangents
+                segment = _straight(Phase.SLIP, W, state, np.array([1.0]), quantity, end, np.inf)
             arrived = True
         segments.append(segment)
         if arrived:
             return tuple(segments)
         state = segment.states[-1]
     raise Stopped(f"more than {_MAX_SEGMENTS} changes between slip and stick")
-
-
-def _line(W: FloatArray, state: State, quantity: Quantity, end: float) -> Segment:
-    """Course of a contact without tangents."""
-    return _straight(Phase.SLIP, W, state, np.array([1.0]), quantity, end, np.inf)
 
 
 def _from_rest(W: FloatArray, mu: float, state: State, quantity: Quantity, end: float) -> Segment:

@@ -86,20 +86,13 @@ def formed(recording: Record, i: int, island: int) -> tuple[ConstraintVelProblem
     """Return the problem data of an island, and what its solver was started from."""
     supply = _supply(recording, i)  # first: it refuses a step that there is not
     tau = recording.rows["tau"][i] if recording.rows["tau"].shape[0] else None
-    h = float(recording.h[i])
+    h, poses, twists = float(recording.h[i]), recording.rows["motion_pose"], recording.rows["motion_twist"]
+    motions: Motions | None = (lambda _, __: (poses[i], twists[i], poses[i + 1])) if recording.world.motions else None
     run, targets = (recording.world, recording.stepper, recording.state(i)), recording.rows["drive_target"][i]
-    given = {"tau": tau, "supply": supply, "targets": targets, "motions": _motions(recording, i)}
+    given = {"tau": tau, "supply": supply, "targets": targets, "motions": motions}
     driver = Driver(*run, steps=1, h=h, **given, external=True)
     view = driver.form(island)
     return view.problem(), view.warm_start()
-
-
-def _motions(recording: Record, i: int) -> Motions | None:
-    """Return what gives step ``i`` its kinematic bodies again, None where there are none."""
-    if not recording.world.motions:
-        return None
-    poses, twists = recording.rows["motion_pose"], recording.rows["motion_twist"]
-    return lambda _time, _h: (poses[i], twists[i], poses[i + 1])
 
 
 def _supply(recording: Record, i: int) -> Supply | None:

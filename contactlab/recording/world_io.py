@@ -159,15 +159,12 @@ def _visual_to_json(visual: Visual) -> Json:
 def _visual_from_json(entry: Json) -> Shape | VisualMesh:
     data = entry["shape"]
     if "mesh" in data:
-        return VisualMesh(str(data["mesh"]), None, _factors(*data["scale"]))
+        x, y, z = (float(factor) for factor in data["scale"])
+        return VisualMesh(str(data["mesh"]), None, (x, y, z))
     shape = _shape_from_json(data)
     if not isinstance(shape, Shape):
         raise SimulationConfigError("visuals", f"{data['type']!r} is nothing to be seen")
     return shape
-
-
-def _factors(x: float, y: float, z: float) -> tuple[float, float, float]:
-    return float(x), float(y), float(z)
 
 
 def _filter_to_json(category: int, mask: int) -> Json:

@@ -296,7 +296,7 @@ def read_runs(
     """Return the readings (n, d) of n runs, all of which or none have made steps."""
     parts: list[tuple[IntArray, FloatArray]] = []
     for world, places in worlds.parts(runs):
-        own = runs[places]
+        own, trees = runs[places], world.body_trees
 
         def of_them(own: IntArray = own) -> ContactTable:
             table, number = contacts(), np.full(slots.steps.size, -1)
@@ -304,6 +304,7 @@ def read_runs(
             held = table.rows(number[table.step] >= 0)
             return replace(held, step=number[held.step], scope=replace(table.scope, h=table.scope.h[own]))
 
+        asleep = None if stepper.sleep is None else (trees >= 0) & (slots.asleep[own][:, trees] != 0)
         view = StepView(
             world,
             slots.q[own],
@@ -312,20 +313,13 @@ def read_runs(
             last_h(slots, stepper)[own],
             of_them,
             (poses_at(world, slots.time_before[own]), poses_at(world, slots.time[own])),
-            None if stepper.sleep is None else _asleep(world, slots, own),
+            asleep,
             slots.time[own],
         )
         parts.append((places, view.read(sensor)))
     found = np.empty((runs.size, *parts[0][1].shape[1:]))
     for places, reading in parts:
         found[places] = reading
-    return found
-
-
-def _asleep(world: World, slots: Slots, runs: IntArray) -> NDArray[np.bool_]:
-    """Which bodies slept through the last step of each run."""
-    trees = world.body_trees
-    found: NDArray[np.bool_] = (trees >= 0) & (slots.asleep[runs][:, trees] != 0)
     return found
 
 

@@ -241,7 +241,9 @@ class Worker:
                     task.compiled.set()
                 now, chunk = driver.step, driver.chunk
                 if steps > 1 and reason is None and now > before:
-                    self._measure((time.perf_counter() - clock) / (now - before))
+                    # As many steps at once as Ctrl-C may wait for.
+                    pace = max((time.perf_counter() - clock) / (now - before), 1e-9)
+                    self._portion = max(1, min(CHUNK, 2 * self._portion, int(SECONDS / pace)))
                 reason, ended = None, now >= steps or driver.failed
                 # What is found does not depend on portions: a chunk is looked at when it is full.
                 if not ended and now - before == wanted and int(driver.control.chunk_steps) < CHUNK:
@@ -280,10 +282,6 @@ class Worker:
         driver, start = self._driver, self._start
         start.q[:], start.v[:], start.time[0] = driver.work.q, driver.work.v, driver.time
         driver.empty()
-
-    def _measure(self, seconds: float) -> None:
-        """Take as many steps at once as Ctrl-C may wait for, where one takes these seconds."""
-        self._portion = max(1, min(CHUNK, 2 * self._portion, int(SECONDS / max(seconds, 1e-9))))
 
     def _look(self, task: Task, i: int, count: int, energy: FloatArray | None, unsolved: int) -> None:
         """Look at the steps in the chunk of run i, so many."""

@@ -17,7 +17,6 @@ import problem_data
 from contactlab.formulation.cone import form_cone_problem
 from contactlab.formulation.discretized import form_discretized_lcp
 from contactlab.formulation.solution import advice_on
-from contactlab.multibody.model import WORLD
 from contactlab.recording.errors import RecordError
 from contactlab.recording.failure import SimulationError
 from contactlab.recording.recording import Recording
@@ -192,13 +191,6 @@ def _explained(
     return replace(found, rank_normal=rank_normal, rank=rank, condition=condition)
 
 
-def _other(world: World, body: int, half_space: int) -> str:
-    """Return the name of what a body touches; "world" where a contact from outside the loop says no more."""
-    if half_space >= 0:
-        return world.half_space_names[half_space]
-    return world.model.names[body] if body >= 0 else WORLD
-
-
 def _island_of(
     recording: Recording,
     h: float,
@@ -226,6 +218,6 @@ def _contacts(world: World, view: IslandView) -> tuple[ContactLine, ...]:
     lines = []
     for contact in view.contacts():
         x, y, z = contact.point.tolist()
-        body, other = world.model.names[contact.body_b], _other(world, contact.body_a, contact.half_space)
+        body, other = world.name_of(contact.body_b), world.name_of(contact.body_a, contact.half_space)
         lines.append(ContactLine(body, other, (x, y, z), contact.gap, contact.mu))
     return tuple(lines)

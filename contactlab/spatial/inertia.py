@@ -68,7 +68,8 @@ class RigidInertia:
     ) -> None:
         if inertia is None:
             raise SpatialError("inertia", "is needed: (3, 3) [kg m^2] about the centre of mass, zeros for a point")
-        self._fill(_not_negative(mass), finite_array(com, "com", (3,), SpatialError), _symmetric(inertia), 0.0)
+        checked = finite_number(mass, "mass", SpatialError, least=0.0)
+        self._fill(checked, finite_array(com, "com", (3,), SpatialError), _symmetric(inertia), 0.0)
         if physical:
             self._insist()
 
@@ -203,17 +204,7 @@ def _parallel_axis(mass: float, d: FloatArray) -> FloatArray:
 
 
 def _positive(value: float, field: str) -> float:
-    number = finite_number(value, field, SpatialError)
-    if number <= 0.0:
-        raise SpatialError(field, f"must be positive, got {number}")
-    return number
-
-
-def _not_negative(mass: float) -> float:
-    number = finite_number(mass, "mass", SpatialError)
-    if number < 0.0:
-        raise SpatialError("mass", f"must not be negative, got {number}")
-    return number
+    return finite_number(value, field, SpatialError, positive=True)
 
 
 def _symmetric(value: ArrayLike) -> FloatArray:

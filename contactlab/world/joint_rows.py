@@ -33,7 +33,7 @@ class JointRow:
     Attributes
     ----------
     kind
-        What it does; `kind_name` says it in words.
+        What it does.
     label
         What it is, and of which joint.
     trees
@@ -74,11 +74,6 @@ class JointRow:
     other_place: int = -1
     drive: int = -1
     loop_row: int = -1
-
-    @property
-    def kind_name(self) -> str:
-        """What kind of row it is, in words."""
-        return self.kind.words
 
     @property
     def rank(self) -> int:

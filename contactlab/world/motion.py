@@ -138,10 +138,9 @@ class Oscillation:
 
     def __post_init__(self) -> None:
         _check(self, "translation", "rotation")
-        for name in ("frequency", "phase"):
-            object.__setattr__(self, name, finite_number(getattr(self, name), name, SimulationConfigError))
-        if self.frequency <= 0.0:
-            raise SimulationConfigError("frequency", f"must be positive, got {self.frequency}")
+        for name, positive in (("frequency", True), ("phase", False)):
+            value = finite_number(getattr(self, name), name, SimulationConfigError, positive=positive)
+            object.__setattr__(self, name, value)
 
     def pose(self, t: float) -> Transform:
         """Return where the body is at time t."""

@@ -61,10 +61,8 @@ class StepperState:
         set_field = object.__setattr__
         for name in ("q", "v", "rest", "tau"):
             set_field(self, name, read_only(finite_array(getattr(self, name), name, (None,), SimulationConfigError)))
-        for name in ("time", "h"):
-            set_field(self, name, finite_number(getattr(self, name), name, SimulationConfigError))
-        if self.h < 0.0:
-            raise SimulationConfigError("h", f"must not be negative, got {self.h}")
+        set_field(self, "time", finite_number(self.time, "time", SimulationConfigError))
+        set_field(self, "h", finite_number(self.h, "h", SimulationConfigError, least=0.0))
         set_field(self, "contact_ids", ids)
         set_field(self, "z", read_only(z))
         set_field(self, "row_ids", row_ids)

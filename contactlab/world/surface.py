@@ -1,14 +1,17 @@
-"""What a body touches with: a shape, where it stands in the body, what it is made of."""
+"""What bodies touch with: shapes with materials and filters; how large they are, and which turns move them."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
 
 import numpy as np
 
-from contactlab.contact import BodyShape, ContactError, HalfSpace, HeightField, Material, Placed, Shape
+from contactlab.contact import BodyShape, ContactError, HalfSpace, HeightField, Material, Placed, Shape, Sphere
+from contactlab.contact.shapes.shape import Tube
 from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.world.errors import SimulationConfigError, check_type
@@ -119,3 +122,121 @@ def _check_points(shape: BodyShape, most_points: int) -> None:
         raise SimulationConfigError("shape.radii", f"entry [{int(np.argmin(radii))}] is negative: {radii.min()}")
     if radii.size > most_points:
         raise SimulationConfigError("shape", f"at most {most_points} points per body fit a contact id")
+
+
+# Part of its radius by which a shape that counts as round about an axis may leave a circle: prisms of ten sides count,
+# those of eight do not.
+ROUND = 0.05
+# Directions across an axis in which a shape is looked at, and their angles to the plane across [rad].
+AROUND = np.linspace(0.0, 2.0 * np.pi, 29, endpoint=False) + 0.1
+ASLANT = np.array([0.0, 0.5, -0.5, 1.0, -1.0])
+
+
+@dataclass(frozen=True, eq=False)
+class Extents:
+    """Sizes of n shapes; infinite where a shape has no end."""
+
+    # Thickness and length of each (n,) [m], along its own axes.
+    thick: FloatArray
+    long: FloatArray
+    # The middle of each (n, 3) in body axes, and the radius of a ball about it that holds it (n,) [m].
+    center: FloatArray
+    reach: FloatArray
+    # Half the sides (n, 3) of the box about the middle that holds each, and its axes (n, 3, 3) as columns in body axes.
+    half: FloatArray
+    axes: FloatArray
+    # Points (k, 3) in body axes and radii (k,) that each is the hull of; triangles alone of what is not convex.
+    outlines: tuple[tuple[FloatArray, FloatArray], ...]
+    _surfaces: Sequence[Surface]
+
+    @cached_property
+    def sweeping(self) -> FloatArray:
+        """Matrices (n, 3, 3): of a turn in body axes, the part that moves the surface; none about axes of symmetry."""
+        return np.array([_sweeping(surface) for surface in self._surfaces]).reshape(-1, 3, 3)
+
+
+def extents_of(surfaces: Sequence[Surface]) -> Extents:
+    """Measure the shapes of bodies."""
+    n = len(surfaces)
+    thick, long, reach = np.full((3, n), np.inf)
+    center, half, outlines = np.zeros((n, 3)), np.full((n, 3), np.inf), []
+    for i, surface in enumerate(surfaces):
+        points, radii = _outline(surface)
+        place = surface.placement
+        if len(points):
+            low, high = np.min(points - radii[:, None], axis=0), np.max(points + radii[:, None], axis=0)
+            middle, ends = 0.5 * (low + high), high - low
+            if not is_ground(surface.shape):
+                # What is flat, a plate of no thickness, is as thick as its next axis.
+                thick[i], long[i] = min((end for end in ends if end > 0.0), default=np.inf), max(ends)
+            reach[i] = np.max(np.linalg.norm(points - middle, axis=1) + radii)
+            center[i], half[i] = place.apply(middle), 0.5 * ends
+        outlines.append((place.apply(points), radii))
+    axes = np.array([surface.placement.R for surface in surfaces]).reshape(-1, 3, 3)
+    return Extents(thick, long, center, reach, half, axes, tuple(outlines), surfaces)
+
+
+def _outline(surface: Surface) -> tuple[FloatArray, FloatArray]:
+    """Return points (k, 3) in the shape's axes and radii (k,); none of a half-space."""
+    shape = surface.shape
+    if isinstance(shape, BodyShape):
+        return shape.support_points()
+    if isinstance(shape, HalfSpace):
+        points = np.zeros((0, 3))
+    elif isinstance(shape, HeightField):
+        ends = ((n - 1) * d for n, d in zip(shape.heights.shape, shape.spacing, strict=True))
+        points = np.array([(x, y, z) for x, y in product(*((0.0, end) for end in ends)) for z in _range(shape.heights)])
+    else:
+        points = shape.solid().vertices
+    return points, np.zeros(len(points))
+
+
+def _range(values: FloatArray) -> tuple[float, float]:
+    return float(values.min()), float(values.max())
+
+
+def _sweeping(surface: Surface) -> FloatArray:
+    """Of turns about an axis of symmetry nothing, of a ball's none at all: where its middle goes is another matter."""
+    shape, none = surface.shape, np.zeros((3, 3))
+    if isinstance(shape, Sphere):
+        return none
+    if isinstance(shape, Tube):
+        axes = [np.array([0.0, 0.0, 1.0])]
+    else:
+        points, radii = _outline(surface)
+        if len(points) == 0:
+            return np.eye(3)
+        axes = _axes(points - 0.5 * (np.min(points, axis=0) + np.max(points, axis=0)), radii)
+    if len(axes) > 1:
+        return none
+    if not axes:
+        return np.eye(3)
+    axis = surface.placement.R @ axes[0]
+    return np.asarray(np.eye(3) - np.outer(axis, axis))
+
+
+def _axes(points: FloatArray, radii: FloatArray) -> list[FloatArray]:
+    """Return the axes about which the hull of balls is round, at most two that differ: it then is so about all."""
+
+    def support(directions: FloatArray) -> FloatArray:
+        return np.asarray(np.max(points @ directions.T + radii[:, None], axis=0))
+
+    # Its own axes, and those of its widths in all directions, which are an axis of symmetry however it lies.
+    height, weight = np.polynomial.legendre.leggauss(24)
+    angle = 2.0 * np.pi * np.arange(48) / 48
+    flat = np.sqrt(1.0 - height**2)[:, None] * np.ones(48)
+    every = np.stack((flat * np.cos(angle), flat * np.sin(angle), height[:, None] * np.ones(48)), axis=-1)
+    every = every.reshape(-1, 3)
+    widths = support(every) + support(-every)
+    _, principal = np.linalg.eigh((every * (widths**2 * np.repeat(weight, 48))[:, None]).T @ every)
+    found: list[FloatArray] = []
+    for axis in (*np.eye(3), *principal.T):
+        across = np.linalg.svd(axis[None])[2][1:]
+        circle = np.stack((np.cos(AROUND), np.sin(AROUND)), axis=1) @ across
+        rings = np.cos(ASLANT)[:, None, None] * circle
+        rings += np.sin(ASLANT)[:, None, None] * axis
+        heights = support(rings.reshape(-1, 3)).reshape(len(ASLANT), -1)
+        within = np.ptp(heights, axis=1).max() <= ROUND * heights[0].mean()
+        if within and all(abs(axis @ other) < 0.9 for other in found):
+            found.append(axis)
+    return found[:2]

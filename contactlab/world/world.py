@@ -16,16 +16,16 @@ from contactlab.contact import ContactError, HalfSpace, Material, Placed, Shape,
 from contactlab.multibody import Model, MultibodyError, body_poses
 from contactlab.multibody.arguments import check_configuration, check_velocity
 from contactlab.multibody.limits import positions
+from contactlab.multibody.model import WORLD
 from contactlab.multibody.urdf.geometry import PackageRoots
 from contactlab.spatial.arrays import FloatArray, read_only
 from contactlab.world.errors import SimulationConfigError
-from contactlab.world.extents import Extents, extents_of
 from contactlab.world.joint_actions import JointActions
 from contactlab.world.joint_rows import JointRow, joint_rows
 from contactlab.world.motion import PrescribedMotion
 from contactlab.world.rays import RayHits, cast_rays
 from contactlab.world.state import StepperState
-from contactlab.world.surface import Surface
+from contactlab.world.surface import Extents, Surface, extents_of
 from contactlab.world.trees import body_trees, check_model, first_dofs
 from contactlab.world.urdf_world import BadMeshes, MeshModes
 from contactlab.world.visual import Visual
@@ -323,6 +323,12 @@ class World:
         if place is None:
             raise SimulationConfigError("coordinate", f"joint {joint!r} has none of the number {coordinate!r}")
         return place
+
+    def name_of(self, body: int, half_space: int = -1) -> str:
+        """Return the name of a half-space, or of a body; "world" for neither: of a contact from outside the loop."""
+        if half_space >= 0:
+            return self.half_space_names[half_space]
+        return self.model.names[body] if body >= 0 else WORLD
 
     @cached_property
     def joint_rows(self) -> tuple[JointRow, ...]:

@@ -36,10 +36,7 @@ def at_least_zero(value: float, field: str, *, infinite: bool = False) -> float:
 
 def share(value: float, field: str) -> float:
     """A number from 0 to 1."""
-    checked = number(value, field)
-    if not 0.0 <= checked <= 1.0:
-        raise BridgeError(field, f"must lie between 0 and 1, got {checked}")
-    return checked
+    return finite_number(value, field, BridgeError, least=0.0, most=1.0)
 
 
 def several(values: Iterable[T], field: str) -> tuple[T, ...]:

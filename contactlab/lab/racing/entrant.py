@@ -145,11 +145,7 @@ def _entrant(solver: Any, text: str) -> Entrant:
     return Entrant(cls.__name__, settings_of(solver), text, solver, origin, league_of(solver))
 
 
-def _named(cls: type[Any]) -> str:
-    return cls.__name__
-
-
-def settings_of(solver: Any, name: Callable[[type[Any]], str] = _named) -> str:
+def settings_of(solver: Any, name: Callable[[type[Any]], str] = lambda cls: cls.__name__) -> str:
     """Fields that differ from their defaults; of a class of its own manner, nothing. ``name`` writes inner solvers."""
     if not dataclasses.is_dataclass(solver):
         return ""
@@ -209,6 +205,7 @@ _COMBINED = (
     lcp.Feasibility,
     lcp.FrictionCascade,
 )
+_NO_SOLVER = " is no solver; write a name, with settings Name(field=value), or path.py:Name"
 #: A text in quotes, which is passed over, or one's own solver, ``path.py:Name`` or ``module:Name``.
 _OWN = re.compile(r"""'[^']*'|"[^"]*"|(?P<own>[^\s()\[\]{},='"]+:[A-Za-z_]\w*)""")
 
@@ -266,7 +263,10 @@ def solver_from(text: str) -> Any:
     if ":" in head:  # as it is: a path may hold spaces
         own[head.strip()] = "_own0_"
         whole = "_own0_" + whole[len(head) :]
-    parsed = _parsed(_OWN.sub(stand_in, whole), text)
+    try:
+        parsed = ast.parse(_OWN.sub(stand_in, whole), mode="eval").body
+    except (SyntaxError, ValueError):
+        raise RaceError(f"{text!r}{_NO_SOLVER}") from None
     made = _built(parsed, _Read(text, {short: where for where, short in own.items()}))
     if not callable(getattr(made, "solve", None)):
         raise RaceError(f"{text!r} gives a {type(made).__name__} without a method `solve`")
@@ -279,15 +279,6 @@ def own_files(text: str) -> list[str]:
     named = [head] if ":" in head else []
     named += [found["own"] for found in _OWN.finditer(text, len(head)) if found["own"]]
     return [place for where in named if (place := where.strip().rpartition(":")[0]).endswith(".py")]
-
-
-def _parsed(source: str, text: str) -> ast.expr:
-    try:
-        return ast.parse(source, mode="eval").body
-    except (SyntaxError, ValueError):
-        raise RaceError(
-            f"{text!r} is no solver; write a name, with settings Name(field=value), or path.py:Name"
-        ) from None
 
 
 def _values(call: ast.Call, read: _Read) -> tuple[list[Any], dict[str, Any]]:
@@ -311,7 +302,7 @@ def _built(node: ast.expr, read: _Read) -> Any:
     """A solver of a known name or of one's own, with its settings; one's own class by itself is made as it comes."""
     head = node.func if isinstance(node, ast.Call) else node
     if not isinstance(head, ast.Name):
-        raise RaceError(f"{read.text!r} is no solver; write a name, with settings Name(field=value), or path.py:Name")
+        raise RaceError(f"{read.text!r}{_NO_SOLVER}")
     known = known_solvers()
     if head.id in read.own:
         maker = _users_own(read.own[head.id])

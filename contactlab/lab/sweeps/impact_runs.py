@@ -18,6 +18,8 @@ from contactlab.lab.sweeps.tasks import FunctionName, load_function, name_of
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData
 
+_loaded = functools.lru_cache(maxsize=8)(load_function)
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ImpactGrid:
@@ -87,8 +89,3 @@ def _point(row: Mapping[str, Any]) -> Point:
     energy, v_plus = (np.array(row[name], dtype=np.float64) for name in ("energy", "v_plus"))
     motion, notices = np.array(row["motion"], dtype=np.int64), np.array(row["notices"], dtype=bool)
     return energy.reshape(shape[:2]), motion.reshape(shape[:2]), notices.reshape(shape[:2]), v_plus.reshape(shape)
-
-
-@functools.lru_cache(maxsize=8)
-def _loaded(name: FunctionName) -> Callable[..., Any]:
-    return load_function(name)

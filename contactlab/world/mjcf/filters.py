@@ -88,7 +88,8 @@ def _special_pairs(source: Source, geoms: list[int]) -> dict[frozenset[int], boo
                 said[frozenset((g, k))] = False
     for one, two in zip(m.pair_geom1, m.pair_geom2, strict=True):
         g, k = int(one), int(two)
-        if g in taken and k in taken and not (_may(m, g, k) and frozenset((g, k)) not in said):
+        may = m.geom_contype[g] & m.geom_conaffinity[k] or m.geom_contype[k] & m.geom_conaffinity[g]
+        if g in taken and k in taken and not (may and frozenset((g, k)) not in said):
             said[frozenset((g, k))] = True
     return said
 
@@ -149,7 +150,3 @@ def ignore_bodies(builder: WorldBuilder, source: Source, geoms: list[int]) -> li
     if silent:
         notes.append(f"explicit contact pairs of joined or excluded bodies not taken: {', '.join(map(repr, silent))}")
     return notes
-
-
-def _may(m: Any, g: int, k: int) -> bool:
-    return bool(m.geom_contype[g] & m.geom_conaffinity[k] or m.geom_contype[k] & m.geom_conaffinity[g])

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
-from contactlab.lab.datasets.elbow_toss import load_elbow_tosses
-from contactlab.studies.identification.elbow import LEANS_BEFORE, elbow_tosses
+from contactlab.lab.datasets.cube_toss import load_elbow_tosses
+from contactlab.studies.identification.tosses import LEANS_BEFORE, elbow_tosses
 
 FloatArray = NDArray[np.float64]
 AIMS = np.array([30.0, 45.0, 40.0])

@@ -29,14 +29,23 @@ from elbow_fit import AIMS, BLOCK, nested
 from numpy.typing import NDArray
 from toss_ensembles import coverage
 
-from contactlab.lab.datasets.elbow_toss import load_elbow_tosses
+from contactlab.lab.datasets.cube_toss import load_elbow_tosses
 from contactlab.multibody.batch import body_poses
 from contactlab.multibody.configuration import difference, integrate
 from contactlab.simulation import World, rollout
 from contactlab.spatial import quaternion
-from contactlab.studies.identification.elbow import BEFORE, ELBOW_MODELS, HALF, elbow_world, measured
-from contactlab.studies.identification.tosses import SUBSTEPS, Tosses, stepper_for, toss_errors
-from contactlab.studies.identification.worlds import world_with
+from contactlab.studies.identification.tosses import (
+    ELBOW_BEFORE,
+    ELBOW_MODELS,
+    HALF,
+    SUBSTEPS,
+    Tosses,
+    elbow_world,
+    measured,
+    stepper_for,
+    toss_errors,
+)
+from contactlab.studies.identification.windows import world_with
 
 FloatArray, IntArray = NDArray[np.float64], NDArray[np.int64]
 SAMPLES = np.arange(-5, 3)  # about the start, which is three samples before the first touch
@@ -70,7 +79,7 @@ def start_noise(tosses: Tosses, world: World) -> tuple[FloatArray, FloatArray]:
         moved = difference(world.model, np.repeat(q[None], SAMPLES.size, axis=0), path[k + SAMPLES])
         fit = np.polyfit(clock, moved, 2)
         rest = moved - np.vander(clock, 3) @ fit
-        if np.sqrt(np.mean((rest / BEFORE) ** 2)) < STEADY:
+        if np.sqrt(np.mean((rest / ELBOW_BEFORE) ** 2)) < STEADY:
             velocities.append(v - fit[1])
             residuals.append(rest)
     off = np.array(velocities)

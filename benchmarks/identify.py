@@ -26,8 +26,8 @@ from contactlab.spatial import quaternion
 from contactlab.studies import TossSettings, synthesize_tosses
 from contactlab.studies.identification import Recordings, fit, world_with
 from contactlab.studies.identification.arm import arm_log
-from contactlab.studies.identification.cube import cube_tosses
 from contactlab.studies.identification.impacts import planar_impacts
+from contactlab.studies.identification.tosses import cube_tosses
 from contactlab.studies.planar_laws import planar_impulses
 from contactlab.studies.toss_settings import MODELS
 

@@ -159,7 +159,7 @@ def read_impacts(path: Path) -> object:
 
 
 def read_drops(path: Path) -> object:
-    from contactlab.lab.datasets.square_drops import load_square_drops
+    from contactlab.lab.datasets.planar_impacts import load_square_drops
 
     return load_square_drops(path)
 
@@ -171,7 +171,7 @@ def read_race(path: Path) -> object:
 
 
 def read_elbows(path: Path) -> object:
-    from contactlab.lab.datasets.elbow_toss import load_elbow_tosses
+    from contactlab.lab.datasets.cube_toss import load_elbow_tosses
 
     found = load_elbow_tosses(path)
     assert np.isfinite(found.joint).all()

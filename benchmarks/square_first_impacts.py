@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from contactlab.lab.datasets.planar_impacts import PlanarImpacts
-from contactlab.lab.datasets.square_drops import find_square_drops, load_square_drops
+from contactlab.lab.datasets.planar_impacts import PlanarImpacts, find_square_drops, load_square_drops
 from contactlab.studies.paired import paired_difference
 from contactlab.studies.planar_fit import PlanarModel, cross_validate
 from contactlab.studies.planar_laws import LAWS

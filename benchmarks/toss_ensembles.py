@@ -23,8 +23,15 @@ from toss_fit import BLOCK, interval
 from contactlab.lab.datasets import CubeTosses, load_cube_tosses
 from contactlab.simulation import World
 from contactlab.studies import MODELS, TossSettings
-from contactlab.studies.toss import in_throw_frame, member_paths, member_worlds, toss_world
-from contactlab.studies.toss_ensemble import energy_scores, medoid, path_errors
+from contactlab.studies.toss import (
+    energy_scores,
+    in_throw_frame,
+    medoid,
+    member_paths,
+    member_worlds,
+    path_errors,
+    toss_world,
+)
 from lcp.hearing import all_cores, on_threads
 
 FloatArray = NDArray[np.float64]

@@ -23,7 +23,7 @@ from scipy.stats import qmc
 
 from contactlab.lab.datasets import CubeTosses, load_cube_tosses
 from contactlab.studies import TossSettings, run_tosses
-from contactlab.studies.toss_ensemble import UNITS, StartNoise, drawn_starts
+from contactlab.studies.toss import UNITS, StartNoise, drawn_starts
 
 FloatArray = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -11,7 +11,7 @@ import pytest
 
 from contactlab.cli.main import main
 from contactlab.lab.datasets.arm_log import load_arm_log
-from contactlab.lab.datasets.elbow_toss import ElbowTosses, load_elbow_tosses
+from contactlab.lab.datasets.cube_toss import ElbowTosses, load_elbow_tosses
 from contactlab.lab.errors import DatasetError
 from contactlab.simulation import World
 from contactlab.spatial import quaternion
@@ -21,13 +21,12 @@ from contactlab.studies.identification import (
     Problem,
     Verdict,
     differences,
-    elbow,
     fit,
     identify,
+    tosses,
     world_with,
 )
-from contactlab.studies.identification.elbow import ELBOW_MODELS, elbow_world
-from contactlab.studies.identification.elbow import PARAMETERS as ELBOW_PARAMETERS
+from contactlab.studies.identification.tosses import ELBOW_MODELS, ELBOW_PARAMETERS, elbow_world
 
 
 def lines(
@@ -297,7 +296,7 @@ def test_square_drops_give_the_numbers_of_the_grid(shared: Path) -> None:
 @pytest.mark.slow
 def test_cube_tosses_give_friction_and_springs_of_the_scan(shared: Path) -> None:
     """A fifth of the recorded cube tosses put friction, stiffness and damping where the scan of whole tosses did."""
-    from contactlab.studies.identification.cube import cube_recordings
+    from contactlab.studies.identification.tosses import cube_recordings
 
     cubes = cube_recordings(shared / "data" / "cube_toss" / "tosses_dev.npz")
     found = fit(cubes, np.arange(0, len(cubes), 6))
@@ -341,15 +340,15 @@ def test_early_tosses_of_the_elbow_are_in_axes_of_the_board() -> None:
     speed = np.tile([1.0, 0.5, 0.0], (1, 4, 1))
     at = rng.standard_normal((1, 4, 3))
     at[0, 1] = 0.0  # the scored start
-    at[..., 2] = (at - elbow.AHEAD * speed)[..., :2] @ elbow.SLOPES
+    at[..., 2] = (at - tosses.AHEAD * speed)[..., :2] @ tosses.SLOPES
     at[0, 1, 2] = 0.0
-    rest = elbow.AHEAD * speed[0, 0]
+    rest = tosses.AHEAD * speed[0, 0]
     both = ElbowTosses(
         Path("made"), np.repeat(at, 2, axis=0), np.repeat(quat, 2, axis=0), np.zeros((2, 4)),
         np.repeat(speed, 2, axis=0), np.zeros((2, 4, 3)), np.zeros((2, 4)), np.ones(2, dtype=int),
-        np.array([elbow.LEANS_BEFORE - 1, elbow.LEANS_BEFORE]), 0.01,
+        np.array([tosses.LEANS_BEFORE - 1, tosses.LEANS_BEFORE]), 0.01,
     )  # fmt: skip
-    (early, late), (start, _) = elbow.measured(both).paths, elbow.measured(both).starts
+    (early, late), (start, _) = tosses.measured(both).paths, tosses.measured(both).starts
     assert np.abs(early[[0, 2, 3], 2]).max() < 1e-12
     assert np.allclose(np.linalg.norm(early[:, :3] - rest, axis=1), np.linalg.norm(at[0] - rest, axis=1), atol=1e-12)
     turns = [quaternion.angle_between(one[0, 3:7], one[1:, 3:7]) for one in (early, late)]

@@ -18,7 +18,6 @@ from contactlab.impact import Brach, ChatterjeeRuina, Newton, Poisson, Smith, St
 from contactlab.lab import DatasetError
 from contactlab.lab.datasets.planar_impacts import find_planar_impacts, load_planar_impacts
 from contactlab.studies.paired import paired_difference
-from contactlab.studies.planar_balance import momentum_balance
 from contactlab.studies.planar_fit import (
     OTHER_READING,
     PlanarModel,
@@ -26,13 +25,20 @@ from contactlab.studies.planar_fit import (
     cross_validate,
     every_model,
     fit_planar,
+    momentum_balance,
     prediction_errors,
     score_frozen,
     take,
 )
-from contactlab.studies.planar_friction import format_friction, friction_by_impact
+from contactlab.studies.planar_friction import (
+    consecutive_blocks,
+    fastest_fifth,
+    format_friction,
+    format_nested,
+    friction_by_impact,
+    nested_choice,
+)
 from contactlab.studies.planar_laws import LAWS, planar_impulses
-from contactlab.studies.planar_nested import consecutive_blocks, fastest_fifth, format_nested, nested_choice
 from contactlab.studies.planar_tables import planar_json
 from problem_data import ConstraintVelProblemData
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from contactlab.cli.main import main
 from contactlab.lab import DatasetError
-from contactlab.lab.datasets.square_drops import find_square_drops, load_square_drops
+from contactlab.lab.datasets.planar_impacts import find_square_drops, load_square_drops
 from contactlab.studies.square import SquareGrid, fit_squares, held_still, path_errors, run_squares, square_world
 from contactlab.studies.square_path import (
     GRIDS,

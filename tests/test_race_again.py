@@ -13,8 +13,7 @@ from contactlab.cli import main
 from contactlab.lab.errors import RaceError
 from contactlab.lab.racing import entrant_of, race
 from contactlab.lab.racing.racing import _source
-from contactlab.lab.racing.standing import left_standing, spelt_as_before
-from contactlab.lab.racing.trial import run_trial
+from contactlab.lab.racing.trial import left_standing, run_trial, spelt_as_before
 from contactlab.lab.sweeps.tasks import items_of, name_of
 from contactlab.simulation import TimeStepping, simulate
 from tests.simulation_scenes import cube_at_rest

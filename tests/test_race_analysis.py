@@ -20,7 +20,7 @@ from contactlab.lab.racing import (
 from contactlab.lab.racing.html.page import limitations
 from contactlab.lab.racing.race_report import Machine
 from contactlab.lab.racing.row import family_of
-from contactlab.lab.racing.summary import fields_of, summaries
+from contactlab.lab.racing.statistics import fields_of, summaries
 
 
 def row(problem: str, solver: str, status: str = "SOLVED", time: float = 1.0, **other: object) -> Row:

@@ -12,7 +12,7 @@ import pytest
 from contactlab.cli import main
 from contactlab.lab.datasets import save_cube_tosses
 from contactlab.studies import TossSettings, run_tosses, synthesize_tosses
-from contactlab.studies.toss_ensemble import (
+from contactlab.studies.toss import (
     SPREAD,
     StartNoise,
     drawn_settings,

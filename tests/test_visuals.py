@@ -11,7 +11,7 @@ import pytest
 from collada_texts import collada
 
 from contactlab.contact import Box, Cylinder, HalfSpace, Material, Sphere, mesh_files
-from contactlab.drawing import Stage, looks, looks_of
+from contactlab.drawing import Stage, looks_of, parts
 from contactlab.drawing.palette import BODIES, UNPAINTED
 from contactlab.multibody import body_poses
 from contactlab.multibody.urdf import UrdfWarning
@@ -216,7 +216,7 @@ def test_fine_meshes_are_drawn_with_fewer_triangles(monkeypatch):
         builder.add_visual(name, mesh, rgba=(0, 0, 1, 1))
     world = builder.build()
     (one,), (two,) = looks_of(world)
-    assert len(one.solid.triangles) + len(two.solid.triangles) == pytest.approx(looks.MOST_TRIANGLES, rel=0.02)
+    assert len(one.solid.triangles) + len(two.solid.triangles) == pytest.approx(parts.MOST_TRIANGLES, rel=0.02)
     np.testing.assert_allclose(np.linalg.norm(one.solid.vertices, axis=1), 1.0, atol=2e-3)
     assert len(one.solid.vertices) == pytest.approx(0.5 * len(one.solid.triangles), rel=0.02)
     # What is read stays read.

@@ -15,19 +15,33 @@ import numpy as np
 from contactlab.cli import arguments as kinds
 from contactlab.lab.datasets.fetching import data_path
 from contactlab.lab.datasets.npz import files_with
-from contactlab.lab.datasets.planar_impacts import PlanarImpacts, find_planar_impacts, load_planar_impacts
-from contactlab.lab.datasets.square_drops import SquareDrops, find_square_drops, load_square_drops
+from contactlab.lab.datasets.planar_impacts import (
+    PlanarImpacts,
+    SquareDrops,
+    find_planar_impacts,
+    find_square_drops,
+    load_planar_impacts,
+    load_square_drops,
+)
 from contactlab.lab.errors import DatasetError
 from contactlab.lab.progress import Progress
 from contactlab.spatial.arrays import FloatArray
 from contactlab.studies import planar_tables, square
-from contactlab.studies.planar_balance import momentum_balance
-from contactlab.studies.planar_fit import PlanarFit, bootstrap, cross_validate, every_model, score_frozen
-from contactlab.studies.planar_friction import format_friction, friction_by_impact, friction_json
-from contactlab.studies.planar_nested import (
+from contactlab.studies.planar_fit import (
+    PlanarFit,
+    bootstrap,
+    cross_validate,
+    every_model,
+    momentum_balance,
+    score_frozen,
+)
+from contactlab.studies.planar_friction import (
     consecutive_blocks,
     fastest_fifth,
+    format_friction,
     format_nested,
+    friction_by_impact,
+    friction_json,
     nested_choice,
     nested_json,
 )

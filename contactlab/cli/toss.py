@@ -94,8 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _elbows(path: Path, arguments: argparse.Namespace) -> int:
     """Score tosses of the elbow; exit status 1 if any failed."""
-    from contactlab.studies.identification.elbow import ELBOW_MODELS, elbow_recordings
     from contactlab.studies.identification.report import score
+    from contactlab.studies.identification.tosses import ELBOW_MODELS, elbow_recordings
 
     for name in ("edges", "substeps", "friction", "members", "frozen", "ablation", "scan_mu", "plot", "curve"):
         if getattr(arguments, name):

@@ -8,11 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.contact.shapes import Solid
-from contactlab.drawing.arrows import Arrows, ForceScale
 from contactlab.drawing.camera import Camera
-from contactlab.drawing.film import Film, Filmed, Readout, film_of, shown_steps, state_at
-from contactlab.drawing.looks import looks_of
-from contactlab.drawing.parts import Part, solid_of
+from contactlab.drawing.film import Arrows, Film, Filmed, ForceScale, Readout, film_of, shown_steps, state_at
+from contactlab.drawing.parts import Part, looks_of, solid_of
 from contactlab.drawing.stage import Ground, Stage
 from contactlab.naming import doors
 

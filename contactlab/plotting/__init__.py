@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.naming import doors
-from contactlab.plotting.contact_plot import forces, gaps, modes
 from contactlab.plotting.impact_plot import plot_impact_map, plot_painleve, plot_routh
 from contactlab.plotting.paper import save_figure
 from contactlab.plotting.picture import animation, picture
-from contactlab.plotting.run_plot import certificates, effort, ledger, summary
+from contactlab.plotting.run_plot import certificates, effort, forces, gaps, ledger, modes, summary
 from contactlab.plotting.studies_plot import (
     plot_convergence,
     plot_error_bars,

@@ -1,4 +1,4 @@
-"""A run as a whole over time: its energy and ledger, the solver's effort and certificates, and all on one page."""
+"""A run over time: energy and ledger, the effort of the solver, forces, gaps and modes of contacts; all on one page."""
 
 from __future__ import annotations
 
@@ -6,13 +6,166 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.plotting.contact_plot import draw_force_sums, draw_gaps
-from contactlab.plotting.paper import legend_above, one_page
-from contactlab.simulation import Recording
+from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES, hexadecimal
+from contactlab.plotting.paper import legend_above, one_page, positive
+from contactlab.simulation import OPEN, SLIDE, STICK, Recording, World
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+MOST_PAIRS = 9
+MOST_ROWS = 60
+LEAST = 1e-16  # [m]
+
+
+def draw_gaps(axes: Axes, recording: Recording) -> None:
+    """Draw the deepest penetration of each step [m]."""
+    deepest = np.full(recording.n_steps, np.nan)
+    np.fmax.at(deepest, recording.contacts.step, -recording.contacts.gap)
+    axes.semilogy(recording.time[1:], positive(deepest), ".", markersize=2.5, label="deepest penetration")
+    axes.set_ylabel("penetration [m]")
+    legend_above(axes)
+
+
+def gaps(recording: Recording) -> Figure:
+    """Return gaps over time, at the start of each step [m].
+
+    Top: the deepest penetration. Middle: the gap of every contact that carries a force. Bottom: the speed at which
+    contacts slide [m/s]; the largest of each step.
+    """
+    contacts = recording.contacts
+    figure, (deepest, carried, sliding) = one_page([2.4, 2.4, 2.0], "gaps and slip")
+    draw_gaps(deepest, recording)
+    time = recording.time[1:][contacts.step] if len(contacts) else np.zeros(0)
+    for mode in (STICK, SLIDE):
+        rows = contacts.mode == mode
+        color = hexadecimal(MODE_COLORS[mode])
+        mark = "." if mode == STICK else "x"
+        carried.plot(time[rows], 1e3 * contacts.gap[rows], mark, markersize=2.5, color=color, label=MODE_NAMES[mode])
+    carried.set_ylabel("gap of contacts\nunder load [mm]")
+    legend_above(carried)
+    slip = np.full(recording.n_steps, np.nan)
+    loaded = contacts.mode != OPEN
+    np.fmax.at(slip, contacts.step[loaded], contacts.slip[loaded])
+    sliding.semilogy(recording.time[1:], np.maximum(slip, LEAST), ".", markersize=2.5, label="largest slip under load")
+    sliding.set_ylabel("slip [m/s]")
+    legend_above(sliding)
+    return figure
+
+
+def draw_modes(axes: Axes, recording: Recording) -> None:
+    """Draw a row per contact, in the order of first touch: grey open, green stick, vermilion slide.
+
+    Of more than 60 contacts those that last longest. A row is one persistent id: a contact that parts and meets again
+    comes back to its row.
+    """
+    from matplotlib.patches import Patch
+
+    contacts = recording.contacts
+    ids, first, which, count = np.unique(contacts.id, return_index=True, return_inverse=True, return_counts=True)
+    kept = np.sort(np.argsort(-count, kind="stable")[:MOST_ROWS])
+    order = kept[np.argsort(contacts.step[first[kept]], kind="stable")]
+    row = np.full(len(ids), -1)
+    row[order] = np.arange(len(order))
+    place = row[which.reshape(-1)]
+    starts, ends = recording.time[:-1][contacts.step], recording.time[1:][contacts.step]
+    # A thin line for open, so that the modes differ in more than their colour.
+    for mode, half in ((OPEN, 0.08), (STICK, 0.4), (SLIDE, 0.25)):
+        rows = (contacts.mode == mode) & (place >= 0)
+        verts = np.stack((starts, ends, ends, starts), axis=1)[rows]
+        level = place[rows][:, None] + np.array([-half, -half, half, half])
+        _fill(axes, np.stack((verts, level), axis=-1), hexadecimal(MODE_COLORS[mode]))
+    names = [
+        pair_name(recording.world, int(contacts.body_a[k]), int(contacts.body_b[k]), int(contacts.half_space[k]))
+        for k in first[order]
+    ]
+    axes.set_yticks(range(len(order)), names if len(order) <= 30 else [""] * len(order), fontsize=7)
+    axes.set_ylim(len(order) - 0.4, -0.6)
+    axes.set_ylabel("contact" if len(order) == len(ids) else f"contact ({len(order)} of {len(ids)})")
+    handles = [Patch(color=hexadecimal(MODE_COLORS[mode]), label=MODE_NAMES[mode]) for mode in MODE_COLORS]
+    axes.legend(handles=handles, frameon=False, fontsize=8, ncols=3, loc="lower right", bbox_to_anchor=(1.0, 1.0))
+
+
+def _fill(axes: Axes, corners: FloatArray, color: str) -> None:
+    from matplotlib.collections import PolyCollection
+
+    axes.add_collection(PolyCollection(list(corners), facecolors=[color], edgecolors="none"))
+    axes.autoscale_view(scaley=False)
+
+
+def modes(recording: Recording) -> Figure:
+    """Return the raster of what each contact does over time (`draw_modes`)."""
+    count = min(len(np.unique(recording.contacts.id)), MOST_ROWS)
+    figure, (axes,) = one_page([max(2.0, 0.16 * count)], "contacts: wide stick, medium slide, thin open")
+    draw_modes(axes, recording)
+    axes.set_xlim(recording.time[0], max(recording.time[-1], recording.time[0] + 1e-9))
+    return figure
+
+
+def pair_name(world: World, body_a: int, body_b: int, half_space: int) -> str:
+    """Return the names of the two that touch, A before B."""
+    return f"{world.name_of(body_a, half_space)} - {world.name_of(body_b)}"
+
+
+def draw_force_sums(axes: Axes, recording: Recording) -> None:
+    """Draw, per step, the sums over all contacts of normal force and of the magnitudes of friction [N]."""
+    contacts = recording.contacts
+    friction = np.linalg.norm(contacts.impulse_tangential, axis=1)
+    for name, values in (("normal", contacts.impulse_normal), ("friction", friction)):
+        axes.plot(recording.time[1:], _per_step(recording, contacts.step, values), linewidth=0.9, label=name)
+    axes.set_ylabel("sum of contact\nforces [N]")
+    _calm_scale(axes)
+    legend_above(axes)
+
+
+def forces(recording: Recording) -> Figure:
+    """Return the contact forces over time, mean over each step [N].
+
+    One line per pair of bodies, or body and half-space, the sum over its contacts: above the normal forces, below the
+    magnitudes of friction. The nine pairs with the largest impulse in all have lines of their own, the others are
+    summed. Where an impact's force is far above all others the scale is logarithmic from 1 N up.
+    """
+    contacts = recording.contacts
+    figure, (normal, tangential) = one_page([3.0, 3.0], "contact forces by pair")
+    friction = np.linalg.norm(contacts.impulse_tangential, axis=1)
+    columns = np.stack((contacts.body_a, contacts.body_b, contacts.half_space), axis=1)
+    pairs, which = np.unique(columns, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    order = np.argsort(-np.bincount(which, weights=contacts.impulse_normal, minlength=len(pairs)), kind="stable")
+    groups = [(pair_name(recording.world, *map(int, pairs[p])), which == p) for p in order[:MOST_PAIRS]]
+    if len(order) > MOST_PAIRS:
+        groups.append((f"{len(order) - MOST_PAIRS} others", np.isin(which, order[MOST_PAIRS:])))
+    for name, rows in groups:
+        for axes, values in ((normal, contacts.impulse_normal), (tangential, friction)):
+            mean = _per_step(recording, contacts.step[rows], values[rows])
+            axes.plot(recording.time[1:], mean, linewidth=0.9, label=name)
+    normal.set_ylabel("normal force [N]")
+    tangential.set_ylabel("friction, magnitude [N]")
+    for axes in (normal, tangential):
+        _calm_scale(axes)
+    if groups:
+        legend_above(normal)
+    return figure
+
+
+def _per_step(recording: Recording, steps: IntArray, impulses: FloatArray) -> FloatArray:
+    """Sum of the impulses of each step over its length (n_steps,) [N]."""
+    total = np.bincount(steps, weights=impulses, minlength=recording.n_steps)
+    return np.asarray(total / recording.h)
+
+
+def _calm_scale(axes: Axes) -> None:
+    """Keep what is small to be seen beside an impact."""
+    values = np.concatenate([np.abs(np.asarray(line.get_ydata())) for line in axes.lines] or [np.zeros(1)])
+    carried = values[values > 0.0]
+    if carried.size and carried.max() > 20.0 * np.median(carried):
+        axes.set_yscale("symlog", linthresh=max(1e-3, float(np.median(carried))))
+    if carried.size:
+        axes.set_ylim(bottom=0.0)
+
 
 FLOOR = 1e-18  # residuals of exactly 0 are drawn here on the logarithmic axis
 SOLVED_LIMIT = 1e-9  # scaled residual up to which a step counts as solved

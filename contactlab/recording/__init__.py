@@ -8,11 +8,10 @@ from contactlab.naming import doors
 from contactlab.recording.codecs import ForgottenMotion
 from contactlab.recording.energy_ledger import ENTRIES, EnergyLedger
 from contactlab.recording.errors import RecordError, RecordWriteError
-from contactlab.recording.events import ContactEvent, SolverStatistics
+from contactlab.recording.events import ContactEvent, SolverStatistics, UncertifiedTable
 from contactlab.recording.failure import SimulationError, simulation_error
 from contactlab.recording.plausibility import ImplausibleWarning, Notice
 from contactlab.recording.recording import Recording
-from contactlab.recording.uncertified import UncertifiedTable
 
 __all__ = [
     "ENTRIES", "ContactEvent", "EnergyLedger", "ForgottenMotion", "ImplausibleWarning", "Notice", "RecordError",

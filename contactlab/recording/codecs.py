@@ -15,9 +15,8 @@ from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray, read_only
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.joint_actions import Coefficient, Follower, JointActions, Loop
-from contactlab.world.joint_polynomial import JointPolynomial
 from contactlab.world.motion import ConstantVelocity, Conveyor, Oscillation, PrescribedMotion
-from contactlab.world.point_spring import PointSpring
+from contactlab.world.point_spring import JointPolynomial, PointSpring
 
 Json = dict[str, Any]
 _fields: Any = dataclasses.fields  # of a class known only when running

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from contactlab.certificate import Choice
+from contactlab.recording.events import UncertifiedTable
 from contactlab.recording.long_steps import DEPTH, Moves, long_steps
-from contactlab.recording.uncertified import UncertifiedTable
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import warn_caller
 from contactlab.stepping.record_schema import peek
@@ -84,7 +84,9 @@ def notices_of(recording: Recording) -> tuple[Notice, ...]:
     deep_ones = overlaps(recording.world, rows, begins=begins) if deep else ()
     left = (peek(rows, "island_choice") == Choice.UNCERTIFIED).any()
     last = unsolved(recording.uncertified) if left else ()
-    return (*stops, *deep_ones, *too_long(_moves(recording)), *gains(recording), *last)
+    q, v, pose = recording.q, recording.v, rows["motion_pose"]
+    moves = Moves(recording.world, q[:-1], v[:-1], q[1:], v[1:], recording.h, pose[:-1], pose[1:])
+    return (*stops, *deep_ones, *too_long(moves), *gains(recording), *last)
 
 
 def deepest(world: World) -> float:
@@ -201,13 +203,6 @@ def _touched(world: World, rows: Rows, row: int, side: str) -> str:
     if body >= 0:
         return f"'{world.model.names[body]}'"
     return f"'{world.half_space_names[half_space]}'" if half_space >= 0 else "the world"
-
-
-def _moves(recording: Recording) -> Moves:
-    """All steps of a record."""
-    q, pose = recording.q, recording.rows["motion_pose"]
-    v = recording.v
-    return Moves(recording.world, q[:-1], v[:-1], q[1:], v[1:], recording.h, pose[:-1], pose[1:])
 
 
 def too_long(moves: Moves) -> Iterator[Notice]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from contactlab.certificate import Choice
 from contactlab.recording.errors import RecordError
-from contactlab.recording.uncertified import UncertifiedTable
+from contactlab.recording.events import UncertifiedTable
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable, IntArray, WorstCertificate
 from contactlab.stepping.joint_table import JointTable, by_number

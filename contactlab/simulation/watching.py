@@ -9,8 +9,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from contactlab.recording import plausibility
+from contactlab.recording.events import UncertifiedTable
 from contactlab.recording.recording import Recording
-from contactlab.recording.uncertified import UncertifiedTable
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import CertificateTable
 from contactlab.stepping.driver import Driver

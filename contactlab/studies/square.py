@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.contact import Box, HalfSpace, Material
-from contactlab.lab.datasets.square_drops import SquareDrops
+from contactlab.lab.datasets.planar_impacts import SquareDrops
 from contactlab.simulation import TimeStepping, World, WorldBuilder, rollout, simulate
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray

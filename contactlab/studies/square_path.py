@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.lab.datasets.square_drops import SquareDrops
+from contactlab.lab.datasets.planar_impacts import SquareDrops
 from contactlab.spatial.arrays import FloatArray
 from contactlab.studies.toss_settings import check_settings
 

@@ -43,7 +43,7 @@ class TossSettings:
         Of a corner on the board [N/m, N s/m]; infinite and 0 for a rigid contact. Not together with a restitution.
     members
         1: the path from the measured start. More: the medoid of that many paths, with starts and numbers drawn
-        (`contactlab.studies.toss_ensemble`).
+        (`contactlab.studies.toss`).
     """
 
     mu: float = FITTED_MU

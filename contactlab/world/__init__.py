@@ -9,10 +9,9 @@ from contactlab.world import sensors
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.joint_actions import JointActions
-from contactlab.world.joint_polynomial import JointPolynomial
 from contactlab.world.joint_rows import JointRow, RowKind
 from contactlab.world.motion import ConstantVelocity, Conveyor, Motion, Oscillation, PrescribedMotion
-from contactlab.world.point_spring import PointSpring
+from contactlab.world.point_spring import JointPolynomial, PointSpring
 from contactlab.world.rays import RayHits
 from contactlab.world.shape_builder import AnyShape
 from contactlab.world.state import StepperState

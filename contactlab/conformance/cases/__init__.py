@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contactlab.conformance.case import Case
-from contactlab.conformance.cases import flight, friction, impacts, linkage, manners, rest
+from contactlab.conformance.cases import friction, linkage, motion
 
-CASES: tuple[Case, ...] = (*friction.CASES, *rest.CASES, *impacts.CASES, *linkage.CASES, *flight.CASES, *manners.CASES)
+CASES: tuple[Case, ...] = (
+    *friction.CASES, *motion.IMPACTS, *linkage.CASES, *motion.FLIGHT, *motion.MANNERS
+)  # fmt: skip

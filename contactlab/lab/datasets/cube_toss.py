@@ -1,9 +1,9 @@
-"""Real tosses of an acrylic cube onto a flat board, tracked by cameras.
+"""Real tosses onto a flat board, tracked by cameras: of an acrylic cube, and of two blocks joined by a hinge.
 
-Data: DAIR Lab, University of Pennsylvania (`DAIRLab/contact-nets`, BSD-3-Clause), the 550-toss set scored in
+Of the cube: DAIR Lab, University of Pennsylvania (`DAIRLab/contact-nets`, BSD-3-Clause), the 550-toss set scored in
 B. Acosta, W. Yang, M. Posa, "Validating Robotics Simulators on Real-World Impacts", IEEE RA-L 7(3), 2022.
 
-One `.npz`, SI units; the rows of toss i are ``offsets[i]:offsets[i + 1]``:
+Of the cube one `.npz`, SI units; the rows of toss i are ``offsets[i]:offsets[i + 1]``:
 
 =================  ========  ==========================================================================
 ``pos``            (N, 3)    cube centre, board frame, z up, board at z = 0 [m]
@@ -21,6 +21,23 @@ One `.npz`, SI units; the rows of toss i are ``offsets[i]:offsets[i + 1]``:
 
 Further arrays of the published file (``lin_vel_world``, ``ang_vel_body``, ``duplicate_group``, ``contactnets_id``,
 ``eval_ic_fitted``) do not enter the metric; where present they are checked like the others.
+
+Of the blocks: DAIR Lab (`DAIRLab/dair_pll`, BSD-3-Clause), of B. Bianchini, M. Halm, M. Posa,
+"Simultaneous Learning of Contact and Continuous Dynamics", CoRL 2023, arXiv 2310.12054.
+
+One `.npz`, SI units, n tosses of m samples:
+
+=================  =========  =========================================================================
+``pos``            (n, m, 3)  centre of the first block, board frame, z up, board at z = 0 [m]
+``quat_wxyz``      (n, m, 4)  its orientation, body to board, real part first, unit
+``joint``          (n, m)     angle of the hinge, wrapped [rad]
+``lin_vel_world``  (n, m, 3)  velocity of the first block's centre [m/s]
+``ang_vel_body``   (n, m, 3)  its angular velocity in its own axes [rad/s]
+``joint_vel``      (n, m)     [rad/s]
+``eval_start``     (n,)       first scored sample
+``toss_id``        (n,)       number in the published set
+``dt``             ()         time between samples [s]
+=================  =========  =========================================================================
 """
 
 from __future__ import annotations
@@ -34,6 +51,7 @@ from numpy.typing import NDArray
 
 from contactlab.lab.datasets.npz import Arrays, entry
 from contactlab.lab.errors import DatasetError
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 QUATERNION_TOLERANCE = 1e-6  # |norm - 1|: looser than float64 so that single-precision exports still read
 
@@ -183,3 +201,55 @@ def save_cube_tosses(path: str | Path, tosses: CubeTosses) -> Path:
     arrays = {field.name: getattr(tosses, field.name) for field in fields(tosses) if field.name != "path"}
     np.savez_compressed(path, **arrays)
     return path
+
+
+@dataclass(frozen=True, eq=False)
+class ElbowTosses:
+    """Recorded tosses, as stored. Made by `load_elbow_tosses`; the fields are the arrays of the file."""
+
+    path: Path
+    pos: FloatArray
+    quat_wxyz: FloatArray
+    joint: FloatArray
+    lin_vel_world: FloatArray
+    ang_vel_body: FloatArray
+    joint_vel: FloatArray
+    eval_start: IntArray
+    toss_id: IntArray
+    dt: float
+
+    def __len__(self) -> int:
+        return len(self.pos)
+
+
+def load_elbow_tosses(path: str | Path) -> ElbowTosses:
+    """Read and check a file of tosses.
+
+    Raises `DatasetError`, naming the file, the array and its first offending entry: not an `.npz`, a missing array, a
+    wrong shape or dtype, NaN or infinity, a quaternion that is not of unit length, a start after the last sample but
+    one.
+    """
+    arrays = Arrays(path)
+    shape = arrays.floats("pos", None, None, 3).shape[:2]
+    if shape[0] < 1 or shape[1] < 2:
+        raise DatasetError(arrays.path, "pos", f"shape {(*shape, 3)}: at least one toss of two samples is needed")
+    quat = arrays.floats("quat_wxyz", *shape, 4)
+    norms = require_unit(arrays.path, "quat_wxyz", quat)
+    start = arrays.integers("eval_start", shape[0])
+    outside = np.flatnonzero((start < 0) | (start >= shape[1] - 1))
+    if outside.size:
+        i = int(outside[0])
+        detail = f"{start[i]} is not one of the first {shape[1] - 1} samples"
+        raise DatasetError(arrays.path, f"eval_start[{i}]", detail)
+    return ElbowTosses(
+        path=arrays.path,
+        pos=arrays.floats("pos", *shape, 3),
+        quat_wxyz=quat / norms[:, :, None],
+        joint=arrays.floats("joint", *shape),
+        lin_vel_world=arrays.floats("lin_vel_world", *shape, 3),
+        ang_vel_body=arrays.floats("ang_vel_body", *shape, 3),
+        joint_vel=arrays.floats("joint_vel", *shape),
+        eval_start=start,
+        toss_id=arrays.integers("toss_id", shape[0]),
+        dt=arrays.positive("dt"),
+    )

@@ -81,6 +81,14 @@ def files_with(path: Path, *names: str) -> list[Path]:
     return [file for file in files if array_names(file) >= set(names)]
 
 
+def file_with(path: Path, what: str, *names: str) -> Path | None:
+    """Return the only one of `files_with`, None where there is none; several, ``what`` in words, are an error."""
+    files = files_with(path, *names)
+    if len(files) > 1:
+        raise DatasetError(path, "", f"expected one .npz {what}, found {', '.join(file.name for file in files)}")
+    return files[0] if files else None
+
+
 def entry(name: str, index: tuple[int, ...]) -> str:
     """Return ``name[i, j]``, or ``name`` for a scalar."""
     return f"{name}[{', '.join(map(str, index))}]" if index else name

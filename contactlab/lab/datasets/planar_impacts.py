@@ -1,11 +1,9 @@
-"""Single impacts of a plastic ellipse dropped between two glass plates onto a floor, filmed at 250 Hz.
-
-Or of any other body in a plane: what is said of the file holds for impacts of one's own.
+"""Plastic bodies dropped between two glass plates onto a floor, filmed at 250 Hz: an ellipse and a square.
 
 Data: N. Fazeli, E. Donlon, E. Drumwright, A. Rodriguez, "Empirical Evaluation of Common Contact Models for Planar
 Impact", ICRA 2017 (arXiv 1710.04979), as kept in `DAIRLab/ImpactModeling` (BSD-3-Clause).
 
-One `.npz`, SI units, n impacts:
+One `.npz`, SI units, n impacts, of the ellipse or of any other body in a plane, one's own among them:
 
 ===============  ========  =======  =====================================================================
 ``pre_vel``      (n, 3)    float64  vx, vy, omega before the impact [m/s, rad/s]
@@ -18,6 +16,19 @@ One `.npz`, SI units, n impacts:
 ===============  ========  =======  =====================================================================
 
 `docs/validation.md` makes one of the public MATLAB file, `docs/tutorial_impact.md` one of impacts of one's own.
+
+One `.npz` of whole trajectories of the square, n drops of m samples each:
+
+==============  ========  ==============================================================================
+``x``, ``z``    (n, m)    centre of the square, z up [m]
+``theta``       (n, m)    its angle [rad], known up to quarter turns
+``traj_id``     (n,)      number of the drop
+``dt``          ()        time between frames [s]
+``half_width``  ()        half the side [m]
+==============  ========  ==============================================================================
+
+The velocities of the published file (``vx``, ``vz``, ``vtheta``) are differences of the positions and are not read.
+What has to be put right before use is in `contactlab.studies.square_path`.
 """
 
 from __future__ import annotations
@@ -27,9 +38,9 @@ from pathlib import Path
 
 import numpy as np
 
-from contactlab.lab.datasets.npz import Arrays, entry, files_with
+from contactlab.lab.datasets.npz import Arrays, entry, file_with
 from contactlab.lab.errors import DatasetError
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 #: Of the published ellipse, half axes 35 and 25 mm.
 PUBLISHED_MASS = (0.037, 0.037, 0.037 * (0.035**2 + 0.025**2) / 4.0)
@@ -61,13 +72,10 @@ class PlanarImpacts:
 def find_planar_impacts(path: str | Path) -> Path:
     """Return ``path``, or the one `.npz` of impacts in it where it is a folder; none or several: a `DatasetError`."""
     path = Path(path)
-    if not path.is_dir():
-        return path
-    files = files_with(path, "jac_normal")
-    if len(files) != 1:
-        names = ", ".join(file.name for file in files) or "none"
-        raise DatasetError(path, "", f"expected one .npz with the array jac_normal, found {names}")
-    return files[0]
+    found = file_with(path, "with the array jac_normal", "jac_normal") if path.is_dir() else path
+    if found is None:
+        raise DatasetError(path, "", "expected one .npz with the array jac_normal, found none")
+    return found
 
 
 def load_planar_impacts(path: str | Path) -> PlanarImpacts:
@@ -103,3 +111,53 @@ def load_planar_impacts(path: str | Path) -> PlanarImpacts:
         mass=np.array([mass, mass, inertia]),
         left_out=int(n - np.count_nonzero(good)),
     )
+
+
+#: What a start is fitted to is in the first samples; a drop needs more than those.
+LEAST_SAMPLES = 10
+_PATHS = ("x", "z", "theta")
+
+
+@dataclass(frozen=True, eq=False)
+class SquareDrops:
+    """Recorded drops, as stored. Made by `load_square_drops`; the fields are the arrays of the file."""
+
+    path: Path
+    x: FloatArray
+    z: FloatArray
+    theta: FloatArray
+    traj_id: IntArray
+    dt: float
+    half_width: float
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @property
+    def side(self) -> float:
+        """Side of the square [m]."""
+        return 2.0 * self.half_width
+
+
+def find_square_drops(path: str | Path) -> Path | None:
+    """Return ``path``, or the one `.npz` in it where it is a folder, if that holds square drops; None if not.
+
+    What is not an `.npz`, and a folder with several files of drops, is a `DatasetError`.
+    """
+    return file_with(Path(path), "of square drops", *_PATHS, "half_width")
+
+
+def load_square_drops(path: str | Path) -> SquareDrops:
+    """Read and check a file of drops.
+
+    Raises `DatasetError`, naming the file, the array and its first offending entry: not an `.npz`, a missing array, a
+    wrong shape or dtype, NaN or infinity, a time step or side that is not positive, no drop, or fewer than ten samples.
+    """
+    arrays = Arrays(path)
+    shape = arrays.numbers("x", None, None).shape
+    if shape[0] < 1 or shape[1] < LEAST_SAMPLES:
+        detail = f"shape {shape}: at least one drop of {LEAST_SAMPLES} samples is needed"
+        raise DatasetError(arrays.path, "x", detail)
+    x, z, theta = (arrays.floats(name, *shape) for name in _PATHS)
+    dt, half_width = arrays.positive("dt"), arrays.positive("half_width")
+    return SquareDrops(arrays.path, x, z, theta, arrays.integers("traj_id", shape[0]), dt, half_width)

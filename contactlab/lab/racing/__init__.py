@@ -9,13 +9,14 @@ from contactlab.lab.racing.race_report import RaceReport
 from contactlab.lab.racing.racing import race
 from contactlab.lab.racing.row import Row, read_rows, write_rows
 from contactlab.lab.racing.statistics import (
+    Field,
     Growth,
     PerformanceProfile,
+    SolverSummary,
     fit_growth,
     performance_profile,
     shifted_geometric_mean,
 )
-from contactlab.lab.racing.summary import Field, SolverSummary
 from contactlab.lab.racing.trial import CurvePoint, ResidualCurve, residual_curve
 
 __all__ = [

@@ -12,8 +12,17 @@ from pathlib import Path
 
 import contactlab
 from contactlab.lab.racing.row import Row, write_rows
-from contactlab.lab.racing.statistics import Growth, PerformanceProfile, fit_growth, performance_profile
-from contactlab.lab.racing.summary import Field, SolverSummary, fields_of, summaries, summary_table
+from contactlab.lab.racing.statistics import (
+    Field,
+    Growth,
+    PerformanceProfile,
+    SolverSummary,
+    fields_of,
+    fit_growth,
+    performance_profile,
+    summaries,
+    summary_table,
+)
 from contactlab.lab.racing.trial import ResidualCurve
 from contactlab.lab.sweeps.store import write_csv
 from contactlab.recording.environment import environment

@@ -20,8 +20,7 @@ from contactlab.lab.racing.entrant import Entrant, entrants_of, own_files, peers
 from contactlab.lab.racing.kinds import KINDS, Kind, keep_problem, kind_of
 from contactlab.lab.racing.race_report import RaceReport, load_average, this_machine
 from contactlab.lab.racing.row import CRASHED, TIMEOUT, Row
-from contactlab.lab.racing.standing import left_standing, spelt_as_before
-from contactlab.lab.racing.trial import curves_of, pick_problems, run_trial, unanswered
+from contactlab.lab.racing.trial import curves_of, left_standing, pick_problems, run_trial, spelt_as_before, unanswered
 from contactlab.lab.sweeps import sweep
 from contactlab.lab.sweeps.store import right_to
 

@@ -1,4 +1,4 @@
-"""One trial: a solver on a problem, warmed up, timed, and judged by the problem's own data.
+"""One trial: a solver on a problem, warmed up, timed, and judged by the problem's own data; and trials done before.
 
 Solves are timed after a warm-up, what was compiled in them left out. Nothing of the verdict is the solver's word. For a
 few problems also time against residual: how long a solver takes to come how near.
@@ -10,7 +10,7 @@ import contextlib
 import functools
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,13 +21,54 @@ import lcp
 from contactlab.lab.racing.entrant import Entrant, entrant_of, limited
 from contactlab.lab.racing.kinds import FRICTION, Kind, kind_of, read_problem, size_of
 from contactlab.lab.racing.row import CRASHED, TIMEOUT, Row, family_of
-from contactlab.lab.racing.standing import spelt_as_before
 from contactlab.lab.sweeps import sweep
+from contactlab.lab.sweeps.store import standing_rows
+from contactlab.lab.sweeps.tasks import items_of, name_of
 from lcp.asking import Witness
 from lcp.compiler import watch_compilation
 from lcp.friction.infeasibility import no_admissible_motion
 from lcp.friction.residuals import measure
 from lcp.options import with_fields
+
+
+def spelt_as_before(
+    function: Callable[[Any], dict[str, Any]], tasks: Sequence[dict[str, Any]], folder: Path
+) -> list[dict[str, Any]]:
+    """The tasks, each time limit of 5.0 as 5 where the folder's row of that trial has it so: the two are one limit."""
+    rows = standing_rows(folder)
+    spelt = [
+        task | {"time_limit": int(task["time_limit"])} if task["time_limit"].is_integer() else task for task in tasks
+    ]
+    if not rows:
+        return list(tasks)
+    name = name_of(function, None)
+    given, whole = items_of(name, tasks), items_of(name, spelt)
+    return [
+        other if now.key not in rows and before.key in rows else task
+        for task, other, now, before in zip(tasks, spelt, given, whole, strict=True)
+    ]
+
+
+def left_standing(folder: Path, rows: Iterable[dict[str, Any]], entrants: Iterable[Entrant]) -> list[str]:
+    """A line on the finished trials of the folder that are none of these rows, and so are not in this race's table."""
+    here = {row["key"] for row in rows}
+    known = {name for entrant in entrants for name in (entrant.label, entrant.text)}
+    others = [row for key, row in standing_rows(folder).items() if key not in here]
+    if not others:
+        return []
+    labels = dict.fromkeys(map(_label, others))
+    names = [label for label in labels if label not in known]
+    if len(names) < len(labels):
+        names.append("other problems, limits or versions")
+    whose = ", ".join(names)
+    return [f"{len(others)} trials finished earlier in this folder, of {whose}: the same call as then has them again"]
+
+
+def _label(row: dict[str, Any]) -> str:
+    if "solver" not in row:  # ended from outside: no row of its own
+        return str(row["text"])
+    return f"{row['solver']}({row['settings']})" if row["settings"] else str(row["solver"])
+
 
 #: Seconds of solving after which a trial is not timed once more.
 ENOUGH = 1.0
@@ -288,7 +329,7 @@ def curves_of(
         run_curve, spelt_as_before(run_curve, tasks, out), out=out, jobs=jobs, cluster=cluster, time_limit=patience
     )
     return tuple(
-        ResidualCurve(row["problem"], row["label"], row["by"], _points(row))
+        ResidualCurve(row["problem"], row["label"], row["by"], tuple(map(CurvePoint, row["times"], row["residuals"])))
         for row in result.rows
         if row["outcome"] == "done"
     )
@@ -304,7 +345,3 @@ def run_curve(task: dict[str, Any]) -> dict[str, Any]:
         "times": [point.seconds for point in curve.points],
         "residuals": [point.residual for point in curve.points],
     }
-
-
-def _points(row: dict[str, Any]) -> tuple[CurvePoint, ...]:
-    return tuple(CurvePoint(*point) for point in zip(row["times"], row["residuals"], strict=True))

@@ -12,8 +12,7 @@ from contactlab.studies.identification.problem import (
     differences,
 )
 from contactlab.studies.identification.recordings import Recordings, fit
-from contactlab.studies.identification.windows import Windows, window_problem
-from contactlab.studies.identification.worlds import world_with
+from contactlab.studies.identification.windows import Windows, window_problem, world_with
 
 __all__ = [
     "Identified", "IdentificationError", "Parameter", "Problem", "Recordings", "Verdict", "Windows", "differences",

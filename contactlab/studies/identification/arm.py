@@ -20,8 +20,7 @@ from contactlab.simulation.scene import load_scene
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.studies.identification.problem import Parameter, Problem
 from contactlab.studies.identification.recordings import Recordings
-from contactlab.studies.identification.windows import Windows, window_problem
-from contactlab.studies.identification.worlds import world_with
+from contactlab.studies.identification.windows import Windows, window_problem, world_with
 
 #: A window lasts about so long [s], and has so many samples at least.
 LASTS, LEAST = 0.2, 8

@@ -11,8 +11,7 @@ from contactlab.lab.datasets.planar_impacts import PlanarImpacts, find_planar_im
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.studies.identification.problem import Parameter, Problem, differences
 from contactlab.studies.identification.recordings import Recordings
-from contactlab.studies.planar_balance import SUSPECTS, momentum_balance
-from contactlab.studies.planar_fit import PlanarModel, prediction_errors, take
+from contactlab.studies.planar_fit import SUSPECTS, PlanarModel, momentum_balance, prediction_errors, take
 from contactlab.studies.planar_laws import Law, planar_impulses
 
 #: Noise in the norm of the mass matrix, against the speed before: of the velocity before, and of that after, where it

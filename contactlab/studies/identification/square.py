@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.lab.datasets.square_drops import SquareDrops, load_square_drops
+from contactlab.lab.datasets.planar_impacts import SquareDrops, load_square_drops
 from contactlab.lab.errors import DatasetError
 from contactlab.simulation import TimeStepping, World
 from contactlab.spatial.arrays import FloatArray, IntArray

@@ -15,19 +15,17 @@ from contactlab.spatial.arrays import read_only
 from contactlab.spatial.errors import warn_caller
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import blaming_file
-from contactlab.world.mjcf.actions import add_actions
+from contactlab.world.mjcf.actions import add_actions, passive_forces
 from contactlab.world.mjcf.actuators import actuators_of, force_ranges, tendon_ranges
 from contactlab.world.mjcf.attributes import unread
-from contactlab.world.mjcf.bodies import configuration, model_of, velocity
 from contactlab.world.mjcf.errors import MjcfContentError, MjcfError, MjcfWarning
 from contactlab.world.mjcf.filters import Classes
-from contactlab.world.mjcf.geoms import add_geoms
+from contactlab.world.mjcf.geoms import add_geoms, configuration, model_of, velocity
 from contactlab.world.mjcf.notes import omissions
 from contactlab.world.mjcf.references import check_references
 from contactlab.world.mjcf.robot import Keyframe, MjcfRobot
 from contactlab.world.mjcf.sensors import sensors_of
 from contactlab.world.mjcf.source import Source, name_in
-from contactlab.world.mjcf.tendons import passive_forces
 from contactlab.world.world import World
 
 

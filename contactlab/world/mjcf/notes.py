@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.world.mjcf.actions import is_taken_equality
+from contactlab.world.mjcf.actions import is_taken_equality, is_taken_tendon, passive_forces
 from contactlab.world.mjcf.actuators import force_ranges, is_disabled, on_scalar_joint
 from contactlab.world.mjcf.filters import colliding
 from contactlab.world.mjcf.robot import MjcfActuator
 from contactlab.world.mjcf.source import BALL, SCALAR, Source, name_in
-from contactlab.world.mjcf.tendons import is_taken_tendon, passive_forces
 from contactlab.world.sensors import Sensor
 
 MOST_NAMES = 8

@@ -6,9 +6,17 @@ has a method ``measure(view)``, `StepView` being what is known of the steps, is 
 
 from __future__ import annotations
 
-from contactlab.world.sensors.contact import ContactForce, ContactWrench, Touch
+from contactlab.world.sensors.contact import ContactForce, ContactWrench, RangeFinder, Touch
 from contactlab.world.sensors.device import Clipped, Noisy
-from contactlab.world.sensors.joint import JointForce, JointPosition, JointTorque, JointVelocity
+from contactlab.world.sensors.joint import (
+    JointForce,
+    JointPosition,
+    JointTorque,
+    JointVelocity,
+    SubtreeAngularMomentum,
+    SubtreeCenterOfMass,
+    SubtreeVelocity,
+)
 from contactlab.world.sensors.motion import (
     Accelerometer,
     AngularVelocity,
@@ -18,9 +26,7 @@ from contactlab.world.sensors.motion import (
     LinearVelocity,
     Velocimeter,
 )
-from contactlab.world.sensors.range_finder import RangeFinder
 from contactlab.world.sensors.step_view import Sensor, StepView
-from contactlab.world.sensors.subtree import SubtreeAngularMomentum, SubtreeCenterOfMass, SubtreeVelocity
 
 __all__ = [
     "Accelerometer",

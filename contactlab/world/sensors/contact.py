@@ -1,8 +1,8 @@
-"""Sensors of contact forces, means over a step."""
+"""Sensors of contact forces, means over a step; and range finders, lidars and depth cameras: distances along rays."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +14,16 @@ from contactlab.contact.detection.packing import pose_row
 from contactlab.contact.detection.rays import first_hits
 from contactlab.multibody.model import WORLD
 from contactlab.spatial import Transform
-from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.spatial.errors import close_names
 from contactlab.world.errors import SimulationConfigError
-from contactlab.world.sensors.motion import turned_back
+from contactlab.world.rays import cast_rays
+from contactlab.world.sensors.motion import OnBody, turned_back
 from contactlab.world.sensors.step_view import StepView
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
+
 
 IN_BODY = pose_row(Transform())[None]
 
@@ -153,3 +155,42 @@ class Touch:
         total = np.zeros(lead or (1,))
         np.add.at(total, steps, np.where(np.isfinite(distance), table.impulse_normal, 0.0))
         return np.asarray((total / view.h).reshape(*lead, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class RangeFinder(OnBody):
+    """Distances (n,) [m] from the frame's origin to what rays meet, after the step.
+
+    Parameters
+    ----------
+    body, placement
+        Where it is; the rays pass through the body itself.
+    directions
+        (n, 3) in the frame's axes, of any length; by default one ray along z.
+    reach
+        How far it sees: the reading where a ray meets nothing nearer [m].
+    exclude
+        Names of further bodies that the rays pass through.
+    """
+
+    directions: FloatArray = field(default_factory=lambda: np.array([[0.0, 0.0, 1.0]]))
+    reach: float = np.inf
+    exclude: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        rays = finite_array(self.directions, "directions", (None, 3), SimulationConfigError)
+        object.__setattr__(self, "directions", read_only(rays))
+
+    def measure(self, view: StepView) -> FloatArray:
+        """Return the reading."""
+        out = {self.body, *self.exclude} - {"world"}
+        lead = view.q.shape[:-1]
+        R, p = (part.reshape(-1, *part.shape[len(lead) :]) for part in view.pose(self.body, self.placement))
+        bodies = [part.reshape(-1, *part.shape[len(lead) :]) for part in view.poses()]
+        readings = np.empty((len(R), len(self.directions)))
+        for k, reading in enumerate(readings):
+            at = bodies[0][k], bodies[1][k]
+            hits = cast_rays(view.world, at, p[k], self.directions @ R[k].T, self.reach, out)
+            reading[:] = np.minimum(hits.distance, self.reach)
+        return readings.reshape(*lead, -1)

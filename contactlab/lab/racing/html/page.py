@@ -9,11 +9,19 @@ import datetime
 from collections.abc import Sequence
 from html import escape
 
-from contactlab.lab.racing.html.charts import curve_charts, growth_chart, profile_chart
-from contactlab.lab.racing.html.tables import facts_table, family_table, growth_table, rows_table, summary_table
+from contactlab.lab.racing.html.tables import (
+    curve_charts,
+    facts_table,
+    family_table,
+    growth_chart,
+    growth_table,
+    profile_chart,
+    rows_table,
+    summary_table,
+)
 from contactlab.lab.racing.race_report import RaceReport
 from contactlab.lab.racing.row import PROVED
-from contactlab.lab.racing.summary import NEAR, SHIFT, Field, seconds_text, summaries
+from contactlab.lab.racing.statistics import NEAR, SHIFT, Field, seconds_text, summaries
 
 STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;color:#1b1b1b;background:#fff;margin:0}

@@ -1,0 +1,156 @@
+"""Closed forms of flight, with and without one contact; impacts: heights after e, momentum, energy; and manners.
+
+Manners: the same bits twice, and the same motion in another order.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from contactlab.conformance.case import Case, Measure, path
+from contactlab.conformance.scene import Body, Engine, Scene, ShapeSpec, Wall, ball, box
+
+G, H = 9.81, 1e-3
+
+
+def _projectile(engine: Engine) -> list[Measure]:
+    track = path(engine, Scene((ball(0.1, 1.0, (0.0, 0.0, 10.0), (3.0, 0.0, 4.0)),), ()), H, 1.0)
+    off = float(np.linalg.norm(track.poses[-1, 0, :3] - [3.0, 0.0, 10.0 + 4.0 - G / 2.0]))
+    return [Measure("missed the parabola after a second by", off, G * H, "m")]
+
+
+def _top(engine: Engine) -> list[Measure]:
+    scene = Scene((box((0.1, 0.06, 0.03), 1.0, (0, 0, 0), spin=(0.1, 6.0, 0.1)),), (), gravity=(0.0, 0.0, 0.0))
+    track = path(engine, scene, H, 10.0)
+    energy, moment = track.energy(scene), np.linalg.norm(track.spin(0) * scene.bodies[0].inertia, axis=1)
+    gone, turned = (float(np.abs(one / one[0] - 1.0).max()) for one in (energy, moment))
+    return [Measure("energy drifted in 10 s, of it, by", gone, 1e-3),
+            Measure("angular momentum drifted, of it, by", turned, 1e-3)]  # fmt: skip
+
+
+def rod(angle: float) -> Scene:
+    """A thin rod, leaning from the vertical by an angle towards x, on a floor without friction."""
+    half, r, m = 0.5, 0.01, 1.0
+    across = m * half * half / 3.0
+    turn = (math.cos(angle / 2.0), 0.0, math.sin(angle / 2.0), 0.0)
+    shape = ShapeSpec("capsule", (r, half))
+    body = Body(shape, m, (across, across, 0.5 * m * r * r), (0.0, 0.0, half * math.cos(angle) + r), turn)
+    return Scene((body,), mu=0.0)
+
+
+def _rod(engine: Engine) -> list[Measure]:
+    half, start, end = 0.5, 0.3, 1.2
+    track = path(engine, rod(start), H, 1.0)
+    angle = np.arccos(np.clip((track.poses[:, 0, 2] - 0.01) / half, -1.0, 1.0))
+    k = int(np.argmax(angle >= end))
+    # m z'^2/2 + I w^2/2 = m g l (cos start - cos angle), z' = -l sin(angle) w, I = m l^2/3.
+    drop, a = math.cos(start) - math.cos(float(angle[k])), float(angle[k])
+    wanted = math.sqrt(2.0 * G * drop / (half * (math.sin(a) ** 2 + 1.0 / 3.0)))
+    off, aside = abs(float(track.velocities[k, 0, 4]) - wanted), float(np.abs(track.poses[: k + 1, 0, 0]).max())
+    missed = off if k else math.inf
+    return [Measure(f"missed {wanted:.3f} rad/s at {a:.2f} rad by", missed, 2.0 * G / half * H, "rad/s"),
+            Measure("its centre went aside by", aside, 1e-6, "m")]  # fmt: skip
+
+
+def _order(engine: Engine) -> list[Measure]:
+    v, mu = 2.0, 0.5
+    scene = Scene((box((0.1, 0.1, 0.02), 1.0, (0.0, 0.0, 0.02), velocity=(v, 0.0, 0.0)),), mu=mu)
+    far = 0.3 * v - mu * G * 0.045
+    off = [abs(float(path(engine, scene, h, 0.3).poses[-1, 0, 0]) - far) for h in (5e-3, 1.25e-3)]
+    return [Measure("a quarter of the step left, of the error,", off[1] / max(off[0], 1e-300), 0.3)]
+
+
+FLIGHT = (
+    Case("projectile", "Is flight the parabola?", "Closed form; limit one step of g", _projectile),
+    Case("free top", "Are energy and momentum kept where a body tumbles?", "Euler's equations; 0.1 % in 10 s", _top),
+    Case("rod falls without friction", "Does it turn as energy says, its centre straight down?",
+         "Closed form; limit two steps of g/l", _rod),
+    Case("order in h", "Does the error of a sliding brick shrink with the step?",
+         "First order: a quarter; limit 0.3", _order),
+)  # fmt: skip
+
+
+def _bounces(e: float, engine: Engine) -> list[Measure]:
+    v = math.sqrt(2.0 * G)
+    scene = Scene((ball(0.1, 1.0, (0.0, 0.0, 1.1)),), restitution=e)
+    track = path(engine, scene, H, v / G * (1.0 + 1.5 * e) + 0.1)
+    z, energy = track.poses[:, 0, 2] - 0.1, track.energy(scene)
+    landed = int(np.argmax(z < 2.0 * v * H))
+    apex = float(z[landed + 10 :].max())
+    gained = float(energy[landed:].max() - energy[0])
+    return [Measure(f"dropped from 1 m, missed {e * e:g} m by", abs(apex - e * e), 2.0 * v * H, "m"),
+            Measure("gained energy,", gained, G * v * H, "J")]  # fmt: skip
+
+
+def _row(e: float, engine: Engine) -> list[Measure]:
+    v = 1.0
+    balls = tuple(ball(0.1, 1.0, (x, 0.0, 0.0), (u, 0.0, 0.0)) for x, u in ((-0.5, v), (0.0, 0.0), (0.2, 0.0)))
+    scene = Scene(balls, (), 0.0, e, (0.0, 0.0, 0.0))
+    track = path(engine, scene, H, 0.6)
+    after, energy = track.velocities[-1, :, 0], track.energy(scene)
+    figures = [Measure("lost momentum,", abs(float(after.sum()) - v), 1e-9, "kg m/s"),
+               Measure("gained energy, of it,", float(energy.max() / energy[0] - 1.0), 1e-9)]  # fmt: skip
+    if e == 0.0:
+        figures.append(Measure("three balls missed v/3 by", float(np.abs(after - v / 3.0).max()), 1e-3 * v, "m/s"))
+    else:
+        figures.append(Measure("lost energy, of it,", float(1.0 - energy[-1] / energy[0]), 1e-3))
+    return figures
+
+
+def _corner(engine: Engine) -> list[Measure]:
+    brick = box((0.1,) * 3, 1.0, (0.3, 0.3, 0.1), velocity=(-1.0, -1.0, 0.0))
+    scene = Scene((brick,), (Wall(), Wall((1.0, 0.0, 0.0)), Wall((0.0, 1.0, 0.0))), 0.0)
+    track = path(engine, scene, H, 0.6)
+    return [
+        Measure("moved in the corner, where 0 is asked, at", float(np.abs(track.velocities[-1]).max()), 1e-6, "m/s")
+    ]
+
+
+IMPACTS = (
+    Case("drop, e = 0", "Does it stay down?",
+         "Newton's law; limit two steps' way", lambda engine: _bounces(0.0, engine)),
+    Case("drop, e = 1/2", "Does it rise to e^2 of the height?",
+         "Newton's law; limit two steps' way", lambda engine: _bounces(0.5, engine)),
+    Case("drop, e = 1", "Does it rise to its height, without energy gained?",
+         "Newton's law; limit two steps' way", lambda engine: _bounces(1.0, engine)),
+    Case("three balls in a row, e = 0", "Do they go on together at v/3?",
+         "Momentum; 0.1 %", lambda engine: _row(0.0, engine)),
+    Case("three balls in a row, e = 1", "Are momentum and energy kept?",
+         "Conservation", lambda engine: _row(1.0, engine)),
+    Case("brick against a corner", "Does it stop at both walls?", "e = 0: no motion is left", _corner),
+)  # fmt: skip
+
+
+def tumble() -> Scene:
+    """Three boxes that fall, turn and meet."""
+    return Scene(tuple(box((0.1, 0.08, 0.06), 1.0 + i, (0.05 * i, 0.03 * i, 0.2 + 0.25 * i), spin=(1.0, 2.0 * i, 0.5))
+                       for i in range(3)))  # fmt: skip
+
+
+def _bits(engine: Engine) -> list[Measure]:
+    one = path(engine, tumble(), H, 1.0)
+    # Another scene between them, whose memory must not be seen in the second.
+    path(engine, Scene((box((0.1,) * 3, 1.0, (0.0, 0.0, 0.1)),)), H, 0.05)
+    two = path(engine, tumble(), H, 1.0)
+    differ = np.count_nonzero(one.poses != two.poses) + np.count_nonzero(one.velocities != two.velocities)
+    return [Measure("two runs differed in so many numbers:", float(differ), 0.0)]
+
+
+def _reversed(engine: Engine) -> list[Measure]:
+    scene = tumble()
+    # Until a little after the first impacts: later, tumbling makes any difference large.
+    one = path(engine, scene, H, 0.3)
+    two = path(engine, replace(scene, bodies=scene.bodies[::-1]), H, 0.3)
+    apart = float(np.abs(one.poses[:, :, :3] - two.poses[:, ::-1, :3]).max())
+    return [Measure("bodies told in reverse moved apart by", apart, 1e-6, "m")]
+
+
+MANNERS = (
+    Case("determinism", "Is a scene loaded anew, after another one, run as before, bit for bit?",
+         "The same arithmetic: no bit differs", _bits),
+    Case("order of bodies", "Is the motion that of the bodies in another order?",
+         "The laws name no order; 1 um", _reversed),
+)  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import pickle
 
@@ -17,7 +16,6 @@ from contactlab.multibody.joints import Revolute
 from contactlab.simulation import (
     EventDriven,
     EventKind,
-    SimulationConfigError,
     StepperState,
     TimeStepping,
     Transition,
@@ -438,18 +436,3 @@ def test_what_has_no_derivative_is_named():
     steep = ball((0, 0, R), (0,) * 6, mu=0.1)
     pushed = EventDriven().run(steep, 0.1, tau=np.array([5.0, 0, 0, 0, 0, 0]))
     assert whys(pushed)["from rest"].contacts == ("body[0] on ground",)
-
-
-def test_what_cannot_be_differentiated_is_refused():
-    """Parameters and recordings that are none name the field."""
-    recording = EventDriven().run(ball((0, 0, 0.3), (0,) * 6), 0.1)
-    for wrt in ("mu", ("stiffness",), ("mu", "mu")):
-        with pytest.raises(SimulationConfigError) as caught:
-            transition(recording, wrt)
-        assert caught.value.field == "wrt"
-    with pytest.raises(SimulationConfigError, match="course"):
-        transition(dataclasses.replace(recording, course=None))
-    found = transition(recording)
-    for call in (lambda: found.vjp(np.ones(12), "mu"), lambda: found.jvp(np.ones(3)), lambda: found.vjp(np.ones(13))):
-        with pytest.raises(SimulationConfigError):
-            call()

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from types import FrameType
-from typing import Any
-
 import numpy as np
 import pytest
+from lcp_small import instructions
 from naive import enumerate_bases
 
 import lcp
@@ -173,25 +169,6 @@ def test_the_answers_of_the_oracle() -> None:
         for found, matrix, vector in zip(lcp.solve_batch(M, q).z, M, q, strict=True):
             (want,) = enumerate_bases(matrix, vector)
             np.testing.assert_allclose(found, want, atol=1e-8)
-
-
-def instructions(work: Callable[[], object]) -> int:
-    """Instructions of Python's own machine that ``work`` takes: the same on every machine, whatever else it does."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, _: object) -> Any:
-        nonlocal count
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        count += event == "opcode"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        work()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 @pytest.mark.parametrize("kind", [kind for kind in lcp.ALL_SOLVERS if kind is not lcp.LemkeHowson])

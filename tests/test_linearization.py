@@ -10,7 +10,6 @@ import joint_scenes
 import numpy as np
 import pytest
 import simulation_scenes as scenes
-from custom_constraints import Pin
 from derivative_scenes import MOTIONS, bounded_drives, settled, tumbling_cube
 from linearization_worlds import HALF, TOLERANCE, TOLERANCES, G, H, assert_agrees, cube, later, scaled, slider
 from step_differences import Steps, moved
@@ -24,7 +23,6 @@ from contactlab.simulation import (
     Conveyor,
     Oscillation,
     Simulation,
-    SimulationConfigError,
     SimulationError,
     Sleep,
     TimeStepping,
@@ -400,21 +398,6 @@ def test_several_states_have_the_bits_of_each_alone():
     assert linearize(world, stepper, []) == ()
 
 
-def test_what_is_wrong_with_one_of_several_states_names_it():
-    """A state of another world, one that is none and one whose step fails, by number; the first where several are."""
-    world, stepper = cube(1.0), TimeStepping(H)
-    good, other = world.initial_state(), bounded_drives().world.initial_state()
-    with pytest.raises(SimulationConfigError, match="state 3: ") as caught:
-        linearize(world, stepper, [good, good, good, other, good, other])
-    assert caught.value.field == "state.q"
-    with pytest.raises(SimulationConfigError, match="state 1: must be a StepperState"):
-        linearize(world, stepper, [good, None])
-    with pytest.raises(SimulationConfigError, match="tau"):
-        linearize(world, stepper, [good] * 2, np.zeros(6))
-    with pytest.raises(SimulationError, match="^state 1: "):
-        linearize(world, stepper, [good, replace(good, v=np.full(6, 1e200))])
-
-
 def test_a_derivative_keeps_its_own_forces():
     """What the caller makes of its array of forces afterwards changes no direction."""
     world, tau = slider(planar=True, v=(0, 0)), np.array([0.5 * G, 0.0])
@@ -432,36 +415,6 @@ def test_a_derivative_can_be_kept():
     assert again.kinks == found.kinks
     way = np.eye(6)[2]
     np.testing.assert_array_equal(again.directional(way), found.directional(way))
-
-
-def test_what_cannot_be_differentiated_says_so():
-    """Arguments of other shapes, projection and custom constraints: errors with their field."""
-    world, stepper = cube(), TimeStepping(H)
-    state = world.initial_state()
-    found = linearize(world, stepper, state)
-    for call, field in (
-        (lambda: linearize(world, stepper, state, np.zeros(5)), "tau"),
-        (lambda: linearize(world, stepper, state, targets={"arm": 1.0}), "targets"),
-        (lambda: linearize(world, stepper, None), "state"),
-        (lambda: linearize(world, "stepper", state), "stepper"),
-        (lambda: found.jvp(np.zeros(6)), "dx"),
-        (lambda: found.jvp(np.zeros(12), np.zeros(12)), "du"),
-        (lambda: found.directional(np.zeros(11)), "dx"),
-        (lambda: found.vjp(np.full(12, np.nan)), "w"),
-        (lambda: linearize(world, TimeStepping(H, projection=True), state), "projection"),
-        (lambda: Simulation(world, stepper).linearize(np.zeros(7)), "tau"),
-    ):
-        with pytest.raises(SimulationConfigError) as caught:
-            call()
-        assert caught.value.field == field
-    builder = WorldBuilder(**joint_scenes.FAST)
-    inertia = RigidInertia.solid_box(1.0, HALF)
-    for name, x in (("a", 0.0), ("b", 0.0)):
-        builder.add_free_body(name, inertia, Box(HALF), Material(0.3), (x, 0, 1, 1, 0, 0, 0))
-    builder.add_loop(Pin("a", "b"), bodies=("a", "b"))
-    bound = builder.build()
-    with pytest.raises(SimulationConfigError, match="custom constraints"):
-        linearize(bound, stepper, bound.initial_state())
 
 
 def test_a_step_that_fails_says_why():

@@ -12,8 +12,8 @@ from contactlab.contact import HalfSpace, Material, Placed
 from contactlab.multibody import Model, UrdfModel
 from contactlab.multibody.urdf import UrdfMesh
 from contactlab.simulation.scene import schema
-from contactlab.simulation.scene.joints import add_joints, model_arguments
 from contactlab.simulation.scene.parsing import MOST_BODIES
+from contactlab.simulation.scene.schema import add_joints, model_arguments
 from contactlab.simulation.scene.table import Table, suggestion
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray

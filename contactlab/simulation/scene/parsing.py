@@ -15,7 +15,7 @@ from contactlab.contact import ConvexPoints, Material, Mesh, PowerLaw, Shape
 from contactlab.contact.shapes import ALL_SHAPES
 from contactlab.multibody.urdf.reading import rotation
 from contactlab.simulation.scene import schema
-from contactlab.simulation.scene.joints import LOOP_KEYS, ROBOT_JOINT_KEYS, joints_entry, loop_entry
+from contactlab.simulation.scene.schema import LOOP_KEYS, ROBOT_JOINT_KEYS, joints_entry, loop_entry
 from contactlab.simulation.scene.table import Table, suggestion
 from contactlab.spatial import quaternion
 from contactlab.stepping import Sleep, TimeStepping

@@ -121,16 +121,10 @@ def plot_impact_map(
 
     Parameters
     ----------
-    path
-        The picture.
-    found
-        A map of two parameters: the first goes to the right, the second up.
+    path, found, labels, title
+        As of `plot_painleve`.
     restitution
         Number of the coefficient among ``found.restitutions``.
-    labels
-        Of the two axes; the names of the parameters if not given.
-    title
-        Above all.
 
     Raises
     ------

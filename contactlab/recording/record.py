@@ -214,7 +214,7 @@ def portion(recording: Record, first: int, last: int) -> Record:
         name: recording.rows[name] if field.axis in _WHOLE else recording.rows[name][ranges[field.axis]]
         for name, field in FIELDS.items()
     }
-    for name in ("contact_step", "joint_step", "island_step"):
+    for name in ("contact_step", "joint_step", "island_step") if first else ():
         rows[name] = rows[name] - first
     return replace(recording, rows=rows, timings={})
 

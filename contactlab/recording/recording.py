@@ -13,12 +13,11 @@ import numpy as np
 
 from contactlab.multibody import body_poses
 from contactlab.recording.island import forces_of, formed, solution_of, trees_of
-from contactlab.recording.record import Record
+from contactlab.recording.record import Record, portion
 from contactlab.recording.storage import read_recording, save_recording
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import OPEN, IntArray
 from contactlab.stepping.record_schema import (
-    FIELDS,
     TIMINGS,
     Rows,
     RunRows,
@@ -120,14 +119,9 @@ class Recording(Record):
         """Return the record of the first ``n`` steps (0 .. n_steps), as the run would have left it there."""
         if not 0 <= n <= self.n_steps:
             raise IndexError(f"{n} steps: the record holds 0 .. {self.n_steps}")
-        ends = {"states": n + 1, "steps": n, "taus": n}
-        ends |= {
-            axis: int(np.searchsorted(self.rows[f"{axis[:-1]}_step"], n)) for axis in ("contacts", "joints", "islands")
-        }
-        rows = {name: self.rows[name][: ends.get(field.axis)] for name, field in FIELDS.items()}
         portions = np.searchsorted(self.timings["timing_step"], n, "right") if self.timings else 0
         timings = {name: array[:portions] for name, array in self.timings.items()}
-        return replace(self, rows=rows, timings=timings)
+        return replace(self, rows=portion(self, 0, n).rows, timings=timings)
 
     @cached_property
     def ledger(self) -> EnergyLedger:

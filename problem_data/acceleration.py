@@ -21,12 +21,10 @@ from numpy.typing import ArrayLike
 
 from problem_data.blocks import AccelerationBlocks, evaluate_acceleration_blocks
 from problem_data.constrained import ConstrainedDynamics, free_rows, row_terms, rows_of_blocks
-from problem_data.contact_lists import split_contacts
 from problem_data.errors import ProblemDataError
 from problem_data.inertia import InertiaSolve, SolveInertia, inertia_solve
-from problem_data.operators import LinearMap, Operator, as_linear_map
-from problem_data.sliding_friction import SlidingFrictionMap
-from problem_data.validation import FloatArray, IntArray, float_array, friction, length, nonnegative
+from problem_data.operators import FunctionMap, LinearMap, Operator, as_linear_map
+from problem_data.validation import FloatArray, IntArray, float_array, friction, length, nonnegative, split_contacts
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -218,7 +216,17 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
 
         Applied to normal forces it gives their generalised force together with that of the sliding friction they bring.
         """
-        return SlidingFrictionMap(self.N, self.Q, self.mu_sliding, self.sliding_contacts, transposed=True)
+        N, Q, mu, sliding = self.N, self.Q, self.mu_sliding, self.sliding_contacts
+
+        def generalised(fN: FloatArray) -> FloatArray:
+            return N.T @ fN - Q.T @ (mu * fN[sliding])
+
+        def rates(w: FloatArray) -> FloatArray:
+            out = np.array(N @ w)
+            out[sliding] -= mu * (Q @ w)
+            return out
+
+        return FunctionMap("N_minus_muQ_T", (self.nv, self.nc), generalised, rates)
 
     def _evaluate(self) -> AccelerationBlocks:
         return evaluate_acceleration_blocks(self)

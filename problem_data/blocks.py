@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from problem_data.operators import LinearMap, dense
-from problem_data.sliding_friction import normal_minus_friction
 from problem_data.validation import FloatArray, IntArray, check_finite
 
 if TYPE_CHECKING:
@@ -142,6 +141,17 @@ def evaluate_acceleration_blocks(data: ConstraintAccelProblemData) -> Accelerati
         k=np.concatenate((data.kN, data.kF, data.kL, data.kG)),
         a_free=_solved(data.solve_inertia, data.tau),
     )
+
+
+def normal_minus_friction(N: FloatArray, Q: FloatArray, mu: FloatArray, sliding: IntArray) -> FloatArray:
+    """The rows of N - mu Q as a new dense array (nc, nv), from dense N (nc, nv) and Q (ns, nv).
+
+    A contact that slides has the friction -mu fN along its sliding direction, so that its normal force acts along its
+    row of (N - mu Q)^T. The rows of Q of the non-sliding contacts, which are not stored, are zero.
+    """
+    rows = np.array(N, order="C")
+    rows[sliding] -= mu[:, np.newaxis] * Q
+    return rows
 
 
 def _copies(data: object, *names: str) -> dict[str, Any]:

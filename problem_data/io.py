@@ -11,25 +11,56 @@ import os
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from problem_data.acceleration import ConstraintAccelProblemData
+from problem_data.blocks import AccelerationBlocks, VelocityBlocks, normal_minus_friction
 from problem_data.errors import ProblemDataError, ProblemFileError
-from problem_data.members import (
-    Members,
-    acceleration_members,
-    acceleration_problem,
-    inertia_members,
-    member,
-    short,
-    velocity_members,
-    velocity_problem,
+from problem_data.inertia import (
+    SOLVE_SYMMETRY_TOLERANCE,
+    InverseInertia,
+    SolveInertia,
+    check_symmetric_with_positive_diagonal,
+    cholesky_inertia,
 )
 from problem_data.npz_files import NpzFile, Source, write_npz
+from problem_data.validation import (
+    FloatArray,
+    IntArray,
+    direction_counts,
+    entry,
+    float_array,
+    force_bounds,
+    leaning_cones,
+    nonnegative,
+    own_cones,
+    read_only,
+    split_contacts,
+    starts_of_trees,
+)
 from problem_data.velocity import ConstraintVelProblemData
 
 ACCELERATION_FORMAT = "problem_data.ConstraintAccelProblemData"
 VELOCITY_FORMAT = "problem_data.ConstraintVelProblemData"
 VERSION = 1
+# A user's own inertia solve may be this far from the matrix it was sampled into.
+RESPONSE_TOLERANCE = 1e-6
+# A row that is zero but for rounding, beside the largest.
+CANCELLED = 1e-13
+# Relative to |N| + mu |Q|. The rows may come from compiled code that rounds once where numpy rounds twice.
+SLIDING_ROW_TOLERANCE = 1e-14
+
+# Members of a file, and the fields of the blocks that they hold.
+_VELOCITY_COUNTS = ("nc", "nr", "nl", "nb", "nbox")
+_VELOCITY = {name: name for name in ("r", "mu", "J", "Y", "k", "gamma", "gammaE", "Mv", "v_free", "lo", "hi")}
+_ACCELERATION_COUNTS = ("nc", "nr", "nl", "nb")
+_ACCELERATION = {
+    **{name: name for name in ("r", "mu_sliding", "mu_non_sliding", "J", "Q", "R", "Y", "YR", "k", "tau", "a_free")},
+    "sliding_contacts": "sliding",
+    "non_sliding_contacts": "non_sliding",
+}
+
+Members = dict[str, NDArray[np.generic]]
 
 
 def save(path: str | os.PathLike[str], data: ConstraintVelProblemData | ConstraintAccelProblemData) -> None:
@@ -97,3 +128,194 @@ def _problem(arrays: Members) -> ConstraintVelProblemData | ConstraintAccelProbl
     if version.shape != () or version.dtype.kind not in "iu" or int(version) != VERSION:
         raise ProblemDataError("version", f"{short(version)}, this release reads {VERSION}")
     return acceleration_problem(arrays) if kind == ACCELERATION_FORMAT else velocity_problem(arrays)
+
+
+def velocity_members(data: ConstraintVelProblemData) -> Members:
+    """The blocks of velocity-level data, without the inertia."""
+    further = {"cone_contacts": data.cone_contacts} if data.ncone > data.nc else {}
+    if data.tree_starts.size > 2:
+        further["tree_starts"] = data.tree_starts
+    return _block_members(data.blocks(), _VELOCITY_COUNTS, _VELOCITY) | further
+
+
+def acceleration_members(data: ConstraintAccelProblemData) -> Members:
+    """The blocks of acceleration-level data and the choice of solver, without the inertia."""
+    members = _block_members(data.blocks(), _ACCELERATION_COUNTS, _ACCELERATION)
+    return members | {"use_complementarity_problem_solver": np.array(data.use_complementarity_problem_solver)}
+
+
+def _block_members(
+    blocks: VelocityBlocks | AccelerationBlocks, counts: tuple[str, ...], fields: dict[str, str]
+) -> Members:
+    rows = np.array([getattr(blocks, count) for count in counts], dtype=np.int64)
+    return {"rows": rows, **{name: getattr(blocks, field) for name, field in fields.items()}}
+
+
+def velocity_problem(arrays: Members) -> ConstraintVelProblemData:
+    """The velocity-level problem from the members of a file."""
+    Mv = _vector(arrays, "Mv", None)
+    mu = nonnegative("mu", member(arrays, "mu"), member(arrays, "mu").size)
+    r = direction_counts(member(arrays, "r"), mu)
+    nc, nr, nl, nb, nbox = counts = row_counts(arrays, *_VELOCITY_COUNTS)
+    # Files have the member only where there are further cones: the others are what they were before there were any.
+    cones = leaning_cones(arrays["cone_contacts"] if "cone_contacts" in arrays else np.arange(mu.size), mu)
+    if (nc, nr) != (own_cones(cones), sum(r.tolist())):
+        raise ProblemDataError(
+            "rows", f"nc, nr = {nc}, {nr}, but mu has {own_cones(cones)} entries and r adds up to {sum(r.tolist())}"
+        )
+    nu = nc + nr + nl
+    nv, m = Mv.size, nu + nb + nbox
+    gamma = nonnegative("gamma", member(arrays, "gamma"), m)
+    if gamma[nu : nu + nb].any():
+        raise ProblemDataError("gamma", f"not 0 in the bilateral rows, {nu} to {nu + nb - 1} of {m}")
+    lo, hi = force_bounds(member(arrays, "lo"), member(arrays, "hi"), nbox)
+    blocks = VelocityBlocks(
+        **dict(zip(_VELOCITY_COUNTS, counts, strict=True)),
+        nv=nv,
+        r=r,
+        mu=mu,
+        cone_contacts=cones,
+        tree_starts=starts_of_trees(arrays.get("tree_starts"), Mv.size),
+        J=_matrix(arrays, "J", m, nv),
+        Y=_matrix(arrays, "Y", m, nv),
+        k=_vector(arrays, "k", m),
+        gamma=gamma,
+        gammaE=nonnegative("gammaE", member(arrays, "gammaE"), cones.size),
+        Mv=Mv,
+        v_free=_vector(arrays, "v_free", nv),
+        lo=lo,
+        hi=hi,
+    )
+    solve_inertia = inertia_from(arrays, nv)
+    check_response(arrays, "J", "Y")
+    check_response(arrays, "Mv", "v_free")
+    return ConstraintVelProblemData.from_blocks(blocks, solve_inertia=solve_inertia)
+
+
+def acceleration_problem(arrays: Members) -> ConstraintAccelProblemData:
+    """The acceleration-level problem from the members of a file."""
+    tau = _vector(arrays, "tau", None)
+    mu_sliding = nonnegative("mu_sliding", member(arrays, "mu_sliding"), member(arrays, "mu_sliding").size)
+    static = member(arrays, "mu_non_sliding")
+    mu_non_sliding = nonnegative("mu_non_sliding", static, static.size)
+    r = direction_counts(member(arrays, "r"), mu_non_sliding, "mu_non_sliding")
+    nv, ns, nns = tau.size, mu_sliding.size, mu_non_sliding.size
+    nc, nr, nl, nb = counts = row_counts(arrays, *_ACCELERATION_COUNTS)
+    if (nc, nr) != (ns + nns, sum(r.tolist())):
+        raise ProblemDataError(
+            "rows",
+            f"nc, nr = {nc}, {nr}, but mu_sliding and mu_non_sliding have {ns} + {nns} entries and r adds up to "
+            f"{sum(r.tolist())}",
+        )
+    sliding, non_sliding = split_contacts(
+        _vector(arrays, "sliding_contacts", ns, "one entry per entry of mu_sliding"),
+        _vector(arrays, "non_sliding_contacts", nns, "one entry per entry of mu_non_sliding"),
+        nc,
+    )
+    m = nc + nr + nl + nb
+    J, Q, R = _matrix(arrays, "J", m, nv), _matrix(arrays, "Q", ns, nv), _matrix(arrays, "R", nc, nv)
+    _check_sliding_rows(J[:nc], Q, R, mu_sliding, sliding)
+    blocks = AccelerationBlocks(
+        **dict(zip(_ACCELERATION_COUNTS, counts, strict=True)),
+        nv=nv,
+        ns=ns,
+        nns=nns,
+        r=r,
+        mu_sliding=mu_sliding,
+        mu_non_sliding=mu_non_sliding,
+        sliding=sliding,
+        non_sliding=non_sliding,
+        J=J,
+        Q=Q,
+        R=R,
+        Y=_matrix(arrays, "Y", m, nv),
+        YR=_matrix(arrays, "YR", nc, nv),
+        k=_vector(arrays, "k", m),
+        tau=tau,
+        a_free=_vector(arrays, "a_free", nv),
+    )
+    solve_inertia = inertia_from(arrays, nv)
+    for forces, response in (("J", "Y"), ("R", "YR"), ("tau", "a_free")):
+        check_response(arrays, forces, response)
+    flag = member(arrays, "use_complementarity_problem_solver")
+    if flag.shape != () or flag.dtype.kind != "b":
+        raise ProblemDataError("use_complementarity_problem_solver", f"{short(flag)}, wanted one truth value")
+    return ConstraintAccelProblemData.from_blocks(
+        blocks, solve_inertia=solve_inertia, use_complementarity_problem_solver=bool(flag)
+    )
+
+
+def _check_sliding_rows(N: FloatArray, Q: FloatArray, R: FloatArray, mu: FloatArray, sliding: IntArray) -> None:
+    """Raise where R is not N - mu Q: the two are stored apart to keep their bits, not to differ."""
+    with np.errstate(over="ignore"):
+        wanted = normal_minus_friction(N, Q, mu, sliding)
+        scale = normal_minus_friction(np.abs(N), -np.abs(Q), mu, sliding)
+        differs = ~np.isfinite(wanted) | (np.abs(R - wanted) > SLIDING_ROW_TOLERANCE * scale)
+    if differs.any():
+        i, j = (int(n) for n in np.argwhere(differs)[0])
+        raise ProblemDataError("R", f"{entry('R', R, (i, j))}, but N - mu_sliding Q is {wanted[i, j]} there")
+
+
+def _vector(arrays: Members, name: str, size: int | None, why: str = "") -> FloatArray:
+    return float_array(name, member(arrays, name), (size,), why)
+
+
+def _matrix(arrays: Members, name: str, rows: int, columns: int) -> FloatArray:
+    return float_array(name, member(arrays, name), (rows, columns))
+
+
+def member(arrays: Members, name: str) -> NDArray[np.generic]:
+    """The member of this name; where it is missing, an error that says what there is instead."""
+    if name not in arrays:
+        present = ", ".join(sorted(arrays)[:20]) or "none"
+        raise ProblemDataError(name, f"missing; the file holds {present}")
+    return arrays[name]
+
+
+def row_counts(arrays: Members, *names: str) -> tuple[int, ...]:
+    """Counts of these names (nc, nr, ...) as the file states them."""
+    rows = member(arrays, "rows")
+    if rows.shape != (len(names),) or rows.dtype.kind not in "iu" or (rows < np.int64(0)).any():
+        raise ProblemDataError("rows", f"{short(rows)}, wanted the {len(names)} whole numbers {', '.join(names)}")
+    return tuple(int(n) for n in rows)
+
+
+def inertia_members(M: FloatArray | None, solve_inertia: SolveInertia, nv: int) -> Members:
+    """The mass matrix where it is known, its inverse (nv, nv) where not."""
+    return {"M_inverse": solve_inertia(np.eye(nv))} if M is None else {"M": M}
+
+
+def inertia_from(arrays: Members, nv: int) -> SolveInertia:
+    """The inertia solve from the matrix in the file."""
+    if "M" in arrays:
+        return cholesky_inertia(arrays["M"], nv)
+    if "M_inverse" not in arrays:
+        raise ProblemDataError("M", "missing, and M_inverse is missing too")
+    inverse: FloatArray = float_array("M_inverse", arrays["M_inverse"], (nv, nv))
+    check_symmetric_with_positive_diagonal("M_inverse", inverse, SOLVE_SYMMETRY_TOLERANCE)
+    return InverseInertia(read_only(inverse))
+
+
+def check_response(arrays: Members, forces: str, response: str) -> None:
+    """Refuse a file whose ``response`` is not M^-1 times its ``forces`` (one vector, or one per row), rounding apart.
+
+    Where M is known the backward error |M y - f| is held against |M| |y|, so that a badly conditioned M is no excuse
+    and no obstacle.
+    """
+    f = np.atleast_2d(member(arrays, forces)).astype(np.float64)
+    y = np.atleast_2d(member(arrays, response)).astype(np.float64)
+    matrix = np.asarray(arrays["M"] if "M" in arrays else arrays["M_inverse"], dtype=np.float64)
+    given, mapped = (f, y) if "M" in arrays else (y, f)
+    error = np.abs(mapped @ matrix.T - given).max(axis=1, initial=0.0)
+    size = np.abs(matrix).max(initial=0.0) * np.abs(mapped).max(axis=1, initial=0.0) * max(1, matrix.shape[0])
+    size = size + np.abs(given).max(axis=1, initial=0.0)
+    # What is left of terms that cancel in a row is rounding beside the other rows.
+    wrong = np.flatnonzero(~(error <= RESPONSE_TOLERANCE * size + CANCELLED * size.max(initial=0.0)))
+    if wrong.size:
+        where = f"row {wrong[0]} " if f.shape[0] > 1 else ""
+        raise ProblemDataError(response, f"{where}is not M^-1 times {forces} (off by {error[wrong[0]]:.1e})")
+
+
+def short(array: NDArray[np.generic]) -> str:
+    """The array as text that fits into an error message."""
+    return str(array)[:80] if array.size <= 8 else f"array of shape {array.shape}"

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from problem_data.errors import ProblemDataError
-from problem_data.validation import FloatArray, float_array, read_only, wrong_shape
+from problem_data.validation import FloatArray, check_shape, float_array, read_only
 
 VectorFunction = Callable[[FloatArray], ArrayLike]
 
@@ -167,7 +167,7 @@ def as_linear_map(
             )
         return _probed(FunctionMap(field, (count, nv), value[0], value[1]))
     if isinstance(value, ScipyLinearOperator):
-        _check_shape(field, tuple(value.shape), (rows, nv), why)
+        check_shape(field, tuple(value.shape), (rows, nv), why)
         return _probed(FunctionMap(field, (int(value.shape[0]), nv), value.matvec, value.rmatvec))
     if callable(value):
         raise ProblemDataError(field, "one callable, wanted a pair (forward, transpose)")
@@ -186,13 +186,8 @@ def dense(linear_map: LinearMap) -> FloatArray:
     return np.array(linear_map, dtype=np.float64, order="C")
 
 
-def _check_shape(field: str, met: tuple[int, ...], wanted: tuple[int | None, int], why: str) -> None:
-    if len(met) != 2 or any(w not in (None, m) for m, w in zip(met, wanted, strict=True)):
-        raise ProblemDataError(field, wrong_shape(met, wanted, why))
-
-
 def _sparse_map(field: str, value: Any, wanted: tuple[int | None, int], why: str) -> LinearMap:
-    _check_shape(field, tuple(value.shape), wanted, why)
+    check_shape(field, tuple(value.shape), wanted, why)
     if value.dtype.kind not in "iuf":
         raise ProblemDataError(field, f"sparse of dtype {value.dtype}, shape {value.shape}; wanted real numbers")
     matrix = value.tocsr(copy=True).astype(np.float64)

@@ -6,7 +6,7 @@ caller's later writes never reach the problem data.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,16 +38,17 @@ def real_numbers(field: str, value: ArrayLike) -> NDArray[np.generic]:
     return array
 
 
-def check_finite(field: str, array: FloatArray) -> None:
-    """Raise unless every entry is finite, naming the first that is not."""
-    bad = ~np.isfinite(array)
+def refuse(field: str, array: NDArray[Any], bad: NDArray[np.bool_], wanted: str, *, counted: bool = False) -> None:
+    """Raise where entries are marked as bad, naming the first of them, and how many there are where ``counted``."""
     if bad.any():
         index = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise ProblemDataError(
-            field,
-            f"{entry(field, array, index)}, wanted a finite number "
-            f"(shape {array.shape}, {np.count_nonzero(bad)} such entries)",
-        )
+        count = f", {np.count_nonzero(bad)} such entries" if counted else ""
+        raise ProblemDataError(field, f"{entry(field, array, index)}, wanted {wanted} (shape {array.shape}{count})")
+
+
+def check_finite(field: str, array: FloatArray) -> None:
+    """Raise unless every entry is finite, naming the first that is not."""
+    refuse(field, array, ~np.isfinite(array), "a finite number", counted=True)
 
 
 def float_array(field: str, value: ArrayLike, shape: tuple[int | None, ...], why: str = "") -> FloatArray:
@@ -56,21 +57,19 @@ def float_array(field: str, value: ArrayLike, shape: tuple[int | None, ...], why
     None in ``shape`` stands for any length; ``why`` says, in errors, where the wanted shape comes from.
     """
     numbers = real_numbers(field, value)
-    if numbers.ndim != len(shape) or any(
-        wanted not in (None, met) for met, wanted in zip(numbers.shape, shape, strict=True)
-    ):
-        raise ProblemDataError(field, wrong_shape(numbers.shape, shape, why))
+    check_shape(field, numbers.shape, shape, why)
     with np.errstate(over="ignore"):  # a wider float that overflows float64 becomes inf and is refused below
         array = np.ascontiguousarray(numbers, dtype=np.float64)
     check_finite(field, array)
     return array
 
 
-def wrong_shape(met: tuple[int, ...], wanted: tuple[int | None, ...], why: str = "") -> str:
-    """Text of a shape mismatch; an open length is written ``*``."""
-    text = ", ".join("*" if n is None else str(n) for n in wanted)
-    comma = "," if len(wanted) == 1 else ""
-    return f"shape {met}, wanted ({text}{comma})" + (f": {why}" if why else "")
+def check_shape(field: str, met: tuple[int, ...], wanted: tuple[int | None, ...], why: str = "") -> None:
+    """Raise where a shape is another than that wanted; None stands for any length and is written ``*``."""
+    if len(met) != len(wanted) or any(w not in (None, m) for m, w in zip(met, wanted, strict=True)):
+        text = ", ".join("*" if n is None else str(n) for n in wanted)
+        comma = "," if len(wanted) == 1 else ""
+        raise ProblemDataError(field, f"shape {met}, wanted ({text}{comma})" + (f": {why}" if why else ""))
 
 
 def vector(field: str, value: ArrayLike | None, size: int, why: str = "") -> FloatArray:
@@ -82,10 +81,7 @@ def vector(field: str, value: ArrayLike | None, size: int, why: str = "") -> Flo
 
 def check_nonnegative(field: str, array: FloatArray) -> None:
     """Raise unless every entry is at least 0, naming the first that is not."""
-    bad = array < 0.0
-    if bad.any():
-        index = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise ProblemDataError(field, f"{entry(field, array, index)}, wanted >= 0 (shape {array.shape})")
+    refuse(field, array, array < 0.0, ">= 0")
 
 
 def nonnegative(field: str, value: ArrayLike | None, size: int, why: str = "") -> FloatArray:
@@ -108,10 +104,7 @@ def whole_numbers(field: str, value: ArrayLike, size: int | None, wanted: str, w
     """
     numbers = float_array(field, value, (size,), why)
     # 2**53: beyond it float64 no longer holds every whole number, and no problem has so many rows.
-    bad = (numbers != np.floor(numbers)) | (numbers < 0) | (numbers > 2.0**53)
-    if bad.any():
-        index = int(np.argmax(bad))
-        raise ProblemDataError(field, f"{entry(field, numbers, (index,))}, wanted {wanted} (shape {numbers.shape})")
+    refuse(field, numbers, (numbers != np.floor(numbers)) | (numbers < 0) | (numbers > 2.0**53), wanted)
     return numbers.astype(np.int64)
 
 
@@ -188,6 +181,78 @@ def friction(
             "r", f"missing, wanted shape ({n},): {mu_field}[{i}] = {coefficients[i]} needs directions"
         )
     return coefficients, np.zeros(n, dtype=np.int64)
+
+
+def force_bounds(lo: ArrayLike | None, hi: ArrayLike | None, nbox: int) -> tuple[FloatArray, FloatArray]:
+    """Bounds lo <= hi of nbox forces, -inf and inf where there is none; both may be missing where nbox is 0.
+
+    Refused are a NaN, an infinity on the wrong side, and two finite bounds farther apart than any number.
+    """
+    lower, upper = _force_bound("lo", lo, nbox, np.inf), _force_bound("hi", hi, nbox, -np.inf)
+    crossed = lower > upper
+    if crossed.any():
+        i = int(np.argmax(crossed))
+        raise ProblemDataError("lo", f"lo[{i}] = {lower[i]}, wanted <= hi[{i}] = {upper[i]} (shape {lower.shape})")
+    with np.errstate(over="ignore"):
+        endless = np.isfinite(lower) & np.isfinite(upper) & np.isinf(upper - lower)
+    if endless.any():
+        i = int(np.argmax(endless))
+        raise ProblemDataError("hi", f"hi[{i}] - lo[{i}] = {upper[i]} - {lower[i]} overflows, wanted an infinite bound")
+    return lower, upper
+
+
+def _force_bound(field: str, value: ArrayLike | None, size: int, wrong: float) -> FloatArray:
+    if value is None:
+        if size:
+            raise ProblemDataError(field, f"missing, wanted shape ({size},): one entry per row of B")
+        return np.zeros(0)
+    numbers = real_numbers(field, value)
+    check_shape(field, numbers.shape, (size,), "one entry per row of B")
+    with np.errstate(over="ignore"):
+        array = np.ascontiguousarray(numbers, dtype=np.float64)
+    # A wider float that overflows float64 is no bound that someone meant to be infinite.
+    bad = np.isnan(array) | (array == wrong) | (np.isinf(array) & np.isfinite(numbers))
+    refuse(field, array, bad, "a number or -inf" if field == "lo" else "a number or inf", counted=True)
+    return array
+
+
+def split_contacts(sliding: ArrayLike | None, non_sliding: ArrayLike | None, nc: int) -> tuple[IntArray, IntArray]:
+    """Both lists, each ascending, which together name every one of nc contacts once.
+
+    A missing list is the complement of the other one; without both, no contact slides.
+    """
+    slid, rested = "sliding_contacts", "non_sliding_contacts"
+    slides = None if sliding is None else _ascending(slid, sliding, nc)
+    rests = None if non_sliding is None else _ascending(rested, non_sliding, nc)
+    everything = np.arange(nc, dtype=np.int64)
+    if slides is None:
+        slides = np.zeros(0, dtype=np.int64) if rests is None else np.setdiff1d(everything, rests)
+    if rests is None:
+        rests = np.setdiff1d(everything, slides)
+    both = np.intersect1d(slides, rests)
+    if both.size:
+        contact = int(both[0])
+        i, j = int(np.searchsorted(slides, contact)), int(np.searchsorted(rests, contact))
+        raise ProblemDataError(rested, f"{rested}[{j}] = {contact} is also {slid}[{i}]")
+    neither = np.setdiff1d(everything, np.concatenate((slides, rests)))
+    if neither.size:
+        raise ProblemDataError(rested, f"contact {neither[0]} is missing; it is not in {slid} either (nc = {nc})")
+    return slides, rests
+
+
+def _ascending(field: str, value: ArrayLike, nc: int) -> IntArray:
+    contacts = whole_numbers(field, value, None, "the index of a contact")
+    wanted = f"a contact from 0 to {nc - 1}" if nc else "no entries, as there are no contacts"
+    refuse(field, contacts, contacts >= nc, wanted)
+    disorder = np.diff(contacts) <= 0
+    if disorder.any():
+        i = int(np.argmax(disorder))
+        raise ProblemDataError(
+            field,
+            f"{field}[{i + 1}] = {contacts[i + 1]} after {field}[{i}] = {contacts[i]}, wanted an ascending list "
+            f"(shape {contacts.shape})",
+        )
+    return contacts
 
 
 def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:

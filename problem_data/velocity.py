@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from problem_data.blocks import VelocityBlocks, evaluate_blocks
-from problem_data.bounds import force_bounds
 from problem_data.constrained import ConstrainedDynamics, free_rows, row_softening, row_terms, rows_of_blocks
 from problem_data.inertia import InertiaSolve, SolveInertia, inertia_solve
 from problem_data.operators import LinearMap, Operator, as_linear_map
@@ -27,6 +26,7 @@ from problem_data.validation import (
     FloatArray,
     IntArray,
     float_array,
+    force_bounds,
     friction,
     leaning_cones,
     length,

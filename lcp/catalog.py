@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +33,10 @@ class NamedProblem(Generic[P]):
 class Entry(NamedProblem[LCP]):
     """One named problem."""
 
-    outcome: Status  # `Status.SOLVED` where a solution exists, otherwise what is true of the problem
-    solutions: tuple[NDArray[np.float64], ...]  # the isolated solutions; all of them where ``complete``
-    complete: bool  # whether ``solutions`` lists every solution
-    matrix_class: Traits | None  # the classes M is known to belong to, those that contain them included; None for none
+    outcome: Status = Status.SOLVED  # that where a solution exists, otherwise what is true of the problem
+    solutions: tuple[NDArray[np.float64], ...] = ()  # the isolated solutions; all of them where ``complete``
+    complete: bool = True  # whether ``solutions`` lists every solution
+    matrix_class: Traits | None = None  # the classes M is known to belong to, those that contain them included
     exponential: bool = False  # whether complementary pivoting may need about 2^n pivots
 
 
@@ -79,24 +79,13 @@ def _entry(
     source: str,
     M: object,
     q: object,
-    *,
-    outcome: Status = Status.SOLVED,
-    solutions: tuple[tuple[float, ...], ...] = (),
-    complete: bool = True,
+    *solutions: object,
     matrix_class: Traits | None = None,
-    exponential: bool = False,
+    **known: Any,
 ) -> Entry:
     kept = tuple(np.array(z, dtype=np.float64) for z in solutions)
-    return Entry(
-        name,
-        source,
-        LCP(M, np.asarray(q, dtype=np.float64)),
-        outcome,
-        kept,
-        complete,
-        None if matrix_class is None else implied(matrix_class),
-        exponential,
-    )
+    classes = None if matrix_class is None else implied(matrix_class)
+    return Entry(name, source, LCP(M, q), solutions=kept, matrix_class=classes, **known)
 
 
 _SPD = Traits.SYMMETRIC_POSITIVE_DEFINITE
@@ -109,24 +98,23 @@ _SINE, _COSINE = math.sin(math.radians(60.0)), math.cos(math.radians(60.0))
 
 def entries() -> tuple[Entry, ...]:
     """All entries, built anew."""
-    first = murty(6)
-    second = fathi(5)
+    first, second, third = murty(6), fathi(5), obstacle(40)
     return (
-        _entry("empty", "a problem without unknowns", np.zeros((0, 0)), (), solutions=((),), matrix_class=_P),
-        _entry("one_pressed", "one contact pressed down", ((2.0,),), (-4.0,), solutions=((2.0,),), matrix_class=_SPD),
-        _entry("one_apart", "one contact moving apart", ((2.0,),), (3.0,), solutions=((0.0,),), matrix_class=_SPD),
-        _entry("zero_matrix", "M = 0 with q = 1: trivially z = 0", ((0.0,),), (1.0,), solutions=((0.0,),),
+        _entry("empty", "a problem without unknowns", np.zeros((0, 0)), (), (), matrix_class=_P),
+        _entry("one_pressed", "one contact pressed down", ((2.0,),), (-4.0,), (2.0,), matrix_class=_SPD),
+        _entry("one_apart", "one contact moving apart", ((2.0,),), (3.0,), (0.0,), matrix_class=_SPD),
+        _entry("zero_matrix", "M = 0 with q = 1: trivially z = 0", ((0.0,),), (1.0,), (0.0,),
                matrix_class=_SPSD),
         _entry("diagonal_nine", "diagonal 1..9 with q = -1: z_i = 1 / i", np.diag(np.arange(1.0, 10.0)), -np.ones(9),
-               solutions=(tuple(1.0 / i for i in range(1, 10)),), matrix_class=_SPD),
+               tuple(1.0 / i for i in range(1, 10)), matrix_class=_SPD),
         _entry("all_ones", "rank one, q = -1: a segment of solutions", np.ones((2, 2)), (-1.0, -1.0),
-               solutions=((1.0, 0.0), (0.0, 1.0)), complete=False, matrix_class=_SPSD),
+               (1.0, 0.0), (0.0, 1.0), complete=False, matrix_class=_SPSD),
         _entry("murty_3", "Murty, Linear Complementarity (1988), chapter 2", ((0, -1, 2), (2, 0, -2), (-1, 1, 0)),
-               (-3, 6, -1), solutions=((0.0, 1.0, 3.0),)),
+               (-3, 6, -1), (0.0, 1.0, 3.0)),
         _entry("kostreva_cycle", "Kostreva 1979: cycles without a rule for ties", ((1, 2, 0), (0, 1, 2), (2, 0, 1)),
-               (-1, -1, -1), solutions=((1 / 3, 1 / 3, 1 / 3),), matrix_class=_P),
+               (-1, -1, -1), (1 / 3, 1 / 3, 1 / 3), matrix_class=_P),
         _entry("two_solutions", _CPS + ", N-matrix: q > 0 has more than one solution", ((-1.0,),), (1.0,),
-               solutions=((0.0,), (1.0,))),
+               (0.0,), (1.0,)),
         _entry("painleve_none", "rod in the Painleve region, pressed: infeasible", ((-0.4,),), (-9.81,),
                outcome=Status.INFEASIBLE),
         _entry("infeasible_psd", "positive semidefinite with contradicting rows", ((1.0, -1.0), (-1.0, 1.0)),
@@ -135,16 +123,16 @@ def entries() -> tuple[Entry, ...]:
                (-2.0, -2.0), outcome=Status.UNSOLVABLE),
         _entry("block_on_table", "a unit mass pressed and pushed along a line, mu = 0.5, stuck: fN, fF+, fF-, lambda",
                ((1, 0, 0, 0), (0, 1, -1, 1), (0, -1, 1, 1), (0.5, -1, -1, 0)), (-9.81, -2.0, 2.0, 0),
-               solutions=((9.81, 2.0, 0.0, 0.0),), complete=False, matrix_class=_COP),
+               (9.81, 2.0, 0.0, 0.0), complete=False, matrix_class=_COP),
         _entry("block_sliding", "the same pushed beyond mu fN = 4.905", ((1, 0, 0, 0), (0, 1, -1, 1), (0, -1, 1, 1),
-               (0.5, -1, -1, 0)), (-9.81, -8.0, 8.0, 0), solutions=((9.81, 4.905, 0.0, 3.095),), matrix_class=_COP),
+               (0.5, -1, -1, 0)), (-9.81, -8.0, 8.0, 0), (9.81, 4.905, 0.0, 3.095), matrix_class=_COP),
         _entry("block_wedged", "a block between a floor and a 60 degree wall, frictionless",
                ((1.0, _COSINE), (_COSINE, 1.0)), (-9.81, -_SINE * 3.0), matrix_class=_SPD, complete=False),
-        Entry("murty_exponential_6", "Murty 1978, n = 6", first, Status.SOLVED,
-              (np.array([64.0, 0, 0, 0, 0, 0]),), True, implied(Traits.H_PLUS), True),
-        Entry("fathi_exponential_5", "Fathi 1979, n = 5", second, Status.SOLVED,
-              (np.array([1024.0, 0, 0, 0, 0]),), True, implied(_SPD), True),
-        Entry("obstacle_40", "string on an obstacle, 40 nodes", obstacle(40), Status.SOLVED, (), False, implied(_SPD)),
+        _entry("murty_exponential_6", "Murty 1978, n = 6", first.M, first.q, (64.0, 0, 0, 0, 0, 0),
+               matrix_class=Traits.H_PLUS, exponential=True),
+        _entry("fathi_exponential_5", "Fathi 1979, n = 5", second.M, second.q, (1024.0, 0, 0, 0, 0),
+               matrix_class=_SPD, exponential=True),
+        _entry("obstacle_40", "string on an obstacle, 40 nodes", third.M, third.q, complete=False, matrix_class=_SPD),
     )  # fmt: skip
 
 
@@ -152,22 +140,14 @@ def entries() -> tuple[Entry, ...]:
 class MixedEntry(NamedProblem[MLCP]):
     """One named mixed problem; as `Entry`, with solutions (u, y)."""
 
-    outcome: Status
-    solutions: tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]
-    complete: bool
+    outcome: Status = Status.SOLVED
+    solutions: tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...] = ()
+    complete: bool = True
 
 
-def _mixed(
-    name: str,
-    source: str,
-    blocks: tuple[object, object, object, object, object, object],
-    *solutions: tuple[tuple[float, ...], tuple[float, ...]],
-    outcome: Status = Status.SOLVED,
-    complete: bool = True,
-) -> MixedEntry:
-    A, X1, X2, X3, a, x4 = (np.asarray(block, dtype=np.float64) for block in blocks)
+def _mixed(name: str, source: str, blocks: tuple[object, ...], *solutions: Any, **known: Any) -> MixedEntry:
     kept = tuple((np.array(u), np.array(y)) for u, y in solutions)
-    return MixedEntry(name, source, MLCP(A, X1, X2, X3, a, x4), outcome, kept, complete)
+    return MixedEntry(name, source, MLCP(*blocks), solutions=kept, **known)
 
 
 def mixed_entries() -> tuple[MixedEntry, ...]:

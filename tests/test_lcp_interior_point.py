@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import lcp
 from lcp.catalog import entries, fathi, murty
-from lcp.solvers.interior_point import InteriorPoint
-from lcp.solvers.shared.central_path import Neighbourhood, start, step_from
+from lcp.solvers.interior_point import InteriorPoint, Neighbourhood, start, step_from
 from lcp.solvers.shared.scaled_box import scaled_box
 
 SOLVERS = [InteriorPoint(), InteriorPoint(polish=False)]

@@ -10,8 +10,7 @@ from scipy import sparse
 
 import lcp
 from lcp.catalog import murty
-from lcp.solvers.projected_gauss_seidel import ProjectedGaussSeidel
-from lcp.solvers.shared.relaxation import Relaxation
+from lcp.solvers.projected_gauss_seidel import ProjectedGaussSeidel, Relaxation
 
 Vector = NDArray[np.float64]
 

@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 import lcp
 from lcp.catalog import entries
 from lcp.matrix_classes import is_positive_semidefinite, is_symmetric
-from lcp.solvers.clarabel import Clarabel
-from lcp.solvers.piqp import PIQP
-from lcp.solvers.proxqp import ProxQP
-from lcp.solvers.shared.quadratic_program import program_of
+from lcp.solvers.quadratic_codes import PIQP, Clarabel, ProxQP
+from lcp.solvers.shared.quadratic import program_of
 
 PACKAGES = {Clarabel: "clarabel", PIQP: "piqp", ProxQP: "proxsuite"}
 ENGINES = (lcp.OSQP, lcp.CVXPY, Clarabel, PIQP, ProxQP)

@@ -11,7 +11,7 @@ from scipy import sparse
 
 import lcp
 from lcp.box import bounds_of
-from lcp.solvers.shared.coarse_problem import coarse_problem
+from lcp.solvers.block_principal_pivoting import coarse_problem
 
 PROBLEMS = pytest.mark.parametrize("name", lcp_variational.PROBLEMS)
 

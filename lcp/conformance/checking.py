@@ -6,15 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.asking import Witness
-from lcp.catalog import Entry, MixedEntry, entries, mixed_entries
-from lcp.conformance.converted import converted_checks, converted_entries
-from lcp.conformance.nonlinear import nonlinear_checks
+from lcp.arrays import Vector
+from lcp.asking import Witness, asked
+from lcp.catalog import Entry, NamedProblem, entries, mixed_entries
 from lcp.conformance.random_problems import CLASSES, random_problems
 from lcp.conformance.report import Check, ConformanceReport
+from lcp.coupled import CoupledBoxLCP
+from lcp.horizontal import HorizontalLCP
 from lcp.judge import DENIALS
+from lcp.method import Request
+from lcp.mixed import MLCP
+from lcp.nonlinear.catalog import NonlinearEntry
 from lcp.nonlinear.catalog import entries as nonlinear_entries
 from lcp.options import check_solver
 from lcp.problem import LCP
@@ -56,19 +59,23 @@ def check(solver: Any, *, tolerance: float = DEFAULT_TOLERANCE, problems: int = 
     checks: list[Check] = []
     solved: list[str] = []
     if getattr(solver, "traits", Traits(0)) & Traits.NONLINEAR:
-        checks += nonlinear_checks(solver, tolerance, solved)
+        checks += _nonlinear(solver, tolerance, solved)
         solvable = sum(entry.outcome is Status.SOLVED for entry in nonlinear_entries())
         return ConformanceReport(solver, tuple(checks), tuple(solved), solvable)
-    plain, mixed = entries(), mixed_entries()
-    for entry in plain:
-        _catalog(solver, entry, tolerance, checks, solved)
-    for one in mixed:
-        _mixed(solver, one, tolerance, checks, solved)
-    checks += converted_checks(solver, tolerance, solved)
+    solvable = 0
+    for plain in entries():
+        solvable += plain.outcome is Status.SOLVED
+        known = plain.solutions if plain.complete else None
+        checks.append(_catalog(solver, plain, plain.outcome is Status.SOLVED, known, tolerance, solved))
+    for mixed in mixed_entries():
+        solvable += mixed.outcome is Status.SOLVED
+        whole = tuple(np.concatenate(pair) for pair in mixed.solutions) if mixed.complete else None
+        checks.append(_catalog(solver, mixed, mixed.outcome is Status.SOLVED, whole, tolerance, solved))
+    for converted, answer in converted_entries():
+        solvable += answer is not None
+        checks.append(_catalog(solver, converted, answer is not None, (answer,), tolerance, solved))
     checks += _promises(solver, tolerance, problems, seed)
     checks += _manners(solver, tolerance)
-    outcomes = [entry.outcome for entry in plain] + [entry.outcome for entry in mixed]
-    solvable = outcomes.count(Status.SOLVED) + sum(answer is not None for _, answer in converted_entries())
     return ConformanceReport(solver, tuple(checks), tuple(solved), solvable)
 
 
@@ -98,43 +105,58 @@ def _promised(solver: Any, entry: Entry) -> bool:
     return fits and entry.matrix_class is not None and bool(entry.matrix_class & traits)
 
 
-def _catalog(solver: Any, entry: Entry, tolerance: float, checks: list[Check], solved: list[str]) -> None:
-    name = f"catalog: {entry.name}"
-    result, wrong = _solved(solver, entry.problem, tolerance)
+def _catalog(
+    solver: Any, entry: NamedProblem[Any], solvable: bool, answers: Any, tolerance: float, solved: list[str]
+) -> Check:
+    """What has no solution is never solved, what is promised is; the answer is one of ``answers``, None for any."""
+    name, problem = f"catalog: {entry.name}", entry.problem
+    name = f"{name} (mixed)" if isinstance(problem, MLCP) else name
+    result, wrong = _solved(solver, problem, tolerance)
     if wrong:
-        checks.append(Check(name, False, wrong))
-        return
-    if result.solved:
-        solved.append(entry.name)
-    if entry.outcome is not Status.SOLVED:
-        checks.append(Check(name, not result.solved, f"has no solution, came back {result.status.name}"))
-    elif not result.solved:
-        detail = f"{result.status.name}, promised by its traits" if _promised(solver, entry) else result.status.name
-        checks.append(Check(name, not _promised(solver, entry), detail))
-    else:
-        listed = not entry.complete or _near(result.z, entry.solutions, tolerance)
-        checks.append(Check(name, listed, "" if listed else f"z = {result.z} is none of its solutions"))
+        return Check(name, False, wrong)
+    if not result.solved:
+        broken = solvable and isinstance(entry, Entry) and _promised(solver, entry)
+        return Check(name, not broken, f"{result.status.name}{', promised by its traits' if broken else ''}")
+    if not solvable:
+        return Check(name, False, "has no solution, came back SOLVED")
+    solved.append(entry.name)
+    z = np.concatenate([result.u, result.y]) if isinstance(problem, MLCP) else result.z
+    # Rows that were converted are judged in other units.
+    listed = answers is None or _near(z, answers, tolerance, 1e-3 if isinstance(problem, LCP | MLCP) else 1.0)
+    return Check(name, listed, "" if listed else f"z = {z} is none of its solutions")
 
 
-def _mixed(solver: Any, entry: MixedEntry, tolerance: float, checks: list[Check], solved: list[str]) -> None:
-    name = f"catalog: {entry.name} (mixed)"
-    result, wrong = _solved(solver, entry.problem, tolerance)
-    if wrong:
-        checks.append(Check(name, False, wrong))
-    elif not result.solved:
-        checks.append(Check(name, True, result.status.name))
-    elif entry.outcome is not Status.SOLVED:
-        checks.append(Check(name, False, "has no solution, came back SOLVED"))
-    else:
-        solved.append(entry.name)
-        whole = [np.concatenate(pair) for pair in entry.solutions]
-        listed = not entry.complete or _near(np.concatenate([result.u, result.y]), whole, tolerance)
-        checks.append(Check(name, listed, "" if listed else "the answer is none of its solutions"))
+def _near(z: Vector, solutions: Any, tolerance: float, absolute: float = 1.0) -> bool:
+    bound = max(1e-9 if absolute < 1.0 else 1e-7, 1e3 * tolerance)
+    return any(np.allclose(z, one, rtol=bound, atol=bound * absolute) for one in solutions)
 
 
-def _near(z: NDArray[np.float64], solutions: Any, tolerance: float) -> bool:
-    bound = max(1e-9, 1e3 * tolerance)
-    return any(np.allclose(z, one, rtol=bound, atol=bound * 1e-3) for one in solutions)
+Converted = NamedProblem[CoupledBoxLCP | HorizontalLCP]
+
+
+def converted_entries() -> tuple[tuple[Converted, Vector | None], ...]:
+    """Named problems with the z of their one solution, None where there is none; built anew."""
+    M, block = [[2.0, 1.0], [1.0, 2.0]], "a mass of 1 kg pressed with 9.81 and pushed along a line, mu = 0.5"
+
+    def coupled(matrix: Any, q: list[float]) -> CoupledBoxLCP:
+        return CoupledBoxLCP(matrix, q, 0.0, np.inf, [-1, 0], 0.5)
+
+    return (
+        (Converted("coupled_sticks", block, coupled(np.eye(2), [-9.81, 2.0])), np.array([9.81, -2.0])),
+        (Converted("coupled_slides", block, coupled(np.eye(2), [-9.81, -8.0])), np.array([9.81, 4.905])),
+        (Converted("coupled_apart", "no contact, no friction", coupled(np.eye(2), [1.0, -8.0])), np.zeros(2)),
+        (Converted("coupled_both_ways", "friction adds to the load: 2 n + n / 2 = 4", coupled(M, [-4.0, -9.0])),
+         np.array([1.6, 0.8])),
+        (Converted("coupled_jammed", "always sliding, n - 4 mu n - 1 < 0 for every n: as Painleve's rod, pressed",
+                   coupled([[1.0, -4.0], [0.0, 0.0]], [-1.0, -1.0])), None),
+        (Converted("horizontal_column_w", "N^-1 M = [[2, 1], [1, 2]]",
+                   HorizontalLCP([[2.0, 0.0], [0.0, 4.0]], [[4.0, 2.0], [4.0, 8.0]], [-10.0, -24.0])),
+         np.array([4.0, 7.0]) / 3.0),
+        (Converted("horizontal_row_without_w", "N singular: its second row is z_2 = 2",
+                   HorizontalLCP([[1.0, 0.0], [0.0, 0.0]], np.eye(2), [1.0, -2.0])), np.array([0.0, 2.0])),
+        (Converted("horizontal_contradicts", "N = M = 0 with q = 1",
+                   HorizontalLCP([[0.0]], [[0.0]], [1.0])), None),
+    )  # fmt: skip
 
 
 def _promises(solver: Any, tolerance: float, problems: int, seed: int) -> Iterator[Check]:
@@ -172,3 +194,45 @@ def _manners(solver: Any, tolerance: float) -> Iterator[Check]:
         np.array_equal(a, b) for a, b in zip(before, (problem.M, problem.q), strict=True)
     )
     yield Check("manners: leaves the data alone", kept, "" if kept else "M, q or z0 was changed")
+
+
+def _nonlinear(solver: Any, tolerance: float, solved: list[str]) -> Iterator[Check]:
+    """A solver of nonlinear problems promises nothing: what it claims must be so, and a failure must be a status."""
+    for entry in nonlinear_entries():
+        results, wrong = [], ""
+        for start in entry.starts:
+            result, wrong = _from(solver, entry, start, tolerance)
+            if wrong:
+                break
+            results.append(result)
+        if not wrong and results and all(result.solved for result in results):
+            solved.append(entry.name)
+        yield Check(f"catalog: {entry.name}", not wrong, wrong or ", ".join(r.status.name for r in results))
+    josephy, fixed = nonlinear_entries()[1].problem, np.array([1.0, 0.0, 1.0, 0.0])
+    given = fixed.copy()
+    claims, wrong = [], ""
+    try:
+        claims = [asked(josephy, solver, Request(given, tolerance, False)) for _ in range(2)]
+    except Exception as error:  # noqa: BLE001  whatever a solver raises is a finding
+        wrong = f"raised {type(error).__name__}: {error}"
+    yield Check("manners: answers with a claim", not wrong, wrong)
+    if claims:
+        same = np.array_equal(claims[0].z, claims[1].z)
+        yield Check("manners: gives the same answer twice", same, "" if same else f"{claims[0].z}, {claims[1].z}")
+    kept = np.array_equal(given, fixed)
+    yield Check("manners: leaves the start alone", kept, "" if kept else "z0 was changed")
+
+
+def _from(solver: Any, entry: NonlinearEntry, start: tuple[float, ...], tolerance: float) -> tuple[Any, str]:
+    """The result, and what is wrong with it: an exception, an answer that is none, or a point outside the bounds."""
+    result, wrong = _solved(solver, entry.problem, tolerance, start)
+    if wrong:
+        return result, f"from {start} {wrong}"
+    z = result.z
+    if not np.isfinite(z).all():
+        return result, f"from {start}: z is not finite, {result.status.name}"
+    if result.solved and entry.outcome is not Status.SOLVED:
+        return result, f"from {start}: has no solution, came back SOLVED"
+    if result.solved and entry.complete and not _near(z, entry.solutions, tolerance):
+        return result, f"from {start}: z = {z} is none of its solutions"
+    return result, ""

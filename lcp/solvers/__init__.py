@@ -1,4 +1,4 @@
-"""The solvers, one per file. `ALL_SOLVERS` is the list that tests, tables and line-ups are derived from.
+"""The solvers; `ALL_SOLVERS` is the list that tests, tables and line-ups are derived from.
 
 It holds the methods that need nothing beyond the core dependencies; `OPTIONAL_SOLVERS` those of packages that may be
 absent (they then answer UNSUITABLE). `Cascade`, `Fallback`, `Refined`, `Regularized` and `BlockTriangular`
@@ -13,7 +13,6 @@ from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting
 from lcp.solvers.block_triangular import BlockTriangular
 from lcp.solvers.box_lemke import BoxLemke
 from lcp.solvers.cascade import Cascade
-from lcp.solvers.clarabel import Clarabel
 from lcp.solvers.concave_minimization import ConcaveMinimization
 from lcp.solvers.cottle_dantzig import CottleDantzig
 from lcp.solvers.cvxpy import CVXPY
@@ -28,10 +27,8 @@ from lcp.solvers.lemke_howson import LemkeHowson
 from lcp.solvers.min_map_newton import MinMapNewton
 from lcp.solvers.murty import Murty
 from lcp.solvers.nonsmooth_nonlinear_cg import NonsmoothNonlinearCG
-from lcp.solvers.osqp import OSQP
-from lcp.solvers.piqp import PIQP
 from lcp.solvers.projected_gauss_seidel import ProjectedGaussSeidel
-from lcp.solvers.proxqp import ProxQP
+from lcp.solvers.quadratic_codes import OSQP, PIQP, Clarabel, ProxQP
 from lcp.solvers.refined import Refined
 from lcp.solvers.regularized import Regularized
 from lcp.traits import Traits

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +15,9 @@ from lcp.clock import processor_seconds
 from lcp.method import Method, Request
 from lcp.options import positive, real, whole
 from lcp.polish.active_set_boxed import equilibrating_units
-from lcp.problem import LCP
+from lcp.problem import LCP, csr_arrays
 from lcp.residuals import measure
 from lcp.result import Claim
-from lcp.solvers.shared.active_blocks import ActiveBlocks
-from lcp.solvers.shared.coarse_problem import coarse_problem
 from lcp.status import Status
 from lcp.trace import TraceRecorder
 from lcp.traits import Traits
@@ -27,6 +26,16 @@ from lcp.traits import Traits
 _SHARPER, _LEVELS = 1e-2, 2
 # Factorisations for the start on groups of neighbours.
 _COARSE = 40
+Solve = Callable[[Vector], Vector]
+
+# A pivot below this part of the entries it came from is rounding.
+_SINGULAR = 1e-14
+# Unknowns from which on a coarse problem pays, and part of the unknowns that it may have.
+_LARGE, _PART = 3000, 0.6
+# Part of the diagonal below which an entry makes no neighbours, and the weight of the smoothing.
+_WEAK, _WEIGHT = 0.05, 0.66
+# Part of the diagonal that positive entries beside it may be: more is no diffusion, and groups say nothing.
+_POSITIVE = 0.1
 
 
 @dataclass(frozen=True)
@@ -225,3 +234,103 @@ class _Front:
             open_to[edge] = False
             taken[edge] = True
         return np.flatnonzero(taken)
+
+
+class ActiveBlocks:
+    """Solves the active block of M, dense or sparse, of each set it is asked for."""
+
+    def __init__(self, M: Any) -> None:
+        """Look at M once: whether it is symmetric."""
+        self._dense = isinstance(M, np.ndarray)
+        self._columns = M if self._dense else M.tocsc()
+        self._rows = M
+        if self._dense:
+            scale = np.sqrt(np.abs(np.diag(M)))
+            self._symmetric = bool((np.abs(M - M.T) <= 1e-12 * scale[:, None] * scale).all())
+
+    def fill(self, z: Vector, inside: NDArray[np.bool_], q: Vector) -> bool:
+        """Give the entries of z inside their bounds the values at which their w vanish, refined once."""
+        active = np.flatnonzero(inside)
+        if active.shape[0] == 0:
+            return True
+        solve = self._dense_solve(active) if self._dense else self._sparse_solve(active)
+        if solve is None:
+            return False
+        rows = self._rows[active]
+        for _ in range(2):
+            with np.errstate(over="ignore", invalid="ignore"):
+                z[active] -= solve(rows @ z + q[active])
+            if not np.isfinite(z[active]).all():
+                return False
+        return True
+
+    def _dense_solve(self, active: NDArray[np.intp]) -> Solve | None:
+        from scipy.linalg import lapack
+
+        block = np.asfortranarray(self._columns[np.ix_(active, active)])
+        diagonal = np.diag(block)
+        if self._symmetric and diagonal.min() > 0.0:
+            factor, info = lapack.dpotrf(block, lower=True)
+            # The squared pivots are Schur complements: those of a singular block are rounding.
+            if info == 0 and (np.diag(factor) ** 2 > _SINGULAR * diagonal).all():
+                return lambda b: np.asarray(lapack.dpotrs(factor, b, lower=True)[0])
+        row = 1.0 / np.maximum(np.abs(block).max(axis=1), np.finfo(np.float64).tiny)
+        column = 1.0 / np.maximum(np.abs(row[:, None] * block).max(axis=0), np.finfo(np.float64).tiny)
+        lu, pivots, info = lapack.dgetrf(np.asfortranarray(row[:, None] * block * column))
+        if info != 0 or not np.abs(np.diag(lu)).min() > _SINGULAR:
+            return None
+        return lambda b: np.asarray(column * lapack.dgetrs(lu, pivots, row * b)[0])
+
+    def _sparse_solve(self, active: NDArray[np.intp]) -> Solve | None:
+        from scipy.sparse.linalg import splu
+
+        block = self._columns[:, active][active]
+        try:
+            # SuperLU says so by this exception, and only then, when a pivot is exactly zero.
+            factor = splu(block, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
+        except RuntimeError:
+            return None
+        return lambda b: np.asarray(factor.solve(b))
+
+
+class Coarse(NamedTuple):
+    """The problem on groups, and the group of each unknown."""
+
+    problem: BoxLCP
+    group: NDArray[np.int64]
+
+
+def coarse_problem(problem: LCP | BoxLCP) -> Coarse | None:
+    """The next coarser problem of a large sparse one that is like a diffusion (M near an M-matrix), else None.
+
+    Where its solution is at bounds, that of the problem mostly is. Groups and their smoothed interpolation are those of
+    multigrid methods (P. Vanek, J. Mandel, M. Brezina, Computing 56, 1996); the active set found there is a start for
+    the next finer problem, as in cascadic methods (F. A. Bornemann, P. Deuflhard, Numerische Mathematik 75, 1996).
+    """
+    n = problem.n
+    if n < _LARGE or not problem.sparse:
+        return None
+    from scipy import sparse
+
+    from lcp.kernels.aggregates import aggregate
+
+    diagonal = problem._M.diagonal()
+    indptr, indices, data = csr_arrays(problem)
+    beside = float(np.maximum(data, 0.0).sum() - diagonal.sum())
+    if not (diagonal > 0.0).all() or beside > _POSITIVE * float(diagonal.sum()):
+        return None
+    lo, hi = bounds_of(problem)
+    kind = np.isfinite(lo) + 2 * np.isfinite(hi) + 4 * (lo == hi)
+    group, first = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    count = aggregate(indptr, indices, data, _WEAK * diagonal, kind.astype(np.int64), group, first)
+    if count > _PART * n:
+        return None
+    M = sparse.csr_array(problem._M)
+    members = sparse.csr_array((np.ones(n), (np.arange(n), group)), shape=(n, count))
+    to_fine: Any = members - sparse.diags_array(_WEIGHT / diagonal) @ (M @ members)
+    sizes = np.bincount(group, minlength=count)
+    low, high = (np.bincount(group, bound, minlength=count) / sizes for bound in (lo, hi))
+    coarse, q = (to_fine.T @ (M @ to_fine)).tocsr(), to_fine.T @ problem._q
+    if not (np.isfinite(coarse.data).all() and np.isfinite(q).all()):
+        return None
+    return Coarse(BoxLCP(coarse, q, low, np.maximum(low, high)), group)

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.errors import ProblemError
 from lcp.method import Request
 from lcp.options import flag, positive
 from lcp.problem import LCP
 from lcp.result import Claim
-from lcp.solvers.shared.quadratic import Answer, ProgramMethod, usable
-from lcp.solvers.shared.quadratic_program import Program
+from lcp.solvers.shared.quadratic import Answer, Program, ProgramMethod
 from lcp.traits import MONOTONE, Traits
 
 # Added to the diagonal, which is near one.
@@ -79,7 +78,7 @@ class CVXPY(ProgramMethod):
     def _name(self) -> str:
         return _DEFAULT if self.engine is None else self.engine.upper()
 
-    def _answer(self, program: Program, start: NDArray[np.float64] | None) -> Answer:
+    def _answer(self, program: Program, start: Vector | None) -> Answer:
         import cvxpy
         from scipy import sparse
 
@@ -105,10 +104,10 @@ class CVXPY(ProgramMethod):
                 return Answer(None, f"CVXPY with {name}: {error}", 0)
         steps = task.solver_stats.num_iters if task.solver_stats is not None else 0
         limited = task.status == cvxpy.USER_LIMIT
-        return Answer(usable(x.value, n), f"CVXPY with {name}: {task.status}", int(steps or 0), limited)
+        return Answer(x.value, f"CVXPY with {name}: {task.status}", int(steps or 0), limited)
 
 
-def _between(value: Any, low: NDArray[np.float64], high: NDArray[np.float64]) -> list[Any]:
+def _between(value: Any, low: Vector, high: Vector) -> list[Any]:
     """low <= value <= high for the bounds that are finite."""
     below, above = np.flatnonzero(np.isfinite(low)), np.flatnonzero(np.isfinite(high))
     conditions = [value[below] >= low[below]] if below.shape[0] else []

@@ -13,9 +13,9 @@ from lcp.farkas import infeasibility_proof
 from lcp.options import flag, positive, whole
 from lcp.result import Claim
 from lcp.solvers.shared.basic_point import basic_point, block
-from lcp.solvers.shared.central_path import Neighbourhood, start, states_of, step_from
+from lcp.solvers.shared.factors import Factors, factorized, shifted
 from lcp.solvers.shared.progress import NewtonMethod, Progress
-from lcp.solvers.shared.scaled_box import ScaledBox
+from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, UPPER, ScaledBox, States
 from lcp.status import Status
 from lcp.traits import MONOTONE, Traits
 
@@ -29,6 +29,13 @@ _SHORT_STEPS, _DIVERGED, _CENTRAL = 15, 1e14, 1e-34
 _TIE = 1e-8
 #: Unknowns up to which a linear program is asked whether a problem that could not be solved is infeasible.
 _PROOF_SIZE = 2000
+# The neighbourhood of the path: products of at least this fraction of their mean, and residuals that fall at least as
+# fast as this factor times the mean (Wright 1997, gamma and beta of his N_-infinity).
+_PRODUCT, _RESIDUAL = 1e-3, 1e3
+# The plain step: its centring, and the fraction of its length by which the mean must fall at least.
+_SAFE_CENTRING, _FALL = 0.3, 0.01
+_SHORT, _SHORTEST = 0.1, 1e-10
+_SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)
 
 
 @dataclass(frozen=True)
@@ -143,3 +150,169 @@ def _part(box: ScaledBox, moving: NDArray[np.intp]) -> ScaledBox:
     given = np.where(box.lo == box.hi, box.lo, 0.0)
     q = box.rows(given)[moving]
     return replace(box, M=block(box.M, moving), q=q, lo=box.lo[moving], hi=box.hi[moving], unit=box.unit[moving])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Point:
+    """An interior point: x, the rooms p = x - lo > 0 and r = hi - x > 0, and w = s - t split into multipliers s, t > 0.
+
+    Where a bound is missing, its room is 1 and its multiplier 0.
+    """
+
+    x: Vector
+    p: Vector
+    r: Vector
+    s: Vector
+    t: Vector
+
+    def moved(self, step: Point, length: float) -> Point:
+        """The point a step further."""
+        return Point(
+            self.x + length * step.x,
+            self.p + length * step.p,
+            self.r + length * step.r,
+            self.s + length * step.s,
+            self.t + length * step.t,
+        )
+
+
+def start(box: ScaledBox, times: float) -> Point:
+    """A point well inside: its distance to the bounds some ``times`` the size of (M + 0.001 I)^-1 q, or of 1."""
+    n = box.n
+    low, high = np.isfinite(box.lo), np.isfinite(box.hi)
+    matrix = shifted(box.M, 1e-3)
+    factors = factorized(matrix, positive_definite=box.symmetric, symmetric_pattern=box.symmetric_pattern)
+    guess = np.zeros(n) if factors is None else factors.solve(-box.q)
+    inside = max(1.0, float(np.abs(guess).max(initial=0.0))) if np.isfinite(guess).all() else 1.0
+    inside *= times
+    room = np.where(low & high, box.hi - box.lo, np.inf)
+    distance = np.minimum(inside, 0.5 * room)
+    x = np.where(low, box.lo + distance, np.where(high, box.hi - distance, 0.0))
+    p = np.where(low, distance, 1.0)
+    r = np.where(high, np.where(low, room - distance, distance), 1.0)
+    return Point(x, p, r, np.where(low, inside, 0.0), np.where(high, inside, 0.0))
+
+
+class Neighbourhood:
+    """Points with products not too far below their mean, and a residual that is not behind it.
+
+    N_-infinity(gamma, beta) of Wright (1997), chapter 6; gamma is lowered to admit the first point.
+    """
+
+    def __init__(self, box: ScaledBox, first: Point) -> None:
+        self.box = box
+        self.low, self.high = np.isfinite(box.lo), np.isfinite(box.hi)
+        self.pairs = max(1, int(self.low.sum() + self.high.sum()))
+        self.first_mean = max(self.mean(first), np.finfo(np.float64).tiny)
+        self.first_residual = float(np.abs(self.residual(first)).max(initial=0.0))
+        self.least = min(_PRODUCT, 0.5 * self.smallest(first) / self.first_mean)
+
+    def residual(self, at: Point) -> Vector:
+        """M x + q - s + t."""
+        gap: Vector = self.box.rows(at.x) - at.s + at.t
+        return gap
+
+    def mean(self, at: Point) -> float:
+        """mu, the mean of the products p s and r t."""
+        return float(at.p @ at.s + at.r @ at.t) / self.pairs
+
+    def smallest(self, at: Point) -> float:
+        """The smallest product."""
+        below = (at.p * at.s)[self.low].min(initial=np.inf)
+        return min(float(below), float((at.r * at.t)[self.high].min(initial=np.inf)))
+
+    def holds(self, at: Point) -> bool:
+        """Whether a point is in the neighbourhood."""
+        mean = self.mean(at)
+        if not self.smallest(at) >= self.least * mean:
+            return False
+        allowed = _RESIDUAL * mean / self.first_mean * self.first_residual
+        w_size = float(max(at.s.max(initial=0.0), at.t.max(initial=0.0)))
+        rounding = 1e-13 * (w_size + float(np.abs(at.x).max(initial=0.0)) + 1.0)
+        return float(np.abs(self.residual(at)).max(initial=0.0)) <= max(allowed, rounding)
+
+
+def step_from(box: ScaledBox, at: Point, area: Neighbourhood) -> tuple[Point, float] | None:
+    """The next point and how long the step was; None where no shift makes the matrix regular."""
+    low, high = area.low, area.high
+    factors = _factors(box, at.s / at.p + at.t / at.r)
+    if factors is None:
+        return None
+    residual, mean = area.residual(at), area.mean(at)
+
+    def newton(c_low: Vector, c_high: Vector) -> Point:
+        # s p and t r change by c_low and c_high to first order, the residual goes to zero.
+        x = factors.solve(-residual + c_low / at.p - c_high / at.r)
+        p, r = np.where(low, x, 0.0), np.where(high, -x, 0.0)
+        s, t = (c_low - at.s * p) / at.p, (c_high - at.t * r) / at.r
+        return Point(x, p, r, np.where(low, s, 0.0), np.where(high, t, 0.0))
+
+    predictor = newton(np.where(low, -at.p * at.s, 0.0), np.where(high, -at.r * at.t, 0.0))
+    far = at.moved(predictor, _room(at, predictor, 1.0))
+    centring = min(1.0, max(area.mean(far), 0.0) / mean) ** 3 if mean > 0.0 else 0.0
+    c_low = np.where(low, centring * mean - at.p * at.s - predictor.p * predictor.s, 0.0)
+    c_high = np.where(high, centring * mean - at.r * at.t - predictor.r * predictor.t, 0.0)
+    first = _longest(at, newton(c_low, c_high), area)
+    if first[1] >= _SHORT and area.mean(first[0]) <= (1.0 - _FALL * first[1]) * mean:
+        return first
+    c_low = np.where(low, _SAFE_CENTRING * mean - at.p * at.s, 0.0)
+    c_high = np.where(high, _SAFE_CENTRING * mean - at.r * at.t, 0.0)
+    second = _longest(at, newton(c_low, c_high), area, falling=True)
+    return second if second[1] > 0.0 else first
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Balanced:
+    """Factors of D A D, solving with A."""
+
+    inner: Factors
+    d: Vector
+
+    def solve(self, b: Vector) -> Vector:
+        return self.d * self.inner.solve(self.d * b)
+
+
+def _factors(box: ScaledBox, diagonal: Vector) -> Factors | None:
+    """Of M + diag(diagonal), whose entries span dozens of decades near the end: balanced by a congruence first."""
+    d = 1.0 / np.sqrt(1.0 + diagonal)
+    if isinstance(box.M, np.ndarray):
+        matrix = d[:, None] * box.M * d
+    else:
+        from scipy import sparse
+
+        matrix = sparse.diags_array(d) @ box.M @ sparse.diags_array(d)
+    for shift in _SHIFTS:
+        full = shifted(matrix, diagonal * d * d + shift)
+        factors = factorized(full, positive_definite=box.symmetric, symmetric_pattern=box.symmetric_pattern)
+        if factors is not None:
+            return _Balanced(factors, d)
+    return None
+
+
+def _room(at: Point, step: Point, share: float) -> float:
+    """``share`` of the way to the first bound, at most 1."""
+    length = 1.0
+    for value, change in ((at.p, step.p), (at.r, step.r), (at.s, step.s), (at.t, step.t)):
+        falls = change < 0.0
+        if falls.any():
+            length = min(length, share * float((-value[falls] / change[falls]).min()))
+    return length
+
+
+def _longest(at: Point, step: Point, area: Neighbourhood, *, falling: bool = False) -> tuple[Point, float]:
+    """The longest step, up to a factor 0.8, that stays in the neighbourhood (and lowers the mean); or length 0."""
+    mean = area.mean(at)
+    share = max(0.995, 1.0 - mean / area.first_mean)
+    length = _room(at, step, min(share, 1.0 - 1e-9))
+    while length >= _SHORTEST:
+        there = at.moved(step, length)
+        if area.holds(there) and not (falling and area.mean(there) > (1.0 - _FALL * length) * mean):
+            return there, length
+        length *= 0.8
+    return at, 0.0
+
+
+def states_of(at: Point, area: Neighbourhood) -> States:
+    """Which unknowns are on a bound: nearer to it than its multiplier is to zero."""
+    on_low, on_high = area.low & (at.p < at.s), area.high & (at.r < at.t)
+    return np.where(on_low, LOWER, np.where(on_high, UPPER, BETWEEN)).astype(np.int8)

@@ -1,4 +1,4 @@
-"""Alart and Curnier's nonsmooth equations of Coulomb friction, their generalised Jacobian, and its linear systems.
+"""Alart and Curnier's nonsmooth equations of Coulomb friction, their generalised Jacobian, and Newton's loop.
 
 Per contact, with step lengths s_N and s_T::
 
@@ -14,6 +14,8 @@ Computer Methods in Applied Mechanics and Engineering 92 (1991).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,10 @@ from lcp.friction.problem import FrictionProblem
 # Unknowns up to which a linear system is dense whatever the density of W, and the density from which it always is.
 _SMALL = 400
 _FULL = 0.15
+# Values of the merit that a step is compared with: the largest of the last few (Grippo, Lampariello, Lucidi 1986).
+_MEMORY = 6
+_ARMIJO = 1e-4
+_HALVINGS = 12
 
 
 class AlartCurnier:
@@ -160,3 +166,66 @@ def _sparse_solve(J: Any, right: Vector) -> Vector | None:
     x = factor.solve(right)
     refined: Vector = x + factor.solve(right - J @ x)
     return refined
+
+
+@dataclass(frozen=True)
+class NewtonRun:
+    """Where a run of Newton's method ended: the best rows, its merit ||F||, the steps made, whether it converged."""
+
+    rows: Vector
+    merit: float
+    iterations: int
+    converged: bool
+    singular: bool = False
+
+
+def newton(
+    equations: AlartCurnier,
+    rows: Vector,
+    done: Callable[[Vector, Vector, int], bool],
+    *,
+    max_iterations: int,
+    late: Callable[[], bool],
+) -> NewtonRun:
+    """Iterate from ``rows`` until ``done(rows, F, iteration)``, with a nonmonotone line search on ||F||."""
+    u = equations.motion(rows)
+    F = equations.residual(rows, u)
+    merit = float(np.linalg.norm(F))
+    best, best_merit = rows, merit
+    history = [merit]
+    extra = 0.0
+    for iteration in range(max_iterations + 1):
+        if done(rows, F, iteration):
+            return NewtonRun(rows, merit, iteration, True)
+        if iteration == max_iterations or late():
+            break
+        move = equations.step(rows, u, extra)
+        if move is None:
+            # Singular: as if every contact gave way a little, which changes the step and not the equations.
+            extra = max(10.0 * extra, 1e-10)
+            move = equations.step(rows, u, extra) if extra < 1.0 else None
+            if move is None:
+                return NewtonRun(best, best_merit, iteration, False, True)
+        _, d = move
+        bound = max(history[-_MEMORY:])
+        t, chosen = 1.0, None
+        least = np.inf
+        for _ in range(_HALVINGS):
+            trial = rows + t * d
+            moved = equations.motion(trial)
+            G = equations.residual(trial, moved)
+            size = float(np.linalg.norm(G))
+            if size < least:
+                least, chosen = size, (trial, moved, G)
+            if size <= (1.0 - _ARMIJO * t) * bound:
+                chosen, least = (trial, moved, G), size
+                break
+            t *= 0.5
+        if chosen is None or not np.isfinite(least):
+            return NewtonRun(best, best_merit, iteration, False)
+        rows, u, F = chosen
+        merit = least
+        history.append(merit)
+        if merit < best_merit:
+            best, best_merit = rows, merit
+    return NewtonRun(best, best_merit, max_iterations, False)

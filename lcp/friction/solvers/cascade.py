@@ -10,7 +10,6 @@ import numpy as np
 from lcp.arrays import Vector
 from lcp.clock import processor_seconds
 from lcp.friction.blocks import scaled
-from lcp.friction.infeasibility import no_admissible_motion
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, measure
 from lcp.friction.result import FrictionAttempt, FrictionClaim
@@ -20,6 +19,7 @@ from lcp.friction.solvers.nsgs import NSGS
 from lcp.friction.solvers.proximal_point import ProximalPoint
 from lcp.friction.solvers.watch import FrictionMethod
 from lcp.judge import friction_attempt
+from lcp.linear_program import linear_program
 from lcp.method import Request
 from lcp.options import positive
 from lcp.status import Status
@@ -38,6 +38,10 @@ _WORSE = 2
 _ROUGH, _ROUGH_SWEEPS, _SWEEPS = 1e-6, 3000, 100
 # Error at which nothing is left to gain.
 _ROUNDING = 1e-15
+# Contacts up to which the linear program is worth its time.
+_LARGEST = 3000
+# What counts as zero, against the terms of a sum.
+_ZERO = 1e-11
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class FrictionCascade(FrictionMethod):
     the equations of its modes, to rounding. Where the tolerance is 1e-6 or more the burst comes first, goes on for
     thousands of sweeps, and nothing is polished. The first verified answer ends it; ``Result.attempts`` lists each
     attempt. After two failures a linear program looks for a proof that no forces in the cones keep the contacts from
-    penetrating (`lcp.friction.infeasibility`).
+    penetrating (`lcp.friction.solvers.cascade`).
 
     Parameters
     ----------
@@ -161,3 +165,49 @@ def _polished(problem: FrictionProblem, r: Vector) -> Vector:
 def _error(problem: FrictionProblem, r: Vector) -> float:
     residual, _ = measure(problem, r)
     return residual.error
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoAdmissibleMotion:
+    """Weights d >= 0 (nc,) of the normal rows with d' W_N r <= 0 for every r in the cones, and d' q_N < 0.
+
+    Then d' u_N < 0 whatever the forces: some contact penetrates. Farkas' lemma for u_N >= 0, r in K.
+    """
+
+    d: Vector
+    value: float
+
+
+def no_admissible_motion(problem: FrictionProblem, time_limit: float = 60.0) -> NoAdmissibleMotion | None:
+    """Such weights, checked, from a linear program (cones cut to four facets) of at most so many seconds."""
+    if problem.nc == 0 or problem.nc > _LARGEST:
+        return None
+    from scipy import sparse
+
+    normal = problem._index[:, 0]
+    unit = float(abs(problem._W).max()) or 1.0
+    q_unit = float(np.abs(problem._q).max()) or 1.0
+    # Row a: the factor of each force of contact a in d' W_N r, as a function of d.
+    pull: Any = sparse.csr_matrix(problem._W)[normal].T / unit
+    absent: Any = sparse.csr_matrix((1, problem.nc))
+    padded: Any = sparse.vstack([pull, absent], format="csr")
+    g = [padded[problem._index[:, k]] for k in range(3)]
+    mu: Any = sparse.diags_array(problem._mu)
+    facets: Any = sparse.vstack([g[0] + mu @ (s * g[1] + t * g[2]) for s in (1.0, -1.0) for t in (1.0, -1.0)])
+    program = linear_program(
+        problem._q[normal] / q_unit,
+        facets,
+        b_ub=np.zeros(4 * problem.nc),
+        bounds=[(0.0, 1.0)] * problem.nc,
+        time_limit=time_limit,
+    )
+    if program is None:
+        return None
+    d = np.maximum(program.x, 0.0)
+    value = float(problem._q[normal] @ d)
+    if not value < -_ZERO * float(np.abs(problem._q[normal]) @ d):
+        return None
+    factor = problem.contacts(np.asarray(pull @ d))
+    size = problem.contacts(np.asarray(abs(pull) @ d)).max(axis=1)
+    over = factor[:, 0] + problem._mu * np.hypot(factor[:, 1], factor[:, 2])
+    return NoAdmissibleMotion(d, value) if (over <= _ZERO * size).all() else None

@@ -10,8 +10,7 @@ import numpy as np
 from lcp.arrays import Vector
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
-from lcp.friction.solvers.alart_curnier import AlartCurnier
-from lcp.friction.solvers.newton import newton
+from lcp.friction.solvers.alart_curnier import AlartCurnier, newton
 from lcp.friction.solvers.nsgs import Sweeper
 from lcp.friction.solvers.watch import FrictionMethod, Watch
 from lcp.method import Request

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
-from lcp.friction.solvers.alart_curnier import AlartCurnier
-from lcp.friction.solvers.newton import newton
+from lcp.friction.solvers.alart_curnier import AlartCurnier, newton
 from lcp.friction.solvers.watch import FrictionMethod, Watch
 from lcp.method import Request
 from lcp.options import positive, whole

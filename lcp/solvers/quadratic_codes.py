@@ -1,0 +1,223 @@
+"""OSQP, Clarabel, PIQP and ProxQP, codes for quadratic programs, as LCP solvers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from lcp.arrays import Vector
+from lcp.options import flag, positive, real, whole
+from lcp.solvers.shared.quadratic import Answer, Program, ProgramMethod
+from lcp.traits import MONOTONE, Traits
+
+# What ProxQP takes for infinite.
+_INFINITE = 1e20
+
+
+@dataclass(frozen=True)
+class _Code(ProgramMethod):
+    """The options of all; `OSQP` documents them."""
+
+    eps: float = real(1e-9, least=0.0, most=1.0, open_ends=True)
+    max_iter: int = whole(1000, least=1)
+    polish: bool = flag(True)
+
+    traits: ClassVar[Traits] = MONOTONE | Traits.SPARSE | Traits.BOXED
+
+
+@dataclass(frozen=True)
+class OSQP(_Code):
+    """Operator splitting on the QP of a positive semidefinite problem by OSQP (Stellato et al. 2020).
+
+    UNSUITABLE where M, symmetric or not, is not positive semidefinite. A first-order method: its answer, scaled to unit
+    diagonal and unit load before, is polished on its active set from the original data, which brings it to the accuracy
+    of a pivoting method where the active set is right. Infeasible problems are named so with a Farkas vector (of sparse
+    ones up to n = 1000 only). A sparse M stays sparse, bounds stay bounds.
+
+    `Clarabel`, `PIQP` and `ProxQP` share all that but the order of the method, and its options; they are UNSUITABLE too
+    where their packages are not installed.
+
+    Parameters
+    ----------
+    eps
+        Absolute and relative tolerance of the code: of OSQP's residuals; of Clarabel and PIQP on gap and feasibility;
+        of ProxQP the absolute one on primal and dual feasibility.
+    max_iter
+        Its limit on iterations, of ProxQP on outer ones.
+    polish
+        Polish on the active set (see `Refined`); the code's own polishing is not used.
+    time_limit
+        Seconds; PIQP and ProxQP take none.
+
+    References
+    ----------
+    B. Stellato et al., OSQP: an operator splitting solver for quadratic programs, Math. Prog. Comp. 12 (2020).
+    """
+
+    max_iter: int = whole(20000, least=1)
+    time_limit: float = positive(300.0)
+
+    traits: ClassVar[Traits] = _Code.traits | Traits.WARM_START
+
+    def _answer(self, program: Program, start: Vector | None) -> Answer:
+        import osqp
+        from scipy import sparse
+
+        rows, low, high = program.all_rows()
+        solver = osqp.OSQP()
+        solver.setup(
+            P=sparse.triu(sparse.csc_matrix(program.P), format="csc"),
+            q=program.c,
+            A=rows,
+            l=low,
+            u=high,
+            verbose=False,
+            eps_abs=self.eps,
+            eps_rel=self.eps,
+            eps_prim_inf=1e-9,
+            eps_dual_inf=1e-9,
+            max_iter=self.max_iter,
+            time_limit=self.time_limit,
+            # Ours follows, and OSQP's prints to the console where it finds nothing to do.
+            polishing=False,
+        )
+        if start is not None:
+            solver.warm_start(x=start)
+        answer = solver.solve(raise_error=False)
+        word = str(answer.info.status)
+        limited = "maximum iterations" in word or "time limit" in word
+        return Answer(answer.x, f"OSQP: {word}", int(answer.info.iter), limited)
+
+
+@dataclass(frozen=True)
+class Clarabel(_Code):
+    """Homogeneous interior-point method on the QP of a positive semidefinite problem by Clarabel (Goulart, Chen 2024).
+
+    Classes, scaling, polish and options as of `OSQP`.
+
+    References
+    ----------
+    P. J. Goulart, Y. Chen, Clarabel: an interior-point solver for conic programs with quadratic objectives (2024),
+    arXiv:2405.12762.
+    """
+
+    eps: float = real(1e-12, least=0.0, most=1.0, open_ends=True)
+    max_iter: int = whole(200, least=1)
+    time_limit: float = positive(300.0)
+
+    package: ClassVar[str | None] = "clarabel"
+
+    def _answer(self, program: Program, start: Vector | None) -> Answer:
+        import clarabel
+        from scipy import sparse
+
+        # Rows R x with R x + s = b: equations, then what is bounded from above, then what is from below.
+        rows, low, high = program.all_rows()
+        rows = rows.tocsr()
+        equal = low == high
+        above, below = np.isfinite(high) & ~equal, np.isfinite(low) & ~equal
+        R = sparse.vstack([rows[equal], rows[above], -rows[below]], format="csc")
+        b = np.concatenate([high[equal], high[above], -low[below]])
+        count = int(equal.sum())
+        cones = [clarabel.ZeroConeT(count)] if count else []
+        cones.append(clarabel.NonnegativeConeT(R.shape[0] - count))
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.max_iter = self.max_iter
+        settings.time_limit = self.time_limit
+        settings.max_threads = 1
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = self.eps
+        P = sparse.triu(sparse.csc_matrix(program.P), format="csc")
+        answer = clarabel.DefaultSolver(P, program.c, R, b, cones, settings).solve()
+        word = str(answer.status)
+        limited = word in ("MaxIterations", "MaxTime")
+        return Answer(answer.x, f"Clarabel: {word}", int(answer.iterations), limited)
+
+
+@dataclass(frozen=True)
+class PIQP(_Code):
+    """Proximal interior-point method on the QP of a positive semidefinite problem by PIQP (Schwan et al. 2023).
+
+    Classes, scaling, polish and options as of `OSQP`, without a limit on time.
+
+    References
+    ----------
+    R. Schwan, Y. Jiang, D. Kuhn, C. N. Jones, PIQP: a proximal interior-point quadratic programming solver, IEEE
+    Conference on Decision and Control (2023).
+    """
+
+    eps: float = real(1e-10, least=0.0, most=1.0, open_ends=True)
+    max_iter: int = whole(250, least=1)
+
+    package: ClassVar[str | None] = "piqp"
+
+    def _answer(self, program: Program, start: Vector | None) -> Answer:
+        import piqp
+
+        A, b, C, low, high = program.split_rows()
+        P = program.P.tocsc() if program.sparse else program.P
+        solver = piqp.SparseSolver() if program.sparse else piqp.DenseSolver()
+        settings = solver.settings
+        settings.max_iter = self.max_iter
+        settings.eps_abs = settings.eps_rel = self.eps
+        settings.eps_duality_gap_abs = settings.eps_duality_gap_rel = self.eps
+        equations = (None, None) if A is None else (A, b)
+        rows = (None, None, None) if C is None else (C, low, high)
+        solver.setup(P, program.c, *equations, *rows, program.lo, program.hi)
+        status = solver.solve()
+        word = status.name.removeprefix("PIQP_").lower().replace("_", " ")
+        limited = status == piqp.PIQP_MAX_ITER_REACHED
+        return Answer(solver.result.x, f"PIQP: {word}", int(solver.result.info.iter), limited)
+
+
+@dataclass(frozen=True)
+class ProxQP(_Code):
+    """Primal-dual augmented Lagrangian on the QP of a positive semidefinite problem by ProxQP (Bambade et al. 2022).
+
+    Classes, scaling, polish and options as of `OSQP`, without a limit on time; its sparse form is slow on banded
+    problems beyond n = 1000.
+
+    References
+    ----------
+    A. Bambade, S. El-Kazdadi, A. Taylor, J. Carpentier, ProxQP: yet another quadratic programming solver for robotics
+    and beyond, Robotics: Science and Systems (2022).
+    """
+
+    package: ClassVar[str | None] = "proxsuite"
+    traits: ClassVar[Traits] = _Code.traits | Traits.WARM_START
+
+    def _answer(self, program: Program, start: Vector | None) -> Answer:
+        from proxsuite import proxqp
+
+        n = program.c.shape[0]
+        if program.sparse:
+            # The sparse form has no bounds of its own.
+            C, low, high = program.all_rows()
+            task = proxqp.sparse.QP(n, 0, C.shape[0])
+            bounds: tuple[Vector, ...] = ()
+        else:
+            C, low, high = program.G, program.low, program.high
+            task = proxqp.dense.QP(n, 0, 0 if C is None else C.shape[0], True)
+            bounds = (_finite(program.lo), _finite(program.hi))
+        rows = (None, None, None) if C is None else (C, _finite(low), _finite(high))
+        P = program.P.tocsc() if program.sparse else program.P
+        settings = task.settings
+        settings.eps_abs, settings.eps_rel = self.eps, 0.0
+        settings.eps_primal_inf = settings.eps_dual_inf = 1e-9
+        settings.max_iter = self.max_iter
+        task.init(P, program.c, None, None, *rows, *bounds)
+        if start is not None:
+            settings.initial_guess = proxqp.InitialGuess.WARM_START
+            task.solve(start, None, None)
+        else:
+            task.solve()
+        info = task.results.info
+        word = info.status.name.removeprefix("PROXQP_").lower().replace("_", " ")
+        limited = info.status == proxqp.PROXQP_MAX_ITER_REACHED
+        return Answer(task.results.x, f"ProxQP: {word}", int(info.iter), limited)
+
+
+def _finite(bound: Vector) -> Vector:
+    return np.clip(bound, -_INFINITE, _INFINITE)

@@ -17,17 +17,9 @@ from problem_data.operators import LinearMap
 from problem_data.velocity import ConstraintVelProblemData
 
 __all__ = [
-    "AccelerationBlocks",
-    "ConstraintAccelProblemData",
-    "ConstraintForces",
-    "ConstraintVelProblemData",
-    "FileError",
-    "LinearMap",
-    "ProblemDataError",
-    "VelocityBlocks",
-    "load",
-    "save",
-]
+    "AccelerationBlocks", "ConstraintAccelProblemData", "ConstraintForces", "ConstraintVelProblemData", "FileError",
+    "LinearMap", "ProblemDataError", "VelocityBlocks", "load", "save",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

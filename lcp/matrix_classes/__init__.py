@@ -15,25 +15,8 @@ from lcp.matrix_classes.verdict import Verdict, Witness
 from lcp.matrix_classes.z_matrix import is_h_plus_matrix, is_k_matrix, is_z_matrix
 
 __all__ = [
-    "MatrixClasses",
-    "Verdict",
-    "Witness",
-    "classify",
-    "congruence",
-    "is_column_sufficient",
-    "is_copositive",
-    "is_copositive_plus",
-    "is_h_plus_matrix",
-    "is_k_matrix",
-    "is_p_matrix",
-    "is_pd_matrix",
-    "is_positive_semidefinite",
-    "is_psd_matrix",
-    "is_row_sufficient",
-    "is_semimonotone",
-    "is_strictly_copositive",
-    "is_strictly_semimonotone",
-    "is_sufficient",
-    "is_symmetric",
-    "is_z_matrix",
-]
+    "MatrixClasses", "Verdict", "Witness", "classify", "congruence", "is_column_sufficient", "is_copositive",
+    "is_copositive_plus", "is_h_plus_matrix", "is_k_matrix", "is_p_matrix", "is_pd_matrix", "is_positive_semidefinite",
+    "is_psd_matrix", "is_row_sufficient", "is_semimonotone", "is_strictly_copositive", "is_strictly_semimonotone",
+    "is_sufficient", "is_symmetric", "is_z_matrix",
+]  # fmt: skip

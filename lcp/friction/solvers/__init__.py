@@ -12,11 +12,5 @@ from lcp.friction.solvers.semismooth_newton import SemismoothNewton
 ALL_FRICTION_SOLVERS = (NSGS, SemismoothNewton, ProximalPoint, ADMM, ContactAttempts)
 
 __all__ = [
-    "ADMM",
-    "ALL_FRICTION_SOLVERS",
-    "NSGS",
-    "ContactAttempts",
-    "FrictionCascade",
-    "ProximalPoint",
-    "SemismoothNewton",
-]
+    "ADMM", "ALL_FRICTION_SOLVERS", "NSGS", "ContactAttempts", "FrictionCascade", "ProximalPoint", "SemismoothNewton",
+]  # fmt: skip

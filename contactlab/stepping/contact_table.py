@@ -295,7 +295,7 @@ class CertificateTable:
     choice
         Which of the forces that solve it they are: numbers of `contactlab.Choice`.
     attempt, systems
-        Which of `lcp.contacts.attempts.ATTEMPTS` answered, counted from 1, 0 where a solver did or nothing
+        Which of `lcp.contacts.attempts.NAMES` answered, counted from 1, 0 where a solver did or nothing
         did or the record does not tell; linear systems solved in all attempts at it.
     natural_map, scaled
         Residuals of the LCP, as `lcp.residuals`: max |min(z, w)|, and the scaled one that decides.

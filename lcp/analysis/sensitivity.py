@@ -38,12 +38,8 @@ class _Factor(Protocol):
 
     rcond: float
 
-    def solve(self, b: Any) -> Any:
-        """A^-1 b, or the least-squares solution of least norm."""
-        ...
-
-    def solve_transposed(self, b: Any) -> Any:
-        """The same for A^T."""
+    def solve(self, b: Any, transposed: bool = False) -> Any:
+        """A^-1 b, or the least-squares solution of least norm; or that of A^T."""
         ...
 
 
@@ -159,7 +155,7 @@ class Sensitivity:
         given = checked_vector("z_bar", z_bar, self._form.size)
         q_bar = np.zeros(self._form.size)
         if self.active.size:
-            q_bar[self.active] = -self._factor.solve_transposed(given[self.active])
+            q_bar[self.active] = -self._factor.solve(given[self.active], True)
         return given, q_bar
 
     def _outside(self) -> NDArray[np.bool_]:
@@ -268,52 +264,40 @@ class _Dense:
         if not self.rcond > LEAST_RCOND:
             self._inverse = np.asarray(np.linalg.pinv(block, rcond=1e-12), dtype=np.float64)
 
-    def solve(self, b: Any) -> Any:
+    def solve(self, b: Any, transposed: bool = False) -> Any:
         from scipy.linalg import lu_solve
 
         if self._inverse is not None:
-            return self._inverse @ b
-        return (self._column * lu_solve(self._lu, (self._row * b.T).T, check_finite=False).T).T
-
-    def solve_transposed(self, b: Any) -> Any:
-        from scipy.linalg import lu_solve
-
-        if self._inverse is not None:
-            return self._inverse.T @ b
-        return (self._row * lu_solve(self._lu, (self._column * b.T).T, trans=1, check_finite=False).T).T
+            return (self._inverse.T if transposed else self._inverse) @ b
+        before, behind = (self._column, self._row) if transposed else (self._row, self._column)
+        return (behind * lu_solve(self._lu, (before * b.T).T, trans=int(transposed), check_finite=False).T).T
 
 
+@dataclass(frozen=True, eq=False)
 class _Sparse:
     """Sparse LU."""
 
-    def __init__(self, lu: Any, rcond: float) -> None:
-        self._lu, self.rcond = lu, rcond
+    lu: Any
+    rcond: float
 
-    def solve(self, b: Any) -> Any:
-        return self._lu.solve(b)
-
-    def solve_transposed(self, b: Any) -> Any:
-        return self._lu.solve(b, "T")
+    def solve(self, b: Any, transposed: bool = False) -> Any:
+        return self.lu.solve(b, "T" if transposed else "N")
 
 
+@dataclass(frozen=True, eq=False)
 class _LeastNorm:
     """Least-squares solutions of least norm of a singular sparse block, by iteration."""
 
-    def __init__(self, block: Any, rcond: float) -> None:
-        self._block, self.rcond = block, rcond
+    block: Any
+    rcond: float
 
-    def solve(self, b: Any) -> Any:
-        return self._apply(self._block, b)
-
-    def solve_transposed(self, b: Any) -> Any:
-        return self._apply(self._block.T, b)
-
-    def _apply(self, block: Any, b: Any) -> Any:
+    def solve(self, b: Any, transposed: bool = False) -> Any:
         from scipy.sparse.linalg import lsmr
 
-        if b.ndim == 1:
-            return lsmr(block, b, atol=1e-14, btol=1e-14, conlim=0.0, maxiter=20 * b.shape[0])[0]
-        return np.column_stack([self._apply(block, column) for column in b.T])
+        if b.ndim == 2:
+            return np.column_stack([self.solve(column, transposed) for column in b.T])
+        block = self.block.T if transposed else self.block
+        return lsmr(block, b, atol=1e-14, btol=1e-14, conlim=0.0, maxiter=20 * b.shape[0])[0]
 
 
 def _sparse(block: Any) -> _Factor:

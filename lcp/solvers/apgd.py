@@ -29,10 +29,8 @@ class APGD(IterativeMethod):
     ----------
     max_iterations
         Limit on iterations, each a product with M and, seldom, another.
-    time_limit
-        Seconds, heeded between portions of some hundredths of a second.
-    check_interval
-        Iterations between two looks at the residual; None for 1, 2, 4, 8, 16 and then ever more seldom.
+    time_limit, check_interval
+        As of `ProjectedGaussSeidel`.
 
     References
     ----------

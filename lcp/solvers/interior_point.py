@@ -261,17 +261,6 @@ def step_from(box: ScaledBox, at: Point, area: Neighbourhood) -> tuple[Point, fl
     return second if second[1] > 0.0 else first
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Balanced:
-    """Factors of D A D, solving with A."""
-
-    inner: Factors
-    d: Vector
-
-    def solve(self, b: Vector) -> Vector:
-        return self.d * self.inner.solve(self.d * b)
-
-
 def _factors(box: ScaledBox, diagonal: Vector) -> Factors | None:
     """Of M + diag(diagonal), whose entries span dozens of decades near the end: balanced by a congruence first."""
     d = 1.0 / np.sqrt(1.0 + diagonal)
@@ -285,8 +274,11 @@ def _factors(box: ScaledBox, diagonal: Vector) -> Factors | None:
         full = shifted(matrix, diagonal * d * d + shift)
         factors = factorized(full, positive_definite=box.symmetric, symmetric_pattern=box.symmetric_pattern)
         if factors is not None:
-            return _Balanced(factors, d)
-    return None
+            break
+    else:
+        return None
+    inner = factors.solve
+    return Factors(lambda b: d * inner(d * b))
 
 
 def _room(at: Point, step: Point, share: float) -> float:

@@ -38,12 +38,8 @@ class NonsmoothNonlinearCG(IterativeMethod):
     sweep
         "symmetric", which makes an iteration two sweeps and the directions conjugate in the linear case, or "forward",
         as published.
-    max_iterations
-        Limit on iterations.
-    time_limit
-        Seconds, heeded between portions of some hundredths of a second.
-    check_interval
-        Iterations between two looks at the residual; None for 1, 2, 4, 8, 16 and then ever more seldom.
+    max_iterations, time_limit, check_interval
+        As of `ProjectedGaussSeidel`.
 
     References
     ----------

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,11 @@ _LOSES = 1e-10
 _SHIFTS = (1e-12, 1e-9, 1e-6, 1e-3)
 
 
-class Factors(Protocol):
-    """A factorised matrix A."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Factors:
+    """A factorised matrix A: ``solve(b)`` is A^-1 b, with entries infinite or NaN where A is nearly singular."""
 
-    def solve(self, b: Vector) -> Vector:
-        """A^-1 b; entries may be infinite or NaN where A is nearly singular."""
-        ...
+    solve: Callable[[Vector], Vector]
 
 
 def factorized(A: Any, *, positive_definite: bool = False, symmetric_pattern: bool = False) -> Factors | None:
@@ -35,7 +35,7 @@ def factorized(A: Any, *, positive_definite: bool = False, symmetric_pattern: bo
     of a symmetric ordering.
     """
     if A.shape[0] == 0:
-        return _Nothing()
+        return Factors(np.zeros_like)
     if isinstance(A, np.ndarray):
         return _dense(A, positive_definite)
     return _sparse(A, symmetric_pattern)
@@ -127,59 +127,20 @@ def accurate_gap(A: Any, x: Vector, b: Vector) -> Vector:
     return -gap if np.isfinite(error).all() else b - A @ x
 
 
-class _Nothing:
-    """Factors of the empty matrix."""
-
-    def solve(self, b: Vector) -> Vector:
-        return np.zeros_like(b)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _LU:
-    lu: NDArray[np.float64]
-    pivots: NDArray[np.intc]
-
-    def solve(self, b: Vector) -> Vector:
-        from scipy.linalg.lapack import dgetrs
-
-        x: Vector = dgetrs(self.lu, self.pivots, b)[0]
-        return x
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Cholesky:
-    lower: NDArray[np.float64]
-
-    def solve(self, b: Vector) -> Vector:
-        from scipy.linalg.lapack import dpotrs
-
-        x: Vector = dpotrs(self.lower, b, lower=1)[0]
-        return x
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _SuperLU:
-    lu: Any
-
-    def solve(self, b: Vector) -> Vector:
-        x: Vector = self.lu.solve(b)
-        return x
-
-
 def _dense(A: NDArray[np.float64], positive_definite: bool) -> Factors | None:
-    from scipy.linalg.lapack import dgetrf, dpotrf
+    from scipy.linalg.lapack import dgetrf, dgetrs, dpotrf, dpotrs
 
     if not np.isfinite(A).all():
         return None
     if positive_definite:
         lower, fault = dpotrf(A, lower=1)
         if fault == 0:
-            return _Cholesky(lower)
+            return Factors(lambda b: dpotrs(lower, b, lower=1)[0])
     lu, pivots, fault = dgetrf(A)
     pivot_sizes = np.abs(np.diagonal(lu))
     if fault != 0 or not pivot_sizes.min() > _RANK * float(np.abs(A).max()):
         return None
-    return _LU(lu, pivots)
+    return Factors(lambda b: dgetrs(lu, pivots, b)[0])
 
 
 def _sparse(A: Any, symmetric_pattern: bool) -> Factors | None:
@@ -200,4 +161,4 @@ def _sparse(A: Any, symmetric_pattern: bool) -> Factors | None:
     known = 1.0 + 0.5 * np.sin(np.arange(A.shape[0], dtype=np.float64))
     if not np.abs(lu.solve(compressed @ known) - known).max() < _LOST:
         return None
-    return _SuperLU(lu)
+    return Factors(lu.solve)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lcp.arrays import Vector, row_sizes
 from lcp.box import BoxLCP, bounds_of
@@ -25,38 +23,32 @@ from lcp.trace import TraceRecorder
 _ACCURATE, _ROUNDING, _EXTRA = 1e-3, 1e-13, 60
 
 
-@dataclass(eq=False)
 class Progress:
     """The account of one solve; every candidate is measured on the original data."""
 
-    problem: LCP | BoxLCP
-    box: ScaledBox
-    tolerance: float
-    max_iterations: int
-    time_limit: float
-    trace: bool
-    iterations: int = field(default=0, init=False)
-    z: Vector = field(init=False)
-    # The choice of active bounds whose basic point was tried last.
-    tried: bytes = field(default=b"", init=False)
-    # Unknowns in no row: the bound that the sign of w admits is right, and what is left short of it has no size to be
-    # judged by.
-    _unseen: NDArray[np.intp] = field(init=False)
-    _solved: bool = field(default=False, init=False)
-    _solved_at: int = field(default=0, init=False)
-    _accurate: bool = field(default=False, init=False)
-    _worst: float = field(default=np.inf, init=False)
-    _recorder: TraceRecorder = field(init=False)
-    _deadline: float = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        problem: LCP | BoxLCP,
+        box: ScaledBox,
+        tolerance: float,
+        max_iterations: int,
+        time_limit: float,
+        trace: bool,
+    ) -> None:
         """Begin the clock, with the nearest point to zero as the candidate."""
-        self.z = self.box.original(self.box.start(None))
+        self.problem, self.box, self.tolerance, self.max_iterations = problem, box, tolerance, max_iterations
+        self.iterations = 0
+        self.z = box.original(box.start(None))
         if not np.isfinite(self.z).all():
-            self.z = np.clip(np.zeros(self.problem.n), *bounds_of(self.problem))
-        self._unseen = np.flatnonzero(row_sizes(self.problem._M.T) == 0.0)
-        self._recorder = TraceRecorder(self.trace)
-        self._deadline = processor_seconds() + self.time_limit
+            self.z = np.clip(np.zeros(problem.n), *bounds_of(problem))
+        # The choice of active bounds whose basic point was tried last.
+        self.tried = b""
+        # Unknowns in no row: the bound that the sign of w admits is right, and what is left short of it has no size to
+        # be judged by.
+        self._unseen = np.flatnonzero(row_sizes(problem._M.T) == 0.0)
+        self._solved, self._solved_at, self._accurate, self._worst = False, 0, False, np.inf
+        self._recorder = TraceRecorder(trace)
+        self._deadline = processor_seconds() + time_limit
 
     def done(self) -> bool:
         """Whether to stop: a candidate solves, and is accurate or has had time to become so.

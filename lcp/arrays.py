@@ -81,6 +81,17 @@ def checked_square(name: str, value: Any) -> Any:
     return matrix
 
 
+def shaped_matrix(name: str, value: Any, shape: tuple[int, int], *, sparse: bool = False) -> Any:
+    """An owned matrix of that shape; of the kind of the given one (CSR) if it may be ``sparse``, else dense."""
+    matrix = _owned_csr(name, value) if sparse and hasattr(value, "tocsr") else dense_matrix(name, value)
+    if isinstance(matrix, np.ndarray) and matrix.size == 0 and 0 in shape:
+        # An empty block carries no numbers; np.zeros(0) and [] stand for it as well.
+        return np.zeros(shape)
+    if matrix.shape != shape:
+        raise ProblemError(f"{name} must have shape {shape}, got {matrix.shape}")
+    return matrix
+
+
 def _owned_csr(name: str, value: Any) -> Any:
     """An owned, finite float64 CSR matrix without duplicates or stored zeros."""
     if np.iscomplexobj(value):

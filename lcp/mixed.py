@@ -8,19 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lcp.arrays import checked_vector, dense_matrix, read_only
-from lcp.errors import ProblemError
+from lcp.arrays import checked_vector, read_only, shaped_matrix
 from lcp.problem import LCP, kernel_arrays
-
-
-def _block(name: str, value: Any, shape: tuple[int, int]) -> NDArray[np.float64]:
-    matrix = dense_matrix(name, value)
-    if matrix.size == 0 and 0 in shape:
-        # An empty block carries no numbers; np.zeros(0) and [] stand for it as well.
-        return np.zeros(shape)
-    if matrix.shape != shape:
-        raise ProblemError(f"{name} must have shape {shape}, got {matrix.shape}")
-    return matrix
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -64,10 +53,10 @@ class MLCP:
         x4_vector = checked_vector("x4", x4)
         m, n = a_vector.shape[0], x4_vector.shape[0]
         K = np.empty((m + n, m + n))
-        K[:m, :m] = _block("A", A, (m, m))
-        K[:m, m:] = _block("X1", X1, (m, n))
-        K[m:, :m] = _block("X2", X2, (n, m))
-        K[m:, m:] = _block("X3", X3, (n, n))
+        K[:m, :m] = shaped_matrix("A", A, (m, m))
+        K[:m, m:] = shaped_matrix("X1", X1, (m, n))
+        K[m:, :m] = shaped_matrix("X2", X2, (n, m))
+        K[m:, m:] = shaped_matrix("X3", X3, (n, n))
         k = np.concatenate([a_vector, x4_vector])
         for name, value in (
             ("A", K[:m, :m]),

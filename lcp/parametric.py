@@ -14,7 +14,7 @@ pivoting) and 4.9 (lexicographic degeneracy resolution).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +32,6 @@ from lcp.solve import check_tolerance, solve
 from lcp.solvers.enumeration import Enumeration
 from lcp.solvers.lemke import Lemke
 from lcp.status import Status
-from lcp.substitution_path import substitution_path
 
 # What an entry of an entering column must exceed to block, beside the largest; what counts as a tie beside the largest
 # basic variable; part of the way and of z below which a vertex repeats the last one; least entry of a regular factor.
@@ -356,3 +355,72 @@ def _least(values: Vector, divisors: Vector, rows: NDArray[np.intp], blur: float
     best = int(np.argmin(ratios))
     kept: NDArray[np.intp] = rows[ratios - errors <= ratios[best] + errors[best]]
     return kept
+
+
+class SubstitutionPath(NamedTuple):
+    """Breakpoints (k,), the solutions there (k, size), and the pairs that are positive between them."""
+
+    t: Vector
+    z: NDArray[np.float64]
+    bases: list[tuple[int, ...]]
+
+
+def substitution_path(
+    K: NDArray[np.float64], k: Vector, change: Vector, m: int, to: float, most: int
+) -> SubstitutionPath | None:
+    """The path from t = 0 to ``to``; None for a K that is not triangular or no P-matrix, and beyond ``most`` points.
+
+    Every unknown of a permuted triangular problem depends on those before it alone. Where all diagonal entries of pairs
+    are positive, M is a P-matrix and z_i(t) = max(0, -load_i(t) / m_ii), load_i being piecewise linear where z_1 ...
+    z_{i-1} are: breakpoints are where its sign changes. No basis is factored, whose condition grows exponentially with
+    n (R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem, 1992, section 3.11).
+    """
+    order = _chain(K)
+    pair = None if order is None else order >= m
+    if order is None or pair is None or not np.where(pair, np.diag(K)[order] > 0.0, np.diag(K)[order] != 0.0).all():
+        return None
+    L, k, change = K[np.ix_(order, order)], k[order], change[order]
+    t = np.array([0.0, to])
+    z = np.zeros((order.shape[0], 2))
+    for i in range(order.shape[0]):
+        x = -(k[i] + t * change[i] + L[i, :i] @ z[:i]) / L[i, i]
+        before, after = x[:-1], x[1:]
+        turns = np.flatnonzero(np.sign(before) * np.sign(after) < 0.0) if pair[i] else np.zeros(0, dtype=np.intp)
+        if turns.size:
+            new = t[turns] + (t[turns + 1] - t[turns]) * (before[turns] / (before[turns] - after[turns]))
+            t = np.insert(t, turns + 1, new)
+            if t.shape[0] > most:
+                return None
+            z = np.zeros((order.shape[0], t.shape[0]))
+            _substitute(L, k, change, pair, t, z, i + 1)
+        else:
+            z[i] = np.maximum(x, 0.0) if pair[i] else x
+    between = np.zeros((order.shape[0], t.shape[0] - 1))
+    _substitute(L, k, change, pair, 0.5 * (t[:-1] + t[1:]), between, order.shape[0])
+    place = np.argsort(order)
+    positive = between[place][m:] > 0.0
+    return SubstitutionPath(t, z[place].T.copy(), [tuple(np.flatnonzero(one).tolist()) for one in positive.T])
+
+
+def _chain(K: NDArray[np.float64]) -> NDArray[np.intp] | None:
+    """Unknowns in an order in which each depends on those before it alone; None where there is none."""
+    from scipy import sparse
+    from scipy.sparse.csgraph import connected_components
+
+    count, labels = connected_components(sparse.csr_array(K != 0.0), directed=True, connection="strong")
+    return np.argsort(labels) if count == K.shape[0] else None
+
+
+def _substitute(
+    L: NDArray[np.float64],
+    k: Vector,
+    change: Vector,
+    pair: NDArray[np.bool_],
+    t: Vector,
+    z: NDArray[np.float64],
+    count: int,
+) -> None:
+    """The first ``count`` unknowns at every t."""
+    for i in range(count):
+        x = -(k[i] + t * change[i] + L[i, :i] @ z[:i]) / L[i, i]
+        z[i] = np.maximum(x, 0.0) if pair[i] else x

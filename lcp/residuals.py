@@ -7,7 +7,7 @@ is compiled in one piece the same kernels measure, and `lcp.kernels.measures.ver
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -21,7 +21,6 @@ from lcp.errors import ProblemError
 from lcp.mixed import MLCP
 from lcp.nonlinear.problem import MCP
 from lcp.problem import LCP
-from lcp.sparse_backward_error import sparse_backward_error
 
 DEFAULT_TOLERANCE = 1e-9
 Problem = LCP | MLCP | BoxLCP
@@ -95,6 +94,9 @@ class Residuals:
     def brief(self) -> str:
         """The backward error and the natural map."""
         return f"backward_error={self.backward_error:.1e}, natural_map={self.natural_map:.1e}"
+
+
+_NOT_FINITE = Residuals(np.inf, np.inf, np.inf, -np.inf, -np.inf, np.inf, np.inf)
 
 
 def residuals(problem: Judged | MCP, z: ArrayLike, u: ArrayLike | None = None) -> Residuals:
@@ -197,26 +199,28 @@ def _measure_mixed(problem: MLCP, x: NDArray[np.float64]) -> tuple[Residuals, ND
         rows = problem._K @ x + problem._k
     w = rows[m:].copy()
     if not (np.isfinite(rows).all() and np.isfinite(x).all()):
-        bad = np.inf
-        return Residuals(bad, bad, bad, -bad, -bad, bad, bad, bad, bad), w
+        return replace(_NOT_FINITE, equations=np.inf, equations_scaled=np.inf), w
     u_size, y_size = _largest(u), _largest(y)
     unit = np.abs(problem._k) + row_sizes(problem._K[:, :m]) * u_size + row_sizes(problem._K[:, m:]) * y_size
     part = _relative(rows, unit)
     y_part = y / y_size if y_size > 0.0 else np.zeros_like(y)
+    one_sided = _one_sided(y, w, np.minimum(y_part, part[m:]), backward_error(problem, x))
+    return replace(one_sided, equations=_largest(rows[:m]), equations_scaled=_largest(part[:m])), w
+
+
+def _one_sided(z: Vector, w: Vector, scaled: Vector, error: float) -> Residuals:
+    """The measures of finite z and w, the scaled ones and the backward error being at hand."""
     with np.errstate(over="ignore"):
-        gap = abs(float(y @ w))
-    residual = Residuals(
-        natural_map=_largest(np.minimum(y, w)),
-        scaled=_largest(np.minimum(y_part, part[m:])),
-        fischer_burmeister=_largest(y + w - np.hypot(y, w)),
-        min_z=float(y.min()) if y.size else 0.0,
+        gap = abs(float(z @ w))
+    return Residuals(
+        natural_map=_largest(np.minimum(z, w)),
+        scaled=_largest(scaled),
+        fischer_burmeister=_largest(z + w - np.hypot(z, w)),
+        min_z=float(z.min()) if z.size else 0.0,
         min_w=float(w.min()) if w.size else 0.0,
         gap=gap,
-        backward_error=backward_error(problem, x),
-        equations=_largest(rows[:m]),
-        equations_scaled=_largest(part[:m]),
+        backward_error=error,
     )
-    return residual, w
 
 
 def _middle(low: NDArray[np.float64], w: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -230,8 +234,7 @@ def _measure_box(problem: BoxLCP, z: Vector, w: Vector | None = None) -> tuple[R
         with np.errstate(invalid="ignore", over="ignore"):
             w = np.asarray(problem._M @ z + problem._q)
     if not (np.isfinite(w).all() and np.isfinite(z).all()):
-        bad = np.inf
-        return Residuals(bad, bad, bad, -bad, -bad, bad, bad), w
+        return _NOT_FINITE, w
     above, below = z - problem.lo, z - problem.hi
     z_size = _largest(z)
     # A z of nothing but zeros has no size: the way to its nearest bound then is the unit.
@@ -268,17 +271,125 @@ def _measure_sparse(problem: LCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
         w: NDArray[np.float64] = M @ z + q
         z_size = _largest(z)
         scaled = np.minimum(z / z_size if z_size > 0.0 else z, _relative(w, np.abs(q) + problem._row_size * z_size))
-        gap = abs(float(z @ w))
     if not (np.isfinite(w).all() and np.isfinite(z).all()):
-        bad = np.inf
-        return Residuals(bad, bad, bad, -bad, -bad, bad, bad), w
-    residual = Residuals(
-        natural_map=_largest(np.minimum(z, w)),
-        scaled=_largest(scaled),
-        fischer_burmeister=_largest(z + w - np.hypot(z, w)),
-        min_z=float(z.min()) if z.size else 0.0,
-        min_w=float(w.min()) if w.size else 0.0,
-        gap=gap,
-        backward_error=backward_error(problem, z),
-    )
-    return residual, w
+        return _NOT_FINITE, w
+    return _one_sided(z, w, scaled, backward_error(problem, z)), w
+
+
+def sparse_backward_error(M: Any, q: Vector, noise: Vector, lo: Vector, hi: Vector, z: Vector) -> float:
+    """The backward error of `lcp.kernels.backward_error` for M in CSR: the same rules, entry by entry."""
+    from lcp.kernels.backward_error import TINY
+
+    if not z.shape[0]:
+        return 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        measured = _Measured.of(M, q, noise, lo, hi, z)
+        if not (np.isfinite(measured.w).all() and np.isfinite(measured.terms).all()):
+            return float(np.inf)
+        error = measured.error(noise, lo, hi, z)
+        kept, dropped = measured.without_dust(lo, hi, z) if error > TINY else (z, -1.0)
+        if dropped < 0.0:
+            return error
+        return min(error, max(dropped, _Measured.of(M, q, noise, lo, hi, kept).error(noise, lo, hi, kept)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """Rows at z: w, their terms and loads; and the entries that z meets."""
+
+    M: Any
+    w: Vector
+    terms: Vector
+    loads: Vector
+    #: row, column, size: Places and |M_ij z_j| of the entries that are not zero.
+    row: NDArray[np.intp]
+    column: NDArray[np.intp]
+    size: Vector
+
+    @classmethod
+    def of(cls, M: Any, q: Vector, noise: Vector, lo: Vector, hi: Vector, z: Vector) -> _Measured:
+        from lcp.kernels.accurate_residual import sum_twice
+        from lcp.kernels.backward_error import EPS, HEARD
+
+        magnitude = abs(M)
+        terms = magnitude @ np.abs(z) + np.abs(q)
+        loads = np.where(np.abs(q) > noise, np.abs(q), 0.0)
+        loads += magnitude @ np.where((z == lo) | (z == hi), np.abs(z), 0.0)
+        w = np.asarray(M @ z + q)
+        for k in np.flatnonzero((loads > 0.0) & (np.diff(M.indptr) * EPS * terms > HEARD * loads)):
+            entries = slice(M.indptr[k], M.indptr[k + 1])
+            w[k] = sum_twice(M.data[entries], np.ascontiguousarray(z[M.indices[entries]]), float(q[k]))
+        row, column = np.repeat(np.arange(q.shape[0]), np.diff(M.indptr)), M.indices
+        size = np.abs(M.data * z[column])
+        met = size > 0.0
+        return cls(M, w, terms, loads, row[met], column[met], size[met])
+
+    def error(self, noise: Vector, lo: Vector, hi: Vector, z: Vector) -> float:
+        """The backward error of z as it is."""
+        from lcp.kernels.backward_error import EXCUSABLE, LOADLESS, ROUNDED, reach
+
+        w, terms, loads = self.w, self.terms, self.loads
+        miss = np.maximum(np.abs(w) - noise, 0.0)
+        part = np.divide(miss, terms, out=np.zeros_like(miss), where=miss > 0.0)
+        run_away = ~self._all_heard()
+        spoilt = (loads > 0.0) & (miss > EXCUSABLE * loads) & (run_away | (part > ROUNDED))
+        part[spoilt] = np.maximum(part[spoilt], miss[spoilt] / loads[spoilt])
+        part[(loads == 0.0) & run_away] *= LOADLESS
+        above, below = z - lo, z - hi
+        # What rests on the bound that the sign of its row asks for has nothing to answer for.
+        part[((above == 0.0) & (w > 0.0)) | ((below == 0.0) & (w < 0.0))] = 0.0
+        columns = None
+        worst = 0.0
+        # From the largest on: most others cannot be worse than what is found then.
+        for i in np.argsort(-np.where((above < 0.0) | (below > 0.0), np.inf, part)):
+            if part[i] <= worst and above[i] >= 0.0 and below[i] <= 0.0:
+                break
+            columns = self.M.tocsc() if columns is None else columns
+            place = slice(columns.indptr[i], columns.indptr[i + 1])
+            rows = columns.indices[place]
+            column = np.ascontiguousarray(columns.data[place])[:, None]
+            low, high = (
+                reach(column, 0, *pair, noise[rows], terms[rows], loads[rows], np.inf)
+                for pair in ((above[i], lo[i], hi[i] - lo[i]), (below[i], hi[i], hi[i] - lo[i]))
+            )
+            worst = max(worst, abs(max(high, min(low, np.copysign(part[i], w[i])))))
+        return float(worst)
+
+    def _all_heard(self) -> NDArray[np.bool_]:
+        """Rows in which every unknown with a say is of a size that loads determine."""
+        from scipy import sparse
+        from scipy.sparse.csgraph import connected_components
+
+        from lcp.kernels.backward_error import HEARD
+
+        has_say = self.size > HEARD * self.terms[self.row]
+        row, column = self.row[has_say], self.column[has_say]
+        n = self.w.shape[0]
+        # Rows and unknowns, joined where one has a say in the other: a load reaches all that hang together.
+        joined = sparse.coo_array((np.ones(row.shape[0]), (row, n + column)), shape=(2 * n, 2 * n))
+        part = connected_components(joined, directed=False)[1]
+        reached = np.zeros(2 * n, dtype=bool)
+        reached[part[:n][self.loads > HEARD * self.terms]] = True
+        whole = np.ones(n, dtype=bool)
+        whole[row[~reached[part[n + column]]]] = False
+        return whole
+
+    def without_dust(self, lo: Vector, hi: Vector, z: Vector) -> tuple[Vector, float]:
+        """z with its dust put to zero, and the largest part of a row that this was; negative where there was none."""
+        from lcp.kernels.backward_error import DUST, EXCUSABLE
+
+        load = self.loads[self.row]
+        limit = np.minimum(DUST * self.terms[self.row], np.where(load > 0.0, EXCUSABLE * load, np.inf))
+        small = self.size <= limit
+        dust = np.zeros(z.shape[0], dtype=bool)
+        dust[self.column[small]] = True
+        dust &= (lo <= 0.0) & (hi >= 0.0)
+        while True:
+            full = self.loads > 0.0
+            full[self.row[~dust[self.column]]] = True
+            kept = dust.copy()
+            kept[self.column[~small & full[self.row]]] = False
+            if (kept == dust).all():
+                parts = (self.size / self.terms[self.row])[dust[self.column] & full[self.row]]
+                return np.where(dust, 0.0, z), float(parts.max(initial=-1.0))
+            dust = kept

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import lcp
 from lcp.conformance.random_problems import CLASSES
-from lcp.substitution_path import substitution_path
+from lcp.parametric import substitution_path
 from lcp.traits import Traits
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.analysis.forms import Form, form_of, point_of
-from lcp.arrays import Vector, checked_square, checked_vector, row_sizes
+from lcp.arrays import Vector, checked_vector, row_sizes, shaped_matrix
 from lcp.errors import ProblemError
 from lcp.hearing import hears
 from lcp.residuals import Problem, measure
@@ -116,7 +116,7 @@ class Sensitivity:
         form, n, a = self._form, self._form.size, self.active
         right = np.zeros(n) if dq is None else checked_vector("dq", dq, n)
         if dM is not None:
-            right = right + np.asarray(_shaped("dM", dM, n) @ self._x)
+            right = right + np.asarray(shaped_matrix("dM", dM, (n, n), sparse=True) @ self._x)
         dz = np.zeros(n)
         outside = self._outside()
         low, high = outside & ~self._at_high, outside & self._at_high
@@ -226,13 +226,6 @@ def _places(form: Form, x: Vector, threshold: float) -> tuple[Any, Any, Any]:
     between = ~(near_low | near_high)
     at_high = np.where(near_low & near_high, w < 0.0, near_high)
     return between, ~between & small & ~given, at_high & ~between
-
-
-def _shaped(name: str, value: Any, n: int) -> Any:
-    matrix = checked_square(name, value)
-    if matrix.shape != (n, n):
-        raise ProblemError(f"{name} must have shape {(n, n)}, got {matrix.shape}")
-    return matrix
 
 
 def _factored(form: Form, active: NDArray[np.intp]) -> _Factor:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lcp.arrays import Vector, checked_square, checked_vector, dense_matrix, read_only
+from lcp.arrays import Vector, checked_square, checked_vector, read_only, shaped_matrix
 from lcp.errors import ProblemError
 from lcp.friction.bodies import bodies_of_masses
 from lcp.friction.problem import FrictionProblem, Indices, checked_dims, checked_mu
@@ -76,12 +76,12 @@ class GlobalFrictionProblem:
         dims = checked_dims(dim, coefficients.shape[0])
         coefficients = checked_mu(mu, dims)
         m = int(dims.sum())
-        directions = _rectangle("H", H, (n, m))
+        directions = shaped_matrix("H", H, (n, m), sparse=True)
         if (G is None) != (b is None):
             raise ProblemError("G and b come together: bilateral rows G' v + b = 0")
         load, offset = checked_vector("f", f, n), checked_vector("w", w, m)
         rest = checked_vector("b", () if b is None else b)
-        rows = _rectangle("G", np.zeros((n, 0)) if G is None else G, (n, rest.shape[0]))
+        rows = shaped_matrix("G", np.zeros((n, 0)) if G is None else G, (n, rest.shape[0]), sparse=True)
         parts = (matrix, directions, load, offset, coefficients, dims, rows, rest)
         for name, value in zip(("M", "H", "f", "w", "mu", "dims", "G", "b"), parts, strict=True):
             object.__setattr__(self, name, read_only(value))
@@ -156,20 +156,6 @@ class FrictionReduction:
         unit = float(sizes.max(initial=0.0))
         second = float(miss.max(initial=0.0)) / unit if unit > 0.0 else 0.0
         return v, lam, u, max(first, second)
-
-
-def _rectangle(name: str, value: Any, shape: tuple[int, int]) -> Any:
-    if hasattr(value, "tocsr"):
-        matrix = value.tocsr().astype(np.float64)
-        matrix = value.copy() if matrix is value else matrix
-        matrix.sum_duplicates()
-        dense_matrix(name, matrix.data[None, :])
-    else:
-        matrix = dense_matrix(name, value)
-        matrix = matrix.reshape(shape) if matrix.size == 0 and 0 in shape else matrix
-    if matrix.shape != shape:
-        raise ProblemError(f"{name} must have shape {shape}, got {matrix.shape}")
-    return matrix
 
 
 def _reduced(source: GlobalFrictionProblem) -> FrictionReduction:

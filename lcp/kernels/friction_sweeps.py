@@ -1,12 +1,248 @@
-"""Nonsmooth block Gauss-Seidel for contacts with Coulomb's cone, on a block-sparse W."""
+"""Nonsmooth block Gauss-Seidel for contacts with Coulomb's cone, on a block-sparse W.
+
+One contact is solved exactly: u = A r + b with K* containing u_hat, K containing r, u_hat . r = 0.
+
+Three modes, tried in turn: open (r = 0), stick (u = 0), slide (u_N = 0, r_T = -mu r_N t with u_T = s t, s >= 0). With
+t = (cos a, sin a), u_N = 0 gives r_N, and the part of u_T across t must vanish, which is a trigonometric polynomial of
+degree two in a: at most four roots, met by Newton from the last direction or, where that leads nowhere, between the
+sign changes on a circle of points. No symmetry of A is asked. Where A is so singular that no mode fits, projected
+steps are taken, so that a block always moves towards its solution.
+
+O. Bonnefon, G. Daviet, Quartic formulation of Coulomb 3D frictional contact, INRIA RT-0400 (2011), for symmetric A.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.cone_block import PROJECTED, solve_block
+from lcp.kernels.cone_projection import in_cone, to_cone
+
+OPEN: Final = 0
+STICK: Final = 1
+SLIDE: Final = 2
+# No mode fitted; r was moved by projected steps.
+PROJECTED: Final = 3
+
+# Points of the circle between which roots are looked for.
+POINTS: Final = 48
+_NEWTON: Final = 8
+_PROJECTIONS: Final = 50
+
+
+@kernel(inner=True)
+def solve_block(A: Floats, b: Floats, mu: float, dim: int, r: Floats) -> int:
+    """Solve for r (3,) from its last value; A (3, 3) and b (3,) with zeros where a component is absent. The mode."""
+    if b[0] >= 0.0:
+        r[0] = 0.0
+        r[1] = 0.0
+        r[2] = 0.0
+        return OPEN
+    if dim == 1 or mu == 0.0:
+        r[1] = 0.0
+        r[2] = 0.0
+        if A[0, 0] > 0.0:
+            r[0] = -b[0] / A[0, 0]
+            return SLIDE if dim > 1 else STICK
+        return PROJECTED
+    if _stick(A, b, mu, dim, r):
+        return STICK
+    if dim == 2:
+        if _slide_planar(A, b, mu, r):
+            return SLIDE
+    elif _slide_from(A, b, mu, r) or _slide_anywhere(A, b, mu, r):
+        return SLIDE
+    _project_steps(A, b, mu, r)
+    return PROJECTED
+
+
+@kernel(inner=True)
+def _stick(A: Floats, b: Floats, mu: float, dim: int, r: Floats) -> bool:
+    """u = 0 by Cramer's rule, where the force is within the cone."""
+    if dim == 2:
+        det = A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0]
+        if abs(det) <= 1e-14 * (abs(A[0, 0] * A[1, 1]) + abs(A[0, 1] * A[1, 0])):
+            return False
+        n = (-b[0] * A[1, 1] + A[0, 1] * b[1]) / det
+        t = (-A[0, 0] * b[1] + b[0] * A[1, 0]) / det
+        if n >= 0.0 and abs(t) <= mu * n:
+            r[0] = n
+            r[1] = t
+            r[2] = 0.0
+            return True
+        return False
+    c00 = A[1, 1] * A[2, 2] - A[1, 2] * A[2, 1]
+    c01 = A[1, 2] * A[2, 0] - A[1, 0] * A[2, 2]
+    c02 = A[1, 0] * A[2, 1] - A[1, 1] * A[2, 0]
+    det = A[0, 0] * c00 + A[0, 1] * c01 + A[0, 2] * c02
+    size = abs(A[0, 0] * c00) + abs(A[0, 1] * c01) + abs(A[0, 2] * c02)
+    if not abs(det) > 1e-14 * size:
+        return False
+    n = -(c00 * b[0] + (A[0, 2] * A[2, 1] - A[0, 1] * A[2, 2]) * b[1] + (A[0, 1] * A[1, 2] - A[0, 2] * A[1, 1]) * b[2])
+    s = -(c01 * b[0] + (A[0, 0] * A[2, 2] - A[0, 2] * A[2, 0]) * b[1] + (A[0, 2] * A[1, 0] - A[0, 0] * A[1, 2]) * b[2])
+    t = -(c02 * b[0] + (A[0, 1] * A[2, 0] - A[0, 0] * A[2, 1]) * b[1] + (A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0]) * b[2])
+    n /= det
+    s /= det
+    t /= det
+    if n >= 0.0 and math.sqrt(s * s + t * t) <= mu * n:
+        r[0] = n
+        r[1] = s
+        r[2] = t
+        return True
+    return False
+
+
+@kernel(inner=True)
+def _slide_planar(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
+    """Both directions of sliding; the last one first, where both are possible."""
+    first = -1.0 if r[1] > 0.0 else 1.0
+    for k in range(2):
+        t = first if k == 0 else -first
+        below = A[0, 0] - mu * A[0, 1] * t
+        if below > 0.0:
+            n = -b[0] / below
+            if t * ((A[1, 0] - mu * A[1, 1] * t) * n + b[1]) >= 0.0:
+                r[0] = n
+                r[1] = -mu * n * t
+                r[2] = 0.0
+                return True
+    return False
+
+
+@kernel(inner=True)
+def _across(A: Floats, b: Floats, mu: float, c: float, s: float) -> tuple[float, float]:
+    """(A_NN - mu A_NT t) times the part of u_T across t, and its derivative by the angle."""
+    below = A[0, 0] - mu * (A[0, 1] * c + A[0, 2] * s)
+    d_below = -mu * (-A[0, 1] * s + A[0, 2] * c)
+    load = b[2] * c - b[1] * s
+    d_load = -b[2] * s - b[1] * c
+    pull = A[2, 0] * c - A[1, 0] * s - mu * ((A[2, 2] - A[1, 1]) * s * c - A[1, 2] * s * s + A[2, 1] * c * c)
+    d_pull = (
+        -A[2, 0] * s - A[1, 0] * c - mu * ((A[2, 2] - A[1, 1]) * (c * c - s * s) - 2.0 * (A[1, 2] + A[2, 1]) * s * c)
+    )
+    return load * below - b[0] * pull, d_load * below + load * d_below - b[0] * d_pull
+
+
+@kernel(inner=True)
+def _speed(A: Floats, b: Floats, mu: float, c: float, s: float) -> tuple[float, float]:
+    """(r_N, u_T . t) of sliding along t; r_N is 0 where the direction is not possible."""
+    below = A[0, 0] - mu * (A[0, 1] * c + A[0, 2] * s)
+    if not below > 0.0:
+        return 0.0, -1.0
+    n = -b[0] / below
+    u1 = (A[1, 0] - mu * (A[1, 1] * c + A[1, 2] * s)) * n + b[1]
+    u2 = (A[2, 0] - mu * (A[2, 1] * c + A[2, 2] * s)) * n + b[2]
+    return n, u1 * c + u2 * s
+
+
+@kernel(inner=True)
+def _slide_from(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
+    """Newton on the angle from the last direction of friction, or from that of the load."""
+    size = math.sqrt(r[1] * r[1] + r[2] * r[2])
+    if size > 0.0:
+        c = -r[1] / size
+        s = -r[2] / size
+    else:
+        size = math.sqrt(b[1] * b[1] + b[2] * b[2])
+        if not size > 0.0:
+            return False
+        c = b[1] / size
+        s = b[2] / size
+    for _ in range(_NEWTON):
+        h, d = _across(A, b, mu, c, s)
+        if not abs(d) > 0.0:
+            return False
+        step = -h / d
+        if not abs(step) <= 0.5:
+            return False
+        c, s = _turned(c, s, step)
+        if abs(step) <= 1e-14:
+            break
+        if abs(step) <= 1e-8:
+            # Quadratic: the step just made has reached rounding.
+            break
+    else:
+        return False
+    return _accept(A, b, mu, c, s, r)
+
+
+@kernel(inner=True)
+def _turned(c: float, s: float, step: float) -> tuple[float, float]:
+    x = math.cos(step)
+    y = math.sin(step)
+    c, s = c * x - s * y, s * x + c * y
+    size = math.sqrt(c * c + s * s)
+    return c / size, s / size
+
+
+@kernel(inner=True)
+def _accept(A: Floats, b: Floats, mu: float, c: float, s: float, r: Floats) -> bool:
+    n, speed = _speed(A, b, mu, c, s)
+    if not (n > 0.0 and speed >= 0.0):
+        return False
+    r[0] = n
+    r[1] = -mu * n * c
+    r[2] = -mu * n * s
+    return True
+
+
+@kernel(inner=True)
+def _slide_anywhere(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
+    """Every sign change on a circle of points, by bisection; of the roots that can slide, the fastest."""
+    angle = 2.0 * math.pi / POINTS
+    turn_c = math.cos(angle)
+    turn_s = math.sin(angle)
+    c0 = 1.0
+    s0 = 0.0
+    h0 = _across(A, b, mu, c0, s0)[0]
+    best_c = 0.0
+    best_s = 0.0
+    best = -1.0
+    for _ in range(POINTS):
+        c1 = c0 * turn_c - s0 * turn_s
+        s1 = s0 * turn_c + c0 * turn_s
+        h1 = _across(A, b, mu, c1, s1)[0]
+        if h0 == 0.0 or (h0 < 0.0) != (h1 < 0.0):
+            low_c, low_s, high_c, high_s = c0, s0, c1, s1
+            for _ in range(60):
+                c = 0.5 * (low_c + high_c)
+                s = 0.5 * (low_s + high_s)
+                size = math.sqrt(c * c + s * s)
+                c /= size
+                s /= size
+                if (_across(A, b, mu, c, s)[0] < 0.0) == (h0 < 0.0) and h0 != 0.0:
+                    low_c, low_s = c, s
+                else:
+                    high_c, high_s = c, s
+            n, speed = _speed(A, b, mu, high_c, high_s)
+            if n > 0.0 and speed > best:
+                best_c, best_s, best = high_c, high_s, speed
+        c0, s0, h0 = c1, s1, h1
+    if best < 0.0:
+        return False
+    return _accept(A, b, mu, best_c, best_s, r)
+
+
+@kernel(inner=True)
+def _project_steps(A: Floats, b: Floats, mu: float, r: Floats) -> None:
+    """Projected steps on De Saxce's form, of a length the block's size allows."""
+    size = 0.0
+    for i in range(3):
+        for j in range(3):
+            size += A[i, j] * A[i, j]
+    if not size > 0.0:
+        return
+    rho = 1.0 / math.sqrt(size)
+    for _ in range(_PROJECTIONS):
+        u0 = A[0, 0] * r[0] + A[0, 1] * r[1] + A[0, 2] * r[2] + b[0]
+        u1 = A[1, 0] * r[0] + A[1, 1] * r[1] + A[1, 2] * r[2] + b[1]
+        u2 = A[2, 0] * r[0] + A[2, 1] * r[1] + A[2, 2] * r[2] + b[2]
+        r[0] -= rho * (u0 + mu * math.sqrt(u1 * u1 + u2 * u2))
+        r[1] -= rho * u1
+        r[2] -= rho * u2
+        if not in_cone(mu, r[0], r[1], r[2]):
+            r[0], r[1], r[2] = to_cone(mu, r[0], r[1], r[2])
 
 
 class ContactBlocks(NamedTuple):

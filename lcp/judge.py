@@ -20,7 +20,7 @@ from lcp.mixed import MLCP
 from lcp.nonlinear.problem import MCP
 from lcp.nonlinear.result import MCPResult
 from lcp.problem import LCP
-from lcp.residuals import Judged, Residuals, measure, measure_nonlinear
+from lcp.residuals import NOT_FINITE, Judged, Residuals, measure, measure_nonlinear
 from lcp.result import Attempt, Claim, Measures, MLCPResult, Result, packed_result
 from lcp.status import Status
 
@@ -136,8 +136,7 @@ def horizontal_result(mixed: MLCPResult, clock: float) -> Result:
 def nonlinear_result(problem: MCP, solver: Any, claim: Claim, tolerance: float, clock: float) -> MCPResult:
     """The result of a claim on a nonlinear problem, by its own functions; ``clock`` is when the solve began."""
     z = _checked(solver, "z", claim.z, problem.n)
-    w, bad = np.zeros(0), np.inf
-    residual = Residuals(bad, bad, bad, -bad, -bad, bad, bad)
+    w, residual = np.zeros(0), NOT_FINITE
     try:
         if np.isfinite(z).all():
             w = problem.value(z)

@@ -96,7 +96,8 @@ class Residuals:
         return f"backward_error={self.backward_error:.1e}, natural_map={self.natural_map:.1e}"
 
 
-_NOT_FINITE = Residuals(np.inf, np.inf, np.inf, -np.inf, -np.inf, np.inf, np.inf)
+#: The measures of what has no finite ones.
+NOT_FINITE = Residuals(np.inf, np.inf, np.inf, -np.inf, -np.inf, np.inf, np.inf)
 
 
 def residuals(problem: Judged | MCP, z: ArrayLike, u: ArrayLike | None = None) -> Residuals:
@@ -199,7 +200,7 @@ def _measure_mixed(problem: MLCP, x: NDArray[np.float64]) -> tuple[Residuals, ND
         rows = problem._K @ x + problem._k
     w = rows[m:].copy()
     if not (np.isfinite(rows).all() and np.isfinite(x).all()):
-        return replace(_NOT_FINITE, equations=np.inf, equations_scaled=np.inf), w
+        return replace(NOT_FINITE, equations=np.inf, equations_scaled=np.inf), w
     u_size, y_size = _largest(u), _largest(y)
     unit = np.abs(problem._k) + row_sizes(problem._K[:, :m]) * u_size + row_sizes(problem._K[:, m:]) * y_size
     part = _relative(rows, unit)
@@ -234,7 +235,7 @@ def _measure_box(problem: BoxLCP, z: Vector, w: Vector | None = None) -> tuple[R
         with np.errstate(invalid="ignore", over="ignore"):
             w = np.asarray(problem._M @ z + problem._q)
     if not (np.isfinite(w).all() and np.isfinite(z).all()):
-        return _NOT_FINITE, w
+        return NOT_FINITE, w
     above, below = z - problem.lo, z - problem.hi
     z_size = _largest(z)
     # A z of nothing but zeros has no size: the way to its nearest bound then is the unit.
@@ -272,7 +273,7 @@ def _measure_sparse(problem: LCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
         z_size = _largest(z)
         scaled = np.minimum(z / z_size if z_size > 0.0 else z, _relative(w, np.abs(q) + problem._row_size * z_size))
     if not (np.isfinite(w).all() and np.isfinite(z).all()):
-        return _NOT_FINITE, w
+        return NOT_FINITE, w
     return _one_sided(z, w, scaled, backward_error(problem, z)), w
 
 

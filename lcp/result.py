@@ -118,18 +118,19 @@ _FALSE_CLAIM = (
 )
 
 
+@dataclass(frozen=True, repr=False, kw_only=True)
 class Outcome(Generic[R]):
-    """What every kind of result can say about itself."""
-
-    __slots__ = ()
+    """What every kind of result has, documented at `Result`, and can say about itself."""
 
     status: Status
     iterations: int
     residual: R
     solver: Any
     attempts: tuple[Trial[R], ...]
-    tolerance: float
     solve_time: float
+    evidence: Any
+    tolerance: float
+    trace: Trace | None = None
 
     @property
     def solved(self) -> bool:
@@ -245,16 +246,7 @@ class Result(Outcome[Residuals]):
 
     z: NDArray[np.float64]
     w: NDArray[np.float64]
-    status: Status
-    iterations: int
-    residual: Residuals
-    solver: Any
-    attempts: tuple[Attempt, ...]
-    solve_time: float
     regularization: float
-    evidence: Any
-    tolerance: float
-    trace: Trace | None = None
 
     def __repr__(self) -> str:
         return self._repr(f"n={self.z.shape[0]}")
@@ -275,7 +267,7 @@ class Result(Outcome[Residuals]):
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class MLCPResult(Outcome[Residuals]):
     """Answer to a mixed problem.
 
@@ -291,16 +283,7 @@ class MLCPResult(Outcome[Residuals]):
     u: NDArray[np.float64]
     y: NDArray[np.float64]
     w: NDArray[np.float64]
-    status: Status
-    iterations: int
-    residual: Residuals
-    solver: Any
-    attempts: tuple[Attempt, ...]
-    solve_time: float
     regularization: float
-    evidence: Any
-    tolerance: float
-    trace: Trace | None = None
 
     def __repr__(self) -> str:
         return self._repr(f"n_free={self.u.shape[0]}, n={self.y.shape[0]}")

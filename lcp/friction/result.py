@@ -41,7 +41,7 @@ class FrictionAttempt(Trial[FrictionResiduals]):
     """One friction solver that was tried, and how it ended."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class FrictionResult(Outcome[FrictionResiduals]):
     """Answer to a `FrictionProblem` or a `GlobalFrictionProblem`.
 
@@ -53,39 +53,15 @@ class FrictionResult(Outcome[FrictionResiduals]):
         Velocity (n,) of a global problem, None of a local one.
     lam
         Multipliers of the bilateral rows of a global problem, None where it has none.
-    status
-        `Status.SOLVED` only if ``residual`` says so on the original data, at ``tolerance``.
-    iterations
-        All attempts together.
-    residual
-        `FrictionResiduals` of r.
-    solver
-        The solver that gave r.
-    attempts
-        Every solver tried, in order.
-    solve_time
-        Seconds, the reduction of a global problem included.
-    evidence
-        What supports a failure, such as a vector that proves that no motion is admissible.
-    tolerance
-        The bound that decided ``status``.
-    trace
-        The `Trace` of ``fclib`` where ``trace=True`` was asked for and the solver keeps one.
+    status, iterations, residual, solver, attempts, solve_time, evidence, tolerance, trace
+        As in `Result`: ``residual`` is `FrictionResiduals` of r, ``solve_time`` includes the reduction of a global
+        problem, and ``trace`` is of ``fclib``.
     """
 
     r: NDArray[np.float64]
     u: NDArray[np.float64]
     v: NDArray[np.float64] | None
     lam: NDArray[np.float64] | None
-    status: Status
-    iterations: int
-    residual: FrictionResiduals
-    solver: Any
-    attempts: tuple[FrictionAttempt, ...]
-    solve_time: float
-    evidence: Any
-    tolerance: float
-    trace: Trace | None = None
 
     @property
     def z(self) -> NDArray[np.float64]:

@@ -7,9 +7,7 @@ from typing import NamedTuple
 
 from lcp.arrays import Vector
 from lcp.residuals import Residuals
-from lcp.result import Attempt, Claim, Outcome
-from lcp.status import Status
-from lcp.trace import Trace
+from lcp.result import Claim, Outcome
 
 
 class Step(NamedTuple):
@@ -42,7 +40,7 @@ class MCPClaim(Claim):
     steps: tuple[Step, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class MCPResult(Outcome[Residuals]):
     """Answer to an `NCP` or `MCP`.
 
@@ -62,15 +60,6 @@ class MCPResult(Outcome[Residuals]):
 
     z: Vector
     w: Vector
-    status: Status
-    iterations: int
-    residual: Residuals
-    solver: object
-    attempts: tuple[Attempt, ...]
-    solve_time: float
-    evidence: object
-    tolerance: float
-    trace: Trace | None = None
     steps: tuple[Step, ...] = ()
 
     def __repr__(self) -> str:

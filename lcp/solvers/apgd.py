@@ -10,8 +10,7 @@ import numpy as np
 from lcp.arrays import Vector
 from lcp.options import positive, whole
 from lcp.result import Claim
-from lcp.solvers.shared.boxed_rows import BoxedRows, is_symmetric, largest_curvature
-from lcp.solvers.shared.iterating import IterativeMethod, Motion
+from lcp.solvers.shared.iterating import BoxedRows, IterativeMethod, Motion, is_symmetric, largest_curvature
 from lcp.status import Status
 from lcp.traits import SYMMETRIC_MONOTONE, Traits
 

@@ -10,8 +10,7 @@ import numpy as np
 from lcp.arrays import Vector
 from lcp.options import choice, positive, real, whole
 from lcp.solvers.projected_gauss_seidel import SWEEPS
-from lcp.solvers.shared.boxed_rows import BoxedRows, is_symmetric
-from lcp.solvers.shared.iterating import IterativeMethod, Motion
+from lcp.solvers.shared.iterating import BoxedRows, IterativeMethod, Motion, is_symmetric
 from lcp.traits import SYMMETRIC_MONOTONE, Traits
 
 # Iterations of the shortest phase after which the objective is compared.

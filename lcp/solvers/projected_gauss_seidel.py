@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector
 from lcp.options import choice, positive, real, whole
-from lcp.solvers.shared.boxed_rows import BoxedRows, is_symmetric
-from lcp.solvers.shared.iterating import IterativeMethod, Motion
+from lcp.solvers.shared.iterating import BoxedRows, IterativeMethod, Motion, is_symmetric
 from lcp.traits import SYMMETRIC_MONOTONE, Traits
 
 SWEEPS = ("forward", "symmetric")

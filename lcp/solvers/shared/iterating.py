@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from lcp.arrays import Vector
-from lcp.box import BoxLCP
+from lcp.arrays import Vector, row_sizes
+from lcp.box import BoxLCP, bounds_of
 from lcp.clock import processor_seconds
+from lcp.farkas import Farkas
 from lcp.method import Method, Request
-from lcp.problem import LCP
+from lcp.problem import LCP, csr_arrays
 from lcp.residuals import measure
 from lcp.result import Claim
-from lcp.solvers.shared.boxed_rows import BoxedRows, boxed_rows, opening
 from lcp.status import Status
 from lcp.trace import TraceRecorder
 
@@ -29,6 +31,150 @@ _CHECK = 500_000
 # Iterations over which a z that keeps every digit is called a fixed point.
 _STILL = 8
 _EPS = float(np.finfo(np.float64).eps)
+# Asymmetry admitted as rounding of the data, relative to the largest entry in units of equal diagonal entries.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class BoxedRows:
+    """Find lo <= z <= hi that solves LCP(M, q) between these bounds; M dense by columns, or sparse by rows."""
+
+    C: NDArray[np.float64]  # dense: row i is column i of M (M itself where it is exactly symmetric). Sparse: (0, 0).
+    #: indptr, indices, data: Sparse: the rows. Dense: empty.
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int64]
+    data: Vector
+    #: q, lo, hi: Vectors (n,); a plain problem has bounds 0 and infinity.
+    q: Vector
+    lo: Vector
+    hi: Vector
+    #: diagonal, row_size: M_ii and max_j |M_ij|.
+    diagonal: Vector
+    row_size: Vector
+
+    @property
+    def n(self) -> int:
+        """Number of unknowns."""
+        return int(self.q.shape[0])
+
+    @property
+    def matrix(self) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], Vector]:
+        """The matrix as kernels take it."""
+        return self.C, self.indptr, self.indices, self.data
+
+    @property
+    def work(self) -> int:
+        """Multiply-adds of a product with M."""
+        return int(self.C.size + self.data.shape[0] + self.n)
+
+    def inverse_diagonal(self) -> Vector:
+        """1 / M_ii; 0 where it is not positive or the bounds leave no choice, so that a step there leads nowhere."""
+        usable = (self.diagonal > 0.0) & (self.lo < self.hi)
+        return np.divide(1.0, self.diagonal, out=np.zeros(self.n), where=usable)
+
+    def metric(self) -> Vector:
+        """About 1 / M_ii in powers of four; where the diagonal is not positive, 1 / max_j |M_ij|, or 1."""
+        size = np.where(self.diagonal > 0.0, self.diagonal, self.row_size)
+        with np.errstate(divide="ignore"):
+            power = np.floor(0.5 * np.log2(size))
+        return np.exp2(-2.0 * np.where(np.isfinite(power), power, 0.0))
+
+    def clipped(self, z: Vector) -> Vector:
+        """The nearest vector between the bounds, newly made."""
+        return np.minimum(np.maximum(z, self.lo), self.hi)
+
+
+def boxed_rows(problem: LCP | BoxLCP) -> BoxedRows:
+    """The arrays of a problem; nothing dense is formed of a sparse one."""
+    M = problem._M
+    lo, hi = bounds_of(problem)
+    none, nowhere = np.empty(0), np.empty(0, dtype=np.int64)
+    if problem.sparse:
+        C, (indptr, indices, data) = np.empty((0, 0)), csr_arrays(problem)
+    else:
+        C = M if np.array_equal(M, M.T) else np.ascontiguousarray(M.T)
+        indptr, indices, data = nowhere, nowhere, none
+    return BoxedRows(
+        C=C,
+        indptr=indptr,
+        indices=indices,
+        data=data,
+        q=problem._q,
+        # Both kinds of bounds as ordinary writable arrays: read-only ones are another type to the kernels.
+        lo=lo.copy(),
+        hi=hi.copy(),
+        diagonal=np.array(M.diagonal(), dtype=np.float64),
+        row_size=np.ascontiguousarray(row_sizes(M)),
+    )
+
+
+def is_symmetric(rows: BoxedRows) -> bool:
+    """Whether M equals its transpose up to rounding, in units in which its diagonal entries are equal."""
+    unit = np.sqrt(np.where(rows.diagonal > 0.0, rows.diagonal, np.where(rows.row_size > 0.0, rows.row_size, 1.0)))
+    if rows.C.shape[0] > 0 or rows.n == 0:
+        if np.array_equal(rows.C, rows.C.T):
+            return True
+        scaled = rows.C / unit / unit[:, None]
+        return bool((np.abs(scaled - scaled.T) <= _ROUNDING * np.abs(scaled).max()).all())
+    from scipy import sparse
+
+    M = sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n, rows.n))
+    apart = (M - M.T).tocoo()
+    if apart.nnz == 0:
+        return True
+    most = float((np.abs(rows.data) / unit[rows.indices] / np.repeat(unit, np.diff(rows.indptr))).max())
+    return bool((np.abs(apart.data) <= _ROUNDING * most * unit[apart.coords[0]] * unit[apart.coords[1]]).all())
+
+
+def largest_curvature(rows: BoxedRows, metric: Vector) -> float:
+    """A bound of d . M d / sum(d_i^2 / metric_i), by the row sums of the scaled |M| (Gershgorin); 1 where M is zero."""
+    unit = np.sqrt(metric)
+    if rows.C.shape[0] > 0:
+        sums = np.abs(rows.C).T @ unit
+    else:
+        sums = np.zeros(rows.n)
+        np.add.at(sums, np.repeat(np.arange(rows.n), np.diff(rows.indptr)), np.abs(rows.data) * unit[rows.indices])
+    bound = float((unit * sums).max(initial=0.0))
+    return bound if bound > 0.0 else 1.0
+
+
+def opening(problem: LCP | BoxLCP, rows: BoxedRows, z0: Vector | None, *, by_diagonal: bool) -> Vector | Claim:
+    """A start between the bounds, rows of zeros settled; or the claim that ends the solve before it begins.
+
+    ``by_diagonal`` says that the method divides by M_ii.
+    """
+    origin = rows.clipped(np.zeros(rows.n))
+    if isinstance(problem, LCP) and (rows.q >= 0.0).all():
+        return Claim(origin, Status.SOLVED, 0)
+    z = origin.copy() if z0 is None else rows.clipped(z0)
+    open_rows = rows.lo < rows.hi
+    empty = open_rows & (rows.row_size == 0.0)
+    if empty.any():
+        wanted = np.where(rows.q > 0.0, rows.lo, np.where(rows.q < 0.0, rows.hi, z))
+        beyond = empty & np.isinf(wanted)
+        if beyond.any():
+            return _contradicted(problem, rows, origin, int(np.flatnonzero(beyond)[0]))
+        z[empty] = wanted[empty]
+    if by_diagonal:
+        bad = open_rows & ~empty & ~(rows.diagonal > 0.0)
+        if bad.any():
+            i = int(np.flatnonzero(bad)[0])
+            detail = (
+                f"{int(bad.sum())} diagonal entries are not positive, M[{i}, {i}] = {rows.diagonal[i]:g} the first: "
+                "such a row, as those of the sliding speeds of frictional contact, cannot be solved for its own unknown"
+            )
+            return Claim(origin, Status.UNSUITABLE, 0, detail)
+    return z
+
+
+def _contradicted(problem: LCP | BoxLCP, rows: BoxedRows, origin: Vector, i: int) -> Claim:
+    """Row i of M is zero, so that w_i = q_i, and no bound admits its sign."""
+    detail = f"row {i} of M is zero and q[{i}] = {rows.q[i]:g}: w[{i}] cannot change, and no bound admits it"
+    if not isinstance(problem, LCP):
+        return Claim(origin, Status.UNSUITABLE, 0, detail)
+    y = np.zeros(rows.n)
+    y[i] = 1.0
+    return Claim(origin, Status.INFEASIBLE, 0, detail, evidence=Farkas(y=y, v=np.zeros(0)))
 
 
 def next_check(iteration: int, work: int, interval: int | None) -> int:

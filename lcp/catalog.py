@@ -77,8 +77,8 @@ def obstacle(n: int) -> LCP:
 def _entry(
     name: str,
     source: str,
-    M: object,
-    q: object,
+    M: Any,
+    q: Any,
     *solutions: object,
     matrix_class: Traits | None = None,
     **known: Any,
@@ -145,7 +145,7 @@ class MixedEntry(NamedProblem[MLCP]):
     complete: bool = True
 
 
-def _mixed(name: str, source: str, blocks: tuple[object, ...], *solutions: Any, **known: Any) -> MixedEntry:
+def _mixed(name: str, source: str, blocks: tuple[Any, ...], *solutions: Any, **known: Any) -> MixedEntry:
     kept = tuple((np.array(u), np.array(y)) for u, y in solutions)
     return MixedEntry(name, source, MLCP(*blocks), solutions=kept, **known)
 

@@ -263,10 +263,10 @@ class _Dense:
         if self._inverse is not None:
             return (self._inverse.T if transposed else self._inverse) @ b
         before, behind = (self._column, self._row) if transposed else (self._row, self._column)
-        return (behind * lu_solve(self._lu, (before * b.T).T, trans=int(transposed), check_finite=False).T).T
+        return (behind * lu_solve(self._lu, (before * b.T).T, trans=1 if transposed else 0, check_finite=False).T).T
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Sparse:
     """Sparse LU."""
 
@@ -277,7 +277,7 @@ class _Sparse:
         return self.lu.solve(b, "T" if transposed else "N")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _LeastNorm:
     """Least-squares solutions of least norm of a singular sparse block, by iteration."""
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from lcp.arrays import Vector, check_finite, real_array
 from lcp.dispatch import Solver
 from lcp.errors import ProblemError, SolveError
-from lcp.hearing import on_threads
+from lcp.hearing import heard, on_threads, own_crew, processor_seconds
 from lcp.kernels import codes
 from lcp.method import Request
 from lcp.problem import of_checked
@@ -30,7 +30,9 @@ from lcp.status import STATUS_OF_CODE, Status
 # Problems between two looks at Ctrl-C, per thread.
 _PORTION = 1024
 # Problems that are worth a thread.
-_LEAST = 256
+_LEAST = 128
+# Operations, n^3 for a problem, of some hundredth of a second.
+_LONG = 30_000_000
 # Measures of `Residuals` that an answer has.
 _MEASURES = 7
 _STATUSES = np.array([STATUS_OF_CODE[code] for code in sorted(STATUS_OF_CODE)], dtype=object)
@@ -177,9 +179,7 @@ def solve_batch(
     compiled: Vector | None = None
     if solver is None or (type(solver) is Lemke and solver.covering_vector is None):
         lemke = solver if isinstance(solver, Lemke) else Lemke()
-        answers = _run_lemke(lemke, matrices, vectors, starts, tolerance, workers)
-        z, w = answers[:, :n].copy(), answers[:, n : 2 * n].copy()
-        compiled = answers[:, 2 * n :].copy()
+        z, w, compiled = _run_lemke(lemke, matrices, vectors, starts, tolerance, workers)
         ended, iterations = compiled[:, _MEASURES : _MEASURES + 2].astype(np.int64).T
         left = np.flatnonzero(ended) if solver is None else left[:0]
         status = _STATUSES[ended]
@@ -255,22 +255,37 @@ def _array(name: str, value: ArrayLike) -> Vector:
     return array
 
 
-def _run_lemke(solver: Lemke, M: Vector, q: Vector, z0: Vector | None, tolerance: float, workers: int) -> Vector:
-    """All problems through the compiled batch: the answers of `lcp.kernels.batch`."""
+def _run_lemke(
+    solver: Lemke, M: Vector, q: Vector, z0: Vector | None, tolerance: float, workers: int
+) -> tuple[Vector, Vector, Vector]:
+    """All problems through the compiled batch: z, w and what else `lcp.kernels.batch` says of each."""
     from lcp.kernels import batch as k
 
     B, n = q.shape
-    answers = np.empty((B, 2 * n + k.ANSWER_SIZE))
+    z, w, accounts = np.empty((B, n)), np.empty((B, n)), np.empty((B, k.ANSWER_SIZE))
     options = solver._judged_options(tolerance)
     starts = q if z0 is None else z0
     has_z0 = z0 is not None
-    size = k.judged_size(n)
+    workers = max(1, min(workers, B // _LEAST))
+    # Whoever has none left takes the next ones; few enough of large problems for Ctrl-C.
+    size = max(1, min(_PORTION, -(-B // (8 * workers)), _LONG // max(1, n**3)))
+    begins = iter(range(0, B, size))
 
-    def portion(start: int, stop: int) -> None:
-        k.lemke_batch(M, q, starts, has_z0, options, start, stop, np.empty(size), answers)
+    def work(number: int) -> None:
+        memory, answer = np.empty(k.judged_size(n)), np.empty(2 * n + k.ANSWER_SIZE)
+        for begin in begins:
+            processor_seconds()  # nobody may be waiting any more
+            stop = min(begin + size, B)
+            k.lemke_batch(M, q, starts, has_z0, options, begin, stop, memory, answer, z, w, accounts)
 
-    _in_portions(portion, B, workers, min(_PORTION, max(_LEAST, -(-B // workers))))
-    return answers
+    def run() -> None:
+        own_crew(workers).work(work, workers)
+
+    if n**3 > _LONG:
+        heard(run)
+    else:
+        run()
+    return z, w, accounts
 
 
 def _in_portions(work: Callable[[int, int], Any], count: int, workers: int, size: int) -> list[Any]:

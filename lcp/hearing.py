@@ -279,6 +279,25 @@ class Crew:
                 processor_seconds()
 
 
+class _Crews(threading.local):
+    """Of each thread: the process that made its crew, of how many, and the crew."""
+
+    kept: tuple[int, int, Crew | None] = (0, 0, None)
+
+
+_crews = _Crews()
+
+
+def own_crew(threads: int) -> Crew:
+    """A crew of at least so many for this thread alone, kept for the next time: threads take 0.1 ms each to begin."""
+    process, size, crew = _crews.kept
+    # Of a process that was forked only this thread is left.
+    if crew is None or process != os.getpid() or size < threads:
+        crew = Crew(threads)
+        _crews.kept = os.getpid(), threads, crew
+    return crew
+
+
 def _end(thread: threading.Thread) -> None:
     """Bid a thread end, and wait for it."""
     if thread.ident is not None and thread.is_alive():

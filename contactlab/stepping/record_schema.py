@@ -165,7 +165,19 @@ def new_chunk(
         else:
             field = FIELDS[name]
             arrays[name] = np.zeros((counts[field.axis], *field_tail(field, lengths)), dtype=field.dtype)
-    return Chunk(**arrays)
+    return Chunk(**arrays) if steps > 1 else _together(Chunk(**arrays))
+
+
+def _together(chunk: Chunk) -> Chunk:
+    """Return the arrays of a chunk, one behind the other in one: to copy them all takes as long as one of them."""
+    ends = np.cumsum([array.nbytes for array in chunk]).tolist()
+    whole = np.zeros(ends[-1], dtype=np.uint8)
+    return Chunk(
+        *(
+            whole[end - array.nbytes : end].view(array.dtype).reshape(array.shape)
+            for array, end in zip(chunk, ends, strict=True)
+        )
+    )
 
 
 def new_rows(table: str, *shape: int) -> NDArray[Any]:
@@ -198,6 +210,35 @@ def copy_of_chunk(chunk: Chunk, used: Sequence[int]) -> dict[str, NDArray[Any]]:
     """
     # What is empty, as half of them mostly are, nobody can write to.
     return {name: array.copy() if array.size else array for name, array in used_of_chunk(chunk, used).items()}
+
+
+def places_in(chunk: Chunk) -> dict[str, tuple[int, Any, tuple[int, ...], int]]:
+    """Where in a chunk of one step each array begins, its type, the shape of its rows, and which of `USED` has them."""
+    ends = np.cumsum([array.nbytes for array in chunk]).tolist()
+    parts = zip(Chunk._fields, chunk, ends, _USED_BY, strict=True)
+    return {name: (end - array.nbytes, array.dtype, array.shape[1:], axis) for name, array, end, axis in parts}
+
+
+class StepRows(Mapping[str, NDArray[Any]]):
+    """What `copy_of_chunk` returns, of a chunk of one step: copied at once, and made into arrays when they are read.
+
+    ``places`` are `places_in` it, ``used`` how many rows of each of `USED` are.
+    """
+
+    def __init__(self, chunk: Chunk, places: Mapping[str, Any], used: Sequence[int]) -> None:
+        whole = chunk.time.base
+        assert whole is not None
+        self._copy, self._places, self._used = whole.copy(), places, used
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        start, kind, shape, axis = self._places[name]
+        return np.ndarray((self._used[axis], *shape), kind, self._copy, start)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 def rows_of_chunks(copies: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:

@@ -21,10 +21,19 @@ from contactlab.stepping.packing import (
     new_joints,
 )
 from contactlab.stepping.prepared import Prepared, checked_state
-from contactlab.stepping.record_schema import HANDFUL, USED, copy_of_chunk, new_chunk, rows_of_chunks, used_of_chunk
+from contactlab.stepping.record_schema import (
+    HANDFUL,
+    USED,
+    StepRows,
+    copy_of_chunk,
+    new_chunk,
+    places_in,
+    rows_of_chunks,
+    used_of_chunk,
+)
 from contactlab.stepping.records import array_of
 from contactlab.stepping.user_code import UserCode
-from contactlab.world.state import StepperState
+from contactlab.world.state import NO_IDS, NO_NUMBERS, NO_PAIRS, StepperState
 
 if TYPE_CHECKING:
     from lcp.compiler.held import HeldCall
@@ -80,6 +89,7 @@ class RunMemory:
         self._step, self._aim, self._failure, self._uncertified, self._place, self._may_go_on = (
             self._control[name] for name in ("step", "target", "failure", "uncertified", "place", "go_on")
         )
+        self._places: tuple[layout.Chunk | None, dict[str, Any]] = None, {}
         self._filled = self._control["filled"]
         self._h, self._now = self._parameters["h"], self._parameters["time"]
         self._last_h, self._previous = self._parameters["last_h"], self._control["n_previous"]
@@ -296,6 +306,12 @@ class RunMemory:
         """Copy the chunk's rows as they are; `rows_of_chunks` makes of them what `take` returns."""
         return copy_of_chunk(self.chunk, [used.item() for used in self._used])
 
+    def step_made(self) -> StepRows:
+        """Copy the chunk's rows as `copied` does, of a chunk of one step, to be made into arrays when they are read."""
+        if self._places[0] is not self.chunk:
+            self._places = self.chunk, places_in(self.chunk)
+        return StepRows(self.chunk, self._places[1], [used.item() for used in self._used])
+
     def take(self) -> dict[str, NDArray[Any]]:
         """Copy the chunk's rows out and make it empty; afterwards any one step fits it."""
         return rows_of_chunks([self.take_chunk()])
@@ -319,20 +335,19 @@ class RunMemory:
 
     def state(self) -> StepperState:
         """Return the present state (between steps)."""
-        count = int(self._previous.item())
-        none = np.zeros(0, dtype=np.int64)
-        row_ids = none if self.joints is None else np.flatnonzero(self.joints.was)
+        work, joints, count = self.work, self.joints, self._previous.item()
+        row_ids = NO_IDS if joints is None else np.flatnonzero(joints.was)
         return StepperState.of_run(
             self.time,
-            float(self._last_h.item()),
-            q=self.work.q,
-            v=self.work.v,
-            contact_ids=self.work.previous_id[:count],
-            z=self.work.previous_z[:count],
+            self._last_h.item(),
+            q=work.q,
+            v=work.v,
+            contact_ids=work.previous_id[:count],
+            z=work.previous_z[:count],
             row_ids=row_ids,
-            row_z=np.zeros((0, 2)) if self.joints is None else self.joints.previous_z[row_ids],
-            rest=self.work.rest[: self._prepared.sleepers],
-            tau=self.work.tau_before if self._stepper.sleep is not None else np.zeros(0),
+            row_z=NO_PAIRS if joints is None else joints.previous_z[row_ids],
+            rest=work.rest[: self._prepared.sleepers] if self._prepared.sleepers else NO_NUMBERS,
+            tau=NO_NUMBERS if self._stepper.sleep is None else work.tau_before,
         )
 
     def entered(self) -> HeldCall:

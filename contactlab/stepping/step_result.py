@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
 
 
-@dataclass(frozen=True, eq=False)
-class _Steps:
+@dataclass(eq=False)
+class Steps:
     """Steps just made, of which more may be asked."""
 
     world: World
@@ -56,7 +56,7 @@ class StepResult:
     state: StepperState
     kinetic: float
     potential: float
-    _steps: _Steps = field(repr=False)
+    _steps: Steps = field(repr=False)
     _number: int = field(repr=False)
 
     @classmethod
@@ -64,8 +64,15 @@ class StepResult:
         cls, world: World, stepper: TimeStepping, start: StepperState, rows: Rows, state: StepperState, step: int
     ) -> StepResult:
         """Return what the last step from ``start``, the one of this number, left in a chunk (`copy_of_chunk`)."""
-        steps = _Steps(world, stepper, start, rows, step + 1 - rows["h"].size)
-        return cls(state, float(rows["kinetic"][-1]), float(rows["potential"][-1]), steps, step)
+        steps = Steps(world, stepper, start, rows, step + 1 - rows["h"].size)
+        return cls.of_steps(steps, rows["kinetic"].item(-1), rows["potential"].item(-1), state, step)
+
+    @classmethod
+    def of_steps(cls, steps: Steps, kinetic: float, potential: float, state: StepperState, step: int) -> StepResult:
+        """The same of steps and energies that were found."""
+        result = object.__new__(cls)
+        result.__dict__.update(state=state, kinetic=kinetic, potential=potential, _steps=steps, _number=step)
+        return result
 
     # Tables take longer to make than a small step, and most of them are never read.
 

@@ -21,7 +21,7 @@ from contactlab.stepping.external_contacts import Contacts, Supply, supply_of
 from contactlab.stepping.joint_service import numbers
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.sleep import Sleep
-from contactlab.stepping.step_result import StepResult
+from contactlab.stepping.step_result import StepResult, Steps
 from contactlab.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.plane import PLANAR_EDGES
@@ -293,10 +293,12 @@ class TimeStepping:
             from contactlab.recording import Recording, simulation_error
 
             raise simulation_error(driver, Recording.of_run(world, self, state, [driver.take()]))
-        end, rows = driver.state(), driver.copied()
+        end, rows = driver.state(), driver.step_made()
         if not driver.asks:
             _LAST.run = driver, end
-        return StepResult.of_rows(world, self, state, rows, end, 0)
+        chunk = driver.chunk
+        steps = Steps(world, self, state, rows, 0)
+        return StepResult.of_steps(steps, chunk.kinetic.item(0), chunk.potential.item(0), end, 0)
 
     def check_world(self, world: World) -> None:
         """Refuse a world with rows that ``friction="cone"`` has no place for."""
@@ -351,6 +353,8 @@ def _driver_at(
 
 def check_run(world: object, stepper: object, state: object = None) -> None:
     """Refuse a world, stepper or state (None: the world's own) of another type, by name and with what makes one."""
+    if type(world) is World and type(stepper) is TimeStepping and type(state) is StepperState:
+        return
     made = {"world": "`WorldBuilder.build()`", "stepper": "`TimeStepping(h=...)`", "state": "`World.initial_state()`"}
     values = {"world": (world, World), "stepper": (stepper, TimeStepping), "state": (state, StepperState)}
     for field, (value, wanted) in values.items():

@@ -11,6 +11,12 @@ from numpy.typing import NDArray
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
 from contactlab.world.errors import SimulationConfigError
 
+#: Ids, pairs of numbers and numbers where there are none.
+NO_IDS, NO_PAIRS, NO_NUMBERS = (
+    read_only(np.zeros(shape, dtype=kind))
+    for shape, kind in (((0,), np.int64), ((0, 2), np.float64), ((0,), np.float64))
+)
+
 
 @dataclass(frozen=True, eq=False)
 class StepperState:
@@ -70,15 +76,19 @@ class StepperState:
 
     @classmethod
     def of_run(cls, time: float, h: float, **arrays: NDArray[Any]) -> StepperState:
-        """Return the state with these values, of the right types and found good by the run that made them."""
+        """Return the state with these values, of the right types and found good by the run that made them.
+
+        Arrays that nobody may write to, `NO_IDS` and the like, are kept as they are.
+        """
         state = object.__new__(cls)
-        set_field = object.__setattr__
-        set_field(state, "time", time)
-        set_field(state, "h", h)
+        held = state.__dict__
+        held["time"], held["h"] = time, h
         for name, array in arrays.items():
-            own = array.copy()
-            own.flags.writeable = False
-            set_field(state, name, own)
+            own = array
+            if array.flags.writeable:
+                own = array.copy()
+                own.setflags(write=False)
+            held[name] = own
         return state
 
     def without_warm_start(self) -> StepperState:

@@ -50,15 +50,15 @@ def _intrinsic_views() -> tuple[Any, Any]:
 
     def rows_at(typing: Any, flat: Any, start: Any, n: Any, width: Any) -> Any:
         """View (n, width), C-contiguous, of the contiguous array ``flat`` from ``start`` on; nothing is checked."""
-        if not (isinstance(flat, types.Array) and flat.ndim == 1 and flat.layout == "C"):
+        if not (isinstance(flat, types.Array) and flat.layout == "C"):
             return None
         return flat.copy(ndim=2)(flat, types.int64, types.int64, types.int64), generate
 
     def part_at(typing: Any, flat: Any, start: Any, n: Any) -> Any:
-        """View (n,) of the array ``flat`` from ``start`` on; nothing is checked."""
-        if not (isinstance(flat, types.Array) and flat.ndim == 1):
+        """View (n,) of the array ``flat``, contiguous or of one axis, from ``start`` on; nothing is checked."""
+        if not (isinstance(flat, types.Array) and (flat.ndim == 1 or flat.layout == "C")):
             return None
-        return flat(flat, types.int64, types.int64), generate
+        return flat.copy(ndim=1)(flat, types.int64, types.int64), generate
 
     return intrinsic(rows_at), intrinsic(part_at)
 
@@ -106,12 +106,12 @@ def stack_of(size: int) -> Callable[[], NDArray[np.float64]]:
 
 def _rows_at(flat: NDArray[Any], start: int, n: int, width: int) -> NDArray[Any]:
     """View (n, width) of the array ``flat`` from ``start`` on."""
-    return flat[start : start + n * width].reshape((n, width))
+    return flat.reshape(-1)[start : start + n * width].reshape((n, width))
 
 
 def _part_at(flat: NDArray[Any], start: int, n: int) -> NDArray[Any]:
     """View (n,) of the array ``flat`` from ``start`` on."""
-    return flat[start : start + n]
+    return flat.reshape(-1)[start : start + n]
 
 
 # Of whatever type the array is that they are given.

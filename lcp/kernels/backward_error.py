@@ -164,14 +164,18 @@ def error_of(
 ) -> float:  # fmt: skip
     """The backward error of z as it is, its w and terms being those of `row_sums`; loads of the rows filled."""
     n = q.shape[0]
-    bounded = False
-    for j in range(n):
-        bounded = bounded or (z[j] != 0.0 and (z[j] == lo[j] or z[j] == hi[j]))
+    bounded = 0
+    unsure = 0
     for k in range(n):
-        source = M[k]
         # A load that may be rounding alone is none; unknowns at bounds of their own are loads too.
-        loads[k] = abs(q[k]) if abs(q[k]) > noise[k] else 0.0
-        if bounded:
+        load = abs(q[k]) if abs(q[k]) > noise[k] else 0.0
+        loads[k] = load
+        bounded += 1 if z[k] != 0.0 and (z[k] == lo[k] or z[k] == hi[k]) else 0
+        drowns = 0.0 < HEARD * load < n * EPS * terms[k]
+        unsure += 1 if drowns or not (terms[k] < np.inf and abs(w[k]) < np.inf) else 0
+    for k in range(n if bounded + unsure > 0 else 0):
+        source = M[k]
+        if bounded > 0:
             for j in range(n):
                 if z[j] == lo[j] or z[j] == hi[j]:
                     loads[k] += abs(source[j] * z[j])
@@ -182,7 +186,19 @@ def error_of(
             return np.inf
     worst = 0.0
     asked = False
+    # What each row adds at most: few have to be looked at. Until what is heard takes the place.
+    parts = heard
     for i in range(n):
+        above = z[i] - lo[i]
+        below = z[i] - hi[i]
+        miss = max(0.0, abs(w[i]) - noise[i])
+        met = above == 0.0 and below <= 0.0 and w[i] >= 0.0
+        plain = above >= 0.0 and below <= 0.0 and terms[i] > 0.0 and miss <= EXCUSABLE * loads[i]
+        part = miss / terms[i] if plain else np.inf
+        parts[i] = 0.0 if met else part
+    for i in range(n):
+        if not asked and parts[i] <= worst:
+            continue
         above = z[i] - lo[i]
         below = z[i] - hi[i]
         if above == 0.0 and below <= 0.0 and w[i] >= 0.0:

@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.reductions import dot, largest_size
 
@@ -34,63 +35,83 @@ def subtract_rows(A: Floats, i: int, c: int, k: int) -> None:
         y[j] = (((s - f * u4[j]) - g * u5[j]) - h * u6[j]) - p * u7[j]
 
 
-@kernel(inner=True)
-def eliminate(A: Floats, k: int, perm: Ints, source: Floats) -> bool:
-    """As `lu_factor`, for few rows, which are padded with zeros to a multiple of eight; the same digits, sooner.
+@kernel(inner=True, vectors=True)
+def factor_few(F: Floats, k: int, perm: Ints, free: Floats) -> bool:
+    """LU with row pivoting of k columns, each in a row of F, padded with zeros; False where a pivot vanishes.
 
-    Rows are swept from the multiple of eight before the pivot on, ``source`` being the pivot row with zeros up to it:
-    whole vectors, no remainders.
+    Rows stay where they are: ``perm`` has them in the order of their columns. In its own row a column has one over
+    the pivot, in those before its part of U, in those behind its factors. Eight numbers at a time become two vectors;
+    ``free`` is padded scratch.
     """
-    width = A.shape[1]
-    largest = 0.0
-    for i in range(k):
-        perm[i] = i
-        largest = max(largest, largest_size(A[i]))
-    floor = 1e-15 * largest
+    width = F.shape[1]
+    for i in range(width):
+        free[i] = 1.0 if i < k else 0.0
+    floor = 1e-15 * largest_size(part_at(F, 0, k * width))
     for c in range(k):
-        p = c
-        best = abs(A[c, c])
-        for i in range(c + 1, k):
-            if abs(A[i, c]) > best:
-                best = abs(A[i, c])
-                p = i
+        column = F[c]
+        p = 0
+        best = 0.0
+        for i in range(k):
+            size = abs(column[i]) * free[i]
+            p = i if size > best else p
+            best = max(best, size)
         if not best > floor:
             return False
-        if p != c:
-            above = A[c]
-            below = A[p]
-            for j in range(width):
-                above[j], below[j] = below[j], above[j]
-            perm[c], perm[p] = perm[p], perm[c]
-        inverse = 1.0 / A[c, c]
-        left = c // 8 * 8
-        tail = source[: width - left]
-        pivot_row = A[c, left:]
-        for j in range(tail.shape[0]):
-            tail[j] = pivot_row[j]
-        for j in range(c - left + 1):
-            tail[j] = 0.0
-        i = c + 1
-        # The factor is stored after the sweep over its row: a vector load just behind a scalar store would wait for it.
-        while i + 2 <= k:
-            first = A[i, c] * inverse
-            second = A[i + 1, c] * inverse
-            upper = A[i, left:]
-            lower = A[i + 1, left:]
-            for j in range(tail.shape[0]):
-                p_j = tail[j]
-                upper[j] -= first * p_j
-                lower[j] -= second * p_j
-            A[i, c] = first
-            A[i + 1, c] = second
-            i += 2
-        if i < k:
-            first = A[i, c] * inverse
-            last = A[i, left:]
-            for j in range(tail.shape[0]):
-                last[j] -= first * tail[j]
-            A[i, c] = first
+        perm[c] = p
+        free[p] = 0.0
+        inverse = 1.0 / column[p]
+        for at in range(0, width, 8):
+            y, f = part_at(column, at, 8), part_at(free, at, 8)
+            # Zero in rows that are done.
+            a, b, d, e = y[0] * inverse * f[0], y[1] * inverse * f[1], y[2] * inverse * f[2], y[3] * inverse * f[3]
+            g, h, m, n = y[4] * inverse * f[4], y[5] * inverse * f[5], y[6] * inverse * f[6], y[7] * inverse * f[7]
+            for j in range(c + 1, k):
+                x, v = part_at(F[j], at, 8), F[j, p]
+                q, r, s, t = x[0] - a * v, x[1] - b * v, x[2] - d * v, x[3] - e * v
+                u, w, z, o = x[4] - g * v, x[5] - h * v, x[6] - m * v, x[7] - n * v
+                x[0], x[1], x[2], x[3] = q, r, s, t
+                x[4], x[5], x[6], x[7] = u, w, z, o
+            q, r, s, t = y[0] - y[0] * f[0], y[1] - y[1] * f[1], y[2] - y[2] * f[2], y[3] - y[3] * f[3]
+            u, w, z, o = y[4] - y[4] * f[4], y[5] - y[5] * f[5], y[6] - y[6] * f[6], y[7] - y[7] * f[7]
+            y[0], y[1], y[2], y[3] = q + a, r + b, s + d, t + e
+            y[4], y[5], y[6], y[7] = u + g, w + h, z + m, o + n
+        column[p] = inverse
     return True
+
+
+@kernel(inner=True, vectors=True)
+def subtract_part(y: Floats, x: float, column: Floats, order: Floats, sign: float, least: float) -> None:
+    """y less x times the column, in the rows whose order times the sign is beyond ``least``; padded all of them."""
+    for at in range(0, column.shape[0], 8):
+        v, f, r = part_at(y, at, 8), part_at(column, at, 8), part_at(order, at, 8)
+        f0, f1, f2, f3, f4, f5, f6, f7 = f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7]
+        a = f0 if r[0] * sign > least else 0.0
+        b = f1 if r[1] * sign > least else 0.0
+        c = f2 if r[2] * sign > least else 0.0
+        d = f3 if r[3] * sign > least else 0.0
+        e = f4 if r[4] * sign > least else 0.0
+        g = f5 if r[5] * sign > least else 0.0
+        h = f6 if r[6] * sign > least else 0.0
+        m = f7 if r[7] * sign > least else 0.0
+        q, s, t, u = v[0] - a * x, v[1] - b * x, v[2] - c * x, v[3] - d * x
+        w, z, o, n = v[4] - e * x, v[5] - g * x, v[6] - h * x, v[7] - m * x
+        v[0], v[1], v[2], v[3] = q, s, t, u
+        v[4], v[5], v[6], v[7] = w, z, o, n
+
+
+@kernel(inner=True)
+def solve_few(F: Floats, k: int, perm: Ints, b: Floats, x: Floats, order: Floats) -> None:
+    """x = A^-1 b from `factor_few`; b, which is padded, is lost, ``order`` is scratch as long."""
+    for i in range(k, order.shape[0]):
+        order[i] = -1.0
+    for c in range(k):
+        order[perm[c]] = c
+    for c in range(k - 1):
+        subtract_part(b, b[perm[c]], F[c], order, 1.0, c)
+    for c in range(k - 1, -1, -1):
+        x[c] = b[perm[c]] * F[c, perm[c]]
+        if c > 0:
+            subtract_part(b, x[c], F[c], order, -1.0, -c)
 
 
 @kernel
@@ -162,16 +183,25 @@ def members(code: int, n: int, active: Ints) -> int:
 
 @kernel(inline=True)
 def is_few(k: int, n: int) -> bool:
-    """Whether k of n rows are few enough for `eliminate`, and fit with their padding."""
+    """Whether k of n rows are few enough for `factor_few`, and fit with their padding."""
     return k <= FEW and (k + 7) // 8 * 8 <= n
 
 
 @kernel(inline=True)
-def factored(A: Floats, k: int) -> Floats:
-    """Where in A (n, n) `solve_active` leaves the factors of k rows: at its head, or, where few, packed and padded."""
+def factors_of(A: Floats, k: int) -> Floats:
+    """Where in A (n, n) the factors of k rows stand: of few a column in each row, packed and padded."""
     n = A.shape[0]
-    width = (k + 7) // 8 * 8 if is_few(k, n) else n
-    return A.reshape(n * n)[: k * width].reshape((k, width))
+    return rows_at(A, 0, k, (k + 7) // 8 * 8 if is_few(k, n) else n)
+
+
+@kernel(inner=True)
+def solve_factored(A: Floats, k: int, perm: Ints, b: Floats, x: Floats, order: Floats) -> None:
+    """x = A^-1 b of the k rows that `solve_active` has factored; b may be lost, ``order`` is as long."""
+    F = factors_of(A, k)
+    if is_few(k, A.shape[0]):
+        solve_few(F, k, perm, b, x, part_at(order, 0, F.shape[1]))
+    else:
+        lu_solve(F, k, perm, b, x)
 
 
 @kernel
@@ -197,36 +227,39 @@ def solve_active(
         z[i] = 0.0
     if k == 0:
         return True
-    b = work[:n]
-    x = work[n : 2 * n]
-    unit = work[2 * n : 3 * n]
-    for j in range(k):
-        unit[j] = column[active[j]]
+    b, x, scratch = part_at(work, 0, n), part_at(work, n, n), part_at(work, 2 * n, n)
     few = is_few(k, n)
-    F = factored(A, k)
-    width = F.shape[1]
+    F = factors_of(A, k)
+    for i in range(k):
+        scratch[i] = column[active[i]]
     for i in range(k):
         origin = M[active[i]]
-        target = F[i]
         scale = row[active[i]]
-        for j in range(k):
-            target[j] = origin[active[j]] * scale * unit[j]
         if few:
-            for j in range(k, width):
-                target[j] = 0.0
+            for j in range(k):
+                F[j, i] = origin[active[j]] * scale * scratch[j]
+        else:
+            target = F[i]
+            for j in range(k):
+                target[j] = origin[active[j]] * scale * scratch[j]
         b[i] = -q[active[i]] * scale
-    if not (eliminate(F, k, perm, x) if few else lu_factor(A, k, perm)):
+    if few:
+        for i in range(k, F.shape[1]):
+            b[i] = 0.0
+            for j in range(k):
+                F[j, i] = 0.0
+    if not (factor_few(F, k, perm, part_at(scratch, 0, F.shape[1])) if few else lu_factor(F, k, perm)):
         return False
-    lu_solve(F, k, perm, b, x)
+    solve_factored(A, k, perm, b, x, scratch)
     for i in range(k):
-        z[active[i]] = x[i] * unit[i]
+        z[active[i]] = x[i] * column[active[i]]
     # One step of refinement with the residual of the original rows takes out the growth of the elimination.
     for i in range(k):
         a = active[i]
         b[i] = -(q[a] + dot(M[a], z, n)) * row[a]
-    lu_solve(F, k, perm, b, x)
+    solve_factored(A, k, perm, b, x, scratch)
     for i in range(k):
-        z[active[i]] += x[i] * unit[i]
+        z[active[i]] += x[i] * column[active[i]]
     for i in range(n):
         if not np.isfinite(z[i]):
             for j in range(n):

@@ -81,7 +81,7 @@ def lemke_judged(
     if known:
         for i in range(n):
             w[i] = last[n + i]
-        residuals_of(M, q, z, w, account, True)
+        residuals_of(M, q, z, w, account, True, part_at(last, 2 * n + 1, n))
         account[BACKWARD_ERROR] = last[2 * n]
     else:
         fill_measures(M, q, part_at(work, 0, 0), z, w, account, part_at(work, floats, WORK * n))
@@ -104,11 +104,23 @@ def lemke_batch(
     start: int,
     stop: int,
     work: Floats,
-    answers: Floats,
+    answer: Floats,
+    z: Floats,
+    w: Floats,
+    accounts: Floats,
 ) -> None:
-    """Solve problems ``start`` to ``stop`` of M (B or 1, n, n), q (B, n); one row of ``answers`` for each."""
+    """Solve problems ``start`` to ``stop`` of M (B or 1, n, n), q (B, n); their answers in parts, a row for each.
+
+    ``work`` and ``answer`` are what `lemke_judged` takes.
+    """
+    n = q.shape[1]
     shared = M.shape[0] == 1
     for b in range(start, stop):
         lemke_judged(
-            M[0] if shared else M[b], q[b], z0[b] if has_z0 else q[b], has_z0, options, work, answers[b], True, WHOLE
+            M[0] if shared else M[b], q[b], z0[b] if has_z0 else q[b], has_z0, options, work, answer, True, WHOLE
         )
+        for i in range(n):
+            z[b, i] = answer[i]
+            w[b, i] = answer[n + i]
+        for i in range(ANSWER_SIZE):
+            accounts[b, i] = answer[2 * n + i]

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from lcp.compiler.views import part_at
 from lcp.kernels import Floats, kernel
 from lcp.kernels.reductions import largest_size
 
@@ -23,11 +24,46 @@ def power_of_two(x: float) -> float:
     return 2.0 ** np.floor(np.log2(x))
 
 
-@kernel(inner=True, long_loops=True)
-def raise_to(most: Floats, x: Floats) -> None:
-    """Raise each entry to the magnitude of x there."""
-    for j in range(x.shape[0]):
-        most[j] = max(most[j], abs(x[j]))
+@kernel(inner=True, vectors=True)
+def largest_of(M: Floats, work: Floats) -> None:
+    """Fill ``work`` with the largest magnitudes in each row of M and, behind them, in each column."""
+    n = M.shape[0]
+    columns = part_at(work, n, n)
+    for j in range(n):
+        columns[j] = 0.0
+    for i in range(n):
+        source = M[i]
+        a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        j = 0
+        while j + 8 <= n:
+            y, x = part_at(source, j, 8), part_at(columns, j, 8)
+            p, q, r, s = abs(y[0]), abs(y[1]), abs(y[2]), abs(y[3])
+            t, u, v, w = abs(y[4]), abs(y[5]), abs(y[6]), abs(y[7])
+            # Not max(): of that the compiler makes no vectors.
+            a, b, c, d = p if p > a else a, q if q > b else b, r if r > c else c, s if s > d else d
+            e, f, g, h = t if t > e else e, u if u > f else f, v if v > g else g, w if w > h else h
+            p, q, r, s = (
+                p if p > x[0] else x[0],
+                q if q > x[1] else x[1],
+                r if r > x[2] else x[2],
+                s if s > x[3] else x[3],
+            )
+            t, u, v, w = (
+                t if t > x[4] else x[4],
+                u if u > x[5] else x[5],
+                v if v > x[6] else x[6],
+                w if w > x[7] else x[7],
+            )
+            x[0], x[1], x[2], x[3] = p, q, r, s
+            x[4], x[5], x[6], x[7] = t, u, v, w
+            j += 8
+        most = max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h)))
+        while j < n:
+            size = abs(source[j])
+            most = max(most, size)
+            columns[j] = max(columns[j], size)
+            j += 1
+        work[i] = most
 
 
 @kernel
@@ -37,26 +73,29 @@ def equilibrate(M: Floats, row: Floats, column: Floats, sweeps: int, work: Float
     Ruiz (2001): divide rows and columns by the square roots of their largest entries, a few times. ``work`` has
     length 3 n. A zero row or column keeps the scale one.
     """
+    largest_of(M, work)
+    equilibrate_more(M, row, column, sweeps, work)
+
+
+@kernel(inner=True)
+def equilibrate_more(M: Floats, row: Floats, column: Floats, sweeps: int, work: Floats) -> None:
+    """The same where ``work`` has what `largest_of` leaves."""
     n = M.shape[0]
     for i in range(n):
         row[i] = 1.0
         column[i] = 1.0
+    columns = work[n : 2 * n]
+    sizes = work[2 * n : 3 * n]
     for sweep in range(sweeps):
-        for i in range(2 * n):
+        for i in range(2 * n if sweep > 0 else 0):
             work[i] = 0.0
-        columns = work[n : 2 * n]
-        sizes = work[2 * n : 3 * n]
-        for i in range(n):
+        for i in range(n if sweep > 0 else 0):
             r = row[i]
             source = M[i]
-            if sweep == 0:
-                raise_to(columns, source)
-                work[i] = largest_size(source)
-            else:
-                for j in range(n):
-                    sizes[j] = abs(source[j]) * r * column[j]
-                    columns[j] = max(columns[j], sizes[j])
-                work[i] = largest_size(sizes)
+            for j in range(n):
+                sizes[j] = abs(source[j]) * r * column[j]
+                columns[j] = max(columns[j], sizes[j])
+            work[i] = largest_size(sizes)
         least = np.inf
         most = 0.0
         for i in range(2 * n):

@@ -36,14 +36,14 @@ class FinalBasis(NamedTuple):
     measures: Floats  # of `lcp.kernels.residuals`; where units are free, the backward error in place of SCALED
     best_scaled: Floats  # (1,)
     judge: Floats  # 6 n: what the backward error takes
-    judged: Floats  # 2 n + 1: the z whose backward error was asked for last, its w = M z + q, and what it was
+    judged: Floats  # 3 n + 1: the z whose backward error was asked for last, its w, what it was; largest of each row
     free_of_units: bool  # whether the backward error judges, as of every digit of q; a step is judged in its units
 
 
 @kernel(inline=True)
 def final_floats(n: int) -> int:
     """Length of the workspace of a `FinalBasis`."""
-    return 12 * n + SIZE + 2
+    return 13 * n + SIZE + 2
 
 
 @kernel(inline=True)
@@ -53,8 +53,8 @@ def final_basis(
 ) -> FinalBasis:  # fmt: skip
     """The views; ``work`` has length `final_floats`."""
     n = q.shape[0]
-    judged = part_at(work, 0, 2 * n + 1)
-    at = 2 * n + 1
+    judged = part_at(work, 0, 3 * n + 1)
+    at = 3 * n + 1
     scratch, best, measures = part_at(work, at, 3 * n), part_at(work, at + 3 * n, n), part_at(work, at + 4 * n, SIZE)
     at += 4 * n + SIZE
     least, judge = part_at(work, at, 1), part_at(work, at + 1, 6 * n)

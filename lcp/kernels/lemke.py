@@ -16,7 +16,7 @@ from lcp.compiler.views import part_at
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.basis_solve import solve_active
 from lcp.kernels.codes import ITERATION_LIMIT, RAY, RUNNING, SINGULAR_BASIS, SOLVED, STALLED
-from lcp.kernels.equilibrate import balance, equilibrate
+from lcp.kernels.equilibrate import balance, equilibrate, equilibrate_more, largest_of
 from lcp.kernels.final_basis import (
     STRICTNESS,
     accept,
@@ -35,6 +35,7 @@ from lcp.kernels.lemke_starts import cold_start, rebuild, warm_start
 from lcp.kernels.lemke_tableau import (
     MOST_PENDING,
     PENDING,
+    WHOLE_KEPT,
     Tableau,
     entering_column,
     exchange,
@@ -87,8 +88,8 @@ def lemke_float_size(n: int) -> int:
 
 @kernel(inline=True)
 def last_judged(wf: Floats, n: int) -> Floats:
-    """The z whose backward error was asked for last, if any, its w = M z + q, and that error."""
-    return part_at(wf, tableau_floats(n) + n, 2 * n + 1)
+    """The z whose backward error was asked for last, if any, its w = M z + q, that error; how large rows of M are."""
+    return part_at(wf, tableau_floats(n) + n, 3 * n + 1)
 
 
 @kernel(inline=True)
@@ -154,7 +155,10 @@ def lemke_drive(
     r = -1
     if info[STAGE] == START:
         forget_best(end)
-        equilibrate(M, t.row, t.column, 4, end.work)
+        largest_of(M, end.work)
+        for i in range(n):
+            end.judged[2 * n + 1 + i] = end.work[i]
+        equilibrate_more(M, t.row, t.column, 4, end.work)
         if has_z0:
             k = 0
             for i in range(n):
@@ -191,6 +195,11 @@ def lemke_drive(
             verdict = ITERATION_LIMIT
         elif spent >= budget:
             return RUNNING
+        elif t.counts[WHOLE_KEPT] == 1:
+            made = follow(t, M, options, info, tied, budget - spent)
+            spent += made
+            if made > 0:
+                continue
         if verdict == RUNNING:
             pending = t.counts[PENDING]
             # In portions, unlike that of `entering_column`.
@@ -290,6 +299,22 @@ def pivot(t: Tableau, r: int, tie_tolerance: float, info: Ints) -> None:
         info[ENTERING] = leaving - n
     else:
         info[ENTERING] = leaving + n
+
+
+@kernel(inner=True, long_loops=True)
+def follow(t: Tableau, M: Floats, options: Floats, info: Ints, tied: Ints, most: int) -> int:
+    """Make at most so many plain pivots of a path of few rows; how many were made before it ended, or may be a ray."""
+    threshold = pivot_threshold(options[PIVOT_TOLERANCE], info[RESTART])
+    tie = tie_threshold(options[TIE_TOLERANCE], info[RESTART])
+    made = 0
+    while info[ENTERING] >= 0 and info[PIVOTS] < info[PATH_END] and made < most:
+        entering_column(t, M, info[ENTERING])
+        r = leaving_row(t, M, threshold, tie, tied)
+        if r < 0:
+            break
+        pivot(t, r, tie, info)
+        made += 1
+    return made
 
 
 @kernel(inner=True)

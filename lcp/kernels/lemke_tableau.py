@@ -19,7 +19,7 @@ import numpy as np
 
 from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.basis_solve import factored, lu_solve
+from lcp.kernels.basis_solve import solve_factored
 from lcp.kernels.lemke_exchanges import (
     BATCH,
     BLOCK_FLOATS,
@@ -193,31 +193,37 @@ def store_all(t: Tableau, M: Floats) -> None:
     t.counts[WHOLE_KEPT] = 1
 
 
+@kernel(inline=True)
+def add_eight(y: Floats, v: float, u: Floats) -> None:
+    """y + v u of eight numbers; of constant places the compiler makes two vectors."""
+    a, b, c, d = y[0] + v * u[0], y[1] + v * u[1], y[2] + v * u[2], y[3] + v * u[3]
+    e, f, g, h = y[4] + v * u[4], y[5] + v * u[5], y[6] + v * u[6], y[7] + v * u[7]
+    y[0], y[1], y[2], y[3] = a, b, c, d
+    y[4], y[5], y[6], y[7] = e, f, g, h
+
+
 @kernel(inner=True, vectors=True)
 def update_all(t: Tableau, r: int, entering: int) -> None:
     """Apply the exchange of row r and column ``entering``, which is ``entry``, to every stored column."""
     T = t.T
     e = t.entry
-    factor = t.test
     columns = T.shape[0]
+    width = in_eights(columns - 1)
     inverse = 1.0 / e[r]
+    factor = -inverse
     for c in range(columns):
-        factor[c] = -T[c, r] * inverse
-    for j in range(0, in_eights(columns - 1), 8):
-        # Numbers of constant places: the compiler turns eight of them into two vectors.
-        u = part_at(e, j, 8)
-        a, b, d, f, g, h, k, m = u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7]
-        for c in range(columns):
-            v = factor[c]
-            y = part_at(T[c], j, 8)
-            p, q, s, x = y[0] + v * a, y[1] + v * b, y[2] + v * d, y[3] + v * f
-            z, o, w, i = y[4] + v * g, y[5] + v * h, y[6] + v * k, y[7] + v * m
-            y[0], y[1], y[2], y[3] = p, q, s, x
-            y[4], y[5], y[6], y[7] = z, o, w, i
-    for c in range(columns):
-        T[c, r] = factor[c]
+        y = T[c]
+        v = y[r] * factor
+        j = 0
+        while j + 16 <= width:
+            add_eight(part_at(y, j, 8), v, part_at(e, j, 8))
+            add_eight(part_at(y, j + 8, 8), v, part_at(e, j + 8, 8))
+            j += 16
+        if j < width:
+            add_eight(part_at(y, j, 8), v, part_at(e, j, 8))
+        y[r] = v
     left = T[entering]
-    for i in range(in_eights(columns - 1)):
+    for i in range(width):
         left[i] = e[i] * inverse
     left[r] = inverse
 
@@ -244,7 +250,7 @@ def through_base(t: Tableau, k: int, y: Floats) -> None:
     b stands in ``test``; s is left in ``solution``.
     """
     s = t.solution
-    lu_solve(factored(t.A, k), k, t.perm, t.test, s)
+    solve_factored(t.A, k, t.perm, t.test, s, t.exchanges.factors)
     for j in range(k, y.shape[0]):
         s[j] = 0.0
     for block in range((k + 7) // 8):

@@ -40,7 +40,7 @@ def fill_measures(M: Floats, q: Floats, noise: Floats, z: Floats, w: Floats, out
         zero[i] = 0.0
         above[i] = np.inf
         own[i] = w[i]
-    residuals_of(M, q, z, w, out, True)
+    residuals_of(M, q, z, w, out, True, part_at(z, 0, 0))
     known = noise if noise.shape[0] == n else zero
     out[BACKWARD_ERROR] = error_of_sums(M, q, known, zero, above, z, own, rest)
 

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from lcp.compiler.views import part_at
 from lcp.kernels import Floats, kernel
 from lcp.kernels.accurate_residual import sum_twice, terms_size
 from lcp.kernels.reductions import dot, largest_size
@@ -90,12 +91,15 @@ def lcp_residuals(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats) -> No
     ``natural_map`` = max |min(z_i, w_i)|; ``scaled`` is the same with z_i in units of the largest z and w_i in units
     of |q_i| + max_j |M_ij| times the largest z; ``fischer_burmeister`` = max |z_i + w_i - sqrt(z_i^2 + w_i^2)|.
     """
-    residuals_of(M, q, z, w, out, False)
+    residuals_of(M, q, z, w, out, False, part_at(z, 0, 0))
 
 
 @kernel(inner=True)
-def residuals_of(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats, summed: bool) -> None:
-    """The same; ``summed``: w = M z + q stands there already, as `dot` has it."""
+def residuals_of(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats, summed: bool, sizes: Floats) -> None:
+    """The same; ``summed``: w = M z + q stands there already, as `dot` has it.
+
+    ``sizes`` (n,): the largest magnitudes of the rows of M, or of length 0.
+    """
     n = q.shape[0]
     z_size, q_size = sizes_of(q, z)
     natural = 0.0
@@ -114,7 +118,7 @@ def residuals_of(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats, summed
         source = M[i]
         # Several running sums and maxima: the operations of a single one would wait for each other.
         total = w[i] if summed else q[i] + dot(source, z, n)
-        row_size = largest_size(source)
+        row_size = sizes[i] if sizes.shape[0] == n else largest_size(source)
         part = abs(min(z[i], total))
         limit = row_limit if total <= z[i] else plain_limit
         # Where rounding could decide, the row is summed in twice the precision: a residual that is only rounding must

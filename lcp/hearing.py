@@ -204,6 +204,15 @@ def _serve(
             done.release()
 
 
+def _elsewhere(work: Callable[[int], None], number: int, given_up: threading.Event) -> None:
+    """Do a member's part of what others may give up."""
+    _own.given_up = given_up
+    try:
+        work(number)
+    finally:
+        _own.given_up = None
+
+
 class Crew:
     """Threads that stay, for one piece of work after the other: to begin them takes as long as many a piece.
 
@@ -237,18 +246,9 @@ class Crew:
 
     def begin(self, work: Callable[[int], None], threads: int) -> None:
         """Have those of the others that are free begin the same work, and wait for nothing: see `end`."""
-        given_up = self._given_up
-
-        def elsewhere(number: int) -> None:
-            _own.given_up = given_up
-            try:
-                work(number)
-            finally:
-                _own.given_up = None
-
         for number, member in enumerate(self._members[: threads - 1], 1):
             if member.ended(0.0):
-                member.begin(functools.partial(elsewhere, number))
+                member.begin(functools.partial(_elsewhere, work, number, self._given_up))
 
     def end(self, given_up: bool = False) -> None:
         """Wait until what was begun has ended, which it does by itself, or at its next look at the clock."""

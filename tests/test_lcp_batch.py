@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from lcp_small import instructions
@@ -77,6 +80,26 @@ def test_threads_change_nothing() -> None:
         np.testing.assert_array_equal(more.z, one.z)
         assert (more.status == one.status).all()
     assert not one.solved.all()
+
+
+def test_batches_asked_from_several_threads_at_once() -> None:
+    """Each has threads of its own, kept from call to call; the answers are the same."""
+    M, q = some(2000, 4, 5)
+    one = lcp.solve_batch(M, q, lcp.Lemke(), threads=1)
+    with ThreadPoolExecutor(3) as pool:
+        for other in pool.map(lambda threads: lcp.solve_batch(M, q, lcp.Lemke(), threads=threads), [2, 3, 2, 1, 3, 2]):
+            np.testing.assert_array_equal(other.z, one.z)
+            np.testing.assert_array_equal(other.w, one.w)
+            assert other.solved.all()
+
+
+def test_large_arrays_of_large_numbers_are_finite() -> None:
+    """Entries whose sum overflows are no fault, one that is not finite is, and is named."""
+    M, q = np.tile(1e307 * np.eye(4), (1000, 1, 1)), np.full((1000, 4), -1e307)
+    np.testing.assert_array_equal(lcp.solve_batch(M, q, lcp.Lemke()).z, np.ones((1000, 4)))
+    M[900, 2, 1] = np.inf
+    with pytest.raises(lcp.ProblemError, match=re.escape("M[900, 2, 1] = inf")):
+        lcp.solve_batch(M, q, lcp.Lemke())
 
 
 def test_one_matrix_for_all() -> None:

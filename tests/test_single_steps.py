@@ -47,6 +47,22 @@ def test_steps_in_a_row_and_from_anywhere_have_the_bits_of_a_run(world):
     )
 
 
+def test_what_a_step_left_stays_when_others_are_made(world):
+    """Rows are copied with the step, whenever they are read: those of a run, not those of the step after."""
+    stepper = TimeStepping(5e-3)
+    recording = simulate(world, stepper, steps=40)
+    state, results = world.initial_state(), []
+    for _ in range(40):
+        results.append(stepper.step(world, state))
+        state = results[-1].state
+    assert any(len(result.contacts) for result in results)
+    for i, result in enumerate(results):
+        own = recording.contacts.rows(recording.contacts.step == i)
+        np.testing.assert_array_equal(result.contacts.slip, own.slip)
+        np.testing.assert_array_equal(result.contacts.gap, own.gap)
+        assert (result.kinetic, result.potential) == (recording.kinetic[i + 1], recording.potential[i + 1])
+
+
 def test_forces_that_are_functions_and_wrenches_have_the_bits_of_a_run(world):
     """Each is asked once, at the start of the step."""
     stepper, asked = TimeStepping(5e-3), []

@@ -88,6 +88,7 @@ class Batch:
             begins = [prepared.world.initial_state() for prepared in self._worlds.of_run]
         self._runs = BatchRuns(self._worlds, begins, self.threads)
         self._begins = begins
+        self._every = np.arange(len(begins))
         self._notices: tuple[Notice, ...] = ()
         self._contacts: ContactTable | None = None
         self._steps = self._next_look = 0
@@ -387,7 +388,7 @@ class Batch:
     def _chosen(self, mask: ArrayLike | None) -> IntArray:
         """Return the numbers of the runs that a mask names."""
         if mask is None:
-            return np.arange(len(self))
+            return self._every
         chosen = np.asarray(mask)
         if chosen.dtype != np.bool_ or chosen.shape != (len(self),):
             detail = f"must be of bool and shape ({len(self)},), got {chosen.dtype} of shape {chosen.shape}"

@@ -109,6 +109,8 @@ class BatchRuns:
         self._workers: list[Worker] = []
         self._crew = Crew(threads)
         self._line = Line(len(states), threads)
+        # What passes without a look, from call to call.
+        self._passing: Task | None = None
         self._found: dict[int, Watch] = {}
         # Whether some run may have made no step yet.
         self._begins = True
@@ -140,35 +142,62 @@ class BatchRuns:
         targets: FloatArray | None = None,
     ) -> list[Notice]:
         """Make steps of the chosen runs that have not failed; return what was found."""
+        told = not (kept is None and taus is None and targets is None)
+        passes = self._passes and bool(self._workers) and not (look or told) and steps <= CHUNK
+        if passes and not (self._begins or self.errors):
+            # The usual call: what is done for it in Python, all threads but one wait for.
+            task = self._passing
+            if task is None or task.slots is not self.slots:
+                task = self._passing = self._task(steps, look=False, found=[])
+            task.steps = steps
+            self._guarded(lambda: self._let_pass(task, chosen))
+            found, task.notices = task.notices, []
+            return found
         every = chosen
         if self.errors:
             every = np.array([i for i in chosen.tolist() if i not in self.errors], dtype=np.int64)
         queue = every[:0]
-        told = not (kept is None and taus is None and targets is None)
-        if self._passes and self._workers and not (look or told) and steps <= CHUNK:
-            if self._begins:
-                # What begins is looked at.
-                begun = self.slots.steps[every] > 0
-                queue, every = every[begun], every[~begun]
-                self._begins = not self.slots.steps.all()
-            else:
-                queue, every = every, queue
+        if passes:
+            # What begins is looked at.
+            begun = self.slots.steps[every] > 0
+            queue, every = every[begun], every[~begun]
+            self._begins = not self.slots.steps.all()
         found: list[Notice] = []
-        watched = self.worlds.of_run, self.worlds.watches, self._found if kept is None else {}
-        task = Task(self.slots, *watched, steps, iter(()), look, taus, targets, kept, self.errors, found)
-        try:
+        task = self._task(steps, look, found, kept, taus, targets)
+
+        def work() -> None:
             if every.size:
                 task.left = iter(every.tolist())
                 self._share(task, min(self._threads, every.size))
             if queue.size:
                 self._let_pass(task, queue)
+
+        self._guarded(work)
+        return found
+
+    def _task(
+        self,
+        steps: int,
+        look: bool,
+        found: list[Notice],
+        kept: Kept | None = None,
+        taus: FloatArray | None = None,
+        targets: FloatArray | None = None,
+    ) -> Task:
+        watched = self.worlds.of_run, self.worlds.watches, self._found if kept is None else {}
+        return Task(self.slots, *watched, steps, iter(()), look, taus, targets, kept, self.errors, found)
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        """Do some work of the threads; where it ends early, none goes on, and their memory is nobody's any more."""
+        try:
+            work()
         except BaseException:
             # Ctrl-C may have come where their memory was in the midst of a change; the slots are whole at any time.
             self._line.words[LEFT] = 0
             self._call_off(given_up=True)
             self._workers, self._line = [], Line(len(self.slots.time), self._threads)
+            self._passing = None
             raise
-        return found
 
     def push(
         self,

@@ -43,6 +43,12 @@ class Figure(NamedTuple):
 FIGURES = (
     Figure("compiling", "compiling.py", ("benchmarks.md: Waiting for kernels",)),
     Figure("step_instructions", "step_instructions.py --stages", (SCRIPTS,)),
+    Figure("small_steps", "step_instructions.py --small --skip 100", ("benchmarks.md: Small scenes nobody tuned",)),
+    Figure(
+        "small_scenes",
+        "campaign.py --scenes benchmarks/small_scenes --seeds 0:9 --mujoco --out {out}",
+        ("benchmarks.md: Small scenes nobody tuned",),
+    ),
     Figure("lcp_lemke", "lcp_lemke.py --out {out}.csv", (SCRIPTS,)),
     Figure("lcp_small", "lcp_small.py", ("benchmarks.md: Small problems",)),
     Figure("lcp_active_set", "lcp_active_set.py --out {out}.csv", (SCRIPTS,)),

@@ -1,6 +1,7 @@
 """Instructions of one step here and in MuJoCo, by valgrind: what a loaded machine counts as an idle one does.
 
-Run: ``python benchmarks/step_instructions.py [--scene NAME ...] [--edges 8] [--steps 100] [--skip 0] [--stages]``
+Run: ``python benchmarks/step_instructions.py [--scene NAME ... | --small] [--edges 8] [--steps 100] [--skip 0]
+[--stages]``
 (valgrind, a C compiler and its ``valgrind/callgrind.h`` are needed; MuJoCo, in the extra ``peers``, is optional).
 
 Each run is made twice, of so many steps and of twice as many, and the difference is a step's. Ours is told in two: the
@@ -30,6 +31,7 @@ from typing import Any
 
 from simulation_ours import our_run, world
 from simulation_scenes import Scene, scenes
+from small_scenes.scenes import ALL, SmallScene, small_scene
 
 NAMES = ("free box at rest", "tumbling cube", "stack of 10", "quadruped standing")
 #: A processor whose instructions valgrind knows.
@@ -54,26 +56,32 @@ void end(const char *name) { CALLGRIND_DUMP_STATS_AT(name); CALLGRIND_STOP_INSTR
 """
 
 
-def runs_of(scene: Scene, edges: int) -> dict[str, Callable[[int], object]]:
+def runs_of(scene: Scene | SmallScene, edges: int) -> dict[str, Callable[[int], object]]:
     """Runs by engine, of so many steps."""
-    from contactlab.simulation import simulate
+    from contactlab.simulation import TimeStepping, simulate
 
-    place, stepper, _ = our_run(scene, edges)
-    if scene.reference is not None:
-        place = world(scene, drives=True)
-    found: dict[str, Callable[[int], object]] = {"contactlab": lambda n: simulate(place, stepper, steps=n)}
+    driving: dict[str, Any] = {}
+    if isinstance(scene, SmallScene):
+        place, stepper, driving = scene.world(), TimeStepping(scene.h, edges=edges), scene.kw
+    else:
+        place, stepper, _ = our_run(scene, edges)
+        if scene.reference is not None:
+            place = world(scene, drives=True)
+    found: dict[str, Callable[[int], object]] = {"contactlab": lambda n: simulate(place, stepper, steps=n, **driving)}
     try:
         import mujoco
         from simulation_mujoco import mujoco_model
     except ImportError:
         return found
-    model = mujoco_model(scene)
+    model = mujoco.MjModel.from_xml_string(scene.xml()) if isinstance(scene, SmallScene) else mujoco_model(scene)
 
     def steps(n: int) -> None:
         data = mujoco.MjData(model)
+        if isinstance(scene, SmallScene):
+            mujoco.mj_resetDataKeyframe(model, data, 0)
         for i, body in enumerate(scene.bodies):
             data.qvel[6 * i : 6 * i + 6] = body.velocity
-        if scene.reference is not None:
+        if not isinstance(scene, SmallScene) and scene.reference is not None:
             data.qpos[7:] = data.ctrl[:] = scene.reference(0.0)
         for _ in range(n):
             mujoco.mj_step(model, data)
@@ -89,7 +97,8 @@ def counted(arguments: argparse.Namespace) -> None:
     loaded = hear_of_code() if folder else []
     requests = ctypes.CDLL(str(Path(folder) / "requests.so")) if folder else None
     for name in arguments.scene:
-        for engine, run in runs_of(scenes()[name], arguments.edges).items():
+        scene = small_scene(name) if name in ALL else scenes()[name]
+        for engine, run in runs_of(scene, arguments.edges).items():
             run(2)
             for times in (1, 2) if requests is not None else ():
                 requests.begin()
@@ -207,7 +216,8 @@ def tell_stages(steps: dict[tuple[str, str], Dump], names: list[str], count: int
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scene", nargs="*", choices=sorted(scenes()), default=NAMES)
+    parser.add_argument("--scene", nargs="*", choices=(*sorted(scenes()), *ALL), metavar="NAME", default=NAMES)
+    parser.add_argument("--small", dest="scene", action="store_const", const=ALL, help="those nothing was tuned on")
     parser.add_argument("--edges", type=int, default=8)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--skip", type=int, default=0, help="steps left out beside the first --steps")

@@ -20,14 +20,20 @@ import mujoco, numpy as np
 from simulation_mujoco import mujoco_model
 from simulation_ours import world
 from simulation_scenes import scenes
+from small_scenes.scenes import ALL, SmallScene, small_scene
 from contactlab.multibody import mass_matrix
 
 found = {{}}
-for name, scene in scenes().items():
-    ours, model = world(scene), mujoco_model(scene)
-    data = mujoco.MjData(model)
-    if scene.reference is not None:
-        data.qpos[7:] = scene.reference(0.0)
+for name, scene in {{**scenes(), **{{kind: small_scene(kind) for kind in ALL}}}}.items():
+    if isinstance(scene, SmallScene):
+        ours, model = scene.world(), mujoco.MjModel.from_xml_string(scene.xml())
+        data = mujoco.MjData(model)
+        mujoco.mj_resetDataKeyframe(model, data, 0)
+    else:
+        ours, model = world(scene), mujoco_model(scene)
+        data = mujoco.MjData(model)
+        if scene.reference is not None:
+            data.qpos[7:] = scene.reference(0.0)
     mujoco.mj_forward(model, data)
     M = np.zeros((model.nv, model.nv))
     for row, unit in zip(M, np.eye(model.nv), strict=True):
@@ -46,7 +52,7 @@ def test_the_mass_matrix_of_each_scene_in_mujoco_is_ours(tmp_path: Path) -> None
     subprocess.run([sys.executable, "-c", MATRICES, str(path)], check=True)
     with np.load(path) as arrays:
         names = sorted({key.partition("|")[0] for key in arrays})
-        assert len(names) == 7
+        assert len(names) == 7 + 24
         for name in names:
             for what in ("q", "M", "gravity"):
                 theirs, ours = arrays[f"{name}|{what}"], arrays[f"{name}|our {what}"]

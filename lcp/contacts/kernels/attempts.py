@@ -38,6 +38,7 @@ from lcp.contacts.kernels.few_contacts import are_few, keep_sticking
 from lcp.contacts.kernels.held_forces import (
     DRIFT,
     KEPT,
+    closest_at_once,
     harden_before,
     needs_no_force,
     note_spread,
@@ -48,7 +49,9 @@ from lcp.contacts.kernels.held_forces import (
 from lcp.contacts.kernels.judging import (
     AT_END,
     NEAREST,
+    OF_CHANGE,
     SHARE,
+    SOLVED,
     Answer,
     Case,
     certified,
@@ -67,6 +70,7 @@ from lcp.contacts.kernels.search import (
     fill_own,
     give_forces,
     lay_out,
+    lend_responses,
     search_own,
     take_forces,
 )
@@ -163,17 +167,6 @@ class Found(NamedTuple):
     attempt: int  # that answered; NONE
     outcome: int
     systems: int  # solved in all attempts
-
-
-@kernel(inner=True)
-def lend_responses(rows: ContactSystem, own: Floats) -> None:
-    """Give normals that nothing moves the largest response, as a unit: they open, or touch without load."""
-    largest = 0.0
-    for c in range(rows.nc):
-        largest = max(largest, own[c])
-    for c in range(rows.nc):
-        if own[c] == 0.0:
-            own[c] = largest
 
 
 @kernel(inner=True)
@@ -317,7 +310,7 @@ def walk(
         made = attempt_forces(case, answer, polygon, search, attempt, turn, share, closer, later, wf)
         systems += made.systems
         if made.outcome == BEFORE:
-            note_spread(case, answer, polygon, search)
+            note_spread(case, answer, polygon, search, end_of_branch(rows, search))
             return Found(HELD, SELECTED, systems)
         if attempt == CLOSER and turn % CLOSER_TURNS == CLOSER_TURNS - 1:
             answer.state[AT_END] = LEFT_END
@@ -407,7 +400,7 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     if case.allowed == 0 or not is_for_attempts(rows, polygon, search):
         answer.state[NEAREST] = -1.0
         return Found(NONE, NOTHING, 0)
-    if share == 0.0 and may(case, MODES) and still_selected(case, answer, polygon, search.shift, search.change):
+    if share == 0.0 and may(case, MODES) and still_selected(case, answer, polygon, search):
         return Found(HELD, SELECTED, 1)
     if case.warm:
         take_forces(rows, polygon, search, case.z0)
@@ -424,6 +417,7 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     if not case.selected:
         return Found(NONE, UNFINISHED, 0)
     found = walk(case, answer, polygon, search, FIRST, None, None, share, NO_LIMIT, wf)
+    answer.state[OF_CHANGE], answer.state[SOLVED] = share, found.systems
     if found.attempt == NONE and answer.state[AT_END] == KNOWN_END:
         return Found(NONE, UNFINISHED, found.systems)
     return found
@@ -436,6 +430,10 @@ def propose_closer(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     polygon = polygon_at(case.rows, case.exact, wf, wi)
     if not case.selected:
         return near_before(case, answer, polygon, search, wf)
+    held, systems = closest_at_once(case, answer, polygon, search, wf) if may(case, CLOSER) else (False, 0)
+    if systems > 0:
+        # Held forces count as one system in all, as `still_selected` counts them.
+        return Found(HELD, SELECTED, 1 - int(answer.state[SOLVED])) if held else Found(CLOSER, SELECTED, systems)
     return walk(case, answer, polygon, search, DECADES, 1, None, 1.0, NO_LIMIT, wf)
 
 

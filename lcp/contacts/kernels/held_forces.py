@@ -1,9 +1,9 @@
 """Forces of the step before that are held: whether they are those selected still, told without a system solved.
 
-Sticking contacts that give way by eps, all alike, have p = -(J v_eps + k) / eps, and J v+ + k = 0 where none does:
-forces are those selected where they are J y for any motion y of the bodies, and they are as far from those as p - J y
-is long at most. With the y of the step before, the ``spread``, that is known of bodies at rest at the cost of a few
-products.
+Contacts that give way by eps, all alike, have p = P(-(J v_eps + k) / eps), and rates s = J v+ + k where none does:
+forces are those selected where they are P(J y - s / eps) for any motion y of the bodies, and they are as far from those
+as p is from that at most. With the y of the step before, the ``spread``, that is known of bodies at rest, or that slide
+along one edge of the friction polygon, at the cost of a few products.
 """
 
 from __future__ import annotations
@@ -11,18 +11,29 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from lcp.contacts.kernels.active_set import STEPS_AT_ONCE, settle
 from lcp.contacts.kernels.boxed_rows import first_limit
-from lcp.contacts.kernels.contact_modes import STICK
-from lcp.contacts.kernels.contact_response import THREE, Polygon, rates_of
+from lcp.contacts.kernels.contact_modes import ALONG
+from lcp.contacts.kernels.contact_response import THREE, Polygon, force_of, mode_of, rates_of
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import solve_panels
-from lcp.contacts.kernels.judging import Answer, Case, count_rows
+from lcp.contacts.kernels.judging import OF_CHANGE, Answer, Case, count_rows, judge
+from lcp.contacts.kernels.katzenelson import lay_out_shifted
 from lcp.contacts.kernels.mode_system import push
-from lcp.contacts.kernels.proximal_points import harden
-from lcp.contacts.kernels.search import Search, forces_of, take_forces
+from lcp.contacts.kernels.proximal_points import choose, harden
+from lcp.contacts.kernels.search import (
+    Search,
+    as_before,
+    copy_rows,
+    forces_of,
+    give_forces,
+    recover_velocity,
+    search_own,
+    take_forces,
+)
 from lcp.contacts.kernels.selection import end_of_branch
 from lcp.contacts.kernels.spans import dot_of_row
-from lcp.contacts.kernels.ways import MANY_POINTS
+from lcp.contacts.kernels.ways import CLOSER_TURNS, DECADE, MANY_POINTS, beyond_search, loads_at
 from lcp.kernels import Floats, kernel
 from lcp.kernels.residuals import is_solved
 
@@ -33,6 +44,11 @@ SURELY: Final = 0.1
 # Where they have drifted off that by this much at most, the part of the way to forces found anew that they go.
 DRIFT: Final = 8.0
 TAKEN_BACK: Final = 0.25
+# The least compliance that CLOSER comes to, in that of the branch's end.
+CLOSEST: Final = DECADE ** (CLOSER_TURNS - 1)
+# A slip is one along an edge where it is so much faster than contacts give way, and turned by this either way.
+FAST: Final = 1e3
+TURNED: Final = 1e-3
 # Newton's steps to the spread of the forces of z0.
 CORRECTIONS: Final = 2
 
@@ -51,19 +67,15 @@ def with_own(case: Case, own: Floats) -> Case:
 
 
 @kernel(inner=True)
-def note_spread(case: Case, answer: Answer, polygon: Polygon, search: Search) -> None:
-    """Keep y of `still_selected` where all contacts stick: (v+ - v_eps) / eps, and what that lacks of the forces in z0.
+def note_spread(case: Case, answer: Answer, polygon: Polygon, search: Search, eps: float) -> None:
+    """Keep y of `still_selected`: (v+ - v_eps) / eps, and what that lacks of the forces in z0.
 
     The matrix of the modes is 1 + h Y' J / eps, and factored: near enough for corrections.
     """
     rows, y, contacts, x = case.rows, answer.spread, search.contacts, search.trial
     nv = y.shape[0]
-    if nv == 0 or rows.r.shape[0] != rows.nc or rows.nl + rows.lo.shape[0] > 0:
+    if nv == 0 or case.exact or rows.r.shape[0] != rows.nc or rows.nl + rows.lo.shape[0] > 0:
         return
-    for c in range(rows.nc):
-        if contacts.mode[c] != STICK:
-            return
-    eps = end_of_branch(rows, search)
     for p in range(nv):
         y[p] = (answer.v_plus[p] - search.v[p]) / eps
     for _ in range(CORRECTIONS):
@@ -74,6 +86,8 @@ def note_spread(case: Case, answer: Answer, polygon: Polygon, search: Search) ->
             forces_of(rows, polygon, c, case.z0, contacts.p[c])
             for i in range(THREE):
                 contacts.p[c, i] = (contacts.p[c, i] - contacts.s[c, i]) / eps
+            p0, p1, p2 = contacts.p[c, 0], contacts.p[c, 1], contacts.p[c, 2]
+            force_of(polygon, rows.mu[c], contacts.mode[c], p0, p1, p2, contacts.p[c])
             push(rows, polygon, c, contacts.p[c], x)
         solve_panels(search.trees, search.K, x)
         for p in range(nv):
@@ -81,13 +95,29 @@ def note_spread(case: Case, answer: Answer, polygon: Polygon, search: Search) ->
 
 
 @kernel(inner=True)
-def still_selected(case: Case, answer: Answer, polygon: Polygon, p: Floats, s: Floats) -> bool:
-    """Whether forces of z0 that solve the problem, of sticking contacts alone, are surely those selected.
+def slides_along(rows: ContactSystem, polygon: Polygon, c: int, eps: float, p: Floats, s: Floats) -> bool:
+    """Whether contact c slides at rates s (3,) so that its force p (3,) is at a corner, wherever it gives way."""
+    bound = rows.mu[c] * p[0]
+    if math.sqrt(s[1] * s[1] + s[2] * s[2]) <= FAST * eps * bound:
+        return False
+    far = -1.0 / eps
+    mode = mode_of(polygon, rows.mu[c], c, p[0], far * (s[1] - TURNED * s[2]), far * (s[2] + TURNED * s[1]))
+    if mode != mode_of(polygon, rows.mu[c], c, p[0], far * (s[1] + TURNED * s[2]), far * (s[2] - TURNED * s[1])):
+        return False
+    if mode < ALONG or (mode - ALONG) % 2 == 1:
+        return False
+    corner = polygon.turns[(mode - ALONG) // 2]
+    return max(abs(p[1] - bound * corner[0]), abs(p[2] - bound * corner[1])) <= SURELY * KEPT * bound
 
-    Who finds so counts the one system that it stands for: records do not tell where a run was resumed. ``p`` and ``s``
-    (3,) are scratch.
+
+@kernel(inner=True)
+def still_selected(case: Case, answer: Answer, polygon: Polygon, search: Search) -> bool:
+    """Whether forces of z0 that solve the problem, of contacts alone, are surely those selected.
+
+    Who finds so counts the one system that it stands for: records do not tell where a run was resumed.
     """
     rows, y = case.rows, answer.spread
+    p, s, rates = search.shift, search.change, search.contacts.s[0]
     if y.shape[0] == 0 or case.exact or polygon.r < 1:
         return False
     if rows.r.shape[0] != rows.nc or rows.nl + rows.lo.shape[0] > 0:
@@ -95,6 +125,7 @@ def still_selected(case: Case, answer: Answer, polygon: Polygon, p: Floats, s: F
     largest = 0.0
     for c in range(rows.nc):
         largest = max(largest, case.z0[c])
+    eps = CLOSEST * end_of_branch(rows, search)
     off = 0.0
     for c in range(rows.nc):
         first = polygon.first[c]
@@ -102,13 +133,55 @@ def still_selected(case: Case, answer: Answer, polygon: Polygon, p: Floats, s: F
         for i in range(first, first + rows.r[c]):
             spent += max(case.z0[i], 0.0) + max(case.z0[i + rows.nr], 0.0)
         forces_of(rows, polygon, c, case.z0, p)
-        room = min(p[0], rows.mu[c] * p[0] - spent)
-        if rows.gamma[c] > 0.0 or room <= KEPT * largest:
+        if rows.gamma[c] > 0.0:
             return False
         rates_of(rows, polygon, c, y, 0.0, s)
-        for i in range(THREE):
-            off += (p[i] - s[i]) * (p[i] - s[i])
+        if min(p[0], rows.mu[c] * p[0] - spent) > KEPT * largest:
+            for i in range(THREE):
+                off += (p[i] - s[i]) * (p[i] - s[i])
+            continue
+        # What is open may come to a force that is no more than rounding; what slides has that of friction with it.
+        shift = p[0] - s[0]
+        rates_of(rows, polygon, c, answer.v_plus, 1.0, rates)
+        if p[0] == 0.0:
+            shift = max(0.0, s[0] - max(rates[0], 0.0) / eps)
+        elif p[0] <= KEPT * largest or not slides_along(rows, polygon, c, eps, p, rates):
+            return False
+        off += (1.0 + rows.mu[c] * rows.mu[c]) * shift * shift
     return math.sqrt(off) <= SURELY * KEPT * largest
+
+
+@kernel(inner=True)
+def closest_at_once(case: Case, answer: Answer, polygon: Polygon, search: Search, wf: Floats) -> tuple[bool, int]:
+    """CLOSER in one step, in the modes of the forces before, to the compliance of its last decade.
+
+    Whether the forces of z0, which solve the problem, are those that it leads to; and systems, 0 where nothing came of
+    it and the search is as it was. So it is of bodies whose gaps contradict one another by their rounding.
+    """
+    rows, contacts = case.rows, search.contacts
+    if not case.warm or search.joined.p.shape[0] > 0:
+        return False, 0
+    shifted = lay_out_shifted(rows.r.shape[0], 0, rows.v_free.shape[0], beyond_search(rows, search, wf))
+    copy_rows(contacts.p, shifted.fixed)
+    take_forces(rows, polygon, search, case.z0)
+    recover_velocity(rows, polygon, search)
+    choose(rows, polygon, search, 0.0, 1.0)
+    eps = CLOSEST * end_of_branch(rows, search)
+    systems = settle(rows, polygon, search, eps, STEPS_AT_ONCE)
+    if systems > 0:
+        held = answer.state[OF_CHANGE] == 0.0 and as_before(rows, polygon, search, case.z0, KEPT)
+        if held:
+            for i in range(answer.z.shape[0]):
+                answer.z[i] = max(case.z0[i], 0.0)
+        else:
+            systems += harden(rows, polygon, search, eps, MANY_POINTS)
+            give_forces(rows, polygon, search, answer.z)
+        if judge(case, answer, search_own(rows, wf), loads_at(rows, wf)):
+            if held:
+                note_spread(case, answer, polygon, search, eps)
+            return held, systems
+    copy_rows(shifted.fixed, contacts.p)
+    return False, 0
 
 
 @kernel(inner=True)

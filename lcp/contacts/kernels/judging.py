@@ -60,13 +60,16 @@ class Answer(NamedTuple):
 
 
 # Places in the state: how far the best forces are from solving the problem, whether the branch's end is known, and,
-# beyond it, the compliance that CLOSER has reached, its nearest forces' misfit, and the systems that it has left.
+# beyond it, the compliance that CLOSER has reached, its nearest forces' misfit, and the systems that it has left; what
+# `share_of_change` says of the forces before, and the systems solved when CLOSER is come to.
 NEAREST: Final = 0
 AT_END: Final = 1
 REACHED: Final = 2
 MISFIT: Final = 3
 LEFT: Final = 4
-STATE: Final = 5
+OF_CHANGE: Final = 5
+SOLVED: Final = 6
+STATE: Final = 7
 
 
 @kernel(inline=True)

@@ -80,6 +80,17 @@ def fill_own(rows: ContactSystem, own: Floats) -> None:
 
 
 @kernel(inner=True)
+def lend_responses(rows: ContactSystem, own: Floats) -> None:
+    """Give normals that nothing moves the largest response, as a unit: they open, or touch without load."""
+    largest = 0.0
+    for c in range(rows.nc):
+        largest = max(largest, own[c])
+    for c in range(rows.nc):
+        if own[c] == 0.0:
+            own[c] = largest
+
+
+@kernel(inner=True)
 def free_speed(rows: ContactSystem) -> float:
     """Bound on the rates of the contacts' normals, term by term, before there are forces."""
     nv = rows.v_free.shape[0]

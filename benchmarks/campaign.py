@@ -21,6 +21,7 @@ import importlib
 import json
 import sys
 import time
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -42,6 +43,8 @@ HEAD = (
 )  # fmt: skip
 # A process whose seconds are limited is told them in pieces of this many; its thread is told all.
 TICK = 0.01
+# Runs of fewer seconds are made so many times that they have as many, in turns with `mj_step`.
+SHORT, TURNS = 0.2, 3
 # Steps over this many seconds of the processor are counted.
 LONG = 2.0
 # Islands that took as long, or that nothing solved, are kept.
@@ -70,23 +73,43 @@ def kinds_of(folder: Path) -> list[str]:
     return list(importlib.import_module("scenes").ALL)
 
 
-def mujoco_seconds(scene: Any, steps: int) -> float:
-    """Mean seconds of `mj_step`, NaN where the scene cannot be said there."""
+def beside_mujoco(scene: Any, stepper: Any, steps: int, seconds: float) -> float:
+    """Seconds of a run over those of as many `mj_step`, NaN where the scene cannot be said there.
+
+    Of short runs the median of some, recorded, each in turn with theirs.
+    """
     text = scene.xml()
     if text is None:
         return float("nan")
     import mujoco
 
-    model = mujoco.MjModel.from_xml_string(text)
+    from contactlab.simulation import simulate
+
+    model, world = mujoco.MjModel.from_xml_string(text), scene.world()
     data = mujoco.MjData(model)
-    if model.nkey:
-        mujoco.mj_resetDataKeyframe(model, data, 0)
-    for i, body in enumerate(scene.bodies):
-        data.qvel[6 * i : 6 * i + 6] = body[6]
-    start = now()
-    for _ in range(steps):
-        mujoco.mj_step(model, data)
-    return since(start) / steps
+
+    def theirs(times: int) -> float:
+        start = time.process_time()
+        for _ in range(times):
+            mujoco.mj_resetDataKeyframe(model, data, 0) if model.nkey else mujoco.mj_resetData(model, data)
+            for i, body in enumerate(scene.bodies):
+                data.qvel[6 * i : 6 * i + 6] = body[6]
+            for _ in range(steps):
+                mujoco.mj_step(model, data)
+        return time.process_time() - start
+
+    def ours(times: int) -> float:
+        start = time.process_time()
+        for _ in range(times):
+            simulate(world, stepper, steps=steps, **scene.kw)
+        return time.process_time() - start
+
+    if seconds > SHORT:
+        return seconds / theirs(1)
+    times = int(np.ceil(SHORT / max(seconds, 1e-4)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return float(np.median([ours(times) / theirs(times) for _ in range(TURNS)]))
 
 
 def held(driver: Any) -> tuple[Any, Any]:
@@ -165,7 +188,6 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
         note = f"step {driver.step}: {simulation_error(driver, recording)}".splitlines()[0][:160]
     counts = np.bincount(recording.rows["contact_step"], minlength=1)
     islands = int(recording.islands.sum())
-    mean = float(np.mean(spent)) if spent else float("nan")
     row |= {
         "done": driver.step, "contacts": int(counts.max()), "islands": islands,
         "other": int(recording.chosen(Choice.NOT_SELECTED).sum()), "later": len(hard),
@@ -176,7 +198,7 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
     row |= recording.certificates.answered()
     tell(row=row | {"note": note or "ended by the limit in verify"})
     if with_mujoco:
-        row["ratio"] = float(f"{mean / mujoco_seconds(scene, driver.step or 1):.3g}")
+        row["ratio"] = float(f"{beside_mujoco(scene, stepper, driver.step or 1, sum(spent)):.3g}")
     allow(3.0 * limit)
     report = verify(recording)
     row |= {

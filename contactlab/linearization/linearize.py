@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.linearization.kernels import layout
-from contactlab.linearization.kernels.layout import Memory
 from contactlab.linearization.linearization import Kink, Linearization, Near
 from contactlab.linearization.memory import Differentiator
 from contactlab.linearization.parameters import Parameter, parameter
@@ -152,14 +151,17 @@ def _of_states(
 
 
 class Lineariser:
-    """Makes steps of a world and differentiates them in the same memory, which is one thread's at a time."""
+    """Makes steps of a world and differentiates them in the same memory, which is one thread's at a time.
+
+    ``driver`` makes them; ``differentiator`` holds what has been computed of the last one.
+    """
 
     def __init__(self, world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter] = ()) -> None:
         self._world, self._stepper, self._asked = world, stepper, tuple(wrt)
         parameters = parameters_of(world, stepper, wrt)
         self._none = np.zeros(world.nv)
-        self._driver = Driver(world, stepper, world.initial_state(), tau=self._none)
-        self._differentiator = Differentiator(self._driver, parameters)
+        self.driver = Driver(world, stepper, world.initial_state(), tau=self._none)
+        self.differentiator = Differentiator(self.driver, parameters)
 
     def serves(self, world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter]) -> bool:
         """Whether it is of this world and stepper, and these parameters."""
@@ -172,54 +174,29 @@ class Lineariser:
 
     def of_run(self, run: Driver, tau: FloatArray, targets: Wanted = None) -> Linearization:
         """Differentiate the step that a run of this world would make next."""
-        self._driver.stand_as(run)
-        self._driver.begin_again()
-        self._driver.apply(tau, targets)
-        begin = self._driver.state()
+        self.driver.stand_as(run)
+        self.driver.begin_again()
+        self.driver.apply(tau, targets)
+        begin = self.driver.state()
         return self._made(begin, tau, targets)
 
     def steps(self, state: StepperState, taus: FloatArray, targets: FloatArray) -> Iterator[tuple[int, int]]:
         """Make steps from a state, one for each force (n, nv) and targets (n, nd); yield number and kinks of each.
 
-        What has been computed of each is in `memory`, until the next.
+        What has been computed of each is in the memory of ``differentiator``, until the next.
         """
-        self._driver.restart(state)
-        driver = self._driver
+        self.driver.restart(state)
+        driver = self.driver
         for k, tau in enumerate(taus):
             driver.empty()
             driver.work.tau[:] = tau
             if driver.joints is not None:
                 driver.joints.target[:] = targets[k]
-            yield k, self._counted(self._differentiator(*self._step()))
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """What is differentiated by besides."""
-        return self._differentiator.parameters
-
-    @property
-    def columns(self) -> int:
-        """Columns of what is computed."""
-        return self._differentiator.columns
-
-    @property
-    def memory(self) -> Memory:
-        """What has been computed of the last step."""
-        return self._differentiator.memory
-
-    @property
-    def contacts(self) -> int:
-        """Contacts of the last step."""
-        return int(self._driver.control.n_contacts)
-
-    @property
-    def q(self) -> FloatArray:
-        """Where the last step ends."""
-        return self._driver.work.q
+            yield k, self._counted(self.differentiator(*self._step()))
 
     def kinks(self, count: int) -> tuple[Kink, ...]:
         """The kinks of the last step, the nearest first."""
-        return near_kinks(self._driver, self._differentiator, count).kinks()
+        return near_kinks(self.driver, self.differentiator, count).kinks()
 
     def along(
         self, state: StepperState, tau: ArrayLike | None, targets: Wanted, dx: FloatArray, du: FloatArray
@@ -227,21 +204,21 @@ class Lineariser:
         """The one-sided derivative of the step from a state."""
         self._stand_at(state, tau, targets)
         q, v = self._step()
-        direction = np.zeros(self._differentiator.columns)
+        direction = np.zeros(self.differentiator.columns)
         direction[: dx.size + du.size] = np.concatenate([dx, du])
-        if self._differentiator(q, v, direction) < 0:
+        if self.differentiator(q, v, direction) < 0:
             detail = "crosses kinks round in circles: no forces that stay finite answer it"
             raise SimulationConfigError("dx", detail)
-        return np.asarray(self._differentiator.memory.A @ direction)
+        return np.asarray(self.differentiator.memory.A @ direction)
 
     def _stand_at(self, state: StepperState, tau: ArrayLike | None, targets: Wanted) -> None:
-        self._driver.restart(state)
+        self.driver.restart(state)
         applied = self._none if tau is None else finite_array(tau, "tau", self._none.shape, SimulationConfigError)
-        self._driver.apply(applied, targets)
+        self.driver.apply(applied, targets)
 
     def _step(self) -> tuple[FloatArray, FloatArray]:
         """Make the next step, alone in its chunk, and return where it began."""
-        driver = self._driver
+        driver = self.driver
         q, v = driver.work.q.copy(), driver.work.v.copy()
         # To the derivative of the step before.
         driver.lent()
@@ -263,7 +240,7 @@ class Lineariser:
 
     def _made(self, state: StepperState, tau: ArrayLike | None, targets: Wanted) -> Linearization:
         """Make the next step, and return its derivative."""
-        driver, differentiator, world = self._driver, self._differentiator, self._world
+        driver, differentiator, world = self.driver, self.differentiator, self._world
         count = self._counted(differentiator(*self._step()))
         m, nv = differentiator.memory, world.nv
         nc, nj = int(driver.control.n_contacts), int(driver.control.chunk_joints)

@@ -123,7 +123,10 @@ def gradient(
     n, nv = recording.n_steps, recording.world.nv
     states = range(n + 1) if at is None else sorted({_state(i, n) for i in at})
     lineariser = Lineariser(recording.world, recording.stepper, wrt)
-    drives, names = len(recording.world.joint_actions.drives), [one.name for one in lineariser.parameters]
+    drives, names = (
+        len(recording.world.joint_actions.drives),
+        [one.name for one in lineariser.differentiator.parameters],
+    )
     tau, targets, value = np.zeros((n, nv)), np.zeros((n, drives)), 0.0
     parameters, kinks = np.zeros(len(names)), list[tuple[int, Kink]]()
     # What is left to do: the gradient by the state at hand.
@@ -136,7 +139,7 @@ def gradient(
         np.add(w, by, out=w)
         return own
 
-    portion_steps = min(PORTION, max(8, ROOM // (16 * nv * max(1, lineariser.columns))))
+    portion_steps = min(PORTION, max(8, ROOM // (16 * nv * max(1, lineariser.differentiator.columns))))
     for first in range((n - 1) // portion_steps * portion_steps if n else 0, -1, -portion_steps):
         last = min(first + portion_steps, n)
         portion = _portion(lineariser, recording, first, last, keep_forces=force_cost is not None)
@@ -186,18 +189,18 @@ def _portion(lineariser: Lineariser, recording: Recording, first: int, last: int
     """Make the steps first .. last again, and differentiate them."""
     rows, nv = recording.rows, recording.world.nv
     taus = rows["tau"] if rows["tau"].shape[0] else np.zeros((recording.n_steps, nv))
-    found = _Portion(np.empty((last - first, 2 * nv, lineariser.columns)), [], [])
+    found = _Portion(np.empty((last - first, 2 * nv, lineariser.differentiator.columns)), [], [])
     again: Iterator[tuple[int, int]] = lineariser.steps(
         recording.state(first), taus[first:last], rows["drive_target"][first:last]
     )
     for k, count in again:
-        m = lineariser.memory
+        m = lineariser.differentiator.memory
         found.A[k] = m.A
         if keep_forces:
-            found.forces.append(m.forces[: lineariser.contacts].copy())
+            found.forces.append(m.forces[: int(lineariser.driver.control.n_contacts)].copy())
         if count and m.how_far[:count, 1].min() <= ON_KINK:
             found.kinks.append((first + k, lineariser.kinks(count)[0]))
-        if not np.array_equal(lineariser.q, recording.q[first + k + 1]):
+        if not np.array_equal(lineariser.driver.work.q, recording.q[first + k + 1]):
             detail = (
                 f"step {first + k} is another when it is made again: of contacts from outside, or another machine's"
             )

@@ -25,30 +25,10 @@ from contactlab.contact.shapes import (
 from contactlab.naming import doors
 
 __all__ = [
-    "BodyShape",
-    "Box",
-    "Capsule",
-    "ContactError",
-    "ConvexPoints",
-    "Cylinder",
-    "HalfSpace",
-    "HeightField",
-    "Material",
-    "Mesh",
-    "Placed",
-    "PowerLaw",
-    "RestitutionLaw",
-    "Shape",
-    "Sphere",
-    "check_edges",
-    "combine",
-    "combine_compliance",
-    "combine_moments",
-    "edge_directions",
-    "load_hull",
-    "load_mesh",
-    "tangent_frame",
-]
+    "BodyShape", "Box", "Capsule", "ContactError", "ConvexPoints", "Cylinder", "HalfSpace", "HeightField", "Material",
+    "Mesh", "Placed", "PowerLaw", "RestitutionLaw", "Shape", "Sphere", "check_edges", "combine", "combine_compliance",
+    "combine_moments", "edge_directions", "load_hull", "load_mesh", "tangent_frame",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = doors(__name__, __all__, {})

@@ -20,27 +20,10 @@ from contactlab.world.visual import Visual, VisualMesh
 from contactlab.world.world import World
 
 __all__ = [
-    "AnyShape",
-    "ConstantVelocity",
-    "Conveyor",
-    "JointActions",
-    "JointPolynomial",
-    "JointRow",
-    "Motion",
-    "Oscillation",
-    "PointSpring",
-    "PrescribedMotion",
-    "RayHits",
-    "RowKind",
-    "SimulationConfigError",
-    "StepperState",
-    "Surface",
-    "Visual",
-    "VisualMesh",
-    "World",
-    "WorldBuilder",
-    "sensors",
-]
+    "AnyShape", "ConstantVelocity", "Conveyor", "JointActions", "JointPolynomial", "JointRow", "Motion", "Oscillation",
+    "PointSpring", "PrescribedMotion", "RayHits", "RowKind", "SimulationConfigError", "StepperState", "Surface",
+    "Visual", "VisualMesh", "World", "WorldBuilder", "sensors",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = doors(__name__, __all__, {})

@@ -7,12 +7,5 @@ from contactlab.contact.detection.collide import ContactPoint, Distance, collide
 from contactlab.contact.detection.packing import PackedShapes, pack_shapes
 
 __all__ = [
-    "ContactPoint",
-    "Distance",
-    "PackedShapes",
-    "bounds",
-    "candidate_pairs",
-    "collide",
-    "distance",
-    "pack_shapes",
-]
+    "ContactPoint", "Distance", "PackedShapes", "bounds", "candidate_pairs", "collide", "distance", "pack_shapes",
+]  # fmt: skip

@@ -18,19 +18,6 @@ from contactlab.contact.shapes.sphere import Sphere
 ALL_SHAPES: tuple[type[Shape], ...] = (Sphere, Capsule, Cylinder, Box, ConvexPoints, HalfSpace, HeightField, Mesh)
 
 __all__ = [
-    "ALL_SHAPES",
-    "BodyShape",
-    "Box",
-    "Capsule",
-    "ConvexPoints",
-    "Cylinder",
-    "HalfSpace",
-    "HeightField",
-    "Mesh",
-    "Placed",
-    "Shape",
-    "Solid",
-    "Sphere",
-    "balls",
-    "join_solids",
-]
+    "ALL_SHAPES", "BodyShape", "Box", "Capsule", "ConvexPoints", "Cylinder", "HalfSpace", "HeightField", "Mesh",
+    "Placed", "Shape", "Solid", "Sphere", "balls", "join_solids",
+]  # fmt: skip

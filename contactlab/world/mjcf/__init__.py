@@ -7,15 +7,6 @@ from contactlab.world.mjcf.loading import MjcfScene, add_compiled, compiled, loa
 from contactlab.world.mjcf.robot import ActuatorTerm, Keyframe, MjcfActuator, MjcfRobot
 
 __all__ = [
-    "ActuatorTerm",
-    "Keyframe",
-    "MjcfActuator",
-    "MjcfError",
-    "MjcfRobot",
-    "MjcfScene",
-    "MjcfWarning",
-    "add_compiled",
-    "compiled",
-    "load_mjcf",
-    "warn_of",
-]
+    "ActuatorTerm", "Keyframe", "MjcfActuator", "MjcfError", "MjcfRobot", "MjcfScene", "MjcfWarning", "add_compiled",
+    "compiled", "load_mjcf", "warn_of",
+]  # fmt: skip

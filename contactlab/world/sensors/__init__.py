@@ -29,26 +29,8 @@ from contactlab.world.sensors.motion import (
 from contactlab.world.sensors.step_view import Sensor, StepView
 
 __all__ = [
-    "Accelerometer",
-    "AngularVelocity",
-    "Clipped",
-    "ContactForce",
-    "ContactWrench",
-    "FrameOrientation",
-    "FramePosition",
-    "Gyroscope",
-    "JointForce",
-    "JointPosition",
-    "JointTorque",
-    "JointVelocity",
-    "LinearVelocity",
-    "Noisy",
-    "RangeFinder",
-    "Sensor",
-    "StepView",
-    "SubtreeAngularMomentum",
-    "SubtreeCenterOfMass",
-    "SubtreeVelocity",
-    "Touch",
+    "Accelerometer", "AngularVelocity", "Clipped", "ContactForce", "ContactWrench", "FrameOrientation", "FramePosition",
+    "Gyroscope", "JointForce", "JointPosition", "JointTorque", "JointVelocity", "LinearVelocity", "Noisy",
+    "RangeFinder", "Sensor", "StepView", "SubtreeAngularMomentum", "SubtreeCenterOfMass", "SubtreeVelocity", "Touch",
     "Velocimeter",
-]
+]  # fmt: skip

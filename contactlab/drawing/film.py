@@ -307,5 +307,5 @@ class Readout:
         return cls.of_step(time, energy, recording.contacts_at(i - 1), rows.rows(slice(int(first), int(last))))
 
     def __str__(self) -> str:
-        worst = "no island" if self.scaled is None else f"certificate {self.scaled:.0e}"
+        worst = "nothing to solve" if self.scaled is None else f"certificate {self.scaled:.1g}"
         return f"t = {self.time:.3f} s   E = {self.energy:.4g} J   {self.touching}/{self.contacts} contacts   {worst}"

@@ -18,14 +18,16 @@ def grip(firmness: float) -> dict[str, Recording]:
     for name, side in (("left", -1), ("right", 1)):
         place, inertia = Transform(p=(0.07 * side, 0, 0.2)), RigidInertia.solid_box(0.3, finger)
         hand.add_body(name, joint=joints.Prismatic((1, 0, 0)), placement=place, inertia=inertia)
+    hand.add_body("box", joint=joints.FloatingBase(), inertia=RigidInertia.solid_box(0.5, half))
     builder = WorldBuilder()
     builder.add_fixed_body("table", Box((0.12, 0.1, 0.01)), rubber, Transform(p=(0, 0, -0.01)))
-    builder.add_model(hand.build())
+    builder.add_model(hand.build(), q=(0, 0, 0, 0, 0.2, 1, 0, 0, 0))
     for name, target in (("left", 0.0), ("right", -0.01)):
         builder.add_shape(name, Box(finger), rubber)
         force = firmness * weight / (2 * 0.5) if name == "right" else 1e4
         builder.add_drive(PositionDrive(name, target, 2e4, 2e2, max_force=force))
-    builder.add_free_body("box", RigidInertia.solid_box(0.5, half), Box(half), rubber, q=(0, 0, 0.2, 1, 0, 0, 0))
+    builder.add_shape("box", Box(half), rubber, shown=False)
+    builder.add_visual("box", Box(half), rgba=(0.34, 0.71, 0.91, 0.4))  # of glass: forces are seen in it
     world = builder.build()
     ways = {
         "Lemke's vertex": TimeStepping(4e-3, solver=lcp.Lemke()),

@@ -6,6 +6,7 @@ import contextlib
 import html
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 SCENES: tuple[TourScene, ...] = tuple(room.SCENE for room in (cube, grip, quadruped, wall, plane, toss))
 TICK, REST = 1.0 / 30.0, 1.0  # seconds between two pictures, and at the end of a scene
 NARROW, COVERED = 600, 0.55  # a phone's window [pixels], of which the panel covers so much from below
+WORDS = "font-size:12px;line-height:1.3;padding:0 12px 8px"
 CODE = "font-size:11px;overflow-x:auto;margin:0"
-KEYS = "Keys: **N** next, **P** previous, **R** reset."
+KEYS = "Keys: **N** next, **P** previous, **R** reset, **S** stop or go on."
 
 
 class Guide:
@@ -32,6 +34,7 @@ class Guide:
         self._number = 0
         self._windows: dict[int, tuple[int, int]] = {}
         self._drawn: Drawn | None = None
+        self._stopped = False
         self._made = 0  # how many pictures there have been: each has a node of its own
         self._sliders: dict[str, viser.GuiSliderHandle[float]] = {}
         self._wanted: dict[str, float] | None = None
@@ -44,17 +47,22 @@ class Guide:
         gui.add_command("next scene", hotkey="N").on_trigger(lambda _: self._go(1))
         gui.add_command("previous scene", hotkey="P").on_trigger(lambda _: self._go(-1))
         gui.add_command("reset", hotkey="R").on_trigger(lambda _: self._go(0))
+        gui.add_command("stop or go on", hotkey="S").on_trigger(lambda _: self._stop())
         # What every scene has stays, with other words: numbers for what is gone would be an error in the browser.
         self._words = gui.add_markdown("")
         self._values = gui.add_folder("change it")
-        buttons = gui.add_button_group("", ("previous", "reset", "next"))
-        buttons.on_click(lambda event: self._go({"previous": -1, "reset": 0, "next": 1}[event.target.value]))
+        go = partial(partial, self._go)
+        pressed: dict[str, Callable[[], None]] = {"back": go(-1), "stop": self._stop, "reset": go(0), "next": go(1)}
+        gui.add_button_group("", tuple(pressed)).on_click(lambda event: pressed[event.target.value]())
         self._numbers, self._legend, self._link = gui.add_markdown(""), gui.add_html(""), gui.add_markdown("")
         with gui.add_folder("The code that makes it", expand_by_default=False):
             self._code = gui.add_html("")
 
     def _go(self, by: int) -> None:
         self._asked = (self._number + by) % len(SCENES)
+
+    def _stop(self) -> None:
+        self._stopped = not self._stopped
 
     def _touched(self) -> None:
         self._wanted = {name: slider.value for name, slider in self._sliders.items()}
@@ -80,13 +88,13 @@ class Guide:
 
     def _play(self, values: dict[str, float]) -> None:
         """Make the picture for these values; the last one goes once it is there."""
-        self._made += 1
+        self._made, self._stopped = self._made + 1, False
         with self._server.atomic():
             self._drawn = SCENES[self._number].drawn(self._server.scene, f"/scene {self._made}", values)
             self._drawn.show(0)
             if self._made > 1:
                 self._server.scene.remove_by_name(f"/scene {self._made - 1}")
-        self._legend.content = f'<div style="font-size:12px;line-height:1.3;padding:0 12px">{self._drawn.words}</div>'
+        self._legend.content = f'<div style="{WORDS}">{self._drawn.words}</div>'
 
     def _frame(self, *, anew: bool) -> None:
         """Aim the camera of every window that is new, has another size, or sees another scene."""
@@ -100,7 +108,8 @@ class Guide:
 
     def run(self, running: Callable[[], bool] = lambda: True) -> None:
         """Play what is asked for until nobody wants more."""
-        begun = time.monotonic()
+        last = time.monotonic()
+        now = 0.0  # of the scene
         while running():
             anew = self._asked is not None
             if self._asked is not None:
@@ -109,12 +118,12 @@ class Guide:
             if self._wanted is not None:
                 values, self._wanted = self._wanted, None
                 self._play(values)
-                begun = time.monotonic()
+                now, last = 0.0, time.monotonic()
             assert self._drawn is not None
             self._frame(anew=anew)
-            now, times = time.monotonic() - begun, self._drawn.times
-            if now > times[-1] + REST:
-                begun, now = time.monotonic(), 0.0
+            times, before, last = self._drawn.times, last, time.monotonic()
+            if not self._stopped:
+                now = 0.0 if now > times[-1] + REST else now + last - before
             frame = min(int(times.searchsorted(now)), len(times) - 1)
             with self._server.atomic():
                 self._drawn.show(frame)

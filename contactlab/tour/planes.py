@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from viser import LineSegmentsHandle, SceneApi
 
 Color = tuple[int, int, int]
+LabelAnchor = Literal["top-left", "bottom-right", "bottom-center", "center-center"]
 
 CONES: tuple[Color, ...] = ((86, 180, 233), (240, 228, 66), (204, 121, 167), (230, 159, 0))
+HELD = ("z = 0", "z1 > 0", "z2 > 0", "z1, z2 > 0")  # what q of each cone says of z
 LEMKE, SWEEPS, INK, FAINT = (0, 114, 178), (213, 94, 0), (70, 70, 70), (190, 190, 190)
 SIDE, FAR, FRAMES = 4.0, 6.0, 121  # half a side of what is shown of a plane; the t of Lemke's start
 ASIDE = 4.6  # of the two planes
@@ -44,20 +46,27 @@ class Planes:
         marks = ((LEMKE, "Lemke's path"), (SWEEPS, "Gauss-Seidel's sweeps"), (INK, "w1 = 0, w2 = 0"))
         self.words = "".join(f'<div><span style="color:rgb{c}">&#9632;</span> {name}</div>' for c, name in marks)
         self._draw_cones(np.asarray(problem.M))
-        for aside, name in ((-ASIDE, "q, and four cones: one holds q"), (ASIDE, "z: where a walk ends")):
+        for aside, name in ((-ASIDE, "q, among four cones"), (ASIDE, "z, on both walks")):
             self._lines(name, aside, FAINT, [*zip(corners, np.roll(corners, 1, axis=0), strict=True)])
             axes = [((-SIDE, 0.0), (SIDE, 0.0)), ((0.0, -SIDE), (0.0, SIDE))]
             self._lines(f"{name} axes", aside, FAINT, axes)
-            above = _at(np.array([[0.0, 1.08 * SIDE]]), aside)[0]
-            scene.add_label(f"{root}/{name} label", name, position=above, anchor="bottom-center")
-        for row, c in zip(np.asarray(problem.M), self._q, strict=True):
+            self._write(name, (0.0, 1.04 * SIDE), aside, "bottom-center", 1.2)
+            self._write(f"{name[0]}1", (0.98 * SIDE, 0.0), aside, "bottom-right")
+            self._write(f"{name[0]}2", (0.0, 0.98 * SIDE), aside, "top-left")
+        for k, (row, c) in enumerate(zip(np.asarray(problem.M), self._q, strict=True)):
             reach = np.linspace(-20.0, 20.0, 2001)[:, None]
             line = -c * row / (row @ row) + reach * np.array([-row[1], row[0]])
             inside = line[np.abs(line).max(axis=1) <= SIDE]
             if len(inside):
-                self._lines(f"w of {row}", ASIDE, INK, [(inside[0], inside[-1])])
+                self._lines(f"line {k}", ASIDE, INK, [(inside[0], inside[-1])])
+                self._write(f"w{k + 1} = 0", inside[round((0.1, 0.9)[k] * (len(inside) - 1))], ASIDE)
         self._walks = [self._lines(name, aside, color, [(corners[0],) * 2], 4.0) for name, aside, color in WALKS]
-        self._ends = [scene.add_icosphere(f"{root}/{name} end", 0.14, c, cast_shadow=False) for name, _, c in WALKS]
+        # Points keep their colour in any light, and are round wherever they stand.
+        dot = np.zeros((1, 3), dtype=np.float32)
+        self._ends = [
+            scene.add_point_cloud(f"{root}/{name} end", dot, color, point_size=0.14, point_shape="circle")
+            for name, _, color in WALKS
+        ]
 
     def _draw_cones(self, M: FloatArray) -> None:
         """The cones whose sides are columns of the unit matrix or of -M: q lies in those that belong to solutions."""
@@ -71,6 +80,15 @@ class Planes:
             self._scene.add_mesh_simple(
                 f"{self._root}/cone {i}", place, fan, color=color, opacity=0.55, side="double", cast_shadow=False
             )
+
+            self._write(HELD[i], 0.6 * rim[len(rim) // 2], -ASIDE)
+
+    def _write(
+        self, text: str, at: ArrayLike, aside: float, anchor: LabelAnchor = "center-center", size: float = 1.0
+    ) -> None:
+        place = _at(np.array([at], dtype=float), aside, 0.4)[0]
+        name = f"{self._root}/{text} of {aside}"
+        self._scene.add_label(name, text, position=place, anchor=anchor, font_screen_scale=size)
 
     def _lines(
         self, name: str, aside: float, color: Color, ends: Sequence[Sequence[ArrayLike]], thick: float = 2.0
@@ -94,10 +112,9 @@ class Planes:
             np.array([*z[t < now], here]),
             np.array([*self._steps[: k + 1], step]),
         )
-        for path, lines, end, (_, aside, color) in zip(walked, self._walks, self._ends, WALKS, strict=True):
+        for path, lines, end, (_, aside, _) in zip(walked, self._walks, self._ends, WALKS, strict=True):
             places = _at(path.clip(-SIDE, SIDE), aside, 0.3)
             lines.points = np.stack((places[:-1], places[1:]), axis=1) if len(places) > 1 else np.stack([places] * 2, 1)
-            lines.colors = np.broadcast_to(np.array(color, dtype=np.uint8), lines.points.shape)
             end.position = places[-1]
 
     def caption(self, frame: int) -> str:

@@ -30,4 +30,5 @@ SCENE = TourScene(
     "seeing",
     (Slider("speed", 2.0, 8.0, 0.5, 4.0, "m/s"), Slider("mass", 0.5, 10.0, 0.5, 4.0, "kg")),
     strike,
+    view=(0.62, -0.68, 0.4),
 )

@@ -110,7 +110,7 @@ class FilmView:
                 scene.add_frame(node, show_axes=False, position=at[i])
             if name:
                 above = np.array([*(0.5 * (stage.low + stage.high))[:2], stage.high[2] + stage.size])
-                scene.add_label(f"{node}/name", name, position=above, anchor="bottom-center")
+                scene.add_label(f"{node}/name", name, position=above, anchor="bottom-center", font_screen_scale=1.2)
                 self.points = np.concatenate((self.points, [at[i] + above]))
             self._views.append(SceneView(scene, film.world, stage, None, node))
             self._views[-1].toggle("names", shown=labels)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contactlab.drawing import Arrows, ForceScale, Readout, Stage
-from contactlab.drawing.palette import EDGE, GRID, GROUND, MODE_COLORS, MODE_NAMES
+from contactlab.drawing.palette import EDGE, GRID, GROUND, MODE_COLORS, MODE_NAMES, linear
 from contactlab.drawing.stage import center_of_mass
 from contactlab.simulation import OPEN, SLIDE, STICK, World
 from contactlab.spatial import quaternion
@@ -46,8 +46,9 @@ class SceneView:
         self._ground = _add_grounds(scene, stage, root)
         thick = 0.06 * stage.size
         arrow: dict[str, Any] = {"shaft_radius": thick, "head_radius": 2.2 * thick, "head_length": 4.0 * thick}
+        # viser takes colours of arrows alone as they are, and the screen brightens them.
         self._forces = {
-            mode: scene.add_arrows(f"{root}/contacts/{MODE_NAMES[mode]}", NO_LINES, MODE_COLORS[mode], **arrow)
+            mode: scene.add_arrows(f"{root}/contacts/{MODE_NAMES[mode]}", NO_LINES, linear(MODE_COLORS[mode]), **arrow)
             for mode in (STICK, SLIDE)
         }
         self._open = scene.add_point_cloud(
@@ -92,7 +93,6 @@ class SceneView:
         self._open.points = free if len(free) else NO_LINES[0, :1]
         ends = np.stack((arrows.points, arrows.points + self._size * arrows.normals), axis=1).astype(np.float32)
         self._normals.points = ends if len(ends) else NO_LINES
-        self._normals.colors = np.broadcast_to(np.array(EDGE, dtype=np.uint8), (max(len(ends), 1), 2, 3))
         if self._ids.visible:
             self._show_ids(arrows)
         center = center_of_mass(self._world, rotations, origins)

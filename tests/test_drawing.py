@@ -7,7 +7,7 @@ import pytest
 
 from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, HeightField, Material, Mesh, Sphere
 from contactlab.drawing import Arrows, ForceScale, Stage, shown_steps, solid_of, state_at
-from contactlab.drawing.palette import BODIES, FIXED, MODE_COLORS
+from contactlab.drawing.palette import BODIES, FIXED, MODE_COLORS, linear
 from contactlab.drawing.stage import center_of_mass, clip, fan, grid_lines, patch
 from contactlab.multibody import ModelBuilder, body_poses
 from contactlab.multibody.joints import Fixed, Revolute
@@ -125,6 +125,15 @@ def test_arrows_are_as_long_as_the_scale_says():
     np.testing.assert_allclose(lengths, (0.2, 0.1, 0.7, 0.0), atol=1e-12)
     assert arrows.carrying.tolist() == [True, True, True, False]
     assert str(ForceScale(per_newton=0.1, longest=0.7)) == "1 N per 0.1 m of arrow"
+    assert str(ForceScale(per_newton=1e-5, longest=0.7)) == "10 kN per 0.1 m of arrow"
+
+
+@pytest.mark.parametrize("color", MODE_COLORS.values())
+def test_a_colour_of_light_looks_as_the_legend_says(color):
+    """A screen that brightens it (by the formula of sRGB) shows the colour meant, to 2 of 255."""
+    light = np.array(linear(color)) / 255.0
+    shown = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1.0 / 2.4) - 0.055)
+    assert np.abs(255.0 * shown - color).max() < 2.0
 
 
 def test_no_body_has_the_colour_of_a_mode():

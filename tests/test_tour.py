@@ -108,6 +108,17 @@ def moves(view):
         assert time.monotonic() < end, "nothing moves"
 
 
+def still(view):
+    """Wait until the time that is told stands for longer than at the end of a scene."""
+    clock, end = "document.body.innerText.match(/t = [0-9.]+/)[0]", time.monotonic() + PATIENCE
+    told = view.run(clock)
+    while time.monotonic() < end:
+        time.sleep(2.0)
+        if told == (told := view.run(clock)):
+            return
+    pytest.fail("it does not stop")
+
+
 @pytest.mark.slow
 @needs_chromium
 def test_every_scene_is_seen_to_move(tmp_path):
@@ -119,6 +130,10 @@ def test_every_scene_is_seen_to_move(tmp_path):
             view.until(f"document.body.innerText.replace(/\\s+/g, ' ').includes({words!r})")
             moves(view)
             view.press("n")
+        view.press("s")
+        still(view)
+        view.press("s")
+        moves(view)
         assert view.errors == []
 
 

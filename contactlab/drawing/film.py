@@ -68,7 +68,9 @@ class ForceScale:
         return np.asarray(force * np.divide(length, size, out=np.zeros_like(size), where=size > 0.0)[:, None])
 
     def __str__(self) -> str:
-        return f"{0.1 / self.per_newton:.3g} N per 0.1 m of arrow"
+        force = 0.1 / self.per_newton
+        told = f"{force:.3g} N" if force < 999.5 else f"{force / 1000.0:.3g} kN"
+        return f"{told} per 0.1 m of arrow"
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,11 +72,11 @@ class Planes:
         """The cones whose sides are columns of the unit matrix or of -M: q lies in those that belong to solutions."""
         for i, color in enumerate(CONES):
             a, b = (-M[:, k] if i >> k & 1 else np.eye(2)[k] for k in range(2))
-            share = np.linspace(0.0, 1.0, 161)[:, None]
+            share = np.linspace(0.0, 1.0, 481)[:, None]
             rim = (1.0 - share) * a / np.linalg.norm(a) + share * b / np.linalg.norm(b)
             rim *= SIDE / np.abs(rim).max(axis=1, keepdims=True).clip(1e-9)
             fan = np.array([[0, k, k + 1] for k in range(1, len(rim))], dtype=np.uint32)
-            place = _at(np.concatenate((np.zeros((1, 2)), rim)), -ASIDE, -0.05 * (i + 1)).astype(np.float32)
+            place = _at(np.concatenate((np.zeros((1, 2)), rim)), -ASIDE, -0.005 * (i + 1)).astype(np.float32)
             self._scene.add_mesh_simple(
                 f"{self._root}/cone {i}", place, fan, color=color, opacity=0.55, side="double", cast_shadow=False
             )
@@ -86,14 +86,14 @@ class Planes:
     def _write(
         self, text: str, at: ArrayLike, aside: float, anchor: LabelAnchor = "center-center", size: float = 1.0
     ) -> None:
-        place = _at(np.array([at], dtype=float), aside, 0.4)[0]
+        place = _at(np.array([at], dtype=float), aside, 0.04)[0]
         name = f"{self._root}/{text} of {aside}"
         self._scene.add_label(name, text, position=place, anchor=anchor, font_screen_scale=size)
 
     def _lines(
         self, name: str, aside: float, color: Color, ends: Sequence[Sequence[ArrayLike]], thick: float = 2.0
     ) -> LineSegmentsHandle:
-        places = np.array([_at(np.array(pair, dtype=float), aside, 0.2) for pair in ends], dtype=np.float32)
+        places = np.array([_at(np.array(pair, dtype=float), aside, 0.02) for pair in ends], dtype=np.float32)
         return self._scene.add_line_segments(
             f"{self._root}/{name}", places, color, thickness=thick, thickness_units="screen"
         )
@@ -113,7 +113,7 @@ class Planes:
             np.array([*self._steps[: k + 1], step]),
         )
         for path, lines, end, (_, aside, _) in zip(walked, self._walks, self._ends, WALKS, strict=True):
-            places = _at(path.clip(-SIDE, SIDE), aside, 0.3)
+            places = _at(path.clip(-SIDE, SIDE), aside, 0.03)
             lines.points = np.stack((places[:-1], places[1:]), axis=1) if len(places) > 1 else np.stack([places] * 2, 1)
             end.position = places[-1]
 

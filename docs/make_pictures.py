@@ -3,7 +3,7 @@
 An example's picture is one frame of the last recording it simulates, when `pictures_of_examples.CARDS` says, or what a
 function of its name there draws; a scene's, how it starts, moves and ends; `hero` is the one that moves, at the head of
 the README. What is simulated moves in the gallery, too: two seconds for the whole of it. Every picture is cut, in full
-colour, and at most 60 KB; one that moves 120 KB, the hero 2 MB.
+colour, and at most 60 KB; one that moves 120 KB, the hero 700 KB.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def main(names: list[str]) -> None:
     if not names or "hero" in names:
         path = DOCS / "images" / "hero.webp"
         view = (-0.55, -0.8, 0.17)
-        plotting.animation(own.hero(), path, fps=16.0, speed=0.18, view=view, size=(1000, 420), horizon=True)
+        plotting.animation(own.hero(), path, fps=11.0, speed=0.27, view=view, size=(1000, 420), horizon=True)
         print(f"{path.relative_to(DOCS)}: {path.stat().st_size / 1000:.0f} KB")
     for script in sorted(EXAMPLES.glob("*.py")):
         if not names or script.stem.startswith(tuple(names)):

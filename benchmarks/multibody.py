@@ -127,10 +127,10 @@ def loops() -> dict[str, Callable[..., None]]:
     """Each kernel called n times from compiled code; compiled without cache, which would miss edits to the kernels."""
     import numba
 
-    from contactlab.multibody.kernels.aba import aba
+    from contactlab.multibody.kernels.articulated import aba
     from contactlab.multibody.kernels.crba import crba
     from contactlab.multibody.kernels.ltl import factor_ltl, solve_vector_l, solve_vector_lt
-    from contactlab.multibody.kernels.rnea import rnea
+    from contactlab.multibody.kernels.newton_euler import rnea
 
     compiled = numba.njit(nogil=True, error_model="numpy", _nrt=False)
 

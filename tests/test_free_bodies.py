@@ -63,8 +63,8 @@ def alone(model: Model) -> World:
 
 def free_velocity(model: Model, q, v, tau, h: float) -> np.ndarray:
     """Velocity after h without contacts, by the stage of the compiled step; unlike the step it takes any h."""
-    from contactlab.multibody.kernels.fill_frames import fill_frames
     from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
+    from contactlab.multibody.kernels.velocities import fill_frames
     from contactlab.stepping.kernels.free_motion import free_motion
     from contactlab.stepping.kernels.layout import FAILURE_NONE, Control
     from contactlab.stepping.memory import new_work

@@ -17,7 +17,7 @@ from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kernels import sizes
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.ltl import factor_ltl
-from contactlab.multibody.kernels.turns import sines_cosines
+from contactlab.multibody.kernels.revolute import sines_cosines
 from contactlab.multibody.mass_matrix import dof_parents, factorize_ltl, mass_matrix
 from contactlab.multibody.structure import workspace
 
@@ -31,9 +31,9 @@ def test_lengths_agree_with_the_layout() -> None:
 
 def test_one_workspace_serves_every_kernel_of_a_model() -> None:
     """Kernels called from a loop of the user's own, on one `workspace`, give what the public functions give."""
-    from contactlab.multibody.kernels.aba import aba
+    from contactlab.multibody.kernels.articulated import aba
     from contactlab.multibody.kernels.crba import crba
-    from contactlab.multibody.kernels.rnea import rnea
+    from contactlab.multibody.kernels.newton_euler import rnea
 
     model = model_with_every_joint(custom=False)
     I, F, work = model.packed.ints, model.packed.floats, workspace(model)

@@ -19,7 +19,7 @@ from contactlab.constraints.evaluation import (
     evaluated,
     time_of,
 )
-from contactlab.constraints.kernels.wanted import GAMMA, JACOBIAN, POSITION_ERROR, VELOCITY_ERROR
+from contactlab.constraints.kernels.kkt_codes import GAMMA, JACOBIAN, POSITION_ERROR, VELOCITY_ERROR
 from contactlab.constraints.wrenches import group_wrenches
 from contactlab.multibody.centroidal import kinetic_energy, potential_energy
 from contactlab.multibody.configuration import integrate, random_configuration

@@ -12,8 +12,7 @@ from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import RowValues, evaluated, fill_custom, time_of
 from contactlab.constraints.forward_dynamics import forward_dynamics_constraints
-from contactlab.constraints.kernels.kkt_codes import RANK_TOLERANCE
-from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN, row_rates_size
+from contactlab.constraints.kernels.kkt_codes import BAUMGARTE, GAMMA, JACOBIAN, RANK_TOLERANCE, row_rates_size
 from contactlab.constraints.solve.solution import row_basis, unit_columns
 from contactlab.multibody.configuration import integrate
 from contactlab.multibody.derivatives import STENCIL, STEP, inverse_dynamics_derivatives, joint_rates

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.errors import ConstraintError
-from contactlab.constraints.kernels.wanted import (
+from contactlab.constraints.kernels.kkt_codes import (
     BAUMGARTE,
     GAMMA,
     JACOBIAN,
@@ -64,7 +64,7 @@ def time_of(t: float) -> float:
 
 
 def evaluated(model: Model, q: Instant, v: ArrayLike | None, cs: ConstraintSet, want: int, t: float = 0.0) -> RowValues:
-    """The rows at q and, where ``want``, a sum of bits of `kernels.wanted`, has one of `wanted.MOVING`, v; t [s]."""
+    """The rows at q and, where ``want``, a sum of bits of `kernels.kkt_codes`, has one of `MOVING`, v; t [s]."""
     check_set(model, cs)
     time = time_of(t)
     n, nv, packed = cs.n_rows, model.nv, model.packed

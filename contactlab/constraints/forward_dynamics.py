@@ -21,10 +21,13 @@ from contactlab.constraints.evaluation import (
     time_of,
 )
 from contactlab.constraints.kernels.kkt_codes import (
+    BAUMGARTE,
     BROKEN,
     DEPENDENT,
     DIRECT,
     ELSEWHERE,
+    GAMMA,
+    JACOBIAN,
     METHODS,
     NULL_SPACE,
     RANK_TOLERANCE,
@@ -32,7 +35,6 @@ from contactlab.constraints.kernels.kkt_codes import (
     System,
     motion_size,
 )
-from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN
 from contactlab.constraints.solve.solution import (
     KKTSolution,
     LinearSolver,
@@ -53,7 +55,7 @@ from contactlab.spatial.arrays import FloatArray
 
 @functools.cache
 def _kernel() -> Any:
-    from contactlab.constraints.kernels.delassus_matrix import delassus_matrix
+    from contactlab.constraints.kernels.unit_forces import delassus_matrix
 
     return delassus_matrix
 
@@ -103,18 +105,18 @@ _work_size = functools.lru_cache(maxsize=1024)(motion_size)
 
 
 def _kernels() -> Any:
-    from contactlab.constraints.kernels import constrained_motion, contact_motion
+    from contactlab.constraints.kernels import constrained_motion
 
-    return constrained_motion, contact_motion
+    return constrained_motion
 
 
 # Entries of the kernels, a fraction of a microsecond each. Operands of the quick ones, which take these types alone:
 # integers, order, floats, q, v, tau, workspace, a, forces; dense, method.
-_full_mass_matrix = Entry(lambda: _kernels()[0].full_mass_matrix)
-_full_unit_forces = Entry(lambda: _kernels()[1].full_unit_forces)
-_quick_mass_matrix = Entry(lambda: strict(_kernels()[0].quick_mass_matrix, 2, (1,) * 7, 0, 0))
+_full_mass_matrix = Entry(lambda: _kernels().full_mass_matrix)
+_full_unit_forces = Entry(lambda: _kernels().full_unit_forces)
+_quick_mass_matrix = Entry(lambda: strict(_kernels().quick_mass_matrix, 2, (1,) * 7, 0, 0))
 # Integers, floats, q, v, tau, workspace, a, forces.
-_quick_unit_forces = Entry(lambda: strict(_kernels()[1].quick_unit_forces, 1, (1,) * 7))
+_quick_unit_forces = Entry(lambda: strict(_kernels().quick_unit_forces, 1, (1,) * 7))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import evaluated
 from contactlab.constraints.forward_dynamics import check_method, solve_by
-from contactlab.constraints.kernels.wanted import JACOBIAN, VELOCITY_ERROR
+from contactlab.constraints.kernels.kkt_codes import JACOBIAN, VELOCITY_ERROR
 from contactlab.constraints.solve.solution import LinearSolver, residual_of
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contactlab.constraints.kernels.wanted import row_rates_size
+from contactlab.constraints.kernels.kkt_codes import row_rates_size
 from contactlab.linearization.kernels import layout
 from contactlab.linearization.kernels.layout import Memory
 from contactlab.linearization.parameters import Parameter

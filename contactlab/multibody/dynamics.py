@@ -96,7 +96,7 @@ def _forces(model: Model, q: Instant, v: ArrayLike | None, a: FloatArray, f_ext:
     q_, v_, custom, work, ready = at_state(model, q, v, rnea_size(packed.nl, nv))
     forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
     tau = np.empty(nv)
-    code = kernels().rnea.rnea(packed.ints, packed.floats, q_, v_, a, forces, custom, work, ready, tau)
+    code = kernels().newton_euler.rnea(packed.ints, packed.floats, q_, v_, a, forces, custom, work, ready, tau)
     if code != GOOD:
         raise failure(model, code, q_, ("v", v_), ("a", a), ("f_ext", forces))
     return tau
@@ -138,7 +138,7 @@ def forward_dynamics(
     force = checked_vector("tau", tau, nv)
     q_, v_, custom, work, ready = at_state(model, q, v, aba_size(packed.nl, nv))
     forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
-    code = kernels().aba.aba(packed.ints, packed.floats, q_, v_, force, forces, custom, work, ready, a)
+    code = kernels().articulated.aba(packed.ints, packed.floats, q_, v_, force, forces, custom, work, ready, a)
     if code != GOOD:
         raise failure(model, code, q_, ("v", v_), ("tau", force), ("f_ext", forces))
     return a

@@ -16,17 +16,16 @@ ON_STACK = np.empty(0)
 @functools.cache
 def kernels() -> Any:
     """`contactlab.multibody.kernels` with the modules that Python calls; numba comes with them."""
-    import contactlab.multibody.kernels.aba
+    import contactlab.multibody.kernels.articulated
     import contactlab.multibody.kernels.batch
     import contactlab.multibody.kernels.centroidal
     import contactlab.multibody.kernels.configurations
     import contactlab.multibody.kernels.crba
-    import contactlab.multibody.kernels.fill_frames
     import contactlab.multibody.kernels.ltl
-    import contactlab.multibody.kernels.minv
+    import contactlab.multibody.kernels.newton_euler
     import contactlab.multibody.kernels.points
     import contactlab.multibody.kernels.quick
-    import contactlab.multibody.kernels.rnea
+    import contactlab.multibody.kernels.velocities
 
     return contactlab.multibody.kernels
 

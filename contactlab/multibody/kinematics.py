@@ -76,7 +76,7 @@ def kinematics(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Kinema
     packed = model.packed
     head = np.zeros(head_size(packed.nl, model.nv))
     until = POSES if v is None else VELOCITIES
-    code = kernels().fill_frames.fill_frames(packed.ints, packed.floats, q_, speed, custom, NOTHING, until, head)
+    code = kernels().velocities.fill_frames(packed.ints, packed.floats, q_, speed, custom, NOTHING, until, head)
     if code != GOOD:
         raise failure(model, code, q_, ("v", speed))
     return Kinematics(model, read_only(q_), None if v is None else read_only(speed), q_, speed, custom, head)

@@ -159,7 +159,9 @@ class MassMatrixFactor:
             rows = checked("tau", given, model.nv, given.shape[1]).T.copy()
         else:
             rows = checked("tau", given, model.nv).reshape(1, model.nv).copy()
-        code = kernels().minv.solve_inertia(packed.ints, packed.floats, self._factor, np.empty((packed.nl, 6)), rows)
+        code = kernels().articulated.solve_inertia(
+            packed.ints, packed.floats, self._factor, np.empty((packed.nl, 6)), rows
+        )
         if code != GOOD:
             check_finite("tau", np.asarray(given, dtype=np.float64))
             raise MultibodyError("tau", "the entries are finite but so large that the result is not")
@@ -182,7 +184,7 @@ def factorize_mass_matrix(model: Model, q: Instant) -> MassMatrixFactor:
     packed = model.packed
     q_, custom, work, ready = at_configuration(model, q, factor_size(packed.nl, model.nv))
     factor = np.empty(13 * model.nv)
-    code = kernels().minv.factor_inertia(packed.ints, packed.floats, q_, custom, work, ready, factor)
+    code = kernels().articulated.factor_inertia(packed.ints, packed.floats, q_, custom, work, ready, factor)
     if code != GOOD:
         raise failure(model, code, q_)
     return MassMatrixFactor(model, factor)

@@ -368,7 +368,7 @@ def implicit_forces(
 def _loop_rates(recording: Record, mean: FloatArray) -> FloatArray:
     """Return the mean rates (n_steps, nloop) of the loops' rows."""
     from contactlab.constraints.evaluation import evaluated
-    from contactlab.constraints.kernels.wanted import JACOBIAN
+    from contactlab.constraints.kernels.kkt_codes import JACOBIAN
 
     world = recording.world
     rates: FloatArray = np.zeros((recording.n_steps, len(world.loops)))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.constraints.kernels.wanted import SCRATCH
+from contactlab.constraints.kernels.kkt_codes import SCRATCH
 from contactlab.contact import Material, combine, combine_compliance, combine_moments
 from contactlab.contact.restitution import law_numbers
 from contactlab.multibody.structure import structure, world_mass

@@ -282,7 +282,7 @@ def table_rows(chunk: Chunk, control: Control, table: str) -> dict[str, NDArray[
 
 def start_rows(world: World, state: StepperState, lengths: Mapping[str, int]) -> dict[str, NDArray[Any]]:
     """Return the first piece of a record: the start and its warm basis."""
-    from contactlab.multibody.kernels.fill_frames import fill_frames
+    from contactlab.multibody.kernels.velocities import fill_frames
     from contactlab.stepping.kernels.finish import measure
 
     packed, W, energy = arrays_of(world).packed, workspace(world.model), np.zeros(2)

@@ -1,15 +1,39 @@
-"""Codes of the solvers of constrained systems, their thresholds and the lengths of their memory. Free of numba.
+"""Wants of the row kernel, bit by bit; codes and thresholds of the solvers of constrained systems; lengths of memory.
 
-A result >= 0 is the rank of G; `DEPENDENT` sends the caller to the null-space method; `SINGULAR` - k is final.
+Free of numba. A result >= 0 of a solver is the rank of G; `DEPENDENT` sends the caller to the null-space method;
+`SINGULAR` - k is final.
 """
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from contactlab.constraints.kernels.wanted import SCRATCH
 from contactlab.multibody.kernels.sizes import head_size
 from contactlab.spatial.arrays import FloatArray
+
+JACOBIAN: Final = 1
+GAMMA: Final = 2
+# Add the stabilisation to gamma.
+BAUMGARTE: Final = 4
+POSITION_ERROR: Final = 8
+VELOCITY_ERROR: Final = 16
+
+# What needs velocities.
+MOVING: Final = GAMMA | BAUMGARTE | VELOCITY_ERROR
+
+# Scratch of `constraint_rows`.
+SCRATCH: Final = 54
+
+
+def rows_size(nl: int, nv: int) -> int:
+    """`evaluate_rows`: kinematics, accelerations of the links, scratch."""
+    return head_size(nl, nv) + 6 * nl + SCRATCH
+
+
+def row_rates_size(nl: int, nv: int) -> int:
+    """`row_rates`: kinematics, accelerations of the links, rates of columns, scratch, wrenches."""
+    return head_size(nl, nv) + 12 * nl + 18 * nv + 102
+
 
 #: The methods, as the kernels number them.
 DIRECT: Final = 0
@@ -73,7 +97,7 @@ def kkt_size(n: int, m: int) -> int:
 
 
 def articulated_start(nl: int, nv: int) -> int:
-    """Place of the rows in the workspace of `by_unit_forces`: after what `aba` needs."""
+    """Place of the rows in the workspace of `full_unit_forces`: after what `aba` needs."""
     return head_size(nl, nv) + 45 * nl + 7 * nv
 
 
@@ -83,7 +107,7 @@ def row_block(nv: int, m: int) -> int:
 
 
 def unit_forces_size(nl: int, nv: int, m: int, groups: int) -> int:
-    """`by_unit_forces`: what `aba` needs, rows, their responses."""
+    """`full_unit_forces`: what `aba` needs, rows, their responses."""
     return articulated_start(nl, nv) + row_block(nv, m) + nv * (4 * groups + 1) + m * (m + 6) + 4 * groups + 24
 
 

@@ -29,14 +29,13 @@ from contactlab.constraints.kernels.layout import (
 from contactlab.constraints.kernels.pairs_of_frames import frame_at, line_between, turned
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.displaced import column_rates
-from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.point_rates import rates_at
 from contactlab.multibody.kernels.points import acceleration_at, velocity_at
 from contactlab.multibody.kernels.sizes import VELOCITIES
-from contactlab.multibody.kernels.views import part_at, rows_at
-from contactlab.multibody.kernels.workspace import frames
+from contactlab.multibody.kernels.velocities import fill_frames
+from contactlab.multibody.kernels.workspace import frames, part_at, rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 

@@ -3,13 +3,13 @@
 ``constraint_rows(I, F, W, weight, want, w, G, gamma, phi, phid)``
 
 * ``I, F``: ``cs.packed.model_ints``, ``cs.packed.model_floats``.
-* ``W``: a workspace; its head must hold poses, and velocities where ``want`` has a bit of `wanted.MOVING`. Behind the
+* ``W``: a workspace; its head must hold poses, and velocities where ``want`` has a bit of `MOVING`. Behind the
   head stand the accelerations (nl, 6) of the links at zero joint accelerations (`accelerations` with a of length 0),
   read where ``want`` has `GAMMA` alone; ``weight``: the g they were computed with, 0.0 or 1.0 (as left behind by
   Newton-Euler).
-* ``want``: sum of the bits of `contactlab.constraints.kernels.wanted`. Arrays of what is not wanted are not touched and
-  may have length 0.
-* ``w`` (wanted.SCRATCH,): scratch.
+* ``want``: sum of the bits of `contactlab.constraints.kernels.kkt_codes`. Arrays of what is not wanted are not touched
+  and may have length 0.
+* ``w`` (SCRATCH,): scratch.
 * ``G`` (n, nv), zeroed by the caller; ``gamma, phi, phid`` (n,): bias, position and velocity errors.
 
 Entries of custom rows are left as they are.
@@ -36,6 +36,15 @@ Rows of a point are computed together, by `contact_rows`: all its directions see
 
 from __future__ import annotations
 
+from contactlab.constraints.kernels.kkt_codes import (
+    BAUMGARTE,
+    GAMMA,
+    JACOBIAN,
+    MOVING,
+    POSITION_ERROR,
+    SCRATCH,
+    VELOCITY_ERROR,
+)
 from contactlab.constraints.kernels.layout import (
     ACCELERATION,
     ALPHA,
@@ -60,16 +69,13 @@ from contactlab.constraints.kernels.pairs_of_frames import (
     relative_pose,
     turned,
 )
-from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN, MOVING, POSITION_ERROR, VELOCITY_ERROR
-from contactlab.constraints.kernels.wanted import SCRATCH as OF_ROWS
 from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.points import velocity_at
-from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, POSES, SCRATCH, VELOCITIES
-from contactlab.multibody.kernels.views import rows_at
-from contactlab.multibody.kernels.workspace import frames
+from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
+from contactlab.multibody.kernels.velocities import fill_frames
+from contactlab.multibody.kernels.workspace import frames, rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
@@ -91,7 +97,7 @@ def contact_rows(
     nl = t.parent.shape[0]
     nv = t.dof_parent.shape[0]
     f = frames(W, nl, nv)
-    A = rows_at(W, SCRATCH + PER_LINK * nl + PER_DOF * nv, nl, 6)
+    A = rows_at(W, f.start, nl, 6)
     for block in range(r.frame.shape[0]):
         at = BLOCK_INTS * block
         if r.block[at + KIND] != CONTACT:
@@ -165,7 +171,7 @@ def constraint_rows(
     nl = t.parent.shape[0]
     nv = t.dof_parent.shape[0]
     f = frames(W, nl, nv)
-    A = rows_at(W, SCRATCH + PER_LINK * nl + PER_DOF * nv, nl, 6)
+    A = rows_at(W, f.start, nl, 6)
     a = w[0:6]  # the row's wrench
     u = w[6:12]  # relative velocity
     c = w[12:18]  # relative acceleration
@@ -276,9 +282,8 @@ def evaluate_rows(
     nl = t.parent.shape[0]
     nv = t.dof_parent.shape[0]
     f = frames(W, nl, nv)
-    start = SCRATCH + PER_LINK * nl + PER_DOF * nv
-    A = rows_at(W, start, nl, 6)
+    A = rows_at(W, f.start, nl, 6)
     if want & GAMMA:
         accelerations(t, f.S, f.C, W[0:0], 0.0, A)
-    constraint_rows(I, F, W, 0.0, want, W[start + 6 * nl : start + 6 * nl + OF_ROWS], G, gamma, phi, phid)
+    constraint_rows(I, F, W, 0.0, want, W[f.start + 6 * nl : f.start + 6 * nl + SCRATCH], G, gamma, phi, phid)
     return GOOD

@@ -50,9 +50,10 @@ class KKTSolution:
 
 @functools.cache
 def _kernels() -> Any:
-    from contactlab.constraints.kernels import constraint_residual, kkt
+    from contactlab.constraints.kernels.constrained_motion import constraint_residual
+    from contactlab.constraints.kernels.kkt import solve_kkt
 
-    return kkt.solve_kkt, constraint_residual.constraint_residual
+    return solve_kkt, constraint_residual
 
 
 def read_operands(

@@ -1,4 +1,4 @@
-"""Elimination of bilateral rows, for the public path and the compiled step alike: `contactlab.formulation.bilateral`.
+"""Elimination of bilateral rows, for the public path and the compiled step alike: `contactlab.formulation.blocks`.
 
 With W = G Y', Y_i = M^-1 G_i, everything is expressed through the pseudo-inverse W+. Each projection is done twice: the
 second pass removes the rounding of the first.

@@ -13,11 +13,10 @@ from contactlab.linearization.kernels.layout import (
     Memory,
 )
 from contactlab.multibody.kernels.displaced import column_rates
-from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.layout import Tree, tree
 from contactlab.multibody.kernels.sizes import CUSTOM_RATES, CUSTOM_ROW, NOTHING, VELOCITIES
-from contactlab.multibody.kernels.views import rows_at
-from contactlab.multibody.kernels.workspace import Frames, frames
+from contactlab.multibody.kernels.velocities import fill_frames
+from contactlab.multibody.kernels.workspace import Frames, frames, rows_at
 from contactlab.stepping.kernels.blocks import materials_of
 from contactlab.stepping.kernels.kinematic import carried, motion_of
 from contactlab.stepping.kernels.layout import (

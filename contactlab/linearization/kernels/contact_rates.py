@@ -26,8 +26,7 @@ from contactlab.linearization.kernels.layout import (
 )
 from contactlab.multibody.kernels.layout import Tree, tree
 from contactlab.multibody.kernels.velocities import add_cross_motion
-from contactlab.multibody.kernels.views import part_at, rows_at
-from contactlab.multibody.kernels.workspace import Frames, frames
+from contactlab.multibody.kernels.workspace import Frames, frames, part_at, rows_at
 from contactlab.stepping.kernels.kinematic import carried, motion_of
 from contactlab.stepping.kernels.layout import (
     BODY_A,

@@ -18,13 +18,12 @@ from contactlab.linearization.kernels.layout import Memory
 from contactlab.multibody.kernels.codes import FLOATING, GOOD
 from contactlab.multibody.kernels.configurations import integrate_configuration
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives
-from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.gyroscopic import PARTS, midpoint_step, turns_freely
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.sizes import CUSTOM_RATES, CUSTOM_ROW, NOTHING, VELOCITIES
+from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.velocity_products import share_of_limit
-from contactlab.multibody.kernels.views import part_at, rows_at
-from contactlab.multibody.kernels.workspace import frames
+from contactlab.multibody.kernels.workspace import frames, part_at, rows_at
 from contactlab.stepping.kernels.free_motion import free_motion, turns_fast
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (

@@ -8,8 +8,7 @@ from contactlab.linearization.kernels.contact_frames import axis, dot, fill_colu
 from contactlab.linearization.kernels.contact_rates import add_change, moves, point_change, turn_axes
 from contactlab.linearization.kernels.layout import ROLL, ROLLING, Memory
 from contactlab.multibody.kernels.layout import tree
-from contactlab.multibody.kernels.views import rows_at
-from contactlab.multibody.kernels.workspace import frames
+from contactlab.multibody.kernels.workspace import frames, rows_at
 from contactlab.stepping.kernels.kinematic import motion_of
 from contactlab.stepping.kernels.layout import BODY_A, BODY_B, POINT, Control, FloatArray, PackedWorld, Work
 from contactlab.stepping.kernels.moments import STILL

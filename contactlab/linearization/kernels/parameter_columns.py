@@ -13,7 +13,7 @@ from contactlab.formulation.kernels.laws import unilateral
 from contactlab.linearization.kernels.contact_frames import at_start, at_velocity, contact_frames, read_contacts
 from contactlab.linearization.kernels.layout import BOUND, FORCE, RATE, Memory
 from contactlab.multibody.kernels.sizes import NOTHING
-from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.blocks import compliance_of, materials_of
 from contactlab.stepping.kernels.collision import Collision
 from contactlab.stepping.kernels.free_motion import free_motion

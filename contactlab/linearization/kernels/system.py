@@ -18,7 +18,7 @@ from contactlab.linearization.kernels.pieces import unknown_direction
 from contactlab.linearization.kernels.yielding import let_friction_yield
 from contactlab.multibody.kernels.ltl import solve_l, solve_lt
 from contactlab.multibody.kernels.sizes import POSES
-from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.blocks import solve_tree
 from contactlab.stepping.kernels.layout import TREE_BLOCK, TREE_DOF, Control, FloatArray, IntArray, PackedWorld, Work
 from lcp.kernels import kernel

@@ -1,15 +1,27 @@
-"""Articulated-body inertias, one degree of freedom eliminated at a time; `sweeps` solve with them.
+"""Articulated-body inertias, one degree of freedom eliminated at a time, and what solves with them, in world axes.
 
-Featherstone 2008, section 7.3, in world axes about the origin of the root link: an articulated inertia passes from
-child to parent as it is. A joint of several degrees of freedom is eliminated as a chain of one-axis joints, by updates
-of rank one: no small matrix is inverted, and any chain of joints is treated alike.
+Featherstone 2008, section 7.3, about the origin of the root link: an articulated inertia passes from child to parent as
+it is. A joint of several degrees of freedom is eliminated as a chain of one-axis joints, by updates of rank one: no
+small matrix is inverted, and any chain of joints is treated alike.
+
+Two sweeps solve with them, M^-1 = E^T D^-1 E; constraint forces come in between them. Inward u = x - S.p,
+p_up += p + U u / D; outward x = (u - U.a) / D, a += S x.
+
+In the articulated-body algorithm, accelerations from forces, the forces that leave the joints without acceleration are
+collected first, outward; what remains is M^-1 applied to the rest. Velocities then no longer appear in the inward pass,
+which saves a product with the articulated inertia per link.
 """
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.codes import GOOD, PIVOT, SINGULAR
-from contactlab.multibody.kernels.layout import Tree
-from contactlab.spatial.arrays import FloatArray
+from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, PIVOT, SINGULAR
+from contactlab.multibody.kernels.inertias import world_inertias
+from contactlab.multibody.kernels.layout import Tree, tree
+from contactlab.multibody.kernels.newton_euler import newton_euler
+from contactlab.multibody.kernels.poses import poses
+from contactlab.multibody.kernels.sizes import POSES
+from contactlab.multibody.kernels.workspace import frames, part_at, rows_at
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
@@ -21,7 +33,7 @@ def articulate(
 
     B (nl, 10) are the rigid inertias. K (nl, 23) holds the articulated inertias: the upper triangle by rows, then trace
     and mass of the rigid composite, whose rounding a pivot is measured against. Where P (nl, 6) has not length 0,
-    `sweeps.inward` is done to load (nv,) on the way: beside the inertias it costs little.
+    `inward` is done to load (nv,) on the way: beside the inertias it costs little.
     """
     nl = t.parent.shape[0]
     loaded = P.shape[0] > 0
@@ -159,3 +171,149 @@ def articulate(
                 Pu[4] += p4
                 Pu[5] += p5
     return GOOD
+
+
+@kernel(inline=True)
+def inward(t: Tree, S: FloatArray, U: FloatArray, D: FloatArray, P: FloatArray, x: FloatArray) -> None:
+    """x (nv,) := E (x - S^T p), the links needing the forces p = P (nl, 6), which is used up."""
+    for i in range(t.parent.shape[0] - 1, -1, -1):
+        Pi = P[i]
+        a, b, c, d, e, f = Pi[0], Pi[1], Pi[2], Pi[3], Pi[4], Pi[5]
+        for j in range(t.iv[i + 1] - 1, t.iv[i] - 1, -1):
+            s = S[j]
+            u = U[j]
+            rest = x[j] - (s[0] * a + s[1] * b + s[2] * c + (s[3] * d + s[4] * e + s[5] * f))
+            x[j] = rest
+            rest *= D[j]
+            a += u[0] * rest
+            b += u[1] * rest
+            c += u[2] * rest
+            d += u[3] * rest
+            e += u[4] * rest
+            f += u[5] * rest
+        up = t.parent[i]
+        if up >= 0:
+            Pu = P[up]
+            Pu[0] += a
+            Pu[1] += b
+            Pu[2] += c
+            Pu[3] += d
+            Pu[4] += e
+            Pu[5] += f
+
+
+@kernel(inline=True)
+def outward(t: Tree, S: FloatArray, U: FloatArray, D: FloatArray, P: FloatArray, x: FloatArray) -> None:
+    """x (nv,) := E^T D^-1 x; P (nl, 6) ends as the accelerations of the links."""
+    for i in range(t.parent.shape[0]):
+        Pi = P[i]
+        up = t.parent[i]
+        if up >= 0:
+            Pu = P[up]
+            a, b, c, d, e, f = Pu[0], Pu[1], Pu[2], Pu[3], Pu[4], Pu[5]
+        else:
+            a = b = c = d = e = f = 0.0
+        for j in range(t.iv[i], t.iv[i + 1]):
+            s = S[j]
+            u = U[j]
+            rate = (x[j] - (u[0] * a + u[1] * b + u[2] * c + (u[3] * d + u[4] * e + u[5] * f))) * D[j]
+            x[j] = rate
+            a += s[0] * rate
+            b += s[1] * rate
+            c += s[2] * rate
+            d += s[3] * rate
+            e += s[4] * rate
+            f += s[5] * rate
+        Pi[0] = a
+        Pi[1] = b
+        Pi[2] = c
+        Pi[3] = d
+        Pi[4] = e
+        Pi[5] = f
+
+
+@kernel
+def aba(
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    tau: FloatArray,
+    f_ext: FloatArray,
+    custom: FloatArray,
+    W: FloatArray,
+    ready: int,
+    a: FloatArray,
+) -> int:
+    """Fill a (nv,) with M^-1 (tau - h + J^T f_ext); `GOOD`, or what stopped it.
+
+    ``f_ext`` of length 0 stands for no external forces.
+    """
+    code = newton_euler(I, F, q, v, a[:0], f_ext, custom, W, ready)
+    if code != GOOD:
+        return code
+    t = tree(I, F)
+    nl = t.parent.shape[0]
+    nv = a.shape[0]
+    f = frames(W, nl, nv)
+    P = rows_at(W, f.start + 6 * nl, nl, 6)
+    B = rows_at(W, f.start + 12 * nl, nl, 10)
+    K = rows_at(W, f.start + 22 * nl, nl, 23)
+    U = rows_at(W, f.start + 45 * nl, nv, 6)
+    D = part_at(W, f.start + 45 * nl + 6 * nv, nv)
+    world_inertias(t, f.R, f.p, B)
+    for j in range(nv):
+        a[j] = tau[j]
+    code = articulate(t, f.S, B, K, U, D, P, a)
+    if code != GOOD:
+        return code
+    outward(t, f.S, U, D, P, a)
+    rest = 0.0
+    for j in range(nv):
+        rest += 0.0 * a[j]
+    return GOOD if rest == 0.0 else NOT_FINITE
+
+
+@kernel
+def factor_inertia(
+    I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: FloatArray, ready: int, factor: FloatArray
+) -> int:
+    """Fill factor (13 nv,): S (nv, 6), U (nv, 6) and 1 / D (nv,) of `articulate`; `GOOD`, or what stopped it."""
+    t = tree(I, F)
+    nl = t.parent.shape[0]
+    nv = t.dof_parent.shape[0]
+    f = frames(W, nl, nv)
+    if ready < POSES:
+        code = poses(I, F, q, custom, W)
+        if code != GOOD:
+            return code
+    B = rows_at(W, f.start, nl, 10)
+    K = rows_at(W, f.start + 10 * nl, nl, 23)
+    S = rows_at(factor, 0, nv, 6)
+    for j in range(nv):
+        for k in range(6):
+            S[j, k] = f.S[j, k]
+    world_inertias(t, f.R, f.p, B)
+    D = factor[12 * nv : 13 * nv]
+    return articulate(t, S, B, K, rows_at(factor, 6 * nv, nv, 6), D, rows_at(W, 0, 0, 6), D)
+
+
+@kernel
+def solve_inertia(I: IntArray, F: FloatArray, factor: FloatArray, P: FloatArray, x: FloatArray) -> int:
+    """x := M^-1 x for every row of x (m, nv), P (nl, 6) being scratch; `GOOD` or `NOT_FINITE`."""
+    t = tree(I, F)
+    nv = t.dof_parent.shape[0]
+    S = rows_at(factor, 0, nv, 6)
+    U = rows_at(factor, 6 * nv, nv, 6)
+    D = factor[12 * nv : 13 * nv]
+    rest = 0.0
+    for number in range(x.shape[0]):
+        for i in range(P.shape[0]):
+            for k in range(6):
+                P[i, k] = 0.0
+        row = x[number]
+        inward(t, S, U, D, P, row)
+        outward(t, S, U, D, P, row)
+        for j in range(nv):
+            rest += 0.0 * row[j]
+    return GOOD if rest == 0.0 else NOT_FINITE

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from contactlab.multibody.kernels.aba import aba
+from contactlab.multibody.kernels.articulated import aba, factor_inertia, solve_inertia
 from contactlab.multibody.kernels.centroidal import body_sums, centroidal_columns
-from contactlab.multibody.kernels.centroidal_rates import centroidal_rates
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.configurations import configuration_difference, integrate_configuration
 from contactlab.multibody.kernels.crba import crba
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives
-from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.layout import LINKS, NV, tree
-from contactlab.multibody.kernels.minv import factor_inertia, solve_inertia
-from contactlab.multibody.kernels.point_rates import point_rates
+from contactlab.multibody.kernels.newton_euler import rnea
+from contactlab.multibody.kernels.point_rates import centroidal_rates, point_rates
 from contactlab.multibody.kernels.points import body_pose, point_columns, point_motion
-from contactlab.multibody.kernels.rnea import rnea
 from contactlab.multibody.kernels.sizes import NOTHING, POSES
-from contactlab.multibody.kernels.views import part_at, rows_at
-from contactlab.multibody.kernels.workspace import frames
+from contactlab.multibody.kernels.velocities import fill_frames
+from contactlab.multibody.kernels.workspace import frames, part_at, rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 

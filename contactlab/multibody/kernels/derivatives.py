@@ -17,15 +17,13 @@ from __future__ import annotations
 from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, GOOD, NOT_FINITE, SCREW
 from contactlab.multibody.kernels.crba import composite_matrix
 from contactlab.multibody.kernels.displaced import in_world, rates_of_columns, screw_change
-from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
 from contactlab.multibody.kernels.layout import Tree, tree
 from contactlab.multibody.kernels.ltl import factor_ltl, solve_l, solve_lt, solve_vector_l, solve_vector_lt
-from contactlab.multibody.kernels.newton_euler import accelerations, subtract_external
-from contactlab.multibody.kernels.rnea import joint_forces
+from contactlab.multibody.kernels.newton_euler import accelerations, joint_forces, subtract_external
 from contactlab.multibody.kernels.sizes import VELOCITIES
-from contactlab.multibody.kernels.views import part_at, rows_at
-from contactlab.multibody.kernels.workspace import Frames, frames
+from contactlab.multibody.kernels.velocities import fill_frames
+from contactlab.multibody.kernels.workspace import Frames, frames, part_at, rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 

@@ -15,8 +15,7 @@ from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, SCREW, SPHERICA
 from contactlab.multibody.kernels.layout import Tree
 from contactlab.multibody.kernels.poses import shift
 from contactlab.multibody.kernels.velocities import add_cross_motion
-from contactlab.multibody.kernels.views import part_at
-from contactlab.multibody.kernels.workspace import Frames
+from contactlab.multibody.kernels.workspace import Frames, part_at
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from contactlab.multibody.kernels.views import part_at, rows_at
+from contactlab.multibody.kernels.workspace import part_at, rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.layout import Tree, tree
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
-from contactlab.multibody.kernels.views import rows_at
-from contactlab.multibody.kernels.workspace import frames
+from contactlab.multibody.kernels.velocities import fill_frames
+from contactlab.multibody.kernels.workspace import frames, rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 

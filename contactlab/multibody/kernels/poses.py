@@ -21,10 +21,8 @@ from contactlab.multibody.kernels.codes import (
     TRANSLATION,
 )
 from contactlab.multibody.kernels.layout import tree
-from contactlab.multibody.kernels.revolute import revolute_pose
-from contactlab.multibody.kernels.turns import turns
-from contactlab.multibody.kernels.views import part_at
-from contactlab.multibody.kernels.workspace import frames
+from contactlab.multibody.kernels.revolute import revolute_pose, turns
+from contactlab.multibody.kernels.workspace import frames, part_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 

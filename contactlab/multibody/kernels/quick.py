@@ -7,14 +7,14 @@ other than `GOOD`: the caller then takes the long way, which says what it is.
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.aba import aba
+from contactlab.multibody.kernels.articulated import aba
 from contactlab.multibody.kernels.codes import UNUSUAL
 from contactlab.multibody.kernels.crba import crba
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives
 from contactlab.multibody.kernels.layout import BODIES, NQ, NV
-from contactlab.multibody.kernels.rnea import rnea
+from contactlab.multibody.kernels.newton_euler import rnea
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING
-from contactlab.multibody.kernels.views import rows_at, stack
+from contactlab.multibody.kernels.workspace import rows_at, stack
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 

@@ -1,11 +1,13 @@
-"""Spatial velocities of the links, and the accelerations their velocities alone give them."""
+"""Spatial velocities of the links, and the accelerations that these alone give them; all kinematics of one instant."""
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, PRISMATIC, SCREW, SPHERICAL
-from contactlab.multibody.kernels.layout import Tree
-from contactlab.multibody.kernels.workspace import Frames
-from contactlab.spatial.arrays import FloatArray
+from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, GOOD, PRISMATIC, SCREW, SPHERICAL
+from contactlab.multibody.kernels.layout import Tree, tree
+from contactlab.multibody.kernels.poses import poses
+from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
+from contactlab.multibody.kernels.workspace import Frames, frames
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
@@ -108,3 +110,19 @@ def velocities(t: Tree, v: FloatArray, custom: FloatArray, at: Frames) -> None:
             Ci[3] += Ri[0] * row[51] + Ri[1] * row[52] + Ri[2] * row[53] + dy * az - dz * ay
             Ci[4] += Ri[3] * row[51] + Ri[4] * row[52] + Ri[5] * row[53] + dz * ax - dx * az
             Ci[5] += Ri[6] * row[51] + Ri[7] * row[52] + Ri[8] * row[53] + dx * ay - dy * ax
+
+
+@kernel
+def fill_frames(
+    I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, custom: FloatArray, ready: int, until: int, W: FloatArray
+) -> int:
+    """Fill the head of a workspace up to ``until``; `GOOD`, or where in q a quaternion is not one."""
+    t = tree(I, F)
+    f = frames(W, t.parent.shape[0], t.dof_parent.shape[0])
+    if ready < POSES:
+        code = poses(I, F, q, custom, W)
+        if code != GOOD:
+            return code
+    if ready < VELOCITIES and until >= VELOCITIES:
+        velocities(t, v, custom, f)
+    return GOOD

@@ -15,13 +15,12 @@ from typing import Final
 
 from contactlab.multibody.kernels.codes import FLOATING, GOOD
 from contactlab.multibody.kernels.configurations import integrate_configuration
-from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
 from contactlab.multibody.kernels.layout import Tree, tree
 from contactlab.multibody.kernels.ltl import factor_ltl, solve_vector_l, solve_vector_lt
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
-from contactlab.multibody.kernels.views import rows_at
-from contactlab.multibody.kernels.workspace import frames
+from contactlab.multibody.kernels.velocities import fill_frames
+from contactlab.multibody.kernels.workspace import frames, rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 

@@ -1,4 +1,4 @@
-"""The scratch memory of one call: one flat buffer, cut into views inside the kernels.
+"""The scratch memory of one call: one flat buffer, cut into views inside the kernels, for nothing; or one on the stack.
 
 Its head always holds the kinematics of the instant (`Frames`), so that a finished head can be copied from a
 `Kinematics` value instead of being computed. Lengths are in `contactlab.multibody.kernels.sizes`.
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from contactlab.multibody.kernels.sizes import MATRICES, SCRATCH
-from contactlab.multibody.kernels.views import part_at, rows_at
+from contactlab.multibody.kernels.sizes import MATRICES, SCRATCH, STACK
 from contactlab.spatial.arrays import FloatArray
+from lcp.compiler.views import part_at, rows_at, stack_of
 from lcp.kernels import kernel
 
-__all__ = ["Frames", "frames", "rows_at"]
+__all__ = ["Frames", "frames", "part_at", "rows_at", "stack"]
+
+stack = stack_of(STACK)
 
 
 class Frames(NamedTuple):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, POSES, VELOCITIES
-from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.velocities import fill_frames
+from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.finish import measure
 from contactlab.stepping.kernels.free_motion import free_motion
 from contactlab.stepping.kernels.layout import Control, FloatArray, IntArray, PackedWorld, Work

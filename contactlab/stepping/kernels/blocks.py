@@ -18,7 +18,7 @@ from contactlab.multibody.kernels.ltl import (
     solve_vector_l,
     solve_vector_lt,
 )
-from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.kinematic import carried, motion_of
 from contactlab.stepping.kernels.layout import (
     BODY_A,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
-from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.velocities import fill_frames
+from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.collision import Collision
 from contactlab.stepping.kernels.contacts import add_given, half_space_contacts, match_previous
 from contactlab.stepping.kernels.free_motion import free_motion

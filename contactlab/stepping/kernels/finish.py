@@ -7,11 +7,10 @@ import math
 from contactlab.multibody.kernels.centroidal import energies
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.configurations import integrate_configuration
-from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
-from contactlab.multibody.kernels.views import rows_at
-from contactlab.multibody.kernels.workspace import frames
+from contactlab.multibody.kernels.velocities import fill_frames
+from contactlab.multibody.kernels.workspace import frames, rows_at
 from contactlab.stepping.kernels.joint_island import keep_joints
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (

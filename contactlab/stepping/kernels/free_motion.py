@@ -16,12 +16,10 @@ from contactlab.multibody.kernels.gyroscopic import turning_impulse, turns_freel
 from contactlab.multibody.kernels.inertias import world_inertias
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.ltl import branch_times, factor_ltl, solve_vector_l, solve_vector_lt
-from contactlab.multibody.kernels.newton_euler import link_forces
-from contactlab.multibody.kernels.rnea import joint_forces
+from contactlab.multibody.kernels.newton_euler import joint_forces, link_forces
 from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH
 from contactlab.multibody.kernels.velocity_products import energies_behind, limit_products, share_of_limit
-from contactlab.multibody.kernels.views import rows_at
-from contactlab.multibody.kernels.workspace import frames
+from contactlab.multibody.kernels.workspace import frames, rows_at
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.joint_rows import add_implicit

@@ -9,7 +9,7 @@ from contactlab.formulation.kernels.bilateral import (
     lock_terms,
     project_rows,
 )
-from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.joint_layout import BOXED, GIVES_WAY, LIMIT, Joints
 from contactlab.stepping.kernels.joint_rows import fill_joint_row
 from contactlab.stepping.kernels.layout import (

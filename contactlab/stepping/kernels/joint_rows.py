@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
+from contactlab.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR
 from contactlab.constraints.kernels.rows import constraint_rows
-from contactlab.constraints.kernels.wanted import JACOBIAN, POSITION_ERROR
 from contactlab.formulation.kernels.laws import FOLLOW, LOOP, SERVO, SPRING, STOP, equation, holder, unilateral
 from contactlab.stepping.kernels.blocks import solve_tree
 from contactlab.stepping.kernels.joint_layout import Joints

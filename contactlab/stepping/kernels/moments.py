@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.kernels.friction_pyramid import planar_tangents, tangential
-from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.blocks import along, fill_along, materials_of, turning_frame
 from contactlab.stepping.kernels.kinematic import motion_of
 from contactlab.stepping.kernels.layout import (

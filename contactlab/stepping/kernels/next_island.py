@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
 from contactlab.formulation.kernels.joint_spans import place_joint_spans
-from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.spatial.arrays import IntArray
 from contactlab.stepping.kernels.blocks import build_blocks, complete_rows, join_all, warm_vector
 from contactlab.stepping.kernels.island_rows import posed_rows, rows_left

@@ -18,9 +18,9 @@ from __future__ import annotations
 import math
 
 from contactlab.multibody.kernels.configurations import integrate_configuration
-from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
-from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.velocities import fill_frames
+from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.blocks import along, complete_rows, compliance_of
 from contactlab.stepping.kernels.finish import measure
 from contactlab.stepping.kernels.kinematic import carried, motion_of

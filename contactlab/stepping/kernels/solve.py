@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.layout import (
     GO_ON,
     NEED_SOLVE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contactlab.formulation.kernels.bilateral import certify_bilateral
-from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.blocks import complete_rows
 from contactlab.stepping.kernels.finish import scatter_velocity
 from contactlab.stepping.kernels.island_rows import posed_rows, rows_left

@@ -18,11 +18,10 @@ from functools import partial
 import numpy as np
 
 from contactlab.event_driven.candidates import BallOnBall
-from contactlab.event_driven.contact_rates import ContactRates, contact_rates
 from contactlab.event_driven.modes import impact_problem, law_of, stop_slip
 from contactlab.event_driven.phase import Course, Jump
 from contactlab.event_driven.recording import EventKind
-from contactlab.event_driven.smooth_rates import Layout, solved
+from contactlab.event_driven.smooth_rates import ContactRates, Layout, contact_rates, solved
 from contactlab.impact import ImpactLaw, Newton
 from contactlab.impact.law import RestitutedLaw
 from contactlab.impact.restitution import Restitution, coefficients

@@ -229,11 +229,7 @@ _STILL = 1e-6
 
 
 def contact_table(run: EventRecording) -> ContactTable:
-    """Return a row for every contact that bears a force between two states.
-
-    Step ``i`` leads from state ``i`` to ``i + 1``: where the two share a time through impacts, with their
-    impulses; else through the time between, with the trapezoid of the forces at its ends.
-    """
+    """`EventRecording.contacts` of a run."""
     impulses, model = _impulses(run), run.world.model
     bodies, half_spaces = model.names, list(run.world.half_spaces)
     rows = [(int(i), int(k)) for i, k in np.argwhere(impulses.any(axis=2))]

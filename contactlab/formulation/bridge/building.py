@@ -20,7 +20,7 @@ from contactlab.formulation.bridge.inputs import Inputs, loop_rows, mimic_rows
 from contactlab.formulation.bridge.joint_actions import Drive
 from contactlab.formulation.bridge.options import Stabilisation, Thresholds, number, several, stabilisations
 from contactlab.formulation.bridge.problem import ModelProblem
-from contactlab.formulation.bridge.spin_rows import checked_loads
+from contactlab.formulation.bridge.velocity_level import checked_loads
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import Model

@@ -19,8 +19,7 @@ from contactlab.formulation.bridge.delassus_operator import Delassus, delassus
 from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.formulation.bridge.inputs import Inputs, Level
 from contactlab.formulation.bridge.rows import Row, RowTable
-from contactlab.formulation.bridge.spin_rows import SPINNING
-from contactlab.formulation.bridge.velocity_level import velocity_level
+from contactlab.formulation.bridge.velocity_level import SPINNING, velocity_level
 from contactlab.formulation.solution import AccelerationSolution, Solution
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose

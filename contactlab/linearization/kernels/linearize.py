@@ -8,12 +8,11 @@ from typing import Any
 from contactlab.constraints.kernels.row_rates import row_rates
 from contactlab.linearization.kernels.contact_frames import at_start, at_velocity, contact_frames, read_contacts
 from contactlab.linearization.kernels.contact_motion import contact_motions
-from contactlab.linearization.kernels.contact_rates import contact_rates, speed_rates
+from contactlab.linearization.kernels.contact_rates import contact_rates, rolling_rates, speed_rates
 from contactlab.linearization.kernels.crossing import MOST_TURNS, cross_first, take_sides
 from contactlab.linearization.kernels.free_rates import free_rates
 from contactlab.linearization.kernels.kinks import contact_kinks, joint_kinks
 from contactlab.linearization.kernels.layout import AXES, EPS, FORCE, PER_SPEED, SLIDE, Memory
-from contactlab.linearization.kernels.moment_rates import rolling_rates
 from contactlab.linearization.kernels.pieces import (
     along_friction,
     clear_right,

@@ -7,8 +7,13 @@ from contactlab.contact.detection.kernels.contacts import flip, reduce_contacts,
 from contactlab.contact.detection.kernels.convex_convex import convex_convex
 from contactlab.contact.detection.kernels.ground_any import half_space_any, height_field_any
 from contactlab.contact.detection.kernels.mesh_any import mesh_any
-from contactlab.contact.detection.kernels.rounded import capsule_capsule, sphere_capsule, sphere_sphere
-from contactlab.contact.detection.kernels.sphere_any import sphere_box, sphere_cylinder
+from contactlab.contact.detection.kernels.rounded import (
+    capsule_capsule,
+    sphere_box,
+    sphere_capsule,
+    sphere_cylinder,
+    sphere_sphere,
+)
 from contactlab.contact.kernels.layout import (
     BOX,
     CAPSULE,

@@ -30,10 +30,10 @@ from contactlab.multibody.kernels.articulated import articulate, outward
 from contactlab.multibody.kernels.codes import GOOD, UNUSUAL
 from contactlab.multibody.kernels.crba import crba
 from contactlab.multibody.kernels.inertias import world_inertias
-from contactlab.multibody.kernels.layout import NQ, NV, tree
+from contactlab.multibody.kernels.layout import NQ, NV, opened
 from contactlab.multibody.kernels.newton_euler import newton_euler
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
-from contactlab.multibody.kernels.workspace import frames, part_at, rows_at, stack
+from contactlab.multibody.kernels.workspace import part_at, rows_at, stack
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
@@ -115,12 +115,9 @@ def full_unit_forces(
     code = newton_euler(I, F, q, v, a[:0], f_ext, custom, W, ready)
     if code != GOOD:
         return float(ELSEWHERE - code)
-    t = tree(I, F)
+    t, f, nl, nv = opened(I, F, W)
     r = rows_view(I, F)
-    nl = t.parent.shape[0]
-    nv = a.shape[0]
     m = forces.shape[0]
-    f = frames(W, nl, nv)
     start = f.start
     P = rows_at(W, start + 6 * nl, nl, 6)
     B = rows_at(W, start + 12 * nl, nl, 10)
@@ -224,11 +221,8 @@ def full_mass_matrix(
     code = newton_euler(I, F, q, v, a[:0], f_ext, custom, W, ready)
     if code != GOOD:
         return ELSEWHERE - code, 0.0
-    t = tree(I, F)
-    nl = t.parent.shape[0]
-    nv = a.shape[0]
+    t, f, nl, nv = opened(I, F, W)
     m = forces.shape[0]
-    f = frames(W, nl, nv)
     start = f.start
     P = rows_at(W, start + 6 * nl, nl, 6)
     b = start + 28 * nl + 8

@@ -29,13 +29,13 @@ from contactlab.constraints.kernels.layout import (
 from contactlab.constraints.kernels.pairs_of_frames import frame_at, line_between, turned
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.displaced import column_rates
-from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.layout import opened
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.point_rates import rates_at
 from contactlab.multibody.kernels.points import acceleration_at, velocity_at
 from contactlab.multibody.kernels.sizes import VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import frames, part_at, rows_at
+from contactlab.multibody.kernels.workspace import part_at, rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
@@ -151,11 +151,8 @@ def row_rates(
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
     if code != GOOD:
         return code
-    t = tree(I, F)
+    t, f, nl, nv = opened(I, F, W)
     r = rows_view(I, F)
-    nl = t.parent.shape[0]
-    nv = t.dof_parent.shape[0]
-    f = frames(W, nl, nv)
     A = rows_at(W, f.start, nl, 6)
     K = rows_at(W, f.start + 6 * nl, nv, 18)
     w = part_at(W, f.start + 6 * nl + 18 * nv, 102)

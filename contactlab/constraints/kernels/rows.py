@@ -70,12 +70,12 @@ from contactlab.constraints.kernels.pairs_of_frames import (
     turned,
 )
 from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.layout import opened
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.points import velocity_at
 from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import frames, rows_at
+from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
@@ -92,11 +92,8 @@ def contact_rows(
     phid: FloatArray,
 ) -> None:
     """`constraint_rows` of contacts alone, all but their position errors, which are zero."""
-    t = tree(I, F)
+    t, f, nl, _ = opened(I, F, W)
     r = rows_view(I, F)
-    nl = t.parent.shape[0]
-    nv = t.dof_parent.shape[0]
-    f = frames(W, nl, nv)
     A = rows_at(W, f.start, nl, 6)
     for block in range(r.frame.shape[0]):
         at = BLOCK_INTS * block
@@ -166,11 +163,8 @@ def constraint_rows(
 ) -> None:
     """Fill what is wanted of the rows of contacts, loops and distances; see the head of this file."""
     contact_rows(I, F, W, weight, want, G, gamma, phid)
-    t = tree(I, F)
+    t, f, nl, _ = opened(I, F, W)
     r = rows_view(I, F)
-    nl = t.parent.shape[0]
-    nv = t.dof_parent.shape[0]
-    f = frames(W, nl, nv)
     A = rows_at(W, f.start, nl, 6)
     a = w[0:6]  # the row's wrench
     u = w[6:12]  # relative velocity
@@ -278,10 +272,7 @@ def evaluate_rows(
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES if want & MOVING else POSES, W)
     if code != GOOD:
         return code
-    t = tree(I, F)
-    nl = t.parent.shape[0]
-    nv = t.dof_parent.shape[0]
-    f = frames(W, nl, nv)
+    t, f, nl, _ = opened(I, F, W)
     A = rows_at(W, f.start, nl, 6)
     if want & GAMMA:
         accelerations(t, f.S, f.C, W[0:0], 0.0, A)

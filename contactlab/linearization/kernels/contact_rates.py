@@ -25,9 +25,9 @@ from contactlab.linearization.kernels.layout import (
     WHY,
     Memory,
 )
-from contactlab.multibody.kernels.layout import Tree, tree
+from contactlab.multibody.kernels.layout import Tree, opened
 from contactlab.multibody.kernels.velocities import add_cross_motion
-from contactlab.multibody.kernels.workspace import Frames, frames, part_at, rows_at
+from contactlab.multibody.kernels.workspace import Frames, part_at, rows_at
 from contactlab.stepping.kernels.kinematic import carried, motion_of
 from contactlab.stepping.kernels.layout import BODY_A, BODY_B, POINT, Control, FloatArray, PackedWorld, Work
 from contactlab.stepping.kernels.moments import STILL
@@ -106,9 +106,7 @@ def speed_rates(
 
     ``before``: of the normal alone, into `m.before` instead. ``told_too``: kinematic bodies move as they are told.
     """
-    t = tree(world.ints, world.floats)
-    nl, nv = t.parent.shape[0], m.v.shape[0]
-    f = frames(m.V, nl, nv)
+    t, f, nl, nv = opened(world.ints, world.floats, m.V)
     K = rows_at(m.V, f.start + 6 * nl, nv, 18)
     w = work.scratch
     dp, dn, d1, d2, du, u, six = w[0:3], w[3:6], w[6:9], w[9:12], w[12:18], w[18:24], w[24:30]
@@ -202,9 +200,7 @@ def contact_rates(world: PackedWorld, work: Work, m: Memory, control: Control, h
 
     The head of work.W holds the kinematics of the start, and m.V that with any velocity.
     """
-    t = tree(world.ints, world.floats)
-    nl, nv = t.parent.shape[0], m.v.shape[0]
-    f = frames(m.V, nl, nv)
+    _, f, _, nv = opened(world.ints, world.floats, m.V)
     w = part_at(work.scratch, 30, 15)
     dp, dn, d1, d2, moment = w[0:3], w[3:6], w[6:9], w[9:12], w[12:15]
     for number in range(control.n_contacts):
@@ -304,9 +300,7 @@ def turn_rolling(own: FloatArray, w: FloatArray, speed: float, dw: FloatArray, d
 @kernel
 def rolling_rates(world: PackedWorld, work: Work, m: Memory, control: Control) -> None:
     """Fill how the first axes of rolling change; m.V has the velocity before the step, m.rates how contacts move."""
-    t = tree(world.ints, world.floats)
-    nl, nv = t.parent.shape[0], m.v.shape[0]
-    f = frames(m.V, nl, nv)
+    t, f, nl, nv = opened(world.ints, world.floats, m.V)
     K = rows_at(m.V, f.start + 6 * nl, nv, 18)
     s = work.scratch
     u, du, six, dp, dn, d2 = s[0:6], s[6:12], s[12:18], s[18:21], s[21:24], s[24:27]

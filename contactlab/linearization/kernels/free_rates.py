@@ -19,11 +19,11 @@ from contactlab.multibody.kernels.codes import FLOATING, GOOD
 from contactlab.multibody.kernels.configurations import integrate_configuration
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives
 from contactlab.multibody.kernels.gyroscopic import PARTS, midpoint_step, turns_freely
-from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.layout import opened, tree
 from contactlab.multibody.kernels.sizes import CUSTOM_RATES, CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.velocity_products import share_of_limit
-from contactlab.multibody.kernels.workspace import frames, part_at, rows_at
+from contactlab.multibody.kernels.workspace import part_at, rows_at
 from contactlab.stepping.kernels.free_motion import free_motion, turns_fast
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
@@ -125,9 +125,7 @@ def spin_rates(
 @kernel(inner=True)
 def turning_rates(world: PackedWorld, work: Work, m: Memory, i: int, h: float, spins: bool) -> None:
     """Add to X what `turning_impulse` changes by q, v and tau, for a link i that is a tree of its own."""
-    t = tree(world.ints, world.floats)
-    nv = work.v.shape[0]
-    f = frames(work.W, t.parent.shape[0], nv)
+    t, f, _, nv = opened(world.ints, world.floats, work.W)
     Ri, a = f.R[i], t.iv[i]
     mass, com = t.mass[i], t.com[i]
     scratch = part_at(m.V, 0, 160)
@@ -206,9 +204,7 @@ def turning_rates(world: PackedWorld, work: Work, m: Memory, i: int, h: float, s
 @kernel
 def limited_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memory, h: float, control: Control) -> None:
     """Add to X what limits of velocity products change by q and v, of trees that turn fast, by differences."""
-    t = tree(world.ints, world.floats)
-    nl, nv = t.parent.shape[0], work.v.shape[0]
-    f = frames(work.W, nl, nv)
+    t, f, _, nv = opened(world.ints, world.floats, work.W)
     none = rows_at(work.W, 0, 0, CUSTOM_ROW)
     rule = control.gyroscopic
     nt = world.trees.shape[0] - 1

@@ -15,13 +15,13 @@ from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.configurations import configuration_difference, integrate_configuration
 from contactlab.multibody.kernels.crba import crba
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives
-from contactlab.multibody.kernels.layout import LINKS, NV, tree
+from contactlab.multibody.kernels.layout import LINKS, NV, opened
 from contactlab.multibody.kernels.newton_euler import rnea
 from contactlab.multibody.kernels.point_rates import centroidal_rates, point_rates
 from contactlab.multibody.kernels.points import body_pose, point_columns, point_motion
 from contactlab.multibody.kernels.sizes import NOTHING, POSES
 from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import frames, part_at, rows_at
+from contactlab.multibody.kernels.workspace import part_at, rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
@@ -145,8 +145,7 @@ def poses_of(
 ) -> None:
     """Rotation by rows and origin of some bodies, given by number: out (B, n, 12)."""
     q, custom, bodies = operands
-    t = tree(I, F)
-    f = frames(W, t.parent.shape[0], t.dof_parent.shape[0])
+    t, f, _, _ = opened(I, F, W)
     for b in range(start, stop):
         codes[b] = fill_frames(I, F, at(q, b), at(q, b), at(custom, b), NOTHING, POSES, W)
         for i in range(bodies.shape[0]):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
 from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
-from contactlab.multibody.kernels.layout import Tree, tree
+from contactlab.multibody.kernels.layout import Tree, opened
 from contactlab.multibody.kernels.newton_euler import accelerations, body_forces
 from contactlab.multibody.kernels.poses import poses
 from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import frames, rows_at
+from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
@@ -169,9 +169,7 @@ def body_sums(
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES if order > 0 else POSES, W)
     if code != GOOD:
         return code
-    t = tree(I, F)
-    nl = t.parent.shape[0]
-    f = frames(W, nl, t.dof_parent.shape[0])
+    t, f, nl, _ = opened(I, F, W)
     sum_masses(t, f.R, f.p, fixed, out)
     last = 4
     if order > 0:
@@ -207,10 +205,7 @@ def centroidal_columns(
     Each column is the composite inertia beyond a joint times its motion column (Featherstone 2008, section 6.2, before
     the projection). The workspace is as long as that of `crba`.
     """
-    t = tree(I, F)
-    nl = t.parent.shape[0]
-    nv = A.shape[1]
-    f = frames(W, nl, nv)
+    t, f, nl, _ = opened(I, F, W)
     if ready < POSES:
         code = poses(I, F, q, custom, W)
         if code != GOOD:

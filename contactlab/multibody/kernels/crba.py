@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import FLOATING, GOOD, NOT_FINITE
 from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
-from contactlab.multibody.kernels.layout import Tree, tree
+from contactlab.multibody.kernels.layout import Tree, opened
 from contactlab.multibody.kernels.poses import poses
 from contactlab.multibody.kernels.sizes import POSES
-from contactlab.multibody.kernels.workspace import frames, rows_at
+from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
@@ -80,10 +80,7 @@ def crba(
 
     Only entries between degrees of freedom of one branch are written: the others are zero in every configuration.
     """
-    t = tree(I, F)
-    nl = t.parent.shape[0]
-    nv = M.shape[0]
-    f = frames(W, nl, nv)
+    t, f, nl, _ = opened(I, F, W)
     if ready < POSES:
         code = poses(I, F, q, custom, W)
         if code != GOOD:

@@ -18,12 +18,12 @@ from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, GOOD, NOT_FINIT
 from contactlab.multibody.kernels.crba import composite_matrix
 from contactlab.multibody.kernels.displaced import in_world, rates_of_columns, screw_change
 from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
-from contactlab.multibody.kernels.layout import Tree, tree
+from contactlab.multibody.kernels.layout import Tree, opened
 from contactlab.multibody.kernels.ltl import factor_ltl, solve_l, solve_lt, solve_vector_l, solve_vector_lt
 from contactlab.multibody.kernels.newton_euler import accelerations, joint_forces, subtract_external
 from contactlab.multibody.kernels.sizes import VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import Frames, frames, part_at, rows_at
+from contactlab.multibody.kernels.workspace import Frames, part_at, rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
@@ -52,10 +52,7 @@ def dynamics_derivatives(
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
     if code != GOOD:
         return code
-    t = tree(I, F)
-    nl = t.parent.shape[0]
-    nv = t.dof_parent.shape[0]
-    f = frames(W, nl, nv)
+    t, f, nl, nv = opened(I, F, W)
     A = rows_at(W, f.start, nl, 6)
     P = rows_at(W, f.start + 6 * nl, nl, 6)
     B = rows_at(W, f.start + 12 * nl, nl, 10)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from contactlab.multibody.kernels.workspace import part_at, rows_at
+from contactlab.multibody.kernels.workspace import Frames, frames, part_at, rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
@@ -77,3 +77,11 @@ def tree(I: IntArray, F: FloatArray) -> Tree:
         rows_at(F, b + 28 * nl + nv + 9 * nb, nb, 3),
         part_at(F, 0, 3),
     )
+
+
+@kernel(inline=True)
+def opened(I: IntArray, F: FloatArray, W: FloatArray) -> tuple[Tree, Frames, int, int]:
+    """The views of a model and of the head of a workspace; how many links and degrees of freedom there are."""
+    nl = I[LINKS]
+    nv = I[NV]
+    return tree(I, F), frames(W, nl, nv), nl, nv

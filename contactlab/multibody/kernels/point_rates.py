@@ -18,12 +18,12 @@ from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
 from contactlab.multibody.kernels.derivatives import cross_force, inertial, link_forces, momenta, twice_gain
 from contactlab.multibody.kernels.displaced import column_rates
 from contactlab.multibody.kernels.inertias import world_inertias
-from contactlab.multibody.kernels.layout import Tree, tree
+from contactlab.multibody.kernels.layout import Tree, opened
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.points import body_pose, world_point
 from contactlab.multibody.kernels.sizes import VELOCITIES
 from contactlab.multibody.kernels.velocities import add_cross_motion, fill_frames
-from contactlab.multibody.kernels.workspace import Frames, frames, part_at, rows_at
+from contactlab.multibody.kernels.workspace import Frames, part_at, rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
@@ -104,10 +104,7 @@ def point_rates(
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
     if code != GOOD:
         return code
-    t = tree(I, F)
-    nl = t.parent.shape[0]
-    nv = t.dof_parent.shape[0]
-    f = frames(W, nl, nv)
+    t, f, nl, nv = opened(I, F, W)
     A = rows_at(W, f.start, nl, 6)
     K = rows_at(W, f.start + 6 * nl, nv, 18)
     pose = part_at(W, f.start + 6 * nl + 18 * nv, 12)
@@ -147,10 +144,7 @@ def centroidal_rates(
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
     if code != GOOD:
         return code
-    t = tree(I, F)
-    nl = t.parent.shape[0]
-    nv = t.dof_parent.shape[0]
-    f = frames(W, nl, nv)
+    t, f, nl, nv = opened(I, F, W)
     A = rows_at(W, f.start, nl, 6)
     P = rows_at(W, f.start + 6 * nl, nl, 6)
     B = rows_at(W, f.start + 12 * nl, nl, 10)

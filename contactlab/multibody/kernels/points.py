@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.layout import Tree, tree
+from contactlab.multibody.kernels.layout import Tree, opened
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import frames, rows_at
+from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
@@ -163,10 +163,7 @@ def point_motion(
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES if order > 0 else POSES, W)
     if code != GOOD:
         return code
-    t = tree(I, F)
-    nl = t.parent.shape[0]
-    nv = t.dof_parent.shape[0]
-    f = frames(W, nl, nv)
+    t, f, nl, _ = opened(I, F, W)
     pose = W[f.start + 6 * nl : f.start + 6 * nl + 12]
     x = W[f.start + 6 * nl + 12 : f.start + 6 * nl + 15]
     body_pose(t, f.R, f.p, body, pose)
@@ -202,10 +199,7 @@ def point_columns(
     code = fill_frames(I, F, q, q, custom, ready, POSES, W)
     if code != GOOD:
         return code
-    t = tree(I, F)
-    nl = t.parent.shape[0]
-    nv = t.dof_parent.shape[0]
-    f = frames(W, nl, nv)
+    t, f, nl, _ = opened(I, F, W)
     x = W[f.start + 6 * nl + 12 : f.start + 6 * nl + 15]
     body_pose(t, f.R, f.p, body, pose)
     world_point(pose, point, x)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, GOOD, PRISMATIC, SCREW, SPHERICAL
-from contactlab.multibody.kernels.layout import Tree, tree
+from contactlab.multibody.kernels.layout import Tree, opened
 from contactlab.multibody.kernels.poses import poses
 from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
-from contactlab.multibody.kernels.workspace import Frames, frames
+from contactlab.multibody.kernels.workspace import Frames
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
@@ -117,8 +117,7 @@ def fill_frames(
     I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, custom: FloatArray, ready: int, until: int, W: FloatArray
 ) -> int:
     """Fill the head of a workspace up to ``until``; `GOOD`, or where in q a quaternion is not one."""
-    t = tree(I, F)
-    f = frames(W, t.parent.shape[0], t.dof_parent.shape[0])
+    t, f, _, _ = opened(I, F, W)
     if ready < POSES:
         code = poses(I, F, q, custom, W)
         if code != GOOD:

@@ -16,11 +16,11 @@ from typing import Final
 from contactlab.multibody.kernels.codes import FLOATING, GOOD
 from contactlab.multibody.kernels.configurations import integrate_configuration
 from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
-from contactlab.multibody.kernels.layout import Tree, tree
+from contactlab.multibody.kernels.layout import Tree, opened
 from contactlab.multibody.kernels.ltl import factor_ltl, solve_vector_l, solve_vector_lt
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import frames, rows_at
+from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
@@ -48,9 +48,7 @@ def energies_behind(
     ``out`` (nv,) has each tree's at the place of its first velocity; of a free tree that about its centre of mass,
     whose velocity stands in the next three. ``back`` (nq,) is scratch; the head of W is left as for (q, v).
     """
-    t = tree(I, F)
-    nl = t.parent.shape[0]
-    f = frames(W, nl, t.dof_parent.shape[0])
+    t, f, nl, _ = opened(I, F, W)
     none = rows_at(W, 0, 0, CUSTOM_ROW)
     integrate_configuration(I, F, q, v, -h, back)
     fill_frames(I, F, back, v, none, NOTHING, VELOCITIES, W)

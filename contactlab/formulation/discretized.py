@@ -1,22 +1,15 @@
 """The step's contact problem at velocity level, in force units: formed, re-formed for another h, and unpacked.
 
-With v0 the velocity that meets the bilateral rows without unilateral forces and C the inverse inertia they leave, the
-LCP in [fN | fF+ | fF- | lambda | fL] over a step h is (Anitescu and Potra 1997, bilateral rows eliminated)::
+With v0 the velocity that meets the bilateral rows without unilateral forces and C the inverse inertia they leave, it is
+an LCP in [fN | fF+ | fF- | lambda | fL] over a step h (Anitescu and Potra 1997, bilateral rows eliminated). All is
+assembled in one place, `kernels.discretized_lcp`, which states its matrix, for every h and for the compiled step alike.
 
-         | h N C N' + gN   h N C F'        -h N C F'        0    h N C L'      |        |  N v0 + kN |
-         | h F C N'        h F C F' + gF   -h F C F'        E    h F C L'      |        |  F v0 + kF |
-    MM = |-h F C N'       -h F C F'         h F C F' + gF   E   -h F C L'      |   qq = | -F v0 - kF |
-         | mu             -E'              -E'              gE   0             |        |  0         |
-         | h L C N'        h L C F'        -h L C F'        0    h L C L' + gL |        |  L v0 + kL |
-
-Boxed rows bring variables x and y behind fL (`kernels.boxed_rows`): fB = lo + x is coupled with the other rows as they
-are with one another, 0 <= x _|_ s + y >= 0 with s = B v+ + kB + gammaB fB, and 0 <= y _|_ hi - lo - x >= 0::
+Boxed rows bring variables x and y behind fL (`lcp.contacts.kernels.boxed_rows`): fB = lo + x is coupled with the other
+rows as they are with one another, 0 <= x _|_ s + y >= 0, s = B v+ + kB + gammaB fB, and 0 <= y _|_ hi - lo - x >= 0::
 
          | ...               h . C B'        0 |        | ... + h . C B' lo                    |
     MM = | h B C .'   ...    h B C B' + gB   1 |   qq = | B v0 + kB + (h B C B' + gB) lo       |
          | 0                -1               0 |        | hi - lo                              |
-
-All is assembled in one place, `kernels.discretized_lcp`, for every h and for the compiled step alike.
 """
 
 from __future__ import annotations

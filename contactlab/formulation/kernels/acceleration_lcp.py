@@ -1,14 +1,8 @@
 """The acceleration-level LCP: the rows of `discretized_lcp` at h = 1, with the friction of sliding contacts.
 
 The normal force of a sliding contact acts along its row of R' = (N - mu_s Q)', not along N', so that its column of the
-matrix is J C R' in every row, limits included. Only contacts at tangential rest have a cone. In
-[fN | fF+ | fF- | lambda (nns) | fL]::
-
-        | N C R'    N C F'   -N C F'   0    N C L' |        |  N a0 + kN |
-        | F C R'    F C F'   -F C F'   E    F C L' |        |  F a0 + kF |
-    M = |-F C R'   -F C F'    F C F'   E   -F C L' |    q = | -F a0 - kF |
-        | mu       -E'       -E'       0    0      |        |  0         |
-        | L C R'    L C F'   -L C F'   0    L C L' |        |  L a0 + kL |
+matrix is J C R' in every row, limits included. Only contacts at tangential rest have a cone. The whole matrix is at the
+head of `contactlab.formulation.acceleration`.
 """
 
 from __future__ import annotations

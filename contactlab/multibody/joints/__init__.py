@@ -1,19 +1,21 @@
-"""The joints, one per file."""
+"""The joints."""
 
 from __future__ import annotations
 
 from contactlab.multibody.joints.composite import Composite
 from contactlab.multibody.joints.custom import CustomJoint
 from contactlab.multibody.joints.elementary import Joint
-from contactlab.multibody.joints.euler import EulerXYZ, EulerYXZ, EulerZXY, EulerZYX
-from contactlab.multibody.joints.fixed import Fixed
-from contactlab.multibody.joints.floating_base import FloatingBase
-from contactlab.multibody.joints.helical import Helical
-from contactlab.multibody.joints.prismatic import Prismatic
-from contactlab.multibody.joints.revolute import Revolute
-from contactlab.multibody.joints.screw import Screw
-from contactlab.multibody.joints.spherical import Spherical
-from contactlab.multibody.joints.translation_xyz import TranslationXYZ
+from contactlab.multibody.joints.one_axis import Helical, Prismatic, Revolute, Screw
+from contactlab.multibody.joints.several_axes import (
+    EulerXYZ,
+    EulerYXZ,
+    EulerZXY,
+    EulerZYX,
+    Fixed,
+    FloatingBase,
+    Spherical,
+    TranslationXYZ,
+)
 
 #: Every joint of the package; tests and documentation are derived from this tuple.
 ALL_JOINTS = (

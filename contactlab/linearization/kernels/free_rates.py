@@ -18,7 +18,7 @@ from contactlab.linearization.kernels.layout import Memory
 from contactlab.multibody.kernels.codes import FLOATING, GOOD
 from contactlab.multibody.kernels.configurations import integrate_configuration
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives
-from contactlab.multibody.kernels.gyroscopic import PARTS, midpoint_step, turns_freely
+from contactlab.multibody.kernels.gyroscopic import PARTS, midpoint_step, turning_load, turns_freely
 from contactlab.multibody.kernels.layout import opened, tree
 from contactlab.multibody.kernels.sizes import CUSTOM_RATES, CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
@@ -127,45 +127,18 @@ def turning_rates(world: PackedWorld, work: Work, m: Memory, i: int, h: float, s
     """Add to X what `turning_impulse` changes by q, v and tau, for a link i that is a tree of its own."""
     t, f, _, nv = opened(world.ints, world.floats, work.W)
     Ri, a = f.R[i], t.iv[i]
-    mass, com = t.mass[i], t.com[i]
+    com = t.com[i]
+    x, y, z = com[0], com[1], com[2]
     scratch = part_at(m.V, 0, 160)
     six, I, B = part_at(scratch, 0, 6), rows_at(scratch, 6, 3, 3), rows_at(scratch, 15, 3, 6)
-    C, force, torque, w = rows_at(scratch, 33, 3, 3), part_at(scratch, 42, 3), part_at(scratch, 45, 3), m.v[a:]
-    by_turn = rows_at(scratch, 48, 3, 3)
-    for k in range(6):
-        six[k] = t.inertia[i, k]
-    x, y, z = com[0], com[1], com[2]
-    floating = t.kind[i] == FLOATING
-    first = a
-    for k in range(3):
-        force[k] = 0.0
-    if floating:
-        for k in range(3):
-            for l in range(3):
-                force[l] -= f.S[a + k, 3 + l] * work.tau[a + k]
-        first = a + 3
-    else:
-        for k in range(3):
-            force[k] = mass * t.gravity[k]
-        six[0] += mass * (y * y + z * z)
-        six[1] += mass * (x * x + z * z)
-        six[2] += mass * (x * x + y * y)
-        six[3] -= mass * x * y
-        six[4] -= mass * x * z
-        six[5] -= mass * y * z
+    C, torque, by_turn = rows_at(scratch, 33, 3, 3), part_at(scratch, 45, 3), rows_at(scratch, 48, 3, 3)
+    first, b, (torque[0], torque[1], torque[2]) = turning_load(t, f.R, f.S, i, work.tau, six)
     w = m.v[first : first + 3]
     I[0, 0], I[1, 1], I[2, 2] = six[0], six[1], six[2]
     I[0, 1], I[0, 2], I[1, 2] = six[3], six[4], six[5]
     I[1, 0], I[2, 0], I[2, 1] = six[3], six[4], six[5]
-    bx = Ri[0] * force[0] + Ri[3] * force[1] + Ri[6] * force[2]
-    by = Ri[1] * force[0] + Ri[4] * force[1] + Ri[7] * force[2]
-    bz = Ri[2] * force[0] + Ri[5] * force[1] + Ri[8] * force[2]
-    torque[0] = work.tau[first] + (y * bz - z * by)
-    torque[1] = work.tau[first + 1] + (z * bx - x * bz)
-    torque[2] = work.tau[first + 2] + (x * by - y * bx)
     # By the turn e of the body: its torque changes by com x (b x e) = b (com . e) - e (com . b).
-    dot = x * bx + y * by + z * bz
-    b = (bx, by, bz)
+    dot = x * b[0] + y * b[1] + z * b[2]
     for k in range(3):
         for l in range(3):
             by_turn[k, l] = b[k] * com[l] - (dot if k == l else 0.0)
@@ -190,7 +163,7 @@ def turning_rates(world: PackedWorld, work: Work, m: Memory, i: int, h: float, s
             for n in range(3):
                 m.X[first + k, first + l] += C[k, n] * by_turn[n, l]
             m.X[first + k, 2 * nv + first + l] += C[k, l]
-        if floating:
+        if t.kind[i] == FLOATING:
             for l in range(3):
                 # The force's axis in body axes; com x it.
                 sx, sy, sz = -f.S[a + l, 3], -f.S[a + l, 4], -f.S[a + l, 5]

@@ -275,11 +275,7 @@ def of_joint_row(
     kind, d = row.kind, row.drive
     if kind in (FOLLOW, LOOP):
         return kinks
-    per = 1.0
-    if u >= 0:
-        per = 0.0
-        for j in range(nv):
-            per += h * m.H[u, j] * m.Y[u, j]
+    per = response_of(m, u, h) if u >= 0 else 1.0
     clear(m.way)
     k, gamma, _, _ = joint_law(work, joints, entry.row, p)
     if kind == STOP:

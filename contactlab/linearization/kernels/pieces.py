@@ -52,20 +52,28 @@ from lcp.kernels import kernel
 
 @kernel(inline=True)
 def slope(
-    gap: float, before: float, free: float, h: float, restitution: float, steeper: float, p: Parameters, response: float
+    gap: float,
+    before: float,
+    free: float,
+    h: float,
+    restitution: float,
+    steeper: float,
+    v_min: float,
+    erp: float,
+    stiffness: float,
+    dissipation: float,
 ) -> tuple[float, float]:
     """How k of `unilateral` changes with gap and speed of approach.
 
-    ``steeper`` is what the coefficient gains with ``before``, ``response`` h stiffness + dissipation. A gap that is
-    closed, but for rounding, counts as held: what opens or closes it is made up for within the step.
+    ``steeper`` is what the coefficient gains with ``before``. A gap that is closed, but for rounding, counts as held:
+    what opens or closes it is made up for within the step.
     """
+    response = h * stiffness + dissipation
     if 0.0 < response < math.inf:
-        return 0.0, 0.0
-    if gap + h * free <= 0.0 and before < -p.v_min:
+        return (1.0 if gap > 0.0 else h * stiffness / response) / h, 0.0
+    if gap + h * free <= 0.0 and before < -v_min:
         return 0.0, restitution + steeper * before
-    if gap > -HELD:
-        return 1.0 / h, 0.0
-    return p.erp / h, 0.0
+    return (1.0 if gap > -HELD else erp) / h, 0.0
 
 
 @kernel(inner=True)
@@ -90,10 +98,7 @@ def state_laws(world: PackedWorld, work: Work, m: Memory, control: Control, p: P
             way = 1e-6 * abs(before)
             steeper = pair_restitution(world.restitution, a, b, -before - way)
             steeper = (steeper - pair_restitution(world.restitution, a, b, -before + way)) / (2.0 * way)
-        response = h * stiffness + dissipation
-        per_gap, per_speed = slope(gap, before, free, h, e, steeper, p, response)
-        if 0.0 < response < math.inf:
-            per_gap = (1.0 if gap > 0.0 else h * stiffness / response) / h
+        per_gap, per_speed = slope(gap, before, free, h, e, steeper, p.v_min, p.erp, stiffness, dissipation)
         own[KNOWN], own[GAMMA], own[PER_GAP], own[PER_SPEED] = k, gamma, per_gap, per_speed
 
 
@@ -303,15 +308,9 @@ def find_row_modes(
             m.row_mode[record] = 1 if entry.force > 0.0 else 0
             erp = row.erp if row.erp >= 0.0 else p.erp
             before, free = row.sign * m.v[row.dof], row.sign * work.v_free[row.dof]
-            response = h * row.stiffness + row.dissipation
-            per_gap, per_speed = erp / h, 0.0
-            if 0.0 < response < math.inf:
-                per_gap = (1.0 if entry.error > 0.0 else h * row.stiffness / response) / h
-            elif entry.error + h * free <= 0.0 and before < -p.v_min:
-                per_gap, per_speed = 0.0, row.factor
-            elif entry.error > -HELD:
-                per_gap = 1.0 / h
-            m.row_slope[record, 0], m.row_slope[record, 1] = per_gap, per_speed
+            m.row_slope[record, 0], m.row_slope[record, 1] = slope(
+                entry.error, before, free, h, row.factor, 0.0, p.v_min, erp, row.stiffness, row.dissipation
+            )
         elif row.kind not in (FOLLOW, LOOP) and abs(entry.force) >= row.bound * (1.0 - AT_BOUND):
             m.row_mode[record] = 0
 

@@ -165,34 +165,12 @@ def turns_freely(t: Tree, first: int, last: int) -> bool:
 
 
 @kernel(inline=True)
-def turning_impulse(
-    t: Tree,
-    R: FloatArray,
-    S: FloatArray,
-    i: int,
-    v: FloatArray,
-    tau: FloatArray,
-    h: float,
-    spins: bool,
-    inertia: FloatArray,
-    Mv: FloatArray,
-) -> None:
-    """Turn the explicit gyroscopic impulse in M v + h (tau - bias) into that of the midpoint rule, or take it out.
+def turning_load(
+    t: Tree, R: FloatArray, S: FloatArray, i: int, tau: FloatArray, inertia: FloatArray
+) -> tuple[int, tuple[float, float, float], tuple[float, float, float]]:
+    """What a link i, a tree of its own, turns under: the place of its angular velocity in v, force, torque, body axes.
 
-    Parameters
-    ----------
-    t, R, S
-        The model, rotations (nl, 9) and motion columns (nv, 6) at the start of the step.
-    i
-        A link that is a tree of its own, for which `turns_freely` holds.
-    v, tau
-        (nv,) velocity and applied force, of the whole model.
-    spins
-        False to leave the gyroscopic torque out: I dw = h torque.
-    inertia
-        (6,) scratch.
-    Mv
-        (nv,) whose three entries of the link's angular velocity are corrected, by I dw - h torque + h w x I w.
+    ``inertia`` (6,) is filled with that about the point that the torque is about.
     """
     Ri = R[i]
     own = t.inertia[i]
@@ -226,6 +204,40 @@ def turning_impulse(
     qx = tau[a] + (y * bz - z * by)
     qy = tau[a + 1] + (z * bx - x * bz)
     qz = tau[a + 2] + (x * by - y * bx)
+    return a, (bx, by, bz), (qx, qy, qz)
+
+
+@kernel(inline=True)
+def turning_impulse(
+    t: Tree,
+    R: FloatArray,
+    S: FloatArray,
+    i: int,
+    v: FloatArray,
+    tau: FloatArray,
+    h: float,
+    spins: bool,
+    inertia: FloatArray,
+    Mv: FloatArray,
+) -> None:
+    """Turn the explicit gyroscopic impulse in M v + h (tau - bias) into that of the midpoint rule, or take it out.
+
+    Parameters
+    ----------
+    t, R, S
+        The model, rotations (nl, 9) and motion columns (nv, 6) at the start of the step.
+    i
+        A link that is a tree of its own, for which `turns_freely` holds.
+    v, tau
+        (nv,) velocity and applied force, of the whole model.
+    spins
+        False to leave the gyroscopic torque out: I dw = h torque.
+    inertia
+        (6,) scratch.
+    Mv
+        (nv,) whose three entries of the link's angular velocity are corrected, by I dw - h torque + h w x I w.
+    """
+    a, _, (qx, qy, qz) = turning_load(t, R, S, i, tau, inertia)
     wx, wy, wz = v[a], v[a + 1], v[a + 2]
     lx, ly, lz = turned(inertia, wx, wy, wz)
     if spins:

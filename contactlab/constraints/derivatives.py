@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,13 +21,6 @@ from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
 _ROWS = JACOBIAN | GAMMA | BAUMGARTE
-
-
-@functools.cache
-def _row_rates() -> Any:
-    from contactlab.constraints.kernels.row_rates import row_rates
-
-    return row_rates
 
 
 class ConstrainedMotionDerivatives(NamedTuple):
@@ -157,12 +149,14 @@ def _moving(
     model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, a: FloatArray, forces: FloatArray
 ) -> _Moving:
     """How contacts and loops move at accelerations a (nv,) and forces (nc,)."""
+    from contactlab.constraints.kernels.row_rates import row_rates
+
     nl, nv, n, packed = model.packed.nl, model.nv, cs.n_rows, cs.packed
     _, _, custom, work, ready = at_state(model, q, v, row_rates_size(nl, nv))
     by_q, by_v, speed, errors = np.zeros((4, n, nv))
     carried, wrenches, points = np.zeros((nv, nv)), np.zeros((model.nb, 6)), np.empty((2, 4, 6, nv))
     rates = joint_rates(model, q, v)
-    _row_rates()(
+    row_rates(
         packed.model_ints, packed.model_floats, q, v, a, forces, custom, rates, work, points, ready,
         by_q, by_v, speed, errors, carried, wrenches,
     )  # fmt: skip

@@ -53,13 +53,6 @@ from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
 
-@functools.cache
-def _kernel() -> Any:
-    from contactlab.constraints.kernels.unit_forces import delassus_matrix
-
-    return delassus_matrix
-
-
 def delassus_matrix(model: Model, q: Instant, cs: ConstraintSet, *, t: float = 0.0) -> FloatArray:
     """K = G M^-1 G^T (nc, nc): accelerations of the rows that unit constraint forces cause.
 
@@ -67,13 +60,15 @@ def delassus_matrix(model: Model, q: Instant, cs: ConstraintSet, *, t: float = 0
     each row and no mass matrix (Kokkevis and Metaxas 1998). Any rows, redundant ones too; RBDL's K. Arguments as for
     `constraint_jacobian`.
     """
+    from contactlab.constraints.kernels.unit_forces import delassus_matrix as fill
+
     at = q if isinstance(q, Kinematics) else kinematics(model, q)
     G = constraint_jacobian(model, at, cs, t=t)
     m, nv = G.shape
     factor = factorize_mass_matrix(model, at)
     K = np.empty((m, m))
     work = np.empty(nv * (m + 5) + 24)
-    _kernel()(model.packed.ints, model.packed.floats, factor._factor, G, work, K)
+    fill(model.packed.ints, model.packed.floats, factor._factor, G, work, K)
     return K
 
 

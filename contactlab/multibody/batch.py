@@ -52,15 +52,8 @@ def inverse_dynamics_batch(
     MultibodyError
         As `inverse_dynamics`, saying which instant is at fault.
     """
-    nv = model.nv
-    many = Instants.of(
-        model,
-        operand("q", q, model.nq),
-        velocity(q, v, nv),
-        optional("a", a, nv),
-        optional("f_ext", f_ext, model.nb, 6),
-    )
-    return _filled(many, kernels().batch.inverse_dynamics, rnea_size, threads, nv)
+    many = Instants.of_dynamics(model, q, v, optional("a", a, model.nv), f_ext)
+    return _filled(many, kernels().batch.inverse_dynamics, rnea_size, threads, model.nv)
 
 
 def nonlinear_effects_batch(
@@ -80,15 +73,8 @@ def forward_dynamics_batch(
     threads: int | None = None,
 ) -> FloatArray:
     """Accelerations (..., nv) of `forward_dynamics` for many instants; arguments as for `inverse_dynamics_batch`."""
-    nv = model.nv
-    many = Instants.of(
-        model,
-        operand("q", q, model.nq),
-        velocity(q, v, nv),
-        operand("tau", tau, nv),
-        optional("f_ext", f_ext, model.nb, 6),
-    )
-    return _filled(many, kernels().batch.forward_dynamics, aba_size, threads, nv)
+    many = Instants.of_dynamics(model, q, v, operand("tau", tau, model.nv), f_ext)
+    return _filled(many, kernels().batch.forward_dynamics, aba_size, threads, model.nv)
 
 
 def mass_matrix_batch(model: Model, q: Instant, *, threads: int | None = None) -> FloatArray:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from contactlab.multibody.arguments import checked, checked_vector, failure
 from contactlab.multibody.entries import ON_STACK, Entry, kernels, strict
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.instants import Instants, batched, operand, optional, velocity
+from contactlab.multibody.instants import Instants, batched, operand, velocity
 from contactlab.multibody.joints import CustomJoint
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import (
@@ -172,13 +172,7 @@ def _many(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """All three for every instant of a batch."""
     nv = model.nv
-    many = Instants.of(
-        model,
-        operand("q", q, model.nq),
-        velocity(q, v, nv),
-        operand(name, x, nv),
-        optional("f_ext", f_ext, model.nb, 6),
-    )
+    many = Instants.of_dynamics(model, q, v, operand(name, x, nv), f_ext)
     out = np.empty((many.count, 3 + forward, nv, nv))
     operands = (*many.rows, many.custom(), rates_of(many), forward)
     many.fill(kernels().batch.derivatives, derivatives_size(model.packed.nl, nv), None, operands, out)

@@ -109,6 +109,19 @@ class Instants:
                 raise MultibodyError(name, f"{where}entry {entry} is {row[tuple(bad)]}, not finite")
         return made
 
+    @classmethod
+    def of_dynamics(
+        cls,
+        model: Model,
+        q: ArrayLike | Kinematics,
+        v: ArrayLike | None,
+        given: tuple[str, FloatArray, int],
+        f_ext: ArrayLike | None,
+    ) -> Instants:
+        """Those of q, v, accelerations or forces given, and external forces."""
+        outside = optional("f_ext", f_ext, model.nb, 6)
+        return cls.of(model, operand("q", q, model.nq), velocity(q, v, model.nv), given, outside)
+
     @property
     def count(self) -> int:
         """Number B of instants."""

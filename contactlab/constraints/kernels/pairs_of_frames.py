@@ -12,26 +12,6 @@ from lcp.kernels import kernel
 
 
 @kernel
-def frame_at(f: Frames, link: int, X: FloatArray, R: FloatArray, x: FloatArray) -> None:
-    """R (9,) and x (3,) in the world of a frame X (12,) given in a link; link -1 is the world itself."""
-    if link < 0:
-        for k in range(9):
-            R[k] = X[k]
-        for k in range(3):
-            x[k] = X[9 + k]
-        return
-    B = f.R[link]
-    for i in range(3):
-        a = B[3 * i]
-        b = B[3 * i + 1]
-        c = B[3 * i + 2]
-        R[3 * i] = a * X[0] + b * X[3] + c * X[6]
-        R[3 * i + 1] = a * X[1] + b * X[4] + c * X[7]
-        R[3 * i + 2] = a * X[2] + b * X[5] + c * X[8]
-        x[i] = f.p[link, i] + (a * X[9] + b * X[10] + c * X[11])
-
-
-@kernel
 def fill_row(
     t: Tree, f: Frames, one: int, two: int, xs: FloatArray, xp: FloatArray, a: FloatArray, row: FloatArray
 ) -> None:

@@ -26,13 +26,13 @@ from contactlab.constraints.kernels.layout import (
     SUCCESSOR,
     rows_view,
 )
-from contactlab.constraints.kernels.pairs_of_frames import frame_at, line_between, turned
+from contactlab.constraints.kernels.pairs_of_frames import line_between, turned
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.displaced import column_rates
 from contactlab.multibody.kernels.layout import opened
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.point_rates import rates_at
-from contactlab.multibody.kernels.points import acceleration_at, velocity_at
+from contactlab.multibody.kernels.points import acceleration_at, frame_at, velocity_at
 from contactlab.multibody.kernels.sizes import VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import part_at, rows_at
@@ -188,8 +188,8 @@ def row_rates(
         first = r.block[at + FIRST]
         last = first + r.block[at + COUNT]
         X = r.frame[block]
-        frame_at(f, link, X[0:12], Rs, xs)
-        frame_at(f, base, X[12:24], Rp, xp)
+        frame_at(f.R, f.p, link, X[0:9], X[9:12], Rs, xs)
+        frame_at(f.R, f.p, base, X[12:21], X[21:24], Rp, xp)
         sliding = kind == SLIDING_LOOP
         for k in range(9):
             if kind == CONTACT:

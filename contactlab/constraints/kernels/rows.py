@@ -64,7 +64,6 @@ from contactlab.constraints.kernels.layout import (
 from contactlab.constraints.kernels.pairs_of_frames import (
     bias_at,
     fill_row,
-    frame_at,
     line_between,
     relative_pose,
     turned,
@@ -72,7 +71,7 @@ from contactlab.constraints.kernels.pairs_of_frames import (
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.layout import opened
 from contactlab.multibody.kernels.newton_euler import accelerations
-from contactlab.multibody.kernels.points import velocity_at
+from contactlab.multibody.kernels.points import frame_at, velocity_at
 from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import rows_at
@@ -188,8 +187,8 @@ def constraint_rows(
                     phi[r.order[place]] = 0.0
             continue
         X = r.frame[block]
-        frame_at(f, one, X[0:12], Rs, xs)
-        frame_at(f, two, X[12:24], Rp, xp)
+        frame_at(f.R, f.p, one, X[0:9], X[9:12], Rs, xs)
+        frame_at(f.R, f.p, two, X[12:21], X[21:24], Rp, xp)
         span = 0.0
         if kind == DISTANCE:
             span = line_between(xs, xp, a)

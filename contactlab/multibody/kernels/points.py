@@ -13,30 +13,35 @@ from lcp.kernels import kernel
 
 
 @kernel(inner=True)
-def body_pose(t: Tree, R: FloatArray, p: FloatArray, body: int, out: FloatArray) -> None:
-    """out (12,): rotation by rows and origin of an added body in the world; body -1 is the world itself."""
-    for k in range(12):
-        out[k] = 1.0 if k in (0, 4, 8) else 0.0
-    if body < 0:
-        return
-    X = t.body_R[body]
-    o = t.body_p[body]
-    i = t.body_link[body]
-    if i < 0:
+def frame_at(
+    R: FloatArray, p: FloatArray, link: int, X: FloatArray, o: FloatArray, out: FloatArray, x: FloatArray
+) -> None:
+    """Rotation ``out`` (9,) and origin x (3,) in the world of a frame (X, o) given in a link; -1 is the world."""
+    if link < 0:
         for k in range(9):
             out[k] = X[k]
         for k in range(3):
-            out[9 + k] = o[k]
+            x[k] = o[k]
         return
-    A = R[i]
-    for row in range(3):
-        x = A[3 * row]
-        y = A[3 * row + 1]
-        z = A[3 * row + 2]
-        out[3 * row] = x * X[0] + y * X[3] + z * X[6]
-        out[3 * row + 1] = x * X[1] + y * X[4] + z * X[7]
-        out[3 * row + 2] = x * X[2] + y * X[5] + z * X[8]
-        out[9 + row] = p[i, row] + (x * o[0] + y * o[1] + z * o[2])
+    A = R[link]
+    for i in range(3):
+        a = A[3 * i]
+        b = A[3 * i + 1]
+        c = A[3 * i + 2]
+        out[3 * i] = a * X[0] + b * X[3] + c * X[6]
+        out[3 * i + 1] = a * X[1] + b * X[4] + c * X[7]
+        out[3 * i + 2] = a * X[2] + b * X[5] + c * X[8]
+        x[i] = p[link, i] + (a * o[0] + b * o[1] + c * o[2])
+
+
+@kernel(inner=True)
+def body_pose(t: Tree, R: FloatArray, p: FloatArray, body: int, out: FloatArray) -> None:
+    """out (12,): rotation by rows and origin of an added body in the world; body -1 is the world itself."""
+    if body < 0:
+        for k in range(12):
+            out[k] = 1.0 if k in (0, 4, 8) else 0.0
+        return
+    frame_at(R, p, t.body_link[body], t.body_R[body], t.body_p[body], out[0:9], out[9:12])
 
 
 @kernel

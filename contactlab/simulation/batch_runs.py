@@ -146,13 +146,13 @@ class BatchRuns:
         passes = self._passes and bool(self._workers) and not (look or told) and steps <= CHUNK
         if passes and not (self._begins or self.errors):
             # The usual call: what is done for it in Python, all threads but one wait for.
-            task = self._passing
-            if task is None or task.slots is not self.slots:
-                task = self._passing = self._task(steps, look=False, found=[])
-            task.steps = steps
-            self._guarded(lambda: self._let_pass(task, chosen))
-            found, task.notices = task.notices, []
-            return found
+            usual = self._passing
+            if usual is None or usual.slots is not self.slots:
+                usual = self._task(steps, look=False, found=[])
+            self._passing, usual.steps = usual, steps
+            self._guarded(functools.partial(self._let_pass, usual, chosen))
+            notices, usual.notices = usual.notices, []
+            return notices
         every = chosen
         if self.errors:
             every = np.array([i for i in chosen.tolist() if i not in self.errors], dtype=np.int64)

@@ -81,7 +81,7 @@ class Worker:
         self._driver = driver = Driver(world, stepper, state, tau=np.zeros(world.nv), chunk_steps=CHUNK)
         self._order = np.full(slot_layout.ORDER, -1, dtype=np.int64)
         # The same, read and written from Python in a third of the time.
-        self._numbers = memoryview(self._order)
+        self._numbers = memoryview(self._order)  # type: ignore[arg-type]  # numpy declares no buffer before 3.12
         # An adaptive stepper tries smaller steps first.
         self._order[slot_layout.GO_ON] = stepper.goes_on and not stepper.adaptive
         joints = driver.joints

@@ -14,10 +14,9 @@ import lcp
 from lcp.solvers.fischer_newton import FischerNewton, fischer_burmeister
 from lcp.solvers.min_map_newton import MinMapNewton, natural_map
 from lcp.solvers.shared import factors
-from lcp.solvers.shared.basic_point import search
 from lcp.solvers.shared.damped_newton import smoothed
 from lcp.solvers.shared.factors import factorized, solution
-from lcp.solvers.shared.progress import Progress
+from lcp.solvers.shared.progress import Progress, search
 from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, scaled_box
 
 

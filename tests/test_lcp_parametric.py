@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lcp
-from lcp.conformance.random_problems import CLASSES
+from lcp.conformance.checking import CLASSES
 from lcp.parametric import substitution_path
 from lcp.traits import Traits
 

@@ -11,7 +11,6 @@ import numpy as np
 from lcp.arrays import Vector
 from lcp.options import flag, positive, real, whole
 from lcp.result import Claim
-from lcp.solvers.shared.basic_point import polished, search
 from lcp.solvers.shared.damped_newton import (
     Equations,
     Reformulation,
@@ -20,7 +19,7 @@ from lcp.solvers.shared.damped_newton import (
     gradient,
     line_search,
 )
-from lcp.solvers.shared.progress import NewtonMethod, Progress
+from lcp.solvers.shared.progress import NewtonMethod, Progress, polished, search
 from lcp.solvers.shared.scaled_box import ScaledBox, States
 from lcp.status import Status
 from lcp.traits import Traits

@@ -12,9 +12,8 @@ from lcp.arrays import Vector
 from lcp.farkas import infeasibility_proof
 from lcp.options import flag, positive, whole
 from lcp.result import Claim
-from lcp.solvers.shared.basic_point import basic_point, block
 from lcp.solvers.shared.factors import Factors, factorized, shifted
-from lcp.solvers.shared.progress import NewtonMethod, Progress
+from lcp.solvers.shared.progress import NewtonMethod, Progress, basic_point, block
 from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, UPPER, ScaledBox, States
 from lcp.status import Status
 from lcp.traits import MONOTONE, Traits

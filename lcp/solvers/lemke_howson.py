@@ -17,8 +17,8 @@ from lcp.polish.active_set import refine
 from lcp.problem import LCP
 from lcp.residuals import verified
 from lcp.result import Claim
-from lcp.solvers.shared.basic_point import basic_point
 from lcp.solvers.shared.complementary_path import ComplementaryPath
+from lcp.solvers.shared.progress import basic_point
 from lcp.solvers.shared.scaled_box import ScaledBox, scaled_box
 from lcp.status import Status
 from lcp.trace import TraceRecorder

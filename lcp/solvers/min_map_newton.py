@@ -10,9 +10,8 @@ import numpy as np
 from lcp.arrays import Vector
 from lcp.options import flag, positive, whole
 from lcp.result import Claim
-from lcp.solvers.shared.basic_point import basic_point, search
 from lcp.solvers.shared.damped_newton import Equations, direction, follow_smoothing, gradient, line_search
-from lcp.solvers.shared.progress import NewtonMethod, Progress
+from lcp.solvers.shared.progress import NewtonMethod, Progress, basic_point, search
 from lcp.solvers.shared.scaled_box import BETWEEN, ScaledBox
 from lcp.status import Status
 from lcp.traits import Traits

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from lcp.friction.solvers.watch import FrictionMethod, Watch
 from lcp.method import Request
 from lcp.options import positive, real, whole
 from lcp.status import Status
-from lcp.traits import Traits
 
 # Iterations between two looks, and between two changes of the weight.
 _LOOK = 5
@@ -59,8 +58,6 @@ class ADMM(FrictionMethod):
     relaxation: float = real(1.6, least=0.0, most=2.0, open_ends=True)
     max_iterations: int = whole(50_000)
     time_limit: float = positive(120.0)
-
-    traits: ClassVar[Traits] = Traits.CONE | Traits.WARM_START | Traits.SPARSE
 
     def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
         from lcp.kernels.cone_projection import project_cones

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from lcp.linear_program import linear_program
 from lcp.method import Request
 from lcp.options import positive
 from lcp.status import Status
-from lcp.traits import Traits
 
 # Attempts after which it is asked whether there is a solution at all.
 _BEFORE_PROOF = 2
@@ -62,8 +61,6 @@ class FrictionCascade(FrictionMethod):
     """
 
     time_limit: float = positive(300.0)
-
-    traits: ClassVar[Traits] = Traits.CONE | Traits.WARM_START | Traits.SPARSE
 
     def line_up(
         self, problem: FrictionProblem, tolerance: float = DEFAULT_FRICTION_TOLERANCE

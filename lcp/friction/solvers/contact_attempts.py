@@ -70,7 +70,7 @@ class ContactAttempts(FrictionMethod):
     attempts: tuple[str, ...] = NAMES
     time_limit: float = positive(120.0)
 
-    traits: ClassVar[Traits] = Traits.CONE | Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE | Traits.WARM_START | Traits.SPARSE
+    traits: ClassVar[Traits] = FrictionMethod.traits | Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE
 
     def __post_init__(self) -> None:
         super().__post_init__()

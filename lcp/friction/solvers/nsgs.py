@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from lcp.friction.solvers.watch import FrictionMethod, Watch
 from lcp.method import Request
 from lcp.options import choice, positive, real, whole
 from lcp.status import Status
-from lcp.traits import Traits
 
 SWEEPS = ("forward", "symmetric")
 
@@ -55,8 +53,6 @@ class NSGS(FrictionMethod):
     relaxation: float = real(1.0, least=0.0, most=2.0, open_ends=True)
     max_iterations: int = whole(100_000)
     time_limit: float = positive(120.0)
-
-    traits: ClassVar[Traits] = Traits.CONE | Traits.WARM_START | Traits.SPARSE
 
     def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
         z0, tolerance, trace = request

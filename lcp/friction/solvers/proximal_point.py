@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from lcp.friction.solvers.watch import FrictionMethod, Watch
 from lcp.method import Request
 from lcp.options import positive, whole
 from lcp.status import Status
-from lcp.traits import Traits
 
 # Share of the error at its start to which a subproblem is solved, and that below which it is taken as it is.
 _INNER = 1e-3
@@ -59,8 +57,6 @@ class ProximalPoint(FrictionMethod):
     newton_steps: int = whole(25, least=1)
     max_iterations: int = whole(5_000)
     time_limit: float = positive(120.0)
-
-    traits: ClassVar[Traits] = Traits.CONE | Traits.WARM_START | Traits.SPARSE
 
     def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
         z0, tolerance, trace = request

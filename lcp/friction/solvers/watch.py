@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,10 +17,13 @@ from lcp.method import Request
 from lcp.options import Options
 from lcp.status import Status
 from lcp.trace import TraceRecorder
+from lcp.traits import Traits
 
 
 class FrictionMethod(Options):
     """A solver of friction problems; a method has its options as fields, its ``traits``, and `_claim`."""
+
+    traits: ClassVar[Traits] = Traits.CONE | Traits.WARM_START | Traits.SPARSE
 
     def solve(
         self,

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.solvers.shared.basic_point import block, polished
 from lcp.solvers.shared.factors import solution
-from lcp.solvers.shared.progress import Progress
+from lcp.solvers.shared.progress import Progress, block, polished
 from lcp.solvers.shared.scaled_box import ScaledBox, States
 
 _DECREASE = 1e-4

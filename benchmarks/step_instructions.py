@@ -39,9 +39,10 @@ PROCESSOR = {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+sse4.2,+avx,+a
 #: What a step is made of here, in the order in which it is done, and in MuJoCo; what stands further in is a part.
 STAGES = (
     "begin", "detect", ". fill_frames", ". free_motion", ". pair_contacts", ". half_space_contacts", ". match_previous",
-    ". find_joint_rows", ". label_islands", "next_island", ". build_blocks", ". . contact_frame", ". warm_vector",
-    "attempt", ". fill_own", ". fill_loads", ". recover", ". strays", ". measure_recovered", ". certified", ". walk",
-    "pose", "verdict", ". write_rows", ". write_island", "finish", ". integrate_configuration", ". measure",
+    "label", ". find_joint_rows", ". label_islands", "next_island", ". build_blocks", ". . contact_frame",
+    ". warm_vector",
+    "attempt", ". fill_own", ". fill_loads", ". recover", ". strays", ". measure_recovered", ". certified",
+    ". walk", "pose", "verdict", ". write_rows", ". write_island", "finish", ". integrate_configuration", ". measure",
     ". write_state",
 )  # fmt: skip
 OTHER_STAGES = (

@@ -18,7 +18,7 @@ from lcp.compiler.releases import tried
 from lcp.hearing import all_cores
 
 #: What the process is asked for, in this order; see `compile_part`.
-PARTS = ("forces", "ledger")
+PARTS = ("nearer", "ledger", "forces")
 
 
 @contextlib.contextmanager
@@ -58,13 +58,18 @@ def side_command(*parts: str) -> tuple[list[str], dict[str, str]]:
 
 def compile_part(name: str) -> None:
     """Compile one of `PARTS`: the parts of the loop that find forces, and what a record is read with."""
-    {"forces": _forces, "ledger": _ledger}[name]()
+    {"nearer": _nearer, "ledger": _ledger, "forces": _forces}[name]()
+
+
+def _nearer() -> None:
+    """What the loop comes to last; most kernels of the attempts before are made with it, and are taken from disk."""
+    _demo()[2].find_part(layout.NEARER)
 
 
 def _forces() -> None:
-    """Attempts at forces, which take longest: the loop comes to them last."""
+    """All attempts at forces, which take longest."""
     driver = _demo()[2]
-    for place in (layout.ATTEMPTS, layout.NEARER):
+    for place in (layout.NEARER, layout.ATTEMPTS):
         driver.find_part(place)
 
 

@@ -6,6 +6,7 @@ with the same arrays, what numba makes of them is kept in a buffer, and only the
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -20,16 +21,23 @@ def _intrinsics() -> tuple[Any, Any]:
     from numba.core import types
     from numba.extending import intrinsic
 
-    def place(context: Any, builder: Any, kind: Any, buffer: Any, data: Any) -> Any:
-        return builder.bitcast(context.make_array(kind)(context, builder, buffer).data, data.as_pointer())
-
     def taken(typing: Any, buffer: Any, like: Any) -> Any:
         kind = like.instance_type
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            model = context.data_model_manager[kind]
-            at = place(context, builder, buffer, arguments[0], model.get_data_type())
-            return model.load_from_data_pointer(builder, at)
+            model, places = context.data_model_manager[kind], itertools.count()
+            word = context.get_value_type(types.intp)
+            words = context.make_array(buffer)(context, builder, arguments[0]).data
+            words = builder.bitcast(words, word.as_pointer())
+
+            def read(part: Any) -> Any:
+                # Word by word: each look into the whole tuple would spell out all of its types.
+                if isinstance(part, tuple | list):
+                    return [read(one) for one in part]
+                at = builder.gep(words, [word(next(places))], inbounds=True)
+                return builder.load(builder.bitcast(at, part.as_pointer()))
+
+            return model.from_argument(builder, read(model.get_argument_type()))
 
         return kind(buffer, like), generate
 

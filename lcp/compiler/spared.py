@@ -3,11 +3,13 @@
 To make variables assigned more than once into single ones numba walks through all blocks for each of them, also those
 that know nothing of it. What arguments a function of its own takes, and what a function or an attribute is, it asks at
 every call. Each call of LLVM is announced to all who time compilations, and each instruction is given the first name
-that is free.
+that is free. The name of a kernel spells out all that is in its arguments, thousands of letters for a tuple of arrays,
+which stand again wherever it is called.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +21,7 @@ def patches() -> list[tuple[Any, str, Any]]:
     from llvmlite.binding.ffi import _lib_fn_wrapper
     from llvmlite.ir.instructions import Instruction
     from llvmlite.ir.values import Argument
-    from numba.core import base, interpreter, lowering, ssa, untyped_passes
+    from numba.core import base, funcdesc, interpreter, lowering, ssa, untyped_passes
     from numba.core.annotations.type_annotations import TypeAnnotation
     from numba.core.datamodel.packer import ArgPacker
     from numba.core.typing import context as typing_context
@@ -36,6 +38,7 @@ def patches() -> list[tuple[Any, str, Any]]:
         # The text of a source with its types, for who asks numba to print it.
         (TypeAnnotation, "__str__", lambda annotation: ""),
         (_lib_fn_wrapper, "__call__", _called),
+        (funcdesc, "default_mangler", _briefly(funcdesc.default_mangler)),
         (Instruction, "_set_name", _set_name),
         (Argument, "__str__", _argument),
         (base.BaseContext, "refresh", _refreshing_grown(base.BaseContext.refresh)),
@@ -137,6 +140,24 @@ def _called(function: Any, *arguments: Any, **named: Any) -> Any:
     """Call LLVM, under its lock."""
     with function._lock._lock:
         return function._cfn(*arguments, **named)
+
+
+def _briefly(mangle: Callable[..., str]) -> Callable[..., str]:
+    """`funcdesc.default_mangler`: of arguments and options their digest."""
+    # A type is held here: another one has another id.
+    known: dict[int, tuple[bytes, Any]] = {}
+
+    def named(part: Any) -> bytes:
+        found = known.get(id(part))
+        if found is None:
+            found = known[id(part)] = hashlib.sha256(f"{type(part).__name__} {part}".encode()).digest(), part
+        return found[0]
+
+    def brief(name: str, arguments: Any, *, abi_tags: Any = (), uid: int | None = None) -> str:
+        digest = hashlib.sha256(b"".join(map(named, arguments)) + repr(abi_tags).encode()).hexdigest()[:24]
+        return mangle(name, (f"k{digest}",), uid=uid)
+
+    return brief
 
 
 def _set_name(instruction: Any, _: str) -> None:

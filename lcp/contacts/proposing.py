@@ -27,7 +27,15 @@ def propose_forces(case: Case, deadline: float = math.inf) -> Proposed:
 
     These are not begun when the processor's seconds have come to the ``deadline``.
     """
-    from lcp.contacts.kernels.attempts import NONE, UNFINISHED, propose, propose_closer, propose_later
+    from lcp.contacts.kernels.attempts import (
+        NEEDS_LINES,
+        NONE,
+        UNFINISHED,
+        propose,
+        propose_along_lines,
+        propose_closer,
+        propose_later,
+    )
     from lcp.contacts.kernels.certify import CERT_SIZE
     from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE
     from lcp.contacts.kernels.judging import NEAREST, STATE, Answer
@@ -52,6 +60,8 @@ def propose_forces(case: Case, deadline: float = math.inf) -> Proposed:
         state=np.zeros(STATE),
     )
     found = propose(case, answer, wf, wi)
+    if found.outcome == NEEDS_LINES:
+        found = propose_along_lines(case, answer, wf, wi)
     systems = found.systems
     if found.outcome == UNFINISHED:
         found = propose_closer(case, answer, wf, wi)

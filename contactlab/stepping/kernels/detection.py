@@ -1,4 +1,4 @@
-"""The stage `detect`: free motion, contacts that take part and where they stood in the previous step, islands."""
+"""The stages `detect` and `label`: free motion, contacts and where they stood in the previous step; islands."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from contactlab.stepping.kernels.layout import (
     FAILURE_NONE,
     FAILURE_NOT_FINITE,
     GO_ON,
+    LABEL,
+    LOOPS,
     NEED_SPACE,
     ROOM,
     Control,
@@ -50,7 +52,7 @@ def detect(
     control: Control,
     parameters: Parameters,
 ) -> int:
-    """Find free motion, contacts with their rows in the previous step, and islands."""
+    """Find free motion, and contacts with their rows in the previous step."""
     W = work.W
     # Mostly those that the step before has ended with.
     ready = VELOCITIES if control.filled != 0 and is_state(work, work.q_plus, work.v_plus) else NOTHING
@@ -73,6 +75,16 @@ def detect(
     for j in range(work.shift.shape[0]):
         work.shift[j] = 0.0
     match_previous(work, count, control.n_previous)
+    control.place = LABEL
+    if joints is not None and joints.loop_G.shape[0] > 0:
+        control.place = LOOPS
+    return GO_ON
+
+
+@kernel(inline=True)
+def label(world: PackedWorld, work: Work, joints: Joints | None, control: Control, parameters: Parameters) -> int:
+    """Find rows of joints, and islands."""
+    count = control.n_contacts
     if joints is not None:
         find_joint_rows(work, joints, parameters.h, parameters.margin)
     control.n_islands = label_islands(world, work, joints, count)

@@ -51,8 +51,6 @@ def evaluate_loops(joints: Joints, W: FloatArray) -> None:
     """
     G = joints.loop_G
     n, nv = G.shape
-    if n == 0:
-        return
     nothing = joints.nothing
     # Rows of the user's own are in no block: they keep what they are.
     constraint_rows(
@@ -84,12 +82,11 @@ def evaluate_loops(joints: Joints, W: FloatArray) -> None:
 
 @kernel(inner=True)
 def find_joint_rows(work: Work, joints: Joints, h: float, margin: float) -> None:
-    """Fill errors, and which rows take part.
+    """Fill errors, and which rows take part; those of loops are there (`evaluate_loops`).
 
     A stop does where gap <= margin + h max(0, approach) at v, at the free velocity or at what its coordinate's drive
     wants: a stop that is left out can be passed by what other joints do to this one alone.
     """
-    evaluate_loops(joints, work.W)
     for i in range(joints.rows.shape[0]):
         row = joints.rows[i]
         kind = row.kind

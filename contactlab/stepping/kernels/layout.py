@@ -49,6 +49,10 @@ FINISH: Final = 6
 PROJECT: Final = 7  # between VERDICT and the next island, where positions are projected
 POSE: Final = 8  # behind ISLANDS, where there may be rows of joints
 ATTEMPTS: Final = 9  # behind one of these, where attempts are made at forces
+JUDGE: Final = 13  # in place of VERDICT, where attempts have not answered or have not certified all
+LOOPS: Final = 14  # behind DETECT, where there are loops or rows of the user's own
+LABEL: Final = 15  # behind these
+LINES: Final = 12  # behind these, where lines are to be followed
 NEARER: Final = 10  # behind these, where there are attempts that few islands need
 FORM: Final = 11  # behind all of them, where none has found any: the LCP
 

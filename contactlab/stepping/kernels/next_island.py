@@ -23,6 +23,7 @@ from contactlab.stepping.kernels.layout import (
     FINISH,
     FORM,
     GO_ON,
+    LINES,
     MOST_UNKNOWNS,
     NEARER,
     NEED_LATER,
@@ -41,7 +42,15 @@ from contactlab.stepping.kernels.layout import (
 )
 from contactlab.stepping.kernels.moments import add_moments, count_moments, exchange_moments
 from contactlab.stepping.kernels.outcome import failed
-from lcp.contacts.kernels.attempts import NONE, UNFINISHED, Found, propose, propose_closer
+from lcp.contacts.kernels.attempts import (
+    NEEDS_LINES,
+    NONE,
+    UNFINISHED,
+    Found,
+    propose,
+    propose_along_lines,
+    propose_closer,
+)
 from lcp.contacts.kernels.attempts import OTHERS as FOUND_OTHERS
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.judging import NEAREST, Answer, Case
@@ -94,9 +103,8 @@ def attempt(work: Work, island: Island, joints: Joints | None, control: Control,
     case = case_of(rows, island.starts[: trees + 1], island, control, parameters)
     answer = answer_of(rows, island, control)
     found = propose(case, answer, island.proposal_floats, island.proposal_ints)
-    if found.outcome == UNFINISHED:
-        control.systems += found.systems
-        control.place = NEARER
+    if found.outcome == NEEDS_LINES:
+        control.place = LINES
         return GO_ON
     return made(found, island, control)
 
@@ -107,7 +115,10 @@ def attempt_nearer(work: Work, island: Island, joints: Joints | None, control: C
     rows, trees = rows_tried(work.tree_start, island, joints, control, parameters.h)
     case = case_of(rows, island.starts[: trees + 1], island, control, parameters)
     answer = answer_of(rows, island, control)
-    return made(propose_closer(case, answer, island.proposal_floats, island.proposal_ints), island, control)
+    floats, ints = island.proposal_floats, island.proposal_ints
+    if control.place == LINES:
+        return made(propose_along_lines(case, answer, floats, ints), island, control)
+    return made(propose_closer(case, answer, floats, ints), island, control)
 
 
 @kernel(inline=True)
@@ -163,6 +174,9 @@ def answer_of(rows: ContactSystem, island: Island, control: Control) -> Answer:
 def made(found: Found, island: Island, control: Control) -> int:
     """Go on for VERDICT with what was found, for the later attempts where nothing was, or to FORM for a solver."""
     control.systems += found.systems
+    if found.outcome == UNFINISHED:
+        control.place = NEARER
+        return GO_ON
     control.attempt = found.attempt
     if found.attempt != NONE:
         control.choice = CHOICE_ANY

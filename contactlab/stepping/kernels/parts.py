@@ -19,6 +19,10 @@ from contactlab.stepping.kernels.layout import (
     FORM,
     GO_ON,
     ISLANDS,
+    JUDGE,
+    LABEL,
+    LINES,
+    LOOPS,
     NEARER,
     NEED_PART,
     POSE,
@@ -28,12 +32,12 @@ from contactlab.stepping.kernels.layout import (
     VERDICT,
 )
 from contactlab.stepping.kernels.next_island import attempt, attempt_nearer, pose
-from contactlab.stepping.kernels.step import move, pivot, treat
+from contactlab.stepping.kernels.step import close_loops, judge, move, pivot, treat
 from lcp.compiler.held import called, taken
 from lcp.kernels import kernel
 
 #: Places in a step. For each a run keeps two addresses: where its part lies, and the arguments of that.
-PLACES: Final = 12
+PLACES: Final = 16
 
 
 @kernel
@@ -61,6 +65,20 @@ def enter_treat(held: Any, types: Any) -> int:
     """What every island needs."""
     world, work, island, chunk, controls, numbers, joints, moments = taken(held, types)
     return treat(world, work, island, chunk, controls[0], numbers[0], joints, moments)
+
+
+@kernel(short_loops=True)
+def enter_loops(held: Any, types: Any) -> int:
+    """Rows of loops, and of the user's own."""
+    work, controls, joints = taken(held, types)
+    return close_loops(work, controls[0], joints)
+
+
+@kernel(short_loops=True)
+def enter_judge(held: Any, types: Any) -> int:
+    """What islands need that attempts do not answer, or have not certified whole."""
+    world, work, island, chunk, controls, numbers, joints, moments = taken(held, types)
+    return judge(world, work, island, chunk, controls[0], numbers[0], joints, moments)
 
 
 @kernel(short_loops=True)
@@ -105,7 +123,7 @@ _TRIED: Final = (_WORK, _ISLAND, _CONTROLS, _NUMBERS, _JOINTS)
 PARTS: Final = (
     Part(
         enter_move,
-        (BEGIN, DETECT, ROOM, FINISH),
+        (BEGIN, DETECT, LABEL, ROOM, FINISH),
         (_WORLD, _WORK, _CHUNK, _CONTROLS, _NUMBERS, _COLLISION, _JOINTS),
     ),
     Part(
@@ -113,8 +131,14 @@ PARTS: Final = (
         (ISLANDS, VERDICT),
         (_WORLD, _WORK, _ISLAND, _CHUNK, _CONTROLS, _NUMBERS, _JOINTS, _MOMENTS),
     ),
+    Part(enter_loops, (LOOPS,), (_WORK, _CONTROLS, _JOINTS)),
+    Part(
+        enter_judge,
+        (JUDGE,),
+        (_WORLD, _WORK, _ISLAND, _CHUNK, _CONTROLS, _NUMBERS, _JOINTS, _MOMENTS),
+    ),
     Part(enter_attempt, (ATTEMPTS,), _TRIED),
-    Part(enter_nearer, (NEARER,), _TRIED),
+    Part(enter_nearer, (NEARER, LINES), _TRIED),
     Part(enter_pose, (POSE,), (_WORLD, _WORK, _ISLAND, _CONTROLS, _NUMBERS, _JOINTS)),
     Part(
         enter_pivot,

@@ -3,7 +3,8 @@
 One step from (q, v) over h, with the applied force tau::
 
     begin         stop at the target, or with a full chunk; ask for tau and whatever else user code says about this step
-    detect        M, M^-1, v_free = M^-1 (M v + h (tau - bias)); contacts that may close within h; islands of trees
+    detect        M, M^-1, v_free = M^-1 (M v + h (tau - bias)); contacts that may close within h
+    label         rows of joints that take part; islands of trees
     make_room     all rows of the step in one chunk
     per island
       next_island   rows J = [N; F; L; G; B], Y = M^-1 J', k, gamma; of joints in `pose`
@@ -27,9 +28,10 @@ from __future__ import annotations
 from typing import Any
 
 from contactlab.stepping.kernels.collision import Collision
-from contactlab.stepping.kernels.detection import detect
+from contactlab.stepping.kernels.detection import detect, label
 from contactlab.stepping.kernels.finish import finish
 from contactlab.stepping.kernels.joint_layout import Joints
+from contactlab.stepping.kernels.joint_rows import evaluate_loops
 from contactlab.stepping.kernels.layout import (
     ATTEMPTS,
     BEGIN,
@@ -40,6 +42,10 @@ from contactlab.stepping.kernels.layout import (
     FORM,
     GO_ON,
     ISLANDS,
+    JUDGE,
+    LABEL,
+    LINES,
+    LOOPS,
     NEARER,
     NEED_CALLBACK,
     NEED_PIVOTS,
@@ -90,14 +96,18 @@ def run(
         place = control.place
         if place in (ISLANDS, VERDICT):
             reason = treat(world, work, island, chunk, control, parameters, joints, moments)
+        elif place == JUDGE:
+            reason = judge(world, work, island, chunk, control, parameters, joints, moments)
         elif place == ATTEMPTS:
             reason = attempt(work, island, joints, control, parameters)
-        elif place == NEARER:
+        elif place in (NEARER, LINES):
             reason = attempt_nearer(work, island, joints, control, parameters)
         elif place == POSE:
             reason = pose(world, work, island, joints, control, parameters)
         elif place in (FORM, SOLVE, PROJECT):
             reason = pivot(world, work, island, chunk, control, parameters, joints, pivoting)
+        elif place == LOOPS:
+            reason = close_loops(work, control, joints)
         else:
             reason = move(world, work, chunk, control, parameters, collision, joints)
         if reason != GO_ON:
@@ -121,6 +131,8 @@ def move(
             reason = begin(work, joints, chunk, control, parameters)
         elif place == DETECT:
             reason = detect(world, work, collision, joints, control, parameters)
+        elif place == LABEL:
+            reason = label(world, work, joints, control, parameters)
         elif place == ROOM:
             reason = make_room(chunk, joints, control)
         elif place == FINISH:
@@ -148,11 +160,35 @@ def treat(
         if place == ISLANDS:
             reason = next_island(world, work, island, joints, moments, control, parameters)
         elif place == VERDICT:
-            reason = verdict(world, work, island, joints, moments, chunk, control, parameters)
+            reason = verdict(world, work, island, joints, moments, chunk, control, parameters, None)
         else:
             return GO_ON
         if reason != GO_ON:
             return reason
+
+
+@kernel(inner=True)
+def close_loops(work: Work, control: Control, joints: Joints | None) -> int:
+    """Rows of loops, and of the user's own."""
+    if joints is not None:
+        evaluate_loops(joints, work.W)
+    control.place = LABEL
+    return GO_ON
+
+
+@kernel(inner=True)
+def judge(
+    world: PackedWorld,
+    work: Work,
+    island: Island,
+    chunk: Chunk,
+    control: Control,
+    parameters: Parameters,
+    joints: Joints | None,
+    moments: Moments | None,
+) -> int:
+    """The verdict on forces that attempts have not answered, or not certified."""
+    return verdict(world, work, island, joints, moments, chunk, control, parameters, 1)
 
 
 @kernel(inner=True)

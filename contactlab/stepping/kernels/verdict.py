@@ -14,6 +14,7 @@ from contactlab.stepping.kernels.layout import (
     FAILURE_LCP,
     GO_ON,
     ISLANDS,
+    JUDGE,
     PROJECT,
     SOLVER_EXTERNAL,
     Chunk,
@@ -53,30 +54,41 @@ def verdict(
     chunk: Chunk,
     control: Control,
     parameters: Parameters,
+    others: int | None,
 ) -> int:
     """Decide on z by its residuals; recover forces and velocities, certify and record them.
 
-    Where nothing solved the island, and the run is to go on, z may do if it is near: see `unsolved`.
+    Where nothing solved the island, and the run is to go on, z may do if it is near: see `unsolved`. ``others`` is None
+    for what attempts have found: all else is for JUDGE, and compiled there.
     """
-    answers = is_answer(island, control, parameters.tolerance)
-    if not answers:
-        if control.go_on == 0:
-            return failed(control, FAILURE_LCP)
-        settle(island, control)
+    if others is None and (control.attempt == NONE or control.ng > 0 or control.projection != 0):
+        control.place = JUDGE
+        return GO_ON
+    answers = is_answer(island, control, parameters.tolerance, others)
     i = control.island
     rows = posed_rows(island, joints, control, parameters.h)
-    # What attempts found was recovered when it was judged, and certified, but for equations.
-    if control.attempt == NONE or rows.nb > 0:
-        recover_island(rows, island, joints, control)
-        certify_contacts(rows, island, control)
+    if others is not None:
+        if not answers:
+            if control.go_on == 0:
+                return failed(control, FAILURE_LCP)
+            settle(island, control)
+        # What attempts found was recovered when it was judged, and certified, but for equations.
+        if control.attempt == NONE or rows.nb > 0:
+            recover_island(rows, island, joints, control)
+            certify_contacts(rows, island, control)
     of_joints = 0
     consistent = joints is None or certify_joints(rows, island)
-    if not answers and not (consistent and will_do(rows, island, control)):
-        return failed(control, FAILURE_LCP)
-    if not consistent:
-        # For who looks at the problem.
-        complete_rows(rows.J, rows.Y, rows.spans)
-        return failed(control, FAILURE_INCONSISTENT)
+    if others is None:
+        if not answers or not consistent:
+            control.place = JUDGE
+            return GO_ON
+    else:
+        if not answers and not (consistent and will_do(rows, island, control)):
+            return failed(control, FAILURE_LCP)
+        if not consistent:
+            # For who looks at the problem.
+            complete_rows(rows.J, rows.Y, rows.spans)
+            return failed(control, FAILURE_INCONSISTENT)
     if joints is not None:
         write_joint_rows(rows, island, joints, chunk, control)
         of_joints = joints.row_start[i + 1] - joints.row_start[i]
@@ -86,7 +98,7 @@ def verdict(
         moment_impulses(moments, work, island, control, parameters.h)
     write_rows(world, work, island, chunk, control, parameters.h)
     write_island(island, chunk, control, of_joints)
-    if control.projection != 0 and pose_projection(world, work, island, control, parameters.h):
+    if others is not None and control.projection != 0 and pose_projection(world, work, island, control, parameters.h):
         island.info[LEMKE_STAGE] = LEMKE_START
         control.place = PROJECT
         return GO_ON
@@ -96,7 +108,7 @@ def verdict(
 
 
 @kernel(inline=True)
-def is_answer(island: Island, control: Control, tolerance: float) -> bool:
+def is_answer(island: Island, control: Control, tolerance: float, others: int | None) -> bool:
     """Whether z solves the island's problem: what attempts found, and of exact cones, it was decided on before."""
     n = control.n
     q = island.q[:n]
@@ -106,7 +118,7 @@ def is_answer(island: Island, control: Control, tolerance: float) -> bool:
         if control.cone_solved == 0:
             return False
     else:
-        if control.attempt == NONE:
+        if others is not None and control.attempt == NONE:
             lcp_residuals(rows_at(island.M, 0, n, n), q, island.z[:n], island.w[:n], island.measures)
         if not is_solved(island.measures, tolerance):
             return False

@@ -20,9 +20,10 @@ step before. Where these hardly change they are kept before CLOSER, else behind 
 POINTS go on from them. A pile in which no forces are selected, at rest or nearly, has its own in a few systems where
 others would take hundreds.
 
-CLOSER is compiled when first asked for, and so are attempts from PATH on, which in most worlds is never. PATH, SHIFTS
-and POINTS take turns: what one of them finds in a jam in ten systems takes another ten thousand, and nobody can say
-which. Each turn has other numbers, and SHIFTS and POINTS go on from the best that the others have left.
+What follows a line is compiled when first asked for, with SWEEPS and CLOSER, and so is what begins with PATH, in most
+worlds never. Where MODES or BRANCH come to a line they are made once more, with it. PATH, SHIFTS and POINTS take turns:
+what one of them finds in a jam in ten systems takes another ten thousand, and nobody can say which. Each turn has other
+numbers, and SHIFTS and POINTS go on from the best that the others have left.
 """
 
 from __future__ import annotations
@@ -32,7 +33,6 @@ from typing import Final, NamedTuple
 
 from lcp.contacts.kernels.boxed_rows import add_anchors
 from lcp.contacts.kernels.contact_response import Polygon
-from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import order_elimination
 from lcp.contacts.kernels.few_contacts import are_few, keep_sticking
 from lcp.contacts.kernels.held_forces import (
@@ -57,6 +57,7 @@ from lcp.contacts.kernels.judging import (
     certified,
     fill_loads,
     judge,
+    may,
     measure,
     measure_recovered,
     strays,
@@ -69,17 +70,13 @@ from lcp.contacts.kernels.search import (
     copy_rows,
     fill_own,
     give_forces,
+    is_for_attempts,
     lay_out,
     lend_responses,
     search_own,
     take_forces,
 )
-from lcp.contacts.kernels.selection import (
-    SMALL,
-    Reached,
-    end_of_branch,
-    follow_branch,
-)
+from lcp.contacts.kernels.selection import NEEDS_LINE, SMALL, Reached, end_of_branch, follow_branch
 from lcp.contacts.kernels.ways import (
     ALL_WORK,
     CLOSER_TURNS,
@@ -134,16 +131,16 @@ UNKNOWN_END: Final = 0.0
 KNOWN_END: Final = 1.0
 LEFT_END: Final = 2.0
 
-# No limit on systems.
-NO_LIMIT: Final = 1 << 40
+NO_LIMIT: Final = 1 << 40  # on systems
 
 # What an attempt comes to: no forces; forces that are not those selected; those selected; those of z0, which are.
 NOTHING: Final = 0
 OTHERS: Final = 1
 SELECTED: Final = 2
 BEFORE: Final = 3
-# Nothing so far; `propose_closer` goes on.
+# Nothing so far; `propose_closer` goes on, or `propose_along_lines` first.
 UNFINISHED: Final = 4
+NEEDS_LINES: Final = 5
 
 # Part of the tolerance within which forces from before still solve a problem: so far below that what is left over adds
 # up to nothing. Of those next to them, where contacts of one body contradict one another by the rounding of their gaps.
@@ -167,26 +164,6 @@ class Found(NamedTuple):
     attempt: int  # that answered; NONE
     outcome: int
     systems: int  # solved in all attempts
-
-
-@kernel(inner=True)
-def is_for_attempts(rows: ContactSystem, polygon: Polygon, search: Search) -> bool:
-    """Whether contacts have alike polygons without softness of F and lambda, and all of them a response."""
-    if polygon.r < 0:
-        return False
-    for c in range(rows.r.shape[0]):
-        friction = rows.gammaE[c]
-        for i in range(polygon.first[c], polygon.first[c] + rows.r[c]):
-            friction = max(friction, rows.gamma[i])
-        if friction > 0.0 or not search.contacts.own[rows.cone_contacts[c]] > 0.0:
-            return False
-    return True
-
-
-@kernel(inline=True)
-def may(case: Case, attempt: int) -> bool:
-    """Whether an attempt may be made."""
-    return (case.allowed >> attempt) & 1 == 1
 
 
 @kernel(inner=True)
@@ -226,13 +203,15 @@ def attempt_forces(
     attempt: int,
     turn: int,
     share: float,
+    lines: int | None,
     closer: int | None,
     later: int | None,
     wf: Floats,
 ) -> Made:
     """Make one attempt.
 
-    ``later`` is None where it is none of LATER, ``closer`` where it is one of FIRST: what others need is not compiled.
+    ``later`` is None where it is none of LATER, ``closer`` where it is one of FIRST, ``lines`` where that follows none
+    and contacts are few: what others need is not compiled.
     """
     rows, end = case.rows, end_of_branch(case.rows, search)
     nj, nv = search.joined.p.shape[0], rows.v_free.shape[0]
@@ -240,11 +219,15 @@ def attempt_forces(
     reached = Reached(0.0, 0)
     if closer is None:
         if attempt == MODES:
-            reached = try_modes(case, polygon, search, shifted)
-        elif attempt == SWEEPS:
+            reached = try_modes(case, polygon, search, shifted, lines)
+        elif attempt == BRANCH:
+            reached = follow_branch(rows, polygon, search, shifted, end, lines)
+        elif lines is not None:
             reached = try_sweeps(case, polygon, search, shifted)
         else:
-            reached = follow_branch(rows, polygon, search, shifted, end)
+            reached = Reached(NEEDS_LINE, 0)
+        if lines is None and reached.eps == NEEDS_LINE:
+            return Made(NEEDS_LINES, 0)
     elif attempt == CLOSER:
         reached = try_closer(case, answer, polygon, search, turn, wf)
         if reached.eps == 0.0:
@@ -274,7 +257,7 @@ def attempt_forces(
         return Made(NOTHING, reached.systems)
     if share == 0.0 and as_before(rows, polygon, search, case.z0, KEPT):
         return Made(BEFORE, reached.systems)
-    systems = reached.systems + to_rigid(rows, polygon, search, shifted, reached.eps)
+    systems = reached.systems + to_rigid(rows, polygon, search, shifted, reached.eps, lines)
     return Made(SELECTED if reached.eps == end else OTHERS, systems)
 
 
@@ -285,13 +268,14 @@ def walk(
     polygon: Polygon,
     search: Search,
     attempts: tuple[int, ...],
+    lines: int | None,
     closer: int | None,
     later: int | None,
     share: float,
     most: int,
     wf: Floats,
 ) -> Found:
-    """Make attempts, one after the other, until forces solve the problem; ``closer`` and ``later`` as of one.
+    """Make attempts, one after the other, until forces solve the problem; ``lines`` to ``later`` as of one.
 
     ``share`` is that of `share_of_change`. None is begun behind ``most`` systems, or some times as many where nothing
     has come near.
@@ -307,8 +291,10 @@ def walk(
         limit = most if answer.state[NEAREST] <= TAKEN else MORE * most
         if systems >= limit or not is_next(case, answer, polygon, search, attempt, turn):
             continue
-        made = attempt_forces(case, answer, polygon, search, attempt, turn, share, closer, later, wf)
+        made = attempt_forces(case, answer, polygon, search, attempt, turn, share, lines, closer, later, wf)
         systems += made.systems
+        if lines is None and made.outcome == NEEDS_LINES:
+            return Found(NONE, NEEDS_LINES, 0)
         if made.outcome == BEFORE:
             note_spread(case, answer, polygon, search, end_of_branch(rows, search))
             return Found(HELD, SELECTED, systems)
@@ -352,7 +338,7 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     case
         What is asked; at least one contact, a cone of sliding for each, and cones of moments behind these.
     answer
-        Output. Where nothing was found, `propose_closer` and `propose_later` go on from it and the workspaces.
+        Output. Where nothing was found, the kernels below go on from it and the workspaces.
     wf, wi
         Workspaces, of length `attempt_floats` and `search_ints`.
     """
@@ -416,11 +402,29 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     order_elimination(search.trees, rows.spans)
     if not case.selected:
         return Found(NONE, UNFINISHED, 0)
-    found = walk(case, answer, polygon, search, FIRST, None, None, share, NO_LIMIT, wf)
-    answer.state[OF_CHANGE], answer.state[SOLVED] = share, found.systems
-    if found.attempt == NONE and answer.state[AT_END] == KNOWN_END:
-        return Found(NONE, UNFINISHED, found.systems)
-    return found
+    answer.state[OF_CHANGE] = share
+    if rows.nc > SMALL:
+        return Found(NONE, NEEDS_LINES, 0)
+    return first_made(walk(case, answer, polygon, search, FIRST, None, None, None, share, NO_LIMIT, wf), answer)
+
+
+@kernel(inline=True)
+def first_made(found: Found, answer: Answer) -> Found:
+    """What FIRST have come to."""
+    answer.state[SOLVED] = found.systems
+    unfinished = found.outcome == NOTHING and answer.state[AT_END] == KNOWN_END
+    return Found(found.attempt, UNFINISHED if unfinished else found.outcome, found.systems)
+
+
+@kernel(short_loops=True)
+def propose_along_lines(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
+    """Go on where `propose` NEEDS_LINES, with what it was given and has left: FIRST, from the beginning."""
+    search = lay_out(case.rows, case.starts, wf, wi)
+    polygon = polygon_at(case.rows, case.exact, wf, wi)
+    if case.warm:
+        take_forces(case.rows, polygon, search, case.z0)
+    found = walk(case, answer, polygon, search, FIRST, 1, None, None, answer.state[OF_CHANGE], NO_LIMIT, wf)
+    return first_made(found, answer)
 
 
 @kernel(short_loops=True)
@@ -434,7 +438,7 @@ def propose_closer(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     if systems > 0:
         # Held forces count as one system in all, as `still_selected` counts them.
         return Found(HELD, SELECTED, 1 - int(answer.state[SOLVED])) if held else Found(CLOSER, SELECTED, systems)
-    return walk(case, answer, polygon, search, DECADES, 1, None, 1.0, NO_LIMIT, wf)
+    return walk(case, answer, polygon, search, DECADES, 1, 1, None, 1.0, NO_LIMIT, wf)
 
 
 @kernel(short_loops=True)
@@ -443,4 +447,4 @@ def propose_later(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     search = lay_out(case.rows, case.starts, wf, wi)
     most = systems_for(case.rows, search, ALL_WORK)
     polygon = polygon_at(case.rows, case.exact, wf, wi)
-    return walk(case, answer, polygon, search, LATER, 1, 1, 1.0, most, wf)
+    return walk(case, answer, polygon, search, LATER, 1, 1, 1, 1.0, most, wf)

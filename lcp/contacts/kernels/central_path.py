@@ -290,7 +290,7 @@ def select_by_path(
         choose(rows, polygon, search, eps, SHARE)
         steps = descend(rows, polygon, search, eps, MODE_STEPS)
         if steps > 0:
-            reached = along_branch(rows, polygon, search, shifted, eps, SHRINK * eps, end, SHRINK)
+            reached = along_branch(rows, polygon, search, shifted, eps, SHRINK * eps, end, SHRINK, 1)
             return Reached(reached.eps, solved + steps + reached.systems)
     return Reached(0.0, solved)
 

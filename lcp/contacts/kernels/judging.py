@@ -73,6 +73,12 @@ STATE: Final = 7
 
 
 @kernel(inline=True)
+def may(case: Case, attempt: int) -> bool:
+    """Whether an attempt may be made."""
+    return (case.allowed >> attempt) & 1 == 1
+
+
+@kernel(inline=True)
 def count_rows(rows: ContactSystem) -> int:
     """Number of the rows [N; F; L; B]."""
     return rows.nc + rows.nr + rows.nl + rows.lo.shape[0]

@@ -225,6 +225,20 @@ def forces_of(rows: ContactSystem, polygon: Polygon, c: int, z0: Floats, p: Floa
 
 
 @kernel(inner=True)
+def is_for_attempts(rows: ContactSystem, polygon: Polygon, search: Search) -> bool:
+    """Whether contacts have alike polygons without softness of F and lambda, and all of them a response."""
+    if polygon.r < 0:
+        return False
+    for c in range(rows.r.shape[0]):
+        friction = rows.gammaE[c]
+        for i in range(polygon.first[c], polygon.first[c] + rows.r[c]):
+            friction = max(friction, rows.gamma[i])
+        if friction > 0.0 or not search.contacts.own[rows.cone_contacts[c]] > 0.0:
+            return False
+    return True
+
+
+@kernel(inner=True)
 def take_forces(rows: ContactSystem, polygon: Polygon, search: Search, z0: Floats) -> None:
     """Put the forces of z0 into the search."""
     contacts, joined = search.contacts, search.joined

@@ -39,10 +39,12 @@ LINE_FROM: Final = 0.5
 MOST_SYSTEMS: Final = 150
 # Pieces of a line from forces that are near, beside one for each contact.
 PIECES: Final = 100
+# Where a line is to be followed, and the kernel knows of none.
+NEEDS_LINE: Final = -1.0
 
 
 class Reached(NamedTuple):
-    """How far the branch was followed: the compliance, 0 for nowhere, and systems solved."""
+    """How far the branch was followed: the compliance, 0 for nowhere, and systems solved; or NEEDS_LINE."""
 
     eps: float
     systems: int
@@ -60,8 +62,10 @@ def end_of_branch(rows: ContactSystem, search: Search) -> float:
 
 
 @kernel(inner=True)
-def follow_branch(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, end: float) -> Reached:
-    """Follow the forces from contacts that give way much to ``end``; where it ends."""
+def follow_branch(
+    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, end: float, lines: int | None
+) -> Reached:
+    """Follow the forces from contacts that give way much to ``end``; where it ends. Without ``lines``: to the first."""
     contacts, joined = search.contacts, search.joined
     nv = search.v.shape[0]
     for p in range(nv):
@@ -79,7 +83,7 @@ def follow_branch(rows: ContactSystem, polygon: Polygon, search: Search, shifted
         joined.p[i] = min(max(0.0, joined.lo[i]), joined.hi[i])
         joined.s[i] = row_speed(rows, first + i, search.v) + rows.k[first + i]
     choose(rows, polygon, search, largest, 1.0)
-    reached = along_branch(rows, polygon, search, shifted, largest, largest, end, SHRINK)
+    reached = along_branch(rows, polygon, search, shifted, largest, largest, end, SHRINK, lines)
     return with_rigid_joints(rows, polygon, search, end, reached)
 
 
@@ -114,8 +118,12 @@ def along_branch(
     eps: float,
     end: float,
     shrink: float,
+    lines: int | None,
 ) -> Reached:
-    """Follow the forces in the search from ``last`` by eps to ``end``; at a larger ``last`` they are known."""
+    """Follow the forces in the search from ``last`` by eps to ``end``; at a larger ``last`` they are known.
+
+    ``lines`` is None where the first line ends it.
+    """
     contacts = search.contacts
     longest = shrink
     solved = 0
@@ -127,6 +135,8 @@ def along_branch(
             solved += STEPS
             as_before_step(search)
             if known and not polygon.exact and shrink > LINE_FROM and solved <= MOST_SYSTEMS:
+                if lines is None:
+                    return Reached(NEEDS_LINE, solved)
                 line = cross(rows, polygon, search, shifted, last, eps)
                 solved += line.systems
                 if line.arrived:

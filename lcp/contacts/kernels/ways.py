@@ -50,6 +50,7 @@ from lcp.contacts.kernels.search import (
     take_forces,
 )
 from lcp.contacts.kernels.selection import (
+    NEEDS_LINE,
     SMALL,
     STEPS,
     Reached,
@@ -170,13 +171,15 @@ def settle_along_line(rows: ContactSystem, polygon: Polygon, search: Search, shi
 
 
 @kernel(inner=True)
-def try_modes(case: Case, polygon: Polygon, search: Search, shifted: Shifted) -> Reached:
+def try_modes(case: Case, polygon: Polygon, search: Search, shifted: Shifted, lines: int | None) -> Reached:
     """MODES: the branch's end by the modes of the forces before, those in the search."""
     rows, end = case.rows, end_of_branch(case.rows, search)
     recover_velocity(rows, polygon, search)
     choose(rows, polygon, search, 0.0, 1.0)
     solved = settle(rows, polygon, search, end, STEPS_AT_ONCE)
     if solved == 0:
+        if lines is None:
+            return Reached(NEEDS_LINE, 0)
         for c in range(rows.r.shape[0]):
             forces_of(rows, polygon, c, case.z0, search.contacts.p[c])
         solved = settle_along_line(rows, polygon, search, shifted, end)
@@ -207,10 +210,12 @@ def try_sweeps(case: Case, polygon: Polygon, search: Search, shifted: Shifted) -
 
 
 @kernel(inner=True)
-def to_rigid(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> int:
+def to_rigid(
+    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float, lines: int | None
+) -> int:
     """From the branch at eps, whose forces and modes are kept, to the rigid problem by proximal points; systems formed.
 
-    Where eps is the branch's end its matrix is factored.
+    Where eps is the branch's end its matrix is factored. ``lines`` is None of few contacts alone.
     """
     keep_step(search, shifted)
     compliance = eps if eps == end_of_branch(rows, search) else 0.0
@@ -220,7 +225,7 @@ def to_rigid(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shi
     for c in range(rows.nc, rows.r.shape[0]):
         if eps > SOFT * tangential_response(rows, polygon, search.contacts, c):
             compliance = 0.0
-    if are_many(rows, polygon, search):
+    if lines is not None and are_many(rows, polygon, search):
         return harden_or_keep(rows, polygon, search, shifted, compliance, FEW_POINTS)
     return harden(rows, polygon, search, compliance, MANY_POINTS)
 
@@ -274,12 +279,12 @@ def try_closer(case: Case, answer: Answer, polygon: Polygon, search: Search, tur
         return Reached(0.0, 0)
     copy_rows(shifted.kept, search.contacts.p)
     as_before_step(search)
-    reached = along_branch(rows, polygon, search, shifted, eps, DECADE * eps, DECADE * eps, DECADE)
+    reached = along_branch(rows, polygon, search, shifted, eps, DECADE * eps, DECADE * eps, DECADE, 1)
     if reached.eps == eps:
         state[LEFT] = -1.0
         return Reached(0.0, reached.systems)
     solved = reached.systems + max(0, keep_joints(rows, polygon, search, reached.eps))
-    solved += to_rigid(rows, polygon, search, shifted, reached.eps)
+    solved += to_rigid(rows, polygon, search, shifted, reached.eps, 1)
     misfit = natural_misfit(rows, polygon, search)
     if misfit < state[MISFIT]:
         state[MISFIT] = misfit

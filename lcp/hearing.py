@@ -223,8 +223,14 @@ class Crew:
     """
 
     def __init__(self, threads: int) -> None:
-        self._members = [_Member() for _ in range(threads - 1)]
-        self._given_up = threading.Event()
+        self._others, self._process = threads - 1, 0
+        self._of_this_process()
+
+    def _of_this_process(self) -> None:
+        """Have members: of a process that was forked only the thread that asked for it is left."""
+        if self._process != os.getpid():
+            self._members = [_Member() for _ in range(self._others)]
+            self._given_up, self._process = threading.Event(), os.getpid()
 
     def work(self, work: Callable[[int], None], threads: int | None = None) -> None:
         """Do the same work on every thread, given its number, and on so many at most; return when all are done.
@@ -232,6 +238,7 @@ class Crew:
         What it raises goes through. With Ctrl-C, and whatever else ends it here, it ends elsewhere at the next look at
         the clock, which is waited for: whatever it works on is nobody's afterwards.
         """
+        self._of_this_process()
         # Ctrl-C twice leaves some at work.
         self._wait(self._members)
         members = self._members if threads is None else self._members[: threads - 1]
@@ -246,12 +253,14 @@ class Crew:
 
     def begin(self, work: Callable[[int], None], threads: int) -> None:
         """Have those of the others that are free begin the same work, and wait for nothing: see `end`."""
+        self._of_this_process()
         for number, member in enumerate(self._members[: threads - 1], 1):
             if member.ended(0.0):
                 member.begin(functools.partial(_elsewhere, work, number, self._given_up))
 
     def end(self, given_up: bool = False) -> None:
         """Wait until what was begun has ended, which it does by itself, or at its next look at the clock."""
+        self._of_this_process()
         if given_up:
             self._give_up()
             return
@@ -280,9 +289,9 @@ class Crew:
 
 
 class _Crews(threading.local):
-    """Of each thread: the process that made its crew, of how many, and the crew."""
+    """Of each thread: of how many its crew is, and the crew."""
 
-    kept: tuple[int, int, Crew | None] = (0, 0, None)
+    kept: tuple[int, Crew | None] = (0, None)
 
 
 _crews = _Crews()
@@ -290,11 +299,10 @@ _crews = _Crews()
 
 def own_crew(threads: int) -> Crew:
     """A crew of at least so many for this thread alone, kept for the next time: threads take 0.1 ms each to begin."""
-    process, size, crew = _crews.kept
-    # Of a process that was forked only this thread is left.
-    if crew is None or process != os.getpid() or size < threads:
+    size, crew = _crews.kept
+    if crew is None or size < threads:
         crew = Crew(threads)
-        _crews.kept = os.getpid(), threads, crew
+        _crews.kept = threads, crew
     return crew
 
 

@@ -216,17 +216,15 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
 
         Applied to normal forces it gives their generalised force together with that of the sliding friction they bring.
         """
-        N, Q, mu, sliding = self.N, self.Q, self.mu_sliding, self.sliding_contacts
+        return FunctionMap("N_minus_muQ_T", (self.nv, self.nc), self._with_sliding_friction, self._less_sliding)
 
-        def generalised(fN: FloatArray) -> FloatArray:
-            return N.T @ fN - Q.T @ (mu * fN[sliding])
+    def _with_sliding_friction(self, fN: FloatArray) -> FloatArray:
+        return self.N.T @ fN - self.Q.T @ (self.mu_sliding * fN[self.sliding_contacts])
 
-        def rates(w: FloatArray) -> FloatArray:
-            out = np.array(N @ w)
-            out[sliding] -= mu * (Q @ w)
-            return out
-
-        return FunctionMap("N_minus_muQ_T", (self.nv, self.nc), generalised, rates)
+    def _less_sliding(self, w: FloatArray) -> FloatArray:
+        out = np.array(self.N @ w)
+        out[self.sliding_contacts] -= self.mu_sliding * (self.Q @ w)
+        return out
 
     def _evaluate(self) -> AccelerationBlocks:
         return evaluate_acceleration_blocks(self)

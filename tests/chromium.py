@@ -81,7 +81,7 @@ class Page:
     def press(self, key: str) -> None:
         """Press a key and let it go."""
         for kind in ("keyDown", "keyUp"):
-            self.ask("Input.dispatchKeyEvent", type=kind, key=key, code=key)
+            self.ask("Input.dispatchKeyEvent", type=kind, key=key, code=f"Key{key.upper()}")
 
     def picture(self) -> bytes:
         """What is seen, as PNG."""

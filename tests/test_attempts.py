@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -39,6 +41,8 @@ def test_the_table_is_that_of_the_kernels() -> None:
     assert len(set(NAMES)) == len(NAMES) <= 8
     assert bits_of(NAMES) == kernels.EVERY
     assert bits_of(()) == 0
+    page = (Path(__file__).parents[1] / "docs" / "attempts.md").read_text(encoding="utf-8")
+    assert [name for name in NAMES if f"`{name}`" not in page] == []
 
 
 @pytest.mark.parametrize("friction", ["pyramid", "cone"])

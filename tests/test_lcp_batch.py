@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,6 +14,7 @@ from lcp_small import instructions
 from naive import enumerate_bases
 
 import lcp
+from lcp.hearing import Crew
 
 
 def some(count: int, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -216,3 +220,23 @@ def test_a_batch_takes_no_more_than_single_solves(kind: type) -> None:
         # Nothing in Python for each problem.
         M, q = some(96, 4, 7)
         assert instructions(together) <= batch
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system forks no processes")
+def test_a_crew_works_on_in_a_forked_process() -> None:
+    """There its threads are gone: others are begun."""
+    crew = Crew(3)
+    crew.work(lambda _: None)
+    child = os.fork()
+    if child == 0:
+        crew.end()
+        seen: list[int] = []
+        crew.work(seen.append)
+        os._exit(0 if sorted(seen) == [0, 1, 2] else 1)
+    until = time.monotonic() + 30.0
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < until:
+        time.sleep(0.01)
+    if ended == (0, 0):
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert ended == (child, 0)

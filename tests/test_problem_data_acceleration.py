@@ -133,6 +133,7 @@ def test_friction_of_a_sliding_contact_opposes_its_motion():
         tau=[0.0, -10.0], M=np.eye(2), N=[[0.0, 1.0]], Q=[[1.0, 0.0]], mu_sliding=[0.5], sliding_contacts=[0]
     )
     np.testing.assert_array_equal(data.N_minus_muQ_T @ np.array([10.0]), [-5.0, 10.0])
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(data.N_minus_muQ_T)) @ np.array([10.0]), [-5.0, 10.0])
     assert repr(data.N_minus_muQ_T) == "FunctionMap(N_minus_muQ_T, shape=(2, 1))"
 
 

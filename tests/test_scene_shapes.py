@@ -264,3 +264,28 @@ def test_a_robot_gives_its_filter_to_its_shapes(tmp_path):
     robot += '[[robot.shape]]\nbody = "hand"\nshape = "sphere"\nradius = 0.2\nmu = 0.1\nmask = 5\n'
     world = load_scene(write(tmp_path, CUBE + robot)).world
     assert [(surface.category, surface.mask) for surface in world.surfaces[1:]] == [(8, 3), (8, 5)]
+
+
+@pytest.mark.parametrize(
+    ("geometry", "kind"),
+    [
+        ("<sphere radius='0.1'/>", "Sphere"),
+        ("<box size='0.2 0.1 0.3'/>", "Box"),
+        ("<cylinder radius='0.1' length='0.2'/>", "Cylinder"),
+        ("<capsule radius='0.1' length='0.2'/>", "Capsule"),
+    ],
+)
+def test_a_robot_collides_with_the_shapes_of_its_description(tmp_path, geometry, kind):
+    """Each as the shape that it is, where the link has it, and it stops a fall."""
+    (tmp_path / "lump.urdf").write_text(
+        "<robot name='lump'><link name='base'><inertial><mass value='1'/>"
+        "<inertia ixx='0.01' iyy='0.01' izz='0.01' ixy='0' ixz='0' iyz='0'/></inertial>"
+        f"<collision><origin xyz='0 0 0.05'/><geometry>{geometry}</geometry></collision></link></robot>"
+    )
+    robot = '\n[[robot]]\nname = "lump"\nurdf = "lump.urdf"\ncollisions = true\nfloating_base = true\nmu = 0.5\n'
+    robot += "position = [3.0, 0.0, 0.5]\n"
+    scene = load_scene(write(tmp_path, CUBE + robot))
+    assert type(scene.world.surfaces[-1].shape).__name__ == kind
+    recording = simulate(scene.world, scene.stepper, duration=1.0)
+    place = next(q for q in range(scene.world.nq) if recording.q[0, q] == 3.0)
+    assert -0.06 < recording.q[-1, place + 2] < 0.2

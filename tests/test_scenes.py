@@ -128,7 +128,7 @@ def test_errors_name_file_line_and_key(tmp_path, old, new, line, words):
 
 @pytest.mark.parametrize("urdf", ["../arm.urdf", "/etc/passwd", "link.urdf", "inner/../../arm.urdf"])
 def test_no_path_leads_out_of_the_folder(tmp_path, urdf):
-    """Not by dots, not absolute, not by a symbolic link."""
+    """Not by dots, not by an absolute path that leads elsewhere, not by a symbolic link."""
     (tmp_path / "arm.urdf").write_bytes((SCENES / "double_pendulum.urdf").read_bytes())
     folder = tmp_path / "scene"
     (folder / "inner").mkdir(parents=True)

@@ -136,13 +136,13 @@ def test_every_scene_is_seen_to_move(tmp_path):
 @pytest.mark.slow
 @needs_chromium
 def test_a_scene_stops_and_goes_on(tmp_path):
-    """By the key S, and by S once more."""
+    """By the key H, and by H once more."""
     with served(18981) as url, page(tmp_path) as view:
         view.open(url, WIDTHS["desk"])
         view.until("/t = [0-9.]+/.test(document.body.innerText)")
-        view.press("s")
+        view.press("h")
         still(view)
-        view.press("s")
+        view.press("h")
         moves(view)
         assert view.errors == []
 

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 import lcp
 from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
 from contactlab.drawing import Arrows, ForceScale, Readout, Stage
-from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES, hexadecimal
+from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES, hexadecimal, linear
 from contactlab.plotting import picture, plot_convergence, plot_toss_curve
 from contactlab.simulation import STICK, Recording, StepResult, TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia
@@ -119,7 +119,7 @@ def test_switches_hide_and_show(recording: Recording) -> None:
         view.show(rotations[last], origins[last], arrows, "text")
         assert not view._forces[STICK].visible
         for mode, handle in view._forces.items():
-            assert np.asarray(handle.colors).tolist() == list(MODE_COLORS[mode])
+            assert np.asarray(handle.colors).tolist() == list(linear(MODE_COLORS[mode]))
             assert len(handle.points) == max(1, int((arrows.modes == mode).sum()))
         assert view._normals.visible
         assert [label.text for label in view._labels] == [f"{int(i) & 0xFFFFFF:x}" for i in arrows.ids[:60]]

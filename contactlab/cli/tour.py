@@ -8,7 +8,7 @@ from pathlib import Path
 
 from contactlab.cli import arguments as kinds
 
-EPILOG = "It is served to this machine alone, until Ctrl-C. Keys: N next scene, P previous, R reset, S stop or go on."
+EPILOG = "It is served to this machine alone, until Ctrl-C. Keys: N next scene, P previous, R reset, H halt or go on."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -23,7 +23,7 @@ TICK, REST = 1.0 / 30.0, 1.0  # seconds between two pictures, and at the end of 
 NARROW, COVERED = 600, 0.55  # a phone's window [pixels], of which the panel covers so much from below
 WORDS = "font-size:12px;line-height:1.3;padding:0 12px 8px"
 CODE = "font-size:11px;overflow-x:auto;margin:0"
-KEYS = "Keys: **N** next, **P** previous, **R** reset, **S** stop or go on."
+KEYS = "Keys: **N** next, **P** previous, **R** reset, **H** halt or go on."
 
 
 class Guide:
@@ -47,7 +47,7 @@ class Guide:
         gui.add_command("next scene", hotkey="N").on_trigger(lambda _: self._go(1))
         gui.add_command("previous scene", hotkey="P").on_trigger(lambda _: self._go(-1))
         gui.add_command("reset", hotkey="R").on_trigger(lambda _: self._go(0))
-        gui.add_command("stop or go on", hotkey="S").on_trigger(lambda _: self._stop())
+        gui.add_command("halt or go on", hotkey="H").on_trigger(lambda _: self._stop())
         # What every scene has stays, with other words: numbers for what is gone would be an error in the browser.
         self._words = gui.add_markdown("")
         self._values = gui.add_folder("change it")

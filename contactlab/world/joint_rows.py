@@ -76,6 +76,11 @@ class JointRow:
     loop_row: int = -1
 
     @property
+    def kind_name(self) -> str:
+        """What kind of row it is, in words."""
+        return self.kind.words
+
+    @property
     def rank(self) -> int:
         """Place of the class of its kind, see `RowKind`."""
         return self.kind.rank

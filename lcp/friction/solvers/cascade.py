@@ -52,7 +52,7 @@ class FrictionCascade(FrictionMethod):
     the equations of its modes, to rounding. Where the tolerance is 1e-6 or more the burst comes first, goes on for
     thousands of sweeps, and nothing is polished. The first verified answer ends it; ``Result.attempts`` lists each
     attempt. After two failures a linear program looks for a proof that no forces in the cones keep the contacts from
-    penetrating (`lcp.friction.solvers.cascade`).
+    penetrating (`NoAdmissibleMotion`).
 
     Parameters
     ----------

@@ -7,27 +7,20 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from lcp.arrays import Vector
 from lcp.clock import processor_seconds
 from lcp.contacts.attempts import NAMES, bits_of
 from lcp.contacts.proposing import propose_forces
-from lcp.friction.bodies import bodies_of_matrix
-from lcp.friction.problem import FrictionProblem
+from lcp.contacts.trees import contact_spans
+from lcp.friction.blocks import Scaled
+from lcp.friction.bodies import Bodies, bodies_of_matrix
+from lcp.friction.problem import FrictionProblem, Indices
 from lcp.friction.result import FrictionClaim
 from lcp.friction.solvers.watch import FrictionMethod, Watch
 from lcp.method import Request
 from lcp.options import positive
 from lcp.status import Status
 from lcp.traits import Traits
-
-if TYPE_CHECKING:
-    from lcp.contacts.kernels.contact_system import ContactSystem
-from typing import TYPE_CHECKING
-
-from lcp.arrays import Vector
-from lcp.contacts.trees import contact_spans
-from lcp.friction.blocks import Scaled
-from lcp.friction.bodies import Bodies
-from lcp.friction.problem import Indices
 
 if TYPE_CHECKING:
     from lcp.contacts.kernels.contact_system import ContactSystem

@@ -52,10 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     beside = [name for name in names if name in BESIDE]
     if len(beside) == len(names) or not side_compiler.is_of_use():
         beside = []
-    # What a record is read with is the smaller half of `public`: both processes then end together.
-    asked = beside[:1] + ["ledger"] * ("public" in names) + beside[1:] if beside else []
     started = time.perf_counter()
-    with _beside(asked) as process:
+    with _beside(beside) as process:
         for name in names:
             if name not in beside:
                 began = time.perf_counter()

@@ -34,7 +34,7 @@ class Guide:
         self._number = 0
         self._windows: dict[int, tuple[int, int]] = {}
         self._drawn: Drawn | None = None
-        self._stopped = False
+        self._halted = False
         self._made = 0  # how many pictures there have been: each has a node of its own
         self._sliders: dict[str, viser.GuiSliderHandle[float]] = {}
         self._wanted: dict[str, float] | None = None
@@ -47,12 +47,12 @@ class Guide:
         gui.add_command("next scene", hotkey="N").on_trigger(lambda _: self._go(1))
         gui.add_command("previous scene", hotkey="P").on_trigger(lambda _: self._go(-1))
         gui.add_command("reset", hotkey="R").on_trigger(lambda _: self._go(0))
-        gui.add_command("halt or go on", hotkey="H").on_trigger(lambda _: self._stop())
+        gui.add_command("halt or go on", hotkey="H").on_trigger(lambda _: self._halt())
         # What every scene has stays, with other words: numbers for what is gone would be an error in the browser.
         self._words = gui.add_markdown("")
         self._values = gui.add_folder("change it")
         go = partial(partial, self._go)
-        pressed: dict[str, Callable[[], None]] = {"back": go(-1), "stop": self._stop, "reset": go(0), "next": go(1)}
+        pressed: dict[str, Callable[[], None]] = {"back": go(-1), "halt": self._halt, "reset": go(0), "next": go(1)}
         gui.add_button_group("", tuple(pressed)).on_click(lambda event: pressed[event.target.value]())
         self._numbers, self._legend, self._link = gui.add_markdown(""), gui.add_html(""), gui.add_markdown("")
         with gui.add_folder("The code that makes it", expand_by_default=False):
@@ -61,8 +61,8 @@ class Guide:
     def _go(self, by: int) -> None:
         self._asked = (self._number + by) % len(SCENES)
 
-    def _stop(self) -> None:
-        self._stopped = not self._stopped
+    def _halt(self) -> None:
+        self._halted = not self._halted
 
     def _touched(self) -> None:
         self._wanted = {name: slider.value for name, slider in self._sliders.items()}
@@ -88,7 +88,7 @@ class Guide:
 
     def _play(self, values: dict[str, float]) -> None:
         """Make the picture for these values; the last one goes once it is there."""
-        self._made, self._stopped = self._made + 1, False
+        self._made, self._halted = self._made + 1, False
         with self._server.atomic():
             self._drawn = SCENES[self._number].drawn(self._server.scene, f"/scene {self._made}", values)
             self._drawn.show(0)
@@ -122,7 +122,7 @@ class Guide:
             assert self._drawn is not None
             self._frame(anew=anew)
             times, before, last = self._drawn.times, last, time.monotonic()
-            if not self._stopped:
+            if not self._halted:
                 now = 0.0 if now > times[-1] + REST else now + last - before
             frame = min(int(times.searchsorted(now)), len(times) - 1)
             with self._server.atomic():

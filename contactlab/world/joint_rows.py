@@ -33,7 +33,7 @@ class JointRow:
     Attributes
     ----------
     kind
-        What it does.
+        What it does; `kind_name` says it in words.
     label
         What it is, and of which joint.
     trees

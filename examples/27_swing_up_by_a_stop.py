@@ -33,7 +33,7 @@ def cart_pole(stop: bool, angle: float = 0.0) -> Simulation:
         builder.add_joint_limit(JointLimit("cart", upper=STOP))
         post = Transform(p=(STOP + CART[0] + 0.02, 0, 0))
         builder.add_fixed_body("post", Box((0.02, 0.1, 0.1)), Material(0.5), post)
-    return Simulation(builder.build(), TimeStepping(H), record=True)
+    return Simulation(builder.build(), TimeStepping(H, margin=1e-3, v_min=1e-2), record=True)
 
 
 def roll(run: Simulation, us: np.ndarray, K: np.ndarray, xs: np.ndarray) -> Rolled:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from contactlab.spatial.algebra import cross_matrix
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only, rows_of
 from contactlab.spatial.errors import SpatialError
+from contactlab.spatial.polyhedron import UnitSolid, hull_triangles, surface_fault, unit_solid, vertex_numbers
 from contactlab.spatial.transform import Transform
 
 # Relative slack of symmetry.
@@ -113,6 +114,91 @@ class RigidInertia:
         """Homogeneous ball of the given radius [m], origin at its middle."""
         mass, radius = _positive(mass, "mass"), _positive(radius, "radius")
         return cls(mass, inertia=0.4 * mass * radius * radius * np.eye(3))
+
+    @classmethod
+    def solid_cylinder(cls, mass: float, radius: float, half_length: float) -> RigidInertia:
+        """Homogeneous cylinder along the z axis, origin at its middle.
+
+        Parameters
+        ----------
+        mass
+            [kg].
+        radius, half_length
+            Radius and half the length along z [m], as of the shape `contactlab.contact.Cylinder`.
+        """
+        mass, r, half = _positive(mass, "mass"), _positive(radius, "radius"), _positive(half_length, "half_length")
+        across = mass * (r * r / 4.0 + half * half / 3.0)
+        return cls(mass, inertia=np.diag([across, across, 0.5 * mass * r * r]))
+
+    @classmethod
+    def solid_capsule(cls, mass: float, radius: float, half_length: float) -> RigidInertia:
+        """Homogeneous cylinder along the z axis with half balls on its ends, origin at its middle.
+
+        Parameters
+        ----------
+        mass
+            [kg], ends included.
+        radius, half_length
+            Radius and half the distance between the centres of the half balls [m], as of the shape
+            `contactlab.contact.Capsule`: the whole capsule is 2 (half_length + radius) long.
+        """
+        mass, r, half = _positive(mass, "mass"), _positive(radius, "radius"), _positive(half_length, "half_length")
+        # Volumes of the cylinder and of the two half balls are as 2 half_length to 4/3 radius.
+        ends = mass * (4.0 * r) / (6.0 * half + 4.0 * r)
+        tube = mass - ends
+        # A half ball's centre of mass is 3/8 r from its face; its inertia there follows from the whole ball's.
+        across = tube * (r * r / 4.0 + half * half / 3.0) + ends * (0.4 * r * r + half * half + 0.75 * r * half)
+        return cls(mass, inertia=np.diag([across, across, 0.5 * tube * r * r + 0.4 * ends * r * r]))
+
+    @classmethod
+    def of_hull(cls, mass: float, points: ArrayLike) -> RigidInertia:
+        """Homogeneous convex hull of ``points`` (n, 3) [m] in body axes; its centre of mass is where the points put it.
+
+        Raises
+        ------
+        SpatialError
+            Fewer than four points, or points in a plane.
+
+        Examples
+        --------
+        >>> RigidInertia.of_hull(1.0, [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]).com
+        array([0.25, 0.25, 0.25])
+        """
+        corners = finite_array(points, "points", (None, 3), SpatialError)
+        return cls._of_solid(mass, unit_solid(corners, hull_triangles(corners)))
+
+    @classmethod
+    def of_mesh(cls, mass: float, vertices: ArrayLike, triangles: ArrayLike) -> RigidInertia:
+        """Homogeneous solid inside a closed surface of triangles, convex or not; the integrals are exact.
+
+        Parameters
+        ----------
+        mass
+            [kg].
+        vertices
+            (n, 3) [m] in body axes; several at one place count as one.
+        triangles
+            (m, 3) numbers of vertices, counter-clockwise seen from outside, as of the shape `contactlab.contact.Mesh`.
+            The surface must not pass through itself, which is not checked.
+
+        Raises
+        ------
+        SpatialError
+            The surface is open, flat, or faces inward; the first edge at fault is named.
+        """
+        corners = finite_array(vertices, "vertices", (None, 3), SpatialError)
+        numbers = vertex_numbers(triangles, len(corners), SpatialError)
+        fault = surface_fault(corners, numbers)
+        if fault is not None:
+            raise SpatialError("triangles", f"{fault}; of_hull takes the convex hull of the vertices")
+        return cls._of_solid(mass, unit_solid(corners, numbers))
+
+    @classmethod
+    def _of_solid(cls, mass: float, solid: UnitSolid) -> RigidInertia:
+        mass = _positive(mass, "mass")
+        if not solid.mass > 0.0:
+            raise SpatialError("points", "enclose no volume: at least four must not lie in a plane")
+        return cls(mass, solid.com, mass / solid.mass * solid.inertia)
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike, *, physical: bool = True) -> RigidInertia:

@@ -52,8 +52,5 @@ class Capsule(Tube):
 
     def inertia(self) -> RigidInertia:
         """The inertia at a density of 1 kg/m^3."""
-        (volume, across, along), r, half = self._mantle(), self.radius, self.half_length
-        # Two half balls: each with its mass centre 3/8 r from its face, its inertia there from that of the whole ball.
-        ends = ball_volume(r)
-        across += ends * (0.4 * r**2 + half**2 + 0.75 * r * half)
-        return RigidInertia(volume + ends, inertia=np.diag([across, across, along + 0.4 * ends * r**2]))
+        volume = 2.0 * np.pi * self.radius**2 * self.half_length + ball_volume(self.radius)
+        return RigidInertia.solid_capsule(volume, self.radius, self.half_length)

@@ -11,7 +11,10 @@ from contactlab.contact.errors import ContactError
 from contactlab.contact.shapes.hull import hull_faces, hull_points, packed_hull
 from contactlab.contact.shapes.shape import Packed, Points, Shape
 from contactlab.contact.shapes.solid import Solid, balls, faces
+from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.spatial.errors import SpatialError
+from contactlab.spatial.polyhedron import hull_triangles, unit_solid
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -49,6 +52,14 @@ class ConvexPoints(Shape):
             return faces([self.points[loop] for loop in loops])
         rod = balls(*self.support_points())
         return Solid(rod.vertices, rod.triangles, self.points[loops[0]][None] if len(loops[0]) == 2 else rod.lines)
+
+    def inertia(self) -> RigidInertia | None:
+        """The inertia at a density of 1 kg/m^3; None of points in a plane, which have no volume."""
+        try:
+            solid = unit_solid(self.points, hull_triangles(self.points))
+        except SpatialError:
+            return None
+        return RigidInertia(*solid) if solid.mass > 0.0 else None
 
 
 #: Corners a hull keeps at most: those farthest along directions spread over the sphere.

@@ -44,5 +44,5 @@ class Cylinder(Tube):
 
     def inertia(self) -> RigidInertia:
         """The inertia at a density of 1 kg/m^3."""
-        volume, across, along = self._mantle()
-        return RigidInertia(volume, inertia=np.diag([across, across, along]))
+        volume = 2.0 * np.pi * self.radius**2 * self.half_length
+        return RigidInertia.solid_cylinder(volume, self.radius, self.half_length)

@@ -10,6 +10,7 @@ from contactlab.contact.errors import ContactError
 from contactlab.contact.kernels.layout import CONVEX, MAX_FACE, MAX_POINTS
 from contactlab.contact.shapes.shape import Packed
 from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.polyhedron import outward_triangles
 
 if TYPE_CHECKING:
     from scipy.spatial import ConvexHull
@@ -100,12 +101,10 @@ def _solid(points: FloatArray) -> tuple[FloatArray, list[list[int]]]:
     same = np.abs(all_normals[one] - all_normals[other]).max(axis=1) < COPLANAR
     graph = coo_array((np.ones(int(same.sum())), (one[same], other[same])), shape=(n, n))
     count, face = connected_components(graph, directed=False)
-    a, b, c = (points[hull.simplices[:, k]] for k in range(3))
-    cross = np.cross(b - a, c - a)
-    turned = np.einsum("ij,ij->i", cross, all_normals) < 0.0
-    triangles = np.where(turned[:, None], hull.simplices[:, ::-1], hull.simplices)
+    triangles = outward_triangles(points, hull)
+    a, b, c = (points[triangles[:, k]] for k in range(3))
     longest = np.max([np.abs(b - a), np.abs(c - a), np.abs(c - b)], axis=(0, 2))
-    solid = np.linalg.norm(cross, axis=1) > LINE * longest**2
+    solid = np.linalg.norm(np.cross(b - a, c - a), axis=1) > LINE * longest**2
     members = np.split(np.argsort(face, kind="stable"), np.cumsum(np.bincount(face, minlength=count))[:-1])
     normals, loops = [], []
     for own in members:

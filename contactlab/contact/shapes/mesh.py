@@ -14,7 +14,9 @@ from contactlab.contact.kernels import layout
 from contactlab.contact.shapes.hull import hull_faces, hull_points, packed_hull
 from contactlab.contact.shapes.shape import Packed, Points, Shape
 from contactlab.contact.shapes.solid import Solid, flat
+from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
+from contactlab.spatial.polyhedron import surface_fault, unit_solid, vertex_numbers
 
 # Triangles of one leaf of the tree.
 LEAF = 4
@@ -146,14 +148,7 @@ class Mesh(Shape):
 
     def __init__(self, vertices: ArrayLike, triangles: ArrayLike) -> None:
         points = finite_array(vertices, "vertices", (None, 3), ContactError)
-        numbers = finite_array(triangles, "triangles", (None, 3), ContactError)
-        if numbers.shape[0] == 0:
-            raise ContactError("triangles", "must hold at least one triangle, got none")
-        bad = np.argwhere((numbers != np.floor(numbers)) | (numbers < 0) | (numbers >= points.shape[0]))
-        if len(bad):
-            i, j = bad[0]
-            raise ContactError("triangles", f"entry [{i}, {j}] is {numbers[i, j]:g}, the vertices are {len(points)}")
-        whole = numbers.astype(np.int64)
+        whole = vertex_numbers(triangles, len(points), ContactError)
         same = np.flatnonzero((whole == np.roll(whole, 1, axis=1)).any(axis=1))
         if same.size:
             raise ContactError("triangles", f"row {same[0]}, {whole[same[0]].tolist()}, has a corner twice: no area")
@@ -187,3 +182,9 @@ class Mesh(Shape):
             sides = np.concatenate([self.triangles[:, [k, (k + 1) % 3]] for k in range(3)])
             lines = self.vertices[np.unique(np.sort(sides, axis=1), axis=0)]
         return flat(self.vertices, self.triangles, lines)
+
+    def inertia(self) -> RigidInertia | None:
+        """The inertia at a density of 1 kg/m^3; None if the surface is not closed or does not face outward."""
+        if surface_fault(self.vertices, self.triangles) is not None:
+            return None
+        return RigidInertia(*unit_solid(self.vertices, self.triangles))

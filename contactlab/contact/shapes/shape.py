@@ -72,12 +72,6 @@ class Tube(Shape):
         object.__setattr__(self, "radius", positive_number(self.radius, "radius"))
         object.__setattr__(self, "half_length", positive_number(self.half_length, "half_length"))
 
-    def _mantle(self) -> tuple[float, float, float]:
-        """Volume between the ends, and its moments of inertia across the axis and along it at a density of 1."""
-        r, half = self.radius, self.half_length
-        volume = 2.0 * np.pi * r**2 * half
-        return volume, volume * (r**2 / 4.0 + half**2 / 3.0), volume * r**2 / 2.0
-
 
 def positive_number(value: float, field: str) -> float:
     """``value`` as a float; a `ContactError` names the field where it is not one finite positive number."""

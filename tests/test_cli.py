@@ -179,7 +179,7 @@ def test_demo_without_the_extra_says_which(
         monkeypatch.setitem(sys.modules, module, None)
     assert main(["demo", "--duration", "0.05", "--out", str(tmp_path / "new" / "folder")]) == 0
     printed = capsys.readouterr().out
-    assert printed.count("pip install 'contactlab[viz]'") == 2
+    assert printed.count("pip install '.[viz]'") == 2
     assert [path.name for path in (tmp_path / "new" / "folder").iterdir()] == ["contactlab_demo.npz"]
 
 

@@ -181,7 +181,7 @@ def test_a_drawing_library_that_is_missing_is_named_with_its_extra(monkeypatch, 
         lambda: viewer.write_html_replay(recording, tmp_path / "run.html"),
     )
     for one in draw:
-        with pytest.raises(ModuleNotFoundError, match=r"is not installed: pip install 'contactlab\[viz\]'"):
+        with pytest.raises(ModuleNotFoundError, match=r"is not installed: pip install '\.\[viz\]'"):
             one()
 
 

@@ -7,6 +7,7 @@ import pytest
 from impact_cases import cradle, disk, random_impact, rocking_block, rod, spread, two_balls
 from scipy.integrate import solve_ivp
 
+import lcp
 from contactlab import impact
 from contactlab.impact import ChatterjeeRuina, ImpactStatus, Newton, Poisson, PowerLaw, Stronge
 from contactlab.impact.stronge import solve_compressed
@@ -49,6 +50,40 @@ def test_cradle_at_once_is_moreaus(law):
     np.testing.assert_allclose(found.v_plus, (-1 / 3, 2 / 3, 2 / 3), atol=1e-12)
     assert found.energy_ratio == pytest.approx(1.0, abs=1e-14)
     assert not found.gains_energy
+
+
+def anitescu_potra(M, v, N, F, mu, e):
+    """Velocity after by the LCPs of Anitescu and Potra (1997, section 5), one pair of edges +-F a contact."""
+    nc = len(N)
+    J, E = np.vstack([N, F, -F]), np.vstack([np.eye(nc), np.eye(nc)])
+    W, n = J @ np.linalg.solve(M, J.T), 3 * nc
+
+    def phase(v, given):
+        A, q = np.zeros((n + nc, n + nc)), np.concatenate([J @ v, mu * given])
+        A[:n, :n], A[nc:n, n:], A[n:, :nc], A[n:, nc:n] = W, E, np.diag(mu), -E.T
+        result = lcp.solve(lcp.LCP(A, q))
+        assert result.solved
+        return result.z[:n]
+
+    compression = phase(v, np.zeros(nc))
+    given = e * compression[:nc]
+    v = v + np.linalg.solve(M, J.T @ compression + N.T @ given)
+    return v + np.linalg.solve(M, J.T @ phase(v, given))
+
+
+@pytest.mark.parametrize("rests", [False, True])
+def test_poissons_law_is_that_of_anitescu_and_potra(rests):
+    """Both LCPs written out on dense matrices, a contact at rest that the other one presses included."""
+    rng = np.random.default_rng(3)
+    for _ in range(25):
+        root, N, F = rng.normal(size=(6, 6)), rng.normal(size=(2, 6)), rng.normal(size=(2, 6))
+        M, v = root @ root.T + np.eye(6), rng.normal(size=6)
+        if rests:
+            v = v - np.linalg.pinv(N[1:]) @ (N[1:] @ v)
+        v = v * (1.0 if N[0] @ v < 0.0 else -1.0)
+        mu, e = rng.uniform(0.0, 0.5, 2), rng.uniform(0.0, 1.0, 2)
+        data = ConstraintVelProblemData(M=M, Mv=M @ v, N=N, F=F, mu=mu, r=[1, 1])
+        np.testing.assert_allclose(Poisson(e).solve(data).v_plus, anitescu_potra(M, v, N, F, mu, e), atol=1e-12)
 
 
 @pytest.mark.parametrize("order", ["simultaneous", "sequential"])

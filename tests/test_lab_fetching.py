@@ -56,7 +56,7 @@ def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_file_is_downloaded_once(server: str, tmp_path: Path) -> None:
     """Checked against its SHA-256; the second time it comes from the cache."""
-    pytest.importorskip("pooch", reason="pooch is missing: pip install 'contactlab[lab]'")
+    pytest.importorskip("pooch", reason="pooch is missing: pip install '.[lab]'")
     sources = {"a": Source("a file", ("set/a.hdf5",), f"{server}/a.hdf5", SHA256)}
     for _ in range(2):
         path = fetch("a", cache=tmp_path / "cache", sources=sources)
@@ -68,7 +68,7 @@ def test_a_file_is_downloaded_once(server: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("file", ["other.hdf5", "a.hdf5"])
 def test_what_cannot_be_had_is_said(server: str, tmp_path: Path, file: str) -> None:
     """Not there, or with another checksum; what to do stands in the text, and nothing in the cache."""
-    pytest.importorskip("pooch", reason="pooch is missing: pip install 'contactlab[lab]'")
+    pytest.importorskip("pooch", reason="pooch is missing: pip install '.[lab]'")
     sources = {"a": Source("a file", ("set/a.hdf5",), f"{server}/{file}", "0" * 64)}
     with pytest.raises(DatasetError, match=r"cannot be had from http.*set CONTACTLAB_DATA to a folder with set/a"):
         fetch("a", cache=tmp_path / "cache", sources=sources)

@@ -241,7 +241,7 @@ def test_a_missing_package_is_named_with_what_to_install(solver: type, monkeypat
     monkeypatch.setitem(sys.modules, PACKAGES[solver], None)
     result = lcp.solve(lcp.LCP([[1.0]], [-1.0]), solver())
     assert result.status is lcp.Status.UNSUITABLE
-    assert result.attempts[0].detail == f"{PACKAGES[solver]} is not installed: pip install 'contactlab[peers]'"
+    assert result.attempts[0].detail == f"{PACKAGES[solver]} is not installed: pip install '.[peers]'"
 
 
 @pytest.mark.parametrize("name", ["CLARABEL", "osqp", "SCS", "HIGHS", "PIQP", "PROXQP"])

@@ -18,7 +18,7 @@ from contactlab.simulation import ImplausibleWarning, Simulation, TimeStepping, 
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.errors import FieldError
 
-gymnasium = pytest.importorskip("gymnasium", reason="environments need gymnasium: pip install 'contactlab[learning]'")
+gymnasium = pytest.importorskip("gymnasium", reason="environments need gymnasium: pip install '.[learning]'")
 
 #: gymnasium's own environments of robots observe any numbers, too.
 ANY_NUMBER = "ignore:.*A Box observation space m"

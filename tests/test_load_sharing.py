@@ -93,6 +93,10 @@ def test_steps_can_be_asked_as_records_are():
     seen = []
     recording = simulate(world, stepper, steps=6, chunk_steps=3, watch=seen.append)
     assert [one.certificate.step[0] for one in seen] == [2, 5]
+    every = []
+    simulate(world, stepper, steps=6, watch=every.append)
+    assert [one.certificate.step[0] for one in every] == [0, 1, 2, 3, 4, 5]
+    assert [one.state.time for one in every] == recording.time[1:].tolist()
     for one in (*seen, pickle.loads(pickle.dumps(seen[1]))):
         i = int(one.certificate.step[0])
         np.testing.assert_array_equal(one.certificate.selection, [recording.selection(i)])

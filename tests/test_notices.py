@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -15,10 +16,13 @@ from contactlab.multibody import JointLimits, ModelBuilder
 from contactlab.multibody.joints import Prismatic, Revolute
 from contactlab.simulation import (
     Batch,
+    ConstantVelocity,
+    Conveyor,
     EventDriven,
     ImplausibleWarning,
     Simulation,
     SimulationConfigError,
+    SimulationError,
     TimeStepping,
     World,
     WorldBuilder,
@@ -385,3 +389,42 @@ def test_absurd_numbers_are_refused_at_once() -> None:
         ConvexPoints(np.ones((3, 3)))
     with pytest.raises(ContactError, match=r"triangles: row 1, \[0, 0, 0\], has a corner twice"):
         Mesh(np.eye(3), [(0, 1, 2), (0, 0, 0)])
+
+
+def pressed(stiffness: float | None = None) -> World:
+    """A press that comes down on a cube on the floor; they touch after 0.02 s."""
+    rubber = Material(0.5) if stiffness is None else Material(0.5, stiffness=stiffness, dissipation=100.0)
+    builder = WorldBuilder()
+    builder.add_half_space("floor", HalfSpace(), rubber)
+    down = ConstantVelocity(Transform(p=(0, 0, 0.26)), np.array([0, 0, -0.5]), np.zeros(3))
+    builder.add_kinematic_body("press", Box((0.2, 0.2, 0.05)), rubber, down)
+    belt = Conveyor(Transform(p=(0, 0, -5.0)), np.array([1.0, 0, 0]), np.zeros(3))
+    builder.add_kinematic_body("belt", Box((0.2, 0.2, 0.05)), rubber, belt)
+    builder.add_free_body("cube", INERTIA_OF_CUBE, Box.cube(0.1), rubber, (0, 0, 0.1, 1, 0, 0, 0))
+    return builder.build()
+
+
+def test_a_depth_of_the_run_is_told_from_one_of_the_start() -> None:
+    """Bodies that get deep while the run lasts began apart; a kinematic body that pushes them in is named."""
+    with pytest.warns(ImplausibleWarning) as warned:
+        recording = simulate(pressed(1e4), TimeStepping(2e-3), 0.1)
+    (notice,) = recording.notices
+    assert notice.kind == "penetration"
+    assert notice.step > 10
+    assert re.match(
+        r"'cube' and 'press' get 0\.0\d+ m deep, .* during the run, in step \d+ \(\d+ such steps\): take smaller steps",
+        notice.text,
+    )
+    assert "'press' moves as prescribed" in notice.text
+    assert "apart" not in notice.text
+    assert [str(one.message) for one in warned] == [notice.text]
+
+
+def test_a_jam_names_the_kinematic_body() -> None:
+    """A press on a rigid cube leaves it no room: the error says who moves whatever it meets, and what to do."""
+    with pytest.raises(SimulationError) as caught:
+        simulate(pressed(), TimeStepping(2e-3), 0.1)
+    text = str(caught.value)
+    assert "'press' moves as prescribed, whatever the force" in text
+    assert "no forces solve the step at any h. Stop it earlier (change its motion)" in text
+    assert "'belt'" not in text

@@ -129,6 +129,29 @@ def test_a_shaker_throws_what_it_accelerates_beyond_gravity():
         assert verify(recording, every=100).holds
 
 
+def test_the_force_of_a_shaken_plate_belongs_to_the_start_of_the_step():
+    """A brick that rides gets m times the mean acceleration of t_i - h/2 to t_i + h/2; poses are R by rows, then p."""
+    h, amplitude, f, mass = 2e-3, 2e-3, 5.0, 2.0
+    shake = Oscillation(SURFACE, translation=(amplitude, 0.0, 0.0), frequency=f)
+    world = world_with(PLATE, shake, brick((0.1, 0.1, 0.1), mass=mass))
+    # It begins with the velocity of the plate half a step before.
+    start = world.initial_state(v=[shake.twist(-h / 2)[3], 0, 0, 0, 0, 0])
+    recording = simulate(world, TimeStepping(h), 0.2, state=start)
+    force = np.zeros(recording.n_steps)
+    np.add.at(force, recording.contacts.step, recording.contacts.impulse[:, 0] / h)
+    t = recording.time[:-1]
+    speed = np.array([[shake.twist(time + half)[3] for half in (-h / 2, h / 2)] for time in t])
+    largest = mass * amplitude * (2 * np.pi * f) ** 2
+    np.testing.assert_allclose(force, mass * np.diff(speed, axis=1)[:, 0] / h, atol=1e-8 * largest)
+    np.testing.assert_allclose(force, -largest * np.sin(2 * np.pi * f * t), atol=1e-3 * largest)
+    in_the_middle = -largest * np.sin(2 * np.pi * f * (t + h / 2))
+    assert np.abs(force - in_the_middle).max() > 0.02 * largest
+    poses = recording.rows["motion_pose"]
+    assert poses.shape == (recording.n_steps + 1, 1, 12)
+    np.testing.assert_allclose(poses[:, 0, :9].reshape(-1, 3, 3), np.broadcast_to(np.eye(3), (len(poses), 3, 3)))
+    np.testing.assert_allclose(poses[:, 0, 9:], [shake.pose(time).p for time in recording.time])
+
+
 def test_a_rising_floor_pushes_and_works_against_the_weight():
     """The work of a half-space that rises at a constant speed is m g times its way, after the first push."""
     speed, mass = 0.3, 2.0

@@ -284,7 +284,7 @@ def test_a_sweep_that_is_stopped_can_be_gone_on_with(tmp_path: Path, how: signal
 @pytest.mark.slow
 def test_bits_do_not_depend_on_the_threads_of_blas() -> None:
     """Nobody has set their number: in this process the products are not split otherwise than in workers."""
-    pytest.importorskip("threadpoolctl", reason="threadpoolctl is missing: pip install 'contactlab[lab]'")
+    pytest.importorskip("threadpoolctl", reason="threadpoolctl is missing: pip install '.[lab]'")
     code = (
         f"import sys; sys.path[:0] = [{str(Path(__file__).parent)!r}]\n"
         "import sweep_tasks; from contactlab.lab import sweep\n"

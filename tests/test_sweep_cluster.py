@@ -24,7 +24,7 @@ from contactlab.lab import SweepError, sweep
 from contactlab.lab.sweeps import cluster as cluster_module
 
 pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("distributed") is None, reason="dask.distributed is missing: pip install 'contactlab[lab]'"
+    importlib.util.find_spec("distributed") is None, reason="dask.distributed is missing: pip install '.[lab]'"
 )
 
 

@@ -169,7 +169,7 @@ def test_without_trimesh_shapes_are_drawn(robot, monkeypatch):
     """And the extra is named."""
     monkeypatch.setitem(sys.modules, "trimesh", None)
     world = World.from_urdf(robot, floating_base=True, collisions=False)
-    with pytest.warns(UrdfWarning, match=r"contactlab\[viz\]"):
+    with pytest.warns(UrdfWarning, match=r"\.\[viz\]"):
         assert parts_of(world, "fin") == []
 
 

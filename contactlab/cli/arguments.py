@@ -18,7 +18,7 @@ def report_written(missing: str, write: Callable[[], Path]) -> None:
     try:
         path = write()
     except ModuleNotFoundError as error:
-        print(f"no {missing}: {error.name} is missing; pip install 'contactlab[viz]'")
+        print(f"no {missing}: {error.name} is missing; pip install '.[viz]'")
     else:
         print(f"wrote {path}")
 

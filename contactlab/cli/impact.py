@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
     failed = False
     if arguments.plots is not None:
         if importlib.util.find_spec("matplotlib") is None:
-            print("no plots: matplotlib is missing; pip install 'contactlab[viz]'")
+            print("no plots: matplotlib is missing; pip install '.[viz]'")
             arguments.plots = None
         else:
             arguments.plots.mkdir(parents=True, exist_ok=True)

@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"contactlab: error: {error}", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
-        print(f"{error.name} is missing; pip install 'contactlab[viz]'")
+        print(f"{error.name} is missing; pip install '.[viz]'")
         return 1
     return 0
 

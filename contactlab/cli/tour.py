@@ -41,6 +41,6 @@ def run(arguments: argparse.Namespace) -> int:
 
         tour(port=arguments.port, docs=arguments.docs, announce=announce)
     except ModuleNotFoundError as error:
-        print(f"{error.name} is missing; pip install 'contactlab[viz]'")
+        print(f"{error.name} is missing; pip install '.[viz]'")
         return 1
     return 0

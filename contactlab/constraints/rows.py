@@ -262,10 +262,10 @@ class DistanceConstraint(PointPair):
 
     Parameters
     ----------
-    body_a, body_b
-        Names of bodies, fixed ones and "world" included.
-    point_a, point_b
-        (3,) [m] in body coordinates.
+    body_a, point_a
+        Name of a body, fixed ones and "world" included, and a point (3,) [m] in its coordinates.
+    body_b, point_b
+        Another body, and its point.
     length
         [m], > 0; three rows of a `LoopConstraint` hold points together.
     baumgarte

@@ -53,7 +53,7 @@ def read_collada(data: bytes, name: str) -> tuple[FloatArray, IntArray, FloatArr
         import collada
         from collada import common
     except ImportError as cause:
-        message = "COLLADA files need pycollada, which is not installed: pip install 'contactlab[collision]'"
+        message = "COLLADA files need pycollada, which is not installed: pip install '.[collision]'"
         raise MeshFileError("path", message) from cause
     try:
         # Materials and images that are not there do not matter.

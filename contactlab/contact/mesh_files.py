@@ -215,7 +215,7 @@ def _trimesh(data: bytes, kind: str) -> Any:
     try:
         import trimesh
     except ImportError as cause:
-        message = "mesh files need trimesh, which is not installed: pip install 'contactlab[collision]'"
+        message = "mesh files need trimesh, which is not installed: pip install '.[collision]'"
         raise MeshFileError("path", message) from cause
     # Bytes without a resolver: materials and textures that the file names are not looked for.
     options = {"skip_materials": True} if kind == "obj" else {}

@@ -12,5 +12,5 @@ def extra_viz() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        message = f"{error.name} is not installed: pip install 'contactlab[viz]'"
+        message = f"{error.name} is not installed: pip install '.[viz]'"
         raise ModuleNotFoundError(message, name=error.name) from error

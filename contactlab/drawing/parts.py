@@ -85,7 +85,7 @@ def _load(mesh: VisualMesh) -> tuple[FloatArray, IntArray, FloatArray] | str:
     try:
         import trimesh  # noqa: F401  # makes meshes ready
     except ImportError:
-        return f"{mesh.name}: trimesh is not installed: pip install 'contactlab[viz]'"
+        return f"{mesh.name}: trimesh is not installed: pip install '.[viz]'"
     try:
         return mesh.load()
     except ContactError as error:

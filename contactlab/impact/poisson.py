@@ -36,13 +36,14 @@ from contactlab.spatial.arrays import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Poisson(OrderedLaw):
-    """Kinetic restitution.
+    """Kinetic restitution; ``Poisson(e)`` is the impact law of Anitescu and Potra (1997).
 
     Parameters
     ----------
     restitution : float, (nc,) or RestitutionLaw, optional
-        Coefficient; a contact that does not approach has none. Without it, that of the materials, which event-driven
-        runs know. The data's kN is not used.
+        Coefficient. The simultaneous law applies it to every contact that compression presses, also to one at rest
+        before; in sequence, a contact that does not approach has none. Without it, that of the materials, which
+        event-driven runs know. The data's kN is not used.
     order : {"simultaneous", "sequential"}
         All contacts at once, or one after the other.
     solver : lcp.Solver, optional

@@ -1,6 +1,6 @@
 """Environments for learning: one definition of a task, as a `gymnasium.Env` and, over a `Batch`, as a vector of them.
 
-The names are here without gymnasium too, which `Env` and `VectorEnv` ask for: ``pip install 'contactlab[learning]'``.
+The names are here without gymnasium too, which `Env` and `VectorEnv` ask for: ``pip install '.[learning]'``.
 """
 
 from __future__ import annotations

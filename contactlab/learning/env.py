@@ -30,7 +30,7 @@ except ModuleNotFoundError as error:
 
         def __new__(cls, *_: Any, **__: Any) -> NoReturn:
             """Say what to install."""
-            message = "gymnasium is not installed: pip install 'contactlab[learning]'"
+            message = "gymnasium is not installed: pip install '.[learning]'"
             raise ModuleNotFoundError(message, name="gymnasium")
 
     BaseVectorEnv = BaseEnv

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +19,7 @@ from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.packing import collision_in, joints_in
 from contactlab.stepping.prepared import arrays_of, differing_layout, prepare
 from contactlab.world.errors import SimulationConfigError
+from lcp.compiler import when_compiling
 
 if TYPE_CHECKING:
     from contactlab.stepping.driver import Driver
@@ -24,6 +28,13 @@ if TYPE_CHECKING:
 
 #: Share of a parameter's scale that it is differenced by: laws are smooth in it, and most are linear.
 STRIDE = 1e-5
+
+
+@functools.cache
+def _announce() -> None:
+    """Print once per process why the first derivative takes long; kernels read from disk are not announced."""
+    text = "compiling the derivatives of steps: about a minute, once for each kind of world on this machine"
+    print(f"contactlab: {text} (contactlab warmup derivatives compiles them ahead) ...", file=sys.stderr, flush=True)
 
 
 class Differentiator:
@@ -63,8 +74,9 @@ class Differentiator:
         self._directed[0] = direction is not None
         q_plus = work.q.copy()
         try:
-            self._weigh()
-            return int(self._entered()())
+            with nullcontext() if self._held is not None else when_compiling(_announce):
+                self._weigh()
+                return int(self._entered()())
         finally:
             work.q[:], work.v[:] = q_plus, memory.v_plus
 

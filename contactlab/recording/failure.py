@@ -16,7 +16,7 @@ from contactlab.formulation.proposal import PATIENCE
 from contactlab.formulation.solution import advice_on
 from contactlab.multibody import MultibodyError, kinematics, point_velocity_6d
 from contactlab.multibody.arguments import singular_joint
-from contactlab.recording.plausibility import sunk
+from contactlab.recording.plausibility import moving_as_prescribed, pressed_by, sunk
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.memory import NoRoomError
 from contactlab.stepping.prepared import arrays_of
@@ -118,7 +118,9 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
             saved, note = _save(problem, step, path)
             from lcp.contacts.kernels.judging import NEAREST
 
-            note = f"{sunk(world, view.contacts(), step)}{note}"
+            contacts = tuple(view.contacts())
+            told = moving_as_prescribed(world, (body for one in contacts for body in (one.body_a, one.body_b)))
+            note = f"{sunk(world, contacts, step)}{pressed_by(told) + '. ' if told else ''}{note}"
             if failure == layout.FAILURE_LARGE:
                 detail = (
                     f"no forces were selected in {island}; {problem!r}), and its LCP of {driver.control.n} unknowns is "

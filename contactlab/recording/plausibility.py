@@ -20,6 +20,7 @@ from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import warn_caller
 from contactlab.stepping.record_schema import peek
 from contactlab.world.joint_rows import JointRow, RowKind
+from contactlab.world.motion import Conveyor
 
 if TYPE_CHECKING:
     from contactlab.recording.recording import Recording
@@ -51,8 +52,9 @@ class Notice:
     Attributes
     ----------
     kind
-        ``overlap``: bodies begin inside one another; ``penetration``: they get there; ``long step``: something moves
-        past another by more than its length in a step, turns by more than a radian beside one, or ends in a half-space;
+        ``overlap``: bodies begin inside one another; ``penetration``: they get there during the run; ``long step``:
+        something moves past another by more than its length in a step, turns by more than a radian beside one, or ends
+        in a half-space;
         ``stop``: joints begin beyond their limits, which hold what they find; ``energy``: an impact gained energy;
         ``uncertified``: nothing solved an island, and the run went on.
     steps
@@ -83,7 +85,7 @@ def notices_of(recording: Recording) -> tuple[Notice, ...]:
     deep = bool((peek(rows, "contact_gap") < deepest(recording.world)).any())
     deep_ones = overlaps(recording.world, rows, begins=begins) if deep else ()
     left = (peek(rows, "island_choice") == Choice.UNCERTIFIED).any()
-    last = unsolved(recording.uncertified) if left else ()
+    last = unsolved(recording.uncertified, recording.world, rows) if left else ()
     q, v, pose = recording.q, recording.v, rows["motion_pose"]
     moves = Moves(recording.world, q[:-1], v[:-1], q[1:], v[1:], recording.h, pose[:-1], pose[1:])
     return (*stops, *deep_ones, *too_long(moves), *gains(recording), *last)
@@ -155,9 +157,12 @@ def overlaps(world: World, rows: Rows, *, begins: bool, begun: float = 0.0, name
             yield Notice("overlap", steps, 0, worst, text)
         else:
             text = (
-                f"{who} are {how}, in {name(int(step[row]))} ({steps} such steps): begin apart, and take smaller "
-                "steps; forces hold a depth, they do not mend it"
+                f"{who} get {how}, during the run, in {name(int(step[row]))} ({steps} such steps): take smaller steps, "
+                "or set `erp` (0.2 returns a fifth in each step); forces alone hold a depth, they do not mend it"
             )
+            pair = int(rows["contact_body_a"][row]), int(rows["contact_body_b"][row])
+            for told in moving_as_prescribed(world, pair):
+                text += f"; '{told}' moves as prescribed, whatever the force, and pushes in what has no room left"
             yield Notice("penetration", steps, int(step[row]), worst, text)
 
 
@@ -205,6 +210,24 @@ def _touched(world: World, rows: Rows, row: int, side: str) -> str:
     return f"'{world.half_space_names[half_space]}'" if half_space >= 0 else "the world"
 
 
+def moving_as_prescribed(world: World, bodies: Iterable[int]) -> tuple[str, ...]:
+    """Return the names of the kinematic bodies among ``bodies`` that change their place, in the order of the world."""
+    there = set(bodies)
+    moving = (body for body, motion in world.motions if not isinstance(motion, Conveyor))
+    return tuple(world.model.names[body] for body in moving if body in there)
+
+
+def pressed_by(names: tuple[str, ...]) -> str:
+    """Return what to do about kinematic bodies that press others."""
+    listed = " and ".join(map(repr, names))
+    moves, them, motion = ("moves", "it", "its motion") if len(names) == 1 else ("move", "them", "their motions")
+    return (
+        f"{listed} {moves} as prescribed, whatever the force: if bodies have no room left, no forces solve the step at "
+        f"any h. Stop {them} earlier (change {motion}), let a drive with a `max_force` push, or give the materials a "
+        "stiffness"
+    )
+
+
 def too_long(moves: Moves) -> Iterator[Notice]:
     """What steps are too long for."""
     found = long_steps(moves)
@@ -238,8 +261,8 @@ def gains(recording: Recording, name: Named = NAMED) -> Iterator[Notice]:
     yield Notice("energy", int(steps.size), step, float(gained[step]), text)
 
 
-def unsolved(table: UncertifiedTable, name: Named = NAMED) -> Iterator[Notice]:
-    """Islands that nothing solved, and whose best forces were taken."""
+def unsolved(table: UncertifiedTable, world: World, rows: Rows, name: Named = NAMED) -> Iterator[Notice]:
+    """Islands that nothing solved, and whose best forces were taken; ``rows`` have the contacts of their steps."""
     if not len(table):
         return
     at, steps = table.worst, table.steps.size
@@ -251,4 +274,7 @@ def unsolved(table: UncertifiedTable, name: Named = NAMED) -> Iterator[Notice]:
         f"{steps} steps): a smaller h, materials that give way (Material(stiffness=, dissipation=)) or another solver "
         "may do better; on_unsolved='raise' stops instead"
     )
+    own = (rows["contact_step"] == table.step[at]) & (rows["contact_island"] == table.island[at])
+    told = moving_as_prescribed(world, np.concatenate([rows[f"contact_body_{side}"][own] for side in "ab"]).tolist())
+    text += f". {pressed_by(told)}" if told else ""
     yield Notice("uncertified", steps, step, worst, text)

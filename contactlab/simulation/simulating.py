@@ -101,10 +101,11 @@ def simulate(
         number counts on full steps from here on. None: a run of more than five seconds says so itself, in one line of
         the terminal that standard error is; elsewhere, and of runs side by side, nothing is said.
     watch
-        Called with the last step of every portion, as `TimeStepping.step` gives it: `contactlab.viewer.live` shows it.
+        Called with the result of every step, as `TimeStepping.step` returns it; with ``chunk_steps``, of every so many
+        steps and of the last one. `contactlab.viewer.live` shows them.
     chunk_steps
-        Steps computed before Python is entered again: Ctrl-C and ``progress`` wait that long. None: at most 256, and
-        as many as take about a tenth of a second.
+        Steps computed before Python is entered again: Ctrl-C, ``progress`` and ``watch`` wait that long. None: 1 with
+        ``watch``; otherwise at most 256, and as many as take about a tenth of a second.
     flush_seconds
         With ``path``: the longest time [s] between two chunk files, but for the portion under way. A run that is
         killed loses no more than what it computed in the last ``flush_seconds`` and that portion.
@@ -132,6 +133,8 @@ def simulate(
     """
     check_run(world, stepper, state)
     portion = None if chunk_steps is None else whole_number("chunk_steps", chunk_steps, 1)
+    if portion is None and watch is not None:
+        portion = 1
     interval = finite_number(flush_seconds, "flush_seconds", SimulationConfigError, least=0.0)
     if resume and path is None:
         raise SimulationConfigError("resume", "needs the path of the record to go on with")

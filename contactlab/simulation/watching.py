@@ -71,7 +71,9 @@ class Watch:
         """Look for islands that nothing solved in the steps in the driver's rows."""
         rows = table_rows(driver.chunk, driver.control, "island")
         certificates = CertificateTable.from_rows(rows, lambda *_: math.nan)
-        return self.tell(plausibility.unsolved(UncertifiedTable.of(certificates), self._name))
+        table = UncertifiedTable.of(certificates)
+        contacts = rows_of_chunks([driver.copied()]) if len(table) else rows
+        return self.tell(plausibility.unsolved(table, self._world, contacts, self._name))
 
     def energy_of(self, state: StepperState) -> tuple[float, float]:
         """Return kinetic and potential energy [J] at a start; nothing is computed where nothing asks."""

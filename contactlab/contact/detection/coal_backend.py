@@ -31,7 +31,7 @@ def _coal(field: str) -> Any:
     try:
         import coal
     except ImportError as cause:
-        message = "a Mesh needs coal, which is not installed: pip install 'contactlab[collision]'"
+        message = "a Mesh needs coal, which is not installed: pip install '.[collision]'"
         raise ContactError(field, message) from cause
     return coal
 

@@ -205,7 +205,7 @@ def _retrieved(name: str, source: Source, cache: str | os.PathLike[str] | None) 
         import pooch
         from requests.exceptions import RequestException
     except ModuleNotFoundError as error:
-        advice = f"downloading needs {error.name}: pip install 'contactlab[lab]'"
+        advice = f"downloading needs {error.name}: pip install '.[lab]'"
         raise DatasetError(name, "", f"{advice}; or set {VARIABLE} to a folder with {source.places[0]}") from error
     folder = Path(pooch.os_cache("contactlab") if cache is None else cache)
     path = folder / source.places[0]

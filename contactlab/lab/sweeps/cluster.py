@@ -43,7 +43,7 @@ def run_on_cluster(
         from distributed import Client
         from distributed.scheduler import KilledWorker
     except ModuleNotFoundError as error:
-        raise SweepError(f"a cluster needs {error.name}: pip install 'contactlab[lab]'") from error
+        raise SweepError(f"a cluster needs {error.name}: pip install '.[lab]'") from error
     try:
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:

@@ -87,7 +87,7 @@ def compiled(path: str | PathLike[str], root: str | PathLike[str] | None) -> tup
     try:
         import mujoco
     except ImportError as cause:
-        message = "MuJoCo files need mujoco, which is not installed: pip install 'contactlab[mjcf]'"
+        message = "MuJoCo files need mujoco, which is not installed: pip install '.[mjcf]'"
         raise MjcfError("path", message) from cause
     file, folder = _file(path, root)
     said = check_references(file, folder)

@@ -211,7 +211,7 @@ class ProgramMethod(Method[LCP | BoxLCP]):
     def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
         z, tolerance = center_of(problem), request.tolerance
         if self.package is not None and not _installed(self.package):
-            detail = f"{self.package} is not installed: pip install 'contactlab[peers]'"
+            detail = f"{self.package} is not installed: pip install '.[peers]'"
             return Claim(z, Status.UNSUITABLE, 0, detail)
         deadline = processor_seconds() + self.time_limit
         program = program_of(problem)

@@ -130,7 +130,7 @@ def _field(report: RaceReport, field: Field) -> str:
     try:
         parts += _charts(report, field, order)
     except ModuleNotFoundError as error:
-        advice = f"{error.name} is missing: pip install 'contactlab[viz]', then the same race again, which runs nothing"
+        advice = f"{error.name} is missing: pip install '.[viz]', then the same race again, which runs nothing"
         parts.append(f"<p>No charts: {escape(advice)} twice.</p>")
     parts.append(f"<h3>Growth with n, family by family: fitted exponents</h3>{growth_table(report, field)}")
     parts.append(f"<h3>Family by family: solved of met</h3>{family_table(field, order)}")

@@ -160,7 +160,7 @@ def test_no_rows(method):
 
 
 @pytest.mark.parametrize("method", ALL)
-@pytest.mark.parametrize("linear_solver", ["lu", "qr", "complete_orthogonal", "svd"])
+@pytest.mark.parametrize("linear_solver", ["lu", "qr", "colpiv_qr", "complete_orthogonal", "svd"])
 def test_choice_of_factorisation(method, linear_solver):
     """Every factorisation gives the same answer, with a row twice as well."""
     model = random_tree(6, bodies=6)

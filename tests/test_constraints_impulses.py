@@ -163,7 +163,7 @@ def test_nothing_to_do():
     np.testing.assert_array_equal(constraint_impulses(model, q, v, ConstraintSet(model, [])).v_after, v)
 
 
-@pytest.mark.parametrize("linear_solver", ["lu", "qr", "complete_orthogonal", "svd"])
+@pytest.mark.parametrize("linear_solver", ["lu", "qr", "colpiv_qr", "complete_orthogonal", "svd"])
 def test_choices_agree(linear_solver):
     """Methods, factorisations and a `Kinematics` in place of q and v give the same impulses."""
     model = random_tree(7, bodies=6)

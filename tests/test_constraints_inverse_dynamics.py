@@ -240,8 +240,8 @@ def quadratic_program(
 
 
 @pytest.mark.parametrize("case", ["four-bar", "quadruped", "standing on two feet", "one drive", "all", "none"])
-@pytest.mark.parametrize("weight", [None, 3.0, 1e5])
-def test_relaxed_is_the_quadratic_program(case: str, weight: float | None) -> None:
+@pytest.mark.parametrize("weight", [None, "inertia", "largest", 3.0, 1e5])
+def test_relaxed_is_the_quadratic_program(case: str, weight: float | str | None) -> None:
     """For any drives and constraints, too few or too many, a and tau minimise the written objective."""
     if case in ("quadruped", "standing on two feet"):
         model, q, v, cs, actuated = walking(FEET if case == "quadruped" else FEET[::3])
@@ -253,8 +253,11 @@ def test_relaxed_is_the_quadratic_program(case: str, weight: float | None) -> No
     H = constrained_system(model, q, v, np.zeros(model.nv), cs).H
     default = 100.0 * H[np.ix_(actuated, actuated)]
     root = np.random.default_rng(3).standard_normal((na, na))
-    W = default if weight is None else weight * (root @ root.T + np.eye(na))
-    found = inverse_dynamics_constraints_relaxed(model, q, v, x, cs, actuated, None if weight is None else W)
+    W = 100.0 * np.abs(H).max() * np.eye(na) if weight == "largest" else default
+    if isinstance(weight, float):
+        W = weight * (root @ root.T + np.eye(na))
+    given = W if isinstance(weight, float) else weight
+    found = inverse_dynamics_constraints_relaxed(model, q, v, x, cs, actuated, given)
     a, tau = quadratic_program(model, (q, v), x, cs, actuated, W)
     balance(model, (q, v), cs, actuated, found)
     assert np.abs(found.a - a).max() < 1e-7 * (1.0 + np.abs(a).max())
@@ -312,6 +315,7 @@ def test_underactuated_cart_and_pendulum() -> None:
         ({"W": [[1.0, 0.0], [0.0, 1.0]]}, "W"),
         ({"W": [[-1.0]]}, "W"),
         ({"W": [[np.nan]]}, "W"),
+        ({"W": "biggest"}, "W"),
     ],
 )
 def test_ill_formed_arguments_are_named(change: dict[str, Any], field: str) -> None:
@@ -324,6 +328,32 @@ def test_ill_formed_arguments_are_named(change: dict[str, Any], field: str) -> N
     if "W" not in change:
         with pytest.raises(ValueError):
             inverse_dynamics_constraints(model, cs=cs, **given)
+
+
+def test_a_mask_may_be_over_coordinates() -> None:
+    """A mask of length nq equals one of length nv: a quaternion has four entries for three velocities."""
+    ball = RigidInertia.solid_sphere(1.0, 0.1)
+    builder = ModelBuilder()
+    for name, joint in (("knee", joints.Revolute()), ("free", joints.FloatingBase()), ("hip", joints.Spherical())):
+        builder.add_body(name, joint=joint, inertia=ball)
+    model = builder.build()
+    assert (model.nq, model.nv) == (12, 10)
+    of_q = np.array([True, True, False, True, *[False] * 4, *[True] * 4])
+    of_v = np.array([True, True, False, True, *[False] * 3, *[True] * 3])
+    cs, q = ConstraintSet(model, []), model.neutral
+    assert is_fully_actuated(model, q, cs, of_q) == is_fully_actuated(model, q, cs, of_v)
+    one, two = (
+        inverse_dynamics_constraints_relaxed(model, q, np.zeros(10), np.arange(1.0, 11.0), cs, mask)
+        for mask in (of_q, of_v)
+    )
+    np.testing.assert_array_equal(one.tau, two.tau)
+    assert np.array_equal(one.tau != 0.0, of_v)
+    torn = of_q.copy()
+    torn[6] = True
+    with pytest.raises(ConstraintError, match=r"of the joint of 'free' have 3 velocities: all or none"):
+        is_fully_actuated(model, q, cs, torn)
+    with pytest.raises(ConstraintError, match=r"shape \(10,\), one entry per velocity \(nv\), or \(12,\).*got \(11,\)"):
+        is_fully_actuated(model, q, cs, of_q[:11])
 
 
 def test_weights_must_be_symmetric() -> None:

@@ -17,6 +17,9 @@ from contactlab.constraints import (
     DistanceConstraint,
     LoopConstraint,
     baumgarte_term,
+    constraint_gamma,
+    constraint_position_error,
+    constraint_velocity_error,
 )
 from contactlab.multibody import Model
 from contactlab.spatial import Transform
@@ -78,9 +81,57 @@ def test_rows_of_one_name_are_a_group(model: Model) -> None:
 
 def test_rows_without_a_name_are_groups_of_their_own(model: Model) -> None:
     """Generated names say the kind and the first row, and never take a name that was given."""
-    cs = ConstraintSet(model, [contact(), contact(), loop("contact1"), loop(), Frozen()])
+    cs = ConstraintSet(model, [contact(), contact(body="b2"), loop("contact1"), loop(), Frozen()])
     assert [group.name for group in cs.groups] == ["contact0", "contact1_", "contact1", "loop3", "custom4"]
     assert cs.labels == ("contact0", "contact1_", "contact1", "loop3", "custom4[0]", "custom4[1]")
+
+
+def test_contact_rows_of_one_point_are_one_group(model: Model) -> None:
+    """As in RBDL, under any names, each of which finds all rows; another point, body or id is another group."""
+    names = ("normal", "along", "across")
+    rows = [contact(name, normal=n) for name, n in zip(names, (Z, X, Y), strict=True)]
+    rows += [
+        contact("other id", 4),
+        contact("other body", body="b2"),
+        ContactConstraint("b1", (0, 0, 0), Z, name="far"),
+    ]
+    cs = ConstraintSet(model, [rows[0], rows[4], rows[1], rows[5], rows[2], rows[3]])
+    assert [group.rows.tolist() for group in cs.groups] == [[0, 2, 4], [1], [3], [5]]
+    assert [group.name for group in cs.groups] == ["normal", "other body", "far", "other id"]
+    assert cs.groups[0].names == names
+    for name in names:
+        assert cs.group(name) is cs.groups[0]
+        np.testing.assert_array_equal(cs.rows(name), [0, 2, 4])
+    assert cs.labels == ("normal", "other body", "along", "far", "across", "other id")
+    assert cs.labels.index("across") == 4
+    assert [cs.group_of_row(row).name for row in range(6)] == [
+        "normal",
+        "other body",
+        "normal",
+        "far",
+        "normal",
+        "other id",
+    ]
+    assert [group.assigned_id for group in cs.groups] == [0, 1, 3, 5]
+    # Rows without a name, too, and a row that links two groups by its name and its point.
+    cs = ConstraintSet(model, [contact(), contact("a", body="b2"), contact(normal=X), contact("a", normal=Y)])
+    assert [group.rows.tolist() for group in cs.groups] == [[0, 1, 2, 3]]
+    assert cs.labels == ("a[0]", "a[1]", "a[2]", "a[3]")
+    for row in (-1, 4, True, 1.0):
+        with pytest.raises(ConstraintError, match="row: must be a row of the set, 0 to 3"):
+            cs.group_of_row(row)  # type: ignore[arg-type]
+
+
+def test_a_points_wrench_is_the_sum_of_its_rows(model: Model) -> None:
+    """Whatever the rows are called: the wrench found by any name is that of all rows of the point."""
+    from contactlab.constraints import group_wrenches
+
+    q, _, _ = state(model, 4)
+    apart = ConstraintSet(model, [contact(name, normal=n) for name, n in (("x", X), ("y", Y), ("z", Z))])
+    for name in ("x", "y", "z"):
+        first, second = group_wrenches(model, q, apart, [1.0, 2.0, 3.0], name, frame="world")
+        np.testing.assert_allclose(first.wrench, [0, 0, 0, 1, 2, 3], atol=1e-15)
+        np.testing.assert_allclose(second.wrench, [0, 0, 0, -1, -2, -3], atol=1e-15)
 
 
 def test_custom_constraints_of_one_name_are_one_group(model: Model) -> None:
@@ -139,6 +190,34 @@ def test_stabilisation_is_set_per_group(model: Model) -> None:
     np.testing.assert_allclose(baumgarte_term(model, q, v, stabilised), term, rtol=1e-12)
 
 
+def test_stabilisation_can_be_switched_on_again(model: Model) -> None:
+    """Off, a group keeps its coefficients; on without any, it has RBDL's, of a time constant of 0.1 s."""
+    cs = ConstraintSet(model, [loop("a", baumgarte=Baumgarte(2.0, 3.0)), loop("b"), loop("c", baumgarte=True)])
+    off = cs.with_baumgarte("a", None)
+    assert (off.group("a").baumgarte, off.group("a").coefficients) == (None, Baumgarte(2.0, 3.0))
+    assert off.with_baumgarte("a", False).with_baumgarte("a", True).group("a").baumgarte == Baumgarte(2.0, 3.0)
+    assert off.with_baumgarte("b", True).group("b").baumgarte == Baumgarte(10.0, 10.0)
+    assert cs.group("c").baumgarte == Baumgarte() == Baumgarte.from_time_constant() == Baumgarte(10.0, 10.0)
+    assert loop(baumgarte=False).baumgarte is None
+    assert Baumgarte.from_time_constant(0.5) == Baumgarte(2.0, 2.0)
+
+
+def test_terms_of_given_errors(model: Model) -> None:
+    """`Baumgarte.term` of a group's errors is what a set computes by itself; with beta = 0 drift is only stopped."""
+    q, v, _ = state(model, 1)
+    for pair in (Baumgarte(10.0, 0.0), Baumgarte(0.0, 4.0), Baumgarte()):
+        cs = ConstraintSet(model, [loop("a", baumgarte=pair), Frozen("own", baumgarte=pair)])
+        phi, phid = constraint_position_error(model, q, cs), constraint_velocity_error(model, q, v, cs)
+        term = baumgarte_term(model, q, v, cs)
+        np.testing.assert_allclose(pair.term(phi, phid), term, rtol=1e-15)
+        np.testing.assert_allclose(term, -2.0 * pair.alpha * phid - pair.beta**2 * phi, rtol=1e-15)
+        plain = ConstraintSet(model, [loop("a"), Frozen("own")])
+        added = constraint_gamma(model, q, v, cs) - constraint_gamma(model, q, v, plain)
+        np.testing.assert_allclose(added, term, atol=1e-12)
+    with pytest.raises(ConstraintError, match=r"velocity_error: must have shape \(2,\), got \(1,\)"):
+        Baumgarte().term([0.0, 1.0], [0.0])
+
+
 def baumgarte_free_velocity(model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Velocity along z of the point of `contact`."""
     from contactlab.multibody import point_velocity
@@ -146,16 +225,16 @@ def baumgarte_free_velocity(model: Model, q: np.ndarray, v: np.ndarray) -> np.nd
     return point_velocity(model, q, v, "b1", (0.1, 0.2, 0.3))[2:]
 
 
-@pytest.mark.parametrize("value", [0.0, -0.1, float("nan"), float("inf"), "fast", True])
+@pytest.mark.parametrize("value", [0.0, -0.1, float("nan"), float("inf"), "fast"])
 def test_time_constants_that_are_none(value: object) -> None:
     """A time constant must be a finite number > 0; no stabilisation is None."""
     with pytest.raises(ConstraintError, match="baumgarte"):
         loop(baumgarte=value)
 
 
-@pytest.mark.parametrize("pair", [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), (1.0, float("nan"))])
+@pytest.mark.parametrize("pair", [(0.0, 0.0), (1.0, -1.0), (-1.0, 1.0), (1.0, float("nan"))])
 def test_pairs_that_are_none(pair: tuple[float, float]) -> None:
-    """Both numbers of a pair must be finite and > 0."""
+    """Both numbers of a pair must be finite and >= 0, and not both 0."""
     with pytest.raises(ConstraintError, match="alpha|beta"):
         Baumgarte(*pair)
 
@@ -227,7 +306,6 @@ def test_unknown_groups_suggest_close_ones(model: Model) -> None:
 
 def test_bodies_are_found_in_their_links(model: Model) -> None:
     """Fixed bodies, and bodies fixed to those, are where `body_pose` says they are."""
-    from contactlab.constraints import constraint_position_error
     from contactlab.multibody import body_pose
 
     q, _, _ = state(model, 2)

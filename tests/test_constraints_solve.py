@@ -10,7 +10,7 @@ from contactlab.constraints import ConstraintError, solve
 from contactlab.multibody.mass_matrix import mass_matrix
 
 METHODS = (solve.direct, solve.range_space_sparse, solve.null_space)
-SOLVERS = (None, "lu", "qr", "complete_orthogonal", "svd")
+SOLVERS = (None, "lu", "qr", "colpiv_qr", "complete_orthogonal", "svd")
 
 
 def dense(H, G, c, gamma):

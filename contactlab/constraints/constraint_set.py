@@ -1,4 +1,4 @@
-"""Constraints of one model, put together once and never changed; those that share a name are a group."""
+"""Constraints of one model, put together once and never changed, in groups by names and by points of contact."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Kind: TypeAlias = Literal["contact", "loop", "distance", "custom"]
 
 @dataclass(frozen=True, eq=False)
 class ConstraintGroup:
-    """Rows of one name.
+    """Rows that share a name, or contact rows of one point of one body.
 
     Attributes
     ----------
     name
-        Given, or made of the kind and the first row where none was.
+        The first name given to its rows, or made of the kind and the first row if there is none.
     rows
         Indices of its rows in the set, ascending; ``forces[group.rows]`` are its forces.
     kind
@@ -42,6 +42,10 @@ class ConstraintGroup:
         The first number given to one of its rows, or None.
     baumgarte
         How drift off its rows is pulled back, or None.
+    coefficients
+        Its last `Baumgarte` pair, kept while stabilisation is off; RBDL's default if none was given.
+    names
+        All names of its rows, each of which finds it; the first is ``name``.
     """
 
     name: str
@@ -49,9 +53,16 @@ class ConstraintGroup:
     kind: Kind
     id: int | None
     baumgarte: Baumgarte | None
+    coefficients: Baumgarte
+    names: tuple[str, ...]
 
     def __len__(self) -> int:
         return int(self.rows.shape[0])
+
+    @property
+    def assigned_id(self) -> int:
+        """The number of its first row in the set, as RBDL assigns it; `ConstraintSet.group_of_row` finds it."""
+        return int(self.rows[0])
 
     @property
     def slice(self) -> slice | IntArray:
@@ -73,37 +84,67 @@ def grouped(
     constraints: Sequence[Any], places: Sequence[slice]
 ) -> tuple[tuple[ConstraintGroup, ...], dict[Hashable, int]]:
     """The groups in the order of their first rows, and which of them each name and number stands for."""
-    members: dict[str, list[int]] = {}
     taken = {c.name for c in constraints if getattr(c, "name", None) is not None}
-    for number, (constraint, place) in enumerate(zip(constraints, places, strict=True)):
-        name = getattr(constraint, "name", None)
-        if name is None:
-            name = f"{kind_of(constraint)}{place.start}"
+    groups: list[ConstraintGroup] = []
+    keys: dict[Hashable, int] = {}
+    for index, numbers in enumerate(_members(constraints)):
+        members_of = [constraints[number] for number in numbers]
+        names = tuple(dict.fromkeys(c.name for c in members_of if getattr(c, "name", None) is not None))
+        if not names:
+            name = f"{kind_of(members_of[0])}{places[numbers[0]].start}"
             while name in taken:
                 name = f"{name}_"
             taken.add(name)
-        members.setdefault(name, []).append(number)
-    groups: list[ConstraintGroup] = []
-    keys: dict[Hashable, int] = {}
-    for index, (name, numbers) in enumerate(members.items()):
-        members_of = [constraints[number] for number in numbers]
-        kinds = {kind_of(constraint): number for constraint, number in zip(members_of, numbers, strict=True)}
+            names = (name,)
+        kinds = sorted({kind_of(constraint) for constraint in members_of})
         if len(kinds) > 1:
-            raise ConstraintError("name", f"rows of the group {name!r} must be of one kind, they are {sorted(kinds)}")
+            raise ConstraintError("name", f"rows of the group {names[0]!r} must be of one kind, they are {kinds}")
         pull = {baumgarte_of(getattr(constraint, "baumgarte", None)) for constraint in members_of}
         if len(pull) > 1:
-            raise ConstraintError("baumgarte", f"must be the same for all rows of the group {name!r}")
+            raise ConstraintError("baumgarte", f"must be the same for all rows of the group {names[0]!r}")
         ids = [constraint.id for constraint in members_of if getattr(constraint, "id", None) is not None]
         for id in ids:
             if keys.setdefault(int(id), index) != index:
-                raise ConstraintError("id", f"{id} stands for both {groups[keys[int(id)]].name!r} and {name!r}")
-        keys[name] = index
+                raise ConstraintError("id", f"{id} stands for both {groups[keys[int(id)]].name!r} and {names[0]!r}")
+        keys |= dict.fromkeys(names, index)
         rows = np.concatenate(
             [np.arange(places[number].start, places[number].stop, dtype=np.int64) for number in numbers]
         )
         rows.flags.writeable = False
-        groups.append(ConstraintGroup(name, rows, next(iter(kinds)), int(ids[0]) if ids else None, pull.pop()))
+        (held,) = pull
+        coefficients = Baumgarte() if held is None else held
+        groups.append(
+            ConstraintGroup(names[0], rows, kinds[0], int(ids[0]) if ids else None, held, coefficients, names)
+        )
     return tuple(groups), keys
+
+
+def _members(constraints: Sequence[Any]) -> list[list[int]]:
+    """Numbers of the constraints of each group: those linked by a name, or as contacts by body, point and id."""
+    members: list[list[int]] = []
+    group_of: dict[Hashable, list[int]] = {}
+    for number, constraint in enumerate(constraints):
+        links: list[Hashable] = []
+        if getattr(constraint, "name", None) is not None:
+            links.append(constraint.name)
+        if isinstance(constraint, ContactConstraint):
+            links.append((constraint.body, *constraint.point.tolist(), constraint.id))
+        own: list[int] | None = None
+        for link in links:
+            other = group_of.get(link)
+            if own is None:
+                own = other
+            elif other is not None and other is not own:
+                # A row links two groups, one by its name and one by its point.
+                own.extend(other)
+                members.remove(other)
+                group_of |= {key: own for key, value in group_of.items() if value is other}
+        if own is None:
+            own = []
+            members.append(own)
+        own.append(number)
+        group_of |= dict.fromkeys(links, own)
+    return sorted((sorted(numbers) for numbers in members), key=lambda numbers: numbers[0])
 
 
 def find_group(keys: dict[Hashable, int], key: object) -> int:
@@ -124,7 +165,9 @@ class ConstraintSet:
     """Rows G a = gamma for one model: a description without workspace, shared and kept without care.
 
     Rows stand in the order of the constraints, those of a custom one together. Rows that share a name are a group, in
-    whatever order they stand; what belongs to a point or a pair of frames is computed once for all of its rows.
+    whatever order they stand. So are contact rows of the same point of the same body, under any names (as in RBDL; rows
+    with different ``id`` stay apart): each of the names finds all of them. What belongs to a point or a pair of frames
+    is computed once for all of its rows.
 
     Parameters
     ----------
@@ -144,7 +187,8 @@ class ConstraintSet:
     groups
         `ConstraintGroup` values in the order of their first rows.
     labels
-        What each row is called: its group, and its number therein where there are several.
+        What each row is called: its name or its group's, and its number in the group if others are called the same;
+        ``labels.index("tangent")`` is the row of that name.
     packed
         What the kernels take.
 
@@ -206,9 +250,17 @@ class ConstraintSet:
         labels = [""] * n
         pull: list[Baumgarte | None] = [None] * n
         for group in groups:
-            for number, row in enumerate(group.rows):
-                labels[row] = group.name if len(group) == 1 else f"{group.name}[{number}]"
+            for row in group.rows:
+                labels[row] = group.name
                 pull[row] = group.baumgarte
+        for constraint, place in zip(constraints, places, strict=True):
+            if getattr(constraint, "name", None) is not None:
+                labels[place] = [constraint.name] * (place.stop - place.start)
+        for group in groups:
+            called = [labels[row] for row in group.rows]
+            for number, row in enumerate(group.rows):
+                if called.count(called[number]) > 1:
+                    labels[row] = f"{called[number]}[{number}]"
         packed = pack_rows(model, constraints, places, custom, pull)
         owner = None if custom or model.packed.custom else model
         quick = (owner, packed.model_ints, packed.model_floats, model.nv, n, packed.work)
@@ -227,6 +279,13 @@ class ConstraintSet:
         """The group of a name or of a row's id; an unknown one raises, with the close ones."""
         return self.groups[find_group(self._keys, key)]
 
+    def group_of_row(self, row: int) -> ConstraintGroup:
+        """The group of a row by its number in the set, which RBDL calls its assigned id."""
+        whole = np.asarray(row)
+        if whole.shape != () or whole.dtype.kind not in "iu" or not 0 <= row < self.n_rows:
+            raise ConstraintError("row", f"must be a row of the set, 0 to {self.n_rows - 1}, got {row!r}")
+        return next(group for group in self.groups if row in group.rows)
+
     def rows(self, key: str | int) -> slice | IntArray:
         """Rows of a group: a slice where they stand together, else their indices; either picks from any (nc,) array."""
         return self.group(key).slice
@@ -240,14 +299,26 @@ class ConstraintSet:
                 wanted[place] = constraint.acceleration
         return wanted
 
-    def with_baumgarte(self, group: str | int, value: float | Baumgarte | None) -> ConstraintSet:
-        """Copy of the set with another stabilisation of one group: None, a time constant [s] or a `Baumgarte` pair.
+    def with_baumgarte(self, group: str | int, value: float | Baumgarte | bool | None) -> ConstraintSet:
+        """Copy of the set with another stabilisation of one group.
 
+        Parameters
+        ----------
+        group
+            Its name or id.
+        value
+            A time constant [s] or a `Baumgarte` pair; None or False switches stabilisation off, True switches it on
+            with the ``coefficients`` that the group had last.
+
+        Notes
+        -----
         A contact's position error is zero, so that only the velocity term acts there.
         """
         index = find_group(self._keys, group)
         groups = list(self.groups)
-        groups[index] = replace(groups[index], baumgarte=baumgarte_of(value))
+        old = groups[index]
+        pull = old.coefficients if value is True else baumgarte_of(value)
+        groups[index] = replace(old, baumgarte=pull, coefficients=old.coefficients if pull is None else pull)
         other = object.__new__(ConstraintSet)
         other._fill(self.model, self.constraints, self._places, self.packed.custom, tuple(groups), self._keys)
         return other

@@ -48,7 +48,7 @@ class CustomConstraint(ABC):
     name, id
         Group of the rows, as for `ContactConstraint`; without a name the rows of the object are a group.
     baumgarte
-        None, a time constant [s], or a `Baumgarte` pair.
+        None, a time constant [s], a `Baumgarte` pair, or True for the default pair (0.1 s).
     level
         "position", "velocity" or "acceleration". Below position level there is no position error, at acceleration level
         no velocity error either: they count as zero.
@@ -57,7 +57,7 @@ class CustomConstraint(ABC):
     rows: int
     name: str | None = None
     id: int | None = None
-    baumgarte: float | Baumgarte | None = None
+    baumgarte: float | Baumgarte | bool | None = None
     level: Level = "position"
 
     @abstractmethod

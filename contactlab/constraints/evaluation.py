@@ -119,7 +119,7 @@ def fill_custom(
         if want & GAMMA:
             out.gamma[place] = custom.gamma(model, configuration, speed, t)
             alpha, beta = cs.packed.baumgarte[place].T
-            if want & BAUMGARTE and alpha.any():
+            if want & BAUMGARTE and (alpha.any() or beta.any()):
                 out.gamma[place] -= 2.0 * alpha * custom.velocity_error(model, configuration, speed, t)
                 out.gamma[place] -= beta**2 * custom.position_error(model, configuration, t)
 

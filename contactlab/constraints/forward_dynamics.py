@@ -172,7 +172,7 @@ def forward_dynamics_constraints(
     f_ext
         (nb, 6) external forces as for `inverse_dynamics`.
     linear_solver
-        None, or the factorisation used after the rows were reduced to independent ones: "lu", "qr",
+        None, or the factorisation used after the rows were reduced to independent ones: "lu", "qr" or "colpiv_qr",
         "complete_orthogonal", "svd". See `contactlab.constraints.solve.direct`.
     t
         Time [s], for custom constraints that depend on it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,7 @@ from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import ConstrainedSystem, constrained_system, constraint_jacobian
 from contactlab.constraints.row_space import RowSpace, nearest_solution, row_space
+from contactlab.multibody.joints import FloatingBase
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
@@ -40,16 +41,41 @@ class Actuation:
 
 
 def checked_mask(model: Model, actuated: ArrayLike) -> NDArray[np.bool_]:
-    """``actuated`` as a boolean mask (nv,); 0 and 1 are no booleans, lest lists of indices pass."""
+    """``actuated`` as a boolean mask (nv,), given so or as (nq,); 0 and 1 are no booleans, lest lists of indices pass.
+
+    Of (nq,), every coordinate says it for the velocity of its own; the four of a quaternion say it for the three.
+    """
     try:
         mask = np.asarray(actuated)
     except ValueError as cause:
         raise ConstraintError("actuated", f"cannot be read as a mask of booleans ({cause})") from cause
-    if mask.shape != (model.nv,):
-        raise ConstraintError("actuated", f"must have shape ({model.nv},), got {mask.shape}")
-    if model.nv and mask.dtype != np.bool_:
+    nq, nv = model.nq, model.nv
+    if mask.shape not in ((nv,), (nq,)):
+        wanted = f"({nv},), one entry per velocity (nv)"
+        wanted += f", or ({nq},), one per coordinate (nq)" if nq != nv else ""
+        raise ConstraintError("actuated", f"must have shape {wanted}, got {mask.shape}")
+    if mask.size and mask.dtype != np.bool_:
         raise ConstraintError("actuated", f"must be a mask of booleans, got {mask.dtype}")
-    return mask.astype(np.bool_)
+    return mask.astype(np.bool_) if mask.shape == (nv,) else _of_coordinates(model, mask)
+
+
+def _of_coordinates(model: Model, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The mask (nv,) of one over the coordinates (nq,)."""
+    found = np.zeros(model.nv, dtype=np.bool_)
+    for body in model.bodies:
+        given, own = mask[model.q_slice(body.name)], found[model.v_slice(body.name)]
+        # Leading coordinates that have a velocity each: all of most joints, the place of a floating base.
+        plain = own.size if given.size == own.size else 3 if isinstance(body.joint, FloatingBase) else 0
+        own[:plain] = given[:plain]
+        rest = given[plain:]
+        if rest.size:
+            if rest.any() and not rest.all():
+                which = f"coordinates {rest.tolist()} of the joint of {body.name!r}"
+                raise ConstraintError(
+                    "actuated", f"{which} have {own.size - plain} velocities: all or none are actuated"
+                )
+            own[plain:] = rest[0]
+    return found
 
 
 def wanted_acceleration(a_desired: ArrayLike, actuated: NDArray[np.bool_]) -> FloatArray:
@@ -77,7 +103,8 @@ def is_fully_actuated(
     cs
         The constraints; their rows may depend on each other.
     actuated
-        Boolean mask (nv,). All true is fully actuated; all false is where the constraints leave no freedom.
+        Boolean mask (nv,), or (nq,), in which the four entries of a quaternion agree. All true is fully actuated; all
+        false is where the constraints leave no freedom.
     v, t
         Velocity (nv,) and time [s], for custom rows that depend on them.
 
@@ -157,7 +184,7 @@ def inverse_dynamics_constraints(
     cs
         The constraints, their stabilisation included.
     actuated
-        Boolean mask (nv,). All false: the constraints must determine the motion by themselves.
+        Boolean mask as for `is_fully_actuated`. All false: the constraints must determine the motion by themselves.
     f_ext
         (nb, 6) external forces as for `inverse_dynamics`.
     t
@@ -215,7 +242,7 @@ def inverse_dynamics_constraints_relaxed(
     a_desired: ArrayLike,
     cs: ConstraintSet,
     actuated: ArrayLike,
-    W: ArrayLike | None = None,
+    W: ArrayLike | Literal["inertia", "largest"] | None = "inertia",
     f_ext: ArrayLike | None = None,
     *,
     t: float = 0.0,
@@ -240,8 +267,9 @@ def inverse_dynamics_constraints_relaxed(
     model, q, v, a_desired, cs, actuated, f_ext, t
         As for `inverse_dynamics_constraints`; drives may be too few, even none.
     W
-        (na, na) symmetric positive definite [kg, kg m^2]; 100 S H S^T by default. (RBDL 3.3.1 uses this; its
-        documentation names the diagonal matrix of 100 times the largest entry of H.)
+        (na, na) symmetric positive definite [kg, kg m^2]; or "inertia", 100 S H S^T, which RBDL 3.3.1 computes and
+        which does not depend on units; or "largest", the diagonal matrix of 100 times the largest entry of H, which
+        RBDL's documentation prints.
 
     Raises
     ------
@@ -252,7 +280,7 @@ def inverse_dynamics_constraints_relaxed(
     x = wanted_acceleration(a_desired, mask)
     system = constrained_system(model, q, v, np.zeros(model.nv), cs, f_ext, t=t)
     H, C, G = system.H, system.C, system.G
-    weight = 100.0 * H[np.ix_(mask, mask)] if W is None else _checked_weight(W, mask)
+    weight = _tracking_weight(W, H, mask)
     stiff = H.copy()
     stiff[np.ix_(mask, mask)] += weight
     # H a + S^T W S a - G^T forces = S^T W x - P^T P C
@@ -284,6 +312,19 @@ def _minimum(stiff: FloatArray, right: FloatArray, rows: RowSpace, gamma: FloatA
         pull = np.linalg.solve(factor, scale * (Z.T @ (right - stiff @ a)))
         a = a + Z @ (scale * np.linalg.solve(factor.T, pull))
     return np.asarray(a)
+
+
+def _tracking_weight(
+    W: ArrayLike | Literal["inertia", "largest"] | None, H: FloatArray, mask: NDArray[np.bool_]
+) -> FloatArray:
+    """W (na, na) as given or by its name; None is "inertia"."""
+    if W is None or (isinstance(W, str) and W == "inertia"):
+        return 100.0 * H[np.ix_(mask, mask)]
+    if isinstance(W, str):
+        if W != "largest":
+            raise ConstraintError("W", f"must be a matrix, 'inertia' or 'largest', got {W!r}")
+        return 100.0 * float(np.abs(H).max(initial=0.0)) * np.eye(int(np.count_nonzero(mask)))
+    return _checked_weight(W, mask)
 
 
 def _checked_weight(W: ArrayLike, mask: NDArray[np.bool_]) -> FloatArray:

@@ -21,37 +21,60 @@ class Baumgarte:
     """Stabilisation after Baumgarte (1972): gamma gains -2 alpha phid - beta^2 phi.
 
     The error then obeys phi'' + 2 alpha phi' + beta^2 phi = 0; with alpha = beta = 1 / T it dies out as fast as it can
-    without swinging over, within a few T.
+    without swinging over, within a few T. The default is RBDL's, T = 0.1 s.
 
     Parameters
     ----------
     alpha
-        [1/s], > 0, on the velocity error.
+        [1/s], >= 0, on the velocity error.
     beta
-        [1/s], > 0, on the position error.
+        [1/s], >= 0, on the position error: with 0 a drift is stopped and not undone. Not both are 0.
+
+    Examples
+    --------
+    >>> Baumgarte()
+    Baumgarte(alpha=10.0, beta=10.0)
+    >>> Baumgarte(10.0, 0.0).term([0.3], [0.01])
+    array([-0.2])
     """
 
-    alpha: float
-    beta: float
+    alpha: float = 10.0
+    beta: float = 10.0
 
     def __post_init__(self) -> None:
         for name in ("alpha", "beta"):
             value = finite_number(getattr(self, name), name, ConstraintError)
-            if value <= 0.0:
-                raise ConstraintError(name, f"must be > 0, got {value:g}; no stabilisation is baumgarte=None")
+            if value < 0.0:
+                raise ConstraintError(name, f"must be >= 0, got {value:g}")
             object.__setattr__(self, name, value)
+        if self.alpha == self.beta == 0.0:
+            raise ConstraintError("alpha", "is 0, and beta too: no stabilisation is baumgarte=None")
+
+    @classmethod
+    def from_time_constant(cls, T: float = 0.1) -> Baumgarte:
+        """alpha = beta = 1 / T for a time constant T > 0 [s]; RBDL's T_stab."""
+        time = finite_number(T, "baumgarte", ConstraintError)
+        if time <= 0.0:
+            raise ConstraintError("baumgarte", f"the time constant must be > 0, got {time:g}; None switches it off")
+        return cls(1.0 / time, 1.0 / time)
+
+    def term(self, position_error: ArrayLike, velocity_error: ArrayLike) -> FloatArray:
+        """-2 alpha velocity_error - beta^2 position_error, for given errors (n,) of rows: what is added to gamma.
+
+        RBDL's calcBaumgarteStabilizationForces; `baumgarte_term` computes the errors of a set itself.
+        """
+        position = finite_array(position_error, "position_error", (None,), ConstraintError)
+        velocity = finite_array(velocity_error, "velocity_error", position.shape, ConstraintError)
+        return np.asarray(-(2.0 * self.alpha * velocity + self.beta**2 * position))
 
 
-def baumgarte_of(value: float | Baumgarte | None) -> Baumgarte | None:
-    """Meaning of the argument ``baumgarte``: None, a pair, or a time constant T [s] with alpha = beta = 1 / T."""
-    if value is None or isinstance(value, Baumgarte):
+def baumgarte_of(value: float | Baumgarte | bool | None) -> Baumgarte | None:
+    """Meaning of the argument ``baumgarte``: None, a pair, a time constant T [s], or True for the default pair."""
+    if value is None or value is False:
+        return None
+    if isinstance(value, Baumgarte):
         return value
-    if isinstance(value, bool):
-        raise ConstraintError("baumgarte", "must be None, a time constant [s] or Baumgarte(alpha, beta), got a bool")
-    time = finite_number(value, "baumgarte", ConstraintError)
-    if time <= 0.0:
-        raise ConstraintError("baumgarte", f"the time constant must be > 0, got {time:g}; None switches it off")
-    return Baumgarte(1.0 / time, 1.0 / time)
+    return Baumgarte() if value is True else Baumgarte.from_time_constant(value)
 
 
 # How far the length of a normal may be from 1: normals typed by hand pass.
@@ -75,9 +98,9 @@ class ContactConstraint:
     normal
         (3,) unit vector, world axes. Three rows with three directions hold the point altogether.
     name
-        Group of the row: rows that share a name belong together. Without one the row is a group of its own.
+        Group of the row: rows that share a name belong together, and so do contact rows of one point of one body.
     id
-        Number by which the group can also be looked up.
+        Number by which the group can also be looked up. Rows of one point with different numbers are different groups.
     acceleration
         Wanted acceleration along the normal [m/s^2].
 
@@ -173,7 +196,7 @@ class LoopConstraint:
     axis
         (6,) direction in the predecessor's frame, rotation (w) first. Its length scales the row; not all zero.
     baumgarte
-        None, a time constant [s], or a `Baumgarte` pair.
+        None, a time constant [s], a `Baumgarte` pair, or True for the default pair (0.1 s).
     name, id
         As for `ContactConstraint`.
     sliding
@@ -202,7 +225,7 @@ class LoopConstraint:
         X_p: Transform | None = None,
         X_s: Transform | None = None,
         axis: ArrayLike | None = None,
-        baumgarte: float | Baumgarte | None = None,
+        baumgarte: float | Baumgarte | bool | None = None,
         *,
         name: str | None = None,
         id: int | None = None,
@@ -269,7 +292,7 @@ class DistanceConstraint(PointPair):
     length
         [m], > 0; three rows of a `LoopConstraint` hold points together.
     baumgarte
-        None, a time constant [s], or a `Baumgarte` pair.
+        None, a time constant [s], a `Baumgarte` pair, or True for the default pair (0.1 s).
     name, id
         As for `ContactConstraint`.
 
@@ -291,7 +314,7 @@ class DistanceConstraint(PointPair):
         body_b: str,
         point_b: ArrayLike,
         length: float,
-        baumgarte: float | Baumgarte | None = None,
+        baumgarte: float | Baumgarte | bool | None = None,
         *,
         name: str | None = None,
         id: int | None = None,

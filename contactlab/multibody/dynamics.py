@@ -26,7 +26,7 @@ from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 
-LinearSolver = Literal["cholesky", "lu", "qr", "ltl"]
+LinearSolver = Literal["cholesky", "lu", "qr", "colpiv_qr", "ltl"]
 
 _NO_FORCES = np.zeros((0, 6))
 _NO_ACCELERATION = np.zeros(0)
@@ -160,8 +160,8 @@ def forward_dynamics_lagrangian(
     model, q, v, tau, f_ext
         As for `forward_dynamics`.
     linear_solver
-        "cholesky", "lu" (partial pivoting) or "qr" of the dense matrix, or "ltl", which keeps to the branches of the
-        tree.
+        "cholesky", "lu" (partial pivoting), "qr" or "colpiv_qr" (with column pivoting, RBDL's default) of the dense
+        matrix, or "ltl", which keeps to the branches of the tree.
     """
     if linear_solver not in get_args(LinearSolver):
         raise MultibodyError("linear_solver", f"must be one of {get_args(LinearSolver)}, got {linear_solver!r}")
@@ -224,6 +224,11 @@ def _dense_solve(M: FloatArray, b: FloatArray, method: str) -> FloatArray:
         lu, pivots = linalg.lu_factor(scaled, check_finite=False)
         diagonal = np.abs(np.diag(lu))
         x = linalg.lu_solve((lu, pivots), b * scale) if diagonal.min() > 0.0 else b
+    elif method == "colpiv_qr":
+        Q, R, order = linalg.qr(scaled, pivoting=True)
+        diagonal = np.abs(np.diag(R))
+        x = np.empty_like(b)
+        x[order] = linalg.solve_triangular(R, Q.T @ (b * scale)) if diagonal.min() > 0.0 else b
     else:
         Q, R = linalg.qr(scaled)
         diagonal = np.abs(np.diag(R))

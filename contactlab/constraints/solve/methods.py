@@ -48,9 +48,9 @@ def direct(
         (n,) and (nc,) right-hand sides.
     linear_solver
         None: row-pivoted LU with a look at the pivots; where they are too small, because rows depend on each other or
-        nearly so, elimination in the null space by rank-revealing QR. "lu", "qr" (column-pivoted),
-        "complete_orthogonal" or "svd": the rows are first reduced to independent ones, by SVD for "svd" and by pivoted
-        QR for the others, and the matrix is factorised as asked.
+        nearly so, elimination in the null space by rank-revealing QR. "lu", "qr" (column-pivoted, also by its other
+        name "colpiv_qr"), "complete_orthogonal" or "svd": the rows are first reduced to independent ones, by SVD for
+        "svd" and by pivoted QR for the others, and the matrix is factorised as asked.
     tolerance
         For the rank; see `KKTSolution`.
 

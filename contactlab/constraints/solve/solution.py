@@ -17,8 +17,9 @@ from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.kernels.kkt_codes import METHODS, RANK_TOLERANCE, ZERO_ROW, System, kkt_size
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, finite_number
 
-#: How square matrices are factorised: row-pivoted LU, column-pivoted QR, complete orthogonal decomposition, or SVD.
-LinearSolver = Literal["lu", "qr", "complete_orthogonal", "svd"]
+#: How square matrices are factorised: row-pivoted LU, column-pivoted QR ("qr" and "colpiv_qr" are one), complete
+#: orthogonal decomposition, or SVD.
+LinearSolver = Literal["lu", "qr", "colpiv_qr", "complete_orthogonal", "svd"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from problem_data.constrained import ConstrainedDynamics
 from problem_data.errors import ProblemDataError
@@ -19,7 +19,7 @@ class ConstraintForces:
 
     Newtons or newton metres for a discretised or acceleration-level problem; newton seconds or newton metre seconds
     for an impact problem. The signs are not checked here: whether a solution is acceptable is its certificate's
-    business.
+    business. To numpy they are the vector `packed`: ``np.asarray(forces)`` is [fN | fF | fL | fG | fB].
 
     Parameters
     ----------
@@ -51,6 +51,12 @@ class ConstraintForces:
     def packed(self) -> FloatArray:
         """One new vector [fN | fF | fL | fG | fB], shape (nc + nr + nl + nb + nbox,)."""
         return np.concatenate((self.fN, self.fF, self.fL, self.fG, self.fB))
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """The vector `packed`, for numpy; it is a copy, so that ``copy=False`` raises."""
+        if copy is False:
+            raise ValueError("ConstraintForces are five vectors: one array of them is a copy")
+        return self.packed() if dtype is None else self.packed().astype(dtype)
 
     @classmethod
     def from_packed(cls, data: ConstrainedDynamics[Any], cf: ArrayLike) -> ConstraintForces:

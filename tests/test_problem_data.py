@@ -168,6 +168,13 @@ def test_forces_are_packed_in_order():
     np.testing.assert_array_equal(forces.fL, [8.0, 9.0])
     np.testing.assert_array_equal(forces.fG, [10.0])
     np.testing.assert_array_equal(forces.packed(), cf)
+    np.testing.assert_array_equal(np.asarray(forces), cf)
+    assert np.asarray(forces).dtype == np.float64
+    assert np.asarray(forces, dtype=np.float32).dtype == np.float32
+    np.asarray(forces)[:] = 0.0
+    np.testing.assert_array_equal(np.abs(forces), np.abs(cf))
+    with pytest.raises(ValueError, match="is a copy"):
+        np.array(forces, copy=False)
 
 
 @given(st.lists(st.integers(1, 3), max_size=3), st.integers(0, 3), st.integers(0, 3))

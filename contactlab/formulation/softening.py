@@ -11,6 +11,9 @@ h f, the same row needs gamma / h: `impulse_softening`.
 
 gamma is known as constraint force mixing (CFM) and erp as error reduction parameter (ERP): b alone (k = 0) gives
 erp = 0, k alone erp = 1. For rows in radians read N m for N.
+
+C. Lacoursiere, Ghosts and Machines: Regularized Variational Methods for Interactive Simulations of Multibodies with Dry
+Frictional Contacts, PhD thesis, Umea University (2007).
 """
 
 from __future__ import annotations

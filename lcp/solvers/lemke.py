@@ -74,6 +74,10 @@ class Lemke(Method[LCP | MLCP]):
     C. E. Lemke, Bimatrix equilibrium points and mathematical programming, Management Science 11 (1965).
     R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), algorithms 4.4.1 and 4.9.3.
     M. Anitescu, F. A. Potra, Nonlinear Dynamics 14 (1997), theorem 2.2.
+    Of mixed problems, whose free unknowns enter the basis first: R. W. H. Sargent, Mathematical Programming Study 7
+    (1978); J. J. Judice, J. Machado, A. Faustino, An extension of the Lemke's method for the solution of a generalized
+    linear complementarity problem, System Modeling and Optimization, Lecture Notes in Control and Information Sciences
+    (1992).
     """
 
     max_pivots: int | None = whole(None)

@@ -7,7 +7,9 @@ none, the way through `reduce` is taken. `benchmarks/lcp_mixed.py` compares the 
 
 R. W. H. Sargent, An efficient implementation of the Lemke algorithm and its extension to deal with upper and lower
 bounds, Mathematical Programming Study 7 (1978). J. J. Judice, F. M. Pires, Basic-set algorithm for a generalized linear
-complementarity problem, Journal of Optimization Theory and Applications 74 (1992). R. W. Cottle, J.-S. Pang,
+complementarity problem, Journal of Optimization Theory and Applications 74 (1992). J. J. Judice, J. Machado,
+A. Faustino, An extension of the Lemke's method for the solution of a generalized linear complementarity problem, System
+Modeling and Optimization, Lecture Notes in Control and Information Sciences (1992). R. W. Cottle, J.-S. Pang,
 R. E. Stone, The Linear Complementarity Problem (1992), section 1.5.
 """
 

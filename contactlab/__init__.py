@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from contactlab.constraint_solver import ConstraintSolveError, ConstraintSolver
     from contactlab.contact import Box, Capsule, Cylinder, HalfSpace, Material, Sphere
     from contactlab.event_driven import EventDriven
+    from contactlab.formulation.bridge import problem_data_from
     from contactlab.formulation.convex_relaxation import ConvexRelaxation
     from contactlab.formulation.proposal import EqualCompliance
     from contactlab.formulation.staggered_projections import StaggeredProjections
@@ -25,13 +26,14 @@ if TYPE_CHECKING:
     from contactlab.stepping import TimeStepping
     from contactlab.verification import verify
     from contactlab.world import World, WorldBuilder
+    from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
     from problem_data.errors import FileError
 
 __all__ = [
     "Batch", "Box", "Capsule", "Cylinder", "EventDriven", "HalfSpace", "Material", "Recording", "RigidInertia",
     "Simulation", "Sphere", "TimeStepping", "Transform", "World", "WorldBuilder", "rollout", "simulate", "verify",
-    "Choice", "ConstraintSolveError", "ConstraintSolver", "ConvexRelaxation", "EqualCompliance", "FileError",
-    "StaggeredProjections", "__version__",
+    "Choice", "ConstraintAccelProblemData", "ConstraintSolveError", "ConstraintSolver", "ConstraintVelProblemData",
+    "ConvexRelaxation", "EqualCompliance", "FileError", "StaggeredProjections", "problem_data_from", "__version__",
 ]  # fmt: skip
 
 __version__ = "0.1.0"
@@ -47,8 +49,10 @@ _NAMES = {
     "contactlab.verification": "verify",
     "contactlab.certificate": "Choice",
     "contactlab.constraint_solver": "ConstraintSolveError ConstraintSolver",
+    "contactlab.formulation.bridge": "problem_data_from",
     "contactlab.formulation.convex_relaxation": "ConvexRelaxation",
     "contactlab.formulation.proposal": "EqualCompliance",
+    "problem_data": "ConstraintAccelProblemData ConstraintVelProblemData",
     "problem_data.errors": "FileError",
     "contactlab.formulation.staggered_projections": "StaggeredProjections",
 }
@@ -58,7 +62,9 @@ _HOME = {name: home for home, names in _NAMES.items() for name in names.split()}
 def __getattr__(name: str) -> object:
     """Import a public name from its module the first time it is asked for."""
     if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from contactlab.naming import unknown_name
+
+        raise unknown_name(__name__, name, __all__)
     value: object = getattr(importlib.import_module(_HOME[name]), name)
     globals()[name] = value
     return value

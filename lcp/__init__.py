@@ -120,10 +120,35 @@ _HOME = {
 }
 
 
+# What Drake and Siconos call things that have other names here.
+_FOREIGN = {
+    "Drake's": {
+        "Lemke": "MobyLcpSolver MobyLCPSolver SolveLcpLemke UnrevisedLemkeSolver",
+        "Regularized": "SolveLcpLemkeRegularized",
+        "residuals": "IsSolution ComputeZeroTolerance",
+        "reduce": "MlcpToLcpData MlcpToLcp",
+    },
+    "Siconos'": {
+        "LCP": "LinearComplementarityProblem",
+        "MLCP": "MixedLinearComplementarityProblem",
+        "BoxLCP": "RelayProblem AVI",
+        "NCP": "NonlinearComplementarityProblem",
+        "MCP": "MixedComplementarityProblem",
+        "FrictionProblem": "FrictionContactProblem",
+        "GlobalFrictionProblem": "GlobalFrictionContactProblem",
+    },
+}
+
+
 def __getattr__(name: str) -> object:
     """Import a public name from its module the first time it is asked for."""
     if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        text = f"module {__name__!r} has no attribute {name!r}"
+        for library, table in _FOREIGN.items():
+            text += "".join(
+                f": {library} {name} is lcp.{here} here" for here, theirs in table.items() if name in theirs.split()
+            )
+        raise AttributeError(text, name=name)
     value: object = getattr(importlib.import_module(_HOME[name]), name)
     globals()[name] = value
     return value

@@ -22,6 +22,14 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __getattr__(name: str) -> object:
+    """Raise for a name that is not here; Drake's solver is in contactlab."""
+    text = f"module {__name__!r} has no attribute {name!r}"
+    if name == "ConstraintSolver":
+        text += ": Drake's ConstraintSolver is contactlab.ConstraintSolver here"
+    raise AttributeError(text, name=name)
+
+
 def __dir__() -> list[str]:
     """List the public names, and neither modules nor imports."""
     return sorted(__all__)

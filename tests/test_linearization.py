@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import pickle
 from dataclasses import replace
@@ -18,6 +19,7 @@ import lcp
 from contactlab.constraints import DistanceConstraint
 from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.formulation import JointLimit
+from contactlab.linearization import memory
 from contactlab.multibody import point_position
 from contactlab.simulation import (
     Conveyor,
@@ -50,6 +52,29 @@ def test_scenes_agree_with_differences(name, friction):
             checked += 1
     # Boxes of one size, one on the other, stand on kinks of their faces.
     assert checked or name == "stack", f"{name}: each of four states stands on a kink"
+
+
+def test_the_first_derivative_says_what_is_compiled(monkeypatch, capsys):
+    """Once per process, and only where something is compiled: later derivatives do not ask."""
+    asked = []
+
+    @contextlib.contextmanager
+    def compiling_now(action):
+        asked.append(action)
+        action()
+        yield
+
+    memory._announce.cache_clear()
+    monkeypatch.setattr(memory, "when_compiling", compiling_now)
+    world = cube(5.0)
+    run = Simulation(world, TimeStepping(H))
+    for _ in range(3):
+        run.linearize()
+    assert len(asked) == 1
+    linearize(world, TimeStepping(H), world.initial_state())
+    told = capsys.readouterr().err
+    assert told.count("contactlab: compiling the derivatives of steps: about a minute") == 1
+    assert "contactlab warmup derivatives" in told
 
 
 @pytest.mark.nojit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import time
 from html.parser import HTMLParser
@@ -17,6 +18,7 @@ from contactlab.lab.errors import RaceError
 from contactlab.lab.racing import ALL_PEERS, RaceReport, entrant_of, race, read_rows
 from contactlab.lab.racing.kinds import keep_problem, read_problem
 from contactlab.lab.racing.peers import installed
+from contactlab.lab.racing.race_report import sources_digest
 from contactlab.lab.racing.trial import residual_curve, trial
 
 OWN = '''
@@ -116,6 +118,19 @@ def test_fields_and_profiles_print_the_solvers_names(raced: tuple[RaceReport, Pa
     assert all(label in repr(field) for label in field.labels)
     lines = str(report.profile(field)).splitlines()
     assert [line.split()[0] for line in lines[1:]] == [label.split()[0] for label in field.labels]
+
+
+def test_a_race_says_of_what_data_and_code_it_is(raced: tuple[RaceReport, Path]) -> None:
+    """`race.json` has a digest of every problem, its file's name, and one of the sources, which the report shows."""
+    report, folder = raced
+    facts = json.loads((folder / "race.json").read_text(encoding="utf-8"))
+    assert set(facts["problems"]) == {row.problem for row in report.rows}
+    for digest in facts["problems"].values():
+        assert re.fullmatch("[0-9a-f]{32}", digest)
+        assert (folder / "problems" / f"{digest}.npz").is_file()
+    assert re.fullmatch("[0-9a-f]{64}", facts["sources"])
+    assert f"sources {facts['sources'][:12]}" in report.machine.text()
+    assert facts["sources"] == sources_digest.__wrapped__() == sources_digest()
 
 
 def test_crashes_stop_nothing(raced: tuple[RaceReport, Path]) -> None:

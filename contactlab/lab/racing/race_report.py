@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import importlib.metadata
 import json
 import os
@@ -11,6 +13,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import contactlab
+import lcp
+import problem_data
 from contactlab.lab.racing.row import Row, write_rows
 from contactlab.lab.racing.statistics import (
     Field,
@@ -51,7 +55,8 @@ class Machine:
 
 def this_machine(peers: Iterable[str] = ()) -> Machine:
     """Describe this machine, with the versions of the packages that solve and of these peers."""
-    versions = [("contactlab", contactlab.__version__), ("Python", platform.python_version())]
+    versions = [("contactlab", contactlab.__version__), ("sources", sources_digest()[:12])]
+    versions.append(("Python", platform.python_version()))
     for package in dict.fromkeys((*_PACKAGES, *peers)):
         distribution = _DISTRIBUTION.get(package, package)
         try:
@@ -61,6 +66,19 @@ def this_machine(peers: Iterable[str] = ()) -> Machine:
     return Machine(
         environment()["cpu"], os.cpu_count() or 1, f"{platform.system()} {platform.machine()}", tuple(versions)
     )
+
+
+@functools.cache
+def sources_digest() -> str:
+    """Return the SHA-256 of the Python sources of `contactlab`, `lcp` and `problem_data`, names and contents."""
+    digest = hashlib.sha256()
+    for package in (contactlab, lcp, problem_data):
+        (folder,) = package.__path__
+        for file in sorted(Path(folder).rglob("*.py")):
+            content = file.read_bytes()
+            digest.update(f"{package.__name__}/{file.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
+            digest.update(content)
+    return digest.hexdigest()
 
 
 def load_average() -> float | None:
@@ -94,6 +112,8 @@ class RaceReport:
         Trials run now; the others stood in the folder.
     load
         Load average before and after; None where the system does not tell.
+    digests
+        (name, digest) of each problem: the first 32 digits of the SHA-256 of its kind and arrays.
     """
 
     rows: tuple[Row, ...]
@@ -108,6 +128,7 @@ class RaceReport:
     seconds: float
     computed: int
     load: tuple[float | None, float | None]
+    digests: tuple[tuple[str, str], ...] = ()
 
     @property
     def fields(self) -> list[Field]:
@@ -178,6 +199,6 @@ class RaceReport:
             name: getattr(self, name)
             for name in ("time_limit", "repeats", "jobs", "cluster", "skipped", "began", "seconds", "load")
         }
-        facts["machine"] = asdict(self.machine)
+        facts |= {"machine": asdict(self.machine), "sources": sources_digest(), "problems": dict(self.digests)}
         write_whole(folder / "race.json", f"{json.dumps(facts, indent=1)}\n".encode())
         return self.to_html(folder / "report.html")

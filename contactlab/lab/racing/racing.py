@@ -120,6 +120,7 @@ def race(
             seconds=time.time() - began,
             computed=result.computed,
             load=(load, load_average()),
+            digests=tuple((name, file.stem) for name, file in files.items()),
         )
         if out is not None:
             report.write(folder)

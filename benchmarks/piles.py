@@ -1,10 +1,10 @@
 """Piles, a tower, dominoes, an arch: whole runs beside `mj_step`, and how many of their islands needed a solver.
 
 Run: ``python benchmarks/piles.py [--out benchmarks/results/piles_DATE] [--scene "216 spheres" ...] [--seed 11]
-[--limit 120] [--edges 4]``. Writes OUT.csv and OUT.md anew after every scene.
+[--limit 120] [--edges 4 8]``. Writes OUT.csv and OUT.md anew after every scene.
 
 The scenes (``simulation_scenes.py``) have the same bodies, friction, start and step (h = 2 ms) in both engines, and
-pyramids of four edges; MuJoCo is at its defaults but for h. Bodies of 0.2 m and 1 kg fall into a bin and settle (mu 0.5).
+pyramids of four edges unless ``--edges`` says otherwise of ours; MuJoCo is at its defaults but for h. Bodies of 0.2 m and 1 kg fall into a bin and settle (mu 0.5).
 Planks lie crosswise, three to a layer (mu 0.8). Thirty dominoes fall. A heap mixes spheres, boxes and capsules. A hundred
 boxes fall in aligned columns. An arch of fifteen stones stands without mortar (mu 0.8).
 
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,7 +40,7 @@ SCENES = (
     "30 dominoes", "heap of 27", "100 aligned boxes", "arch of 15",
 )  # fmt: skip
 HEAD = (
-    "scene", "seed", "steps", "of", "contacts", "largest", "ms a step", "mj_step", "ratio", "worst step",
+    "scene", "edges", "seed", "steps", "of", "contacts", "largest", "ms a step", "mj_step", "ratio", "worst step",
     "islands", "fell back", "other", "worst", "their contacts", "note",
 )  # fmt: skip
 TRIES = 3  # runs of a piece that compiled before one counts all the same
@@ -153,7 +154,7 @@ def line(name: str, seed: int, edges: int, limit: float) -> list[str]:
     theirs = Peer.of(replace(scene, steps=max(ours.done, 1)))
     mine = ours.seconds / max(ours.done, 1)
     return [
-        name, str(seed), str(ours.done), str(scene.steps), f"{ours.contacts / max(ours.done, 1):.0f}",
+        name, str(edges), str(seed), str(ours.done), str(scene.steps), f"{ours.contacts / max(ours.done, 1):.0f}",
         str(ours.largest), f"{1e3 * mine:.3g}", f"{1e3 * theirs.seconds:.3g}", f"{mine / theirs.seconds:.2g}",
         f"{1e3 * ours.slowest:.3g}", str(ours.islands), str(ours.fell_back), str(ours.other), f"{ours.worst:.1e}",
         f"{theirs.contacts:.0f}", "; ".join(note for note in (ours.note, theirs.note) if note),
@@ -167,19 +168,20 @@ def main() -> None:
     parser.add_argument("--scene", nargs="*", default=SCENES)
     parser.add_argument("--seed", type=int, nargs="*", default=(11,))
     parser.add_argument("--limit", type=float, default=120.0)
-    parser.add_argument("--edges", type=int, default=4)
+    parser.add_argument("--edges", type=int, nargs="*", default=(4,), help="of our pyramids; MuJoCo's have four")
     given = parser.parse_args()
     with contextlib.suppress(ModuleNotFoundError):
         import_mujoco()  # before anything is measured
-    print(environment(), "seconds of the processor", f"k = {given.edges}", sep="; ", flush=True)
+    note = "seconds of the processor"
+    print(environment(), note, sep="; ", flush=True)
     print(*HEAD, sep=" | ", flush=True)
     lines = []
     for name in given.scene:
-        for seed in given.seed:
-            lines.append(line(name, seed, given.edges, given.limit))
+        for edges, seed in itertools.product(given.edges, given.seed):
+            lines.append(line(name, seed, edges, given.limit))
             print(*lines[-1], sep=" | ", flush=True)
             if given.out is not None:
-                write(given.out, "", f"seconds of the processor, k = {given.edges}", HEAD, lines)
+                write(given.out, "", note, HEAD, lines)
 
 
 if __name__ == "__main__":

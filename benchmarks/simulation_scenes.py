@@ -161,12 +161,12 @@ def aligned_boxes(count: int, seed: int) -> Scene:
 
 
 def dominoes(count: int) -> Scene:
-    """A row of dominoes of 8 x 24 x 48 mm, 18 mm apart, 1800 kg/m^3; the first is pushed over."""
+    """A row of dominoes of 8 x 24 x 48 mm and 1800 kg/m^3, with gaps of 18 mm; the first is pushed over."""
     size = (0.004, 0.012, 0.024)
     mass = 8.0 * size[0] * size[1] * size[2] * 1800.0
     push = (0.12, 0.0, 0.02, 0.0, 5.0, 0.0)  # a turn about the edge it stands on
     bodies = [
-        Body("box", size, mass, (0.018 * i, 0.0, size[2], 1, 0, 0, 0), push if i == 0 else (0.0,) * 6)
+        Body("box", size, mass, (0.026 * i, 0.0, size[2], 1, 0, 0, 0), push if i == 0 else (0.0,) * 6)
         for i in range(count)
     ]
     return Scene(f"{count} dominoes", 500, tuple(bodies))
@@ -176,8 +176,7 @@ def heap(count: int, seed: int) -> Scene:
     """Spheres, boxes and capsules in turn, 1 kg each, dropped between walls at random angles."""
     random = np.random.default_rng(seed)
     kinds = (("sphere", (0.1,)), ("box", (0.1, 0.08, 0.06)), ("capsule", (0.06, 0.08)))
-    columns = round(count ** (1.0 / 3.0))
-    bodies = []
+    columns, bodies = round((count / 4.0) ** (1.0 / 3.0)), []
     for i in range(count):
         kind, size = kinds[i % 3]
         (body,) = dropped(kind, size, 1, 1, 0.0, 0.5, int(random.integers(2**31)))
@@ -185,7 +184,7 @@ def heap(count: int, seed: int) -> Scene:
         x, y = (0.27 * (k - (columns - 1) / 2) for k in divmod(place, columns))
         at = (body.pose[0] + x, body.pose[1] + y, 0.27 * (layer + 0.6), *body.pose[3:])
         bodies.append(replace(body, pose=at))
-    return Scene(f"heap of {count}", 500, tuple(bodies), bin_walls(0.135 * columns + 0.045))
+    return Scene(f"heap of {count}", 500, tuple(bodies), bin_walls(0.135 * columns + 0.03))
 
 
 def voussoir(inner: float, outer: float, half_angle: float, depth: float, density: float) -> Body:

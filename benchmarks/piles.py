@@ -4,14 +4,14 @@ Run: ``python benchmarks/piles.py [--out benchmarks/results/piles_DATE] [--scene
 [--limit 120] [--edges 4 8]``. Writes OUT.csv and OUT.md anew after every scene.
 
 The scenes (``simulation_scenes.py``) have the same bodies, friction, start and step (h = 2 ms) in both engines, and
-pyramids of four edges unless ``--edges`` says otherwise of ours; MuJoCo is at its defaults but for h. Bodies of 0.2 m and 1 kg fall into a bin and settle (mu 0.5).
-Planks lie crosswise, three to a layer (mu 0.8). Thirty dominoes fall. A heap mixes spheres, boxes and capsules. A hundred
-boxes fall in aligned columns. An arch of fifteen stones stands without mortar (mu 0.8).
+pyramids of four edges unless ``--edges`` says otherwise of ours; MuJoCo is at its defaults but for h. Bodies of 0.2 m
+and 1 kg fall into a bin and settle (mu 0.5). Planks lie crosswise, three to a layer (mu 0.8). Thirty dominoes fall. A
+heap mixes spheres, boxes and capsules. A hundred boxes fall in aligned columns. An arch of fifteen stones stands.
 
 A scene is run in pieces first, which gives the contacts and the slowest step; then whole, in one call, which gives
-``ms a step``. Seconds are of the processor, on one thread; a run in which a kernel was compiled is made again. Every step
-of ours is recorded and certified; MuJoCo records nothing. ``fell back`` counts islands for which a solver was asked,
-``other`` those whose forces are certified and not the ones selected (`Choice.NOT_SELECTED`), whatever found them.
+``ms a step``. Seconds are of the processor, on one thread; a piece in which a kernel was compiled is run again. Every
+step of ours is recorded and certified; MuJoCo records nothing. ``fell back`` counts islands for which a solver was
+asked, ``other`` those whose forces are certified and not the ones selected (`Choice.NOT_SELECTED`), whatever found them.
 A run that needs more than ``--limit`` seconds, or fails, is kept with the steps it did, and compared with as many of
 MuJoCo's.
 """

@@ -12,7 +12,6 @@ import numpy as np
 from contactlab.conformance.scene import Contacts, NotOfferedError, Scene
 from contactlab.spatial.arrays import FloatArray
 
-
 #: Releases whose results must not be compared with: 4.0.0 has a wrong Hessian for sparse Jacobians.
 WRONG_RELEASES = ("4.0.0",)
 

@@ -11,7 +11,7 @@ heap mixes spheres, boxes and capsules. A hundred boxes fall in aligned columns.
 A scene is run in pieces first, which gives the contacts and the slowest step; then whole, in one call, which gives
 ``ms a step``. Seconds are of the processor, on one thread; a piece in which a kernel was compiled is run again. Every
 step of ours is recorded and certified; MuJoCo records nothing. ``fell back`` counts islands for which a solver was
-asked, ``other`` those whose forces are certified and not the ones selected (`Choice.NOT_SELECTED`), whatever found them.
+asked, ``other`` those whose forces are certified and not the ones selected (`Choice.NOT_SELECTED`).
 A run that needs more than ``--limit`` seconds, or fails, is kept with the steps it did, and compared with as many of
 MuJoCo's.
 """

@@ -78,6 +78,12 @@ FIGURES = (
         "piles.py --seed 31 32 33 --out {out}",
         ("benchmarks.md: Piles", "grains.md: Grains: how many, and how fast", "README.md: Measured beside others"),
     ),
+    Figure(
+        "piles_of_eight_edges",
+        "piles.py --edges 8 --seed 31 32 33 --out {out} "
+        "--scene '30 dominoes' 'heap of 27' '100 aligned boxes' 'arch of 15'",
+        ("benchmarks.md: Piles",),
+    ),
     Figure("islands", "islands.py {islands} --out {out}", ("benchmarks.md: Islands",)),
     Figure("walls", "walls.py --out {out}", ("benchmarks.md: Kicked walls",)),
     Figure("simbenchmark", "simbenchmark.py --out {out}", ("benchmarks.md: SimBenchmark",)),

@@ -32,6 +32,7 @@ import numpy as np
 from limited import allow, tell, told
 from tables import environment, markdown
 
+from contactlab.conformance.adapters.mujoco import import_mujoco
 from lcp.contacts.attempts import NAMES
 
 # How many islands each attempt answered; "solver": those without contacts, of solvers, or of nothing.
@@ -81,10 +82,9 @@ def beside_mujoco(scene: Any, stepper: Any, steps: int, seconds: float) -> float
     text = scene.xml()
     if text is None:
         return float("nan")
-    import mujoco
-
     from contactlab.simulation import simulate
 
+    mujoco = import_mujoco()
     model, world = mujoco.MjModel.from_xml_string(text), scene.world()
     data = mujoco.MjData(model)
 
@@ -317,6 +317,8 @@ def main() -> None:
     if arguments.work:
         work(arguments)
         return
+    if arguments.mujoco:
+        import_mujoco()  # before anything is measured
     if arguments.keep:
         arguments.keep.mkdir(parents=True, exist_ok=True)
     first, last = map(int, arguments.seeds.split(":"))

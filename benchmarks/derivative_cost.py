@@ -7,9 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import mujoco
 import numpy as np
-from simulation_mujoco import mujoco_model
+from simulation_mujoco import mujoco, mujoco_model
 from simulation_ours import world
 from simulation_scenes import Scene, resting_boxes, scenes, stacked_boxes
 from step_differences import Steps

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tables import environment, markdown, processor
+from tables import environment, markdown
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
@@ -161,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     unknown = set(args.parts) - set(PARTS)
     if unknown:
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
-    found: dict[str, Any] = {"machine": f"{processor()}; {environment()}", "by": args.by, "failures": []}
+    found: dict[str, Any] = {"machine": environment(), "by": args.by, "failures": []}
     print(found["machine"])
     for part in args.parts or PARTS:
         rows = found[part] = []

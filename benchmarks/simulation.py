@@ -35,8 +35,9 @@ import numpy as np
 from limited import allow, tell, told
 from simulation_ours import BATCH, our_run, our_runs, world
 from simulation_scenes import Scene, free_boxes, resting_boxes, scenes, stacked_boxes
-from tables import markdown, write
+from tables import environment, markdown, write
 
+from contactlab.conformance.adapters.mujoco import import_mujoco
 from contactlab.simulation import SimulationError, TimeStepping, simulate
 from lcp.compiler import watch_compilation
 
@@ -165,7 +166,7 @@ def _peers(engine: str, name: str, scene: Scene, *arguments: object) -> list[tup
     """Rows of a peer; none where it is not installed, a row with the reason where it fails."""
     try:
         make = getattr(importlib.import_module(f"simulation_{engine}"), f"{engine}_runs")
-    except ImportError:
+    except ModuleNotFoundError:
         return []
     runs, contacts = make(scene, *arguments)
     try:
@@ -356,6 +357,9 @@ def main() -> None:
     if arguments.one is not None:
         measure(scenes()[arguments.one], arguments.rounds, arguments.limit, arguments.skip)
         return
+    with contextlib.suppress(ModuleNotFoundError):
+        import_mujoco()  # before anything is measured
+    print(environment(), flush=True)
     out = arguments.out
     done: list[list[str]] = []
     note = f"{arguments.rounds} rounds, h = 2 ms, limit {arguments.limit:g} s a scene"

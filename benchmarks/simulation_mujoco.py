@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
-import mujoco
 import numpy as np
-from mujoco import rollout
 from simulation_ours import BATCH, Runs
 from simulation_scenes import JOINTS, KD, KP, URDF, Scene, standing_height
+
+from contactlab.conformance.adapters.mujoco import import_mujoco
+
+mujoco = import_mujoco()  # refuses a release with wrong results
+rollout = importlib.import_module("mujoco.rollout")
 
 
 def mujoco_model(scene: Scene) -> Any:
@@ -31,13 +35,17 @@ def mujoco_model(scene: Scene) -> Any:
             friction=friction,
         )
     kinds = {"box": "BOX", "sphere": "SPHERE", "capsule": "CAPSULE"}
-    for body in scene.bodies:
+    for number, body in enumerate(scene.bodies):
         one = spec.worldbody.add_body(pos=body.pose[:3], quat=body.pose[3:])
         one.add_freejoint()
         one.explicitinertial = True
         # Unless told, the centre of mass lies as far from the body as the body from the world.
         one.ipos, one.iquat = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)
         one.mass, one.inertia = body.mass, body.inertia
+        if body.kind == "hull":
+            mesh = spec.add_mesh(name=f"mesh {number}", uservert=np.ravel(body.corners).tolist())
+            one.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname=mesh.name, friction=friction)
+            continue
         size = [*body.size, 0.0, 0.0][:3]
         one.add_geom(type=getattr(mujoco.mjtGeom, f"mjGEOM_{kinds[body.kind]}"), size=size, friction=friction)
     if scene.reference is not None:
@@ -50,12 +58,18 @@ def mujoco_model(scene: Scene) -> Any:
     return spec.compile()
 
 
-def mujoco_runs(scene: Scene) -> tuple[Runs, Callable[[], float]]:
-    """Runs of MuJoCo, and the mean number of contacts of one."""
-    model = mujoco_model(scene)
+def mujoco_data(scene: Scene, model: Any) -> Any:
+    """The start of a scene: poses of the model, velocities of the bodies."""
     data = mujoco.MjData(model)
     for i, body in enumerate(scene.bodies):
         data.qvel[6 * i : 6 * i + 6] = body.velocity
+    return data
+
+
+def mujoco_runs(scene: Scene) -> tuple[Runs, Callable[[], float]]:
+    """Runs of MuJoCo, and the mean number of contacts of one."""
+    model = mujoco_model(scene)
+    data = mujoco_data(scene, model)
     table = None
     if scene.reference is not None:
         data.qpos[7:] = scene.reference(0.0)

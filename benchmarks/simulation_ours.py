@@ -25,7 +25,7 @@ from simulation_scenes import (
     standing_height,
 )
 
-from contactlab.contact import Box, Capsule, HalfSpace, Material, Sphere
+from contactlab.contact import Box, Capsule, ConvexPoints, HalfSpace, Material, Sphere
 from contactlab.formulation import PositionDrive
 from contactlab.multibody import Model
 from contactlab.simulation import (
@@ -140,7 +140,9 @@ def our_runs(scene: Scene, edges: int) -> tuple[Runs, Callable[[], Recording]]:
     return runs, recorded
 
 
-def _shape(body: Body) -> Box | Sphere | Capsule:
+def _shape(body: Body) -> Box | Sphere | Capsule | ConvexPoints:
+    if body.kind == "hull":
+        return ConvexPoints(np.array(body.corners))
     if body.kind == "box":
         return Box(body.size)
     return Sphere(body.size[0]) if body.kind == "sphere" else Capsule(*body.size)

@@ -7,7 +7,7 @@ Walls are half-spaces (normal, offset): the points with normal . x >= offset are
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -27,18 +27,26 @@ FLOOR = ((0.0, 0.0, 1.0), 0.0)
 
 @dataclass(frozen=True)
 class Body:
-    """A solid of uniform density. ``size``: half extents of a box, (radius,) of a sphere, (radius, half length)."""
+    """A solid of uniform density, its frame at the centre of mass along the principal axes.
+
+    ``size``: half extents of a box, (radius,) of a sphere, (radius, half length) of a capsule; a hull has its half
+    extents before it tapers, see `voussoir`, and ``corners`` (8, 3).
+    """
 
     kind: str
     size: Numbers
     mass: float
     pose: Numbers
     velocity: Numbers = (0.0,) * 6
+    corners: tuple[Numbers, ...] = ()
+    moments: Numbers = ()
 
     @property
     def inertia(self) -> Array:
         """Moments about the axes through the centre [kg m^2]; a capsule lies along z."""
         m = self.mass
+        if self.kind == "hull":
+            return np.array(self.moments)
         if self.kind == "sphere":
             return np.full(3, 0.4 * m * self.size[0] ** 2)
         if self.kind == "box":
@@ -138,6 +146,75 @@ def tower(planks: int, seed: int) -> Scene:
         at = np.array([x, y, 0.025 + 0.05 * layer]) + 1e-4 * random.normal(size=3) * [1.0, 1.0, 0.0]
         bodies.append(Body("box", size, 1.0, (*(float(value) for value in at), *turn)))
     return Scene(f"tower of {planks}", 100, tuple(bodies), mu=0.8)
+
+
+def aligned_boxes(count: int, seed: int) -> Scene:
+    """Boxes of 0.1 m and 1 kg in columns, dropped upright, each a little beside the one below, between walls."""
+    random = np.random.default_rng(seed)
+    columns = int(np.ceil((count / 4.0) ** (1.0 / 3.0)))
+    bodies = []
+    for i in range(count):
+        layer, place = divmod(i, columns * columns)
+        x, y = (0.11 * (k - (columns - 1) / 2) + 0.004 * float(random.normal()) for k in divmod(place, columns))
+        bodies.append(Body("box", (0.05, 0.05, 0.05), 1.0, (x, y, 0.08 + 0.12 * layer, 1, 0, 0, 0)))
+    return Scene(f"{count} aligned boxes", 300, tuple(bodies), bin_walls(0.06 * columns + 0.02))
+
+
+def dominoes(count: int) -> Scene:
+    """A row of dominoes of 8 x 24 x 48 mm and 1800 kg/m^3, with gaps of 18 mm; the first is pushed over."""
+    size = (0.004, 0.012, 0.024)
+    mass = 8.0 * size[0] * size[1] * size[2] * 1800.0
+    push = (0.12, 0.0, 0.02, 0.0, 5.0, 0.0)  # a turn about the edge it stands on
+    bodies = [
+        Body("box", size, mass, (0.026 * i, 0.0, size[2], 1, 0, 0, 0), push if i == 0 else (0.0,) * 6)
+        for i in range(count)
+    ]
+    return Scene(f"{count} dominoes", 500, tuple(bodies))
+
+
+def heap(count: int, seed: int) -> Scene:
+    """Spheres, boxes and capsules in turn, 1 kg each, dropped between walls at random angles."""
+    random = np.random.default_rng(seed)
+    kinds = (("sphere", (0.1,)), ("box", (0.1, 0.08, 0.06)), ("capsule", (0.06, 0.08)))
+    columns, bodies = round((count / 4.0) ** (1.0 / 3.0)), []
+    for i in range(count):
+        kind, size = kinds[i % 3]
+        (body,) = dropped(kind, size, 1, 1, 0.0, 0.5, int(random.integers(2**31)))
+        layer, place = divmod(i, columns * columns)
+        x, y = (0.27 * (k - (columns - 1) / 2) for k in divmod(place, columns))
+        at = (body.pose[0] + x, body.pose[1] + y, 0.27 * (layer + 0.6), *body.pose[3:])
+        bodies.append(replace(body, pose=at))
+    return Scene(f"heap of {count}", 500, tuple(bodies), bin_walls(0.135 * columns + 0.03))
+
+
+def voussoir(inner: float, outer: float, half_angle: float, depth: float, density: float) -> Body:
+    """Return the stone at the crown of an arch about the origin: a prism over a trapezoid, x along the arch, z up."""
+    a, b = inner * np.sin(half_angle), outer * np.sin(half_angle)  # half widths below and above
+    low, height = inner * np.cos(half_angle), (outer - inner) * np.cos(half_angle)
+    centre = height * (a + 2.0 * b) / (3.0 * (a + b))  # above the lower face
+    ends = ((a, -centre), (b, height - centre))
+    corners = tuple((float(s * w), t * depth / 2, float(z)) for w, z in ends for s in (-1, 1) for t in (-1, 1))
+    mass = density * depth * height * (a + b)
+    # Mean squares over the trapezoid and along the depth.
+    xx = (a * a + b * b) / 6.0
+    zz = height**2 * (a * a + 4.0 * a * b + b * b) / (18.0 * (a + b) ** 2)
+    yy = depth**2 / 12.0
+    moments = tuple(float(mass * value) for value in (yy + zz, xx + zz, xx + yy))
+    pose = (0.0, 0.0, float(low + centre), 1.0, 0.0, 0.0, 0.0)
+    return Body("hull", (float(b), depth / 2, float(height / 2)), float(mass), pose, corners=corners, moments=moments)
+
+
+def arch(count: int) -> Scene:
+    """A semicircle of stones without mortar, radius 1 m, a fifth of it thick (0.11 is the least), mu 0.8."""
+    half = np.pi / 2.0 / count
+    crown = voussoir(0.9, 1.1, half, 0.3, 2000.0)
+    bodies = []
+    for i in range(count):
+        turn = (2 * i + 1) * half - np.pi / 2.0  # about y, from z towards x
+        x, z = crown.pose[2] * np.sin(turn), crown.pose[2] * np.cos(turn)
+        pose = (float(x), 0.0, float(z), float(np.cos(turn / 2)), 0.0, float(np.sin(turn / 2)), 0.0)
+        bodies.append(replace(crown, pose=pose))
+    return Scene(f"arch of {count}", 300, tuple(bodies), mu=0.8)
 
 
 def stance(_: float) -> Array:

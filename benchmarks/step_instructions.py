@@ -70,9 +70,8 @@ def runs_of(scene: Scene | SmallScene, edges: int) -> dict[str, Callable[[int], 
             place = world(scene, drives=True)
     found: dict[str, Callable[[int], object]] = {"contactlab": lambda n: simulate(place, stepper, steps=n, **driving)}
     try:
-        import mujoco
-        from simulation_mujoco import mujoco_model
-    except ImportError:
+        from simulation_mujoco import mujoco, mujoco_model
+    except ModuleNotFoundError:
         return found
     model = mujoco.MjModel.from_xml_string(scene.xml()) if isinstance(scene, SmallScene) else mujoco_model(scene)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -11,14 +12,15 @@ from typing import Any
 
 
 def environment() -> str:
-    """One line on the machine and the versions."""
+    """One line on the machine, its processor, and the versions of Python, numpy, numba and peers."""
     names = []
     for name in ("numpy", "numba", "mujoco", "drake"):
         try:
             names.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             names.append(f"no {name}")
-    return f"{platform.machine()}, Python {platform.python_version()}, {', '.join(names)}"
+    machine = f"{platform.machine()}, {processor()}, {os.cpu_count()} cores"
+    return f"{machine}, Python {platform.python_version()}, {', '.join(names)}"
 
 
 def processor() -> str:

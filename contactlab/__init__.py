@@ -1,4 +1,7 @@
-"""Rigid bodies in contact: from body state to certified contact forces, every arrow open to view.
+"""An LCP/MLCP contact-solver toolkit in Drake's style, on an RBDL-style multibody core.
+
+Problem data feed a `ConstraintSolver`, which reduces mixed problems to LCPs and solves them by Lemke or quadratic
+programs. Time stepping, impact laws and races of solvers stand on it.
 
 The names below load on first use, so that ``import contactlab`` costs next to nothing. Everything else has one
 address each: `contactlab.spatial`, `contactlab.multibody`, `contactlab.contact`, `contactlab.formulation`,

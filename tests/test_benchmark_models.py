@@ -19,12 +19,13 @@ sys.path.insert(0, {str(FOLDER)!r})
 import mujoco, numpy as np
 from simulation_mujoco import mujoco_model
 from simulation_ours import world
-from simulation_scenes import scenes
+from simulation_scenes import aligned_boxes, arch, dominoes, heap, scenes
 from small_scenes.scenes import ALL, SmallScene, small_scene
 from contactlab.multibody import mass_matrix
 
 found = {{}}
-for name, scene in {{**scenes(), **{{kind: small_scene(kind) for kind in ALL}}}}.items():
+piles = {{one.name: one for one in (aligned_boxes(100, 11), arch(15), dominoes(30), heap(27, 11))}}
+for name, scene in {{**scenes(), **piles, **{{kind: small_scene(kind) for kind in ALL}}}}.items():
     if isinstance(scene, SmallScene):
         ours, model = scene.world(), mujoco.MjModel.from_xml_string(scene.xml())
         data = mujoco.MjData(model)
@@ -52,11 +53,52 @@ def test_the_mass_matrix_of_each_scene_in_mujoco_is_ours(tmp_path: Path) -> None
     subprocess.run([sys.executable, "-c", MATRICES, str(path)], check=True)
     with np.load(path) as arrays:
         names = sorted({key.partition("|")[0] for key in arrays})
-        assert len(names) == 7 + 24
+        assert len(names) == 7 + 4 + 24
         for name in names:
             for what in ("q", "M", "gravity"):
                 theirs, ours = arrays[f"{name}|{what}"], arrays[f"{name}|our {what}"]
                 np.testing.assert_allclose(theirs, ours, rtol=0.0, atol=1e-13 * np.abs(ours).max(), err_msg=name)
+
+
+VOUSSOIR = f"""
+import sys
+sys.path.insert(0, {str(FOLDER)!r})
+import numpy as np
+from scipy.spatial import ConvexHull
+from simulation_scenes import voussoir
+
+stone = voussoir(0.9, 1.1, 0.1, 0.3, 2000.0)
+corners = np.array(stone.corners)
+hull = ConvexHull(corners)
+mass, first, second = 0.0, np.zeros(3), np.zeros((3, 3))
+for face in hull.simplices:  # tetrahedra about the origin, which lies inside
+    tip = corners[face]
+    m = 2000.0 * abs(np.linalg.det(tip)) / 6.0
+    total = tip.sum(axis=0)
+    mass, first = mass + m, first + m * total / 4.0
+    second += m * (tip.T @ tip + np.outer(total, total)) / 20.0
+np.testing.assert_allclose(mass, stone.mass, rtol=1e-12)
+np.testing.assert_allclose(first, 0.0, atol=1e-12 * mass)
+np.testing.assert_allclose(np.trace(second) * np.eye(3) - second, np.diag(stone.moments), atol=1e-12 * mass)
+"""
+
+
+def test_a_stone_of_the_arch_has_the_mass_and_inertia_of_its_corners() -> None:
+    """Mass, centre and moments by closed form are those of the tetrahedra of its hull."""
+    subprocess.run([sys.executable, "-c", VOUSSOIR], check=True)
+
+
+def test_a_release_with_wrong_results_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No figure is measured beside MuJoCo 4.0.0, and the message says why and what to install."""
+    import mujoco
+
+    from contactlab.conformance.adapters.mujoco import import_mujoco
+
+    monkeypatch.setattr(mujoco, "__version__", "4.0.0")
+    with pytest.raises(ImportError, match=r"4\.0\.0 has a wrong Hessian .*pip install"):
+        import_mujoco()
+    monkeypatch.setattr(mujoco, "__version__", "3.17.0")
+    assert import_mujoco() is mujoco
 
 
 SYSTEMS = f"""

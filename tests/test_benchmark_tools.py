@@ -81,11 +81,14 @@ def test_a_scene_that_is_ended_leaves_its_rows(tmp_path):
 @pytest.mark.slow
 def test_piles_and_walls_are_rows(tmp_path):
     """A small one of each, solved."""
-    run("piles.py", "--scene", "20 boxes", "--limit", "20", "--out", str(tmp_path / "piles"))
-    (row,) = table(tmp_path / "piles.csv")
-    assert row["steps"] == row["of"]
-    assert not row["note"]
-    assert float(row["worst"]) < 1e-9
+    scenes = ("20 boxes", "arch of 15", "30 dominoes")
+    run("piles.py", "--scene", *scenes, "--limit", "20", "--out", str(tmp_path / "piles"))
+    rows = table(tmp_path / "piles.csv")
+    assert tuple(row["scene"] for row in rows) == scenes
+    for row in rows:
+        assert row["steps"] == row["of"]
+        assert not row["note"]
+        assert float(row["worst"]) < 1e-9
     run("walls.py", "--wall", "2x2", "--limit", "5", "--out", str(tmp_path / "walls"))
     rows = table(tmp_path / "walls.csv")
     assert rows[0]["solver"] == "EqualCompliance"

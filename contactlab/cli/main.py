@@ -35,7 +35,8 @@ COMMANDS = {
 def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     """Return the parser of all commands, with the arguments of those that the command line names."""
     parser = argparse.ArgumentParser(
-        prog="contactlab", description="A laboratory for rigid bodies in contact, every step certified."
+        prog="contactlab",
+        description="An LCP/MLCP contact-solver toolkit: time-stepping simulation, impact studies, solver research.",
     )
     parser.add_argument("--version", action="version", version=f"contactlab {contactlab.__version__}")
     commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="COMMAND")

@@ -9,7 +9,8 @@ import functools
 
 __all__ = ["TRIED", "tried"]
 
-_RELEASES = ("0.65", "0.66", "0.67", "0.68")
+# 0.66 is not among them: its `pointer_add` is compiled wrongly on x86-64 (numba issue 10695), and `views` calls it.
+_RELEASES = ("0.65", "0.67", "0.68")
 
 #: Patch, and the minor releases of numba it was tried with.
 TRIED: dict[str, tuple[str, ...]] = {

@@ -12,13 +12,35 @@ import numpy as np
 from contactlab.conformance.scene import Contacts, NotOfferedError, Scene
 from contactlab.spatial.arrays import FloatArray
 
+#: Releases whose results must not be compared with: 4.0.0 has a wrong Hessian for sparse Jacobians.
+WRONG_RELEASES = ("4.0.0",)
+
+
+def import_mujoco() -> Any:
+    """Return the package ``mujoco``, for measurements.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        It is not installed.
+    ImportError
+        The installed release is one of `WRONG_RELEASES`.
+    """
+    import mujoco
+
+    if mujoco.__version__ in WRONG_RELEASES:
+        raise ImportError(
+            f"MuJoCo {mujoco.__version__} has a wrong Hessian for sparse Jacobians, so its figures mean nothing: "
+            f"install another release, for example pip install 'mujoco!={mujoco.__version__}'"
+        )
+    return mujoco
+
 
 class MuJoCo:
     """The package ``mujoco``."""
 
     def __init__(self, setting: str = "") -> None:
-        import mujoco
-
+        mujoco = import_mujoco()
         self.name = f"mujoco:{setting}" if setting else "mujoco"
         self.version = str(mujoco.__version__)
         self._setting = setting

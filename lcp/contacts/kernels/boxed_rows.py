@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.spans import add_within, columns, dot_within, own_response
+from lcp.contacts.kernels.spans import add_within, columns, dot_within, response_of, size_unforced
 from lcp.kernels import Floats, kernel
 
 _GIVEN: Final = 0
@@ -205,7 +205,7 @@ def has_anchors(lo: Floats, hi: Floats) -> bool:
 
 @kernel(inner=True)
 def fill_boxed_loads(
-    rows: ContactSystem, v: Floats, q: Floats, amounts: Floats, sizes: Floats, units: Floats
+    rows: ContactSystem, posed: Floats, v: Floats, q: Floats, amounts: Floats, sizes: Floats, units: Floats
 ) -> float:
     """Fill q of the variables x and y, and the scales of their rows; the largest balanced amount is returned.
 
@@ -224,10 +224,10 @@ def fill_boxed_loads(
         if kind == _GIVEN:
             continue
         begin, middle, other, end = columns(rows.spans, i, v.shape[0])
-        root = math.sqrt(rows.h * own_response(rows, i) + rows.gamma[i])
+        root = math.sqrt(response_of(rows, posed, units[:0], i))
         rate = dot_within(begin, middle, other, end, rows.J[i], v) + rows.k[i]
         rate += rows.gamma[i] * _anchor(lo[b], hi[b])
-        amount = abs(dot_within(begin, middle, other, end, rows.J[i], rows.v_free) + rows.k[i])
+        amount = size_unforced(rows, posed, i)
         heaviest = max(heaviest, amount / root if root > 0.0 else 0.0)
         q[x] = -rate if kind == _ABOVE else rate
         amounts[x] = amount

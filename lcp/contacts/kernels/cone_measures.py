@@ -11,7 +11,7 @@ import math
 
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.recover import recover
-from lcp.contacts.kernels.spans import columns, dot_and_terms_on, dot_within, own_response
+from lcp.contacts.kernels.spans import columns, dot_and_terms_on, dot_within, own_response, response_of, size_unforced
 from lcp.kernels import Floats, kernel
 from lcp.kernels.cone_measures import natural_square
 from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, ROUNDING, SCALED
@@ -61,7 +61,14 @@ def rate_and_load(
 
 @kernel(inner=True)
 def judge_cones(
-    rows: ContactSystem, own: Floats, z: Floats, f: Floats, v_plus: Floats, rates: Floats, out: Floats
+    rows: ContactSystem,
+    posed: Floats,
+    own: Floats,
+    z: Floats,
+    f: Floats,
+    v_plus: Floats,
+    rates: Floats,
+    out: Floats,
 ) -> None:
     """Fill f, v+, the rates, the speeds of slip in z and the measures ``out`` of the forces in z.
 
@@ -69,8 +76,8 @@ def judge_cones(
     ----------
     rows
         [N; F; L; B], of one or two tangents per contact.
-    own
-        (nc + nr,) response of the rows of contacts to their own forces.
+    posed, own
+        As of `judging.Case`, and (nc + nr,) the response of the rows of contacts to their own forces.
     z
         (n,) variables of the LCP, see `discretized_lcp`; an edge is a tangent or its negative.
     f, v_plus, rates
@@ -79,12 +86,19 @@ def judge_cones(
         Measures of `lcp.kernels.residuals`: the natural map with step 1, which does not decide, and the scaled one.
     """
     recover(rows, z, f, v_plus)
-    measure_cones(rows, own, z, f, v_plus, rates, out)
+    measure_cones(rows, posed, own, z, f, v_plus, rates, out)
 
 
 @kernel(inner=True)
 def measure_cones(
-    rows: ContactSystem, own: Floats, z: Floats, f: Floats, v_plus: Floats, rates: Floats, out: Floats
+    rows: ContactSystem,
+    posed: Floats,
+    own: Floats,
+    z: Floats,
+    f: Floats,
+    v_plus: Floats,
+    rates: Floats,
+    out: Floats,
 ) -> None:
     """The same of forces f with their v+; rows may be as they were posed, with rows G."""
     nc = rows.nc
@@ -100,18 +114,20 @@ def measure_cones(
     balanced = balanced_load = 0.0
     first = nc
     for c in range(nc):
-        weight = own[c]
+        weight = response_of(rows, posed, own, c)
         last = first + rows.r[c]
         for i in range(first, last):
-            weight = max(weight, own[i])
+            weight = max(weight, response_of(rows, posed, own, i))
         u0, load = rate_and_load(rows, c, motion, f, v_plus, rates)
+        load = size_unforced(rows, posed, c) if posed.shape[0] > 0 else abs(load)
         square = load * load
-        unit = abs(load) + own[c] * largest
+        unit = load + response_of(rows, posed, own, c) * largest
         r1 = u1 = r2 = u2 = 0.0
         for i in range(first, last):
             slip, load = rate_and_load(rows, i, motion, f, v_plus, rates)
+            load = size_unforced(rows, posed, i) if posed.shape[0] > 0 else abs(load)
             square += load * load
-            unit = max(unit, abs(load) + own[i] * largest)
+            unit = max(unit, load + response_of(rows, posed, own, i) * largest)
             if i == first:
                 r1, u1 = f[i], slip
             else:
@@ -131,8 +147,9 @@ def measure_cones(
     before = first + rows.nl
     for place in range(first, before + rows.lo.shape[0]):
         i = place if place < before else place + rows.nb
-        response = rows.h * own_response(rows, i) + rows.gamma[i]
+        response = response_of(rows, posed, own, i)
         rate, load = rate_and_load(rows, i, motion, f, v_plus, rates)
+        load = size_unforced(rows, posed, i) if posed.shape[0] > 0 else load
         lo, hi = 0.0, math.inf
         if place >= before:
             lo, hi = rows.lo[place - before], rows.hi[place - before]

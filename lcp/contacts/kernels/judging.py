@@ -23,7 +23,7 @@ from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed, w
 from lcp.contacts.kernels.cone_measures import beyond, judge_cones, load_and_rounding, measure_cones, motion_size
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.recover import recover
-from lcp.contacts.kernels.spans import columns, dot_of_row, dot_within, own_response
+from lcp.contacts.kernels.spans import columns, dot_of_row, dot_within, own_response, response_of, size_unforced
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, SCALED, is_solved, row_residuals
 
@@ -31,6 +31,9 @@ from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, SCALED, is_solved,
 SHARE: Final = 0.9
 # By how much more than the tolerance a residual is to stray that is formed to other roundings.
 LOOSE: Final = 2.0
+
+
+NOT_KEPT: Final = np.zeros(0)
 
 
 class Case(NamedTuple):
@@ -44,9 +47,9 @@ class Case(NamedTuple):
     allowed: int  # bits of the attempts that may be made
     z0: Floats  # (n,)
     tolerance: float  # of the scaled residual
-
-
-NOT_KEPT: Final = np.zeros(0)
+    # (2 m,) J_i M^-1 J_i and |J_i v_free + k_i| of the rows before G was eliminated, by which they are judged; of length
+    # 0 where they are the rows' own.
+    posed: Floats = NOT_KEPT
 
 
 class Answer(NamedTuple):
@@ -113,10 +116,12 @@ def scales_of(loads: Floats, m: int, n: int) -> Scales:
 
 
 @kernel(inner=True)
-def fill_loads(rows: ContactSystem, v: Floats, own: Floats, q: Floats, loads: Floats) -> None:
+def fill_loads(
+    rows: ContactSystem, posed: Floats, v: Floats, own: Floats, q: Floats, loads: Floats
+) -> None:
     """Fill q of the LCP; of the loads, what rounds the rates, and the scales of the LCP's rows.
 
-    ``v`` (nv,) is the velocity at z = 0, ``own`` are the own responses of the rows [N; F].
+    ``v`` (nv,) is the velocity at z = 0, ``own`` are the own responses of the rows [N; F], ``posed`` those of `Case`.
     """
     nc = rows.nc
     nr = rows.nr
@@ -124,12 +129,12 @@ def fill_loads(rows: ContactSystem, v: Floats, own: Floats, q: Floats, loads: Fl
     blurs = loads[m : 2 * m]
     scales = scales_of(loads, m, q.shape[0])
     motion = motion_size(rows)
-    anchored = has_anchors(rows.lo, rows.hi)
+    anchored = posed.shape[0] > 0 or has_anchors(rows.lo, rows.hi)
     heaviest = 0.0
     for c in range(nc):
         q[c], blurs[c] = load_and_rounding(rows, c, v, motion)
-        amount = abs(free_rate(rows, c)) if anchored else abs(q[c])
-        root = math.sqrt(own[c])
+        amount = size_unforced(rows, posed, c) if anchored else abs(q[c])
+        root = math.sqrt(response_of(rows, posed, own, c))
         scales.amounts[c] = amount
         scales.sizes[c] = scales.units[c] = root
         heaviest = max(heaviest, amount / root if root > 0.0 else 0.0)
@@ -138,14 +143,14 @@ def fill_loads(rows: ContactSystem, v: Floats, own: Floats, q: Floats, loads: Fl
         last = first + rows.r[cone]
         response = 0.0
         for i in range(first, last):
-            response = max(response, own[i])
+            response = max(response, response_of(rows, posed, own, i))
         root = math.sqrt(response)
         inverse = 1.0 / root if root > 0.0 else 0.0
         for i in range(first, last):
             rate, blurs[i] = load_and_rounding(rows, i, v, motion)
             q[i] = rate
             q[i + nr] = -rate
-            amount = abs(free_rate(rows, i)) if anchored else abs(rate)
+            amount = size_unforced(rows, posed, i) if anchored else abs(rate)
             scales.amounts[i] = scales.amounts[i + nr] = amount
             scales.sizes[i] = scales.sizes[i + nr] = root
             scales.units[i] = scales.units[i + nr] = root
@@ -162,22 +167,16 @@ def fill_loads(rows: ContactSystem, v: Floats, own: Floats, q: Floats, loads: Fl
     for i in range(nc + nr, nc + nr + rows.nl):
         place = limit + i - nc - nr
         q[place], blurs[i] = load_and_rounding(rows, i, v, motion)
-        amount = abs(free_rate(rows, i)) if anchored else abs(q[place])
-        root = math.sqrt(rows.h * own_response(rows, i) + rows.gamma[i])
+        amount = size_unforced(rows, posed, i) if anchored else abs(q[place])
+        root = math.sqrt(response_of(rows, posed, own, i))
         scales.amounts[place] = amount
         scales.sizes[place] = scales.units[place] = root
         heaviest = max(heaviest, amount / root if root > 0.0 else 0.0)
-    scales.load[0] = max(heaviest, fill_boxed_loads(rows, v, q, scales.amounts, scales.sizes, scales.units))
+    scales.load[0] = max(heaviest, fill_boxed_loads(rows, posed, v, q, scales.amounts, scales.sizes, scales.units))
 
 
 @kernel(inner=True)
-def free_rate(rows: ContactSystem, i: int) -> float:
-    """Rate of row i without any force, that of boxed rows at their bounds included."""
-    return dot_of_row(rows, i, rows.J[i], rows.v_free) + rows.k[i]
-
-
-@kernel(inner=True)
-def largest_force(rows: ContactSystem, z: Floats, f: Floats, units: Floats) -> float:
+def largest_force(rows: ContactSystem, posed: Floats, z: Floats, f: Floats, units: Floats) -> float:
     """The largest balanced force: of contacts and limits as z has them, of boxed rows the force f itself."""
     largest = 0.0
     for i in range(rows.nc + 2 * rows.nr):
@@ -187,15 +186,15 @@ def largest_force(rows: ContactSystem, z: Floats, f: Floats, units: Floats) -> f
         largest = max(largest, units[i] * abs(z[i]))
     first = rows.nc + rows.nr + rows.nl + rows.nb
     for i in range(first, first + rows.lo.shape[0]):
-        largest = max(largest, math.sqrt(rows.h * own_response(rows, i) + rows.gamma[i]) * abs(f[i]))
+        largest = max(largest, math.sqrt(response_of(rows, posed, f[:0], i)) * abs(f[i]))
     return largest
 
 
 @kernel(inner=True)
-def evaluate(rows: ContactSystem, own: Floats, answer: Answer, loads: Floats) -> None:
+def evaluate(rows: ContactSystem, own: Floats, answer: Answer, loads: Floats, slacks: bool) -> None:
     """Fill the rates of the rows, lambda and the rates of boxed rows in z, and w from the forces in z, f and v+.
 
-    What rounding may have moved a rate by is taken off w: of bodies that fall side by side it is all there is.
+    Where z has its ``slacks``, lambda stays as it is. What rounding may have moved a rate by is taken off w: of bodies that fall side by side it is all there is.
     """
     z, w = answer.z, answer.w
     m = count_rows(rows)
@@ -220,6 +219,8 @@ def evaluate(rows: ContactSystem, own: Floats, answer: Answer, loads: Floats) ->
         cone = nc + 2 * nr + c
         # The slip speed belongs to a force on its bound; below it a slip is rounding, or no solution.
         speed = slack if r[c] == 0 or left * own[first] <= slack else 0.0
+        if slacks:
+            speed = z[cone]
         z[cone] = speed
         w[cone] = left + rows.gammaE[c] * speed
         for i in range(first, last):
@@ -238,29 +239,32 @@ def measure(case: Case, answer: Answer, own: Floats, loads: Floats) -> None:
     rows = case.rows
     if case.exact:
         rates = loads[: count_rows(rows)]
-        judge_cones(rows, own, answer.z, answer.f, answer.v_plus, rates, answer.measures)
+        judge_cones(rows, case.posed, own, answer.z, answer.f, answer.v_plus, rates, answer.measures)
     else:
         recover(rows, answer.z, answer.f, answer.v_plus)
-        measure_recovered(rows, own, answer, loads)
+        measure_recovered(rows, case.posed, own, answer, loads, False)
 
 
 @kernel(inner=True)
-def measure_recovered(rows: ContactSystem, own: Floats, answer: Answer, loads: Floats) -> None:
-    """Fill the measures of the forces in z where f and v+ are theirs."""
-    evaluate(rows, own, answer, loads)
+def measure_recovered(
+    rows: ContactSystem, posed: Floats, own: Floats, answer: Answer, loads: Floats, slacks: bool
+) -> None:
+    """Fill the measures of the forces in z where f and v+ are theirs; ``slacks`` as of `evaluate`."""
+    evaluate(rows, own, answer, loads, slacks)
     scales = scales_of(loads, count_rows(rows), answer.z.shape[0])
-    largest = largest_force(rows, answer.z, answer.f, scales.units)
+    largest = largest_force(rows, posed, answer.z, answer.f, scales.units)
     args = scales.amounts, scales.sizes, scales.units, float(scales.load[0]), largest
     row_residuals(*args, answer.z, answer.w, answer.measures)
 
 
 @kernel(inner=True)
-def strays(rows: ContactSystem, answer: Answer, loads: Floats, tolerance: float) -> bool:
+def strays(case: Case, answer: Answer, loads: Floats, tolerance: float) -> bool:
     """Whether the rate of a normal shows that the scaled residual of the forces in z, with f and v+, is larger."""
+    rows = case.rows
     m = count_rows(rows)
     z = answer.z
     blurs, scales = loads[m : 2 * m], scales_of(loads, m, z.shape[0])
-    largest = largest_force(rows, z, answer.f, scales.units)
+    largest = largest_force(rows, case.posed, z, answer.f, scales.units)
     for c in range(rows.nc):
         a, b, d, e = columns(rows.spans, c, answer.v_plus.shape[0])
         rate = dot_within(a, b, d, e, rows.J[c], answer.v_plus) + rows.k[c] + rows.gamma[c] * z[c]
@@ -307,7 +311,7 @@ def judge_posed(
 ) -> bool:
     """Whether forces that a solver has found, or that were found with rows G eliminated, solve what was posed.
 
-    ``answer`` has z, which the edges are copied to, f, v+ and what `certify` and `certify_boxed` have filled; its q is
+    ``rows.own`` has length 0. ``answer`` has z, which the edges are copied to, f, v+ and what `certify` and `certify_boxed` have filled; its q is
     scratch. ``own`` (nc + nr,) and ``loads`` are filled.
     """
     for i in range(answer.z.shape[0]):
@@ -315,10 +319,10 @@ def judge_posed(
     for i in range(own.shape[0]):
         own[i] = rows.h * own_response(rows, i) + rows.gamma[i]
     if exact:
-        measure_cones(rows, own, answer.z, answer.f, answer.v_plus, loads, answer.measures)
+        measure_cones(rows, rows.own, own, answer.z, answer.f, answer.v_plus, loads, answer.measures)
     else:
-        fill_loads(rows, rows.v_free, own, answer.q, loads)
-        measure_recovered(rows, own, answer, loads)
+        fill_loads(rows, rows.own, rows.v_free, own, answer.q, loads)
+        measure_recovered(rows, rows.own, own, answer, loads, True)
     worst = worst_scaled(answer.certificate[:CERT_SIZE])
     if rows.lo.shape[0] > 0:
         worst = max(worst, worst_boxed(answer.certificate[CERT_SIZE : CERT_SIZE + BOXED_CERT_SIZE]))

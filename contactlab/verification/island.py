@@ -24,6 +24,7 @@ FAINT = 1e-4
 ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # of a row's rate, in units of its terms before they cancel
 MANY = 6  # contacts of an island whose kN is in doubt, tried in all combinations
 TINY = float(np.finfo(float).tiny)
+SLACK = 1e-3  # part of what a slack may be off, that what follows from the rates may be
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,13 +142,9 @@ class ContactProblem:
         slip = q[nc:]
         used = np.bincount(owner, self.plus + self.minus, minlength=leans.size)
         q_all = np.concatenate((q[:nc], slip, -slip, np.zeros(leans.size)))
-        slack = self.slack[owner]
-        forces = (change[:nc], change[nc:] + slack, slack - change[nc:], rows.mu * self.fN[leans] - used)
-        w = q_all + np.concatenate(forces)
+        left = rows.mu * self.fN[leans] - used
         blur = self._blur(k)
         blur = np.concatenate((blur[:nc], blur[nc:], blur[nc:], np.zeros(leans.size)))
-        w = np.copysign(np.maximum(np.abs(w) - blur, 0.0), w)
-        z = np.concatenate((self.fN, self.plus, self.minus, self.slack))
         owners = rows.owners
         island = self.island[owners]
         root = np.sqrt(np.maximum(0.0, self.own))
@@ -155,16 +152,29 @@ class ContactProblem:
         normals, along = root[:nc], cones[owner]
         unit = np.concatenate((normals, along, along, _inverse(cones)))
         size = np.concatenate((normals, along, along, np.maximum(rows.mu * _inverse(normals[leans]), _inverse(cones))))
-        balanced = unit * z
-        pressing = np.abs(balanced[: nc + 2 * owner.size])
-        largest = largest_of(pressing, island[: pressing.size], self.count)
+        forces = np.concatenate((self.fN, self.plus, self.minus))
+        largest = largest_of(unit[: forces.size] * np.abs(forces), island[: forces.size], self.count)
         largest = np.maximum(largest, self.of_joints)[island]
         terms = np.abs(q_all) + size * largest
-        w_part = np.divide(w, terms, out=np.zeros_like(w), where=terms > 0.0)
-        z_part = np.divide(balanced, largest, out=np.zeros_like(w), where=largest > 0.0)
-        off = np.abs(np.minimum(z_part, w_part))
-        _, worst = worst_of(off, island)
-        return "lcp", owners[worst], off[worst]
+        # As the step forms it: a slip's speed belongs to a force on its bound.
+        rate = slip + change[nc:]
+        fastest = largest_of(np.abs(rate), owner, leans.size)
+        first = np.searchsorted(owner, np.arange(leans.size))
+        formed = np.where(left * self.own[nc:][first] <= fastest, fastest, 0.0) if leans.size else self.slack
+
+        def off(slack: FloatArray) -> FloatArray:
+            along = slack[owner]
+            w = np.concatenate((q[:nc] + change[:nc], rate + along, along - rate, left))
+            w = np.copysign(np.maximum(np.abs(w) - blur, 0.0), w)
+            w_part = np.divide(w, terms, out=np.zeros_like(w), where=terms > 0.0)
+            balanced = unit * np.concatenate((forces, slack))
+            z_part = np.divide(balanced, largest, out=np.zeros_like(w), where=largest > 0.0)
+            return np.asarray(np.abs(np.minimum(z_part, w_part)))
+
+        # The recorded slack is of rates that rounding of other equations has moved.
+        found = np.maximum(off(formed), SLACK * off(self.slack))
+        _, worst = worst_of(found, island)
+        return "lcp", owners[worst], found[worst]
 
     def _cone_residual(self, k: FloatArray) -> Measures:
         """Return the worst contact of islands and its |r - P_K(r - u_hat)|, u_hat = (u_N + mu |u_T|, u_T).

@@ -368,7 +368,7 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
         else:
             recover(rows, answer.z, answer.f, answer.v_plus)
             if not strays(case, answer, loads, DRIFT * STRICTNESS * case.tolerance):
-                measure_recovered(rows, case.posed, own, answer, loads, False)
+                measure_recovered(rows, case.posed, own, answer, loads)
                 share = share_of_change(answer.measures, STRICTNESS * case.tolerance)
         # The rates y of boxed rows, which cones are not judged by, are those of the step before.
         holds = share < 1.0 and may(case, HELD) and not (case.exact and rows.lo.shape[0] > 0)

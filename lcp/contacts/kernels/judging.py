@@ -191,10 +191,10 @@ def largest_force(rows: ContactSystem, posed: Floats, z: Floats, f: Floats, unit
 
 
 @kernel(inner=True)
-def evaluate(rows: ContactSystem, own: Floats, answer: Answer, loads: Floats, slacks: bool) -> None:
+def evaluate(rows: ContactSystem, own: Floats, answer: Answer, loads: Floats) -> None:
     """Fill the rates of the rows, lambda and the rates of boxed rows in z, and w from the forces in z, f and v+.
 
-    Where z has its ``slacks``, lambda stays as it is. What rounding may have moved a rate by is taken off w: of bodies that fall side by side it is all there is.
+    What rounding may have moved a rate by is taken off w: of bodies that fall side by side it is all there is.
     """
     z, w = answer.z, answer.w
     m = count_rows(rows)
@@ -219,8 +219,6 @@ def evaluate(rows: ContactSystem, own: Floats, answer: Answer, loads: Floats, sl
         cone = nc + 2 * nr + c
         # The slip speed belongs to a force on its bound; below it a slip is rounding, or no solution.
         speed = slack if r[c] == 0 or left * own[first] <= slack else 0.0
-        if slacks:
-            speed = z[cone]
         z[cone] = speed
         w[cone] = left + rows.gammaE[c] * speed
         for i in range(first, last):
@@ -242,15 +240,13 @@ def measure(case: Case, answer: Answer, own: Floats, loads: Floats) -> None:
         judge_cones(rows, case.posed, own, answer.z, answer.f, answer.v_plus, rates, answer.measures)
     else:
         recover(rows, answer.z, answer.f, answer.v_plus)
-        measure_recovered(rows, case.posed, own, answer, loads, False)
+        measure_recovered(rows, case.posed, own, answer, loads)
 
 
 @kernel(inner=True)
-def measure_recovered(
-    rows: ContactSystem, posed: Floats, own: Floats, answer: Answer, loads: Floats, slacks: bool
-) -> None:
-    """Fill the measures of the forces in z where f and v+ are theirs; ``slacks`` as of `evaluate`."""
-    evaluate(rows, own, answer, loads, slacks)
+def measure_recovered(rows: ContactSystem, posed: Floats, own: Floats, answer: Answer, loads: Floats) -> None:
+    """Fill the measures of the forces in z where f and v+ are theirs."""
+    evaluate(rows, own, answer, loads)
     scales = scales_of(loads, count_rows(rows), answer.z.shape[0])
     largest = largest_force(rows, posed, answer.z, answer.f, scales.units)
     args = scales.amounts, scales.sizes, scales.units, float(scales.load[0]), largest
@@ -322,7 +318,7 @@ def judge_posed(
         measure_cones(rows, rows.own, own, answer.z, answer.f, answer.v_plus, loads, answer.measures)
     else:
         fill_loads(rows, rows.own, rows.v_free, own, answer.q, loads)
-        measure_recovered(rows, rows.own, own, answer, loads, True)
+        measure_recovered(rows, rows.own, own, answer, loads)
     worst = worst_scaled(answer.certificate[:CERT_SIZE])
     if rows.lo.shape[0] > 0:
         worst = max(worst, worst_boxed(answer.certificate[CERT_SIZE : CERT_SIZE + BOXED_CERT_SIZE]))

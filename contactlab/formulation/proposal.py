@@ -225,7 +225,8 @@ def _found(
     starts, spans = _trees(blocks)
     rows = formed.posed._replace(spans=spans)
     start = np.zeros(formed.n) if z0 is None else z0
-    found = propose_forces(Case(rows, starts, selected, z0 is not None, exact, bits_of(attempts), start, tolerance))
+    asked_of = selected, z0 is not None, exact, bits_of(attempts), start, tolerance
+    found = propose_forces(Case(rows, starts, *asked_of, _posed(formed, spans)))
     if found.attempt == NONE:
         return None
     answer, systems = found.answer, found.systems
@@ -237,6 +238,19 @@ def _found(
     name = NAMES[found.attempt]
     detail = "the forces of z0" if name == "held" and systems == 0 else f"{kind}, {name}: {systems} linear systems"
     return _Found(answer.z, answer.w, answer.measures, Proposal(choice, name), detail, rows)
+
+
+def _posed(formed: DiscretizedLCP, spans: IntArray) -> FloatArray:
+    """What the rows are judged by where bilateral rows were eliminated: see `lcp.contacts.kernels.judging.Case`."""
+    from contactlab.formulation.kernels.bilateral import fill_posed
+
+    blocks = formed.data.blocks()
+    if blocks.nb == 0:
+        return np.zeros(0)
+    posed = np.zeros(2 * (blocks.k.size - blocks.nb))
+    nu = blocks.nc + blocks.nr + blocks.nl
+    fill_posed(blocks.J, blocks.Y, blocks.k, blocks.v_free, spans, nu, blocks.nb, posed)
+    return posed
 
 
 def lcp_matrix(formed: DiscretizedLCP, rows: ContactSystem) -> Any:

@@ -70,6 +70,7 @@ class Recording(Record):
         """Keep the pieces of a run in memory (`RunRows`); ``stamp``: further entries of its environment."""
         from contactlab.recording.environment import environment
 
+        stepper = stepper.in_world(world)
         lengths = row_lengths(world, stepper)
         rows = RunRows([start_rows(world, start, lengths), *pieces], lengths)
         timings = join_rows(pieces, lengths, TIMINGS)

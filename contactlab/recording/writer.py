@@ -68,6 +68,7 @@ class RecordWriter:
         self.folder = chunk_folder(path)
         self._path, self._world = path, world
         self._meta = meta
+        self.stepper = stepper  # with its numbers in the world
         self._lengths = row_lengths(world, stepper)
         self._flush_seconds = flush_seconds
         # Whether the record stands in the packed file, and whether its folder has been made the record of this run.
@@ -94,6 +95,7 @@ class RecordWriter:
         Raises `RecordError`: ``path`` is a folder, or something is there that is not to be overwritten;
         `RecordWriteError`: nothing can be written there.
         """
+        stepper = stepper.in_world(world)
         meta = meta_text(world, stepper, {**environment(), **stamp}, stepper.solver_text)
         with _right_to(_file_path(path)) as right:
             writer = cls(path, world, stepper, meta, 0, flush_seconds)
@@ -139,6 +141,7 @@ class RecordWriter:
             if isinstance(meta.get("stepper"), dict):
                 # Of an older record: nothing was unsolved in it, so that it is of either kind of run.
                 meta["stepper"].setdefault("on_unsolved", stepper.on_unsolved)
+                stepper = _with_numbers_of(stepper, meta["stepper"])
             _same_run(path, meta, json.loads(meta_text(world, stepper, {}, "")))
             files = [NpzFile(file, RecordError) for file in ([path] if packed else chunk_files(folder))]
             check_files(files, row_lengths(world, stepper), folder)
@@ -305,3 +308,16 @@ def _resumed(old: dict[str, str], done: int) -> dict[str, str]:
     line = f"{now['date']} at step {done}" + (f" ({', '.join(changed)})" if changed else "")
     before = old.get("resumed")
     return {**old, "resumed": line if before is None else f"{before}; {line}"}
+
+
+def _with_numbers_of(stepper: TimeStepping, told: dict[str, Any]) -> TimeStepping:
+    """Return a stepper with the record's margin and v_min where it has none: it goes on as it was begun.
+
+    Older records have the same numbers for angles as for lengths.
+    """
+    found: dict[str, float] = {}
+    for name, of_angles in (("margin", "angle_margin"), ("v_min", "angle_v_min")):
+        told.setdefault(of_angles, None)
+        if getattr(stepper, name) is None:
+            found |= {key: told[key] for key in (name, of_angles) if isinstance(told.get(key), float)}
+    return replace(stepper, **found) if found else stepper

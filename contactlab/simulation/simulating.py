@@ -150,6 +150,7 @@ def simulate(
         writer = None
         if resume and target is not None:
             writer = RecordWriter.go_on(target, world, stepper, with_tau=tau is not None, flush_seconds=interval)
+        stepper = stepper.in_world(world) if writer is None else writer.stepper
         start, done = (begin, 0) if writer is None else (held.enter_context(writer).state, writer.done)
         total, end = _length(stepper, begin if writer is None else writer.start, duration, steps)
         _check_room(world, stepper, start, done, total, end, target)

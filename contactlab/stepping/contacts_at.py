@@ -50,7 +50,7 @@ _UNSOLVED: dict[str, tuple[int, ...]] = {
 
 
 def contacts_at(
-    world: World, q: ArrayLike, *, within: float = 1e-3, time: float = 0.0, reduce: bool = False
+    world: World, q: ArrayLike, *, within: float | None = None, time: float = 0.0, reduce: bool = False
 ) -> ContactTable:
     """Return the contacts of a world whose bodies stand at q, found as a step finds them; none is made.
 
@@ -61,8 +61,8 @@ def contacts_at(
     q
         (nq,).
     within
-        Contacts with a gap up to this [m], at least 0; penetrations have negative gaps. The default is the margin of
-        `TimeStepping`.
+        Contacts with a gap up to this [m], at least 0; penetrations have negative gaps. None: the margin of
+        `TimeStepping` at a short step, a hundredth of the thickness of the thinnest shape that moves.
     time
         Where kinematic bodies are asked for [s].
     reduce
@@ -88,6 +88,7 @@ def contacts_at(
     """
     stepper = _stepper(within, reduce)
     check_run(world, stepper)
+    stepper = stepper.in_world(world)
     try:
         start = check_configuration(world.model, q)
     except MultibodyError as error:
@@ -104,7 +105,7 @@ def contacts_at(
     return _table(world, driver, stepper.margin)
 
 
-def _stepper(within: float, reduce: bool) -> TimeStepping:
+def _stepper(within: float | None, reduce: bool) -> TimeStepping:
     try:
         return TimeStepping(SHORT, margin=within, reduce_contacts=reduce)
     except SimulationConfigError as error:

@@ -76,11 +76,18 @@ def new_settings(stepper: TimeStepping, edges: int, *, moments: bool = False) ->
     control.sleep = stepper.sleep is not None
     control.gyroscopic = layout.GYROSCOPIC_CODES[stepper.gyroscopic]
     parameters.h_max = stepper.h
-    for name in ("grow", "margin", "v_min", "erp", "cfm", "tolerance"):
+    for name in ("grow", "erp", "cfm", "tolerance"):
         setattr(parameters, name, getattr(stepper, name))
+    write_thresholds(parameters, stepper)
     if stepper.sleep is not None:
         parameters.sleep_speed, parameters.sleep_time = stepper.sleep.speed, stepper.sleep.time
     return control, parameters
+
+
+def write_thresholds(parameters: Parameters, stepper: TimeStepping) -> None:
+    """Write what a stepper's margins and speeds of impacts are in a world, of one that has them all."""
+    parameters.margin, parameters.v_min = stepper.margin, stepper.v_min
+    parameters.angle_margin, parameters.angle_v_min = stepper.of_angles
 
 
 def new_work(world: World, contacts: int, edges: int) -> Work:

@@ -220,7 +220,7 @@ def all_joints(world: World) -> Joints:
     packed = world.loops.packed
     # What a run gives room, `new_joints` and `grow_joints`.
     empty: dict[str, Any] = dict.fromkeys(
-        ("error", "J", "Y", "k", "gamma", "f", "v0", "P", "work", "lo", "hi"), np.zeros(0)
+        ("error", "J", "Y", "k", "gamma", "f", "posed", "v0", "P", "work", "lo", "hi"), np.zeros(0)
     )
     empty |= dict.fromkeys(("active", "row_start", "island_rows", "was", "locked"), np.zeros(0, dtype=np.int64))
     empty |= dict.fromkeys(("z", "previous_z"), np.zeros((0, 2)))
@@ -282,6 +282,7 @@ def grow_joints(held: Joints, rows: int, nv: int, equations: int) -> Joints:
         gamma=np.zeros(rows),
         f=np.zeros(rows),
         locked=np.zeros(rows, dtype=np.int64),
+        posed=np.zeros(2 * rows),
         v0=np.zeros(nv),
         P=np.zeros(P),
         work=np.zeros(int(bilateral_work_size(math.isqrt(P)))),

@@ -54,7 +54,7 @@ class Prepared:
     Attributes
     ----------
     world, stepper
-        What is stepped, and how.
+        What is stepped, and how, with the numbers that the world gives.
     arrays
         Of the world.
     motions
@@ -76,6 +76,7 @@ class Prepared:
 def prepare(world: World, stepper: TimeStepping) -> Prepared:
     """Return a world and a stepper ready to run; a `SimulationConfigError` says why they do not go together."""
     stepper.check_world(world)
+    stepper = stepper.in_world(world)
     edges = stepper.edges_in(world)
     return Prepared(world, stepper, arrays_of(world), motions_of(world), edges, sleepers(world, stepper))
 

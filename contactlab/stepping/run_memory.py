@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.joint_service import Wanted
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.memory import first_memory, grow_contacts, grow_island, new_moments, new_settings
+from contactlab.stepping.memory import (
+    first_memory,
+    grow_contacts,
+    grow_island,
+    new_moments,
+    new_settings,
+    write_thresholds,
+)
 from contactlab.stepping.packing import (
     all_joints,
     collision_in,
@@ -218,6 +225,7 @@ class RunMemory:
         # All at once: Ctrl-C may come where anything is called.
         self._asked, self.collision, self.joints, self.moments, self._held, self._of_held = following
         self._prepared, self._world = prepared, prepared.world
+        write_thresholds(self.parameters, prepared.stepper)
         self.lent()
 
     def schedule(self, taus: FloatArray | None, targets: FloatArray | None) -> None:

@@ -22,6 +22,7 @@ from contactlab.stepping.joint_service import numbers
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.sleep import Sleep
 from contactlab.stepping.step_result import StepResult, Steps
+from contactlab.stepping.world_numbers import in_world
 from contactlab.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.plane import PLANAR_EDGES
@@ -65,15 +66,17 @@ class TimeStepping:
         Edges of the friction pyramid, even and at least 4; inscribed in the cone. A planar world has 2.
     margin
         A contact takes part when its gap <= margin + h max(0, -N v) [m]. It must cover what a point can gain on its
-        velocity v within a step: about 1 % of a body's size serves; a larger one only adds contacts that stay open.
+        velocity v within a step; a larger one only adds contacts that stay open. None: |g| h^2, but at least a
+        hundredth and at most a tenth of the thickness of the thinnest shape that moves (0.1 m where none has a shape).
     friction
         ``"pyramid"`` of ``edges`` edges; or ``"cone"``: Coulomb's exact cone over two orthonormal tangents t1, t2 per
         contact (one in a planar world), the same in every direction, at 1.1 to 1.5 times the cost of four edges. Where
         forces are not selected, or ``solver`` names a friction solver, an island is a `lcp.FrictionProblem`, solved
         outside the compiled loop, which takes a hundred times as long. Not with torsional or rolling friction.
     v_min
-        Speed of approach [m/s] above which a closing contact is an impact with restitution. Below about 2 g h a body
-        at rest would be thrown up again by its own weight. Single bounces follow Newton's law exactly: E + h/2 m g . v
+        Speed of approach [m/s] above which a closing contact is an impact with restitution. None: |g| h, what weight
+        makes of a body at rest in a step; without weight that thickness times 1e-4 / h. Below about 2 g h a body
+        at rest may be thrown up again by its own weight. Single bounces follow Newton's law exactly: E + h/2 m g . v
         is constant in free flight, and over a bounce with e = 1, so that energy does not drift.
     erp
         Fraction of a penetration pushed out per step, 0 to 1. The default 0 only keeps it from growing. Of contacts
@@ -113,6 +116,9 @@ class TimeStepping:
     attempts
         Names of the attempts at forces selected that may be made, of `lcp.contacts.attempts`; all, but for
         studies of what each is worth.
+    angle_margin, angle_v_min
+        ``margin`` and ``v_min`` of stops of angles [rad, rad/s]. None: the same numbers as of lengths where these are
+        given, otherwise 1e-3 rad, and ``v_min`` over ten times that thickness.
     on_unsolved
         What becomes of a run when every attempt at an island's forces has failed. ``"go on"``: the best forces found
         are taken, marked (`contactlab.Choice.UNCERTIFIED`, ``recording.uncertified``) and warned of, where every
@@ -133,8 +139,8 @@ class TimeStepping:
     h: float
     solver: lcp.Solver | lcp.FrictionSolver | None = None
     edges: int = 8
-    margin: float = 1e-3
-    v_min: float = 1e-2
+    margin: float | None = None
+    v_min: float | None = None
     erp: float = 0.0
     cfm: float = 0.0
     projection: bool = False
@@ -150,13 +156,17 @@ class TimeStepping:
     friction: str = "pyramid"
     attempts: tuple[str, ...] = NAMES
     on_unsolved: str = "go on"
+    angle_margin: float | None = None
+    angle_v_min: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("h", "margin", "v_min", "erp", "cfm", "tolerance", "shrink", "grow"):
+        optional = ("margin", "v_min", "angle_margin", "angle_v_min")
+        given = tuple(name for name in optional if getattr(self, name) is not None)
+        for name in ("h", *given, "erp", "cfm", "tolerance", "shrink", "grow"):
             object.__setattr__(self, name, finite_number(getattr(self, name), name, SimulationConfigError))
         if self.h <= 0.0:
             raise SimulationConfigError("h", f"must be positive, got {self.h}")
-        for name in ("margin", "v_min", "cfm"):
+        for name in (*given, "cfm"):
             if getattr(self, name) < 0.0:
                 raise SimulationConfigError(name, f"must not be negative, got {getattr(self, name)}")
         if not 0.0 <= self.erp <= 1.0:
@@ -211,6 +221,16 @@ class TimeStepping:
         """What solves a step's problem in public as this stepper does: to the bit, from the same start."""
         solver = EqualCompliance(attempts=self.attempts) if self.solver is None else self.solver
         return ConstraintSolver(solver, self.tolerance, self.friction)
+
+    def in_world(self, world: World) -> TimeStepping:
+        """Return this stepper with the margin and v_min that it has in a world; itself where both were given."""
+        return in_world(self, world)
+
+    @property
+    def of_angles(self) -> tuple[float | None, float | None]:
+        """Margin [rad] and least speed of an impact [rad/s] of stops of angles; None as long as the world gives them."""
+        margin = self.margin if self.angle_margin is None else self.angle_margin
+        return margin, self.v_min if self.angle_v_min is None else self.angle_v_min
 
     @property
     def smallest_h(self) -> float:
@@ -285,19 +305,20 @@ class TimeStepping:
             An island's LCP was not solved, at no h that may be tried, nor nearly (``on_unsolved``).
         """
         check_run(world, self, state)
+        stepper = in_world(self, world)
         supply, tau = supply_of(world, contacts), with_wrenches(world, tau, f_ext)
-        driver = _driver_at(world, self, state, tau, supply, targets)
+        driver = _driver_at(world, stepper, state, tau, supply, targets)
         driver.advance(1)
         if driver.failed:
             # The one import against the order of rooms: the error carries a record.
             from contactlab.recording import Recording, simulation_error
 
-            raise simulation_error(driver, Recording.of_run(world, self, state, [driver.take()]))
+            raise simulation_error(driver, Recording.of_run(world, stepper, state, [driver.take()]))
         end, rows = driver.state(), driver.step_made()
         if not driver.asks:
             _LAST.run = driver, end
         chunk = driver.chunk
-        steps = Steps(world, self, state, rows, 0)
+        steps = Steps(world, stepper, state, rows, 0)
         return StepResult.of_steps(steps, chunk.kinetic.item(0), chunk.potential.item(0), end, 0)
 
     def check_world(self, world: World) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.contacts import ContactRows
-from contactlab.verification.islands import Matrix, largest_entry, largest_of, worst_of
+from contactlab.verification.islands import Matrix, largest_of, worst_of
 from contactlab.verification.joints import JointLaws
 
 #: Measures: condition, contacts or rows they are of, values.
@@ -24,6 +24,7 @@ FAINT = 1e-4
 ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # of a row's rate, in units of its terms before they cancel
 MANY = 6  # contacts of an island whose kN is in doubt, tried in all combinations
 TINY = float(np.finfo(float).tiny)
+SLACK = 1e-3  # part of what a slack may be off, that what follows from the rates may be
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +43,12 @@ class ContactProblem:
     plus: FloatArray
     minus: FloatArray
     slack: FloatArray
-    v_free: FloatArray  # (n,) velocities without these contacts, computed
-    v_plus: FloatArray  # (n,) and with them, as recorded
+    v_free: FloatArray  # (n,) velocities without the forces of contacts and joints, computed
+    v_joints: FloatArray  # (n,) what those of joints do to them
+    v_plus: FloatArray  # (n,) and with all of them, as recorded
+    speed: FloatArray  # (n,) the size of each velocity before cancellation
     liveliness: FloatArray  # (count,) of the motion without contacts
+    of_joints: FloatArray  # (count,) the largest balanced force of a row of joints that gives way
     cone: bool  # whether friction has the exact cone over two tangents (in a plane, one) in place of a pyramid
 
     @property
@@ -58,6 +62,12 @@ class ContactProblem:
         h = self.h[self.rows.row_contact]
         gamma = np.concatenate((self.rows.gamma, np.zeros(self.plus.size)))
         return sparse.csr_matrix(sparse.diags(h) @ self.W + sparse.diags(gamma))
+
+    @property
+    def own(self) -> FloatArray:
+        """The rate (nc + nr,) that a unit of each force makes of its own row, softening included."""
+        h = self.h[self.rows.row_contact]
+        return np.asarray(h * self.W.diagonal() + np.concatenate((self.rows.gamma, np.zeros(self.plus.size))))
 
     def part(self, contacts: NDArray[np.bool_]) -> ContactProblem:
         """Return the problem of some of the islands, all contacts (nc,) of them."""
@@ -119,46 +129,66 @@ class ContactProblem:
         return np.asarray(ROUNDING * (terms + np.sqrt(np.maximum(0.0, self.W.diagonal())) * motion))
 
     def _lcp_residual(self, k: FloatArray) -> Measures:
-        """Return max |min(z, w)| of islands, z in units of the largest z, w_i of |q_i| + max_j |M_ij| max|z|."""
+        """Return max |min(z, w)| of islands, in the scales of `lcp.contacts.kernels.judging`.
+
+        With R_i = h W_ii + gamma_i of a row, in friction the largest of its cone, sqrt(R_i) z_i and w_i / sqrt(R_i) are
+        both roots of a power; a slack is a rate. z counts in units of the island's largest sqrt(R_i) |z_i|, Z, and w_i
+        in those of |q_i| + s_i Z, s_i = sqrt(R_i), of a cone max(mu / sqrt(R_N), 1 / sqrt(R_F)).
+        """
         rows, nc = self.rows, self.fN.size
         owner, leans = rows.cone, rows.leans
-        response = self.response
-        change = response @ self.force
+        change = self.response @ self.force + self.J @ self.v_joints
         q = self.J @ self.v_free + np.concatenate((k, rows.kF))
         slip = q[nc:]
         used = np.bincount(owner, self.plus + self.minus, minlength=leans.size)
         q_all = np.concatenate((q[:nc], slip, -slip, np.zeros(leans.size)))
-        slack = self.slack[owner]
-        forces = (change[:nc], change[nc:] + slack, slack - change[nc:], rows.mu * self.fN[leans] - used)
-        w = q_all + np.concatenate(forces)
+        left = rows.mu * self.fN[leans] - used
         blur = self._blur(k)
         blur = np.concatenate((blur[:nc], blur[nc:], blur[nc:], np.zeros(leans.size)))
-        w = np.copysign(np.maximum(np.abs(w) - blur, 0.0), w)
-        z = np.concatenate((self.fN, self.plus, self.minus, self.slack))
         owners = rows.owners
         island = self.island[owners]
-        size = largest_of(np.abs(z), island, self.count)[island]
-        largest = largest_entry(response)
-        along = np.maximum(largest[nc:], 1.0)  # the slack of the cone enters with 1
-        unit = np.abs(q_all) + np.concatenate((largest[:nc], along, along, np.maximum(rows.mu, 1.0))) * size
-        w_part = np.divide(w, unit, out=np.zeros_like(w), where=unit > 0.0)
-        off = np.abs(np.minimum(np.where(size > 0.0, z / np.where(size > 0.0, size, 1.0), z), w_part))
-        _, worst = worst_of(off, island)
-        return "lcp", owners[worst], off[worst]
+        root = np.sqrt(np.maximum(0.0, self.own))
+        cones = largest_of(root[nc:], owner, leans.size)
+        normals, along = root[:nc], cones[owner]
+        unit = np.concatenate((normals, along, along, _inverse(cones)))
+        size = np.concatenate((normals, along, along, np.maximum(rows.mu * _inverse(normals[leans]), _inverse(cones))))
+        forces = np.concatenate((self.fN, self.plus, self.minus))
+        largest = largest_of(unit[: forces.size] * np.abs(forces), island[: forces.size], self.count)
+        largest = np.maximum(largest, self.of_joints)[island]
+        terms = np.abs(q_all) + size * largest
+        # As the step forms it: a slip's speed belongs to a force on its bound.
+        rate = slip + change[nc:]
+        fastest = largest_of(np.abs(rate), owner, leans.size)
+        first = np.searchsorted(owner, np.arange(leans.size))
+        formed = np.where(left * self.own[nc:][first] <= fastest, fastest, 0.0) if leans.size else self.slack
+
+        def off(slack: FloatArray) -> FloatArray:
+            along = slack[owner]
+            w = np.concatenate((q[:nc] + change[:nc], rate + along, along - rate, left))
+            w = np.copysign(np.maximum(np.abs(w) - blur, 0.0), w)
+            w_part = np.divide(w, terms, out=np.zeros_like(w), where=terms > 0.0)
+            balanced = unit * np.concatenate((forces, slack))
+            z_part = np.divide(balanced, largest, out=np.zeros_like(w), where=largest > 0.0)
+            return np.asarray(np.abs(np.minimum(z_part, w_part)))
+
+        # The recorded slack is of rates that rounding of other equations has moved.
+        found = np.maximum(off(formed), SLACK * off(self.slack))
+        _, worst = worst_of(found, island)
+        return "lcp", owners[worst], found[worst]
 
     def _cone_residual(self, k: FloatArray) -> Measures:
         """Return the worst contact of islands and its |r - P_K(r - u_hat)|, u_hat = (u_N + mu |u_T|, u_T).
 
-        r = (fN, fF) is taken in units of the largest force, u in units of |q_i| + max_j |W_ij| max |r|. A projection
+        r = (fN, fF) is taken in units of the largest force, u in units of |q_i| + W_ii max |r|. A projection
         moves no farther than its argument: what rounding of u may have moved u_hat by is taken off.
         """
         rows, nc = self.rows, self.fN.size
-        response, force, island = self.response, self.force, self.island
+        force, island = self.force, self.island
         q = self.J @ self.v_free + np.concatenate((k, rows.kF))
         size = largest_of(np.abs(force), island[rows.row_contact], self.count)
         size = np.where(size == 0.0, 1.0, size)[island]
-        u = q + response @ force
-        unit = np.abs(q) + largest_entry(response) * size[rows.row_contact]
+        u = q + self.response @ force + self.J @ self.v_joints
+        unit = np.abs(q) + self.own * size[rows.row_contact]
         unit_c = np.maximum(unit[:nc], unit[nc:].reshape(nc, -1).max(axis=1))
         scale, mu = np.where(unit_c > 0.0, unit_c, 1.0), rows.mu
         own, slip = force[nc:].reshape(nc, -1) / size[:, None], u[nc:].reshape(nc, -1) / scale[:, None]
@@ -176,13 +206,6 @@ class ContactProblem:
         _, worst = worst_of(off, island)
         return "lcp", worst, off[worst]
 
-    def speed(self) -> FloatArray:
-        """Return the size (n,) of each velocity before cancellation."""
-        f, island = self.force, self.island[self.rows.row_contact]
-        least = NOTHING * largest_of(np.abs(f), island, self.count)[island]
-        pushes = self.h[self.rows.row_contact] * np.maximum(np.abs(f), least)
-        return np.asarray(np.abs(self.v_free) + abs(self.Y).T @ pushes)
-
     def _mechanics(self, k: FloatArray) -> Iterator[Measures]:
         """Yield the mechanical conditions of each contact on the recorded velocity, not on what z makes of it.
 
@@ -193,10 +216,9 @@ class ContactProblem:
         """
         rows, nc, island = self.rows, self.fN.size, self.island[self.rows.row_contact]
         fN, plus, minus, f, h = self.fN, self.plus, self.minus, self.force, self.h[self.rows.row_contact]
-        speed = self.speed()
         give = rows.gamma * fN
         rate = self.J @ self.v_plus + np.concatenate((k + give, rows.kF))
-        scale = abs(self.J) @ speed + np.concatenate((np.abs(k) + np.abs(give), np.abs(rows.kF)))
+        scale = abs(self.J) @ self.speed + np.concatenate((np.abs(k) + np.abs(give), np.abs(rows.kF)))
         own = self.W.diagonal()
         scale = np.maximum(scale, FAINT * np.sqrt(np.maximum(0.0, own)) * self.liveliness[island])
         response = h * own + np.concatenate((rows.gamma, np.zeros(plus.size)))
@@ -295,6 +317,11 @@ class JointProblem:
         yield "equations", held, equations[held]
         yield "bounds", bounded, outside[bounded]
         yield "joint_law", bounded, law[bounded]
+
+
+def _inverse(values: FloatArray) -> FloatArray:
+    """Return 1 / values, 0 of 0."""
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
 
 
 def _unit(scale: FloatArray) -> FloatArray:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.verification.contacts import contact_rows
+from contactlab.verification.contacts import ContactRows, contact_rows
 from contactlab.verification.dynamics import Blocks
-from contactlab.verification.island import ContactProblem, JointProblem, Measures
+from contactlab.verification.island import NOTHING, ContactProblem, JointProblem, Measures
 from contactlab.verification.islands import Islands, System, largest_entry, largest_of, worst_of
 from contactlab.verification.joints import JointLaws
 from contactlab.verification.portion import TINY, Found, Portion, Rows, largest, tree_columns
 from contactlab.verification.selection import Selections
+from contactlab.world.joint_rows import RowKind
 
 SOFTENING = 1e-8  # of W's diagonal: what a body that has no room is given
 
@@ -52,8 +54,8 @@ def island_findings(
     free, v_plus = system.of_columns(v_free), system.of_columns(portion.v_plus)
     lively = system.liveliness(free, count)
     # What the rows of joints do is given for the contacts, and the other way round.
-    given = portion.h[portion.joint_at] * forces[portion.joint_at, numbers]
-    speed = np.abs(free) + abs(Y_joints).T @ np.abs(given)
+    pushing = forces[portion.joint_at, numbers]
+    given = portion.h[portion.joint_at] * pushing
     h, answers = portion.h[contacts.at], contacts.solution(portion.column("z"))
     off = portion.column("moment") - h[:, None] * contacts.moments(answers[1] - answers[2])
     size = (
@@ -63,14 +65,16 @@ def island_findings(
     moments = largest(off, np.tile(size[:, None], 3))[members[0]]
     found, worst = worst_of(moments, islands.of_contacts[members[0]])
     yield "impulse", islands.at[found], islands.label[found], -1, moments[worst]
-    velocities, cone = (free + Y_joints.T @ given, v_plus, lively), recording.stepper.friction == "cone"
+    rated = _Rated.of(portion, laws, contacts, islands, system, answers, pushing, numbers)
+    speed = np.abs(free) + abs(system.Y).T @ rated.impulse
+    velocities = free, Y_joints.T @ given, v_plus, speed, lively, rated.of_joints
+    cone = recording.stepper.friction == "cone"
     problem = ContactProblem(contacts, islands.of_contacts, count, h, J, Y, J @ Y.T, *answers, *velocities, cone)
     whole = problem if members[0].all() else problem.part(members[0])
     kept = np.flatnonzero(members[0])
     for condition, own, values in (*whole.measures(), *_projection(portion, whole, kept)):
         own = kept[own]
         yield condition, contacts.at[own], islands.label[islands.of_contacts[own]], portion.contacts[own], values
-    change = h[contacts.row_contact] * np.concatenate((np.abs(answers[0]), np.abs(answers[1]) + np.abs(answers[2])))
     chosen = np.flatnonzero(members[1])
     in_table = portion.joints[chosen]
     joined = JointProblem(
@@ -83,7 +87,7 @@ def island_findings(
         J_joints[chosen],
         Y_joints[chosen],
         v_plus,
-        speed + abs(Y).T @ change,
+        speed,
         lively[islands.of_joints[chosen]],
         portion.h[portion.joint_at[chosen]],
     )
@@ -92,6 +96,54 @@ def island_findings(
         yield condition, portion.joint_at[own], islands.label[islands.of_joints[own]], -1, values
     if selections is not None:
         selections.take(portion, whole, joined, laws, islands)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rated:
+    """How large forces are, with the least that counts: what is below is the rounding of the whole."""
+
+    impulse: FloatArray  # (m,) of all rows
+    of_joints: FloatArray  # (count,) the largest balanced force of rows of joints that give way
+
+    @staticmethod
+    def of(
+        portion: Portion,
+        laws: JointLaws,
+        contacts: ContactRows,
+        islands: Islands,
+        system: System,
+        answers: tuple[FloatArray, ...],
+        pushing: FloatArray,
+        numbers: IntArray,
+    ) -> _Rated:
+        """Return those of the rows [N; F] and of joints, whose forces are ``pushing`` and numbers ``numbers``.
+
+        A unilateral force counts with at least NOTHING of the island's largest. Balanced forces f sqrt(h W_ii + gamma)
+        are compared where some are moments: where stops take part, or moments resist turning.
+        """
+        fN, plus, minus = answers[:3]
+        n, count = fN.size + plus.size, islands.at.size
+        h = np.concatenate((portion.h[contacts.at[contacts.row_contact]], portion.h[portion.joint_at]))
+        island = np.concatenate((islands.of_contacts[contacts.row_contact], islands.of_joints))
+        soft = laws.gamma[portion.joint_at, numbers]
+        gamma = np.concatenate((contacts.gamma, np.zeros(plus.size), soft))
+        force = np.abs(np.concatenate((fN, plus - minus, pushing)))
+        own = np.asarray(system.J.multiply(system.Y).sum(axis=1)).ravel()
+        root = np.sqrt(np.maximum(0.0, h * own + gamma))
+        kinds = [row.kind for row in portion.recording.world.joint_rows]
+        stops = np.array([kind == RowKind.STOP for kind in kinds] or [False])[numbers]
+        unilateral = np.concatenate((np.ones(n, dtype=bool), stops))
+        # An island with rows of moments has as many more rows as those.
+        turning = np.zeros(island.size, dtype=bool)
+        turning[fN.size : n] = contacts.cone >= fN.size
+        turning[n:] = stops
+        mixed = np.bincount(island[turning], minlength=count)[island] > 0
+        unit = np.where(mixed, root, 1.0)
+        largest = largest_of(np.where(unilateral, unit * force, 0.0), island, count)[island]
+        least = np.divide(NOTHING * largest, unit, out=np.zeros_like(unit), where=unilateral & (unit > 0.0))
+        gives = ~laws.equation[numbers]
+        of_joints = largest_of(np.where(gives, root[n:] * force[n:], 0.0), islands.of_joints, count)
+        return _Rated(h * np.maximum(force, least), of_joints)
 
 
 def _joint_rows(portion: Portion, laws: JointLaws, numbers: IntArray, first: int) -> list[Rows]:
@@ -131,7 +183,7 @@ def _projection(portion: Portion, problem: ContactProblem, kept: IntArray) -> It
     h, drive = problem.h[own], contacts.drive[own]
     w = W @ p + gap + h * (N @ problem.v_plus + drive)
     most = largest_of(np.abs(p), island, problem.count)[island]
-    scale = largest_entry(W) * most + np.abs(gap) + h * (abs(N) @ problem.speed() + np.abs(drive))
+    scale = largest_entry(W) * most + np.abs(gap) + h * (abs(N) @ problem.speed + np.abs(drive))
     off = np.abs(np.minimum(p / np.maximum(most, TINY), w / np.maximum(scale, TINY)))
     _, worst = worst_of(off, island)
     yield "projection", own[worst], off[worst]

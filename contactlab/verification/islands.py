@@ -94,14 +94,13 @@ class System:
         return np.asarray(v[self.at, self.dof])
 
     def liveliness(self, v: FloatArray, count: int) -> FloatArray:
-        """Return sqrt(v' M v) of every island (count,), of the velocities v (n,) that its rows can change.
+        """Return sqrt(v' M v) of every island (count,) of velocities v (n,).
 
         A row's rate is at most sqrt(J_i M^-1 J_i') of it: what is far below that is the rounding of the whole motion.
         """
-        changed = np.bincount(self.Y.indices, weights=self.Y.data != 0.0, minlength=v.size) > 0
-        own, energy = np.where(changed, v, 0.0), np.zeros(count)
+        energy = np.zeros(count)
         for M, columns in self.blocks:
-            part = own[columns]
+            part = v[columns]
             np.add.at(energy, self.island[columns[:, 0]], np.einsum("mi,mij,mj->m", part, M, part))
         return np.sqrt(np.maximum(0.0, energy))
 

@@ -113,7 +113,8 @@ def joint_laws(portion: Portion, loops: Loops, J: FloatArray, momentum: FloatArr
             give = h * row.stiffness + row.dissipation
             yields = np.any(give > 0.0)
             gamma[:, number] = 1.0 / give if yields else stepper.cfm
-            terms = normal_terms(gap, before, after, h, row.factor, stepper.v_min, erp)
+            margin, v_min = stepper.of_angles if row.angular else (stepper.margin, stepper.v_min)
+            terms = normal_terms(gap, before, after, h, row.factor, v_min, erp)
             k[:, number] = terms
             term = np.where(gap > 0.0, gap / h, row.stiffness * gap / give) if yields else terms[:, 0]
             approach = np.maximum(0.0, np.maximum(-before, -after))
@@ -122,7 +123,7 @@ def joint_laws(portion: Portion, loops: Loops, J: FloatArray, momentum: FloatArr
                 if isinstance(drive, PositionDrive):
                     wanted = (wanted - q[:, row.place]) / h + drive.target_velocity
                 approach = np.maximum(approach, -row.sign * wanted)
-            expected[:, number] = stepper.margin + h * approach - gap
+            expected[:, number] = margin + h * approach - gap
             if not yields:
                 continue
         elif row.kind == RowKind.FOLLOW:

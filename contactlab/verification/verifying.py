@@ -18,12 +18,19 @@ from contactlab.world.errors import SimulationConfigError, whole_number
 if TYPE_CHECKING:
     from contactlab.recording.recording import Recording
 
+#: What a condition's violation over its scale may be.
+ALLOWED = 1e-9
+# What a residual may be, formed anew to other roundings, of what it was when the step was certified.
+REFORMED = 1.001
+# Conditions by which a step is certified, beside its LCP's residual.
+CERTIFIED = ("sign", "gap", "complementarity", "cone", "dissipation", "bounds", "joint_law")
+
 
 def verify(
     recording: Recording,
     *,
     every: int = 1,
-    tolerance: float = 1e-9,
+    tolerance: float | None = None,
     max_failures: int = 20,
     progress: Callable[[int, int], None] | None = None,
 ) -> VerificationReport:
@@ -42,6 +49,7 @@ def verify(
         Check the steps 0, every, 2 every, ... and the last one.
     tolerance
         Of each condition's violation over its scale (`CONDITIONS`); the LCP's is the stepper's where that is larger.
+        None for 1e-9, and the stepper's where that is larger for all conditions that a step is certified by.
     max_failures
         How many failures are kept one by one.
     progress
@@ -53,11 +61,12 @@ def verify(
         An argument that cannot be used.
     """
     stride, keep = whole_number("every", every, 1), whole_number("max_failures", max_failures, 0)
-    limit = finite_number(tolerance, "tolerance", SimulationConfigError, positive=True)
+    asked = ALLOWED if tolerance is None else tolerance
+    limit = finite_number(asked, "tolerance", SimulationConfigError, positive=True)
     last = recording.n_steps - 1
     steps = np.union1d(np.arange(0, recording.n_steps, stride), np.arange(max(last, 0), recording.n_steps))
     unsolved = recording.uncertified
-    ledger = _Ledger(limit, max(limit, 1.001 * recording.stepper.tolerance), keep, unsolved.steps)
+    ledger = _Ledger(limit, max(limit, REFORMED * recording.stepper.tolerance), tolerance is None, keep, unsolved.steps)
     pairs, selections = PairCoverage(recording.world, recording.stepper), Selections.of(recording)
     islands = contacts = done = 0
     for portion in portions(recording, steps, len(pairs.pairs)):
@@ -92,10 +101,14 @@ def _checked(
 
 
 class _Ledger:
-    """What was found, condition by condition; ``marked`` are the steps with forces that were taken uncertified."""
+    """What was found, condition by condition; ``marked`` are the steps with forces that were taken uncertified.
 
-    def __init__(self, limit: float, solved: float, keep: int, marked: IntArray) -> None:
-        self.allowed = {name: solved if name in ("solved", "lcp") else limit for name in CONDITIONS}
+    ``solved`` is what an LCP's residual may be, and, where ``certified``, the conditions that a step is certified by.
+    """
+
+    def __init__(self, limit: float, solved: float, certified: bool, keep: int, marked: IntArray) -> None:
+        decided = ("solved", "lcp", *CERTIFIED) if certified else ("solved", "lcp")
+        self.allowed = {name: solved if name in decided else limit for name in CONDITIONS}
         self.counts = dict.fromkeys(CONDITIONS, (0, 0))
         self.worst: dict[str, VerificationFailure] = {}
         self.failures: list[VerificationFailure] = []

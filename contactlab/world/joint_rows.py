@@ -13,6 +13,7 @@ from contactlab.constraints.custom import CustomRows
 from contactlab.formulation.bridge.joint_actions import RowKind
 from contactlab.multibody import integrate
 from contactlab.multibody.model import WORLD
+from contactlab.multibody.overview import joint_axes
 from contactlab.spatial.arrays import read_only
 from contactlab.world.joint_actions import Loop
 from contactlab.world.point_spring import PointSpring
@@ -56,6 +57,8 @@ class JointRow:
         Number of the drive; of a stop, of one on the same coordinate; -1 for none.
     loop_row
         Number of the row among those of the loops and springs.
+    angular
+        1 for a stop of an angle.
     """
 
     kind: RowKind
@@ -74,6 +77,7 @@ class JointRow:
     other_place: int = -1
     drive: int = -1
     loop_row: int = -1
+    angular: int = 0
 
     @property
     def kind_name(self) -> str:
@@ -108,6 +112,7 @@ def joint_rows(world: World) -> tuple[JointRow, ...]:
                         stiffness=limit.stiffness,
                         dissipation=limit.dissipation,
                         drive=drives.get(dof, -1),
+                        angular=_turns(world, limit.joint, limit.coordinate),
                     )
                 )
     for one in actions.friction:
@@ -190,6 +195,12 @@ def trees_acted_on(world: World, custom: CustomRows) -> tuple[int, ...]:
             return tuple(range(world.tree_starts.size - 1))
     trees = np.flatnonzero(np.logical_or.reduceat(seen, world.tree_starts[:-1])) if seen.any() else ()
     return tuple(int(tree) for tree in trees) or tuple(range(world.tree_starts.size - 1))
+
+
+def _turns(world: World, body: str, coordinate: int) -> int:
+    """Return whether a coordinate is an angle, 0 or 1."""
+    joint = world.model.bodies[world.model.index(body)].joint
+    return int(joint_axes(joint)[coordinate].startswith("R"))
 
 
 def _coordinate(world: World, body: str, coordinate: int) -> tuple[int, int, tuple[int, ...], str]:

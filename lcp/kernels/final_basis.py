@@ -13,7 +13,7 @@ from lcp.compiler.views import part_at
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.backward_error import error_of_sums, row_sums
 from lcp.kernels.basis_solve import solve_active
-from lcp.kernels.residuals import SCALED, SIZE, is_solved, lcp_residuals
+from lcp.kernels.residuals import SCALED, SIZE, balanced_residuals, is_solved
 
 # Part of the tolerance within which a basis is accepted at once; a right one is at full accuracy.
 STRICTNESS: Final = 1e-3
@@ -37,7 +37,7 @@ class FinalBasis(NamedTuple):
     best_scaled: Floats  # (1,)
     judge: Floats  # 6 n: what the backward error takes
     judged: Floats  # 3 n + 1: the z whose backward error was asked for last, its w, what it was; largest of each row
-    free_of_units: bool  # whether the backward error judges, as of every digit of q; a step is judged in its units
+    free_of_units: bool  # whether the backward error judges, as of every digit of q; a step is judged as bodies are
 
 
 @kernel(inline=True)
@@ -82,7 +82,7 @@ def passes(t: FinalBasis, tolerance: float) -> bool:
 def meets(t: FinalBasis, tolerance: float) -> bool:
     """Measure z on the original data; whether it is a solution."""
     if not t.free_of_units:
-        lcp_residuals(t.M, t.q, t.z, t.w, t.measures)
+        balanced_residuals(t.M, t.q, t.z, t.w, t.work, t.measures)
         return is_solved(t.measures, tolerance)
     n = t.q.shape[0]
     zero, above, work = part_at(t.judge, 0, n), part_at(t.judge, n, n), part_at(t.judge, 2 * n, 4 * n)

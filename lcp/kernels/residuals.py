@@ -157,15 +157,19 @@ def residuals_of(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats, summed
     out[ROUNDING_DECIDED] = 1.0 if refused == np.inf and out[NATURAL_MAP] > plain_limit else 0.0
 
 
-@kernel
-def row_residuals(q: Floats, sizes: Floats, z: Floats, w: Floats, out: Floats) -> None:
-    """The measures of `lcp_residuals` from a w = M z + q that was summed without M, by its structure.
+@kernel(inner=True)
+def row_residuals(
+    amounts: Floats, sizes: Floats, units: Floats, load: float, largest: float, z: Floats, w: Floats, out: Floats
+) -> None:
+    """The measures of `lcp_residuals` from a w = M z + q that was summed without M, in units of rows and unknowns.
 
-    ``sizes`` (n,) says how large the entries of each row of M are: at most max_j |M_ij|. Where it is less, the scaled
-    residual comes out larger, never smaller. No row is excused by rounding: what would need that is not solved here.
+    With u_i = ``units`` the pair (z_i, w_i) is balanced as (u_i z_i, w_i / u_i): of forces and rates of bodies both
+    are roots of a power, so that no change of units of mass, length or time changes the verdict. ``scaled`` is
+    max |min(z_i u_i / ``largest``, w_i / (``amounts``_i + ``sizes``_i ``largest``))|, ``largest`` the largest balanced
+    force. The limit of the natural map says how much of the largest balanced ``load`` a row may miss: SMALL_LOADS.
+    No row is excused by rounding: what would need that is not solved here.
     """
-    n = q.shape[0]
-    z_size, q_size = sizes_of(q, z)
+    n = z.shape[0]
     natural = 0.0
     scaled = 0.0
     fischer = 0.0
@@ -173,10 +177,9 @@ def row_residuals(q: Floats, sizes: Floats, z: Floats, w: Floats, out: Floats) -
     min_w = np.inf
     gap = 0.0
     total = 0.0
-    plain_limit = 1e-8 * max(1.0, q_size)
-    row_limit = min(plain_limit, SMALL_LOADS * q_size)
-    refused = np.inf
-    z_inverse = 1.0 / z_size if z_size > 0.0 else 0.0
+    missed = 0.0  # by how much the natural map is beyond its limit
+    inverse = 1.0 / largest if largest > 0.0 else 0.0
+    allowed = SMALL_LOADS * load
     for i in range(n):
         # Most rows are met exactly, and have nothing but sizes to tell.
         if (z[i] == 0.0 and 0.0 <= w[i] < np.inf) or (w[i] == 0.0 and 0.0 <= z[i] < np.inf):
@@ -184,23 +187,62 @@ def row_residuals(q: Floats, sizes: Floats, z: Floats, w: Floats, out: Floats) -
             min_w = min(min_w, w[i])
             continue
         part = abs(min(z[i], w[i]))
-        limit = row_limit if w[i] <= z[i] else plain_limit
-        if part > limit:
-            refused = min(refused, limit)
+        balanced = units[i] * z[i]
         w_part = 0.0
         if w[i] != 0.0:
-            w_unit = abs(q[i]) + sizes[i] * z_size
+            w_unit = amounts[i] + sizes[i] * largest
             w_part = w[i] / w_unit if w_unit > 0.0 else 0.0
+        off = abs(min(balanced, w[i] / units[i])) if units[i] > 0.0 else 0.0
+        if off > 0.0:
+            missed = max(missed, off / allowed if allowed > 0.0 else np.inf)
         natural = max(natural, part)
-        scaled = max(scaled, abs(min(z[i] * z_inverse, w_part)))
+        scaled = max(scaled, abs(min(balanced * inverse, w_part)))
         fischer = max(fischer, abs(z[i] + w[i] - length(z[i], w[i])))
         min_z = min(min_z, z[i])
         min_w = min(min_w, w[i])
         gap += z[i] * w[i]
         total += abs(z[i]) + abs(w[i])
     write_measures(out, n, natural, scaled, fischer, min_z, min_w, gap, total < np.inf)
-    out[NATURAL_LIMIT] = plain_limit if refused == np.inf else refused
+    # Natural map and limit alone decide, so that the limit is told in the units of the map.
+    out[NATURAL_LIMIT] = natural / missed if missed > 0.0 else max(natural, 1.0)
     out[ROUNDING_DECIDED] = 0.0
+
+
+@kernel(inner=True)
+def balanced_residuals(M: Floats, q: Floats, z: Floats, w: Floats, work: Floats, out: Floats) -> None:
+    """Fill w = M z + q and the measures as `row_residuals` has them, of an LCP whose rows are those of bodies.
+
+    A row is balanced by the root of its diagonal; one without, of a slack, by the rows that it acts on. ``work`` has
+    length 3 n.
+    """
+    n = q.shape[0]
+    lcp_residuals(M, q, z, w, out)
+    amounts, sizes, units = part_at(work, 0, n), part_at(work, n, n), part_at(work, 2 * n, n)
+    for i in range(n):
+        amounts[i] = abs(q[i])
+        units[i] = np.sqrt(max(0.0, M[i, i]))
+    for i in range(n):
+        if M[i, i] <= 0.0:
+            least = 0.0
+            for j in range(n):
+                if M[j, j] > 0.0:
+                    least = max(least, abs(M[j, i]) / units[j])
+            sizes[i] = least
+    largest = 0.0
+    load = 0.0
+    for i in range(n):
+        if M[i, i] > 0.0:
+            largest = max(largest, units[i] * abs(z[i]))
+            load = max(load, amounts[i] / units[i])
+        else:
+            units[i] = sizes[i]
+    for i in range(n):
+        size = 0.0
+        for j in range(n):
+            if units[j] > 0.0:
+                size = max(size, abs(M[i, j]) / units[j])
+        sizes[i] = size
+    row_residuals(amounts, sizes, units, load, largest, z, w, out)
 
 
 @kernel(inline=True)

@@ -199,7 +199,9 @@ def project_rows(
     locked: IntArray,
     work: FloatArray,
 ) -> None:
-    """From responses M^-1 d_i of rows d_i to C d_i, in place; ``locked`` (m,) is 1 where only rounding was left: 0.
+    """From responses M^-1 d_i of rows d_i to C d_i, in place; ``locked`` (m,) is 1 where d_i C d_i is rounding.
+
+    Of such a response only what is more than rounding is kept.
 
     Rows and responses, before and after, have columns in ``spans`` alone: the others are not read, and become 0 where
     G changes a response. ``work`` (>= 3 nb,) is scratch.
@@ -222,12 +224,33 @@ def project_rows(
             if not (a <= p < b or c <= p < d):
                 responses[i, p] = 0.0
         before = dot_within(a, b, c, d, rows[i], responses[i])
+        largest = 0.0
+        for p in range(nv):
+            largest = max(largest, abs(responses[i, p]))
         add_bilateral_impulses(G, Y, P, zero, responses[i], impulses, work)
         after = dot_within(a, b, c, d, rows[i], responses[i])
         locked[i] = 1 if after <= _LOCKED * before and before > 0.0 else 0
         if locked[i] != 0:
+            # A row at an angle of 1e-8 to those that hold it moves no more, but its force does what it does.
             for p in range(nv):
-                responses[i, p] = 0.0
+                if abs(responses[i, p]) <= _ROUNDING * largest:
+                    responses[i, p] = 0.0
+
+
+@kernel
+def fill_posed(
+    J: FloatArray, Y: FloatArray, k: FloatArray, v_free: FloatArray, spans: IntArray, nu: int, nb: int, posed: FloatArray
+) -> None:
+    """Fill what judges ask of the rows [N; F; L; B] as they were, of [N; F; L; G; B]: see `Case.posed`.
+
+    ``spans`` are those of [N; F; L; B], of which nu are [N; F; L].
+    """
+    m = k.shape[0] - nb
+    for row in range(m):
+        place = row if row < nu else row + nb
+        a, b, c, d = columns(spans, row, v_free.shape[0])
+        posed[row] = dot_within(a, b, c, d, J[place], Y[place])
+        posed[m + row] = abs(dot_within(a, b, c, d, J[place], v_free) + k[place])
 
 
 @kernel

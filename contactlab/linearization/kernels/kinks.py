@@ -296,10 +296,11 @@ def of_joint_row(
             m.way[nv + row.dof] += row.sign * m.row_slope[record, 1]
             kinks = noted(m, kinks, UNLOADED, -1, 0, record, entry.rate + k, 1.0, 1)
         before = row.sign * m.v[row.dof]
-        if rigid and entry.error < h * p.v_min + abs(h * before):
+        v_min = p.angle_v_min if row.angular != 0 else p.v_min
+        if rigid and entry.error < h * v_min + abs(h * before):
             clear(m.way)
             m.way[nv + row.dof] = row.sign
-            kinks = noted(m, kinks, IMPACT, -1, 0, record, before + p.v_min, 1.0, -1)
+            kinks = noted(m, kinks, IMPACT, -1, 0, record, before + v_min, 1.0, -1)
         return kinks
     if not row.bound < math.inf:
         return kinks

@@ -308,8 +308,9 @@ def find_row_modes(
             m.row_mode[record] = 1 if entry.force > 0.0 else 0
             erp = row.erp if row.erp >= 0.0 else p.erp
             before, free = row.sign * m.v[row.dof], row.sign * work.v_free[row.dof]
+            v_min = p.angle_v_min if row.angular != 0 else p.v_min
             m.row_slope[record, 0], m.row_slope[record, 1] = slope(
-                entry.error, before, free, h, row.factor, 0.0, p.v_min, erp, row.stiffness, row.dissipation
+                entry.error, before, free, h, row.factor, 0.0, v_min, erp, row.stiffness, row.dissipation
             )
         elif row.kind not in (FOLLOW, LOOP) and abs(entry.force) >= row.bound * (1.0 - AT_BOUND):
             m.row_mode[record] = 0

@@ -86,7 +86,7 @@ def label(world: PackedWorld, work: Work, joints: Joints | None, control: Contro
     """Find rows of joints, and islands."""
     count = control.n_contacts
     if joints is not None:
-        find_joint_rows(work, joints, parameters.h, parameters.margin)
+        find_joint_rows(work, joints, parameters)
     control.n_islands = label_islands(world, work, joints, count)
     if control.sleep != 0:
         left = put_to_sleep(world, work, joints, count, control.n_islands, parameters)

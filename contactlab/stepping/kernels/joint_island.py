@@ -6,6 +6,7 @@ from contactlab.formulation.kernels.bilateral import (
     add_bilateral_impulses,
     bilateral_work_size,
     factor_bilateral,
+    fill_posed,
     lock_terms,
     project_rows,
 )
@@ -97,6 +98,7 @@ def eliminate(rows: ContactSystem, spans: IntArray, joints: Joints) -> None:
         for p in range(c, d):
             left[row, p] = rows.J[place, p]
             responses[row, p] = rows.Y[place, p]
+    fill_posed(rows.J, rows.Y, rows.k, rows.v_free, spans, nu, ng, joints.posed[: 2 * own])
     locked = joints.locked[:own]
     project_rows(G, YG, P, left, responses, spans, locked, joints.work)
     v0 = joints.v0[:nv]

@@ -71,6 +71,7 @@ class Joints(NamedTuple):
     gamma: FloatArray
     f: FloatArray
     locked: IntArray
+    posed: FloatArray  # 2 m: see `lcp.contacts.kernels.judging.Case`
     v0: FloatArray  # nv
     P: FloatArray  # ng ng
     work: FloatArray

@@ -81,12 +81,13 @@ def evaluate_loops(joints: Joints, W: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def find_joint_rows(work: Work, joints: Joints, h: float, margin: float) -> None:
+def find_joint_rows(work: Work, joints: Joints, parameters: Parameters) -> None:
     """Fill errors, and which rows take part; those of loops are there (`evaluate_loops`).
 
     A stop does where gap <= margin + h max(0, approach) at v, at the free velocity or at what its coordinate's drive
     wants: a stop that is left out can be passed by what other joints do to this one alone.
     """
+    h = parameters.h
     for i in range(joints.rows.shape[0]):
         row = joints.rows[i]
         kind = row.kind
@@ -104,6 +105,7 @@ def find_joint_rows(work: Work, joints: Joints, h: float, margin: float) -> None
                     wanted = (wanted - work.q[row.place]) / h + joints.drives[d].target_velocity
                 least = min(least, sign * wanted)
             joints.error[i] = gap
+            margin = parameters.angle_margin if row.angular != 0 else parameters.margin
             joints.active[i] = 1 if gap <= margin + h * max(0.0, -least) else 0
         elif kind == FOLLOW:
             joints.error[i] = work.q[row.place] - (row.factor * work.q[row.other_place] + row.offset)
@@ -128,7 +130,8 @@ def joint_law(work: Work, joints: Joints, number: int, parameters: Parameters) -
         j = row.dof
         before, free = sign * work.v[j], sign * work.v_free[j]
         stiffness, damping = row.stiffness, row.dissipation
-        k, gamma = unilateral(error, before, free, h, row.factor, parameters.v_min, own, cfm, stiffness, damping)
+        v_min = parameters.angle_v_min if row.angular != 0 else parameters.v_min
+        k, gamma = unilateral(error, before, free, h, row.factor, v_min, own, cfm, stiffness, damping)
         return k, gamma, 0.0, 0.0
     if kind == FOLLOW:
         return equation(error, h, own), cfm, -math.inf, math.inf

@@ -227,8 +227,10 @@ class Parameters:
     end: float  # no step begins at this time or later; infinite where Control.target alone decides
     h_max: float  # step wanted, and the factor by which a smaller one grows back to it
     grow: float
-    margin: float
+    margin: float  # of contacts and stops of lengths, and the speed of their impacts; the same of stops of angles
     v_min: float
+    angle_margin: float
+    angle_v_min: float
     erp: float
     cfm: float
     tolerance: float

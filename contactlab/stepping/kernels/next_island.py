@@ -100,7 +100,7 @@ def next_island(
 def attempt(work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters) -> int:
     """Make the attempts that most islands need."""
     rows, trees = rows_tried(work.tree_start, island, joints, control, parameters.h)
-    case = case_of(rows, island.starts[: trees + 1], island, control, parameters)
+    case = case_of(rows, island.starts[: trees + 1], island, joints, control, parameters)
     answer = answer_of(rows, island, control)
     found = propose(case, answer, island.proposal_floats, island.proposal_ints)
     if found.outcome == NEEDS_LINES:
@@ -113,7 +113,7 @@ def attempt(work: Work, island: Island, joints: Joints | None, control: Control,
 def attempt_nearer(work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters) -> int:
     """Make those that few islands need."""
     rows, trees = rows_tried(work.tree_start, island, joints, control, parameters.h)
-    case = case_of(rows, island.starts[: trees + 1], island, control, parameters)
+    case = case_of(rows, island.starts[: trees + 1], island, joints, control, parameters)
     answer = answer_of(rows, island, control)
     floats, ints = island.proposal_floats, island.proposal_ints
     if control.place == LINES:
@@ -137,8 +137,18 @@ def rows_tried(
 
 
 @kernel(inline=True)
-def case_of(rows: ContactSystem, starts: IntArray, island: Island, control: Control, parameters: Parameters) -> Case:
+def case_of(
+    rows: ContactSystem,
+    starts: IntArray,
+    island: Island,
+    joints: Joints | None,
+    control: Control,
+    parameters: Parameters,
+) -> Case:
     """What is asked of the attempts at the island in progress."""
+    posed = island.k[:0]
+    if joints is not None and control.ng > 0:
+        posed = joints.posed[: 2 * rows.k.shape[0]]
     return Case(
         rows,
         starts,
@@ -148,6 +158,7 @@ def case_of(rows: ContactSystem, starts: IntArray, island: Island, control: Cont
         control.allowed,
         island.z0[: control.n],
         parameters.tolerance,
+        posed,
     )
 
 

@@ -17,7 +17,7 @@ def later(
 ) -> None:
     """Serve `layout.NEED_LATER` for the island in progress."""
     rows, trees = rows_tried(tree_start, island, joints, control, parameters.h)
-    case = case_of(rows, island.starts[: trees + 1], island, control, parameters)
+    case = case_of(rows, island.starts[: trees + 1], island, joints, control, parameters)
     answer = answer_of(rows, island, control)
     found = propose_later(case, answer, island.proposal_floats, island.proposal_ints)
     made(found, island, control)

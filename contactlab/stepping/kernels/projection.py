@@ -47,7 +47,7 @@ from contactlab.stepping.kernels.solve import pivot
 from lcp.contacts.kernels.spans import columns, dot_within
 from lcp.kernels import kernel
 from lcp.kernels.codes import RUNNING, SOLVED
-from lcp.kernels.residuals import is_solved, lcp_residuals
+from lcp.kernels.residuals import balanced_residuals, is_solved
 
 SOFTENING = 1e-8  # of W's diagonal
 
@@ -126,7 +126,9 @@ def project(
     code = pivot(island, n, False)
     if code == RUNNING:
         return PAUSED
-    lcp_residuals(rows_at(island.M, 0, n, n), island.q[:n], island.z[:n], island.w[:n], island.measures)
+    scratch = island.proposal_floats[: 3 * n]
+    M = rows_at(island.M, 0, n, n)
+    balanced_residuals(M, island.q[:n], island.z[:n], island.w[:n], scratch, island.measures)
     if code != SOLVED or not is_solved(island.measures, parameters.tolerance):
         return failed(control, FAILURE_PROJECTION)
     shift_island(world, work, island, chunk, control)

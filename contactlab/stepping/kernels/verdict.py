@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contactlab.formulation.kernels.bilateral import certify_bilateral
-from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.blocks import complete_rows
 from contactlab.stepping.kernels.finish import scatter_velocity
 from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
@@ -34,11 +33,12 @@ from lcp.contacts.kernels.attempts import NONE
 from lcp.contacts.kernels.certify import CERT_SIZE, certify
 from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
 from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.judging import Answer, judge_posed, loads_size
 from lcp.contacts.kernels.recover import recover
 from lcp.kernels import kernel
 from lcp.kernels.lemke import STAGE as LEMKE_STAGE
 from lcp.kernels.lemke import START as LEMKE_START
-from lcp.kernels.residuals import is_solved, lcp_residuals
+from lcp.kernels.residuals import is_solved
 
 # Scaled residual of G v+ + kG above which the equations contradict one another, as `ConstraintSolver` has it.
 CONSISTENT = 1e-9
@@ -68,12 +68,17 @@ def verdict(
     i = control.island
     rows = posed_rows(island, joints, control, parameters.h)
     if others is not None:
+        # What attempts found was recovered, judged and certified, but for equations.
+        if answers and (control.attempt == NONE or rows.nb > 0):
+            recover_island(rows, island, joints, control)
+            certify_contacts(rows, island, control)
+            if joints is not None:
+                certify_joints(rows, island)
+            answers = judge_island(rows, island, control, parameters.tolerance)
         if not answers:
             if control.go_on == 0:
                 return failed(control, FAILURE_LCP)
             settle(island, control)
-        # What attempts found was recovered when it was judged, and certified, but for equations.
-        if control.attempt == NONE or rows.nb > 0:
             recover_island(rows, island, joints, control)
             certify_contacts(rows, island, control)
     of_joints = 0
@@ -109,7 +114,7 @@ def verdict(
 
 @kernel(inline=True)
 def is_answer(island: Island, control: Control, tolerance: float, others: int | None) -> bool:
-    """Whether z solves the island's problem: what attempts found, and of exact cones, it was decided on before."""
+    """Whether z may solve the island's problem: what attempts found, and of exact cones, it was decided on before."""
     n = control.n
     q = island.q[:n]
     if control.exhausted != 0:
@@ -118,9 +123,8 @@ def is_answer(island: Island, control: Control, tolerance: float, others: int | 
         if control.cone_solved == 0:
             return False
     else:
-        if others is not None and control.attempt == NONE:
-            lcp_residuals(rows_at(island.M, 0, n, n), q, island.z[:n], island.w[:n], island.measures)
-        if not is_solved(island.measures, tolerance):
+        # What attempts have not found is judged when its forces are known: `judge_island`.
+        if others is None and not is_solved(island.measures, tolerance):
             return False
     # Solved without a pivot although z = 0 is no solution, with the previous step's forces or basis at hand.
     least = 0.0
@@ -128,6 +132,33 @@ def is_answer(island: Island, control: Control, tolerance: float, others: int | 
         least = min(least, q[i])
     control.warm_hit = 1 if control.has_z0 != 0 and control.pivots == 0 and least < 0.0 else 0
     return True
+
+
+@kernel(inner=True)
+def judge_island(rows: ContactSystem, island: Island, control: Control, tolerance: float) -> bool:
+    """Whether z, f and v+ as certified solve the problem as it was posed, with its measures."""
+    n = control.n
+    m = rows.k.shape[0]
+    contacts = rows.nc + rows.nr
+    floats = island.proposal_floats
+    z, at = floats[:n], n
+    q, at = floats[at : at + n], at + n
+    own, at = floats[at : at + contacts], at + contacts
+    loads = floats[at : at + loads_size(m, n)]
+    answer = Answer(
+        q,
+        z,
+        island.w[:n],
+        island.f[:m],
+        island.v_plus[: control.nv],
+        island.measures,
+        island.certificate,
+        island.certificate_work[: control.nv + 1],
+        z,
+        island.state,
+    )
+    exact = control.cone != 0 and control.nc > 0
+    return judge_posed(rows, exact, island.z[:n], answer, own, loads, tolerance)
 
 
 @kernel(inline=True)

@@ -349,7 +349,7 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     for p in range(answer.v_plus.shape[0]):
         answer.v_plus[p] = rows.v_free[p]
     add_anchors(rows, answer.v_plus)
-    fill_loads(rows, answer.v_plus, own, answer.q, loads)
+    fill_loads(rows, case.posed, answer.v_plus, own, answer.q, loads)
     answer.state[NEAREST] = math.inf
     answer.state[AT_END] = UNKNOWN_END
     share = 1.0
@@ -367,8 +367,8 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
             share = share_of_change(answer.measures, STRICTNESS * case.tolerance)
         else:
             recover(rows, answer.z, answer.f, answer.v_plus)
-            if not strays(rows, answer, loads, DRIFT * STRICTNESS * case.tolerance):
-                measure_recovered(rows, own, answer, loads)
+            if not strays(case, answer, loads, DRIFT * STRICTNESS * case.tolerance):
+                measure_recovered(rows, case.posed, own, answer, loads)
                 share = share_of_change(answer.measures, STRICTNESS * case.tolerance)
         # The rates y of boxed rows, which cones are not judged by, are those of the step before.
         holds = share < 1.0 and may(case, HELD) and not (case.exact and rows.lo.shape[0] > 0)

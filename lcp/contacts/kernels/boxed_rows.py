@@ -17,12 +17,13 @@ rows.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
 
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.spans import add_within, columns, dot_within, own_response
+from lcp.contacts.kernels.spans import add_within, columns, dot_within, response_of, size_unforced
 from lcp.kernels import Floats, kernel
 
 _GIVEN: Final = 0
@@ -193,36 +194,55 @@ def add_anchors(rows: ContactSystem, v: Floats) -> None:
             add_within(a, b, c, d, rows.h * anchor, rows.Y[first + i], v)
 
 
+@kernel(inline=True)
+def has_anchors(lo: Floats, hi: Floats) -> bool:
+    """Whether any boxed row has a force at x = 0."""
+    found = False
+    for b in range(lo.shape[0]):
+        found = found or _anchor(lo[b], hi[b]) != 0.0
+    return found
+
+
 @kernel(inner=True)
-def fill_boxed_loads(rows: ContactSystem, v: Floats, q: Floats, sizes: Floats) -> None:
-    """Fill q of the variables x and y, and how large the entries of their rows are; v (nv,) has the anchors' part."""
+def fill_boxed_loads(
+    rows: ContactSystem, posed: Floats, v: Floats, q: Floats, amounts: Floats, sizes: Floats, units: Floats
+) -> float:
+    """Fill q of the variables x and y, and the scales of their rows; the largest balanced amount is returned.
+
+    v (nv,) has the anchors' part; the amounts are those of the row without any force.
+    """
     lo = rows.lo
     hi = rows.hi
-    first = rows.nc + rows.nr + rows.nl
+    first = rows.nc + rows.nr + rows.nl + rows.nb
     xs, _ = boxed_variables(lo, hi)
     x = first_limit(rows) + rows.nl
     y = x + xs
+    heaviest = 0.0
     for b in range(lo.shape[0]):
         i = first + b
         kind = _kind(lo[b], hi[b])
         if kind == _GIVEN:
             continue
         begin, middle, other, end = columns(rows.spans, i, v.shape[0])
-        response = rows.h * own_response(rows, i) + rows.gamma[i]
+        root = math.sqrt(response_of(rows, posed, units[:0], i))
         rate = dot_within(begin, middle, other, end, rows.J[i], v) + rows.k[i]
         rate += rows.gamma[i] * _anchor(lo[b], hi[b])
+        amount = size_unforced(rows, posed, i)
+        heaviest = max(heaviest, amount / root if root > 0.0 else 0.0)
         q[x] = -rate if kind == _ABOVE else rate
-        sizes[x] = response
+        amounts[x] = amount
+        sizes[x] = units[x] = root
         if kind == _BOTH:
-            q[y] = hi[b] - lo[b]
-            sizes[x] = max(1.0, response)
-            sizes[y] = 1.0
+            q[y] = amounts[y] = hi[b] - lo[b]
+            sizes[y] = units[y] = 1.0 / root if root > 0.0 else 0.0
         elif kind == _FREE:
             q[y] = -rate
-            sizes[y] = response
+            amounts[y] = amount
+            sizes[y] = units[y] = root
         x += 1
         if kind in (_BOTH, _FREE):
             y += 1
+    return heaviest
 
 
 @kernel(inner=True)
@@ -233,7 +253,7 @@ def evaluate_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats
     """
     lo = rows.lo
     hi = rows.hi
-    first = rows.nc + rows.nr + rows.nl
+    first = rows.nc + rows.nr + rows.nl + rows.nb
     xs, _ = boxed_variables(lo, hi)
     x = first_limit(rows) + rows.nl
     y = x + xs

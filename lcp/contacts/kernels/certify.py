@@ -32,7 +32,7 @@ from typing import Final, NamedTuple
 
 from lcp.contacts.kernels.condition_scales import keep_worst, ratio, row_rate
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.spans import add_sizes_on, columns
+from lcp.contacts.kernels.spans import add_sizes_on, columns, own_response
 from lcp.kernels import Floats, kernel
 
 # Condition numbers, in the order of contactlab.certificate.CONDITIONS.
@@ -173,6 +173,18 @@ def _friction(
     return last
 
 
+@kernel(inline=True)
+def has_mixed_units(rows: ContactSystem) -> bool:
+    """Whether unilateral rows may be of moments: limits of joints, or cones beside those of sliding."""
+    return rows.nl > 0 or rows.r.shape[0] > rows.nc
+
+
+@kernel(inner=True)
+def balance(rows: ContactSystem, i: int) -> float:
+    """sqrt(h J_i Y_i + gamma_i), with which forces of different units compare."""
+    return math.sqrt(rows.h * own_response(rows, i) + rows.gamma[i])
+
+
 @kernel
 def certify(
     rows: ContactSystem,
@@ -212,7 +224,8 @@ def certify(
     Notes
     -----
     The size of a velocity before cancellation counts every unilateral force with at least NOTHING of the largest one:
-    an LCP's solution is rounded as a whole, and rows that carry nothing feel that.
+    an LCP's solution is rounded as a whole, and rows that carry nothing feel that. Where some rows are forces and
+    others moments, the largest is that of sqrt(h J_i Y_i + gamma_i) f_i, which have one unit.
     """
     nc = rows.nc
     nf = nc + rows.nr
@@ -238,12 +251,17 @@ def certify(
         energy += rows.v_free[p] * rows.Mv[p]
     u[v_plus.shape[0]] = math.sqrt(max(0.0, energy))
     largest = 0.0
+    mixed = has_mixed_units(rows)
     for i in range(nu):
-        largest = max(largest, abs(f[i]))
+        largest = max(largest, balance(rows, i) * abs(f[i]) if mixed else abs(f[i]))
     for i in range(f.shape[0]):
         force = abs(f[i])
         if i < nu:
-            force = max(force, NOTHING * largest)
+            least = NOTHING * largest
+            if mixed:
+                root = balance(rows, i)
+                least = least / root if root > 0.0 else 0.0
+            force = max(force, least)
         impulse = rows.h * force
         if impulse > 0.0:
             a, b, c, d = columns(rows.spans, i, v_plus.shape[0])

@@ -1,8 +1,8 @@
 """How well forces of contacts with Coulomb's exact cone, and of rows of joints, solve their problem.
 
 The measures are those of `lcp.friction.residuals`, summed from J, Y and v+ where W is not formed, and written as those
-of an LCP (`lcp.kernels.residuals`). Rounding excuses less than there: of a row's terms the load and its own force count
-alone.
+of an LCP (`lcp.kernels.residuals`). Forces and rates are balanced, see `judging`: no unit decides. Rounding excuses
+less than there: of a row's terms the load and its own force count alone.
 """
 
 from __future__ import annotations
@@ -11,19 +11,10 @@ import math
 
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.recover import recover
-from lcp.contacts.kernels.spans import columns, dot_and_terms_on, dot_within, own_response
+from lcp.contacts.kernels.spans import columns, dot_and_terms_on, dot_within, own_response, response_of, size_unforced
 from lcp.kernels import Floats, kernel
-from lcp.kernels.cone_measures import (
-    PLAIN,
-    PLAIN_SIZE,
-    SUMS,
-    WEIGHTED,
-    add_bounded,
-    add_contact,
-    add_size,
-    natural_square,
-)
-from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, ROUNDING, ROUNDING_DECIDED, SCALED
+from lcp.kernels.cone_measures import natural_square
+from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, ROUNDING, SCALED
 
 
 @kernel(inner=True)
@@ -71,12 +62,12 @@ def rate_and_load(
 @kernel(inner=True)
 def judge_cones(
     rows: ContactSystem,
+    posed: Floats,
     own: Floats,
     z: Floats,
     f: Floats,
     v_plus: Floats,
     rates: Floats,
-    tolerance: float,
     out: Floats,
 ) -> None:
     """Fill f, v+, the rates, the speeds of slip in z and the measures ``out`` of the forces in z.
@@ -85,21 +76,33 @@ def judge_cones(
     ----------
     rows
         [N; F; L; B], of one or two tangents per contact.
-    own
-        (nc + nr,) response of the rows of contacts to their own forces.
+    posed, own
+        As of `judging.Case`, and (nc + nr,) the response of the rows of contacts to their own forces.
     z
         (n,) variables of the LCP, see `discretized_lcp`; an edge is a tangent or its negative.
     f, v_plus, rates
         (nc + nr + nl + nbox,), (nv,) and as f: output; the rates are J v+ + k.
-    tolerance
-        Bound on both measures.
+    out
+        Measures of `lcp.kernels.residuals`: the natural map with step 1, which does not decide, and the scaled one.
     """
+    recover(rows, z, f, v_plus)
+    measure_cones(rows, posed, own, z, f, v_plus, rates, out)
+
+
+@kernel(inner=True)
+def measure_cones(
+    rows: ContactSystem,
+    posed: Floats,
+    own: Floats,
+    z: Floats,
+    f: Floats,
+    v_plus: Floats,
+    rates: Floats,
+    out: Floats,
+) -> None:
+    """The same of forces f with their v+; rows may be as they were posed, with rows G."""
     nc = rows.nc
     motion = motion_size(rows)
-    recover(rows, z, f, v_plus)
-    sums = out[:SUMS]
-    for i in range(SUMS):
-        sums[i] = 0.0
     # Each contact by itself, forces in units of the largest one and rates in those of what that does to its rows.
     worst = 0.0
     largest = 0.0
@@ -107,23 +110,24 @@ def judge_cones(
         largest = max(largest, abs(f[i]))
     if largest == 0.0:
         largest = 1.0
-    square = 0.0
+    plain = plain_load = 0.0
+    balanced = balanced_load = 0.0
     first = nc
     for c in range(nc):
-        weight = own[c]
+        weight = response_of(rows, posed, own, c)
         last = first + rows.r[c]
         for i in range(first, last):
-            weight = max(weight, own[i])
+            weight = max(weight, response_of(rows, posed, own, i))
         u0, load = rate_and_load(rows, c, motion, f, v_plus, rates)
-        square += load * load
-        add_size(sums, weight, abs(load) + own[c] * abs(f[c]), f[c])
-        unit = abs(load) + own[c] * largest
+        load = size_unforced(rows, posed, c) if posed.shape[0] > 0 else abs(load)
+        square = load * load
+        unit = load + response_of(rows, posed, own, c) * largest
         r1 = u1 = r2 = u2 = 0.0
         for i in range(first, last):
             slip, load = rate_and_load(rows, i, motion, f, v_plus, rates)
+            load = size_unforced(rows, posed, i) if posed.shape[0] > 0 else abs(load)
             square += load * load
-            add_size(sums, weight, abs(load) + own[i] * abs(f[i]), f[i])
-            unit = max(unit, abs(load) + own[i] * largest)
+            unit = max(unit, load + response_of(rows, posed, own, i) * largest)
             if i == first:
                 r1, u1 = f[i], slip
             else:
@@ -132,26 +136,33 @@ def judge_cones(
         if unit > 0.0:
             a, b, d = f[c] / largest, r1 / largest, r2 / largest
             worst = max(worst, natural_square(mu, a, b, d, u0 / unit, u1 / unit, u2 / unit))
-        add_contact(sums, mu, weight, f[c], r1, r2, u0, u1, u2)
+        plain += natural_square(mu, f[c], r1, r2, u0, u1, u2)
+        plain_load += square
+        # A contact that nothing moves is judged by itself alone.
+        if weight > 0.0:
+            balanced += natural_square(mu, weight * f[c], weight * r1, weight * r2, u0, u1, u2) / weight
+            balanced_load += square / weight
         z[nc + 2 * rows.nr + c] = math.sqrt(u1 * u1 + u2 * u2)
         first = last
-    for i in range(first, first + rows.nl + rows.lo.shape[0]):
-        response = rows.h * own_response(rows, i) + rows.gamma[i]
-        # A row that nothing moves has no unit of its own.
-        weight = response if response > 0.0 else 1.0
+    before = first + rows.nl
+    for place in range(first, before + rows.lo.shape[0]):
+        i = place if place < before else place + rows.nb
+        response = response_of(rows, posed, own, i)
         rate, load = rate_and_load(rows, i, motion, f, v_plus, rates)
-        square += load * load
-        add_size(sums, weight, abs(load) + response * abs(f[i]), f[i])
-        boxed = i - first - rows.nl
-        if boxed < 0:
-            add_contact(sums, 0.0, weight, f[i], 0.0, 0.0, rate, 0.0, 0.0)
-        else:
-            add_bounded(sums, weight, rows.lo[boxed], rows.hi[boxed], f[i], rate)
-    size = math.sqrt(square) if square > 0.0 else 1.0
-    plain, scaled, rounding = math.sqrt(sums[PLAIN]), math.sqrt(sums[WEIGHTED]), math.sqrt(sums[PLAIN_SIZE])
+        load = size_unforced(rows, posed, i) if posed.shape[0] > 0 else load
+        lo, hi = 0.0, math.inf
+        if place >= before:
+            lo, hi = rows.lo[place - before], rows.hi[place - before]
+        plain += (f[i] - min(max(f[i] - rate, lo), hi)) ** 2
+        plain_load += load * load
+        if response > 0.0:
+            force = response * f[i]
+            balanced += (force - min(max(force - rate, response * lo), response * hi)) ** 2 / response
+            balanced_load += load * load / response
     for i in range(out.shape[0]):
         out[i] = 0.0
-    out[NATURAL_MAP] = plain / size
-    out[SCALED] = max(scaled / size, math.sqrt(worst))
-    out[NATURAL_LIMIT] = max(tolerance, ROUNDING * rounding / size)
-    out[ROUNDING_DECIDED] = 1.0 if out[NATURAL_MAP] > tolerance else 0.0
+    out[NATURAL_MAP] = math.sqrt(plain / plain_load) if plain_load > 0.0 else math.sqrt(plain)
+    scaled = math.sqrt(balanced / balanced_load) if balanced_load > 0.0 else 0.0
+    out[SCALED] = max(scaled, math.sqrt(worst))
+    # It adds newtons to metres per second.
+    out[NATURAL_LIMIT] = math.inf

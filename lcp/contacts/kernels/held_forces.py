@@ -63,7 +63,9 @@ def with_own(case: Case, own: Floats) -> Case:
         r.h, r.nc, r.nr, r.nl, r.nb, r.r, r.mu, r.cone_contacts, r.J, r.Y, r.k, r.gamma, r.gammaE, r.lo, r.hi,
         r.v_free, r.Mv, r.spans, own,
     )  # fmt: skip
-    return Case(rows, case.starts, case.selected, case.warm, case.exact, case.allowed, case.z0, case.tolerance)
+    return Case(
+        rows, case.starts, case.selected, case.warm, case.exact, case.allowed, case.z0, case.tolerance, case.posed
+    )
 
 
 @kernel(inner=True)

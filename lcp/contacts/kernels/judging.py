@@ -3,21 +3,27 @@
 Neither M nor any product of rows of two contacts is formed: rates are summed from J, Y and v+. Forces
 count where both hold, the scaled residual that decides of every solver, which measures with the island's largest force,
 and the certificate of `certify`, in which every row has its own scale; `contactlab.verification` asks no less.
+
+Neither depends on units. A force f_i of row i and its rate are balanced by R_i = h J_i Y_i + gamma_i, the rate that a
+unit of the force makes: sqrt(R_i) f_i and rate / sqrt(R_i) are both roots of a power, whether the row is of a point, a
+turn or a moment. Rows of friction have the largest R_i of their cone, whose slack is a rate, and so is what is left of
+a rate where a boxed row is at its upper bound.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from lcp.contacts.kernels.boxed_rows import evaluate_boxed, fill_boxed_loads, first_limit
+from lcp.contacts.kernels.boxed_rows import evaluate_boxed, fill_boxed_loads, first_limit, has_anchors
 from lcp.contacts.kernels.certify import CERT_SIZE, certify, worst_scaled
 from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed, worst_boxed
-from lcp.contacts.kernels.cone_measures import beyond, judge_cones, load_and_rounding, motion_size
+from lcp.contacts.kernels.cone_measures import beyond, judge_cones, load_and_rounding, measure_cones, motion_size
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.recover import recover
-from lcp.contacts.kernels.spans import columns, dot_of_row, dot_within, own_response
+from lcp.contacts.kernels.spans import columns, dot_of_row, dot_within, own_response, response_of, size_unforced
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, SCALED, is_solved, row_residuals
 
@@ -25,6 +31,9 @@ from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, SCALED, is_solved,
 SHARE: Final = 0.9
 # By how much more than the tolerance a residual is to stray that is formed to other roundings.
 LOOSE: Final = 2.0
+
+
+NOT_KEPT: Final = np.zeros(0)
 
 
 class Case(NamedTuple):
@@ -38,9 +47,9 @@ class Case(NamedTuple):
     allowed: int  # bits of the attempts that may be made
     z0: Floats  # (n,)
     tolerance: float  # of the scaled residual
-
-
-NOT_KEPT: Final = np.zeros(0)
+    # (2 m,) J_i M^-1 J_i and |J_i v_free + k_i| of the rows before G was eliminated, by which they are judged; of length
+    # 0 where they are the rows' own.
+    posed: Floats = NOT_KEPT
 
 
 class Answer(NamedTuple):
@@ -80,41 +89,105 @@ def may(case: Case, attempt: int) -> bool:
 
 @kernel(inline=True)
 def count_rows(rows: ContactSystem) -> int:
-    """Number of the rows [N; F; L; B]."""
-    return rows.nc + rows.nr + rows.nl + rows.lo.shape[0]
+    """Number of the rows [N; F; L; G; B]; there are no G where they were eliminated."""
+    return rows.nc + rows.nr + rows.nl + rows.nb + rows.lo.shape[0]
+
+
+@kernel(inline=True)
+def loads_size(m: int, n: int) -> int:
+    """Length of the loads of m rows and n variables of the LCP."""
+    return 2 * m + 3 * n + 1
+
+
+class Scales(NamedTuple):
+    """How large the rows of the LCP are, by its variables: part of the loads."""
+
+    amounts: Floats  # (n,) size of w at no force
+    sizes: Floats  # (n,) what the largest balanced force may add to it
+    units: Floats  # (n,) factor that balances z
+    load: Floats  # (1,) the largest balanced amount
+
+
+@kernel(inline=True)
+def scales_of(loads: Floats, m: int, n: int) -> Scales:
+    """The scales within the loads of m rows and n variables."""
+    at = 2 * m
+    return Scales(loads[at : at + n], loads[at + n : at + 2 * n], loads[at + 2 * n : at + 3 * n], loads[at + 3 * n :])
 
 
 @kernel(inner=True)
-def fill_loads(rows: ContactSystem, v: Floats, own: Floats, q: Floats, loads: Floats) -> None:
-    """Fill q of the LCP; of the loads, what rounds the rates and how large the entries of the LCP's rows are.
+def fill_loads(
+    rows: ContactSystem, posed: Floats, v: Floats, own: Floats, q: Floats, loads: Floats
+) -> None:
+    """Fill q of the LCP; of the loads, what rounds the rates, and the scales of the LCP's rows.
 
-    ``v`` (nv,) is the velocity at z = 0, ``own`` are the own responses of the rows [N; F].
+    ``v`` (nv,) is the velocity at z = 0, ``own`` are the own responses of the rows [N; F], ``posed`` those of `Case`.
     """
     nc = rows.nc
     nr = rows.nr
     m = count_rows(rows)
-    blurs, sizes = loads[m : 2 * m], loads[2 * m :]
+    blurs = loads[m : 2 * m]
+    scales = scales_of(loads, m, q.shape[0])
     motion = motion_size(rows)
-    for i in range(nc + nr):
-        rate, blurs[i] = load_and_rounding(rows, i, v, motion)
-        response = own[i]
-        q[i] = rate
-        if i < nc:
-            sizes[i] = response
-        else:
+    anchored = posed.shape[0] > 0 or has_anchors(rows.lo, rows.hi)
+    heaviest = 0.0
+    for c in range(nc):
+        q[c], blurs[c] = load_and_rounding(rows, c, v, motion)
+        amount = size_unforced(rows, posed, c) if anchored else abs(q[c])
+        root = math.sqrt(response_of(rows, posed, own, c))
+        scales.amounts[c] = amount
+        scales.sizes[c] = scales.units[c] = root
+        heaviest = max(heaviest, amount / root if root > 0.0 else 0.0)
+    first = nc
+    for cone in range(rows.r.shape[0]):
+        last = first + rows.r[cone]
+        response = 0.0
+        for i in range(first, last):
+            response = max(response, response_of(rows, posed, own, i))
+        root = math.sqrt(response)
+        inverse = 1.0 / root if root > 0.0 else 0.0
+        for i in range(first, last):
+            rate, blurs[i] = load_and_rounding(rows, i, v, motion)
+            q[i] = rate
             q[i + nr] = -rate
-            sizes[i] = max(1.0, response)
-            sizes[i + nr] = sizes[i]
-    for i in range(rows.r.shape[0]):
-        cone = nc + 2 * nr + i
-        q[cone] = 0.0
-        sizes[cone] = max(rows.mu[i], rows.gammaE[i], 1.0 if rows.r[i] > 0 else 0.0)
+            amount = size_unforced(rows, posed, i) if anchored else abs(rate)
+            scales.amounts[i] = scales.amounts[i + nr] = amount
+            scales.sizes[i] = scales.sizes[i + nr] = root
+            scales.units[i] = scales.units[i + nr] = root
+            heaviest = max(heaviest, amount * inverse)
+        place = nc + 2 * nr + cone
+        normal = scales.units[rows.cone_contacts[cone]]
+        q[place] = 0.0
+        scales.amounts[place] = 0.0
+        bound = rows.mu[cone] / normal if normal > 0.0 else 0.0
+        scales.sizes[place] = max(bound, inverse, rows.gammaE[cone] * root)
+        scales.units[place] = inverse
+        first = last
     limit = first_limit(rows)
     for i in range(nc + nr, nc + nr + rows.nl):
         place = limit + i - nc - nr
         q[place], blurs[i] = load_and_rounding(rows, i, v, motion)
-        sizes[place] = rows.h * own_response(rows, i) + rows.gamma[i]
-    fill_boxed_loads(rows, v, q, sizes)
+        amount = size_unforced(rows, posed, i) if anchored else abs(q[place])
+        root = math.sqrt(response_of(rows, posed, own, i))
+        scales.amounts[place] = amount
+        scales.sizes[place] = scales.units[place] = root
+        heaviest = max(heaviest, amount / root if root > 0.0 else 0.0)
+    scales.load[0] = max(heaviest, fill_boxed_loads(rows, posed, v, q, scales.amounts, scales.sizes, scales.units))
+
+
+@kernel(inner=True)
+def largest_force(rows: ContactSystem, posed: Floats, z: Floats, f: Floats, units: Floats) -> float:
+    """The largest balanced force: of contacts and limits as z has them, of boxed rows the force f itself."""
+    largest = 0.0
+    for i in range(rows.nc + 2 * rows.nr):
+        largest = max(largest, units[i] * abs(z[i]))
+    limit = first_limit(rows)
+    for i in range(limit, limit + rows.nl):
+        largest = max(largest, units[i] * abs(z[i]))
+    first = rows.nc + rows.nr + rows.nl + rows.nb
+    for i in range(first, first + rows.lo.shape[0]):
+        largest = max(largest, math.sqrt(response_of(rows, posed, f[:0], i)) * abs(f[i]))
+    return largest
 
 
 @kernel(inner=True)
@@ -164,34 +237,36 @@ def measure(case: Case, answer: Answer, own: Floats, loads: Floats) -> None:
     rows = case.rows
     if case.exact:
         rates = loads[: count_rows(rows)]
-        judge_cones(rows, own, answer.z, answer.f, answer.v_plus, rates, case.tolerance, answer.measures)
+        judge_cones(rows, case.posed, own, answer.z, answer.f, answer.v_plus, rates, answer.measures)
     else:
         recover(rows, answer.z, answer.f, answer.v_plus)
-        measure_recovered(rows, own, answer, loads)
+        measure_recovered(rows, case.posed, own, answer, loads)
 
 
 @kernel(inner=True)
-def measure_recovered(rows: ContactSystem, own: Floats, answer: Answer, loads: Floats) -> None:
+def measure_recovered(rows: ContactSystem, posed: Floats, own: Floats, answer: Answer, loads: Floats) -> None:
     """Fill the measures of the forces in z where f and v+ are theirs."""
     evaluate(rows, own, answer, loads)
-    row_residuals(answer.q, loads[2 * count_rows(rows) :], answer.z, answer.w, answer.measures)
+    scales = scales_of(loads, count_rows(rows), answer.z.shape[0])
+    largest = largest_force(rows, posed, answer.z, answer.f, scales.units)
+    args = scales.amounts, scales.sizes, scales.units, float(scales.load[0]), largest
+    row_residuals(*args, answer.z, answer.w, answer.measures)
 
 
 @kernel(inner=True)
-def strays(rows: ContactSystem, answer: Answer, loads: Floats, tolerance: float) -> bool:
+def strays(case: Case, answer: Answer, loads: Floats, tolerance: float) -> bool:
     """Whether the rate of a normal shows that the scaled residual of the forces in z, with f and v+, is larger."""
+    rows = case.rows
     m = count_rows(rows)
-    blurs, sizes = loads[m : 2 * m], loads[2 * m :]
-    q, z = answer.q, answer.z
-    z_size = 0.0
-    for i in range(z.shape[0]):
-        z_size = max(z_size, abs(z[i]))
+    z = answer.z
+    blurs, scales = loads[m : 2 * m], scales_of(loads, m, z.shape[0])
+    largest = largest_force(rows, case.posed, z, answer.f, scales.units)
     for c in range(rows.nc):
         a, b, d, e = columns(rows.spans, c, answer.v_plus.shape[0])
         rate = dot_within(a, b, d, e, rows.J[c], answer.v_plus) + rows.k[c] + rows.gamma[c] * z[c]
-        unit = abs(q[c]) + sizes[c] * z_size
+        unit = scales.amounts[c] + scales.sizes[c] * largest
         w = beyond(rate, blurs[c]) / unit if unit > 0.0 else 0.0
-        if abs(min(z[c] / z_size if z_size > 0.0 else 0.0, w)) > LOOSE * tolerance:
+        if abs(min(scales.units[c] * z[c] / largest if largest > 0.0 else 0.0, w)) > LOOSE * tolerance:
             return True
     return False
 
@@ -224,3 +299,27 @@ def judge(case: Case, answer: Answer, own: Floats, loads: Floats) -> bool:
         for i in range(answer.z.shape[0]):
             answer.best[i] = answer.z[i]
     return is_solved(answer.measures, SHARE * case.tolerance) and worst <= SHARE * case.tolerance
+
+
+@kernel(inner=True)
+def judge_posed(
+    rows: ContactSystem, exact: bool, edges: Floats, answer: Answer, own: Floats, loads: Floats, tolerance: float
+) -> bool:
+    """Whether forces that a solver has found, or that were found with rows G eliminated, solve what was posed.
+
+    ``rows.own`` has length 0. ``answer`` has z, which the edges are copied to, f, v+ and what `certify` and `certify_boxed` have filled; its q is
+    scratch. ``own`` (nc + nr,) and ``loads`` are filled.
+    """
+    for i in range(answer.z.shape[0]):
+        answer.z[i] = edges[i]
+    for i in range(own.shape[0]):
+        own[i] = rows.h * own_response(rows, i) + rows.gamma[i]
+    if exact:
+        measure_cones(rows, rows.own, own, answer.z, answer.f, answer.v_plus, loads, answer.measures)
+    else:
+        fill_loads(rows, rows.own, rows.v_free, own, answer.q, loads)
+        measure_recovered(rows, rows.own, own, answer, loads)
+    worst = worst_scaled(answer.certificate[:CERT_SIZE])
+    if rows.lo.shape[0] > 0:
+        worst = max(worst, worst_boxed(answer.certificate[CERT_SIZE : CERT_SIZE + BOXED_CERT_SIZE]))
+    return is_solved(answer.measures, tolerance) and worst <= tolerance

@@ -236,3 +236,23 @@ def own_response(rows: ContactSystem, i: int) -> float:
         return rows.own[i]
     a, b, c, d = columns(rows.spans, i, rows.v_free.shape[0])
     return dot_within(a, b, c, d, rows.J[i], rows.Y[i])
+
+
+@kernel(inner=True)
+def response_of(rows: ContactSystem, posed: Floats, own: Floats, i: int) -> float:
+    """Rate h J_i Y_i + gamma_i that a unit of force i makes of its own row: as it was posed, where that is known.
+
+    ``posed`` are those of `judging.Case`; ``own`` (n,) has the responses of the first n rows, and they are asked for
+    without any.
+    """
+    if posed.shape[0] > 0:
+        return rows.h * posed[i] + rows.gamma[i]
+    return own[i] if i < own.shape[0] else rows.h * own_response(rows, i) + rows.gamma[i]
+
+
+@kernel(inner=True)
+def size_unforced(rows: ContactSystem, posed: Floats, i: int) -> float:
+    """Size of the rate of row i without any force, that of boxed rows at their bounds included; as it was posed."""
+    if posed.shape[0] > 0:
+        return posed[posed.shape[0] // 2 + i]
+    return abs(dot_of_row(rows, i, rows.J[i], rows.v_free) + rows.k[i])

@@ -12,6 +12,7 @@ from typing import Final
 from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.active_set import STEPS_AT_ONCE, keep_joints, settle
 from lcp.contacts.kernels.block_gauss_seidel import sweep
+from lcp.contacts.kernels.boxed_rows import boxed_variables, first_limit
 from lcp.contacts.kernels.central_path import cones_by_path, lay_out_path, path_floats, select_by_path
 from lcp.contacts.kernels.contact_response import THREE, Polygon, tangential_response
 from lcp.contacts.kernels.contact_system import ContactSystem
@@ -25,6 +26,7 @@ from lcp.contacts.kernels.judging import (
     Answer,
     Case,
     count_rows,
+    loads_size,
 )
 from lcp.contacts.kernels.katzenelson import Shifted, follow_line, lay_out_shifted, shifted_floats
 from lcp.contacts.kernels.line_beginnings import begin_at_forces
@@ -102,7 +104,8 @@ def attempt_floats(nc: int, ncone: int, nr: int, nj: int, nv: int) -> int:
     """Length of the float workspace, of ncone cones of contacts and of moments; nj rows [L; B]."""
     first = search_floats(ncone, nc + nr, nj, nv) + shifted_floats(ncone, nj, nv)
     later = path_floats(nc, ncone, nr) + approach_floats(ncone, nj, nv) + convex_floats(ncone, nj)
-    return first + later + 5 * (nc + nr + nj) + ncone - nc + 2 * (2 * nr + 1)
+    m = nc + nr + nj
+    return first + later + m + loads_size(m, nc + 2 * nr + ncone + 2 * nj) + 2 * (2 * nr + 1)
 
 
 @kernel(inline=True)
@@ -114,8 +117,8 @@ def polygon_at(rows: ContactSystem, exact: bool, wf: Floats, wi: Ints) -> Polygo
 
 @kernel(inline=True)
 def loads_at(rows: ContactSystem, wf: Floats) -> Floats:
-    """Where the workspace has rates of the rows, their rounding and sizes."""
-    size = 4 * count_rows(rows) + rows.r.shape[0] - rows.nc
+    """Where the workspace has rates of the rows, their rounding, and the scales of the LCP's rows."""
+    size = loads_size(count_rows(rows), count_variables(rows))
     at = wf.shape[0] - 2 * (2 * rows.nr + 1) - size
     return wf[at : at + size]
 
@@ -124,8 +127,15 @@ def loads_at(rows: ContactSystem, wf: Floats) -> Floats:
 def own_at(rows: ContactSystem, wf: Floats) -> Floats:
     """Where the workspace has J_i Y_i of the rows."""
     m = count_rows(rows)
-    at = wf.shape[0] - 2 * (2 * rows.nr + 1) - (5 * m + rows.r.shape[0] - rows.nc)
+    at = wf.shape[0] - 2 * (2 * rows.nr + 1) - loads_size(m, count_variables(rows)) - m
     return wf[at : at + m]
+
+
+@kernel(inline=True)
+def count_variables(rows: ContactSystem) -> int:
+    """Number of the variables of the rows' LCP."""
+    xs, ys = boxed_variables(rows.lo, rows.hi)
+    return first_limit(rows) + rows.nl + xs + ys
 
 
 @kernel(inline=True)

@@ -1,0 +1,62 @@
+"""The numbers of a stepper that a world gives where the user gives none: its margins, and the speeds of impacts.
+
+Each follows from the size of the smallest body that moves, the weight and the step, so that a world in other units, or
+the same at another scale (lengths s, times sqrt(s)), has the same contacts and the same impacts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from contactlab.stepping.time_stepping import TimeStepping
+    from contactlab.world.world import World
+
+#: Parts of the size between which a margin is, and the size where no body that moves has a shape [m].
+LEAST_MARGIN, LARGEST_MARGIN, NO_SHAPE = 0.01, 0.1, 0.1
+#: Margin of stops of angles [rad].
+ANGLE_MARGIN = 1e-3
+#: Of a world without weight: the part of the size per step that is the least speed of an impact.
+WEIGHTLESS = 1e-4
+#: Arm, in sizes, at which an angular speed is the speed of an impact.
+ARM = 10.0
+
+# The stepper last asked about in each world, and what it is there.
+_LAST: WeakKeyDictionary[World, tuple[TimeStepping, TimeStepping]] = WeakKeyDictionary()
+
+
+def in_world(stepper: TimeStepping, world: World) -> TimeStepping:
+    """Return the stepper with all its numbers: itself where it has them."""
+    if stepper.margin is not None and stepper.v_min is not None:
+        return stepper
+    last = _LAST.get(world)
+    if last is not None and last[0] is stepper:
+        return last[1]
+    size = size_of(world)
+    weight = float(np.linalg.norm(world.model.gravity))
+    numbers: dict[str, float] = {}
+    if stepper.margin is None:
+        gained = weight * stepper.h**2
+        numbers["margin"] = min(max(LEAST_MARGIN * size, gained), LARGEST_MARGIN * size)
+        if stepper.angle_margin is None:
+            numbers["angle_margin"] = ANGLE_MARGIN
+    if stepper.v_min is None:
+        v_min = weight * stepper.h if weight > 0.0 else WEIGHTLESS * size / stepper.h
+        numbers["v_min"] = v_min
+        if stepper.angle_v_min is None:
+            numbers["angle_v_min"] = v_min / (ARM * size)
+    found = replace(stepper, **numbers)
+    _LAST[world] = stepper, found
+    return found
+
+
+def size_of(world: World) -> float:
+    """Return the thickness of the thinnest shape of a body that moves [m]."""
+    moves = np.array([world.body_trees[body] >= 0 for body in world.surface_bodies], dtype=bool)
+    thick = world.extents.thick[moves]
+    thick = thick[np.isfinite(thick)]
+    return float(thick.min()) if thick.size else NO_SHAPE

@@ -41,6 +41,10 @@ class Condition(Protocol):
         """(k, nv): rate of the residual for motion along v."""
         ...
 
+    def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
+        """(k,): sizes of the terms that entries of the Jacobian are made of, for the rank rule."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class ContactPlace:
@@ -59,6 +63,10 @@ class ContactPlace:
     def jacobian(self, model: Model, kin: Kinematics) -> FloatArray:
         """(k, nv)."""
         return np.asarray(self.normals @ point_jacobian(model, kin, self.body, self.point))
+
+    def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
+        """(k,)."""
+        return _largest(np.abs(self.normals) @ np.abs(point_jacobian(model, kin, self.body, self.point)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +99,15 @@ class LoopClosure:
         # R_p^T (x_s - x_p) changes because the origins part and because the axes turn, both in the predecessor's axes.
         linear = R_p.T @ (J_s[3:] - J_p[3:]) + cross_matrix(shift) @ (R_p.T @ J_p[:3])
         return np.asarray(self.axes[:, :3] @ (self._turn(D)[1] @ angular) + self.axes[:, 3:] @ linear)
+
+    def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
+        """(k,)."""
+        D, one, shift = self._relative(model, kin)
+        J_p = np.abs(point_jacobian_6d(model, kin, self.predecessor, self.X_p.p))
+        J_s = np.abs(point_jacobian_6d(model, kin, self.successor, self.X_s.p))
+        R, axes = np.abs(one.R @ self.X_p.R).T, np.abs(self.axes)
+        linear = R @ (J_s[3:] + J_p[3:]) + np.abs(cross_matrix(shift)) @ (R @ J_p[:3])
+        return _largest(axes[:, :3] @ (np.abs(self._turn(D)[1]) @ (R @ (J_s[:3] + J_p[:3]))) + axes[:, 3:] @ linear)
 
     def _relative(self, model: Model, kin: Kinematics) -> tuple[FloatArray, Transform, FloatArray]:
         """D = R_p^T R_s and the shift R_p^T (x_s - x_p), with the predecessor's pose."""
@@ -190,6 +207,13 @@ class PointDistance:
         J_b = point_jacobian(model, kin, pair.body_b, pair.point_b)
         return np.asarray(self._line(model, kin)[0] @ (J_b - J_a))[None]
 
+    def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
+        """(1,)."""
+        pair = self.pair
+        J = np.abs(point_jacobian(model, kin, pair.body_a, pair.point_a))
+        J = J + np.abs(point_jacobian(model, kin, pair.body_b, pair.point_b))
+        return _largest((np.abs(self._line(model, kin)[0]) @ J)[None])
+
     def _line(self, model: Model, kin: Kinematics) -> tuple[FloatArray, float]:
         """Direction (3,) from a to b, and the distance; where they coincide any direction parts them."""
         pair = self.pair
@@ -213,6 +237,15 @@ class CustomPlace:
     def jacobian(self, model: Model, kin: Kinematics) -> FloatArray:
         """(m, nv)."""
         return self.rows.assembly_position(model, kin.q, self.t)[1]
+
+    def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
+        """(m,): their own entries, nothing else being known."""
+        return _largest(np.abs(self.jacobian(model, kin)))
+
+
+def _largest(terms: FloatArray) -> FloatArray:
+    """Largest entry of each row (k,)."""
+    return np.asarray(terms.max(axis=1, initial=0.0))
 
 
 def conditions_of(model: Model, q0: FloatArray, cs: ConstraintSet, t: float) -> list[Condition]:

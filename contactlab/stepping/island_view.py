@@ -102,6 +102,7 @@ class IslandView:
             lo=lo[:nbox].copy(),
             hi=hi[:nbox].copy(),
             tree_starts=self._tree_starts(nv),
+            **({} if self.joints is None else known_equations(self.joints, nb)),
         )
         return ConstraintVelProblemData.from_blocks(blocks, solve_inertia=self._inertia())
 
@@ -164,6 +165,11 @@ class IslandView:
             factor = self.work.L[block : block + n * n].reshape(n, n).copy()
             parts.append((packed.branch[starts[tree] : starts[tree + 1]], factor))
         return IslandInertia(tuple(parts))
+
+
+def known_equations(joints: Joints, nb: int) -> dict[str, FloatArray]:
+    """Return how well the nb rows G of an island are known, as copies."""
+    return {"scaleG": joints.G_scale[:nb].copy(), "errorG": joints.G_error[:nb].copy()}
 
 
 @dataclass(frozen=True, eq=False)

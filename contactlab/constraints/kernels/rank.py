@@ -62,6 +62,17 @@ def is_zero_row(row: FloatArray, scale: float) -> bool:
 
 
 @kernel
+def zero_floor(G: FloatArray, scale: FloatArray, i: int) -> float:
+    """Return the largest entry that row i of G can have and be zero; see `row_tolerances`."""
+    if scale.shape[0] > 0:
+        return RANK_TOLERANCE * scale[i]
+    largest = 0.0
+    for k in range(G.shape[0]):
+        largest = max(largest, row_length(G[k]))
+    return _EPS * max(G.shape[0], G.shape[1]) * largest
+
+
+@kernel
 def row_tolerances(G: FloatArray, scale: FloatArray, error: FloatArray, tolerance: FloatArray) -> None:
     """Fill tolerance (nb,): floor_i / |G_i|, 1 for zero rows.
 

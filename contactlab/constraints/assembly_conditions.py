@@ -66,7 +66,8 @@ class ContactPlace:
 
     def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
         """(k,)."""
-        return _largest(np.abs(self.normals) @ np.abs(point_jacobian(model, kin, self.body, self.point)))
+        J = point_jacobian_6d(model, kin, self.body, self.point)
+        return np.full(len(self.normals), _motion(J, _reach(model, kin, self.body, self.point))[1].max(initial=0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,12 +103,14 @@ class LoopClosure:
 
     def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
         """(k,)."""
-        D, one, shift = self._relative(model, kin)
-        J_p = np.abs(point_jacobian_6d(model, kin, self.predecessor, self.X_p.p))
-        J_s = np.abs(point_jacobian_6d(model, kin, self.successor, self.X_s.p))
-        R, axes = np.abs(one.R @ self.X_p.R).T, np.abs(self.axes)
-        linear = R @ (J_s[3:] + J_p[3:]) + np.abs(cross_matrix(shift)) @ (R @ J_p[:3])
-        return _largest(axes[:, :3] @ (np.abs(self._turn(D)[1]) @ (R @ (J_s[:3] + J_p[:3]))) + axes[:, 3:] @ linear)
+        D, _, shift = self._relative(model, kin)
+        ends = ((self.predecessor, self.X_p.p), (self.successor, self.X_s.p))
+        (turn_p, move_p), (turn_s, move_s) = (
+            _motion(point_jacobian_6d(model, kin, body, p), _reach(model, kin, body, p)) for body, p in ends
+        )
+        turn, move = turn_s + turn_p, move_s + move_p + np.linalg.norm(shift) * turn_p
+        angular, linear = (np.linalg.norm(half, axis=1)[:, None] for half in np.split(self.axes, 2, axis=1))
+        return _largest(angular * np.linalg.norm(self._turn(D)[1]) * turn + linear * move)
 
     def _relative(self, model: Model, kin: Kinematics) -> tuple[FloatArray, Transform, FloatArray]:
         """D = R_p^T R_s and the shift R_p^T (x_s - x_p), with the predecessor's pose."""
@@ -210,9 +213,9 @@ class PointDistance:
     def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
         """(1,)."""
         pair = self.pair
-        J = np.abs(point_jacobian(model, kin, pair.body_a, pair.point_a))
-        J = J + np.abs(point_jacobian(model, kin, pair.body_b, pair.point_b))
-        return _largest((np.abs(self._line(model, kin)[0]) @ J)[None])
+        ends = ((pair.body_a, pair.point_a), (pair.body_b, pair.point_b))
+        move = [_motion(point_jacobian_6d(model, kin, body, p), _reach(model, kin, body, p))[1] for body, p in ends]
+        return _largest((move[0] + move[1])[None])
 
     def _line(self, model: Model, kin: Kinematics) -> tuple[FloatArray, float]:
         """Direction (3,) from a to b, and the distance; where they coincide any direction parts them."""
@@ -241,6 +244,19 @@ class CustomPlace:
     def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
         """(m,): their own entries, nothing else being known."""
         return _largest(np.abs(self.jacobian(model, kin)))
+
+
+def _motion(J: FloatArray, reach: float) -> tuple[FloatArray, FloatArray]:
+    """Sizes (nv,) of the terms of each column's angular and linear motion, of a Jacobian (6, nv)."""
+    turn = np.linalg.norm(J[:3], axis=0)
+    return turn, np.linalg.norm(J[3:], axis=0) + reach * turn
+
+
+def _reach(model: Model, kin: Kinematics, body: str, point: FloatArray) -> float:
+    """How far from other bodies a point is at most [m]: levers are no longer."""
+    origins = np.array([body_pose(model, kin, other.name).p for other in model.bodies])
+    here = point_position(model, kin, body, point)
+    return float(np.linalg.norm(origins - here, axis=1).max(initial=0.0))
 
 
 def _largest(terms: FloatArray) -> FloatArray:

@@ -22,7 +22,7 @@ VELOCITY_ERROR: Final = 16
 MOVING: Final = GAMMA | BAUMGARTE | VELOCITY_ERROR
 
 # Scratch of `constraint_rows`.
-SCRATCH: Final = 60
+SCRATCH: Final = 54
 
 
 def rows_size(nl: int, nv: int) -> int:
@@ -58,9 +58,12 @@ ELSEWHERE: Final = -1000
 
 # The rank rule, stated in `contactlab.constraints.kernels.rank`: what of a row's terms is rounding,
 RANK_TOLERANCE: Final = 1e-10
-# how many times the relative error of a configuration the directions of rows are uncertain, and the most that counts.
+# how many times the relative error of a configuration the directions of rows are uncertain,
 CONFIGURATION: Final = 10.0
-MOST_UNCERTAIN: Final = 1e-2
+# the most that this counts for,
+MOST_UNCERTAIN: Final = 3e-2
+# and the relative error up to which a mechanism counts as assembled: beyond, no assembled one is near.
+NEARLY_ASSEMBLED: Final = 3e-2
 # Fast factorisations are trusted with pivots above these parts of what they were; below, digits would be lost.
 CLEAR_PIVOT: Final = 1e-5
 CLEAR_LU_PIVOT: Final = 1e-8

@@ -39,6 +39,8 @@ Rows of a point are computed together, by `contact_rows`: all its directions see
 
 from __future__ import annotations
 
+import math
+
 from contactlab.constraints.kernels.kkt_codes import (
     BAUMGARTE,
     GAMMA,
@@ -68,6 +70,7 @@ from contactlab.constraints.kernels.layout import (
 from contactlab.constraints.kernels.pairs_of_frames import (
     bias_at,
     fill_row,
+    length_of,
     line_between,
     relative_pose,
     turned,
@@ -142,15 +145,14 @@ def contact_rows(
         if want & JACOBIAN:
             # Directions are unit vectors: one size of terms serves all rows of the point.
             size = 0.0
+            far = math.sqrt(dx * dx + dy * dy + dz * dz)
             j = t.iv[link + 1] - 1 if link >= 0 else -1
             while j >= 0:
                 s = f.S[j]
                 x = s[3] + (s[1] * dz - s[2] * dy)
                 y = s[4] + (s[2] * dx - s[0] * dz)
                 z = s[5] + (s[0] * dy - s[1] * dx)
-                angular = abs(s[0]) + abs(s[1]) + abs(s[2])
-                linear = abs(s[3]) + abs(s[4]) + abs(s[5])
-                size = max(size, linear + angular * (abs(dx) + abs(dy) + abs(dz)))
+                size = max(size, length_of(s, 3) + length_of(s, 0) * far)
                 for place in range(first, last):
                     i = r.order[place]
                     n = r.row[i]
@@ -161,14 +163,8 @@ def contact_rows(
                 if settle_row(G, scale, i, size) and want & GAMMA:
                     n = r.row[i]
                     bias = n[3] * ax + n[4] * ay + n[5] * az
-                    terms = abs(n[3] * ax) + abs(n[4] * ay) + abs(n[5] * az) + weight * weight_of(t.gravity)
+                    terms = math.sqrt(ax * ax + ay * ay + az * az) + weight * length_of(t.gravity, 0)
                     gamma[i] += bias - settled(bias, terms)
-
-
-@kernel(inline=True)
-def weight_of(gravity: FloatArray) -> float:
-    """Return the sum of its sizes along the axes."""
-    return abs(gravity[0]) + abs(gravity[1]) + abs(gravity[2])
 
 
 @kernel(inner=True)
@@ -217,7 +213,6 @@ def constraint_rows(
     Rp = w[39:48]
     xs = w[48:51]
     xp = w[51:54]
-    terms = w[54:60]  # sizes of what c is made of
     for block in range(r.frame.shape[0]):
         at = BLOCK_INTS * block
         kind = r.block[at + KIND]
@@ -242,6 +237,8 @@ def constraint_rows(
             for k in range(3):
                 xp[k] = xs[k]
         wx = wy = wz = 0.0
+        # Sizes of the terms of the relative acceleration, angular and linear.
+        turns = moves = 0.0
         if want & MOVING:
             velocity_at(t, f.p, f.V, one, xs, u)
             velocity_at(t, f.p, f.V, two, xp, other)
@@ -253,11 +250,11 @@ def constraint_rows(
         if want & GAMMA:
             bias_at(t, f, A, weight, one, xs, c)
             bias_at(t, f, A, weight, two, xp, other)
+            turning = math.sqrt(wx * wx + wy * wy + wz * wz)
+            turns = length_of(c, 0) + length_of(other, 0) + turning * length_of(u, 0)
+            moves = length_of(c, 3) + length_of(other, 3) + turning * length_of(u, 3) + weight * length_of(t.gravity, 0)
             for k in range(6):
-                terms[k] = abs(c[k]) + abs(other[k]) + abs(u[k]) * (abs(wx) + abs(wy) + abs(wz))
                 c[k] -= other[k]
-            for k in range(3, 6):
-                terms[k] += weight * weight_of(t.gravity)
             if kind == DISTANCE:
                 along = a[3] * u[3] + a[4] * u[4] + a[5] * u[5]
                 across = 0.0
@@ -278,15 +275,19 @@ def constraint_rows(
         for place in range(first, last):
             i = r.order[place]
             s = r.row[i]
+            angular = 0.0
+            linear = 1.0
             if kind == DISTANCE:
                 error = span - s[LENGTH]
             else:
+                angular = length_of(s, 0)
+                linear = length_of(s, 3)
                 turned(Rp, s, 0, a)
                 turned(Rp, s, 3, a)
                 error = s[0] * e[0] + s[1] * e[1] + s[2] * e[2] + s[3] * e[3] + s[4] * e[4] + s[5] * e[5]
             zero = False
             if want & JACOBIAN:
-                size = fill_row(t, f, one, two, xs, xp, a, G[i])
+                size = fill_row(t, f, one, two, xs, xp, a, angular, linear, G[i])
                 zero = settle_row(G, scale, i, size)
                 if zero:
                     error = settled(error, size)
@@ -299,10 +300,7 @@ def constraint_rows(
                 if want & GAMMA:
                     bias = a[0] * c[0] + a[1] * c[1] + a[2] * c[2] + a[3] * c[3] + a[4] * c[4] + a[5] * c[5]
                     if zero:
-                        own = 0.0
-                        for k in range(6):
-                            own += abs(a[k]) * terms[k]
-                        bias = settled(bias, own)
+                        bias = settled(bias, angular * turns + linear * moves)
                     gamma[i] = s[ACCELERATION] - bias
                     if want & BAUMGARTE:
                         gamma[i] -= 2.0 * s[ALPHA] * rate + s[BETA] * s[BETA] * error

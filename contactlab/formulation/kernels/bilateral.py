@@ -10,7 +10,7 @@ import math
 from typing import Final
 
 from contactlab.constraints.kernels.kkt_codes import RANK_TOLERANCE
-from contactlab.constraints.kernels.rank import largest_entry, row_length, row_tolerances, zero_floor
+from contactlab.constraints.kernels.rank import largest_entry, row_floors, row_tolerances, zero_floor
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.contacts.kernels.condition_scales import keep_worst, least_rate
 from lcp.contacts.kernels.spans import columns, dot_within
@@ -438,7 +438,7 @@ def contradicted_row(
             part = min(abs(k[i]), abs(error[i]) / h) if h > 0.0 else abs(k[i])
             explained += part * part
     explained = math.sqrt(explained)
-    row_tolerances(G, row_scale, error, work)
+    row_floors(G, row_scale, error, work)
     motion = 0.0
     for p in range(v_plus.shape[0]):
         motion += u[p]
@@ -448,9 +448,7 @@ def contradicted_row(
         rate = k[i]
         for p in range(v_plus.shape[0]):
             rate += G[i, p] * v_plus[p]
-        # Of a zero row the floor is not in `work`, which is 1 there.
-        floor = zero_floor(G, row_scale, i) if work[i] >= 1.0 else work[i] * row_length(G[i])
-        beyond = abs(rate) - explained - NEARLY * rate_terms(G[i], k[i], u) - floor * motion
+        beyond = abs(rate) - explained - NEARLY * rate_terms(G[i], k[i], u) - work[i] * motion
         if beyond > most:
             most = beyond
             worst = i

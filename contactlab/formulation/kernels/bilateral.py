@@ -10,7 +10,7 @@ import math
 from typing import Final
 
 from contactlab.constraints.kernels.kkt_codes import RANK_TOLERANCE
-from contactlab.constraints.kernels.rank import largest_entry, row_floors, row_tolerances, zero_floor
+from contactlab.constraints.kernels.rank import largest_entry, row_floors, row_length, row_tolerances, zero_floor
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.contacts.kernels.condition_scales import keep_worst, least_rate
 from lcp.contacts.kernels.spans import columns, dot_within
@@ -20,6 +20,8 @@ from lcp.kernels import kernel
 CONSISTENT: Final = 1e-9
 # and the share of a row's terms by which it may be off before the equations are taken to contradict one another.
 NEARLY: Final = 1e-2
+# Position errors that data may have without saying so, in units of the lengths of rows.
+ASSEMBLY: Final = 1e-4
 # Squared share of a row's length in the metric M^-1 that is clearly not rounding, the rows before it taken off,
 _CLEAR: Final = 1e-6
 # and how far above its tolerance it lies, masses being what they are.
@@ -426,7 +428,8 @@ def contradicted_row(
 
     Equations that do not quite agree are met by least squares, in the rows' own units. Their terms k_i are explained by
     position errors e_i where there are any, up to |e_i| / h over a step h (0.0: no step), and then no least-squares
-    residual is longer than these terms; besides, each row may be off by
+    residual is longer than these terms. Where errors are not known, a step may have some of ASSEMBLY |G_i|, in metres or
+    radians. Besides, each row may be off by
 
         NEARLY (|k_i| + sum_p |G_ip| u_p) + floor_i sum_p u_p,
 
@@ -436,6 +439,10 @@ def contradicted_row(
     for i in range(error.shape[0]):
         if abs(error[i]) > RANK_TOLERANCE * row_scale[i]:
             part = min(abs(k[i]), abs(error[i]) / h) if h > 0.0 else abs(k[i])
+            explained += part * part
+    if error.shape[0] == 0 and h > 0.0:
+        for i in range(G.shape[0]):
+            part = min(abs(k[i]), ASSEMBLY * row_length(G[i]) / h)
             explained += part * part
     explained = math.sqrt(explained)
     row_floors(G, row_scale, error, work)

@@ -39,7 +39,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Mechanism:
-    """A model at q and v, on its loops, and the fewest loops that leave it the same motion (None: not known)."""
+    """A model at q and v, on its loops."""
 
     name: str
     model: Model
@@ -323,7 +323,11 @@ def ways(one: Mechanism, *, loop: bool = True) -> Iterator[tuple[str, Array, Arr
         world.add_model(model, q=q, v=v)
         for constraint in one.loops:
             world.add_loop(constraint)
-        yield "simulate", simulate(world.build(), TimeStepping(h=H, gyroscopic="explicit"), duration=H).v[-1], step
+        built = world.build()
+        found = simulate(built, TimeStepping(h=H), duration=H).v[-1]
+        # A world has its bodies in an order of its own.
+        order = np.concatenate([np.arange(model.nv)[model.v_slice(name)] for name in built.model.names])
+        yield "simulate", found, step[order]
     along = bias(one, Z)
     wanted = along + free_projection(M, Z, a_free - along)
     yield "acceleration", solver.solve_constraint_problem(stated(None).acceleration).acceleration, wanted

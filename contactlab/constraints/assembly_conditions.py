@@ -181,7 +181,8 @@ def loop_closures(rows: Sequence[LoopConstraint]) -> list[LoopClosure]:
 
 def _closure(group: list[LoopConstraint]) -> LoopClosure:
     first = group[0]
-    axes = np.array([row.axis for row in group])
+    # Of unit length: residuals are angles and lengths, whatever units the rows of the dynamics have.
+    axes = np.array([row.axis / np.linalg.norm(row.axis) for row in group])
     turning = axes[:, :3].any(axis=1)
     aligned, hinge = 0, np.zeros(3)
     # Rows that mix rotation and translation (screws) mean what they say, one by one.

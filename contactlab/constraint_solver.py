@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,7 +30,12 @@ from contactlab.formulation.solution import (
     StepSolution,
     advice_on,
 )
-from contactlab.formulation.verdict import certify_accelerations, certify_cone_forces, certify_forces
+from contactlab.formulation.verdict import (
+    certify_accelerations,
+    certify_cone_forces,
+    certify_forces,
+    contradicted_row,
+)
 from contactlab.spatial.arrays import FloatArray
 from lcp.contacts.attempts import NAMES
 from problem_data import ConstraintAccelProblemData, ConstraintForces, ConstraintVelProblemData, ProblemDataError
@@ -48,7 +53,10 @@ __all__ = [
 
 S = TypeVar("S", bound=Solution)
 
-# Scaled residual of G v+ + kG above which the equations are taken to contradict one another, not to be rounded.
+#: What becomes of bilateral equations that do not agree.
+OnInconsistency = Literal["accept_small", "accept", "refuse"]
+
+# Scaled residual of G v+ + kG above which equations do not agree, but for rounding.
 _CONSISTENT = 1e-9
 
 
@@ -75,6 +83,13 @@ class ConstraintSolver(ForceHelpers):
         steps, without gammaE and moments. Limits are contacts without friction; z0 may also be a solution of the LCP,
         each tangent being an edge and its negative another.
 
+    on_inconsistency : str, optional
+        Bilateral equations that do not agree are met by least squares, in the rows' own units, and the certificate says
+        what is left (``certificate.bilateral``). ``"accept_small"``: up to what errors of assembly explain, that is 1 %
+        of a row's terms, and the terms kG of rows with position errors, ``errorG``; where the data of a step do not say,
+        these may be 1e-4 of a row's length. Beyond, they contradict one another, and the solve raises. ``"accept"``:
+        whatever is left. ``"refuse"``: nothing but rounding.
+
     Examples
     --------
     A particle of 2 kg on the ground, pulled sideways at 3 N with friction 0.5 (bound 9.81 N), sticks:
@@ -94,8 +109,13 @@ class ConstraintSolver(ForceHelpers):
     lcp_solver: lcp.Solver | lcp.FrictionSolver | FrictionBackend | EqualCompliance | None = None
     tolerance: float = 1e-9
     friction: str = "pyramid"
+    on_inconsistency: OnInconsistency = "accept_small"
 
     def __post_init__(self) -> None:
+        if self.on_inconsistency not in get_args(OnInconsistency):
+            raise ProblemDataError(
+                "on_inconsistency", f"{self.on_inconsistency!r}, wanted one of {get_args(OnInconsistency)}"
+            )
         if isinstance(self.lcp_solver, type):
             name = self.lcp_solver.__name__
             raise lcp.ProblemError(f"lcp_solver must be a solver object: {name}(), not the class {name}")
@@ -153,6 +173,7 @@ class ConstraintSolver(ForceHelpers):
         else:
             result, packed, acceleration = solve_linear_path(data)
             certificate = certify_accelerations(data, result.z, packed, acceleration, not_enforced=NOT_ENFORCED)
+        self._check_equations(data, problem, result, None, packed, acceleration, certificate)
         _require("the acceleration-level problem", data, problem, result, None, certificate)
         forces = ConstraintForces.from_packed(data, packed)
         return AccelerationSolution(
@@ -251,6 +272,7 @@ class ConstraintSolver(ForceHelpers):
         else:
             certificate = certify_forces(data, formed.h, z, packed, v_plus)
         certificate = replace(certificate, not_enforced=answer.not_enforced)
+        self._check_equations(data, answer.problem, answer.result, h, packed, v_plus, certificate)
         _require(what, data, answer.problem, answer.result, h, certificate)
         by: Any = answer.result.solver
         selects = isinstance(self.lcp_solver, EqualCompliance) and blocks.nc > 0
@@ -264,6 +286,39 @@ class ConstraintSolver(ForceHelpers):
             generalized_force=packed @ blocks.J,
             v_plus=v_plus,
         )
+
+    def _check_equations(
+        self,
+        data: ConstraintVelProblemData | ConstraintAccelProblemData,
+        problem: lcp.LCP | lcp.FrictionProblem | None,
+        result: lcp.Result | lcp.FrictionResult | LinearResult,
+        h: float | None,
+        packed: FloatArray,
+        motion: FloatArray,
+        certificate: Certificate,
+    ) -> None:
+        """Raise where bilateral equations contradict one another."""
+        check = certificate.bilateral
+        # Infinite: the solver's z is not finite.
+        if not _CONSISTENT < check.scaled < math.inf or self.on_inconsistency == "accept":
+            return
+        blocks = data.blocks()
+        part = bilateral_part(blocks)
+        worst = contradicted_row(blocks, h, packed, motion)
+        if self.on_inconsistency == "accept_small" and worst < 0:
+            return
+        rows = factor_bilateral_rows(blocks.J[part], blocks.Y[part], blocks.scaleG, blocks.errorG)
+        rates = np.abs(blocks.J[part] @ motion + blocks.k[part])
+        off = np.flatnonzero(rates > 0.1 * rates.max())
+        names = ", ".join(str(i) for i in off[:6]) + (", ..." if off.size > 6 else "")
+        message = (
+            f"the bilateral equations {certificate.formulas['bilateral']} are inconsistent: the best motion leaves a "
+            f"residual of {check.violation:.3g} ({check.scaled:.2g} of its terms); {data.nb} rows of rank {rows.rank}, "
+            f"rows {names} of G do not agree. Remove or correct one of them, give way with a softened row, or take the "
+            "least-squares motion with on_inconsistency='accept'."
+        )
+        result = replace(result, status=lcp.Status.INCONSISTENT)
+        raise ConstraintSolveError(message, data, problem, result, h, certificate)
 
     def _answer(
         self, formed: DiscretizedLCP, h: float | None, z0: ArrayLike | None
@@ -321,18 +376,7 @@ def _require(
     h: float | None,
     certificate: Certificate,
 ) -> None:
-    """Raise unless the bilateral equations hold and the solver solved what it was given."""
-    check = certificate.bilateral
-    if _CONSISTENT < check.scaled < math.inf:  # infinite: the solver's z is not finite
-        blocks = data.blocks()
-        part = bilateral_part(blocks)
-        rank = factor_bilateral_rows(blocks.J[part], blocks.Y[part]).rank
-        message = (
-            f"the bilateral equations {certificate.formulas['bilateral']} are inconsistent: the best motion leaves a "
-            f"residual of {check.violation:.3g} ({check.scaled:.2g} of its terms); {data.nb} rows of rank {rank}"
-        )
-        result = replace(result, status=lcp.Status.INCONSISTENT)
-        raise ConstraintSolveError(message, data, problem, result, h, certificate)
+    """Raise unless the solver solved what it was given."""
     if result.solved:
         return
     if isinstance(result, LinearResult):

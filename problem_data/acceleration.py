@@ -20,7 +20,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from problem_data.blocks import AccelerationBlocks, evaluate_acceleration_blocks
-from problem_data.constrained import ConstrainedDynamics, free_rows, row_terms, rows_of_blocks
+from problem_data.constrained import (
+    ConstrainedDynamics,
+    free_rows,
+    known_of_blocks,
+    row_terms,
+    rows_known,
+    rows_of_blocks,
+)
 from problem_data.errors import ProblemDataError
 from problem_data.inertia import InertiaSolve, SolveInertia, inertia_solve
 from problem_data.operators import FunctionMap, LinearMap, Operator, as_linear_map
@@ -51,6 +58,9 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
     kN, kF, kL, kG : array_like, shapes (nc,), (nr,), (nl,), (nb,)
         Acceleration terms of the rows, in each row's own unit (m/s^2 or rad/s^2): the rate of change of the row times
         v, plus stabilisation where wanted. Zeros where missing.
+    scaleG, errorG : array_like, shape (nb,)
+        Sizes of the terms that the entries of each row of G were computed from, and position errors [m, rad], as for
+        `ConstraintVelProblemData`.
     mu_sliding : array_like, shape (ns,)
         Kinetic friction coefficients, >= 0, in the order of `sliding_contacts`; zeros where both this
         and Q are missing.
@@ -118,6 +128,8 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
         kF: ArrayLike | None = None,
         kL: ArrayLike | None = None,
         kG: ArrayLike | None = None,
+        scaleG: ArrayLike | None = None,
+        errorG: ArrayLike | None = None,
         mu_sliding: ArrayLike | None = None,
         mu_non_sliding: ArrayLike | None = None,
         sliding_contacts: ArrayLike | None = None,
@@ -166,7 +178,8 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
         contacts = {"sliding_contacts": sliding, "non_sliding_contacts": non_sliding, "r": counts}
         vectors = {"tau": forces, "mu_sliding": kinetic, "mu_non_sliding": static}
         choice = {"use_complementarity_problem_solver": _flag(use_complementarity_problem_solver)}
-        self._fill({**vectors, **contacts, **choice, **maps, **terms}, solve, None)
+        known = rows_known(scaleG, errorG, rows["G"])
+        self._fill({**vectors, **contacts, **choice, **maps, **terms, **known}, solve, None)
 
     @classmethod
     def from_blocks(
@@ -191,7 +204,7 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
         contacts = {"sliding_contacts": blocks.sliding, "non_sliding_contacts": blocks.non_sliding}
         choice = {"use_complementarity_problem_solver": use_complementarity_problem_solver}
         data = cls.__new__(cls)
-        rows = rows_of_blocks(blocks.J, blocks.k, counts)
+        rows = {**rows_of_blocks(blocks.J, blocks.k, counts), **known_of_blocks(blocks)}
         data._fill({**vectors, **contacts, **choice, **rows}, solve_inertia, blocks)
         return data
 

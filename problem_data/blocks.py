@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from problem_data.velocity import ConstraintVelProblemData
 
 
+_UNKNOWN: FloatArray = np.zeros(0)
+
+
 class VelocityBlocks(NamedTuple):
     """All operators of a velocity-level problem evaluated once, rows stacked in the order [N; F; L; G; B].
 
@@ -46,6 +49,8 @@ class VelocityBlocks(NamedTuple):
     lo: FloatArray  #: (nbox,) lower bounds of the forces of boxed rows, -inf for none
     hi: FloatArray  #: (nbox,) upper bounds, inf for none
     tree_starts: IntArray  #: (nt + 1,) first velocity of each tree, then nv: M couples none of one to any of another
+    scaleG: FloatArray = _UNKNOWN  #: (nb,) sizes of the terms of each bilateral row's entries; (0,) where they are not known
+    errorG: FloatArray = _UNKNOWN  #: (nb,) position errors of the bilateral rows; (0,) where they are not known
 
     @property
     def ncone(self) -> int:
@@ -82,6 +87,8 @@ class AccelerationBlocks(NamedTuple):
     k: FloatArray  #: (m,) [kN; kF; kL; kG], in the unit of each row's acceleration
     tau: FloatArray  #: (nv,) external generalised forces
     a_free: FloatArray  #: (nv,) M^-1 tau, the acceleration without constraint forces
+    scaleG: FloatArray = _UNKNOWN  #: (nb,) sizes of the terms of each bilateral row's entries; (0,) where they are not known
+    errorG: FloatArray = _UNKNOWN  #: (nb,) position errors of the bilateral rows; (0,) where they are not known
 
     @property
     def nbox(self) -> int:
@@ -106,6 +113,7 @@ def evaluate_blocks(data: ConstraintVelProblemData) -> VelocityBlocks:
         k=np.concatenate((data.kN, data.kF, data.kL, data.kG, data.kB)),
         gamma=np.concatenate((data.gammaN, data.gammaF, data.gammaL, np.zeros(data.nb), data.gammaB)),
         v_free=_solved(data.solve_inertia, data.Mv),
+        **_known(data),
     )
 
 
@@ -140,6 +148,7 @@ def evaluate_acceleration_blocks(data: ConstraintAccelProblemData) -> Accelerati
         YR=YR,
         k=np.concatenate((data.kN, data.kF, data.kL, data.kG)),
         a_free=_solved(data.solve_inertia, data.tau),
+        **_known(data),
     )
 
 
@@ -156,6 +165,13 @@ def normal_minus_friction(N: FloatArray, Q: FloatArray, mu: FloatArray, sliding:
 
 def _copies(data: object, *names: str) -> dict[str, Any]:
     return {name: getattr(data, name).copy() for name in names}
+
+
+def _known(data: ConstraintVelProblemData | ConstraintAccelProblemData) -> dict[str, FloatArray]:
+    return {
+        name: np.zeros(0) if value is None else value.copy()
+        for name, value in (("scaleG", data.scaleG), ("errorG", data.errorG))
+    }
 
 
 def _jacobian(*maps: LinearMap) -> FloatArray:

@@ -14,7 +14,16 @@ from numpy.typing import ArrayLike
 from problem_data.blocks import AccelerationBlocks, VelocityBlocks
 from problem_data.inertia import CholeskyInertia, SolveInertia
 from problem_data.operators import LinearMap, Operator, as_linear_map
-from problem_data.validation import FloatArray, IntArray, length, nonnegative, read_only, vector
+from problem_data.validation import (
+    FloatArray,
+    IntArray,
+    length,
+    nonnegative,
+    position_errors,
+    read_only,
+    row_scales,
+    vector,
+)
 
 Blocks = TypeVar("Blocks", VelocityBlocks, AccelerationBlocks)
 
@@ -34,6 +43,9 @@ class ConstrainedDynamics(ABC, Generic[Blocks]):
     kF: FloatArray
     kL: FloatArray
     kG: FloatArray
+    #: (nb,) sizes of the terms that entries of each row of G are made of, and position errors; None where not given
+    scaleG: FloatArray | None
+    errorG: FloatArray | None
     r: IntArray
     solve_inertia: SolveInertia
     #: the mass matrix, where it is known
@@ -113,6 +125,19 @@ def _per_row(
         prefix + name: check(prefix + name, value, counts[name], f"one entry per {_ROW[name]}")
         for name, value in values.items()
     }
+
+
+def rows_known(scaleG: ArrayLike | None, errorG: ArrayLike | None, nb: int) -> dict[str, FloatArray | None]:
+    """How well the nb rows of G are known, as fields."""
+    scales = row_scales(scaleG, nb)
+    return {"scaleG": scales, "errorG": position_errors(errorG, scales, nb)}
+
+
+def known_of_blocks(blocks: VelocityBlocks | AccelerationBlocks) -> dict[str, FloatArray | None]:
+    """The same from blocks, where what is not known has no entries."""
+    given = blocks.nb > 0 and len(blocks.scaleG) == blocks.nb
+    errors = given and len(blocks.errorG) == blocks.nb
+    return {"scaleG": blocks.scaleG if given else None, "errorG": blocks.errorG if errors else None}
 
 
 def rows_of_blocks(J: FloatArray, k: FloatArray, counts: tuple[int, ...]) -> dict[str, FloatArray]:

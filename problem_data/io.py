@@ -34,7 +34,9 @@ from problem_data.validation import (
     leaning_cones,
     nonnegative,
     own_cones,
+    position_errors,
     read_only,
+    row_scales,
     split_contacts,
     starts_of_trees,
 )
@@ -59,6 +61,8 @@ _ACCELERATION = {
     "sliding_contacts": "sliding",
     "non_sliding_contacts": "non_sliding",
 }
+
+_KNOWN = ("scaleG", "errorG")
 
 Members = dict[str, NDArray[np.generic]]
 
@@ -148,7 +152,16 @@ def _block_members(
     blocks: VelocityBlocks | AccelerationBlocks, counts: tuple[str, ...], fields: dict[str, str]
 ) -> Members:
     rows = np.array([getattr(blocks, count) for count in counts], dtype=np.int64)
-    return {"rows": rows, **{name: getattr(blocks, field) for name, field in fields.items()}}
+    # Files have these members only where they say something: the others are what they were before there were any.
+    known = {name: getattr(blocks, name) for name in _KNOWN if len(getattr(blocks, name))}
+    return {"rows": rows, **{name: getattr(blocks, field) for name, field in fields.items()}, **known}
+
+
+def _known_members(arrays: Members, nb: int) -> dict[str, FloatArray]:
+    """How well the rows of G are known, where a file says so."""
+    scales = row_scales(arrays.get("scaleG"), nb)
+    errors = position_errors(arrays.get("errorG"), scales, nb)
+    return {name: value for name, value in zip(_KNOWN, (scales, errors), strict=True) if value is not None}
 
 
 def velocity_problem(arrays: Members) -> ConstraintVelProblemData:
@@ -185,6 +198,7 @@ def velocity_problem(arrays: Members) -> ConstraintVelProblemData:
         v_free=_vector(arrays, "v_free", nv),
         lo=lo,
         hi=hi,
+        **_known_members(arrays, nb),
     )
     solve_inertia = inertia_from(arrays, nv)
     check_response(arrays, "J", "Y")
@@ -233,6 +247,7 @@ def acceleration_problem(arrays: Members) -> ConstraintAccelProblemData:
         k=_vector(arrays, "k", m),
         tau=tau,
         a_free=_vector(arrays, "a_free", nv),
+        **_known_members(arrays, nb),
     )
     solve_inertia = inertia_from(arrays, nv)
     for forces, response in (("J", "Y"), ("R", "YR"), ("tau", "a_free")):

@@ -91,6 +91,27 @@ def nonnegative(field: str, value: ArrayLike | None, size: int, why: str = "") -
     return array
 
 
+def optional_vector(field: str, value: ArrayLike | None, size: int, why: str = "") -> FloatArray | None:
+    """Finite vector of ``size`` entries; None where it is missing."""
+    return None if value is None else float_array(field, value, (size,), why)
+
+
+def row_scales(value: ArrayLike | None, nb: int) -> FloatArray | None:
+    """Positive scales of nb rows; None where they are missing."""
+    scales = optional_vector("scaleG", value, nb, "one entry per row of G")
+    if scales is not None:
+        refuse("scaleG", scales, scales <= 0.0, "> 0")
+    return scales
+
+
+def position_errors(value: ArrayLike | None, scales: FloatArray | None, nb: int) -> FloatArray | None:
+    """Position errors of nb rows; None where they are missing. They say nothing without scales."""
+    errors = optional_vector("errorG", value, nb, "one entry per row of G")
+    if errors is not None and scales is None:
+        raise ProblemDataError("scaleG", f"missing, wanted shape ({nb},): errorG is given, and compared with it")
+    return errors
+
+
 def length(field: str, value: ArrayLike | None) -> int | None:
     """Number of entries of a vector that may be missing."""
     return None if value is None else float_array(field, value, (None,)).size

@@ -19,7 +19,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from problem_data.blocks import VelocityBlocks, evaluate_blocks
-from problem_data.constrained import ConstrainedDynamics, free_rows, row_softening, row_terms, rows_of_blocks
+from problem_data.constrained import (
+    ConstrainedDynamics,
+    free_rows,
+    known_of_blocks,
+    row_softening,
+    row_terms,
+    rows_known,
+    rows_of_blocks,
+)
 from problem_data.inertia import InertiaSolve, SolveInertia, inertia_solve
 from problem_data.operators import LinearMap, Operator, as_linear_map
 from problem_data.validation import (
@@ -71,6 +79,13 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         across the normal.
     kN, kF, kL, kG, kB : array_like, shapes (nc,), (nr,), (nl,), (nb,), (nbox,)
         Velocity terms of the rows, in each row's own unit (m/s or rad/s); zeros where missing.
+    scaleG : array_like, shape (nb,)
+        Size of the terms that the entries of each row of G were computed from, > 0, in the unit of the row's entries:
+        what is below 1e-10 of it is rounding, whatever the size of other rows. Without it only the size of G is known:
+        what is below eps max(nb, nv) of the largest row counts as zero, as `numpy.linalg.lstsq` has it.
+    errorG : array_like, shape (nb,)
+        Position errors of the bilateral rows [m, rad], for which scaleG is needed: a mechanism that is not quite
+        assembled has rows that depend on each other, and terms kG that agree, no better than these errors tell.
     gammaN, gammaF, gammaE, gammaL, gammaB : array_like, shapes (nc,), (nr,), (ncone,), (nl,), (nbox,)
         Softening, >= 0, in row velocity per force unit of the problem (1/kg for an impact, s/kg for a discretised
         problem); gammaF serves both signs of a direction, gammaE is on the diagonal of the friction slack. Zeros
@@ -141,6 +156,8 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         kL: ArrayLike | None = None,
         kG: ArrayLike | None = None,
         kB: ArrayLike | None = None,
+        scaleG: ArrayLike | None = None,
+        errorG: ArrayLike | None = None,
         gammaN: ArrayLike | None = None,
         gammaF: ArrayLike | None = None,
         gammaE: ArrayLike | None = None,
@@ -182,9 +199,10 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         softening = row_softening({"N": gammaN, "F": gammaF, "L": gammaL, "B": gammaB}, rows)
         softening["gammaE"] = nonnegative("gammaE", gammaE, cones.size, "one entry per friction cone")
         low, high = force_bounds(lo, hi, rows["B"])
+        known = rows_known(scaleG, errorG, rows["G"])
         vectors = {"Mv": momentum, "mu": coefficients, "r": counts, "cone_contacts": cones, "lo": low, "hi": high}
         vectors["tree_starts"] = starts_of_trees(tree_starts, nv)
-        self._fill({**vectors, **maps, **terms, **softening}, solve, None)
+        self._fill({**vectors, **maps, **terms, **known, **softening}, solve, None)
 
     @classmethod
     def from_blocks(cls, blocks: VelocityBlocks, *, solve_inertia: SolveInertia) -> ConstraintVelProblemData:
@@ -204,7 +222,8 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
             name: getattr(blocks, name) for name in ("Mv", "mu", "r", "cone_contacts", "lo", "hi", "tree_starts")
         }
         data = cls.__new__(cls)
-        data._fill({**vectors, **rows_of_blocks(blocks.J, blocks.k, counts), **softening}, solve_inertia, blocks)
+        rows = {**rows_of_blocks(blocks.J, blocks.k, counts), **known_of_blocks(blocks)}
+        data._fill({**vectors, **rows, **softening}, solve_inertia, blocks)
         return data
 
     @property

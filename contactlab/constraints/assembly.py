@@ -12,7 +12,8 @@ from contactlab.constraints.assembly_closing import Conditions, back_on, close, 
 from contactlab.constraints.assembly_conditions import conditions_of
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.errors import ConstraintError
-from contactlab.constraints.evaluation import check_set, constraint_jacobian, time_of
+from contactlab.constraints.evaluation import check_set, evaluated, time_of, tolerances
+from contactlab.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR
 from contactlab.constraints.row_space import nearest_solution, row_space
 from contactlab.multibody.configuration import difference
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
@@ -221,14 +222,17 @@ def assemble_v(
     start = finite_array(v0, "v0", (model.nv,), ConstraintError)
     at = q if isinstance(q, Kinematics) else kinematics(model, q)
     fixed = [row for custom in cs.packed.custom for row in range(custom.rows.start, custom.rows.stop)]
-    plain = np.delete(constraint_jacobian(model, at, cs, v=start, t=t), fixed, axis=0)
+    rows = evaluated(model, at, start, cs, JACOBIAN | POSITION_ERROR, t)
+    plain, sizes, error = (np.delete(part, fixed, axis=0) for part in (rows.G, rows.scale, rows.phi))
     v = start
     for _ in range(_STEPS):
         e, J = _conditions(model, at, v, cs, plain, t)
         if _met(e, J, v):
             break
         # Linear rows: J v - e is what J times the answer shall be, whatever v is.
-        v = nearest_solution(row_space(J), J @ v - e, start, wanted)
+        own = np.abs(J[len(plain) :]).max(axis=1, initial=0.0)
+        known = tolerances(J, np.concatenate([sizes, own]), np.concatenate([error, np.zeros(len(own))]))
+        v = nearest_solution(row_space(J, known), J @ v - e, start, wanted)
     e, J = _conditions(model, at, v, cs, plain, t)
     place = float(np.linalg.norm(Conditions(model, conditions_of(model, at.q, cs, t)).residual(at.q)))
     return AssembledVelocity(read_only(v), _met(e, J, v), float(np.abs(e).max(initial=0.0)), place)

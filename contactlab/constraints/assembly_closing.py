@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.constraints.assembly_conditions import Condition, turn_jacobian
+from contactlab.constraints.evaluation import tolerances
 from contactlab.constraints.row_space import RowSpace, row_space
 from contactlab.multibody.configuration import difference, integrate
 from contactlab.multibody.joints import FloatingBase, Spherical
@@ -48,6 +49,12 @@ class Conditions:
         kin = kinematics(self.model, q)
         rows = [part.jacobian(self.model, kin) for part in self.parts]
         return self._stacked(kin), np.concatenate([np.zeros((0, self.model.nv)), *rows])
+
+    def row_space(self, q: FloatArray, e: FloatArray, J: FloatArray) -> RowSpace:
+        """Rank and spaces of the derivative J (k, nv) at a configuration, where the residual is e (k,)."""
+        kin = kinematics(self.model, q)
+        sizes = np.concatenate([np.zeros(0), *(part.sizes(self.model, kin) for part in self.parts)])
+        return row_space(J, tolerances(J, sizes, e))
 
     def _stacked(self, kin: Kinematics) -> FloatArray:
         return np.concatenate([np.zeros(0), *(part.residual(self.model, kin) for part in self.parts)])
@@ -165,7 +172,7 @@ def back_on(conditions: Conditions, q: FloatArray, tolerance: float, steps: int)
     for _ in range(steps):
         if error <= tolerance:
             break
-        there = integrate(conditions.model, q, row_space(J).solve(-e), 1.0)
+        there = integrate(conditions.model, q, conditions.row_space(q, e, J).solve(-e), 1.0)
         e, J = conditions.linearised(there)
         now = float(np.linalg.norm(e))
         if not now < error:
@@ -207,7 +214,7 @@ def nearest_on_solutions(
     iterations = 0
     while iterations < budget:
         d, D = difference_jacobian(model, q0, q)
-        rows = row_space(conditions.linearised(q)[1])
+        rows = conditions.row_space(q, *conditions.linearised(q))
         step = _newton_step(conditions, q0, q, root, d, D, rows)
         slope = float((root * d) @ (root * (D @ step)))
         if float(np.abs(step).max(initial=0.0)) <= _LAST or slope >= -1e-15 * objective:

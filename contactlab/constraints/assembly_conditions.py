@@ -41,6 +41,10 @@ class Condition(Protocol):
         """(k, nv): rate of the residual for motion along v."""
         ...
 
+    def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
+        """(k,): sizes of the terms that entries of the Jacobian are made of, for the rank rule."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class ContactPlace:
@@ -59,6 +63,11 @@ class ContactPlace:
     def jacobian(self, model: Model, kin: Kinematics) -> FloatArray:
         """(k, nv)."""
         return np.asarray(self.normals @ point_jacobian(model, kin, self.body, self.point))
+
+    def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
+        """(k,)."""
+        J = point_jacobian_6d(model, kin, self.body, self.point)
+        return np.full(len(self.normals), _motion(J, _reach(model, kin, self.body, self.point))[1].max(initial=0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +100,17 @@ class LoopClosure:
         # R_p^T (x_s - x_p) changes because the origins part and because the axes turn, both in the predecessor's axes.
         linear = R_p.T @ (J_s[3:] - J_p[3:]) + cross_matrix(shift) @ (R_p.T @ J_p[:3])
         return np.asarray(self.axes[:, :3] @ (self._turn(D)[1] @ angular) + self.axes[:, 3:] @ linear)
+
+    def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
+        """(k,)."""
+        D, _, shift = self._relative(model, kin)
+        ends = ((self.predecessor, self.X_p.p), (self.successor, self.X_s.p))
+        (turn_p, move_p), (turn_s, move_s) = (
+            _motion(point_jacobian_6d(model, kin, body, p), _reach(model, kin, body, p)) for body, p in ends
+        )
+        turn, move = turn_s + turn_p, move_s + move_p + np.linalg.norm(shift) * turn_p
+        angular, linear = (np.linalg.norm(half, axis=1)[:, None] for half in np.split(self.axes, 2, axis=1))
+        return _largest(angular * np.linalg.norm(self._turn(D)[1]) * turn + linear * move)
 
     def _relative(self, model: Model, kin: Kinematics) -> tuple[FloatArray, Transform, FloatArray]:
         """D = R_p^T R_s and the shift R_p^T (x_s - x_p), with the predecessor's pose."""
@@ -161,7 +181,8 @@ def loop_closures(rows: Sequence[LoopConstraint]) -> list[LoopClosure]:
 
 def _closure(group: list[LoopConstraint]) -> LoopClosure:
     first = group[0]
-    axes = np.array([row.axis for row in group])
+    # Of unit length: residuals are angles and lengths, whatever units the rows of the dynamics have.
+    axes = np.array([row.axis / np.linalg.norm(row.axis) for row in group])
     turning = axes[:, :3].any(axis=1)
     aligned, hinge = 0, np.zeros(3)
     # Rows that mix rotation and translation (screws) mean what they say, one by one.
@@ -190,6 +211,13 @@ class PointDistance:
         J_b = point_jacobian(model, kin, pair.body_b, pair.point_b)
         return np.asarray(self._line(model, kin)[0] @ (J_b - J_a))[None]
 
+    def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
+        """(1,)."""
+        pair = self.pair
+        ends = ((pair.body_a, pair.point_a), (pair.body_b, pair.point_b))
+        move = [_motion(point_jacobian_6d(model, kin, body, p), _reach(model, kin, body, p))[1] for body, p in ends]
+        return _largest((move[0] + move[1])[None])
+
     def _line(self, model: Model, kin: Kinematics) -> tuple[FloatArray, float]:
         """Direction (3,) from a to b, and the distance; where they coincide any direction parts them."""
         pair = self.pair
@@ -213,6 +241,28 @@ class CustomPlace:
     def jacobian(self, model: Model, kin: Kinematics) -> FloatArray:
         """(m, nv)."""
         return self.rows.assembly_position(model, kin.q, self.t)[1]
+
+    def sizes(self, model: Model, kin: Kinematics) -> FloatArray:
+        """(m,): their own entries, nothing else being known."""
+        return _largest(np.abs(self.jacobian(model, kin)))
+
+
+def _motion(J: FloatArray, reach: float) -> tuple[FloatArray, FloatArray]:
+    """Sizes (nv,) of the terms of each column's angular and linear motion, of a Jacobian (6, nv)."""
+    turn = np.linalg.norm(J[:3], axis=0)
+    return turn, np.linalg.norm(J[3:], axis=0) + reach * turn
+
+
+def _reach(model: Model, kin: Kinematics, body: str, point: FloatArray) -> float:
+    """How far from other bodies a point is at most [m]: levers are no longer."""
+    origins = np.array([body_pose(model, kin, other.name).p for other in model.bodies])
+    here = point_position(model, kin, body, point)
+    return float(np.linalg.norm(origins - here, axis=1).max(initial=0.0))
+
+
+def _largest(terms: FloatArray) -> FloatArray:
+    """Largest entry of each row (k,)."""
+    return np.asarray(terms.max(axis=1, initial=0.0))
 
 
 def conditions_of(model: Model, q0: FloatArray, cs: ConstraintSet, t: float) -> list[Condition]:

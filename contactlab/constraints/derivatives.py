@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.errors import ConstraintError
-from contactlab.constraints.evaluation import RowValues, evaluated, fill_custom, time_of
+from contactlab.constraints.evaluation import RowValues, evaluated, fill_custom, time_of, tolerances
 from contactlab.constraints.forward_dynamics import forward_dynamics_constraints
-from contactlab.constraints.kernels.kkt_codes import BAUMGARTE, GAMMA, JACOBIAN, RANK_TOLERANCE, row_rates_size
+from contactlab.constraints.kernels.kkt_codes import BAUMGARTE, GAMMA, JACOBIAN, POSITION_ERROR, row_rates_size
 from contactlab.constraints.solve.solution import row_basis, unit_columns
 from contactlab.multibody.configuration import integrate
 from contactlab.multibody.derivatives import STENCIL, STEP, inverse_dynamics_derivatives, joint_rates
@@ -92,7 +92,7 @@ def forward_dynamics_constraints_derivatives(
     motion = forward_dynamics_constraints(model, q, v, tau, cs, f_ext=f_ext, t=t)
     n, nv, time = cs.n_rows, model.nv, time_of(t)
     q_, v_ = at_state(model, q, v, head_size(model.packed.nl, nv))[:2]
-    rows = evaluated(model, q, v, cs, _ROWS, time)
+    rows = evaluated(model, q, v, cs, _ROWS | POSITION_ERROR, time)
     moving = _moving(model, cs, q_, v_, motion.a, motion.forces)
     # Forces of the rows count as external ones, which stand still, and what is left is `moving.carried`.
     external = moving.wrenches if f_ext is None else moving.wrenches + np.asarray(f_ext)
@@ -106,7 +106,7 @@ def forward_dynamics_constraints_derivatives(
     else:
         # Orthonormal rows in units of inertia, in which the rank is judged, in place of all: G = B Q / scale.
         scale = unit_columns(H)
-        basis = row_basis(rows.G * scale, RANK_TOLERANCE, "qr")
+        basis = row_basis(rows.G * scale, tolerances(rows.G, rows.scale, rows.phi), "qr")
         y = scale * (basis.Q.T @ basis.targets(motion.forces))
         held = _Held(motion.a, motion.forces, rows.gamma - rows.G @ motion.a, y)
         lifted, shared = _others(model, cs, q_, held)
@@ -176,13 +176,13 @@ def _differenced(
     model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, t: float, held: _Held
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Of custom rows: d(G^T forces), d(gamma - G a), d(G^T missed), d(G y) by q, then by v, with 2 nv columns each."""
-    nv, none = model.nv, np.zeros(0)
-    rates = np.zeros((2 * nv, 2 * (nv + cs.n_rows)))
+    nv, n, none = model.nv, cs.n_rows, np.zeros(0)
+    rates = np.zeros((2 * nv, 2 * (nv + n)))
     for place, weight in STENCIL:
         ways = place * STEP * np.eye(nv)
         near = [(there, v) for there in integrate(model, q, ways, 1.0)] + [(q, v + way) for way in ways]
         for rate, (q_, v_) in zip(rates, near, strict=True):
-            G, gamma, _, _ = out = RowValues(np.zeros((cs.n_rows, nv)), np.zeros(cs.n_rows), none, none)
+            G, gamma, _, _, _ = out = RowValues(np.zeros((n, nv)), np.zeros(n), none, none, np.zeros(n))
             fill_custom(cs, model, q_, v_, t, _ROWS, out)
             parts = (held.forces @ G, gamma - G @ held.a, held.missed @ G, G @ held.y)
             rate += weight / (12.0 * STEP) * np.concatenate(parts)

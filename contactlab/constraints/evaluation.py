@@ -41,6 +41,7 @@ class RowValues(NamedTuple):
     gamma: FloatArray
     phi: FloatArray
     phid: FloatArray
+    scale: FloatArray  # of the terms that entries of G are made of, where G was wanted
 
 
 @functools.cache
@@ -79,6 +80,7 @@ def evaluated(model: Model, q: Instant, v: ArrayLike | None, cs: ConstraintSet, 
         np.zeros(n if want & GAMMA else 0),
         np.zeros(n if want & POSITION_ERROR else 0),
         np.zeros(n if want & VELOCITY_ERROR else 0),
+        np.zeros(n if want & JACOBIAN else 0),
     )
     rows = cs.packed
     code = _evaluate()(rows.model_ints, rows.model_floats, q_, v_, custom, work, ready, want, *out)
@@ -110,6 +112,8 @@ def fill_custom(
         place = custom.rows
         if want & JACOBIAN:
             out.G[place] = custom.jacobian(model, configuration, speed, t)
+            # Nothing else is known of the terms of the user's own rows.
+            out.scale[place] = np.abs(out.G[place]).max(axis=1, initial=0.0)
         if want & POSITION_ERROR:
             out.phi[place] = custom.position_error(model, configuration, t)
         if speed is None:
@@ -213,6 +217,15 @@ def constraint_velocity_error(
     return phid if group is None else phid[cs.rows(group)]
 
 
+def tolerances(G: FloatArray, scale: FloatArray, error: FloatArray) -> FloatArray:
+    """What of the length of each row (nc,) is rounding, 1 for zero rows, by the rule of `kernels.rank`."""
+    from contactlab.constraints.kernels.rank import row_tolerances
+
+    out = np.empty(G.shape[0])
+    row_tolerances(np.ascontiguousarray(G), scale, error, out)
+    return out
+
+
 @dataclass(frozen=True, eq=False)
 class ConstrainedSystem:
     """H a + C = tau + G^T lambda with G a = gamma.
@@ -227,12 +240,15 @@ class ConstrainedSystem:
         (nc, nv) constraint Jacobian.
     gamma
         (nc,) right-hand side, with wanted accelerations and stabilisation.
+    tolerance
+        (nc,) what of the length of each row of G is rounding, 1 for zero rows (`contactlab.constraints.kernels.rank`).
     """
 
     H: FloatArray
     C: FloatArray
     G: FloatArray
     gamma: FloatArray
+    tolerance: FloatArray
 
 
 def constrained_system(
@@ -261,5 +277,6 @@ def constrained_system(
         Time [s], for custom constraints that depend on it.
     """
     check_finite("tau", checked_vector("tau", tau, model.nv))
-    rows = evaluated(model, q, v, cs, JACOBIAN | GAMMA | BAUMGARTE, t)
-    return ConstrainedSystem(mass_matrix(model, q), nonlinear_effects(model, q, v, f_ext), rows.G, rows.gamma)
+    rows = evaluated(model, q, v, cs, JACOBIAN | GAMMA | BAUMGARTE | POSITION_ERROR, t)
+    limits = tolerances(rows.G, rows.scale, rows.phi)
+    return ConstrainedSystem(mass_matrix(model, q), nonlinear_effects(model, q, v, f_ext), rows.G, rows.gamma, limits)

@@ -13,6 +13,7 @@ from contactlab.constraints import solve
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import (
+    ConstrainedSystem,
     RowValues,
     check_set,
     constrained_system,
@@ -30,7 +31,7 @@ from contactlab.constraints.kernels.kkt_codes import (
     JACOBIAN,
     METHODS,
     NULL_SPACE,
-    RANK_TOLERANCE,
+    POSITION_ERROR,
     UNIT_FORCES,
     System,
     motion_size,
@@ -73,12 +74,13 @@ def delassus_matrix(model: Model, q: Instant, cs: ConstraintSet, *, t: float = 0
 
 
 def solve_by_unit_forces(
-    model: Model, q: Instant, H: FloatArray, G: FloatArray, c: ArrayLike, gamma: FloatArray, linear_solver: LinearSolver
+    model: Model, q: Instant, system: ConstrainedSystem, c: ArrayLike, linear_solver: LinearSolver
 ) -> KKTSolution:
     """The range-space method with M^-1 from the articulated bodies and a factorisation of the caller's choice."""
+    H, G, gamma = system.H, system.G, system.gamma
     load = np.asarray(c, dtype=np.float64)
     scale = unit_columns(H)
-    basis = row_basis(G * scale, RANK_TOLERANCE, linear_solver)
+    basis = row_basis(G * scale, system.tolerance, linear_solver)
     rows = basis.Q / scale
     factor = factorize_mass_matrix(model, q)
     Y, free = factor.solve(rows.T), factor.solve(load)
@@ -267,11 +269,11 @@ def _considered(
     if cs.packed.custom:
         for name, array in (("q", q_), ("v", v_)):
             check_finite(name, array)
-        given = np.zeros((m, nv + 1))
+        given = np.zeros((m, nv + 2))
         none = np.zeros(0)
-        out = RowValues(np.zeros((m, nv)), np.zeros(m), none, none)
-        fill_custom(cs, model, q_, v_, t, JACOBIAN | GAMMA | BAUMGARTE, out)
-        given[:, :nv], given[:, nv] = out.G, out.gamma
+        out = RowValues(np.zeros((m, nv)), np.zeros(m), np.zeros(m), none, np.zeros(m))
+        fill_custom(cs, model, q_, v_, t, JACOBIAN | GAMMA | BAUMGARTE | POSITION_ERROR, out)
+        given[:, :nv], given[:, nv], given[:, nv + 1] = out.G, out.gamma, out.phi
     a, forces, order = np.empty(nv), np.empty(m), np.empty(nv + m, dtype=np.int64)
     rank, residual = DEPENDENT, 0.0
     if method == UNIT_FORCES and m <= nv:
@@ -319,9 +321,10 @@ def _chosen(
     system = constrained_system(model, q, v, tau, cs, f_ext, t=t)
     load = np.asarray(tau, dtype=np.float64) - system.C
     if method == "kokkevis":
-        solution = solve_by_unit_forces(model, q, system.H, system.G, load, system.gamma, linear_solver)
+        solution = solve_by_unit_forces(model, q, system, load, linear_solver)
     else:
-        solution = solve_by(method, model, system.H, system.G, load, system.gamma, linear_solver)
+        rows = system.G, system.gamma, system.tolerance
+        solution = solve_by(method, model, system.H, load, *rows, linear_solver)
     return ConstrainedMotion(solution.x, solution.multipliers, solution.rank, solution.residual)
 
 
@@ -329,13 +332,15 @@ def solve_by(
     method: Literal["direct", "range_space_sparse", "null_space"],
     model: Model,
     H: FloatArray,
-    G: FloatArray,
     c: FloatArray,
+    G: FloatArray,
     gamma: FloatArray,
+    tolerance: FloatArray,
     linear_solver: LinearSolver | None,
 ) -> solve.KKTSolution:
     """Solution of H x - G^T lambda = c, G x = gamma by a method on bare arrays, along the model's branches."""
+    how: dict[str, Any] = {"linear_solver": linear_solver, "tolerance": tolerance}
     if method == "range_space_sparse":
-        return solve.range_space_sparse(H, G, c, gamma, tree=model, linear_solver=linear_solver)
+        return solve.range_space_sparse(H, G, c, gamma, tree=model, **how)
     run = solve.direct if method == "direct" else solve.null_space
-    return run(H, G, c, gamma, linear_solver=linear_solver)
+    return run(H, G, c, gamma, **how)

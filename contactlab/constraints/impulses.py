@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.errors import ConstraintError
-from contactlab.constraints.evaluation import evaluated
+from contactlab.constraints.evaluation import evaluated, tolerances
 from contactlab.constraints.forward_dynamics import check_method, solve_by
-from contactlab.constraints.kernels.kkt_codes import JACOBIAN, VELOCITY_ERROR
+from contactlab.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR, VELOCITY_ERROR
 from contactlab.constraints.solve.solution import LinearSolver, residual_of
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
@@ -98,7 +98,7 @@ def constraint_impulses(
     speed = at.v if before is None else before
     if speed is None:
         raise MultibodyError("v_minus", "is needed: these kinematics were computed without velocities")
-    values = evaluated(model, at, speed, cs, JACOBIAN | VELOCITY_ERROR, t)
+    values = evaluated(model, at, speed, cs, JACOBIAN | POSITION_ERROR | VELOCITY_ERROR, t)
     rates = values.phid
     for custom in cs.packed.custom:
         if custom.level == "acceleration":
@@ -108,8 +108,9 @@ def constraint_impulses(
     if v_plus is not None:
         wanted = finite_array(v_plus, "v_plus", (cs.n_rows,), ConstraintError)
     # Solved for the change: where nothing has to change, nothing does, to the last digit.
+    known = tolerances(values.G, values.scale, values.phi)
     solution = solve_by(
-        method, model, mass_matrix(model, at), values.G, np.zeros(model.nv), wanted - rates, linear_solver
+        method, model, mass_matrix(model, at), np.zeros(model.nv), values.G, wanted - rates, known, linear_solver
     )
     after = speed + solution.x
     drift = rates - values.G @ speed

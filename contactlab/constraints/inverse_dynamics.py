@@ -10,15 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.errors import ConstraintError
-from contactlab.constraints.evaluation import ConstrainedSystem, constrained_system, constraint_jacobian
+from contactlab.constraints.evaluation import ConstrainedSystem, constrained_system, evaluated, tolerances
+from contactlab.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR
 from contactlab.constraints.row_space import RowSpace, nearest_solution, row_space
 from contactlab.multibody.joints import FloatingBase
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
-
-# What is left of a row of unit length where there are no drives: below this, rounding.
-_ROUNDING: Final = 1e-12
 
 
 @dataclass(frozen=True)
@@ -114,14 +112,18 @@ def is_fully_actuated(
         Its truth is the answer; `rank` and `unactuated` say by how much it fails.
     """
     mask = checked_mask(model, actuated)
-    return actuation_of(constraint_jacobian(model, q, cs, v=v, t=t), mask)
+    rows = evaluated(model, q, v, cs, JACOBIAN | POSITION_ERROR, t)
+    return actuation_of(rows.G, tolerances(rows.G, rows.scale, rows.phi), mask)
 
 
-def actuation_of(G: FloatArray, actuated: NDArray[np.bool_]) -> Actuation:
-    """Actuation of a given G (nc, nv)."""
-    length = np.linalg.norm(G, axis=1, keepdims=True)
-    reduced = (G / np.where(length > 0.0, length, 1.0))[:, ~actuated]
-    return Actuation(row_space(reduced[np.linalg.norm(reduced, axis=1) > _ROUNDING]).rank, reduced.shape[1])
+def actuation_of(G: FloatArray, tolerance: FloatArray, actuated: NDArray[np.bool_]) -> Actuation:
+    """Actuation of a given G (nc, nv), of which ``tolerance`` (nc,) of each row's length is rounding."""
+    reduced = G[:, ~actuated]
+    length = np.linalg.norm(reduced, axis=1)
+    # What is known of a whole row is what is known of a part of it.
+    floor = tolerance * np.linalg.norm(G, axis=1)
+    known = np.minimum(1.0, np.divide(floor, length, out=np.ones(len(G)), where=length > 0.0))
+    return Actuation(row_space(reduced, known).rank, reduced.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +201,7 @@ def inverse_dynamics_constraints(
     mask = checked_mask(model, actuated)
     u = wanted_acceleration(a_desired, mask)
     system = constrained_system(model, q, v, np.zeros(model.nv), cs, f_ext, t=t)
-    known = actuation_of(system.G, mask)
+    known = actuation_of(system.G, system.tolerance, mask)
     if not known:
         raise ConstraintError(
             "actuated",
@@ -208,7 +210,7 @@ def inverse_dynamics_constraints(
         )
     wanted = np.zeros(model.nv)
     wanted[mask] = u
-    rows = row_space(system.G)
+    rows = row_space(system.G, system.tolerance)
     a = nearest_solution(rows, system.gamma, wanted, mask.astype(np.float64))
     load = system.H @ a + system.C
     # By construction of full row rank: a solution, the shortest one.
@@ -286,7 +288,7 @@ def inverse_dynamics_constraints_relaxed(
     # H a + S^T W S a - G^T forces = S^T W x - P^T P C
     right = np.where(mask, 0.0, -C)
     right[mask] += weight @ x
-    rows = row_space(G)
+    rows = row_space(G, system.tolerance)
     a = _minimum(stiff, right, rows, system.gamma)
     load = H @ a + C
     forces = rows.multipliers(stiff @ a - right)

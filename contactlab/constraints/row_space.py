@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contactlab.constraints.kernels.kkt_codes import RANK_TOLERANCE, ZERO_ROW
+from contactlab.constraints.evaluation import tolerances
 from contactlab.spatial.arrays import FloatArray
 
 
@@ -35,21 +35,27 @@ class RowSpace:
         return np.asarray(Q @ np.linalg.solve(R.T, (self.basis.T @ g) / self._s))
 
 
-def row_space(G: FloatArray) -> RowSpace:
+def row_space(G: FloatArray, tolerance: FloatArray | None = None) -> RowSpace:
     """Rank, row space and null space of G (m, n).
 
-    Rows are scaled to unit length first, for metres beside radians say nothing of dependence; rows of 1e-13 of the
-    longest or less are zero. Singular values up to 1e-10 of the largest count as zero.
+    ``tolerance`` (m,) is what of each row's length is rounding, 1 for zero rows, by the rule of
+    `contactlab.constraints.kernels.rank`; without it nothing is known of the terms of G.
     """
     m, n = G.shape
-    length = np.linalg.norm(G, axis=1)
-    # What is far below the longest row is rounding, which scaling must not blow up.
-    zero = length <= ZERO_ROW * length.max(initial=0.0)
-    length = np.where(zero, 1.0, length)
     if m == 0 or n == 0:
-        return RowSpace(0, np.zeros((n, 0)), np.eye(n), length, np.zeros((m, 0)), np.zeros(0))
-    U, s, Vt = np.linalg.svd(np.where(zero[:, None], 0.0, G / length[:, None]), full_matrices=True)
-    rank = int(np.count_nonzero(s > RANK_TOLERANCE * s[0])) if s[0] > 0.0 else 0
+        return RowSpace(0, np.zeros((n, 0)), np.eye(n), np.ones(m), np.zeros((m, 0)), np.zeros(0))
+    known = tolerances(G, np.zeros(0), np.zeros(0)) if tolerance is None else tolerance
+    length = np.linalg.norm(G, axis=1)
+    zero = (known >= 1.0) | (length == 0.0)
+    length = np.where(zero, 1.0, length)
+    # Scaled to unit length, for metres beside radians say nothing of dependence.
+    rows = np.where(zero[:, None], 0.0, G / length[:, None])
+    U, s, Vt = np.linalg.svd(rows, full_matrices=True)
+    # In units of what is known of it every row has a noise of 1: singular values up to that are none.
+    if not zero.all() and np.ptp(known[~zero]) > 0.0:
+        rank = int(np.count_nonzero(np.linalg.svd(rows / known[:, None], compute_uv=False) > 1.0))
+    else:
+        rank = int(np.count_nonzero(s > known[~zero].max(initial=0.0)))
     return RowSpace(rank, Vt[:rank].T, Vt[rank:].T, length, U[:, :rank], s[:rank])
 
 

@@ -30,6 +30,10 @@ from lcp.contacts.kernels.contact_system import ContactSystem
 from problem_data import AccelerationBlocks, ProblemDataError, VelocityBlocks
 
 
+#: Of rows of which nothing else is known.
+NOT_KNOWN: FloatArray = np.zeros(0)
+
+
 def check_step(h: float, field: str = "h") -> float:
     """Return h as a float, or raise `ProblemDataError` unless it is a positive finite number of seconds."""
     if isinstance(h, bool) or not isinstance(h, (int, float, np.integer, np.floating)):
@@ -70,13 +74,19 @@ class BilateralRows:
         return impulses, out
 
 
-def factor_bilateral_rows(G: FloatArray, Y: FloatArray) -> BilateralRows:
-    """Pseudo-inverse of W = G Y', rows of Y being M^-1 G_i, with a rank that no choice of units can change."""
+def factor_bilateral_rows(
+    G: FloatArray, Y: FloatArray, scale: FloatArray = NOT_KNOWN, error: FloatArray = NOT_KNOWN
+) -> BilateralRows:
+    """Pseudo-inverse of W = G Y', rows of Y being M^-1 G_i.
+
+    ``scale`` and ``error`` (nb,) are `scaleG` and `errorG` of problem data, which decide on the rank; of length 0 where
+    they are not known.
+    """
     from contactlab.formulation.kernels.bilateral import bilateral_work_size, factor_bilateral
 
-    nb = len(G)
+    nb, nv = G.shape
     W_pinv = np.empty((nb, nb))
-    rank = factor_bilateral(G, Y, W_pinv, np.empty(bilateral_work_size(nb)))
+    rank = factor_bilateral(G, Y, scale, error, W_pinv, np.empty(bilateral_work_size(nb, nv)))
     return BilateralRows(G=G, Y=Y, W_pinv=W_pinv, rank=int(rank))
 
 
@@ -198,7 +208,7 @@ def unilateral_rows(blocks: Blocks) -> UnilateralRows:
         nothing = np.empty(0, dtype=np.int64)
         return UnilateralRows(J=blocks.J, Y=blocks.Y, responses=responses, locked=nothing, bilateral=None)
     part = bilateral_part(blocks)
-    bilateral = factor_bilateral_rows(blocks.J[part], blocks.Y[part])
+    bilateral = factor_bilateral_rows(blocks.J[part], blocks.Y[part], blocks.scaleG, blocks.errorG)
     J = without_bilateral(blocks, blocks.J).copy()
     Y, locked = bilateral.project_rows(J, without_bilateral(blocks, blocks.Y))
     if isinstance(blocks, AccelerationBlocks) and blocks.ns > 0:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from contactlab.certificate import ACCELERATION_FORMULAS, CONE_FORMULAS, Certificate, Check
-from contactlab.formulation.blocks import Blocks, bilateral_part, force_responses, problem_rows
+from contactlab.formulation.blocks import Blocks, bilateral_part, force_responses, free_motion, problem_rows
 from contactlab.spatial.arrays import FloatArray
 from lcp.contacts.kernels.contact_system import ContactSystem
-from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
+from problem_data import AccelerationBlocks, ConstraintAccelProblemData, ConstraintVelProblemData
 
 
 def certify_forces(
@@ -58,6 +58,23 @@ def certify_accelerations(
     )
 
 
+def contradicted_row(blocks: Blocks, h: float | None, packed: FloatArray, motion: FloatArray) -> int:
+    """Return the bilateral row that is off by most beyond what errors of assembly explain, -1 where there is none.
+
+    ``h`` is the step, or None for an impact or accelerations; ``packed`` are all forces and ``motion`` (nv,) is v+ or a.
+    """
+    from contactlab.formulation.kernels import bilateral
+
+    of_accelerations = isinstance(blocks, AccelerationBlocks)
+    # How large each velocity was before cancellation.
+    size = np.abs(free_motion(blocks)) + (h or 1.0) * (np.abs(packed) @ np.abs(force_responses(blocks)))
+    part = bilateral_part(blocks)
+    # An impact pulls nothing back: position errors explain none of its terms.
+    error = blocks.errorG if h is not None or of_accelerations else np.zeros(0)
+    G, k, work = blocks.J[part], blocks.k[part], np.empty(blocks.nb)
+    return int(bilateral.contradicted_row(G, k, blocks.scaleG, error, h or 0.0, motion, size, work))
+
+
 def _certify(
     rows: ContactSystem, responses: FloatArray, cone: bool, z: FloatArray, packed: FloatArray, motion: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -87,5 +104,5 @@ def _bilateral(blocks: Blocks, motion: FloatArray, size: FloatArray) -> Check | 
     from contactlab.formulation.kernels.bilateral import certify_bilateral
 
     part, cert = bilateral_part(blocks), np.empty(2)
-    certify_bilateral(blocks.J[part], blocks.Y[part], blocks.k[part], motion, size, cert)
+    certify_bilateral(blocks.J[part], blocks.Y[part], blocks.k[part], blocks.scaleG, motion, size, cert)
     return Check(float(cert[0]), float(cert[1]))

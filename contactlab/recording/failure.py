@@ -129,9 +129,13 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
                 )
             elif failure == layout.FAILURE_INCONSISTENT:
                 result = view.solve()
+                labels = [world.joint_rows[number].label for number in view.contradictions()]
+                listed = ", ".join(repr(label) for label in labels[:6]) + (", ..." if len(labels) > 6 else "")
                 detail = (
                     f"the bilateral equations of {island}; {problem!r}), of loops, followers and drives that nothing "
-                    f"stops, contradict one another. {note}"
+                    f"stops, contradict one another: {listed} do not agree, by more than errors of assembly explain. "
+                    "Remove or correct one of them, give a drive a largest force, or let loops give way with cfm. "
+                    f"{note}"
                 )
             elif driver.control.exhausted:
                 off = float(driver.island.state[NEAREST])

@@ -75,6 +75,18 @@ class IslandView:
         numbers = self.joints.island_rows[int(start[i]) : int(start[i + 1])]
         return {int(number): float(self.joints.error[number]) for number in numbers}
 
+    def contradictions(self) -> list[int]:
+        """Return the numbers of the rows of joints whose equations are off by about as much as the worst one."""
+        if self.joints is None or self.control.ng == 0:
+            return []
+        nv, nb = int(self.control.nv), int(self.control.ng)
+        first = int(self.control.nc) + int(self.control.nr) + int(self.control.nl)
+        G = self.island.J[first * nv : (first + nb) * nv].reshape(nb, nv)
+        rates = np.abs(G @ self.island.v_plus[:nv] + self.island.k[first : first + nb])
+        start = int(self.joints.row_start[self.number]) + int(self.control.nl)
+        numbers = self.joints.island_rows[start : start + nb]
+        return [int(number) for number in numbers[rates > 0.1 * rates.max()]]
+
     def problem(self) -> ConstraintVelProblemData:
         """Return its problem data, as copies."""
         control, island = self.control, self.island
@@ -102,6 +114,7 @@ class IslandView:
             lo=lo[:nbox].copy(),
             hi=hi[:nbox].copy(),
             tree_starts=self._tree_starts(nv),
+            **({} if self.joints is None else known_equations(self.joints, nb)),
         )
         return ConstraintVelProblemData.from_blocks(blocks, solve_inertia=self._inertia())
 
@@ -164,6 +177,11 @@ class IslandView:
             factor = self.work.L[block : block + n * n].reshape(n, n).copy()
             parts.append((packed.branch[starts[tree] : starts[tree + 1]], factor))
         return IslandInertia(tuple(parts))
+
+
+def known_equations(joints: Joints, nb: int) -> dict[str, FloatArray]:
+    """Return how well the nb rows G of an island are known, as copies."""
+    return {"scaleG": joints.G_scale[:nb].copy(), "errorG": joints.G_error[:nb].copy()}
 
 
 @dataclass(frozen=True, eq=False)

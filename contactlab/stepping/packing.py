@@ -220,7 +220,8 @@ def all_joints(world: World) -> Joints:
     packed = world.loops.packed
     # What a run gives room, `new_joints` and `grow_joints`.
     empty: dict[str, Any] = dict.fromkeys(
-        ("error", "J", "Y", "k", "gamma", "f", "posed", "v0", "P", "work", "lo", "hi"), np.zeros(0)
+        ("error", "J", "Y", "k", "gamma", "f", "posed", "v0", "P", "G_scale", "G_error", "work", "lo", "hi"),
+        np.zeros(0),
     )
     empty |= dict.fromkeys(("active", "row_start", "island_rows", "was", "locked"), np.zeros(0, dtype=np.int64))
     empty |= dict.fromkeys(("z", "previous_z"), np.zeros((0, 2)))
@@ -239,6 +240,7 @@ def all_joints(world: World) -> Joints:
         loop_G=np.zeros((packed.n, nv)),
         loop_error=np.zeros(packed.n),
         loop_rate=np.zeros(packed.n),
+        loop_scale=np.zeros(packed.n),
         loop_work=np.zeros(SCRATCH),
         nothing=np.zeros(0),
         **empty,
@@ -253,6 +255,7 @@ def new_joints(packed: Joints, trees: int) -> Joints:
         loop_G=packed.loop_G.copy(),
         loop_error=packed.loop_error.copy(),
         loop_rate=packed.loop_rate.copy(),
+        loop_scale=packed.loop_scale.copy(),
         loop_work=packed.loop_work.copy(),
         active=np.zeros(n, dtype=np.int64),
         error=np.zeros(n),
@@ -285,7 +288,9 @@ def grow_joints(held: Joints, rows: int, nv: int, equations: int) -> Joints:
         posed=np.zeros(2 * rows),
         v0=np.zeros(nv),
         P=np.zeros(P),
-        work=np.zeros(int(bilateral_work_size(math.isqrt(P)))),
+        G_scale=np.zeros(math.isqrt(P)),
+        G_error=np.zeros(math.isqrt(P)),
+        work=np.zeros(int(bilateral_work_size(math.isqrt(P), nv))),
         lo=np.zeros(rows),
         hi=np.zeros(rows),
     )

@@ -22,6 +22,9 @@ NOTHING = 1e-6
 # Share of the largest rate a motion of its energy can have that any rate is measured against at least.
 FAINT = 1e-4
 ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # of a row's rate, in units of its terms before they cancel
+# Equations that do not agree, as the solvers have it: `contactlab.formulation.kernels.bilateral`, and `constraints`.
+CONSISTENT, NEARLY = 1e-9, 1e-2
+ROUNDED, CONFIGURATION, MOST_UNCERTAIN, NEARLY_ASSEMBLED = 1e-10, 10.0, 3e-2, 3e-2
 MANY = 6  # contacts of an island whose kN is in doubt, tried in all combinations
 TINY = float(np.finfo(float).tiny)
 SLACK = 1e-3  # part of what a slack may be off, that what follows from the rates may be
@@ -300,11 +303,12 @@ class JointProblem:
         # A force between bounds is solved for as its distance to one of them, and rounded as large as that.
         largest = np.maximum(*(np.abs(np.where(np.isfinite(end), end, 0.0)) for end in (lo, hi)))
         least = np.maximum(least, FAINT * response * largest)
-        found = []
+        found, residuals = [], []
         for k in laws.k[at].T:
             s = moving + k + give
             scale = np.maximum(least, size + np.abs(k) + np.abs(give))
             unit = np.divide(scale, response, out=np.abs(f), where=response > 0.0)
+            residuals.append((s, scale, k))
             outside = np.maximum(0.0, np.maximum(lo - f, f - hi)) / _unit(unit)
             law = np.zeros(rows.size)
             for room, slack in ((f - lo, np.maximum(0.0, s)), (hi - f, np.maximum(0.0, -s))):
@@ -314,9 +318,35 @@ class JointProblem:
         worst = [np.where(equation, one[0], np.maximum(one[1], one[2])) for one in found]
         equations, outside, law = np.where(worst[1] < worst[0], found[1], found[0])
         held, bounded = np.flatnonzero(equation), np.flatnonzero(~equation)
-        yield "equations", held, equations[held]
+        yield "equations", held, self._least_squares(laws, held, equations, *residuals[0])[held]
         yield "bounds", bounded, outside[bounded]
         yield "joint_law", bounded, law[bounded]
+
+    def _least_squares(
+        self, laws: JointLaws, held: IntArray, off: FloatArray, s: FloatArray, scale: FloatArray, k: FloatArray
+    ) -> FloatArray:
+        """Return by how much equations are off, ``off`` (m,), or, where they nearly agree, how far from least squares.
+
+        Nearly: by what `contactlab.formulation.kernels.bilateral` states. Then no velocity may lower the sum of the
+        squares of the rates s (m,) of an island's equations: G' s = 0.
+        """
+        out = off.copy()
+        for island in np.unique(self.island[held[off[held] > CONSISTENT]]):
+            own = held[self.island[held] == island]
+            at = self.at[own], self.number[own]
+            size, error = laws.scale[at], np.abs(laws.error[at])
+            explained = np.where(error > ROUNDED * size, np.minimum(np.abs(k[own]), error / self.h[own]), 0.0)
+            worst = float(np.max(error / _unit(size), initial=0.0))
+            floor = size * (ROUNDED + (min(CONFIGURATION * worst, MOST_UNCERTAIN) if worst <= NEARLY_ASSEMBLED else 0.0))
+            J, rates = self.J[own], np.abs(s[own])
+            columns = np.unique(J.nonzero()[1])
+            motion = float(self.speed[columns].sum())
+            if (rates > np.linalg.norm(explained) + NEARLY * scale[own] + floor * motion).any():
+                continue
+            pull, terms = np.abs(J.T @ s[own]), abs(J).T @ rates
+            pull = np.maximum(0.0, pull - floor @ rates)
+            out[own] = np.minimum(off[own], float(np.max(pull / _unit(terms), initial=0.0)))
+        return out
 
 
 def _inverse(values: FloatArray) -> FloatArray:

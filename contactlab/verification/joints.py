@@ -21,11 +21,12 @@ from contactlab.world.joint_rows import RowKind
 if TYPE_CHECKING:
     from contactlab.world.world import World
 
-NO_MOTION = 1e-12  # part of the largest entry of all loops below which a row is rounding
+NO_MOTION = 1e-10  # share of a row's terms below which it is rounding
 NEAR = 1e-9  # rad or m: on which side of its reach a stop lies may be rounding
 
-#: Rows (ns, n, nv) of loops, their position errors (ns, n), and the rates (ns, n) that v does not make.
-Loops = tuple[FloatArray, FloatArray, FloatArray]
+#: Rows (ns, n, nv) of loops, their position errors (ns, n), the rates (ns, n) that v does not make, and the sizes
+#: (ns, n) of the terms of their entries.
+Loops = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,7 @@ class JointLaws:
     lo: FloatArray
     hi: FloatArray
     equation: NDArray[np.bool_]  # (n,) rows that hold whatever it takes
+    scale: FloatArray  # (ns, n) sizes of the terms of their entries
     expected: FloatArray  # (ns, n) by how much a stop is within reach [rad, m]; infinite for what always takes part
     # (nv,) of damping and of drives without bounds: h D and h^2 K join the diagonal of M.
     drag: FloatArray
@@ -91,8 +93,9 @@ def joint_laws(portion: Portion, loops: Loops, J: FloatArray, momentum: FloatArr
     n = len(world.joint_rows)
     error, k, gamma = np.zeros((ns, n)), np.zeros((ns, n, 2)), np.zeros((ns, n))
     lo, hi, expected = np.zeros(n), np.full(n, math.inf), np.full((ns, n), math.inf)
-    _, phi, rate = loops
-    laws = JointLaws(J, error, k, gamma, lo, hi, np.zeros(n, dtype=bool), expected, drag, stiffness, push)
+    _, phi, rate, sizes = loops
+    scale = np.abs(J).max(axis=2, initial=0.0)
+    laws = JointLaws(J, error, k, gamma, lo, hi, np.zeros(n, dtype=bool), scale, expected, drag, stiffness, push)
     free = solved(laws.inertia(portion.state.M, h), momentum + h[:, None] * push) if n else momentum
     for number, row in enumerate(world.joint_rows):
         erp = stepper.erp if math.isnan(row.erp) else row.erp
@@ -105,6 +108,7 @@ def joint_laws(portion: Portion, loops: Loops, J: FloatArray, momentum: FloatArr
         elif row.kind == RowKind.LOOP:
             error[:, number] = phi[:, row.loop_row]
             term = rate[:, row.loop_row] + erp * phi[:, row.loop_row] / h
+            scale[:, number] = np.maximum(scale[:, number], sizes[:, row.loop_row])
             gamma[:, number], lo[number] = stepper.cfm, -math.inf
         elif row.kind == RowKind.STOP:
             gap = row.sign * (q[:, row.place] - row.bound)
@@ -161,20 +165,22 @@ def loops_of(portion: Portion) -> Loops:
     """Return the rows of all loops of a world."""
     recording, world, ns = portion.recording, portion.recording.world, portion.h.size
     n = len(world.loops)
-    G, phi, rate = np.zeros((ns, n, world.nv)), np.zeros((ns, n)), np.zeros((ns, n))
+    G = np.zeros((ns, n, world.nv))
+    phi, rate, size = np.zeros((3, ns, n))
     model, q, v, t = world.model, recording.q[portion.steps], portion.v, recording.time[portion.steps]
     bodies = portion.state.bodies
     custom = {own.rows.start: own for own in world.loops.packed.custom}
     for loop, place in zip(world.joint_actions.loops, world.loops._places, strict=True):
         at = place.start
         if isinstance(loop.constraint, LoopConstraint):
-            phi[:, at] = _closure(loop.constraint, bodies, G[:, at])
+            phi[:, at] = _closure(loop.constraint, bodies, G[:, at], size[:, at])
         elif isinstance(loop.constraint, PointPair):
-            phi[:, at] = _stretch(loop.constraint, bodies, G[:, at])
+            phi[:, at] = _stretch(loop.constraint, bodies, G[:, at], size[:, at])
         elif isinstance(loop.constraint, ContactConstraint):
             body = bodies[loop.constraint.body]
-            point = body.point_jacobian(body.p + turned(body.R, loop.constraint.point))
-            G[:, at, body.own] = loop.constraint.normal @ point
+            x = body.p + turned(body.R, loop.constraint.point)
+            G[:, at, body.own] = loop.constraint.normal @ body.point_jacobian(x)
+            size[:, at] = _terms(body, x, bodies, 0.0, 1.0)
         else:
             own = custom[at]
             for s in range(ns):
@@ -184,14 +190,20 @@ def loops_of(portion: Portion) -> Loops:
                 else:
                     phi[s, place] = own.position_error(model, q[s], t[s])
                     rate[s, place] = own.velocity_error(model, q[s], v[s], t[s]) - G[s, place] @ v[s]
-    largest = np.abs(G).max(axis=(1, 2), initial=0.0)
-    still = np.abs(G).max(axis=2, initial=0.0) <= NO_MOTION * largest[:, None]
-    G[still], phi[still], rate[still] = 0.0, 0.0, 0.0
-    return G, phi, rate
+    still = np.abs(G).max(axis=2, initial=0.0) <= NO_MOTION * size
+    G[still] = 0.0
+    return G, phi, rate, size
 
 
-def _closure(loop: LoopConstraint, bodies: dict[str, Body], G: FloatArray) -> FloatArray:
-    """Fill the row (ns, nv) and return the position errors (ns,) of a loop, as `LoopConstraint` states them."""
+def _terms(body: Body, x: FloatArray, bodies: dict[str, Body], angular: float, linear: float) -> FloatArray:
+    """Return the sizes (ns,) of the terms of a row at x, with halves of these lengths, at most."""
+    reach = np.max([np.linalg.norm(x - other.p, axis=1) for other in bodies.values()], axis=0)
+    turns, moves = (np.linalg.norm(part, axis=1) for part in (body.Jw, body.point_jacobian(x)))
+    return np.asarray(((angular + linear * reach[:, None]) * turns + linear * moves).max(axis=1, initial=0.0))
+
+
+def _closure(loop: LoopConstraint, bodies: dict[str, Body], G: FloatArray, size: FloatArray) -> FloatArray:
+    """Fill the row (ns, nv) and its size, and return the position errors (ns,) as `LoopConstraint` states them."""
     p, s = bodies[loop.predecessor], bodies[loop.successor]
     R_p, R_s = p.R @ loop.X_p.R, s.R @ loop.X_s.R
     x_p, x_s = p.p + turned(p.R, loop.X_p.p), s.p + turned(s.R, loop.X_s.p)
@@ -202,17 +214,20 @@ def _closure(loop: LoopConstraint, bodies: dict[str, Body], G: FloatArray) -> Fl
     angular, linear = ((R_p @ part)[:, None] for part in (loop.axis[:3], loop.axis[3:]))
     for body, point, sign in ((s, x_s, 1.0), (p, at, -1.0)):
         G[:, body.own] += sign * (angular @ body.Jw + linear @ body.point_jacobian(point))[:, 0]
+        lengths = float(np.linalg.norm(loop.axis[:3])), float(np.linalg.norm(loop.axis[3:]))
+        size[:] = np.maximum(size, _terms(body, point, bodies, *lengths))
     return np.asarray(error @ loop.axis)
 
 
-def _stretch(pair: PointPair, bodies: dict[str, Body], G: FloatArray) -> FloatArray:
-    """Fill the row (ns, nv) and return the position errors (ns,) of two points' distance; rows of none are 0."""
+def _stretch(pair: PointPair, bodies: dict[str, Body], G: FloatArray, size: FloatArray) -> FloatArray:
+    """Fill the row (ns, nv) and its size, and return the position errors (ns,) of two points' distance; rows of none are 0."""
     a, b = bodies[pair.body_a], bodies[pair.body_b]
     x_a, x_b = a.p + turned(a.R, pair.point_a), b.p + turned(b.R, pair.point_b)
     distance = np.linalg.norm(x_b - x_a, axis=1)
     n = (x_b - x_a) / np.where(distance > 0.0, distance, 1.0)[:, None]
     for body, point, sign in ((b, x_b, 1.0), (a, x_a, -1.0)):
         G[:, body.own] += sign * (n[:, None] @ body.point_jacobian(point))[:, 0]
+        size[:] = np.maximum(size, _terms(body, point, bodies, 0.0, 1.0))
     return np.asarray(distance - pair.zero)
 
 

@@ -18,12 +18,13 @@ from contactlab.constraints.kernels.kkt_codes import (
     ELSEWHERE,
     GAMMA,
     JACOBIAN,
-    RANK_TOLERANCE,
+    POSITION_ERROR,
     RESIDUAL_FLOOR,
     SCRATCH,
     System,
 )
 from contactlab.constraints.kernels.layout import GROUP_INTS, SIZE, START, rows_view
+from contactlab.constraints.kernels.rank import largest_entry, row_tolerances
 from contactlab.constraints.kernels.rows import constraint_rows, contact_rows
 from contactlab.constraints.kernels.unit_forces import add_contact_forces, contact_climbs, contact_products
 from contactlab.multibody.kernels.articulated import articulate, outward
@@ -136,7 +137,7 @@ def full_unit_forces(
     gamma = part_at(W, b, m)
     terms = part_at(W, b + m, 2 * m)
     b += 3 * m
-    contact_rows(I, F, W, 1.0, JACOBIAN | GAMMA | BAUMGARTE, G, gamma, terms)
+    contact_rows(I, F, W, 1.0, JACOBIAN | GAMMA | BAUMGARTE, G, gamma, terms, terms[:0])
     width = 4 * (r.group.shape[0] // GROUP_INTS)
     X = rows_at(W, b, nv, width)
     b += nv * width
@@ -213,7 +214,7 @@ def full_mass_matrix(
 ) -> tuple[int, float]:
     """Fill a (nv,) and forces (m,); W of `mass_matrix_size`, order (nv + m,), for the direct method alone.
 
-    ``given`` (m, nv + 1): rows of custom constraints with their gamma in the last column; length 0 stands for none.
+    ``given`` (m, nv + 2): rows of custom constraints, gamma and position error behind each; length 0 stands for none.
     Returns the rank of the rows and the residual, or a code < 0 (`contactlab.constraints.kernels.kkt_codes`).
     """
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or tau.shape[0] != I[NV]:
@@ -231,14 +232,20 @@ def full_mass_matrix(
     b += SCRATCH + m * nv
     gamma = W[b : b + m]
     errors = W[b + m : b + 3 * m]
+    scale = W[b + 3 * m : b + 4 * m]
+    tolerance = W[b + 4 * m : b + 5 * m]
     for i in range(m):
         row = G[i]
         for j in range(nv):
             row[j] = given[i, j] if given.shape[0] > 0 else 0.0
         if given.shape[0] > 0:
             gamma[i] = given[i, nv]
-    constraint_rows(I, F, W, 1.0, JACOBIAN | GAMMA | BAUMGARTE, scratch, G, gamma, errors[:m], errors[m:])
-    b += 3 * m
+            errors[i] = given[i, nv + 1]
+            scale[i] = largest_entry(row)
+    want = JACOBIAN | GAMMA | BAUMGARTE | POSITION_ERROR
+    constraint_rows(I, F, W, 1.0, want, scratch, G, gamma, errors[:m], errors[m:], scale)
+    row_tolerances(G, scale, errors[:m], tolerance)
+    b += 5 * m
     H = rows_at(W, b, nv, nv)
     c = W[b + nv * nv : b + nv * nv + nv]
     for i in range(nl - 1, -1, -1):
@@ -263,7 +270,7 @@ def full_mass_matrix(
     for j in range(nv):
         alone[j] = abs(c[j]) / H[j, j] if H[j, j] > 0.0 else 0.0
     work = W[b + nv * nv + 2 * nv :]
-    code = solve_kkt(method, t.dof_parent, dense, System(H, G, c, gamma), RANK_TOLERANCE, work, order, a, forces)
+    code = solve_kkt(method, t.dof_parent, dense, System(H, G, c, gamma), tolerance, work, order, a, forces)
     if code < 0:
         return code, 0.0
     residual = checked(G, gamma, a, alone, errors)

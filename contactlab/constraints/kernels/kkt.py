@@ -32,6 +32,7 @@ from contactlab.constraints.kernels.cholesky import factor, solve_lower, solve_u
 from contactlab.constraints.kernels.kkt_codes import (
     CLEAR_LU_PIVOT,
     CLEAR_PIVOT,
+    CLEAR_ROW,
     DEPENDENT,
     DIRECT,
     LOOSE,
@@ -69,7 +70,7 @@ def unit_columns(H: FloatArray, scale: FloatArray) -> None:
 
 
 @kernel
-def solve_null_space(system: System, tolerance: float, W: FloatArray, x: FloatArray, forces: FloatArray) -> int:
+def solve_null_space(system: System, tolerance: FloatArray, W: FloatArray, x: FloatArray, forces: FloatArray) -> int:
     """Fill x (n,) and forces (m,) with H x - G^T forces = c, G x = gamma; the rank of G, or `LOOSE` - k.
 
     H (n, n) is symmetric, both triangles, and is overwritten. Columns are measured so that H has about a unit diagonal:
@@ -199,7 +200,7 @@ def solve_kkt(
     parents: IntArray,
     dense: int,
     system: System,
-    tolerance: float,
+    tolerance: FloatArray,
     W: FloatArray,
     order: IntArray,
     x: FloatArray,
@@ -208,11 +209,15 @@ def solve_kkt(
     """Fill x (n,) and forces (m,) with H x - G^T forces = c, G x = gamma; the rank of G, or `LOOSE` - k.
 
     H is overwritten. Redundant rows make the matrices of the other methods singular: the null-space method, which finds
-    the rank first, then answers for them.
+    the rank first, then answers for them, and for rows that are not well known. ``tolerance`` (m,) is what of each
+    row's length is rounding, as `contactlab.constraints.kernels.rank` has it.
     """
     m, n = system.G.shape
     code = DEPENDENT
-    if m <= n:
+    known = m <= n
+    for i in range(m):
+        known = known and tolerance[i] <= CLEAR_ROW
+    if known:
         if method == DIRECT:
             code = solve_direct(system, W, order, x, forces)
         elif method == RANGE_SPACE:

@@ -56,13 +56,19 @@ BROKEN: Final = -4
 # From here on down: codes of the multibody kernels, moved out of the way (`ELSEWHERE` - code).
 ELSEWHERE: Final = -1000
 
-# What is left of a row of unit length, the rows before it taken off, when it counts as one of their combinations.
+# The rank rule, stated in `contactlab.constraints.kernels.rank`: what of a row's terms is rounding,
 RANK_TOLERANCE: Final = 1e-10
-# A row this short beside the longest is rounding.
-ZERO_ROW: Final = 1e-13
+# how many times the relative error of a configuration the directions of rows are uncertain,
+CONFIGURATION: Final = 10.0
+# the most that this counts for,
+MOST_UNCERTAIN: Final = 3e-2
+# and the relative error up to which a mechanism counts as assembled: beyond, no assembled one is near.
+NEARLY_ASSEMBLED: Final = 3e-2
 # Fast factorisations are trusted with pivots above these parts of what they were; below, digits would be lost.
 CLEAR_PIVOT: Final = 1e-5
 CLEAR_LU_PIVOT: Final = 1e-8
+# They are asked where no more than this part of any row is rounding: what they find independent then is.
+CLEAR_ROW: Final = 1e-4
 # Residuals of rows whose terms are all tiny are measured against this part of the largest row's terms.
 RESIDUAL_FLOOR: Final = 1e-6
 
@@ -102,8 +108,8 @@ def articulated_start(nl: int, nv: int) -> int:
 
 
 def row_block(nv: int, m: int) -> int:
-    """The rows themselves: scratch of the row kernel, G, gamma and both errors."""
-    return SCRATCH + m * nv + 3 * m
+    """The rows themselves: scratch of the row kernel, G, gamma, both errors, scales and tolerances."""
+    return SCRATCH + m * nv + 5 * m
 
 
 def unit_forces_size(nl: int, nv: int, m: int, groups: int) -> int:

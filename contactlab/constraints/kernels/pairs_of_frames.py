@@ -11,43 +11,75 @@ from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 
+@kernel(inline=True)
+def length_of(v: FloatArray, at: int) -> float:
+    """Return the length of v[at:at + 3]."""
+    return math.sqrt(v[at] * v[at] + v[at + 1] * v[at + 1] + v[at + 2] * v[at + 2])
+
+
 @kernel
 def fill_row(
-    t: Tree, f: Frames, one: int, two: int, xs: FloatArray, xp: FloatArray, a: FloatArray, row: FloatArray
-) -> None:
+    t: Tree,
+    f: Frames,
+    one: int,
+    two: int,
+    xs: FloatArray,
+    xp: FloatArray,
+    a: FloatArray,
+    angular: float,
+    linear: float,
+    row: FloatArray,
+) -> float:
     """row (nv,) := a^T (J_s - J_p) for links ``one`` and ``two`` (-1 is the world) and their points xs and xp.
 
     Column j is the power of the wrench a, taken about the root's origin, on the motion S_j. Where both links share
     degrees of freedom the two wrenches are subtracted first: what cancels is then exactly zero.
+
+    ``angular`` and ``linear`` are the lengths of the two halves of a. Returns the scale of the row, the largest of its
+    columns' (angular + |x| linear) |S_angular| + linear |S_linear|: the size of its terms, by lengths of vectors,
+    since of a vector that is rounding along an axis the entry there is rounding, too.
     """
     x = a[3]
     y = a[4]
     z = a[5]
     j = -1
     l = m = n = 0.0
+    far = 0.0
     if one >= 0:
         j = t.iv[one + 1] - 1
         o = f.p[t.root[one]]
-        l = a[0] + ((xs[1] - o[1]) * z - (xs[2] - o[2]) * y)
-        m = a[1] + ((xs[2] - o[2]) * x - (xs[0] - o[0]) * z)
-        n = a[2] + ((xs[0] - o[0]) * y - (xs[1] - o[1]) * x)
+        dx = xs[0] - o[0]
+        dy = xs[1] - o[1]
+        dz = xs[2] - o[2]
+        l = a[0] + (dy * z - dz * y)
+        m = a[1] + (dz * x - dx * z)
+        n = a[2] + (dx * y - dy * x)
+        far = angular + linear * math.sqrt(dx * dx + dy * dy + dz * dz)
     k = -1
     b = c = d = 0.0
+    away = 0.0
     if two >= 0:
         k = t.iv[two + 1] - 1
         o = f.p[t.root[two]]
-        b = a[0] + ((xp[1] - o[1]) * z - (xp[2] - o[2]) * y)
-        c = a[1] + ((xp[2] - o[2]) * x - (xp[0] - o[0]) * z)
-        d = a[2] + ((xp[0] - o[0]) * y - (xp[1] - o[1]) * x)
+        dx = xp[0] - o[0]
+        dy = xp[1] - o[1]
+        dz = xp[2] - o[2]
+        b = a[0] + (dy * z - dz * y)
+        c = a[1] + (dz * x - dx * z)
+        d = a[2] + (dx * y - dy * x)
+        away = angular + linear * math.sqrt(dx * dx + dy * dy + dz * dz)
+    scale = 0.0
     # Towards the root by turns, until the paths meet (at -1, beyond the root, if nowhere else).
     while j != k:
         if j > k:
             s = f.S[j]
             row[j] = l * s[0] + m * s[1] + n * s[2] + x * s[3] + y * s[4] + z * s[5]
+            scale = max(scale, far * length_of(s, 0) + linear * length_of(s, 3))
             j = t.dof_parent[j]
         else:
             s = f.S[k]
             row[k] = -(b * s[0] + c * s[1] + d * s[2] + x * s[3] + y * s[4] + z * s[5])
+            scale = max(scale, away * length_of(s, 0) + linear * length_of(s, 3))
             k = t.dof_parent[k]
     l = (xs[1] - xp[1]) * z - (xs[2] - xp[2]) * y
     m = (xs[2] - xp[2]) * x - (xs[0] - xp[0]) * z
@@ -55,7 +87,9 @@ def fill_row(
     while j >= 0:
         s = f.S[j]
         row[j] = l * s[0] + m * s[1] + n * s[2]
+        scale = max(scale, max(far, away) * length_of(s, 0))
         j = t.dof_parent[j]
+    return scale
 
 
 @kernel

@@ -1,8 +1,8 @@
 """The rows of G reduced to as many orthonormal ones as its rank: what redundant, zero and nearly dependent rows need.
 
 Rows scaled to unit length and pivoted, D G = P^T L Q by Householder reflections of the rows (Golub and Van Loan 2013,
-sections 5.1 and 5.4.2, for the transpose: a row is contiguous): the rank shows in the diagonal of L. What of a row is
-left below `RANK_TOLERANCE` belongs to the rows before it. Then G x = gamma reads y = Q_1 x with (D^-1 P^T L) y = gamma:
+sections 5.1 and 5.4.2, for the transpose: a row is contiguous): the rank shows in the diagonal of L. What is left of a
+row below its tolerance (`contactlab.constraints.kernels.rank`) belongs to the rows before it. Then G x = gamma reads y = Q_1 x with (D^-1 P^T L) y = gamma:
 least squares in the rows' own units where gamma is inconsistent. Multipliers mu of y give those of G as the shortest
 solution of (D^-1 P^T L)^T lambda = mu, a complete orthogonal decomposition (section 5.4.7).
 """
@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contactlab.constraints.kernels.kkt_codes import ZERO_ROW
 from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
@@ -21,23 +20,24 @@ from lcp.kernels.reductions import dot
 
 
 @kernel
-def factor_rows(A: FloatArray, order: FloatArray, tau: FloatArray, length: FloatArray, floor: float) -> int:
-    """Factorise A (m, n) in place; returns the rank r, that is how many rows were longer than ``floor`` in their turn.
+def factor_rows(A: FloatArray, order: FloatArray, tau: FloatArray, length: FloatArray, noise: FloatArray) -> int:
+    """Factorise A (m, n) in place; returns the rank r, that is how many rows were longer than their noise in their turn.
 
-    With a negative ``floor`` rows are taken as they come. On return row i of A holds row order[i] of L in its first
-    min(i + 1, r) entries; beside L_kk stands the reflection 1 - tau_k v v^T, v_k = 1. ``length`` (m,) is scratch.
+    ``noise`` (m,) holds squares, and is used up; of length 0, rows are taken as they come. On return row i of A holds
+    row order[i] of L in its first min(i + 1, r) entries; beside L_kk stands the reflection 1 - tau_k v v^T, v_k = 1.
+    ``length`` (m,) is scratch.
     """
     m, n = A.shape
     for i in range(m):
         order[i] = i
         length[i] = dot(A[i], A[i], n)
     for k in range(min(m, n)):
-        if floor >= 0.0:
-            best = k
-            for i in range(k + 1, m):
-                if length[i] > length[best]:
+        if noise.shape[0] > 0:
+            best = -1
+            for i in range(k, m):
+                if length[i] > noise[i] and (best < 0 or length[i] > length[best]):
                     best = i
-            if not length[best] > floor * floor:
+            if best < 0:
                 return k
             if best != k:
                 upper = A[k]
@@ -46,6 +46,7 @@ def factor_rows(A: FloatArray, order: FloatArray, tau: FloatArray, length: Float
                     upper[j], lower[j] = lower[j], upper[j]
                 order[k], order[best] = order[best], order[k]
                 length[k], length[best] = length[best], length[k]
+                noise[k], noise[best] = noise[best], noise[k]
         row = A[k]
         tail = row[k + 1 :]
         head = row[k]
@@ -69,6 +70,9 @@ def factor_rows(A: FloatArray, order: FloatArray, tau: FloatArray, length: Float
             for j in range(other.shape[0]):
                 other[j] -= shift * tail[j]
             length[i] = dot(other, other, other.shape[0])
+            if noise.shape[0] > 0:
+                share = below[k] / row[k]
+                noise[i] += share * share * noise[k]
     return min(m, n)
 
 
@@ -124,6 +128,7 @@ class RowSpace(NamedTuple):
     tau2: FloatArray  # (m,)
     other: FloatArray  # (m,) scratch
     x: FloatArray  # (m,) scratch
+    noise: FloatArray  # (m,) scratch
 
 
 @kernel(inline=True)
@@ -139,16 +144,19 @@ def row_space(W: FloatArray, n: int, m: int) -> RowSpace:
         W[b + 3 * m : b + 4 * m],
         W[b + 4 * m : b + 5 * m],
         W[b + 5 * m : b + 6 * m],
+        W[b + 6 * m : b + 7 * m],
     )
 
 
 @kernel
-def reduce_rows(G: FloatArray, column: FloatArray, tolerance: float, s: RowSpace) -> int:
-    """Fill s from G (m, n), its columns multiplied by ``column`` (n,); returns the rank."""
+def reduce_rows(G: FloatArray, column: FloatArray, tolerance: FloatArray, s: RowSpace) -> int:
+    """Fill s from G (m, n), its columns multiplied by ``column`` (n,); returns the rank.
+
+    ``tolerance`` (m,) is what of each row's length is rounding, 1 for zero rows.
+    """
     m, n = G.shape
     A = s.A
     size = s.size
-    longest = 0.0
     for i in range(m):
         row = A[i]
         given = G[i]
@@ -163,10 +171,8 @@ def reduce_rows(G: FloatArray, column: FloatArray, tolerance: float, s: RowSpace
                 part = row[j] / unit
                 total += part * part
         size[i] = unit * np.sqrt(total)
-        longest = max(longest, size[i])
-    for i in range(m):
-        row = A[i]
-        if not size[i] > ZERO_ROW * longest:
+        s.noise[i] = tolerance[i] * tolerance[i]
+        if not size[i] > 0.0 or tolerance[i] >= 1.0:
             size[i] = 0.0
             for j in range(n):
                 row[j] = 0.0
@@ -174,14 +180,14 @@ def reduce_rows(G: FloatArray, column: FloatArray, tolerance: float, s: RowSpace
             inverse = 1.0 / size[i]
             for j in range(n):
                 row[j] *= inverse
-    rank = factor_rows(A, s.order, s.tau, s.other, tolerance)
+    rank = factor_rows(A, s.order, s.tau, s.other, s.noise)
     if rank < m:
         B = rows_at(s.B, 0, rank, m)
         for k in range(rank):
             for i in range(m):
                 of = int(s.order[i])
                 B[k, of] = A[i, k] * size[of] if k <= i else 0.0
-        factor_rows(B, s.x, s.tau2, s.other, -1.0)
+        factor_rows(B, s.x, s.tau2, s.other, s.noise[:0])
     return rank
 
 

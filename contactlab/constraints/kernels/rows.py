@@ -1,6 +1,6 @@
 """Rows of contacts, loops and distances: Jacobian, bias and errors. The one place where these numbers are computed.
 
-``constraint_rows(I, F, W, weight, want, w, G, gamma, phi, phid)``
+``constraint_rows(I, F, W, weight, want, w, G, gamma, phi, phid, scale)``
 
 * ``I, F``: ``cs.packed.model_ints``, ``cs.packed.model_floats``.
 * ``W``: a workspace; its head must hold poses, and velocities where ``want`` has a bit of `MOVING`. Behind the
@@ -11,8 +11,11 @@
   and may have length 0.
 * ``w`` (SCRATCH,): scratch.
 * ``G`` (n, nv), zeroed by the caller; ``gamma, phi, phid`` (n,): bias, position and velocity errors.
+* ``scale`` (n,), or of length 0: sizes of the terms that the entries of rows of G are made of, for the rank rule
+  (`contactlab.constraints.kernels.rank`), filled with ``JACOBIAN``.
 
-Entries of custom rows are left as they are.
+Entries of custom rows are left as they are. Rows of G that are zero by the rank rule become exactly zero, and so do
+their bias and position error where these are no more than rounding of their own terms.
 
 A row of axis (w, t), given in the predecessor's frame, is the wrench a = (R_p w, R_p t) of the world; a contact's is
 (0, n). With point Jacobians, velocities and accelerations (6,) of each frame's own origin (angular first):
@@ -36,12 +39,15 @@ Rows of a point are computed together, by `contact_rows`: all its directions see
 
 from __future__ import annotations
 
+import math
+
 from contactlab.constraints.kernels.kkt_codes import (
     BAUMGARTE,
     GAMMA,
     JACOBIAN,
     MOVING,
     POSITION_ERROR,
+    RANK_TOLERANCE,
     SCRATCH,
     VELOCITY_ERROR,
 )
@@ -64,10 +70,12 @@ from contactlab.constraints.kernels.layout import (
 from contactlab.constraints.kernels.pairs_of_frames import (
     bias_at,
     fill_row,
+    length_of,
     line_between,
     relative_pose,
     turned,
 )
+from contactlab.constraints.kernels.rank import is_zero_row
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.layout import opened
 from contactlab.multibody.kernels.newton_euler import accelerations
@@ -89,6 +97,7 @@ def contact_rows(
     G: FloatArray,
     gamma: FloatArray,
     phid: FloatArray,
+    scale: FloatArray,
 ) -> None:
     """`constraint_rows` of contacts alone, all but their position errors, which are zero."""
     t, f, nl, _ = opened(I, F, W)
@@ -133,18 +142,47 @@ def contact_rows(
                 gamma[i] = n[ACCELERATION] - (n[3] * ax + n[4] * ay + n[5] * az)
                 if want & BAUMGARTE:
                     gamma[i] -= 2.0 * n[ALPHA] * rate
-        if want & JACOBIAN and link >= 0:
-            j = t.iv[link + 1] - 1
+        if want & JACOBIAN:
+            # Directions are unit vectors: one size of terms serves all rows of the point.
+            size = 0.0
+            far = math.sqrt(dx * dx + dy * dy + dz * dz)
+            j = t.iv[link + 1] - 1 if link >= 0 else -1
             while j >= 0:
                 s = f.S[j]
                 x = s[3] + (s[1] * dz - s[2] * dy)
                 y = s[4] + (s[2] * dx - s[0] * dz)
                 z = s[5] + (s[0] * dy - s[1] * dx)
+                size = max(size, length_of(s, 3) + length_of(s, 0) * far)
                 for place in range(first, last):
                     i = r.order[place]
                     n = r.row[i]
                     G[i, j] = n[3] * x + n[4] * y + n[5] * z
                 j = t.dof_parent[j]
+            for place in range(first, last):
+                i = r.order[place]
+                if settle_row(G, scale, i, size) and want & GAMMA:
+                    n = r.row[i]
+                    bias = n[3] * ax + n[4] * ay + n[5] * az
+                    terms = math.sqrt(ax * ax + ay * ay + az * az) + weight * length_of(t.gravity, 0)
+                    gamma[i] += bias - settled(bias, terms)
+
+
+@kernel(inner=True)
+def settle_row(G: FloatArray, scale: FloatArray, i: int, size: float) -> bool:
+    """Whether row i is only rounding of terms of this size: it becomes zero. Notes the size where it is wanted."""
+    if scale.shape[0] > 0:
+        scale[i] = size
+    if not is_zero_row(G[i], size):
+        return False
+    for j in range(G.shape[1]):
+        G[i, j] = 0.0
+    return True
+
+
+@kernel(inline=True)
+def settled(value: float, terms: float) -> float:
+    """The value, or 0 where it is only rounding of its terms."""
+    return value if abs(value) > RANK_TOLERANCE * terms else 0.0
 
 
 @kernel
@@ -159,9 +197,10 @@ def constraint_rows(
     gamma: FloatArray,
     phi: FloatArray,
     phid: FloatArray,
+    scale: FloatArray,
 ) -> None:
     """Fill what is wanted of the rows of contacts, loops and distances; see the head of this file."""
-    contact_rows(I, F, W, weight, want, G, gamma, phid)
+    contact_rows(I, F, W, weight, want, G, gamma, phid, scale)
     t, f, nl, _ = opened(I, F, W)
     r = rows_view(I, F)
     A = rows_at(W, f.start, nl, 6)
@@ -198,6 +237,8 @@ def constraint_rows(
             for k in range(3):
                 xp[k] = xs[k]
         wx = wy = wz = 0.0
+        # Sizes of the terms of the relative acceleration, angular and linear.
+        turns = moves = 0.0
         if want & MOVING:
             velocity_at(t, f.p, f.V, one, xs, u)
             velocity_at(t, f.p, f.V, two, xp, other)
@@ -209,6 +250,9 @@ def constraint_rows(
         if want & GAMMA:
             bias_at(t, f, A, weight, one, xs, c)
             bias_at(t, f, A, weight, two, xp, other)
+            turning = math.sqrt(wx * wx + wy * wy + wz * wz)
+            turns = length_of(c, 0) + length_of(other, 0) + turning * length_of(u, 0)
+            moves = length_of(c, 3) + length_of(other, 3) + turning * length_of(u, 3) + weight * length_of(t.gravity, 0)
             for k in range(6):
                 c[k] -= other[k]
             if kind == DISTANCE:
@@ -231,14 +275,22 @@ def constraint_rows(
         for place in range(first, last):
             i = r.order[place]
             s = r.row[i]
+            angular = 0.0
+            linear = 1.0
             if kind == DISTANCE:
                 error = span - s[LENGTH]
             else:
+                angular = length_of(s, 0)
+                linear = length_of(s, 3)
                 turned(Rp, s, 0, a)
                 turned(Rp, s, 3, a)
                 error = s[0] * e[0] + s[1] * e[1] + s[2] * e[2] + s[3] * e[3] + s[4] * e[4] + s[5] * e[5]
+            zero = False
             if want & JACOBIAN:
-                fill_row(t, f, one, two, xs, xp, a, G[i])
+                size = fill_row(t, f, one, two, xs, xp, a, angular, linear, G[i])
+                zero = settle_row(G, scale, i, size)
+                if zero:
+                    error = settled(error, size)
             if want & POSITION_ERROR:
                 phi[i] = error
             if want & MOVING:
@@ -247,6 +299,8 @@ def constraint_rows(
                     phid[i] = rate
                 if want & GAMMA:
                     bias = a[0] * c[0] + a[1] * c[1] + a[2] * c[2] + a[3] * c[3] + a[4] * c[4] + a[5] * c[5]
+                    if zero:
+                        bias = settled(bias, angular * turns + linear * moves)
                     gamma[i] = s[ACCELERATION] - bias
                     if want & BAUMGARTE:
                         gamma[i] -= 2.0 * s[ALPHA] * rate + s[BETA] * s[BETA] * error
@@ -266,6 +320,7 @@ def evaluate_rows(
     gamma: FloatArray,
     phi: FloatArray,
     phid: FloatArray,
+    scale: FloatArray,
 ) -> int:
     """`constraint_rows` at q and v, I and F holding the model and the set; `GOOD`, or where a quaternion is not one."""
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES if want & MOVING else POSES, W)
@@ -275,5 +330,5 @@ def evaluate_rows(
     A = rows_at(W, f.start, nl, 6)
     if want & GAMMA:
         accelerations(t, f.S, f.C, W[0:0], 0.0, A)
-    constraint_rows(I, F, W, 0.0, want, W[f.start + 6 * nl : f.start + 6 * nl + SCRATCH], G, gamma, phi, phid)
+    constraint_rows(I, F, W, 0.0, want, W[f.start + 6 * nl : f.start + 6 * nl + SCRATCH], G, gamma, phi, phid, scale)
     return GOOD

@@ -31,7 +31,7 @@ def direct(
     gamma: ArrayLike,
     *,
     linear_solver: LinearSolver | None = None,
-    tolerance: float | None = None,
+    tolerance: float | ArrayLike | None = None,
 ) -> KKTSolution:
     """Solve H x - G^T lambda = c, G x = gamma as one linear system, O((n + nc)^3).
 
@@ -52,7 +52,7 @@ def direct(
         name "colpiv_qr"), "complete_orthogonal" or "svd": the rows are first reduced to independent ones, by SVD for
         "svd" and by pivoted QR for the others, and the matrix is factorised as asked.
     tolerance
-        For the rank; see `KKTSolution`.
+        For the rank, or (nc,) one for each row; see `KKTSolution`.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def null_space(
     Y: ArrayLike | None = None,
     Z: ArrayLike | None = None,
     linear_solver: LinearSolver | None = None,
-    tolerance: float | None = None,
+    tolerance: float | ArrayLike | None = None,
 ) -> KKTSolution:
     """Solve H x - G^T lambda = c, G x = gamma with x = Y y + Z z, G Z = 0.
 
@@ -103,7 +103,7 @@ def null_space(
     linear_solver
         None: Cholesky of Z^T H Z. Others as for `direct`.
     tolerance
-        For the rank; see `KKTSolution`.
+        For the rank, or (nc,) one for each row; see `KKTSolution`.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def _read_bases(system: System, Y: ArrayLike, Z: ArrayLike) -> tuple[FloatArray,
 
 
 def _by_bases(
-    system: System, Y: FloatArray, Z: FloatArray, tolerance: float, linear_solver: LinearSolver
+    system: System, Y: FloatArray, Z: FloatArray, tolerance: FloatArray, linear_solver: LinearSolver
 ) -> KKTSolution:
     H, G, c, gamma = system
     basis = row_basis(G @ Y, tolerance, linear_solver)
@@ -164,7 +164,7 @@ def range_space_sparse(
     *,
     tree: Model | ArrayLike | None = None,
     linear_solver: LinearSolver | None = None,
-    tolerance: float | None = None,
+    tolerance: float | ArrayLike | None = None,
 ) -> KKTSolution:
     """Solve H x - G^T lambda = c, G x = gamma through (G H^-1 G^T) lambda = gamma - G H^-1 c.
 
@@ -184,7 +184,7 @@ def range_space_sparse(
         None: Cholesky. Others, for the matrix of the responses, as for `direct`: rows are then mixed with each other
         and branches no longer used.
     tolerance
-        For the rank; see `KKTSolution`.
+        For the rank, or (nc,) one for each row; see `KKTSolution`.
 
     Raises
     ------
@@ -226,7 +226,7 @@ def _parents(tree: Model | ArrayLike, n: int) -> IntArray:
     return branches
 
 
-def _chosen(system: System, tolerance: float, linear_solver: LinearSolver) -> KKTSolution:
+def _chosen(system: System, tolerance: FloatArray, linear_solver: LinearSolver) -> KKTSolution:
     """Solution by the caller's factorisation, on independent rows."""
     from scipy import linalg
 

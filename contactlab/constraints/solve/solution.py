@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.constraints.errors import ConstraintError
-from contactlab.constraints.kernels.kkt_codes import METHODS, RANK_TOLERANCE, ZERO_ROW, System, kkt_size
+from contactlab.constraints.kernels.kkt_codes import METHODS, RANK_TOLERANCE, System, kkt_size
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, finite_number
 
 #: How square matrices are factorised: row-pivoted LU, column-pivoted QR ("qr" and "colpiv_qr" are one), complete
@@ -35,8 +35,9 @@ class KKTSolution:
         (nc,) lambda; the shortest (Euclidean, in the rows' own units) where rows are redundant.
     rank
         Numerical rank of G: rows scaled to unit length, columns to H having about a unit diagonal, a row counts as a
-        combination of others where less than ``tolerance`` (1e-10) of its length is left; a row shorter than 1e-13 of
-        the longest is zero.
+        combination of others where less than ``tolerance`` (1e-10) of its length is left; a row shorter than
+        eps max(nc, n) times the longest is zero. Rows of mechanisms are judged by the sizes of their terms
+        (`contactlab.constraints.kernels.rank`).
     residual
         Largest |G_i x - gamma_i| / (|gamma_i| + sum_j |G_ij| (|x_j| + |c_j| / H_jj)), every denominator being at
         least 1e-6 of the largest: near 1e-16 where gamma is consistent, far from it where it is not. The last term,
@@ -62,12 +63,12 @@ def read_operands(
     G: ArrayLike,
     c: ArrayLike,
     gamma: ArrayLike,
-    tolerance: float | None,
+    tolerance: float | ArrayLike | None,
     linear_solver: LinearSolver | None,
-) -> tuple[System, float]:
-    """Checked copies of the operands, finite, H symmetric but for rounding, of which the mean is taken; the tolerance.
+) -> tuple[System, FloatArray]:
+    """Checked copies of the operands, finite, H symmetric but for rounding, of which the mean is taken; the tolerances.
 
-    That of the rank, between 0 and 1.
+    Those of the rank (nc,), between 0 and 1.
     """
     check_linear_solver(linear_solver)
     load = finite_array(c, "c", (None,), ConstraintError)
@@ -80,14 +81,27 @@ def read_operands(
     if not skew.max(initial=0.0) <= 1e-9 * largest:
         i, j = np.unravel_index(int(np.argmax(skew)), skew.shape)
         raise ConstraintError("H", f"is not symmetric: [{i}, {j}] is {matrix[i, j]}, [{j}, {i}] is {matrix[j, i]}")
+    system = System(np.ascontiguousarray(0.5 * matrix + 0.5 * matrix.T), rows, load, bias)
+    if np.ndim(tolerance if tolerance is not None else 0.0) == 1:
+        limits = finite_array(tolerance, "tolerance", (bias.shape[0],), ConstraintError)
+        if not ((limits >= 0.0) & (limits <= 1.0)).all():
+            raise ConstraintError("tolerance", f"must be in [0, 1], got {limits}")
+        return system, limits
     limit = RANK_TOLERANCE if tolerance is None else finite_number(tolerance, "tolerance", ConstraintError)
     if not 0.0 <= limit < 1.0:
         raise ConstraintError("tolerance", f"must be in [0, 1), got {limit}")
-    return System(np.ascontiguousarray(0.5 * matrix + 0.5 * matrix.T), rows, load, bias), limit
+    return system, raw_tolerances(system.G * unit_columns(system.H), limit)
+
+
+def raw_tolerances(G: FloatArray, tolerance: float) -> FloatArray:
+    """What of the length of each row (nc,) is rounding where nothing is known of its terms: 1 for zero rows."""
+    sizes = np.linalg.norm(G, axis=1)
+    zero = sizes <= np.finfo(np.float64).eps * max(G.shape) * sizes.max(initial=0.0)
+    return np.asarray(np.where(zero, 1.0, tolerance))
 
 
 def solved(
-    method: str, system: System, tolerance: float, parents: IntArray | None = None, dense: bool = True
+    method: str, system: System, tolerance: FloatArray, parents: IntArray | None = None, dense: bool = True
 ) -> KKTSolution:
     """Solution by the compiled solvers; H is used up."""
     m, n = system.G.shape
@@ -134,6 +148,8 @@ def finished(
 
 # What of a scaled matrix counts as zero.
 _SINGULAR = 1e-14
+# A tolerance of 0 stands for this one.
+_EXACT = 1e-100
 
 
 def check_linear_solver(linear_solver: str | None) -> None:
@@ -210,22 +226,26 @@ def unit_columns(H: FloatArray) -> FloatArray:
     return np.asarray(2.0 ** -np.floor(0.5 * np.log2(np.where(diagonal > 1e-26 * largest, diagonal, largest))))
 
 
-def row_basis(G: FloatArray, tolerance: float, linear_solver: LinearSolver) -> RowBasis:
-    """Rank and bases of G (nc, n), its columns scaled already: by SVD, or by QR with pivoting for all other choices."""
+def row_basis(G: FloatArray, tolerance: FloatArray, linear_solver: LinearSolver) -> RowBasis:
+    """Rank and bases of G (nc, n), its columns scaled already: by SVD, or by QR with pivoting for all other choices.
+
+    ``tolerance`` (nc,) is what of each row's length is rounding, 1 for zero rows.
+    """
     from scipy import linalg
 
     sizes = np.linalg.norm(G, axis=1)
-    used = sizes > ZERO_ROW * sizes.max(initial=0.0)
-    unit = np.where(used[:, None], G, 0.0) / np.where(used, sizes, 1.0)[:, None]
+    used = (sizes > 0.0) & (tolerance < 1.0)
+    # In units of what is known of it every row has a noise of 1.
+    known = np.where(used[:, None], G, 0.0) / np.where(used, sizes * np.maximum(tolerance, _EXACT), 1.0)[:, None]
     if not used.any():
         return RowBasis(np.zeros((0, G.shape[1])), np.zeros((G.shape[0], 0)), np.zeros((0, 0)))
     if linear_solver == "svd":
-        _, values, V = linalg.svd(unit, full_matrices=False)
-        rank = int((values > tolerance).sum())
+        _, values, V = linalg.svd(known, full_matrices=False)
+        rank = int((values > 1.0).sum())
         Q = V[:rank]
     else:
-        columns, left, _ = linalg.qr(unit.T, mode="economic", pivoting=True)
-        rank = int((np.abs(np.diag(left)) > tolerance).sum())
+        columns, left, _ = linalg.qr(known.T, mode="economic", pivoting=True)
+        rank = int((np.abs(np.diag(left)) > 1.0).sum())
         Q = np.asarray(columns.T[:rank])
     # Long rows first and columns pivoted: then short rows keep their digits beside long ones (Cox and Higham 1998).
     place = np.argsort(-sizes)

@@ -38,7 +38,7 @@ def acceleration_level(p: Inputs) -> Level[ConstraintAccelProblemData]:
     contact_rows(p, rows, "F", of, directions, "friction", number)
     L, kL = _limits(p, rows)
     tau, held = _held(p)
-    G, kG = _bilateral(p, rows, held)
+    G, kG, scaleG, errorG = _bilateral(p, rows, held)
     data = ConstraintAccelProblemData(
         tau=tau,
         N=g.rows(contacts, normals),
@@ -50,6 +50,8 @@ def acceleration_level(p: Inputs) -> Level[ConstraintAccelProblemData]:
         kF=g.bias(of, directions),
         kL=kL,
         kG=kG,
+        scaleG=scaleG,
+        errorG=errorG,
         mu_sliding=mu_sliding,
         mu_non_sliding=mu_resting,
         sliding_contacts=np.flatnonzero(slides),
@@ -95,19 +97,25 @@ def _held(p: Inputs) -> tuple[FloatArray, list[Row]]:
     return tau, held
 
 
-def _bilateral(p: Inputs, rows: dict[Operator, list[Row]], held: list[Row]) -> tuple[SparseRows, FloatArray]:
-    """Rows of loops, of mimic relations and of joints that hold, and their terms."""
+def _bilateral(
+    p: Inputs, rows: dict[Operator, list[Row]], held: list[Row]
+) -> tuple[SparseRows, FloatArray, FloatArray, FloatArray]:
+    """Rows of loops, of mimic relations and of joints that hold: G, kG, scaleG and errorG."""
     from scipy.sparse import csr_array, vstack
 
-    parts, terms = [], []
+    parts, terms, scales, errors = [], [], [], []
     for group in (p.loops, p.mimics):
         for row in group.rows:
             place(rows, "G", row)
         parts.append(csr_array(group.jacobian))
         terms.append(group.acceleration)
+        scales.append(group.scale)
+        errors.append(group.position)
     for row in held:
         place(rows, "G", row)
     columns = np.array([row.index for row in held], dtype=np.int64)
     parts.append(unit_rows(columns, np.ones(columns.size), p.model.nv))
     terms.append(np.zeros(columns.size))
-    return vstack(parts, format="csr"), np.concatenate(terms)
+    scales.append(np.ones(columns.size))
+    errors.append(np.zeros(columns.size))
+    return vstack(parts, format="csr"), np.concatenate(terms), np.concatenate(scales), np.concatenate(errors)

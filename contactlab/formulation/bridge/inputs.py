@@ -13,14 +13,9 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.constraints import (
-    ConstraintSet,
-    baumgarte_term,
-    constraint_gamma,
-    constraint_jacobian,
-    constraint_position_error,
-    constraint_velocity_error,
-)
+from contactlab.constraints import ConstraintSet, baumgarte_term
+from contactlab.constraints.evaluation import evaluated
+from contactlab.constraints.kernels.kkt_codes import BAUMGARTE, GAMMA, JACOBIAN, POSITION_ERROR, VELOCITY_ERROR
 from contactlab.formulation.bridge.contact_geometry import ContactGeometry, ContactPoint
 from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.formulation.bridge.held_joints import Holder, Servo, Stop
@@ -42,6 +37,7 @@ class BilateralRows:
 
     rows: tuple[Row, ...]  # what each stands for
     jacobian: FloatArray  # (nb, nv)
+    scale: FloatArray  # (nb,) sizes of the terms of its entries
     acceleration: FloatArray  # (nb,) kG of the acceleration level
     #: position, rate: (nb,) violations of positions, and the part of the rows' own rate that v does not make.
     position: FloatArray
@@ -75,16 +71,17 @@ def loop_rows(
         raise BridgeError(
             "stabilisation", "'loops' have a Baumgarte term of their own: see ConstraintSet.with_baumgarte"
         )
-    G = constraint_jacobian(model, kin, loops, t=t)
+    values = evaluated(model, kin, kin.v, loops, JACOBIAN | GAMMA | BAUMGARTE | POSITION_ERROR | VELOCITY_ERROR, t)
+    G, gamma = values.G, values.gamma
     rows = tuple(Row("G", i, "loop", label, label) for i, label in enumerate(loops.labels))
-    gamma = constraint_gamma(model, kin, kin.v, loops, t=t)
     return BilateralRows(
         rows=rows,
         jacobian=G,
+        scale=at_least_its_entries(values.scale, G),
         acceleration=-gamma,
-        position=constraint_position_error(model, kin, loops, t=t),
+        position=values.phi,
         # Only custom rows have a rate of their own; for others the difference would be rounding.
-        rate=np.where(_custom(loops), constraint_velocity_error(model, kin, kin.v, loops, t=t) - G @ kin._v, 0.0),
+        rate=np.where(_custom(loops), values.phid - G @ kin._v, 0.0),
         drift=baumgarte_term(model, kin, kin.v, loops, t=t) - gamma,
         free=_without_velocity(loops),
         stabilisation=how,
@@ -104,6 +101,7 @@ def mimic_rows(model: Model, kin: Kinematics, mimics: bool, how: Stabilisation) 
             for i, (joint, label) in enumerate(zip(coupling.joints, labels, strict=True))
         ),
         jacobian=coupling.G,
+        scale=at_least_its_entries(np.zeros(len(labels)), coupling.G),
         acceleration=2.0 * alpha * (coupling.G @ kin._v) + beta**2 * coupling.error,
         position=coupling.error,
         rate=np.zeros(len(labels)),
@@ -111,6 +109,12 @@ def mimic_rows(model: Model, kin: Kinematics, mimics: bool, how: Stabilisation) 
         free=np.zeros(len(labels), dtype=bool),
         stabilisation=how,
     )
+
+
+def at_least_its_entries(scale: FloatArray, G: FloatArray) -> FloatArray:
+    """Scales (nb,), positive: no smaller than the largest entry of the row, and 1 for rows of nothing."""
+    size = np.maximum(scale, np.abs(G).max(axis=1, initial=0.0))
+    return np.where(size > 0.0, size, 1.0)
 
 
 def _custom(loops: ConstraintSet) -> NDArray[np.bool_]:
@@ -131,7 +135,7 @@ def _without_velocity(loops: ConstraintSet) -> NDArray[np.bool_]:
 
 def _none(model: Model, how: Stabilisation) -> BilateralRows:
     empty = np.zeros(0)
-    return BilateralRows((), np.zeros((0, model.nv)), empty, empty, empty, empty, np.zeros(0, dtype=bool), how)
+    return BilateralRows((), np.zeros((0, model.nv)), *(empty,) * 5, np.zeros(0, dtype=bool), how)
 
 
 Data = TypeVar("Data", ConstraintAccelProblemData, ConstraintVelProblemData)

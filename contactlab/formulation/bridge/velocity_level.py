@@ -187,7 +187,7 @@ def velocity_level(p: Inputs) -> Level[ConstraintVelProblemData]:
             for row, bound in spins:
                 place(rows, "B", row)
                 boxed.add(0.0, 0.0, -bound, bound)
-    G, kG = _bilateral(p, rows, boxed)
+    G, kG, scaleG, errorG = _bilateral(p, rows, boxed)
     data = ConstraintVelProblemData(
         Mv=momentum,
         N=N,
@@ -202,6 +202,8 @@ def velocity_level(p: Inputs) -> Level[ConstraintVelProblemData]:
         kL=kL,
         kG=kG,
         kB=boxed.k,
+        scaleG=scaleG,
+        errorG=errorG,
         gammaN=gammaN,
         gammaL=gammaL,
         gammaB=boxed.gamma,
@@ -265,10 +267,15 @@ def _held(p: Inputs, rows: dict[Operator, list[Row]], boxed: _Boxed) -> None:
         boxed.jacobians.append(unit_rows(np.array(columns), np.ones(len(columns)), p.model.nv))
 
 
-def _bilateral(p: Inputs, rows: dict[Operator, list[Row]], boxed: _Boxed) -> tuple[SparseRows, FloatArray]:
-    """Loops and mimic relations: rigid rows in G, those that give way among the boxed rows, without bounds."""
+def _bilateral(
+    p: Inputs, rows: dict[Operator, list[Row]], boxed: _Boxed
+) -> tuple[SparseRows, FloatArray, FloatArray, FloatArray]:
+    """Loops and mimic relations: rigid rows in G, those that give way among the boxed rows, without bounds.
+
+    Returns G, kG, scaleG and errorG.
+    """
     parts: list[Any] = []
-    terms = [np.zeros(0)]
+    terms, scales, errors = [np.zeros(0)], [np.zeros(0)], [np.zeros(0)]
     for group in (p.loops, p.mimics):
         how = group.stabilisation
         if not how.soft:
@@ -276,6 +283,8 @@ def _bilateral(p: Inputs, rows: dict[Operator, list[Row]], boxed: _Boxed) -> tup
                 place(rows, "G", row)
             parts.append(group.jacobian)
             terms.append(group.velocity_term(p.kin._v, how.erp, p.h, p.at_end))
+            scales.append(group.scale)
+            errors.append(group.position)
         elif p.h is not None and group.rows:
             soft = softening(p.h, stiffness=how.stiffness, dissipation=how.dissipation)
             k = group.velocity_term(p.kin._v, float(soft.erp), p.h, p.at_end)
@@ -283,7 +292,7 @@ def _bilateral(p: Inputs, rows: dict[Operator, list[Row]], boxed: _Boxed) -> tup
                 place(rows, "B", row)
                 boxed.add(term, float(soft.gamma), -math.inf, math.inf)
             boxed.jacobians.append(group.jacobian)
-    return _stacked(parts, p.model.nv), np.concatenate(terms)
+    return _stacked(parts, p.model.nv), np.concatenate(terms), np.concatenate(scales), np.concatenate(errors)
 
 
 def _stacked(parts: list[Any], nv: int) -> SparseRows:

@@ -9,15 +9,23 @@ from __future__ import annotations
 import math
 from typing import Final
 
-import numpy as np
-
+from contactlab.constraints.kernels.kkt_codes import RANK_TOLERANCE
+from contactlab.constraints.kernels.rank import largest_entry, row_floors, row_length, row_tolerances, zero_floor
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.contacts.kernels.condition_scales import keep_worst, least_rate
 from lcp.contacts.kernels.spans import columns, dot_within
 from lcp.kernels import kernel
 
-_EPS: Final = float(np.finfo(np.float64).eps)
-
+# Scaled residual of G v+ + kG up to which the equations hold, but for rounding,
+CONSISTENT: Final = 1e-9
+# and the share of a row's terms by which it may be off before the equations are taken to contradict one another.
+NEARLY: Final = 1e-2
+# Position errors that data may have without saying so, in units of the lengths of rows.
+ASSEMBLY: Final = 1e-4
+# Squared share of a row's length in the metric M^-1 that is clearly not rounding, the rows before it taken off,
+_CLEAR: Final = 1e-6
+# and how far above its tolerance it lies, masses being what they are.
+_FAR: Final = 30.0
 # C J_i is zero to rounding where J_i C J_i falls below this share of J_i M^-1 J_i (an angle of 3e-7 rad).
 _LOCKED: Final = 1e-13
 # Rate of a locked row, relative to the sum of its terms before cancellation, that rounding explains.
@@ -25,37 +33,87 @@ _ROUNDING: Final = 1e-12
 
 
 @kernel
-def bilateral_work_size(nb: int) -> int:
+def bilateral_work_size(nb: int, nv: int) -> int:
     """Floats that `factor_bilateral` needs as workspace, and more than any other function here does."""
-    return 3 * nb * nb + 3 * nb
+    return 3 * nb * nb + 4 * nb + 2 * nb * nv
 
 
 @kernel
-def factor_bilateral(G: FloatArray, Y: FloatArray, P: FloatArray, work: FloatArray) -> int:
+def factor_bilateral(
+    G: FloatArray, Y: FloatArray, scale: FloatArray, error: FloatArray, P: FloatArray, work: FloatArray
+) -> int:
     """Fill P (nb, nb), the pseudo-inverse of W = G Y', and return the rank of G.
 
     Parameters
     ----------
     G, Y
         (nb, nv) bilateral rows, and M^-1 G_i row by row.
+    scale, error
+        (nb,) sizes of the terms of each row's entries, and position errors; of length 0 where they are not known.
     P
         Output.
     work
-        (>= bilateral_work_size(nb),) scratch.
+        (>= bilateral_work_size(nb, nv),) scratch.
 
     Notes
     -----
-    Rows are scaled to W_ii = 1 before the rank is decided, by a Cholesky factorisation with pivoting: W = Q Q', Q of
-    full column rank. The pseudo-inverse is that of the unscaled W, by Q = U R with orthonormal U: P = U R^-T R^-1 U',
-    so that multipliers have minimum norm in the units of the rows as given.
+    W = Q Q', Q of full column rank: by Cholesky's method where rows are clearly independent, otherwise by the method of
+    Gram and Schmidt in the metric M^-1, which does not square how nearly they depend on each other, with the rank by
+    the rule of `contactlab.constraints.kernels.rank`. The pseudo-inverse is that of the unscaled W, by Q = U R with
+    orthonormal U: P = U R^-T R^-1 U', so that multipliers have minimum norm in the units of the rows as given.
     """
     nb, nv = G.shape
     A = work[: nb * nb].reshape((nb, nb))
     U = work[nb * nb : 2 * nb * nb].reshape((nb, nb))
     R = work[2 * nb * nb : 3 * nb * nb].reshape((nb, nb))
-    scale = work[3 * nb * nb : 3 * nb * nb + nb]
-    order = work[3 * nb * nb + nb : 3 * nb * nb + 2 * nb]
+    rest = work[3 * nb * nb :]
+    unit = rest[:nb]
+    order = rest[nb : 2 * nb]
+    tolerance = rest[2 * nb : 3 * nb]
+    noise = rest[3 * nb : 4 * nb]
+    row_tolerances(G, scale, error, tolerance)
+    rank = nb
+    if not _factor_independent(G, Y, tolerance, A, unit, order):
+        rest = rest[4 * nb :]
+        rows = rest[: nb * nv].reshape((nb, nv))
+        responses = rest[nb * nv : 2 * nb * nv].reshape((nb, nv))
+        rank = _factor_dependent(G, Y, tolerance, A, unit, order, noise, rows, responses)
+
+    # H by rows in R: W+ = H' H.
+    if rank == nb:
+        # H = L^-1 of the scaled rows in their pivoted order, scaled back.
+        for i in range(nb):
+            for j in range(i):
+                w = 0.0
+                for k in range(j, i):
+                    w += A[i, k] * U[k, j]
+                U[i, j] = -w / A[i, i]
+            U[i, i] = 1.0 / A[i, i]
+        for i in range(nb):
+            for j in range(nb):
+                R[i, int(order[j])] = U[i, j] * unit[int(order[j])] if j <= i else 0.0
+    else:
+        _pseudo_factor(A, U, R, unit, order, rank)
     for i in range(nb):
+        for j in range(i + 1):
+            w = 0.0
+            for k in range(rank):
+                w += R[k, i] * R[k, j]
+            P[i, j] = w
+            P[j, i] = w
+    return rank
+
+
+@kernel(inner=True)
+def _factor_independent(
+    G: FloatArray, Y: FloatArray, tolerance: FloatArray, A: FloatArray, unit: FloatArray, order: FloatArray
+) -> bool:
+    """Fill A with the factor of W, scaled by ``unit`` to W_ii = 1 and pivoted; False where a pivot is not clear."""
+    nb, nv = G.shape
+    clear = _CLEAR
+    for i in range(nb):
+        # What is known of a row in the metric M^-1 is not known well: by far more than is needed.
+        clear = max(clear, (_FAR * tolerance[i]) ** 2)
         order[i] = i
         for j in range(nb):
             w = 0.0
@@ -63,27 +121,22 @@ def factor_bilateral(G: FloatArray, Y: FloatArray, P: FloatArray, work: FloatArr
                 w += G[i, p] * Y[j, p]
             A[i, j] = w
     for i in range(nb):
-        scale[i] = 1.0 / math.sqrt(A[i, i]) if A[i, i] > 0.0 else 1.0
-    # The inertia solve makes W unsymmetric by as much as it is inaccurate: no smaller pivot means anything.
-    noise = 0.0
+        if not A[i, i] > 0.0:
+            unit[i] = 1.0
+            clear = math.inf
+        else:
+            unit[i] = 1.0 / math.sqrt(A[i, i])
     for i in range(nb):
         for j in range(i + 1):
-            a = scale[i] * A[i, j] * scale[j]
-            b = scale[i] * A[j, i] * scale[j]
-            noise = max(noise, abs(a - b))
-            A[i, j] = 0.5 * (a + b)
-            A[j, i] = 0.5 * (a + b)
-    floor = nb * (32.0 * _EPS + noise)
-
-    rank = nb
+            A[i, j] = 0.5 * (unit[i] * A[i, j] * unit[j] + unit[i] * A[j, i] * unit[j])
+            A[j, i] = A[i, j]
     for k in range(nb):
         best = k
         for i in range(k + 1, nb):
             if A[i, i] > A[best, best]:
                 best = i
-        if not A[best, best] > floor:
-            rank = k
-            break
+        if not A[best, best] > clear:
+            return False
         if best != k:
             order[k], order[best] = order[best], order[k]
             for j in range(nb):
@@ -98,35 +151,98 @@ def factor_bilateral(G: FloatArray, Y: FloatArray, P: FloatArray, work: FloatArr
             for j in range(k + 1, i + 1):
                 A[i, j] -= A[i, k] * A[j, k]
                 A[j, i] = A[i, j]
+    return True
 
-    # H by rows in R: W+ = H' H.
-    if rank == nb:
-        # H = L^-1 of the scaled rows in their pivoted order, scaled back.
-        for i in range(nb):
-            for j in range(i):
-                w = 0.0
-                for k in range(j, i):
-                    w += A[i, k] * U[k, j]
-                U[i, j] = -w / A[i, i]
-            U[i, i] = 1.0 / A[i, i]
-        for i in range(nb):
-            for j in range(nb):
-                R[i, int(order[j])] = U[i, j] * scale[int(order[j])] if j <= i else 0.0
-    else:
-        _pseudo_factor(A, U, R, scale, order, rank)
+
+@kernel(inner=True)
+def _factor_dependent(
+    G: FloatArray,
+    Y: FloatArray,
+    tolerance: FloatArray,
+    A: FloatArray,
+    unit: FloatArray,
+    order: FloatArray,
+    noise: FloatArray,
+    rows: FloatArray,
+    responses: FloatArray,
+) -> int:
+    """Fill the first columns of A, as many as the rank, with the rows' coefficients on rows orthonormal in M^-1.
+
+    Pivoted, the longest remainder first. A remainder is compared entry by entry with what is known of its row, lest
+    heavy bodies count as none.
+    """
+    nb, nv = G.shape
     for i in range(nb):
-        for j in range(i + 1):
-            w = 0.0
-            for k in range(rank):
-                w += R[k, i] * R[k, j]
-            P[i, j] = w
-            P[j, i] = w
-    return rank
+        order[i] = i
+        if tolerance[i] >= 1.0:
+            unit[i] = 1.0
+        length = 0.0
+        for p in range(nv):
+            rows[i, p] = G[i, p] * unit[i] if tolerance[i] < 1.0 else 0.0
+            responses[i, p] = Y[i, p] * unit[i] if tolerance[i] < 1.0 else 0.0
+            length += rows[i, p] * rows[i, p]
+        noise[i] = tolerance[i] * tolerance[i] * length
+        for k in range(nb):
+            A[i, k] = 0.0
+    for k in range(min(nb, nv)):
+        best = -1
+        longest = 0.0
+        for i in range(k, nb):
+            row = rows[int(order[i])]
+            response = responses[int(order[i])]
+            size = 0.0
+            square = 0.0
+            for p in range(nv):
+                size += row[p] * row[p]
+                square += row[p] * response[p]
+            if size > noise[int(order[i])] and square > longest:
+                best = i
+                longest = square
+        if best < 0:
+            return k
+        if best != k:
+            order[k], order[best] = order[best], order[k]
+            for j in range(k):
+                A[k, j], A[best, j] = A[best, j], A[k, j]
+        own = int(order[k])
+        row = rows[own]
+        response = responses[own]
+        # Once more: what the first pass left along the rows before.
+        for j in range(k):
+            A[k, j] += _take_off(row, response, rows[int(order[j])], responses[int(order[j])])
+        square = 0.0
+        for p in range(nv):
+            square += row[p] * response[p]
+        if not square > 0.0:
+            return k
+        length = math.sqrt(square)
+        A[k, k] = length
+        for p in range(nv):
+            row[p] /= length
+            response[p] /= length
+        for i in range(k + 1, nb):
+            other = int(order[i])
+            w = _take_off(rows[other], responses[other], row, response)
+            A[i, k] = w
+            noise[other] += (w / length) * (w / length) * noise[own]
+    return min(nb, nv)
+
+
+@kernel(inner=True)
+def _take_off(row: FloatArray, response: FloatArray, other: FloatArray, of_other: FloatArray) -> float:
+    """Take from a row its part along another one of unit length in M^-1, and return how much that was."""
+    w = 0.0
+    for p in range(row.shape[0]):
+        w += row[p] * of_other[p]
+    for p in range(row.shape[0]):
+        row[p] -= w * other[p]
+        response[p] -= w * of_other[p]
+    return w
 
 
 @kernel(inner=True)
 def _pseudo_factor(
-    A: FloatArray, U: FloatArray, R: FloatArray, scale: FloatArray, order: FloatArray, rank: int
+    A: FloatArray, U: FloatArray, R: FloatArray, unit: FloatArray, order: FloatArray, rank: int
 ) -> None:
     """Rows of R := R_q^-1 U' for Q = U R_q, Q the unscaled pivoted factor in A; U and A are used up."""
     nb = A.shape[0]
@@ -134,7 +250,7 @@ def _pseudo_factor(
     for k in range(rank):
         row = U[k]
         for i in range(nb):
-            row[int(order[i])] = A[i, k] / scale[int(order[i])] if i >= k else 0.0
+            row[int(order[i])] = A[i, k] / unit[int(order[i])] if i >= k else 0.0
     for k in range(rank):
         for i in range(k):
             A[i, k] = 0.0
@@ -277,26 +393,93 @@ def lock_terms(
 
 @kernel
 def certify_bilateral(
-    G: FloatArray, Y: FloatArray, k: FloatArray, v_plus: FloatArray, u: FloatArray, cert: FloatArray
+    G: FloatArray,
+    Y: FloatArray,
+    k: FloatArray,
+    row_scale: FloatArray,
+    v_plus: FloatArray,
+    u: FloatArray,
+    cert: FloatArray,
 ) -> None:
     """Fill cert (2,) with |G v+ + k| and its scale for the row where their ratio is largest.
 
-    ``Y`` has rows M^-1 G_i; ``u`` (nv + 1,) is the size of each velocity before cancellation, and of all, as `certify`
-    leaves it.
+    ``Y`` has rows M^-1 G_i, ``row_scale`` is that of `factor_bilateral`; ``u`` (nv + 1,) is the size of each velocity
+    before cancellation, and of all, as `certify` leaves it.
     """
     cert[0] = 0.0
     cert[1] = 0.0
     for i in range(G.shape[0]):
         rate = k[i]
-        scale = abs(k[i])
         own = 0.0
         for p in range(v_plus.shape[0]):
             rate += G[i, p] * v_plus[p]
-            scale += abs(G[i, p]) * u[p]
             own += G[i, p] * Y[i, p]
-        scale = max(scale, least_rate(own, float(u[v_plus.shape[0]])))
+        scale = max(rate_terms(G[i], k[i], u), least_rate(own, float(u[v_plus.shape[0]])))
         if not abs(rate) < float("inf"):
             cert[0] = float("inf")
             cert[1] = 1.0
             return
+        if abs(rate) > CONSISTENT * scale:
+            # A row that is zero is known no better than the floor under its entries.
+            floor = zero_floor(G, row_scale, i)
+            if not largest_entry(G[i]) > floor:
+                scale = max(scale, floor / CONSISTENT * largest_entry(u[: v_plus.shape[0]]))
         keep_worst(cert, 0, abs(rate), scale)
+
+
+@kernel(inline=True)
+def rate_terms(row: FloatArray, k: float, u: FloatArray) -> float:
+    """Return the sum of the sizes of the terms of a row's rate."""
+    terms = abs(k)
+    for p in range(row.shape[0]):
+        terms += abs(row[p]) * u[p]
+    return terms
+
+
+@kernel
+def contradicted_row(
+    G: FloatArray,
+    k: FloatArray,
+    row_scale: FloatArray,
+    error: FloatArray,
+    h: float,
+    v_plus: FloatArray,
+    u: FloatArray,
+    work: FloatArray,
+) -> int:
+    """Return the row that is off by most beyond what errors of assembly explain, -1 where there is none.
+
+    Equations that do not quite agree are met by least squares, in the rows' own units. Their terms k_i are explained by
+    position errors e_i where there are any, up to |e_i| / h over a step h (0.0: no step), and then no least-squares
+    residual is longer than these terms. Where errors are not known, a step may have some of ASSEMBLY |G_i|, in metres or
+    radians. Besides, each row may be off by
+
+        NEARLY (|k_i| + sum_p |G_ip| u_p) + floor_i sum_p u_p,
+
+    floor_i being what the rank rule knows of its entries. ``work`` (>= nb,) is scratch.
+    """
+    explained = 0.0
+    for i in range(error.shape[0]):
+        if abs(error[i]) > RANK_TOLERANCE * row_scale[i]:
+            part = min(abs(k[i]), abs(error[i]) / h) if h > 0.0 else abs(k[i])
+            explained += part * part
+    if error.shape[0] == 0 and h > 0.0:
+        for i in range(G.shape[0]):
+            part = min(abs(k[i]), ASSEMBLY * row_length(G[i]) / h)
+            explained += part * part
+    explained = math.sqrt(explained)
+    row_floors(G, row_scale, error, work)
+    motion = 0.0
+    for p in range(v_plus.shape[0]):
+        motion += u[p]
+    worst = -1
+    most = 0.0
+    for i in range(G.shape[0]):
+        rate = k[i]
+        for p in range(v_plus.shape[0]):
+            rate += G[i, p] * v_plus[p]
+        beyond = abs(rate) - explained - NEARLY * rate_terms(G[i], k[i], u) - work[i] * motion
+        if beyond > most:
+            most = beyond
+            worst = i
+    return worst

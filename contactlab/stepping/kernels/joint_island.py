@@ -12,7 +12,7 @@ from contactlab.formulation.kernels.bilateral import (
 )
 from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.joint_layout import BOXED, GIVES_WAY, LIMIT, Joints
-from contactlab.stepping.kernels.joint_rows import fill_joint_row
+from contactlab.stepping.kernels.joint_rows import equation_scale, fill_joint_row
 from contactlab.stepping.kernels.layout import (
     Chunk,
     Control,
@@ -61,12 +61,16 @@ def add_joint_rows(
     """Fill the rows [L; G; B] of island ``i``, and the bounds of B; return the number of variables of its LCP."""
     first = joints.row_start[i]
     before = rows.nc + rows.nr
-    boxed = before + rows.nl + rows.nb
+    first_equation = before + rows.nl
+    boxed = first_equation + rows.nb
     for row in range(before, rows.k.shape[0]):
         number = joints.island_rows[first + row - before]
         k, gamma, low, high = fill_joint_row(world, work, joints, number, parameters, rows.J[row], rows.Y[row])
         rows.k[row] = k
         rows.gamma[row] = gamma
+        if first_equation <= row < boxed:
+            joints.G_scale[row - first_equation] = equation_scale(joints, number)
+            joints.G_error[row - first_equation] = joints.error[number]
         if row >= boxed:
             rows.lo[row - boxed] = low
             rows.hi[row - boxed] = high
@@ -84,7 +88,7 @@ def eliminate(rows: ContactSystem, spans: IntArray, joints: Joints) -> None:
     G = rows.J[nu : nu + ng]
     YG = rows.Y[nu : nu + ng]
     P = rows_at(joints.P, 0, ng, ng)
-    factor_bilateral(G, YG, P, joints.work[: bilateral_work_size(ng)])
+    factor_bilateral(G, YG, joints.G_scale[:ng], joints.G_error[:ng], P, joints.work[: bilateral_work_size(ng, nv)])
     left = rows_at(joints.J, 0, own, nv)
     responses = rows_at(joints.Y, 0, own, nv)
     for row in range(own):

@@ -54,6 +54,7 @@ class Joints(NamedTuple):
     loop_G: FloatArray  # (nloop, nv)
     loop_error: FloatArray  # (nloop,) position errors
     loop_rate: FloatArray  # (nloop,) rate of the rows that v does not make
+    loop_scale: FloatArray  # (nloop,) sizes of the terms of the rows' entries
     loop_work: FloatArray
     nothing: FloatArray  # (0,)
     active: IntArray  # (n,) whether the row takes part
@@ -74,6 +75,8 @@ class Joints(NamedTuple):
     posed: FloatArray  # 2 m: see `lcp.contacts.kernels.judging.Case`
     v0: FloatArray  # nv
     P: FloatArray  # ng ng
+    G_scale: FloatArray  # ng, sizes of the terms of the entries of rows G
+    G_error: FloatArray  # ng, their position errors
     work: FloatArray
     lo: FloatArray  # nbox
     hi: FloatArray

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from contactlab.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR
+from contactlab.constraints.kernels.rank import largest_entry
 from contactlab.constraints.kernels.rows import constraint_rows
 from contactlab.formulation.kernels.laws import FOLLOW, LOOP, SERVO, SPRING, STOP, equation, holder, unilateral
 from contactlab.stepping.kernels.blocks import solve_tree
@@ -21,9 +22,6 @@ from contactlab.stepping.kernels.layout import (
     Work,
 )
 from lcp.kernels import kernel
-
-# A row of a loop below this share of the largest entry of all is rounding: nothing moves against it.
-NO_MOTION = 1e-13
 
 
 @kernel(inner=True)
@@ -45,14 +43,14 @@ def add_implicit(joints: Joints, q: FloatArray, h: float, first: int, last: int,
 
 @kernel(inner=True)
 def evaluate_loops(joints: Joints, W: FloatArray) -> None:
-    """Fill G and position errors of the loops from the kinematics in the head of W; rows that nothing moves become 0.
+    """Fill G, scales and position errors of the loops from the kinematics in the head of W.
 
-    Rows of the user's own are there already.
+    Rows of the user's own are there already, and in no block: they keep what they are.
     """
     G = joints.loop_G
-    n, nv = G.shape
     nothing = joints.nothing
-    # Rows of the user's own are in no block: they keep what they are.
+    for i in range(G.shape[0]):
+        joints.loop_scale[i] = largest_entry(G[i])
     constraint_rows(
         joints.loop_ints,
         joints.loop_floats,
@@ -64,20 +62,11 @@ def evaluate_loops(joints: Joints, W: FloatArray) -> None:
         nothing,
         joints.loop_error,
         nothing,
+        joints.loop_scale,
     )
-    largest = 0.0
-    for i in range(n):
-        for j in range(nv):
-            largest = max(largest, abs(G[i, j]))
-    for i in range(n):
-        own = 0.0
-        for j in range(nv):
-            own = max(own, abs(G[i, j]))
-        if not own > NO_MOTION * largest:
-            for j in range(nv):
-                G[i, j] = 0.0
-            joints.loop_error[i] = 0.0
-            joints.loop_rate[i] = 0.0
+    for i in range(G.shape[0]):
+        own = max(joints.loop_scale[i], largest_entry(G[i]))
+        joints.loop_scale[i] = own if own > 0.0 else 1.0
 
 
 @kernel(inner=True)
@@ -141,6 +130,15 @@ def joint_law(work: Work, joints: Joints, number: int, parameters: Parameters) -
         return holder(kind, error, 0.0, row.bound, h, row.stiffness, row.dissipation, 0.0)
     drive = joints.drives[d]
     return holder(kind, error, joints.target[d], row.bound, h, drive.stiffness, drive.damping, drive.target_velocity)
+
+
+@kernel(inline=True)
+def equation_scale(joints: Joints, number: int) -> float:
+    """Return the size of the terms that entries of an equation are made of."""
+    row = joints.rows[number]
+    if row.kind == LOOP:
+        return joints.loop_scale[row.loop_row]
+    return max(1.0, abs(row.factor)) if row.kind == FOLLOW else 1.0
 
 
 @kernel(inner=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contactlab.formulation.kernels.bilateral import certify_bilateral
+from contactlab.formulation.kernels.bilateral import CONSISTENT, certify_bilateral, contradicted_row
+from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.blocks import complete_rows
 from contactlab.stepping.kernels.finish import scatter_velocity
 from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
@@ -39,9 +40,6 @@ from lcp.kernels import kernel
 from lcp.kernels.lemke import STAGE as LEMKE_STAGE
 from lcp.kernels.lemke import START as LEMKE_START
 from lcp.kernels.residuals import is_solved
-
-# Scaled residual of G v+ + kG above which the equations contradict one another, as `ConstraintSolver` has it.
-CONSISTENT = 1e-9
 
 
 @kernel(inline=True)
@@ -82,7 +80,7 @@ def verdict(
             recover_island(rows, island, joints, control)
             certify_contacts(rows, island, control)
     of_joints = 0
-    consistent = joints is None or certify_joints(rows, island)
+    consistent = joints is None or certify_joints(rows, island, joints)
     if others is None:
         if not answers or not consistent:
             control.place = JUDGE
@@ -188,8 +186,11 @@ def certify_contacts(rows: ContactSystem, island: Island, control: Control) -> N
 
 
 @kernel(inline=True)
-def certify_joints(rows: ContactSystem, island: Island) -> bool:
-    """Fill the certificate's conditions of boxed rows and equations; False where these contradict one another."""
+def certify_joints(rows: ContactSystem, island: Island, joints: Joints) -> bool:
+    """Fill the certificate's conditions of boxed rows and equations; False where these contradict one another.
+
+    As `ConstraintSolver` has it: equations that nearly agree are met by least squares.
+    """
     nv = rows.v_free.shape[0]
     v_plus = island.v_plus[:nv]
     u = island.certificate_work[: nv + 1]
@@ -199,5 +200,12 @@ def certify_joints(rows: ContactSystem, island: Island) -> bool:
     of_equations = island.certificate[end : end + 2]
     first = rows.nc + rows.nr + rows.nl
     last = first + rows.nb
-    certify_bilateral(rows.J[first:last], rows.Y[first:last], rows.k[first:last], v_plus, u, of_equations)
-    return not of_equations[0] > CONSISTENT * of_equations[1]
+    G = rows.J[first:last]
+    k = rows.k[first:last]
+    scale = joints.G_scale[: rows.nb]
+    certify_bilateral(G, rows.Y[first:last], k, scale, v_plus, u, of_equations)
+    if not of_equations[0] > CONSISTENT * of_equations[1]:
+        return True
+    if not of_equations[0] < float("inf"):
+        return False
+    return contradicted_row(G, k, scale, joints.G_error[: rows.nb], rows.h, v_plus, u, joints.work) < 0

@@ -103,7 +103,8 @@ class IslandView:
             hi=hi[:nbox].copy(),
             tree_starts=self._tree_starts(nv),
         )
-        return ConstraintVelProblemData.from_blocks(blocks, solve_inertia=self._inertia())
+        law = self.prepared.stepper.friction
+        return ConstraintVelProblemData.from_blocks(blocks, solve_inertia=self._inertia(), friction=law)
 
     def warm_start(self) -> FloatArray | None:
         """Return what its solver is started from, as a copy; None for a cold start."""

@@ -70,8 +70,8 @@ class ConstraintSolver(ForceHelpers):
         own.
 
     friction : str, optional
-        The law of friction; without it, that of the data (``data.friction``), which a recording's problems bring with
-        them. ``"pyramid"``: the rows of F span a pyramid, an LCP. ``"cone"``: they are two orthonormal tangents per contact
+        The law of friction. Without it, ``data.friction`` decides, which problems of a recording bring with them.
+        ``"pyramid"``: the rows of F span a pyramid, an LCP. ``"cone"``: they are two orthonormal tangents per contact
         (one in planar data) and friction is Coulomb's with its exact cone, the same in every direction; for impacts and
         steps, without gammaE and moments. Limits are contacts without friction; z0 may also be a solution of the LCP,
         each tangent being an edge and its negative another.
@@ -105,7 +105,8 @@ class ConstraintSolver(ForceHelpers):
 
     def _check_law(self, friction: str) -> None:
         """Refuse a law that there is not, and one that the solver does not know."""
-        if friction == "cone" and isinstance(self.lcp_solver, EqualCompliance) and self.lcp_solver.otherwise is not None:
+        behind = self.lcp_solver.otherwise if isinstance(self.lcp_solver, EqualCompliance) else None
+        if friction == "cone" and behind is not None:
             raise lcp.ProblemError('otherwise solves LCPs alone: write friction="pyramid", or EqualCompliance()')
         objection = friction_objection(friction, self.lcp_solver)
         if objection is not None:

@@ -187,7 +187,7 @@ def friction(
 FRICTION = ("pyramid", "cone")
 
 
-def friction_law(value: str | None) -> str:
+def friction_law(value: object) -> str:
     """The law of friction; a pyramid where None is given."""
     law = "pyramid" if value is None else value
     if not isinstance(law, str) or law not in FRICTION:

@@ -20,6 +20,7 @@ from contactlab.spatial.arrays import FloatArray
 from problem_data import ProblemDataError
 from problem_data.validation import FRICTION
 
+
 @dataclass(frozen=True, eq=False)
 class FrictionAnswer:
     """Answer of a backend.

@@ -113,8 +113,9 @@ def motion_is_unique(
     Parameters
     ----------
     data : ConstraintVelProblemData or ConstraintAccelProblemData
-        The problem, with a pyramid for friction: of the exact cone write ``data.with_friction("pyramid")``, whose four
-        edges are within it. ``recording.problem(i)`` is that of a recorded step. Of one in accelerations these stand wherever velocities are spoken of.
+        The problem, with a pyramid for friction: of the exact cone ask it of ``data.with_friction("pyramid")``, whose
+        four edges are within the cone. ``recording.problem(i)`` is that of a recorded step. Of one in accelerations
+        these stand wherever velocities are spoken of.
     h : float, optional
         Step [s], ``recording.h[i]`` of a recorded one; without, a problem in velocities is an impact.
     max_n : int

@@ -91,7 +91,7 @@ def island_findings(
         own = chosen[own]
         yield condition, portion.joint_at[own], islands.label[islands.of_joints[own]], -1, values
     if selections is not None:
-        selections.take(portion, whole, joined, laws, islands)
+        yield selections.take(portion, whole, joined, laws, islands)
 
 
 def _joint_rows(portion: Portion, laws: JointLaws, numbers: IntArray, first: int) -> list[Rows]:

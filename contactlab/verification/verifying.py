@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contactlab.certificate import SELECTED_WITHIN
 from contactlab.spatial.arrays import IntArray, finite_number
 from contactlab.verification.checks import findings
 from contactlab.verification.pair_coverage import PairCoverage
@@ -41,7 +42,8 @@ def verify(
     every
         Check the steps 0, every, 2 every, ... and the last one.
     tolerance
-        Of each condition's violation over its scale (`CONDITIONS`); the LCP's is the stepper's where that is larger.
+        Of each condition's violation over its scale (`CONDITIONS`); the LCP's is the stepper's where that is larger,
+        and forces that are said to be selected may be `contactlab.certificate.SELECTED_WITHIN` of the largest off.
     max_failures
         How many failures are kept one by one.
     progress
@@ -96,6 +98,7 @@ class _Ledger:
 
     def __init__(self, limit: float, solved: float, keep: int, marked: IntArray) -> None:
         self.allowed = {name: solved if name in ("solved", "lcp") else limit for name in CONDITIONS}
+        self.allowed["choice"] = SELECTED_WITHIN
         self.counts = dict.fromkeys(CONDITIONS, (0, 0))
         self.worst: dict[str, VerificationFailure] = {}
         self.failures: list[VerificationFailure] = []

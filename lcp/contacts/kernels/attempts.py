@@ -74,9 +74,17 @@ from lcp.contacts.kernels.search import (
     lay_out,
     lend_responses,
     search_own,
+    stay_near,
     take_forces,
 )
-from lcp.contacts.kernels.selection import NEEDS_LINE, SMALL, Reached, end_of_branch, follow_branch
+from lcp.contacts.kernels.selection import (
+    NEEDS_LINE,
+    SELECTED_WITHIN,
+    SMALL,
+    Reached,
+    end_of_branch,
+    follow_branch,
+)
 from lcp.contacts.kernels.ways import (
     ALL_WORK,
     CLOSER_TURNS,
@@ -141,6 +149,8 @@ BEFORE: Final = 3
 # Nothing so far; `propose_closer` goes on, or `propose_along_lines` first.
 UNFINISHED: Final = 4
 NEEDS_LINES: Final = 5
+# Others, though from the branch's end: proximal points have led away from there.
+MOVED: Final = 6
 
 # Part of the tolerance within which forces from before still solve a problem: so far below that what is left over adds
 # up to nothing. Of those next to them, where contacts of one body contradict one another by the rounding of their gaps.
@@ -232,7 +242,8 @@ def attempt_forces(
         reached = try_closer(case, answer, polygon, search, turn, wf)
         if reached.eps == 0.0:
             return Made(NOTHING, reached.systems)
-        return Made(SELECTED if reached.eps < end else OTHERS, reached.systems)
+        near = reached.eps < end and stay_near(search, shifted.kept, SELECTED_WITHIN)
+        return Made(SELECTED if near else MOVED, reached.systems)
     if later is not None:
         if attempt == HELD:
             for i in range(answer.z.shape[0]):
@@ -258,7 +269,9 @@ def attempt_forces(
     if share == 0.0 and as_before(rows, polygon, search, case.z0, KEPT):
         return Made(BEFORE, reached.systems)
     systems = reached.systems + to_rigid(rows, polygon, search, shifted, reached.eps, lines)
-    return Made(SELECTED if reached.eps == end else OTHERS, systems)
+    if reached.eps != end:
+        return Made(OTHERS, systems)
+    return Made(SELECTED if stay_near(search, shifted.kept, SELECTED_WITHIN) else MOVED, systems)
 
 
 @kernel(inner=True)
@@ -302,7 +315,7 @@ def walk(
             answer.state[AT_END] = LEFT_END
         if made.outcome == NOTHING:
             continue
-        if attempt != CLOSER and made.outcome == SELECTED:
+        if attempt != CLOSER and made.outcome in (SELECTED, MOVED):
             answer.state[AT_END] = KNOWN_END
         drifts = 0.0 < share < 1.0 and as_before(rows, polygon, search, case.z0, KEPT)
         give_forces(rows, polygon, search, answer.z)
@@ -311,7 +324,7 @@ def walk(
                 before = max(case.z0[i], 0.0)
                 answer.z[i] = before + share * (answer.z[i] - before)
         if judge(case, answer, own, loads):
-            return Found(attempt, made.outcome, systems)
+            return Found(attempt, OTHERS if made.outcome == MOVED else made.outcome, systems)
     return Found(NONE, NOTHING, systems)
 
 

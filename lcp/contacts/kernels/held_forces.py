@@ -21,6 +21,7 @@ from lcp.contacts.kernels.judging import OF_CHANGE, Answer, Case, count_rows, ju
 from lcp.contacts.kernels.katzenelson import lay_out_shifted
 from lcp.contacts.kernels.mode_system import push
 from lcp.contacts.kernels.proximal_points import choose, harden
+from lcp.contacts.kernels.rigid_forces import DECADE, MANY_POINTS
 from lcp.contacts.kernels.search import (
     Search,
     as_before,
@@ -34,7 +35,7 @@ from lcp.contacts.kernels.search import (
 )
 from lcp.contacts.kernels.selection import SELECTED_WITHIN, end_of_branch
 from lcp.contacts.kernels.spans import dot_of_row
-from lcp.contacts.kernels.ways import CLOSER_TURNS, DECADE, MANY_POINTS, beyond_search, loads_at
+from lcp.contacts.kernels.ways import CLOSER_TURNS, beyond_search, loads_at
 from lcp.kernels import Floats, kernel
 from lcp.kernels.residuals import is_solved
 

@@ -132,7 +132,6 @@ KNOWN_END: Final = 1.0
 LEFT_END: Final = 2.0
 
 NO_LIMIT: Final = 1 << 40  # on systems
-
 # What an attempt comes to: no forces; forces that are not those selected; those selected; those of z0, which are.
 NOTHING: Final = 0
 OTHERS: Final = 1
@@ -211,7 +210,7 @@ def attempt_forces(
 ) -> Made:
     """Make one attempt.
 
-    What others need is not compiled: ``later`` is None of FIRST and DECADES, ``closer`` of FIRST, ``lines`` without any.
+    What others need is not compiled: ``later`` is None of FIRST and DECADES, ``closer`` of FIRST.
     """
     rows, end = case.rows, end_of_branch(case.rows, search)
     shifted = shifted_at(rows, search, wf)

@@ -29,9 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--tolerance",
         type=kinds.tolerance,
-        default=1e-9,
         metavar="T",
-        help="bound on the scaled residual (default %(default)g)",
+        help="bound on the error that decides (default 1e-9, of exact cones 1e-8)",
     )
     add(
         "--time-limit",

@@ -134,8 +134,8 @@ def by_cone(solver: Any) -> Callable[[Island, float, float], Answer]:
     def solve(island: Island, tolerance: float, limit: float) -> Answer:
         problem = island.cone()
         result: Any = lcp.solve(problem, limited(solver, LOADED * limit), tolerance=tolerance)
-        residual, _, solved = measured(problem, result)
-        return residual, solved, result.status.name
+        found = measured(problem, result)
+        return found.residual, found.solved, result.status.name
 
     return solve
 

@@ -68,6 +68,11 @@ ACCELERATION_FORMULAS = {
 }
 
 
+#: Forces count as those selected where they are this part of the largest from them, at most: what `Choice.SELECTED`
+#: states. The kernels that mark them have the number once more (`lcp.contacts.kernels.selection`).
+SELECTED_WITHIN = 1e-3
+
+
 class Choice(enum.IntEnum):
     """Which of the forces that solve a problem of contacts an answer is; where they are unique, all are the same."""
 
@@ -75,7 +80,7 @@ class Choice(enum.IntEnum):
     UNKNOWN = 0
     #: any that solves it: a solver was named, or there is no contact
     ANY = 1
-    #: the forces selected (`contactlab.EqualCompliance`), or unique ones
+    #: the forces selected (`contactlab.EqualCompliance`), within `SELECTED_WITHIN` of the largest, or unique ones
     SELECTED = 2
     #: those selected were asked for and not found: another solution, as certified
     NOT_SELECTED = 3

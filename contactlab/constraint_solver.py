@@ -70,14 +70,15 @@ class ConstraintSolver(ForceHelpers):
         A solver of `lcp`, with its options; `lcp.default_solver()` if not given. For impacts and steps also a friction
         backend, `ConvexRelaxation()` or `StaggeredProjections()`, which takes the LCP apart into quadratic programs;
         where it solves another problem than Coulomb's, the solution is marked ``relaxed`` and its certificate says how
-        far off it is. With ``friction="cone"`` a friction solver, such as `lcp.NSGS`, and
-        `lcp.default_friction_solver()` if not given.
+        far off it is. Of cones a friction solver, such as `lcp.NSGS`, and `lcp.default_friction_solver()` if not
+        given.
 
     tolerance : float, optional
         Bound on the backward error of the LCP, or on the residuals of the cone's problem; a friction backend has its
         own.
 
     friction : str, optional
+        The law of friction. Without it, ``data.friction`` decides, which problems of a recording bring with them.
         ``"pyramid"``: the rows of F span a pyramid, an LCP. ``"cone"``: they are two orthonormal tangents per contact
         (one in planar data) and friction is Coulomb's with its exact cone, the same in every direction; for impacts and
         steps, without gammaE and moments. Limits are contacts without friction; z0 may also be a solution of the LCP,
@@ -108,7 +109,7 @@ class ConstraintSolver(ForceHelpers):
 
     lcp_solver: lcp.Solver | lcp.FrictionSolver | FrictionBackend | EqualCompliance | None = None
     tolerance: float = 1e-9
-    friction: str = "pyramid"
+    friction: str | None = None
     on_inconsistency: OnInconsistency = "accept_small"
 
     def __post_init__(self) -> None:
@@ -119,13 +120,25 @@ class ConstraintSolver(ForceHelpers):
         if isinstance(self.lcp_solver, type):
             name = self.lcp_solver.__name__
             raise lcp.ProblemError(f"lcp_solver must be a solver object: {name}(), not the class {name}")
+        if self.friction is not None:
+            self._check_law(self.friction)
+
+    def _check_law(self, friction: str) -> None:
+        """Refuse a law that there is not, and one that the solver does not know."""
         behind = self.lcp_solver.otherwise if isinstance(self.lcp_solver, EqualCompliance) else None
-        if self.friction == "cone" and behind is not None:
+        if friction == "cone" and behind is not None:
             raise lcp.ProblemError('otherwise solves LCPs alone: write friction="pyramid", or EqualCompliance()')
-        objection = friction_objection(self.friction, self.lcp_solver)
+        objection = friction_objection(friction, self.lcp_solver)
         if objection is not None:
             field, why = objection
             raise lcp.ProblemError(f"friction {why}" if field == "friction" else why)
+
+    def _law(self, data: ConstraintVelProblemData | ConstraintAccelProblemData) -> str:
+        """The law of friction by which data are solved: the solver's, else their own."""
+        if self.friction is None:
+            self._check_law(data.friction)
+            return data.friction
+        return self.friction
 
     def solve_constraint_problem(
         self, data: ConstraintAccelProblemData, *, z0: ArrayLike | None = None
@@ -156,6 +169,7 @@ class ConstraintSolver(ForceHelpers):
                 'applies to impacts and steps; accelerations know friction="pyramid" and given directions of sliding'
             )
             raise ProblemDataError("friction", detail)
+        self._law(data)
         problem: lcp.LCP | None = None
         result: lcp.Result | LinearResult
         if data.use_complementarity_problem_solver:
@@ -259,15 +273,15 @@ class ConstraintSolver(ForceHelpers):
         kind: Callable[..., S],
     ) -> S:
         """Solution of the given kind: solved, unpacked and certified; the error carries h."""
-        blocks = data.blocks()
+        blocks, law = data.blocks(), self._law(data)
         try:
-            answer, z = self._answer(formed, h, z0)
+            answer, z = self._answer(formed, law, h, z0)
         except MemoryError as error:
             raise formed.too_large() from error
         if isinstance(self.lcp_solver, FrictionBackend):
             what += f" by {type(self.lcp_solver).__name__} ({answer.result.attempts[-1].detail})"
         packed, v_plus = recover_forces(formed.h, formed.rows, blocks, z)
-        if self.friction == "cone":
+        if law == "cone":
             certificate = certify_cone_forces(data, formed.h, packed, v_plus)
         else:
             certificate = certify_forces(data, formed.h, z, packed, v_plus)
@@ -321,14 +335,14 @@ class ConstraintSolver(ForceHelpers):
         raise ConstraintSolveError(message, data, problem, result, h, certificate)
 
     def _answer(
-        self, formed: DiscretizedLCP, h: float | None, z0: ArrayLike | None
+        self, formed: DiscretizedLCP, law: str, h: float | None, z0: ArrayLike | None
     ) -> tuple[FrictionAnswer, FloatArray]:
-        """Forces, and as a vector of the LCP; h is None for impacts."""
+        """Forces by a law of friction, and as a vector of the LCP; h is None for impacts."""
         blocks = formed.data.blocks()
         solver: Any = self.lcp_solver
         selects = isinstance(solver, EqualCompliance)
         # Without contacts there is no cone: an LCP, as the compiled step has it.
-        if self.friction == "cone" and not (selects and blocks.nc == 0):
+        if law == "cone" and not (selects and blocks.nc == 0):
             return self._cone_answer(formed, z0)
         start = None if z0 is None else _start(z0, formed.n, lcp_size_text(blocks))
         if isinstance(solver, FrictionBackend):

@@ -224,6 +224,11 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
         return self.mu_non_sliding.size
 
     @property
+    def friction(self) -> str:
+        """The law of friction: at this level contacts that do not slide have a pyramid."""
+        return "pyramid"
+
+    @property
     def N_minus_muQ_T(self) -> LinearMap:
         """The map (N - mu_sliding Q)^T, shape (nv, nc), where rows of Q of non-sliding contacts count as zero.
 

@@ -27,10 +27,12 @@ from problem_data.npz_files import NpzFile, Source, write_npz
 from problem_data.validation import (
     FloatArray,
     IntArray,
+    check_cones,
     direction_counts,
     entry,
     float_array,
     force_bounds,
+    friction_law,
     leaning_cones,
     nonnegative,
     own_cones,
@@ -139,6 +141,8 @@ def velocity_members(data: ConstraintVelProblemData) -> Members:
     further = {"cone_contacts": data.cone_contacts} if data.ncone > data.nc else {}
     if data.tree_starts.size > 2:
         further["tree_starts"] = data.tree_starts
+    if data.friction != "pyramid":
+        further["friction"] = np.array(data.friction)
     return _block_members(data.blocks(), _VELOCITY_COUNTS, _VELOCITY) | further
 
 
@@ -200,10 +204,14 @@ def velocity_problem(arrays: Members) -> ConstraintVelProblemData:
         hi=hi,
         **_known_members(arrays, nb),
     )
+    # As with cone_contacts: what was saved before there was a choice has pyramids.
+    law = friction_law(short(arrays["friction"]) if "friction" in arrays else None)
+    if law == "cone":
+        check_cones(r, nc, blocks.gammaE)
     solve_inertia = inertia_from(arrays, nv)
     check_response(arrays, "J", "Y")
     check_response(arrays, "Mv", "v_free")
-    return ConstraintVelProblemData.from_blocks(blocks, solve_inertia=solve_inertia)
+    return ConstraintVelProblemData.from_blocks(blocks, solve_inertia=solve_inertia, friction=law)
 
 
 def acceleration_problem(arrays: Members) -> ConstraintAccelProblemData:

@@ -204,6 +204,41 @@ def friction(
     return coefficients, np.zeros(n, dtype=np.int64)
 
 
+#: Laws of friction: rows of F span a pyramid, or they are the tangents of Coulomb's exact cone.
+FRICTION = ("pyramid", "cone")
+
+
+def friction_law(value: object) -> str:
+    """The law of friction; a pyramid where None is given."""
+    law = "pyramid" if value is None else value
+    if not isinstance(law, str) or law not in FRICTION:
+        raise ProblemDataError("friction", f"{value!r} of type {type(value).__name__}, wanted 'pyramid' or 'cone'")
+    return law
+
+
+def check_cones(r: IntArray, nc: int, gammaE: FloatArray) -> None:
+    """Refuse what the exact cone has no place for: cones of moments, other than two tangents or one, softened slack.
+
+    ``r`` are the directions of all cones, of which the first ``nc`` are the contacts' own.
+    """
+    how = 'friction="cone" needs two orthonormal tangents per contact (r = 2), or one each in planar data (r = 1)'
+    not_here = 'friction="cone" does not know them; use friction="pyramid"'
+    if r.size > nc:
+        raise ProblemDataError("cone_contacts", f"{r.size - nc} further cones, of moments: {not_here}")
+    kinds = np.unique(r[r > 0])
+    if kinds.size and kinds[-1] > 2:
+        c = int(np.argmax(r))
+        raise ProblemDataError("r", f"r[{c}] = {r[c]}: {how}; give the rows of a frame (4 edges)")
+    if kinds.size > 1:
+        c = int(np.argmax(r == 1))
+        raise ProblemDataError("r", f"r[{c}] = 1 beside contacts of 2: {how}; add the second tangent")
+    softened = np.flatnonzero(gammaE != 0.0)
+    if softened.size:
+        c = int(softened[0])
+        detail = f"gammaE[{c}] = {gammaE[c]}: it softens the slack of a pyramid, which a cone does not have"
+        raise ProblemDataError("gammaE", f'{detail}; use gammaF, or friction="pyramid"')
+
+
 def force_bounds(lo: ArrayLike | None, hi: ArrayLike | None, nbox: int) -> tuple[FloatArray, FloatArray]:
     """Bounds lo <= hi of nbox forces, -inf and inf where there is none; both may be missing where nbox is 0.
 

@@ -7,12 +7,14 @@ With v+ the velocity after the impact or step, the rows say
     G v+ + kG = 0                                  bilateral constraints
     s = B v+ + kB + gammaB fB,  lo <= fB <= hi     boxed rows: s >= 0 where fB = lo, s <= 0 where fB = hi, else s = 0
 
-and friction opposes F v+ + kF, at each contact within mu fN >= sum of |fF|. Further cones of friction, such as those of
+and friction opposes F v+ + kF, at each contact within mu fN >= sum of |fF|, a pyramid, or, where ``friction`` says
+"cone", within mu fN >= |fF|, Coulomb's exact cone over two tangents. Further cones of friction, such as those of
 the moments of torsional and rolling friction, may lean on the same normal forces.
 """
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,15 +35,17 @@ from problem_data.operators import LinearMap, Operator, as_linear_map
 from problem_data.validation import (
     FloatArray,
     IntArray,
+    check_cones,
     float_array,
     force_bounds,
-    friction,
+    friction_law,
     leaning_cones,
     length,
     nonnegative,
     own_cones,
     starts_of_trees,
 )
+from problem_data.validation import friction as coefficients_and_counts
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -103,6 +107,11 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         First velocity of each tree of bodies, then nv: 0 < ... < nv. M couples no velocity of one tree to one of
         another, so that contacts of many bodies can be solved with sparse matrices. Without it all is one tree.
 
+    friction : str, optional
+        ``"pyramid"``, also where None is given: the rows of F span a pyramid of friction. ``"cone"``: they are two
+        orthonormal tangents of each contact (one in planar data), and friction has Coulomb's exact cone; then there are
+        no further cones, and no gammaE. `contactlab.ConstraintSolver` solves the law that the data name.
+
     Raises
     ------
     ProblemDataError
@@ -138,6 +147,7 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
     lo: FloatArray
     hi: FloatArray
     tree_starts: IntArray
+    friction: str
 
     def __init__(
         self,
@@ -168,6 +178,7 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         solve_inertia: InertiaSolve | None = None,
         M: ArrayLike | None = None,
         tree_starts: ArrayLike | None = None,
+        friction: str | None = "pyramid",
     ) -> None:
         momentum = float_array("Mv", Mv, (None,))
         nv = momentum.size
@@ -188,7 +199,7 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         nc = normals.shape[0]
         if cones is None:
             cones = np.arange(nc, dtype=np.int64)
-        coefficients, counts = friction(given, r, F is not None, cones.size)
+        coefficients, counts = coefficients_and_counts(given, r, F is not None, cones.size)
         # Python integers: a sum of int64 could wrap round and pass as a small one.
         nr = sum(counts.tolist())
         tangents = as_linear_map("F", F, nv=nv, rows=nr, pair_rows=None, why="sum(r) rows")
@@ -202,10 +213,15 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         known = rows_known(scaleG, errorG, rows["G"])
         vectors = {"Mv": momentum, "mu": coefficients, "r": counts, "cone_contacts": cones, "lo": low, "hi": high}
         vectors["tree_starts"] = starts_of_trees(tree_starts, nv)
-        self._fill({**vectors, **maps, **terms, **known, **softening}, solve, None)
+        law = friction_law(friction)
+        if law == "cone":
+            check_cones(counts, nc, softening["gammaE"])
+        self._fill({**vectors, **maps, **terms, **known, **softening, "friction": law}, solve, None)
 
     @classmethod
-    def from_blocks(cls, blocks: VelocityBlocks, *, solve_inertia: SolveInertia) -> ConstraintVelProblemData:
+    def from_blocks(
+        cls, blocks: VelocityBlocks, *, solve_inertia: SolveInertia, friction: str | None = "pyramid"
+    ) -> ConstraintVelProblemData:
         """Problem data around existing blocks: nothing is copied and nothing is checked.
 
         Parameters
@@ -214,6 +230,8 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
             Returned as they are by `blocks`; they must not be written to afterwards.
         solve_inertia : callable
             B -> M^-1 B for B (nv,) and (nv, m), the one that Y and v_free were computed with.
+        friction : str, optional
+            The law of friction, ``"pyramid"`` or ``"cone"``; an unknown one is refused.
         """
         counts = (blocks.nc, blocks.nr, blocks.nl, blocks.nb, blocks.nbox)
         gammaN, gammaF, gammaL, _, gammaB = np.split(blocks.gamma, np.cumsum(counts)[:-1])
@@ -222,9 +240,27 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
             name: getattr(blocks, name) for name in ("Mv", "mu", "r", "cone_contacts", "lo", "hi", "tree_starts")
         }
         data = cls.__new__(cls)
+        law = {"friction": friction_law(friction)}
         rows = {**rows_of_blocks(blocks.J, blocks.k, counts), **known_of_blocks(blocks)}
-        data._fill({**vectors, **rows, **softening}, solve_inertia, blocks)
+        data._fill({**vectors, **rows, **softening, **law}, solve_inertia, blocks)
         return data
+
+    def with_friction(self, friction: str | None) -> ConstraintVelProblemData:
+        """Return the same rows under another law of friction, ``"pyramid"`` or ``"cone"``.
+
+        Two tangents of a cone are a pyramid of four edges; a pyramid of more edges has no cone over its rows.
+
+        Raises
+        ------
+        ProblemDataError
+            There is no such law, or the rows are not those of a cone.
+        """
+        law = friction_law(friction)
+        if law == "cone":
+            check_cones(self.r, self.nc, self.gammaE)
+        changed = copy.copy(self)
+        object.__setattr__(changed, "friction", law)
+        return changed
 
     @property
     def nv(self) -> int:
@@ -246,8 +282,9 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
 
     def __repr__(self) -> str:
         boxed = f", boxed rows={self.nbox}" if self.nbox else ""
+        law = "" if self.friction == "pyramid" else f", friction='{self.friction}'"
         further = f", further cones={self.ncone - self.nc}" if self.ncone > self.nc else ""
         return (
             f"ConstraintVelProblemData(nv={self.nv}, contacts={self.nc}, friction rows={self.nr}, "
-            f"limits={self.nl}, bilaterals={self.nb}{boxed}{further})"
+            f"limits={self.nl}, bilaterals={self.nb}{boxed}{further}{law})"
         )

@@ -200,7 +200,9 @@ def test_options_that_do_not_go_together_are_refused() -> None:
         with pytest.raises(lcp.ProblemError, match='does not solve friction="cone"'):
             ConstraintSolver(solver, friction="cone")
     with pytest.raises(lcp.ProblemError, match='write friction="cone"'):
-        ConstraintSolver(lcp.NSGS())
+        ConstraintSolver(lcp.NSGS(), friction="pyramid")
+    with pytest.raises(lcp.ProblemError, match='write friction="cone"'):
+        ConstraintSolver(lcp.NSGS()).solve_discretized_problem(particle((1, 0)), H)
     with pytest.raises(ProblemDataError, match="z0: shape"):
         CONE.solve_discretized_problem(particle((1, 0)), H, z0=[0.0])
 

@@ -11,9 +11,11 @@ import simulation_scenes as scenes
 from test_selection import grasp
 
 import lcp
+from contactlab import Choice
+from contactlab.certificate import SELECTED_WITHIN
 from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.simulation import Recording, TimeStepping, WorldBuilder, simulate, verify
-from contactlab.spatial import RigidInertia
+from contactlab.simulation import Oscillation, Recording, TimeStepping, WorldBuilder, simulate, verify
+from contactlab.spatial import RigidInertia, Transform
 
 
 def claimed(recording: Recording) -> Recording:
@@ -67,8 +69,9 @@ def test_where_there_is_no_choice_or_nothing_is_selected():
     found = verify(recording).selection
     assert found.distance == 0.0
     assert found.islands == found.unique > 40
-    for stepper in (TimeStepping(2e-3, solver=lcp.Lemke()), TimeStepping(2e-3, friction="cone")):
-        assert verify(simulate(balls(2), stepper, steps=2)).selection is None
+    assert verify(simulate(balls(2), TimeStepping(2e-3, solver=lcp.Lemke()), steps=2)).selection is None
+    cones = verify(simulate(balls(2), TimeStepping(2e-3, friction="cone"), steps=2)).selection
+    assert cones.islands == cones.unique > 0
     report = verify(simulate(stack(7), TimeStepping(2e-3), steps=2))
     assert (report.selection.islands, report.selection.larger) == (0, 2)
     assert "2 larger ones not looked at" in str(report)
@@ -83,6 +86,91 @@ def test_what_is_not_found_anew_is_infinitely_far(monkeypatch):
     found = verify(recording).selection
     assert np.isinf(found.distance)
     assert "not selected" in str(found)
+
+
+def said_of_choice(report):
+    """Islands asked, how many failed, and the first failure."""
+    (found,) = [one for one in report.conditions if one.condition == "choice"]
+    return found.checked, found.failed, [one for one in report.failures if one.condition == "choice"]
+
+
+@pytest.mark.parametrize("friction", ["pyramid", "cone"])
+def test_a_false_mark_is_refused(friction):
+    """Forces of a vertex in place of those selected, in one step; without the mark they are forces like others."""
+    stepper = TimeStepping(2e-3, friction=friction, edges=4)
+    recording = simulate(scenes.cube_at_rest(), stepper, steps=6)
+    report = verify(recording)
+    assert report.holds
+    assert said_of_choice(report)[:2] == (6, 0)
+    # Two corners across carry all: the resultant and its moment are the same.
+    rows = {name: np.array(array) for name, array in recording.rows.items()}
+    own = np.flatnonzero(rows["contact_step"] == 3)
+    place = rows["contact_point"][own, :2]
+    across = (place[:, 0] * place[:, 1]) > 0.0
+    for name in ("contact_z", "contact_impulse"):
+        rows[name][own] *= np.where(across, 2.0, 0.0)[:, None]
+    forged = Recording(recording.world, stepper, rows)
+    refused = verify(forged)
+    assert not refused.holds
+    checked, failed, (failure,) = said_of_choice(refused)
+    assert (checked, failed) == (6, 1)
+    assert (failure.condition, failure.step, failure.island) == ("choice", 3, 0)
+    assert failure.value == pytest.approx(0.5, rel=1e-3)
+    assert failure.tolerance == SELECTED_WITHIN
+    rows["island_choice"][rows["island_step"] == 3] = Choice.NOT_SELECTED
+    honest = verify(Recording(recording.world, stepper, rows))
+    assert said_of_choice(honest)[:2] == (5, 0)
+    assert honest.selection.distance == pytest.approx(0.5, rel=1e-3)
+
+
+def shaken(boxes, acceleration, motion=None):
+    """Boxes on one another, on a plate that shakes with so many parts of g at 4 Hz, or moves as told."""
+    plate = Transform(p=(0, 0, -0.02))
+    swing = np.array(acceleration) * 9.81 / (8.0 * np.pi) ** 2
+    if motion is None:
+        motion = Oscillation(plate, translation=swing, frequency=4.0, phase=np.pi / 2)
+    builder, material, z = WorldBuilder(), Material(0.4), 0.0
+    builder.add_kinematic_body("plate", Box((0.5, 0.5, 0.02)), material, motion)
+    for i, (half, mass) in enumerate(boxes):
+        q = (swing[0], swing[1], swing[2] + z + half[2], 1, 0, 0, 0)
+        builder.add_free_body(f"box {i}", RigidInertia.solid_box(mass, half), Box(half), material, q=q)
+        z += 2.0 * half[2]
+    return builder.build()
+
+
+TWO = [((0.3, 0.28, 0.05), 5.0), ((0.22, 0.25, 0.06), 3.0)]
+FOUR = [*TWO, ((0.2, 0.16, 0.04), 1.7), ((0.12, 0.14, 0.07), 0.9)]
+
+
+@pytest.mark.parametrize("friction", ["pyramid", "cone"])
+@pytest.mark.parametrize("edges", [4, 8])
+def test_boxes_on_a_shaken_plate_have_the_forces_that_their_record_says(friction, edges):
+    """Sticking, warm started: loads turn, and forces of the step before are near to others than those selected."""
+    recording = simulate(shaken(FOUR, (0.185, 0.0765, 0.3)), TimeStepping(1e-3, friction=friction, edges=edges), 0.3)
+    assert (recording.certificates.choice == Choice.SELECTED).all()
+    assert recording.certificates.selection.max() < 1e-5
+    report = verify(recording)
+    assert report.holds
+    assert report.selection.distance < 1e-4
+
+
+@pytest.mark.parametrize("friction", ["pyramid", "cone"])
+def test_boxes_on_a_tilting_plate_have_the_forces_that_their_record_says(friction):
+    """They slide, tip and stick at their bounds, where rates contradict one another."""
+    plate = Transform(p=(0, 0, -0.02))
+    tilting = Oscillation(plate, rotation=(0.0, 0.25, 0.075), frequency=1.5)
+    recording = simulate(shaken(FOUR, (0, 0, 0), tilting), TimeStepping(2e-3, friction=friction), steps=150)
+    marked = recording.certificates.choice == Choice.SELECTED
+    assert marked.mean() > 0.9
+    assert recording.certificates.selection[marked].max() < SELECTED_WITHIN
+    assert verify(recording).holds
+
+
+def test_the_kernels_mark_by_the_tolerance_that_is_stated():
+    """One number, in two places: kernels do not import the certificate."""
+    from lcp.contacts.kernels import selection as kernels
+
+    assert kernels.SELECTED_WITHIN == SELECTED_WITHIN
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from contactlab.cli import arguments as kinds
+from contactlab.lab.datasets.fetching import data_path
 from contactlab.lab.datasets.problems import MOST_STEPS
 from contactlab.lab.progress import Progress
 from contactlab.lab.racing import race
@@ -22,15 +23,14 @@ no failure of the command: the exit status is 1 only if nobody solved anything.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
     add = parser.add_argument
-    add("paths", type=Path, nargs="+", metavar="PATH", help="files or folders of problems")
+    add("paths", type=Path, nargs="+", metavar="PATH", help="files, folders or data sets of problems")
     add("--solvers", default="all", metavar="NAMES", help="names, or all (default)")
     add("--peers", default="", metavar="NAMES", help="solvers of other projects: names, or all")
     add(
         "--tolerance",
         type=kinds.tolerance,
-        default=1e-9,
         metavar="T",
-        help="bound on the scaled residual (default %(default)g)",
+        help="bound on the error that decides (default 1e-9, of exact cones 1e-8)",
     )
     add(
         "--time-limit",
@@ -60,13 +60,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Race, print the summary; exit status 1 if nobody solved anything."""
-    missing = [str(path) for path in arguments.paths if not path.exists()]
+    # Names of data sets stand for their files, fetched before anything is begun.
+    paths = [data_path(path) for path in arguments.paths]
+    missing = [str(path) for path in paths if not path.exists()]
     if missing:
-        raise FileNotFoundError(f"there is no file or folder {missing[0]}")
+        raise FileNotFoundError(f"there is no file, folder or data set {missing[0]}")
     with Progress("race", "trials") as progress:
         asked = ("tolerance", "time_limit", "out", "jobs", "cluster", "peers", "repeats", "curves", "most_steps")
         settings = {name: getattr(arguments, name) for name in asked}
-        report = race(arguments.paths, arguments.solvers, **settings, progress=progress.update)
+        report = race(paths, arguments.solvers, **settings, progress=progress.update)
     print(report)
     for line in report.skipped:
         print(f"left out: {line}")

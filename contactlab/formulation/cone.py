@@ -23,6 +23,7 @@ import lcp
 from contactlab.formulation.discretized import DiscretizedLCP
 from contactlab.spatial.arrays import FloatArray, IntArray
 from problem_data import ConstraintVelProblemData, ProblemDataError
+from problem_data.validation import check_cones
 
 # Cosine above which two tangents of a contact span nothing.
 _PARALLEL = 1.0 - 1e-9
@@ -75,22 +76,7 @@ def check_cone_data(data: ConstraintVelProblemData) -> None:
     ProblemDataError
         Naming the field, the contact, and what to do.
     """
-    how = 'friction="cone" needs two orthonormal tangents per contact (r = 2), or one each in planar data (r = 1)'
-    not_here = 'friction="cone" does not know them; use friction="pyramid"'
-    if data.ncone > data.nc:
-        raise ProblemDataError("cone_contacts", f"{data.ncone - data.nc} further cones, of moments: {not_here}")
-    kinds = np.unique(data.r[data.r > 0])
-    if kinds.size and kinds[-1] > 2:
-        c = int(np.argmax(data.r))
-        raise ProblemDataError("r", f"r[{c}] = {data.r[c]}: {how}; give the rows of a frame (4 edges)")
-    if kinds.size > 1:
-        c = int(np.argmax(data.r == 1))
-        raise ProblemDataError("r", f"r[{c}] = 1 beside contacts of 2: {how}; add the second tangent")
-    softened = np.flatnonzero(data.gammaE != 0.0)
-    if softened.size:
-        c = int(softened[0])
-        detail = f"gammaE[{c}] = {data.gammaE[c]}: it softens the slack of a pyramid, which a cone does not have"
-        raise ProblemDataError("gammaE", f'{detail}; use gammaF, or friction="pyramid"')
+    check_cones(data.r, data.nc, data.gammaE)
     blocks = data.blocks()
     first = blocks.nc
     for c, r in enumerate(blocks.r):
@@ -98,6 +84,7 @@ def check_cone_data(data: ConstraintVelProblemData) -> None:
             rows, responses = blocks.J[first : first + 2], blocks.Y[first : first + 2]
             (one, across), (_, two) = rows @ responses.T
             if abs(across) >= _PARALLEL * np.sqrt(one * two) and one * two > 0.0:
+                how = 'friction="cone" needs two orthonormal tangents per contact'
                 raise ProblemDataError("F", f"the two rows of contact {c} are parallel: {how}")
         first += int(r)
 

@@ -18,9 +18,7 @@ import lcp
 from contactlab.formulation.discretized import DiscretizedLCP
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ProblemDataError
-
-#: Cones of friction: a pyramid of edges, or Coulomb's own.
-FRICTION = ("pyramid", "cone")
+from problem_data.validation import FRICTION
 
 
 @dataclass(frozen=True, eq=False)

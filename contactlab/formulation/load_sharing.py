@@ -28,7 +28,7 @@ def distance_from_selected(
     forces: ConstraintForces,
     *,
     z0: FloatArray | None = None,
-    friction: str = "pyramid",
+    friction: str | None = None,
     tolerance: float = 1e-9,
 ) -> float:
     """Return the largest difference of contact forces from those selected, of the largest force.
@@ -40,7 +40,7 @@ def distance_from_selected(
     z0
         (n,) What the step began with.
     friction, tolerance
-        As of `ConstraintSolver`.
+        As of `ConstraintSolver`: without the one, the law of the data.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def distance_from_selected(
     if _unique(formed, blocks, forces):
         return 0.0
     for start in (None,) if z0 is None else (None, z0):
-        selected = _selected(formed, start, friction, tolerance)
+        selected = _selected(formed, start, data.friction if friction is None else friction, tolerance)
         if selected is not None:
             size = np.abs(_along_axes(blocks, forces)).max()
             off = float(np.abs(_along_axes(blocks, selected) - _along_axes(blocks, forces)).max())

@@ -33,7 +33,13 @@ from contactlab.formulation.discretized import (
 )
 from contactlab.spatial.arrays import FloatArray
 from lcp.linear_program import linear_program
-from problem_data import AccelerationBlocks, ConstraintAccelProblemData, ConstraintVelProblemData, VelocityBlocks
+from problem_data import (
+    AccelerationBlocks,
+    ConstraintAccelProblemData,
+    ConstraintVelProblemData,
+    ProblemDataError,
+    VelocityBlocks,
+)
 
 # Of the speeds that go in, and of those that the forces make: velocities that are nearer are one.
 DISTINCT = 1e-6
@@ -107,8 +113,9 @@ def motion_is_unique(
     Parameters
     ----------
     data : ConstraintVelProblemData or ConstraintAccelProblemData
-        The problem, with a pyramid for friction (not the exact cone); ``recording.problem(i)`` is that of a recorded
-        step. Of one in accelerations these stand wherever velocities are spoken of.
+        The problem, with a pyramid for friction: of the exact cone ask it of ``data.with_friction("pyramid")``, whose
+        four edges are within the cone. ``recording.problem(i)`` is that of a recorded step. Of one in accelerations
+        these stand wherever velocities are spoken of.
     h : float, optional
         Step [s], ``recording.h[i]`` of a recorded one; without, a problem in velocities is an impact.
     max_n : int
@@ -118,6 +125,11 @@ def motion_is_unique(
         Of larger ones, nodes of the search by branches, some 5 to 20 ms each; 0 for none.
     tolerance : float
         Bound on the backward error of what is called a solution.
+
+    Raises
+    ------
+    ProblemDataError
+        Friction has the exact cone.
 
     Examples
     --------
@@ -138,6 +150,9 @@ def motion_is_unique(
         acting = np.concatenate((own.R, formed.rows.J[own.nc :]))
         blocks, nbox, unit_time, given = own, 0, 1.0, own.tau
     else:
+        if data.friction != "pyramid" and data.mu.any():
+            detail = 'velocities are searched with pyramids; ask it of data.with_friction("pyramid")'
+            raise ProblemDataError("friction", f"{data.friction!r}: {detail}")
         formed = form_impact_lcp(data) if h is None else form_discretized_lcp(data, h)
         blocks, unit_time, acting = data.blocks(), formed.h, formed.rows.J
         nbox, given = blocks.nbox, blocks.Mv

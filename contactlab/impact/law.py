@@ -156,7 +156,7 @@ def with_normal_terms(
     changed = blocks._replace(k=k)
     if Mv is not None and v_free is not None:
         changed = changed._replace(Mv=Mv, v_free=v_free)
-    return ConstraintVelProblemData.from_blocks(changed, solve_inertia=data.solve_inertia)
+    return ConstraintVelProblemData.from_blocks(changed, solve_inertia=data.solve_inertia, friction=data.friction)
 
 
 def with_newtons_terms(problem: ImpactProblem, restitution: Restitution) -> ConstraintVelProblemData:

@@ -94,6 +94,9 @@ class Poisson(OrderedLaw):
     def _at_once(self, problem: ImpactProblem) -> ImpactOutcome:
         problem.refuse_soft_rows()
         data, b = problem.data, problem.blocks
+        if data.friction != "pyramid" and b.mu.any():
+            detail = 'friction="cone": Poisson\'s law, simultaneous, knows pyramids: data.with_friction("pyramid")'
+            raise ImpactError("data", detail)
         u = b.J[: b.nc] @ problem.v_minus
         e = coefficients(given_restitution(self.restitution, self.title), np.maximum(0.0, -u))
         nothing = np.zeros(b.nc)

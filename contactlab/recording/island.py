@@ -68,8 +68,7 @@ def distance_of(recording: Record, i: int, island: int) -> float:
 
     (data, z0), stepper = formed(recording, i, island), recording.stepper
     forces, h = forces_of(recording, i, island), float(recording.h[i])
-    kind, tolerance = stepper.friction, stepper.tolerance
-    return distance_from_selected(data, h, forces, z0=z0, friction=kind, tolerance=tolerance)
+    return distance_from_selected(data, h, forces, z0=z0, tolerance=stepper.tolerance)
 
 
 def trees_of(recording: Record, i: int, island: int) -> IntArray:

@@ -98,7 +98,8 @@ def explain_failure(path: str | os.PathLike[str], *, h: float | None = None) -> 
             recording = Recording.open(record)
         if recording is not None and recording.n_steps == step:
             return _of_record(recording, record, loaded)
-    return _solved_again(Explanation(None, step, None, 1e-3 if h is None else h, ""), loaded, lcp.default_solver())
+    solver: Any = lcp.default_friction_solver() if loaded.friction == "cone" else lcp.default_solver()
+    return _solved_again(Explanation(None, step, None, 1e-3 if h is None else h, ""), loaded, solver)
 
 
 def _is_record(path: Path) -> bool:
@@ -146,20 +147,19 @@ def _of_record(recording: Recording, record: Path, dumped: ConstraintVelProblemD
         joints = (JointLine(world.joint_rows[row].label, off) for row, off in view.joint_errors().items())
         return replace(found, contacts=_contacts(world, view), joints=tuple(joints))
     if dumped is not None:
-        return _solved_again(base, dumped, stepper.lcp_solver, stepper.friction)
+        # What an older run left does not say its law.
+        return _solved_again(base, dumped.with_friction(stepper.friction), stepper.lcp_solver)
     reason = "The step after the record's last state is solved: the run ended, or was stopped from outside."
     if np.any(recording.rows["contact_id"] >= EXTERNAL_ID):
         reason += " Contacts from outside the loop, which the run had, were not there this time."
     return replace(base, reason=reason, solved=True)
 
 
-def _solved_again(
-    base: Explanation, problem: ConstraintVelProblemData, solver: Any, friction: str = "pyramid"
-) -> Explanation:
-    """Solve a problem again."""
+def _solved_again(base: Explanation, problem: ConstraintVelProblemData, solver: Any) -> Explanation:
+    """Solve a problem again, by its law of friction."""
     assert base.h is not None
     formed = form_discretized_lcp(problem, base.h)
-    contact_problem: Any = form_cone_problem(formed).problem if friction == "cone" else formed.problem
+    contact_problem: Any = form_cone_problem(formed).problem if problem.friction == "cone" else formed.problem
     return _explained(base, problem, lcp.solve(contact_problem, solver))
 
 

@@ -116,7 +116,8 @@ class IslandView:
             tree_starts=self._tree_starts(nv),
             **({} if self.joints is None else known_equations(self.joints, nb)),
         )
-        return ConstraintVelProblemData.from_blocks(blocks, solve_inertia=self._inertia())
+        law = self.prepared.stepper.friction
+        return ConstraintVelProblemData.from_blocks(blocks, solve_inertia=self._inertia(), friction=law)
 
     def warm_start(self) -> FloatArray | None:
         """Return what its solver is started from, as a copy; None for a cold start."""

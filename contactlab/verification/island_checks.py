@@ -95,7 +95,7 @@ def island_findings(
         own = chosen[own]
         yield condition, portion.joint_at[own], islands.label[islands.of_joints[own]], -1, values
     if selections is not None:
-        selections.take(portion, whole, joined, laws, islands)
+        yield selections.take(portion, whole, joined, laws, islands)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 CONDITIONS = {
     "form": "what the step refers to exists, and its equations can be formed",
     "solved": "every island says it was solved: its recorded residual is within the stepper's tolerance",
+    "choice": "forces said to be selected are those selected, to 1e-3 of the largest; islands of 24 contacts at most",
     "lcp": "0 <= z _|_ M z + q >= 0, M and q formed again",
     "sign": "fN, fF+, fF- >= 0",
     "gap": "N v+ + kN + gammaN fN >= 0",
@@ -34,8 +35,7 @@ CONDITIONS = {
 #: What a record holds that is not compared.
 UNCHECKED = (
     "not compared: places, normals and gaps of contacts between shapes, their numbers, variables of rows of joints, "
-    "residuals of islands beside the scaled one, their certificates, pivots, warm starts, whether forces are "
-    "said to be selected, times of the run"
+    "residuals of islands beside the scaled one, their certificates, pivots, warm starts, times of the run"
 )
 
 
@@ -85,8 +85,8 @@ class ConditionReport:
 class SelectionReport:
     """How far recorded forces are from those that a step selects among all that solve the rigid problem.
 
-    The distance is no condition, and does not fail: where the branch of compliances ends early a step takes forces that
-    are not selected.
+    The distance is of all islands, whatever they say of themselves: where the branch of compliances ends early a step
+    takes forces that are not selected. That one says so is the condition ``choice``.
     """
 
     islands: int  # that were looked at

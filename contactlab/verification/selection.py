@@ -1,26 +1,29 @@
 """How far recorded forces are from those selected among all that solve the rigid problem; by another method.
 
 The step goes along a branch of compliances in the space of the velocities. Here the dense LCP of an island, every
-contact giving way by eps along its normal and both tangents, is solved by Lemke's method for a small eps; where that is
-not near, the line through the answers for two eps is read at 0. Where a contact creeps, or gaps contradict one another,
-every eps has an answer of its own, and the nearest counts. Rows of joints stay rigid: what they do about a change of
-the contact forces is eliminated, those at their bounds doing nothing. Nothing is asked of islands in which W is
-regular: no other forces make the same velocities.
+contact giving way by eps along its normal and both tangents, is solved by Lemke's method for a small eps, and with the
+exact cone by Newton's method in the space of the forces, from the recorded ones. Where that is not near, the line
+through the answers for two eps is read at 0. Where a contact creeps, or gaps contradict one another, every eps has an
+answer of its own, and the nearest counts. Rows of joints stay rigid: what they do about a change of the contact forces
+is eliminated, those at their bounds doing nothing. Nothing is asked of islands in which W is regular: no other forces
+make the same velocities.
 """
 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.certificate import Choice
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.island import ContactProblem, JointProblem
 from contactlab.verification.islands import Islands, Matrix, largest_of
-from contactlab.verification.portion import TINY, Portion, groups
+from contactlab.verification.portion import TINY, Found, Portion, groups
 from contactlab.verification.report import SelectionReport
 
 if TYPE_CHECKING:
@@ -34,6 +37,7 @@ RATIO = 4.0
 NEAR = 1e-5  # distance that is not looked at more closely
 CLOSED = 1e-8  # rate of an unloaded contact, of the largest that a load of the island makes: below, it may act
 WITHIN = 1e-9  # of a bound: a force nearer is at it
+NEWTON, ARRIVED = 40, 1e-11  # steps with the exact cone, and what is left of the largest force
 DEPENDENT = 1e-10  # singular value of rows of joints, of the largest, at which they are dependent
 
 
@@ -48,12 +52,14 @@ class Selections:
     worst: float = 0.0
     step: int = -1
     island: int = -1
+    # Islands said to be selected, of the portion under way: step in it, label, and distance.
+    said: list[tuple[int, int, float]] = field(default_factory=list)
 
     @staticmethod
     def of(recording: Recording) -> Selections | None:
         """Return an empty account, None for a record in which nothing was to be selected."""
         stepper = recording.stepper
-        selects = stepper.solver is None and stepper.friction == "pyramid" and not recording.world.resists_turning
+        selects = stepper.solver is None and not recording.world.resists_turning
         return Selections() if selects else None
 
     def report(self) -> SelectionReport:
@@ -64,8 +70,16 @@ class Selections:
 
     def take(
         self, portion: Portion, problem: ContactProblem, joined: JointProblem, laws: JointLaws, islands: Islands
+    ) -> Found:
+        """Enter the islands of a portion; how far those are off that are said to be selected."""
+        self.said = []
+        self._take(portion, problem, joined, laws, islands)
+        at, labels, off = (np.array([one[part] for one in self.said]) for part in range(3))
+        return "choice", at.astype(np.int64), labels.astype(np.int64), -1, off.astype(np.float64)
+
+    def _take(
+        self, portion: Portion, problem: ContactProblem, joined: JointProblem, laws: JointLaws, islands: Islands
     ) -> None:
-        """Enter the islands of a portion."""
         k = problem.rows.k
         rates = problem.J @ problem.v_plus + np.concatenate((k[:, 0], problem.rows.kF))
         rates[: k.shape[0]] += problem.rows.gamma * problem.fN
@@ -121,8 +135,11 @@ class Selections:
             self.lost += 1
             return
         self.compared += 1
+        number = problem.island[contacts[0]]
+        row = islands.row[number]
+        if row >= 0 and portion.recording.rows["island_choice"][row] == Choice.SELECTED:
+            self.said.append((int(islands.at[number]), int(islands.label[number]), distance))
         if self.step < 0 or not distance <= self.worst:
-            number = problem.island[contacts[0]]
             self.worst, self.step = distance, int(portion.steps[islands.at[number]])
             self.island = int(islands.label[number])
 
@@ -200,13 +217,15 @@ def _distance(
     force = np.concatenate((problem.fN[contacts], friction))
     A = problem.h[contacts[0]] * W
     A[range(nc), range(nc)] += rows.gamma[contacts]
+    size, free = float(np.abs(A).max()), rates - A @ force
     axes, alike, of, sign, edges = _pattern(nc, r)
+    if problem.cone:
+        return _nearest(force, lambda eps: _of_cones(A + eps * size * np.eye(len(A)), free, rows.mu[contacts], force))
     z = np.concatenate((problem.fN[contacts], problem.plus[slips], problem.minus[slips], problem.slack[contacts]))
     M = np.zeros((z.size, z.size))
     M[nc:-nc, -nc:], M[-nc:, nc:-nc], M[-nc:, :nc] = edges, -edges.T, np.diag(rows.mu[contacts])
-    q = np.append(sign * (rates - A @ force)[of], np.zeros(nc))
-    recorded, size = np.concatenate((force[:nc], _resultants(friction, axes))), float(np.abs(A).max())
-    largest, nearest = max(float(np.abs(recorded).max()), TINY), None
+    q = np.append(sign * free[of], np.zeros(nc))
+    recorded = np.concatenate((force[:nc], _resultants(friction, axes)))
 
     def answer(eps: float) -> FloatArray | None:
         M[:-nc, :-nc] = sign[:, None] * (A + eps * size * alike)[np.ix_(of, of)] * sign
@@ -215,6 +234,12 @@ def _distance(
         solved = result.status is lcp.Status.SOLVED
         return np.concatenate((fN, _resultants(plus - minus, axes))) if solved else None
 
+    return _nearest(recorded, answer)
+
+
+def _nearest(recorded: FloatArray, answer: Callable[[float], FloatArray | None]) -> float | None:
+    """Return how far recorded forces are from the nearest answer, of the largest force; None where there is none."""
+    largest, nearest = max(float(np.abs(recorded).max()), TINY), None
     for eps in EPS:
         one = answer(eps)
         other = None if one is None or np.abs(recorded - one).max() <= NEAR * largest else answer(RATIO * eps)
@@ -225,6 +250,43 @@ def _distance(
             if nearest <= NEAR:
                 break
     return nearest
+
+
+def _of_cones(A: FloatArray, b: FloatArray, mu: FloatArray, start: FloatArray) -> FloatArray | None:
+    """Return forces p = P(p - T (A p + b)) of contacts with the exact cone, None where Newton's method does not arrive.
+
+    P cuts normal forces off at 0 and moves tangential ones to the disc mu pN, T has the inverse of A's diagonal. Rows
+    are the normals, then one or two tangents of each contact.
+    """
+    nc = mu.size
+    tangents = nc + np.arange(b.size - nc).reshape(nc, -1)
+    T = 1.0 / np.maximum(np.diagonal(A), TINY)
+    T[tangents] = T[tangents].min(axis=1, keepdims=True)
+    p, one = start.copy(), np.eye(b.size)
+    for _ in range(NEWTON):
+        x = p - T * (A @ p + b)
+        normal, across = np.maximum(x[:nc], 0.0), x[tangents]
+        length = np.linalg.norm(across, axis=1)
+        slides = length > mu * normal
+        bound, unit = mu * normal, across / np.where(length > 0.0, length, 1.0)[:, None]
+        moved = np.concatenate((normal, np.where(slides[:, None], bound[:, None] * unit, across).ravel()))
+        if np.abs(moved - p).max() <= ARRIVED * np.abs(moved).max():
+            return moved
+        slope = np.diag(np.where(np.append(x[:nc] > 0.0, np.zeros(b.size - nc, dtype=bool)), 1.0, 0.0))
+        for c in range(nc):
+            own = np.ix_(tangents[c], tangents[c])
+            if not slides[c]:
+                slope[own] = np.eye(tangents.shape[1])
+                continue
+            slope[own] = bound[c] / length[c] * (np.eye(tangents.shape[1]) - np.outer(unit[c], unit[c]))
+            slope[tangents[c], c] = mu[c] * unit[c] * (x[c] > 0.0)
+        try:
+            p = np.linalg.solve(one - slope @ (one - T[:, None] * A), moved - slope @ (x + T * b))
+        except np.linalg.LinAlgError:
+            return None
+        if not np.isfinite(p).all():
+            return None
+    return None
 
 
 @functools.lru_cache(maxsize=4 * MOST)

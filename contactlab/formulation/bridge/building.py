@@ -25,6 +25,7 @@ from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import finite_array
+from problem_data.validation import FRICTION
 
 
 def problem_data_from(
@@ -43,6 +44,7 @@ def problem_data_from(
     h: float | None = None,
     rows_at: Literal["start", "end"] = "start",
     edges: int = 4,
+    contact_friction: str = "pyramid",
     f_ext: ArrayLike | None = None,
     stabilisation: Mapping[str, Stabilisation] | None = None,
     thresholds: Thresholds | None = None,
@@ -91,6 +93,9 @@ def problem_data_from(
         centripetal part in them at once.
     edges
         Edges k of the friction pyramid: even, at least 4.
+    contact_friction
+        Law of the contacts at velocity level, ``velocity.friction``: ``"pyramid"``, or ``"cone"``, Coulomb's exact cone
+        over the two tangents that four edges are made of. The acceleration level has pyramids.
     f_ext
         (nb, 6) external forces as for `inverse_dynamics`.
     stabilisation
@@ -127,6 +132,10 @@ def problem_data_from(
         k = check_edges(edges)
     except ContactError as cause:
         raise BridgeError("edges", cause.detail) from cause
+    if contact_friction not in FRICTION:
+        raise BridgeError("contact_friction", f"must be 'pyramid' or 'cone', got {contact_friction!r}")
+    if contact_friction == "cone" and k != 4:
+        raise BridgeError("edges", f"must be 4 with contact_friction='cone', got {k}: two tangents say the cone")
     time = number(t, "t")
     kin = _kinematics(model, q, v)
     how = stabilisations(stabilisation)
@@ -155,6 +164,7 @@ def problem_data_from(
             h=step,
             at_end=rows_at == "end",
             edges=k,
+            contact_friction=contact_friction,
             stabilisation=how,
             thresholds=at,
             given=MappingProxyType({}),

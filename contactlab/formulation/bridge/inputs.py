@@ -161,6 +161,7 @@ class Inputs:
     h: float | None
     at_end: bool
     edges: int
+    contact_friction: str
     stabilisation: Mapping[str, Stabilisation]
     thresholds: Thresholds
     given: Mapping[str, float]  # forces, by label, of what holds a joint at acceleration level and is known to give way

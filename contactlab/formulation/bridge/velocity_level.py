@@ -210,6 +210,7 @@ def velocity_level(p: Inputs) -> Level[ConstraintVelProblemData]:
         lo=boxed.lo,
         hi=boxed.hi,
         solve_inertia=p.solve_inertia,
+        friction=p.contact_friction,
         tree_starts=g.at.branches.tree_starts() if p.model.nv > 0 else None,
     )
     return Level(data, RowTable.of(rows), contacts)

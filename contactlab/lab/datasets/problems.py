@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 import lcp
 import problem_data
 from contactlab.formulation.acceleration import form_acceleration_lcp
+from contactlab.formulation.cone import form_cone_problem
 from contactlab.formulation.discretized import form_discretized_lcp
 from contactlab.lab.datasets.fclib import load_fclib
 from contactlab.lab.datasets.fetching import data_path
@@ -79,7 +80,8 @@ def load_problems(
     - ``.npz`` with ``M`` (n, n) and ``q`` (n,): `lcp.LCP`; with ``n_free``, the number of equations, which come first:
       `lcp.MLCP`; with ``lo`` and ``hi``: `lcp.BoxLCP`; with ``n`` (k,) and the entries of ``M`` and ``q`` one problem
       after the other: a sequence of `lcp.LCP`;
-    - problem data saved by `problem_data.save`, and the record of a run (`contactlab run`), finished or not;
+    - problem data saved by `problem_data.save`, and the record of a run (`contactlab run`), finished or not: `lcp.LCP`,
+      or `lcp.FrictionProblem` where their friction has the exact cone;
     - ``.dat``: LCP, MLCP and friction problems of Siconos;
     - ``.hdf5``, ``.h5``: friction problems of FCLIB.
 
@@ -221,8 +223,10 @@ def _made(path: Path, make: Callable[[], Problem]) -> Problem:
 
 def captured_problem(
     data: problem_data.ConstraintVelProblemData | problem_data.ConstraintAccelProblemData, h: float = DEFAULT_H
-) -> lcp.LCP:
-    """Return the LCP that problem data make, bilateral rows eliminated.
+) -> lcp.LCP | lcp.FrictionProblem:
+    """Return the problem that problem data make, bilateral rows eliminated, by the law of friction that they name.
+
+    An LCP of pyramids, or a friction problem of exact cones, ``friction="cone"``. Without contacts it is an LCP.
 
     Parameters
     ----------
@@ -235,22 +239,23 @@ def captured_problem(
     Raises
     ------
     problem_data.ProblemDataError
-        h is not positive, or the bilateral rows cannot be eliminated.
+        h is not positive, the bilateral rows cannot be eliminated, or rows of F are no tangents of a cone.
     """
     if isinstance(data, problem_data.ConstraintAccelProblemData):
         return form_acceleration_lcp(data).problem
-    return form_discretized_lcp(data, h).problem
+    formed = form_discretized_lcp(data, h)
+    return form_cone_problem(formed).problem if data.friction == "cone" and data.nc > 0 else formed.problem
 
 
-def load_problem_data(path: Path, h: float = DEFAULT_H) -> lcp.LCP:
-    """Return the LCP of a file that `problem_data.save` wrote; a `DatasetError` says what is wrong with it."""
+def load_problem_data(path: Path, h: float = DEFAULT_H) -> lcp.LCP | lcp.FrictionProblem:
+    """Return the problem of a file that `problem_data.save` wrote; a `DatasetError` says what is wrong with it."""
     try:
         return captured_problem(problem_data.load(path), h)
     except (problem_data.ProblemDataError, lcp.ProblemError, OSError) as error:
         raise DatasetError(path, getattr(error, "field", ""), str(error)) from error
 
 
-def recorded_problems(path: Path, most_steps: int) -> Iterator[tuple[str, lcp.LCP]]:
+def recorded_problems(path: Path, most_steps: int) -> Iterator[tuple[str, lcp.LCP | lcp.FrictionProblem]]:
     """Yield problems of a record, named ``step000012-island0``: all islands of so many steps, evenly spread.
 
     Steps without contacts or limits, which solve nothing, do not count. A `DatasetError` says why a record cannot be
@@ -272,7 +277,7 @@ def open_record(path: Path) -> Recording:
         raise DatasetError(path, getattr(error, "field", ""), str(error)) from error
 
 
-def recorded_problem(path: Path, recording: Recording, step: int, island: int) -> lcp.LCP:
+def recorded_problem(path: Path, recording: Recording, step: int, island: int) -> lcp.LCP | lcp.FrictionProblem:
     """Return the problem of one island of one step."""
     try:
         return captured_problem(recording.problem(step, island), float(recording.h[step]))

@@ -24,6 +24,8 @@ from problem_data.npz_files import NpzFile, Source, write_npz
 COMPLEMENTARITY = "complementarity"
 #: League of Coulomb friction with the exact cone.
 FRICTION = "friction"
+#: How the problems of a league have friction, where they have any.
+LAWS = {COMPLEMENTARITY: "friction, if any, by pyramids", FRICTION: "exact cones"}
 
 
 @dataclass(frozen=True)

@@ -221,7 +221,8 @@ def _row(entries: dict[str, Any], otherwise: Row, time_limit: float) -> Row:
     """The row of a task; of one whose process was ended or died, what is known of it."""
     if entries["outcome"] == "done":
         # Its family as names are read now, whatever they were when it ran.
-        return Row(**{field.name: entries[field.name] for field in fields(Row)} | {"family": otherwise.family})
+        kept = {field.name: entries[field.name] for field in fields(Row) if field.name in entries}
+        return Row(**kept | {"family": otherwise.family})
     status = TIMEOUT if entries["outcome"] == "timeout" else CRASHED
     detail = " ".join(str(entries.get("error", "")).split())[:500]
     return replace(otherwise, status=status, time=time_limit, detail=detail)

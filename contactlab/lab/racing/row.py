@@ -7,7 +7,7 @@ import io
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,10 @@ class Row:
         Bound on the residual.
     detail
         A few words of the solver, or what it raised.
+    deciding_error
+        What decides whether it is solved, at ``tolerance`` and below: the backward error; of friction the largest of
+        its measures, each by what rounding admits of it. inf where there is no finite answer, or an older race did not
+        keep it.
     """
 
     problem: str
@@ -79,6 +83,7 @@ class Row:
     origin: str
     tolerance: float
     detail: str
+    deciding_error: float = math.inf
 
     @property
     def label(self) -> str:
@@ -127,7 +132,8 @@ def read_rows(path: str | Path) -> list[Row]:
     path = Path(path)
     reader = csv.DictReader(io.StringIO(text_of(path, DatasetError), newline=""))
     try:
-        missing = [field.name for field in fields(Row) if field.name not in (reader.fieldnames or ())]
+        wanted = [field.name for field in fields(Row) if field.default is MISSING]
+        missing = [name for name in wanted if name not in (reader.fieldnames or ())]
         if missing:
             raise DatasetError(path, missing[0], "there is no such column; is this the rows.csv of a race?")
         return [_row(path, reader.line_num, line) for line in reader]
@@ -138,6 +144,8 @@ def read_rows(path: str | Path) -> list[Row]:
 def _row(path: str | Path, number: int, line: dict[str, Any]) -> Row:
     values: dict[str, Any] = {}
     for field in fields(Row):
+        if field.name not in line:
+            continue  # of an older race
         text = line[field.name]
         try:
             value = values[field.name] = {"float": float, "int": int, "str": str}[str(field.type)](text)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.lab.racing.kinds import KINDS
+from contactlab.lab.racing.kinds import KINDS, LAWS
 from contactlab.lab.racing.row import PROVED, Row
 
 
@@ -218,6 +218,11 @@ class Field:
         return f"Field({self.league}: {len(self.problems)} problems; {', '.join(self.labels)})"
 
     @property
+    def title(self) -> str:
+        """The league, and the law of friction that its problems have."""
+        return f"{self.league} ({LAWS[self.league]})" if self.league in LAWS else self.league
+
+    @property
     def tolerance(self) -> float:
         """Bound on the residual under which they solved."""
         return next(iter(self.rows.values())).tolerance
@@ -346,7 +351,7 @@ def summary_table(field: Field, lines: Sequence[SolverSummary], time_limit: floa
     width = max([len("solver"), *(len(one.label) for one in lines)])
     decided = len(field.decided)
     text = [
-        f"{field.league}: {len(field.problems)} problems, {decided} of them solved by somebody; mean: shifted "
+        f"{field.title}: {len(field.problems)} problems, {decided} of them solved by somebody; mean: shifted "
         f"geometric (shift {seconds_text(SHIFT)}) over those, failures at {seconds_text(time_limit)}",
         f"{'solver':{width}}  {'solved':>7}  {'proved':>6}  {'wrong':>5}  {'mean':>9}  {'cpu mean':>9}  "
         f"{'median':>9}  {'best on':>7}  "

@@ -115,19 +115,20 @@ def trial(name: str, problem: Any, entrant: Entrant, *, tolerance: float, time_l
         result, least, cpu, _, runs = timed(problem, witness, tolerance, again)
     except Exception as error:  # noqa: BLE001  whatever a solver raises is its row
         return replace(row, status=CRASHED, detail=f"{type(error).__name__}: {' '.join(str(error).split())}"[:500])
-    status, residual, natural = verdict(problem, result)
+    status, found = verdict(problem, result)
     slow = least > time_limit or (status == "ITERATION_LIMIT" and least > 0.9 * time_limit)
     return replace(
         row,
         status=TIMEOUT if slow else status,
-        residual=residual,
+        residual=found.residual,
         iterations=int(result.iterations),
         time=min(least, time_limit),
-        natural_map=natural,
+        natural_map=found.natural_map,
         cpu=cpu,
         runs=runs,
         claim="" if witness.claim is None else witness.claim.status.name,
         detail="; ".join(dict.fromkeys(attempt.detail for attempt in result.attempts if attempt.detail))[:500],
+        deciding_error=found.deciding,
     )
 
 
@@ -167,23 +168,34 @@ def timed(problem: Any, solver: Any, tolerance: float, again: Callable[[int, flo
     return Timed(result, least, cpu, total, runs)
 
 
-def measured(problem: Any, result: Any) -> tuple[float, float, bool]:
-    """Residual, natural map and whether it is solved at the result's tolerance, anew on the problem's data.
+class Measured(NamedTuple):
+    """What an answer is off by, on the problem's own data.
 
     The residual is the scaled one, that of the equations included; of friction the larger of FCLIB's and the scaled
     one, where rounding leaves the former a meaning. The natural map is unscaled; of friction FCLIB's residual.
+    ``deciding`` is within the tolerance where it is solved.
     """
+
+    residual: float
+    natural_map: float
+    deciding: float
+    solved: bool
+
+
+def measured(problem: Any, result: Any) -> Measured:
+    """Measures of an answer, and whether it is solved at the result's tolerance."""
     if kind_of(problem).league == FRICTION:
         return _measured_friction(problem, result)
     z, u = (result.y, result.u) if isinstance(problem, lcp.MLCP) else (result.z, None)
     if not (np.isfinite(z).all() and (u is None or np.isfinite(u).all())):
-        return math.inf, math.inf, False
+        return Measured(math.inf, math.inf, math.inf, False)
     residuals = lcp.residuals(problem, z, u)
     residual = max(residuals.scaled, residuals.equations_scaled)
-    return residual, max(residuals.natural_map, residuals.equations), residuals.solved(result.tolerance)
+    natural = max(residuals.natural_map, residuals.equations)
+    return Measured(residual, natural, residuals.backward_error, residuals.solved(result.tolerance))
 
 
-def _measured_friction(problem: Any, result: Any) -> tuple[float, float, bool]:
+def _measured_friction(problem: Any, result: Any) -> Measured:
     if isinstance(problem, lcp.GlobalFrictionProblem):
         reduction = problem.reduce()
         _, _, u, equations = reduction.motion(result.r)
@@ -192,20 +204,21 @@ def _measured_friction(problem: Any, result: Any) -> tuple[float, float, bool]:
     else:
         residuals, _ = measure(problem, result.r)
         solved = residuals.solved(result.tolerance)
-    return max(residuals.error, residuals.equations), residuals.fclib, solved
+    deciding = result.tolerance * residuals.excess(result.tolerance)
+    return Measured(max(residuals.error, residuals.equations), residuals.fclib, deciding, solved)
 
 
-def verdict(problem: Any, result: Any) -> tuple[str, float, float]:
-    """Status, residual and natural map. That there is no solution is believed with its proof only."""
-    residual, natural, solved = measured(problem, result)
-    if solved:
-        return "SOLVED", residual, natural
-    if not math.isfinite(residual):
-        return "NOT_FINITE", residual, natural
+def verdict(problem: Any, result: Any) -> tuple[str, Measured]:
+    """Status and measures. That there is no solution is believed with its proof only."""
+    found = measured(problem, result)
+    if found.solved:
+        return "SOLVED", found
+    if not math.isfinite(found.residual):
+        return "NOT_FINITE", found
     status: lcp.Status = result.status
     if status is lcp.Status.SOLVED or not _believed(problem, result):
         status = lcp.Status.STALLED
-    return status.name, residual, natural
+    return status.name, found
 
 
 def _believed(problem: Any, result: Any) -> bool:
@@ -230,7 +243,7 @@ _BUDGETS = ("max_iterations", "max_iter")
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """Seconds of one solve, and the scaled residual it reached."""
+    """Seconds of one solve, and the error it reached: the one that decides, judged at the race's tolerance."""
 
     seconds: float
     residual: float
@@ -274,7 +287,7 @@ def residual_curve(name: str, problem: Any, entrant: Entrant, *, tolerance: floa
     for k, wanted in enumerate(asked):
         given = with_fields(solver, {field: 2**k}) if field else solver
         result, least, _, total, _ = timed(problem, given, wanted, lambda runs, spent: runs < 3 and spent < SHORT)
-        residual = measured(problem, result)[0]
+        residual = measured(problem, result).deciding
         if math.isfinite(residual):
             points.append(CurvePoint(least, residual))
         spent += total
@@ -318,6 +331,7 @@ def curves_of(
             "text": entrant.text,
             "tolerance": kind_of(problem).tolerance if tolerance is None else tolerance,
             "time_limit": time_limit,
+            "measure": "deciding",
         }
         for name, problem in picked
         for entrant in entrants

@@ -62,8 +62,8 @@ from lcp.contacts.kernels.judging import (
     measure_recovered,
     strays,
 )
-from lcp.contacts.kernels.katzenelson import lay_out_shifted
 from lcp.contacts.kernels.recover import recover
+from lcp.contacts.kernels.rigid_forces import are_selected, to_rigid
 from lcp.contacts.kernels.search import (
     Search,
     as_before,
@@ -85,8 +85,8 @@ from lcp.contacts.kernels.ways import (
     loads_at,
     own_at,
     polygon_at,
+    shifted_at,
     systems_for,
-    to_rigid,
     try_closer,
     try_modes,
     try_path,
@@ -132,7 +132,6 @@ KNOWN_END: Final = 1.0
 LEFT_END: Final = 2.0
 
 NO_LIMIT: Final = 1 << 40  # on systems
-
 # What an attempt comes to: no forces; forces that are not those selected; those selected; those of z0, which are.
 NOTHING: Final = 0
 OTHERS: Final = 1
@@ -141,6 +140,7 @@ BEFORE: Final = 3
 # Nothing so far; `propose_closer` goes on, or `propose_along_lines` first.
 UNFINISHED: Final = 4
 NEEDS_LINES: Final = 5
+MOVED: Final = 6  # others, though from the branch's end
 
 # Part of the tolerance within which forces from before still solve a problem: so far below that what is left over adds
 # up to nothing. Of those next to them, where contacts of one body contradict one another by the rounding of their gaps.
@@ -210,12 +210,10 @@ def attempt_forces(
 ) -> Made:
     """Make one attempt.
 
-    ``later`` is None where it is none of LATER, ``closer`` where it is one of FIRST, ``lines`` where that follows none
-    and contacts are few: what others need is not compiled.
+    What others need is not compiled: ``later`` is None of FIRST and DECADES, ``closer`` of FIRST.
     """
     rows, end = case.rows, end_of_branch(case.rows, search)
-    nj, nv = search.joined.p.shape[0], rows.v_free.shape[0]
-    shifted = lay_out_shifted(rows.r.shape[0], nj, nv, beyond_search(rows, search, wf))
+    shifted = shifted_at(rows, search, wf)
     reached = Reached(0.0, 0)
     if closer is None:
         if attempt == MODES:
@@ -232,7 +230,8 @@ def attempt_forces(
         reached = try_closer(case, answer, polygon, search, turn, wf)
         if reached.eps == 0.0:
             return Made(NOTHING, reached.systems)
-        return Made(SELECTED if reached.eps < end else OTHERS, reached.systems)
+        selected, more = are_selected(rows, polygon, search, shifted, end)
+        return Made(SELECTED if selected else MOVED, reached.systems + more)
     if later is not None:
         if attempt == HELD:
             for i in range(answer.z.shape[0]):
@@ -257,8 +256,11 @@ def attempt_forces(
         return Made(NOTHING, reached.systems)
     if share == 0.0 and as_before(rows, polygon, search, case.z0, KEPT):
         return Made(BEFORE, reached.systems)
-    systems = reached.systems + to_rigid(rows, polygon, search, shifted, reached.eps, lines)
-    return Made(SELECTED if reached.eps == end else OTHERS, systems)
+    systems = reached.systems + to_rigid(rows, polygon, search, shifted, reached.eps, case.tolerance, lines)
+    if reached.eps != end:
+        return Made(OTHERS, systems)
+    selected, more = are_selected(rows, polygon, search, shifted, end)
+    return Made(SELECTED if selected else MOVED, systems + more)
 
 
 @kernel(inner=True)
@@ -302,7 +304,7 @@ def walk(
             answer.state[AT_END] = LEFT_END
         if made.outcome == NOTHING:
             continue
-        if attempt != CLOSER and made.outcome == SELECTED:
+        if attempt != CLOSER and made.outcome in (SELECTED, MOVED):
             answer.state[AT_END] = KNOWN_END
         drifts = 0.0 < share < 1.0 and as_before(rows, polygon, search, case.z0, KEPT)
         give_forces(rows, polygon, search, answer.z)
@@ -311,21 +313,19 @@ def walk(
                 before = max(case.z0[i], 0.0)
                 answer.z[i] = before + share * (answer.z[i] - before)
         if judge(case, answer, own, loads):
-            return Found(attempt, made.outcome, systems)
+            return Found(attempt, OTHERS if made.outcome == MOVED else made.outcome, systems)
     return Found(NONE, NOTHING, systems)
 
 
 @kernel(inner=True)
 def near_before(case: Case, answer: Answer, polygon: Polygon, search: Search, wf: Floats) -> Found:
     """HELD where any forces do: those next to the ones before."""
-    rows = case.rows
+    rows, loads = case.rows, loads_at(case.rows, wf)
     systems = harden_before(case, polygon, search)
     give_forces(rows, polygon, search, answer.z)
-    loads = loads_at(rows, wf)
     measure(case, answer, search_own(rows, wf), loads)
-    holds = (
-        is_solved(answer.measures, FLOOR * case.tolerance) and certified(case, answer, loads) <= SHARE * case.tolerance
-    )
+    solved = is_solved(answer.measures, FLOOR * case.tolerance)
+    holds = solved and certified(case, answer, loads) <= SHARE * case.tolerance
     return Found(HELD if holds else NONE, OTHERS if holds else NOTHING, systems)
 
 

@@ -193,6 +193,17 @@ def force_of(polygon: Polygon, mu: float, mode: int, x: float, y: float, z: floa
 
 
 @kernel(inner=True)
+def nearest_force(polygon: Polygon, mu: float, c: int, x: float, y: float, z: float, p: Floats) -> None:
+    """Fill p (3,): the point (x; y, z) of contact c moved to its cone by the law, whatever mode it is in."""
+    mode = mode_of(polygon, mu, c, x, y, z)
+    if polygon.exact and mode >= ALONG:
+        share = mu * x / math.sqrt(y * y + z * z)
+        p[0], p[1], p[2] = x, share * y, share * z
+    else:
+        force_of(polygon, mu, mode, x, y, z, p)
+
+
+@kernel(inner=True)
 def fill_slope(
     rows: ContactSystem, polygon: Polygon, c: int, mode: int, normal: float, tangent: float, B: Floats
 ) -> None:

@@ -21,6 +21,7 @@ from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.mode_system import three
 from lcp.contacts.kernels.proximal_points import ROUNDING
 from lcp.contacts.kernels.search import Search
+from lcp.contacts.kernels.selection import SELECTED_WITHIN
 from lcp.kernels import Floats, kernel
 
 # Proximal points at most: each leaves a part of the rates that is as small as eps is.
@@ -226,17 +227,26 @@ def keep_sticking(rows: ContactSystem, polygon: Polygon, search: Search, eps: fl
     for i in range(m):
         s[i] = eps * p[i]
     last = math.inf
+    moved = 0.0
     for _ in range(MOST_POINTS):
         for i in range(m):
             change[i] = s[i]
         solve_responses(F, inverse, change)
+        step = 0.0
         for i in range(m):
             p[i] += change[i]
+            step = max(step, abs(change[i]))
+        moved += step
         misfit = place_rates_of(rows, A, load, p, s)
         if misfit <= ROUNDING * search.speed or not misfit < 0.5 * last:
             break
         last = misfit
     if not stick_at(rows, polygon, search, p, s):
+        return False
+    largest = 0.0
+    for i in range(0, m, THREE):
+        largest = max(largest, p[i])
+    if moved > SELECTED_WITHIN * largest:
         return False
     for i in range(m):
         forces[i // THREE, i % THREE] = p[i]

@@ -21,6 +21,7 @@ from lcp.contacts.kernels.judging import OF_CHANGE, Answer, Case, count_rows, ju
 from lcp.contacts.kernels.katzenelson import lay_out_shifted
 from lcp.contacts.kernels.mode_system import push
 from lcp.contacts.kernels.proximal_points import choose, harden
+from lcp.contacts.kernels.rigid_forces import DECADE, MANY_POINTS
 from lcp.contacts.kernels.search import (
     Search,
     as_before,
@@ -29,11 +30,12 @@ from lcp.contacts.kernels.search import (
     give_forces,
     recover_velocity,
     search_own,
+    stay_near,
     take_forces,
 )
-from lcp.contacts.kernels.selection import end_of_branch
+from lcp.contacts.kernels.selection import SELECTED_WITHIN, end_of_branch
 from lcp.contacts.kernels.spans import dot_of_row
-from lcp.contacts.kernels.ways import CLOSER_TURNS, DECADE, MANY_POINTS, beyond_search, loads_at
+from lcp.contacts.kernels.ways import CLOSER_TURNS, beyond_search, loads_at
 from lcp.kernels import Floats, kernel
 from lcp.kernels.residuals import is_solved
 
@@ -171,6 +173,7 @@ def closest_at_once(case: Case, answer: Answer, polygon: Polygon, search: Search
     eps = CLOSEST * end_of_branch(rows, search)
     systems = settle(rows, polygon, search, eps, STEPS_AT_ONCE)
     if systems > 0:
+        copy_rows(contacts.p, shifted.moving)
         held = answer.state[OF_CHANGE] == 0.0 and as_before(rows, polygon, search, case.z0, KEPT)
         if held:
             for i in range(answer.z.shape[0]):
@@ -178,7 +181,8 @@ def closest_at_once(case: Case, answer: Answer, polygon: Polygon, search: Search
         else:
             systems += harden(rows, polygon, search, eps, MANY_POINTS)
             give_forces(rows, polygon, search, answer.z)
-        if judge(case, answer, search_own(rows, wf), loads_at(rows, wf)):
+        near = held or stay_near(search, shifted.moving, SELECTED_WITHIN)
+        if near and judge(case, answer, search_own(rows, wf), loads_at(rows, wf)):
             if held:
                 note_spread(case, answer, polygon, search, eps)
             return held, systems

@@ -282,6 +282,19 @@ def as_before(rows: ContactSystem, polygon: Polygon, search: Search, z0: Floats,
 
 
 @kernel(inner=True)
+def stay_near(search: Search, before: Floats, part: float) -> bool:
+    """Whether the contacts' forces in the search are those ``before`` (ncone, 3), to so small a part of the largest."""
+    p = search.contacts.p
+    largest = 0.0
+    off = 0.0
+    for c in range(p.shape[0]):
+        largest = max(largest, p[c, 0])
+        for i in range(THREE):
+            off = max(off, abs(p[c, i] - before[c, i]))
+    return off <= part * largest
+
+
+@kernel(inner=True)
 def give_forces(rows: ContactSystem, polygon: Polygon, search: Search, z: Floats) -> None:
     """Write the forces of the search as variables of the LCP; the slip speeds are for who judges them."""
     nc = rows.nc

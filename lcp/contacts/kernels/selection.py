@@ -39,6 +39,9 @@ LINE_FROM: Final = 0.5
 MOST_SYSTEMS: Final = 150
 # Pieces of a line from forces that are near, beside one for each contact.
 PIECES: Final = 100
+# Forces are those selected where the rigid ones differ from those at the branch's end by this part of the largest, at
+# most: where gaps contradict one another, proximal points may go on to others.
+SELECTED_WITHIN: Final = 1e-3
 # Where a line is to be followed, and the kernel knows of none.
 NEEDS_LINE: Final = -1.0
 

@@ -14,7 +14,7 @@ from lcp.contacts.kernels.active_set import STEPS_AT_ONCE, keep_joints, settle
 from lcp.contacts.kernels.block_gauss_seidel import sweep
 from lcp.contacts.kernels.boxed_rows import boxed_variables, first_limit
 from lcp.contacts.kernels.central_path import cones_by_path, lay_out_path, path_floats, select_by_path
-from lcp.contacts.kernels.contact_response import THREE, Polygon, tangential_response
+from lcp.contacts.kernels.contact_response import THREE, Polygon
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.convex_points import convex_floats, follow_shifts, lay_out_convex
 from lcp.contacts.kernels.elimination import factor_work
@@ -41,6 +41,7 @@ from lcp.contacts.kernels.proximal_newton import (
     put_forces,
 )
 from lcp.contacts.kernels.proximal_points import choose, harden
+from lcp.contacts.kernels.rigid_forces import DECADE, FEW_POINTS, to_rigid
 from lcp.contacts.kernels.search import (
     UNKNOWN,
     Search,
@@ -53,24 +54,16 @@ from lcp.contacts.kernels.search import (
 )
 from lcp.contacts.kernels.selection import (
     NEEDS_LINE,
-    SMALL,
     STEPS,
     Reached,
     along_branch,
     as_before_step,
     end_of_branch,
-    keep_step,
 )
 from lcp.kernels import Floats, Ints, kernel
 
-# A compliance of more than this part of a contact's own response is none for proximal points to converge with.
-SOFT: Final = 1e-4
-# Points at most; where there are many contacts, whose modes go on changing, Newton's method has more of a chance.
-MANY_POINTS: Final = 20
-FEW_POINTS: Final = 6
-# From the end of the branch it is followed closer so far at a time, in so many turns with Newton's behind them; the
+# From the end of the branch it is followed closer, a decade at a time, in so many turns with Newton's behind them; the
 # misfit, in parts of the speed, at which proximal points have arrived.
-DECADE: Final = 0.1
 CLOSER_TURNS: Final = 5
 CLOSE: Final = 1e-12
 # Sweeps to forces near those selected, and Newton's steps from the modes that they show.
@@ -146,9 +139,10 @@ def beyond_search(rows: ContactSystem, search: Search, wf: Floats) -> Floats:
 
 
 @kernel(inline=True)
-def are_many(rows: ContactSystem, polygon: Polygon, search: Search) -> bool:
-    """Whether there are so many contacts, with edges and without joints, that modes go on changing."""
-    return rows.nc > SMALL and polygon.r > 0 and not polygon.exact and search.joined.p.shape[0] == 0
+def shifted_at(rows: ContactSystem, search: Search, wf: Floats) -> Shifted:
+    """Where the workspace has lines and points."""
+    ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
+    return lay_out_shifted(ncone, nj, rows.v_free.shape[0], beyond_search(rows, search, wf))
 
 
 @kernel(inner=True)
@@ -220,48 +214,6 @@ def try_sweeps(case: Case, polygon: Polygon, search: Search, shifted: Shifted) -
 
 
 @kernel(inner=True)
-def to_rigid(
-    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float, lines: int | None
-) -> int:
-    """From the branch at eps, whose forces and modes are kept, to the rigid problem by proximal points; systems formed.
-
-    Where eps is the branch's end its matrix is factored. ``lines`` is None of few contacts alone.
-    """
-    keep_step(search, shifted)
-    compliance = eps if eps == end_of_branch(rows, search) else 0.0
-    for c in range(rows.nc):
-        if eps > SOFT * search.contacts.own[c]:
-            compliance = 0.0
-    for c in range(rows.nc, rows.r.shape[0]):
-        if eps > SOFT * tangential_response(rows, polygon, search.contacts, c):
-            compliance = 0.0
-    if lines is not None and are_many(rows, polygon, search):
-        return harden_or_keep(rows, polygon, search, shifted, compliance, FEW_POINTS)
-    return harden(rows, polygon, search, compliance, MANY_POINTS)
-
-
-@kernel(inner=True)
-def harden_or_keep(
-    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float, most: int
-) -> int:
-    """Proximal points, or the forces of modes before where these solve the rigid problem better; systems formed."""
-    contacts = search.contacts
-    copy_rows(contacts.p, shifted.fixed)
-    recover_velocity(rows, polygon, search)
-    _, _, before = choose(rows, polygon, search, 0.0, 1.0)
-    copy_rows(shifted.fixed, contacts.p)
-    for c in range(search.before.shape[0]):
-        contacts.mode[c] = search.before[c]
-    formed = harden(rows, polygon, search, eps, most)
-    copy_rows(contacts.p, shifted.moving)
-    recover_velocity(rows, polygon, search)
-    _, _, misfit = choose(rows, polygon, search, 0.0, 1.0)
-    copy_rows(shifted.moving if misfit <= before else shifted.fixed, contacts.p)
-    recover_velocity(rows, polygon, search)
-    return formed
-
-
-@kernel(inner=True)
 def try_closer(case: Case, answer: Answer, polygon: Polygon, search: Search, turn: int, wf: Floats) -> Reached:
     """CLOSER: where gaps contradict one another by more than contacts give way, to where that opens some of them.
 
@@ -294,7 +246,7 @@ def try_closer(case: Case, answer: Answer, polygon: Polygon, search: Search, tur
         state[LEFT] = -1.0
         return Reached(0.0, reached.systems)
     solved = reached.systems + max(0, keep_joints(rows, polygon, search, reached.eps))
-    solved += to_rigid(rows, polygon, search, shifted, reached.eps, 1)
+    solved += to_rigid(rows, polygon, search, shifted, reached.eps, case.tolerance, 1)
     misfit = natural_misfit(rows, polygon, search)
     if misfit < state[MISFIT]:
         state[MISFIT] = misfit

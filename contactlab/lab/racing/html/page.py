@@ -119,7 +119,7 @@ def _field(report: RaceReport, field: Field) -> str:
     lines = summaries(field, report.time_limit)
     order = [one.label for one in lines]
     parts = [
-        f"<h2>{escape(field.league.capitalize())}</h2>",
+        f"<h2>{escape(field.title.capitalize())}</h2>",
         summary_table(lines),
         f'<p class="small">Mean: shifted geometric mean over the {len(field.decided)} problems that somebody solved, '
         f"shift {seconds_text(SHIFT)}, failures counted as {seconds_text(report.time_limit)}. No solution: shown to "
@@ -148,7 +148,9 @@ def _charts(report: RaceReport, field: Field, order: Sequence[str]) -> list[str]
     if any(curve.problem in field.problems for curve in report.curves):
         parts.append(
             '<p class="small">Every point is a solve of its own: with 1, 2, 4 ... iterations where the solver has '
-            "such a limit, with tolerances 1e-1, 1e-2 ... where not. Horizontal line: the tolerance of the race.</p>"
+            "such a limit, with tolerances 1e-1, 1e-2 ... where not. Drawn is the error that decides whether an answer "
+            "is solved: the backward error, of friction the largest of its measures. Horizontal line: the tolerance of "
+            "the race.</p>"
         )
     if drawn := growth_chart(report, field, order):
         parts.append(

@@ -102,7 +102,8 @@ def rows_table(rows: Sequence[Row]) -> str:
             "problem": _text(row.problem),
             "solver": _text(row.label),
             "status": f'<td class="{"good" if row.solved else "bad"}">{escape(row.status)}</td>',
-            "residual": _number(f"{row.residual:.1e}"),
+            "deciding error": _number(f"{row.deciding_error:.1e}" if math.isfinite(row.deciding_error) else "-"),
+            "scaled residual": _number(f"{row.residual:.1e}"),
             "iterations": _number(row.iterations),
             "time": _number(seconds_text(row.time) if row.runs else "-"),
             "cpu": _number(seconds_text(row.cpu) if row.runs else "-"),
@@ -182,7 +183,7 @@ def curve_charts(report: RaceReport, field: Field, order: Sequence[str]) -> list
 
 
 def _curves(tolerance: float, curves: dict[str, ResidualCurve], order: Sequence[str]) -> str:
-    figure, axes = _axes("time [s]", "scaled residual", len(curves))
+    figure, axes = _axes("time [s]", "error that decides", len(curves))
     axes.axhline(tolerance, color="#222222", linewidth=1.0)
     for number, label in enumerate(order):
         if label in curves:

@@ -1,0 +1,177 @@
+"""From forces of contacts that give way to those of the rigid problem, and whether these are still the ones selected.
+
+Proximal points take the compliance out. They may lead away: a contact that slides as far as it gives way, and no
+farther, is at its bound and sticks in the rigid problem, and in modes of its own what it gave way by is taken for a
+rate that a force is to stop; where rates contradict one another each point adds to a self-stress. Forces that have gone
+far are sought once more in the modes of the compliance alone.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lcp.contacts.kernels.active_set import STEPS_AT_ONCE, settle, soft_slope
+from lcp.contacts.kernels.contact_modes import ALONG
+from lcp.contacts.kernels.contact_response import THREE, Polygon, slide_to, tangential_response, width_of
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.elimination import factor_panels
+from lcp.contacts.kernels.katzenelson import Shifted
+from lcp.contacts.kernels.mode_system import form_system
+from lcp.contacts.kernels.proximal_newton import natural_misfit
+from lcp.contacts.kernels.proximal_points import choose, harden, take_step
+from lcp.contacts.kernels.search import Search, copy_rows, recover_velocity, stay_near
+from lcp.contacts.kernels.selection import SELECTED_WITHIN, SMALL, as_before_step, end_of_branch, keep_step
+from lcp.kernels import kernel
+
+# A compliance of more than this part of a contact's own response is none for proximal points to converge with.
+SOFT: Final = 1e-4
+# Points at most; where there are many contacts, whose modes go on changing, Newton's method has more of a chance.
+MANY_POINTS: Final = 20
+FEW_POINTS: Final = 6
+# Part of the tolerance at which points in the modes of the compliance have arrived.
+IN_MODES: Final = 0.3
+# From one compliance to the next smaller one, and so many of them are asked whether forces are theirs.
+DECADE: Final = 0.1
+DECADES_ASKED: Final = 3
+
+
+@kernel(inline=True)
+def are_many(rows: ContactSystem, polygon: Polygon, search: Search) -> bool:
+    """Whether there are so many contacts, with edges and without joints, that modes go on changing."""
+    return rows.nc > SMALL and polygon.r > 0 and not polygon.exact and search.joined.p.shape[0] == 0
+
+
+@kernel(inner=True)
+def to_rigid(
+    rows: ContactSystem,
+    polygon: Polygon,
+    search: Search,
+    shifted: Shifted,
+    eps: float,
+    tolerance: float,
+    lines: int | None,
+) -> int:
+    """From the branch at eps, whose forces and modes are kept, to the rigid problem by proximal points; systems formed.
+
+    Where eps is the branch's end its matrix is factored. ``tolerance`` is that of the case, ``lines`` None of few
+    contacts alone.
+    """
+    keep_step(search, shifted)
+    compliance = eps if eps == end_of_branch(rows, search) else 0.0
+    for c in range(rows.nc):
+        if eps > SOFT * search.contacts.own[c]:
+            compliance = 0.0
+    for c in range(rows.nc, rows.r.shape[0]):
+        if eps > SOFT * tangential_response(rows, polygon, search.contacts, c):
+            compliance = 0.0
+    if lines is not None and are_many(rows, polygon, search):
+        formed = harden_or_keep(rows, polygon, search, shifted, compliance, FEW_POINTS)
+    else:
+        formed = harden(rows, polygon, search, compliance, MANY_POINTS)
+    if stay_near(search, shifted.kept, SELECTED_WITHIN):
+        return formed
+    return formed + harden_in_modes(rows, polygon, search, shifted, eps, IN_MODES * tolerance)
+
+
+@kernel(inner=True)
+def harden_or_keep(
+    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float, most: int
+) -> int:
+    """Proximal points, or the forces of modes before where these solve the rigid problem better; systems formed."""
+    contacts = search.contacts
+    copy_rows(contacts.p, shifted.fixed)
+    recover_velocity(rows, polygon, search)
+    _, _, before = choose(rows, polygon, search, 0.0, 1.0)
+    copy_rows(shifted.fixed, contacts.p)
+    for c in range(search.before.shape[0]):
+        contacts.mode[c] = search.before[c]
+    formed = harden(rows, polygon, search, eps, most)
+    copy_rows(contacts.p, shifted.moving)
+    recover_velocity(rows, polygon, search)
+    _, _, misfit = choose(rows, polygon, search, 0.0, 1.0)
+    copy_rows(shifted.moving if misfit <= before else shifted.fixed, contacts.p)
+    recover_velocity(rows, polygon, search)
+    return formed
+
+
+@kernel(inner=True)
+def harden_in_modes(
+    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float, close: float
+) -> int:
+    """Proximal points from the forces kept, in their modes alone; systems formed.
+
+    Two points: where rates contradict one another the second goes as far along the self-stress as the first, and is
+    taken off it. The forces before are put back where these are off the rigid problem by more, and by more than
+    ``close``, in parts of the speeds.
+    """
+    contacts, joined = search.contacts, search.joined
+    hold(search, shifted)
+    before = natural_misfit(rows, polygon, search)
+    copy_rows(shifted.kept, contacts.p)
+    as_before_step(search)
+    recover_velocity(rows, polygon, search)
+    for c in range(contacts.p.shape[0]):
+        s = contacts.s[c]
+        if polygon.exact and contacts.mode[c] >= ALONG:
+            x = -s[0] / (rows.gamma[rows.cone_contacts[c]] + eps)
+            slide_to(polygon, width_of(rows, c), c, False, eps, x, -s[1] / eps, -s[2] / eps, search.shift)
+        soft_slope(rows, polygon, contacts, c, eps)
+    form_system(rows, polygon, contacts, joined.slope, search.trees, search.W, search.K)
+    if factor_panels(search.trees, search.K, search.W[0]):
+        take_step(rows, polygon, search, eps)
+        copy_rows(contacts.p, shifted.moving)
+        recover_velocity(rows, polygon, search)
+        take_step(rows, polygon, search, eps)
+        for c in range(contacts.p.shape[0]):
+            for i in range(THREE):
+                contacts.p[c, i] = 2.0 * shifted.moving[c, i] - contacts.p[c, i]
+    if not natural_misfit(rows, polygon, search) <= max(before, close * search.speed):
+        put_back(rows, polygon, search, shifted)
+    return 1
+
+
+@kernel(inner=True)
+def hold(search: Search, shifted: Shifted) -> None:
+    """Note the forces of contacts and of rows of joints."""
+    joined = search.joined
+    copy_rows(search.contacts.p, shifted.fixed)
+    for i in range(joined.p.shape[0]):
+        shifted.joined[1, i] = joined.p[i]
+        shifted.joined[2, i] = joined.base[i]
+
+
+@kernel(inner=True)
+def put_back(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted) -> None:
+    """Take the forces that `hold` has noted."""
+    joined = search.joined
+    copy_rows(shifted.fixed, search.contacts.p)
+    for i in range(joined.p.shape[0]):
+        joined.p[i] = shifted.joined[1, i]
+        joined.base[i] = shifted.joined[2, i]
+    recover_velocity(rows, polygon, search)
+
+
+@kernel(inner=True)
+def are_selected(
+    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, end: float
+) -> tuple[bool, int]:
+    """Whether the forces are those of contacts that give way alike, by ever less; and systems formed.
+
+    They are near the forces kept, which are so, or near those to which their own modes lead for a compliance some
+    decades below the branch's end: where rates contradict one another, a contact slides or opens there.
+    """
+    if stay_near(search, shifted.kept, SELECTED_WITHIN):
+        return True, 0
+    hold(search, shifted)
+    eps = end
+    systems = 0
+    near = False
+    for _ in range(DECADES_ASKED):
+        eps *= DECADE
+        choose(rows, polygon, search, 0.0, 1.0)
+        systems += max(settle(rows, polygon, search, eps, STEPS_AT_ONCE), 1)
+        near = stay_near(search, shifted.fixed, SELECTED_WITHIN)
+        put_back(rows, polygon, search, shifted)
+        if near:
+            break
+    return near, systems

@@ -1,0 +1,198 @@
+"""The law of friction that problem data name: who fills it, who keeps it, and who solves by it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bridge_models import quadruped, stance
+from test_simulation_cone import sliding_brick
+
+import lcp
+import problem_data
+from contactlab import ConstraintSolver, EqualCompliance
+from contactlab.cli import main
+from contactlab.formulation import BridgeError, ContactPoint, motion_is_unique, problem_data_from
+from contactlab.formulation.convex_relaxation import ConvexRelaxation
+from contactlab.impact import ImpactError, Newton, Poisson
+from contactlab.lab.datasets import captured_problem, load_problem, load_problems
+from contactlab.lab.racing import race
+from contactlab.simulation import Recording, TimeStepping, simulate
+from problem_data import ConstraintVelProblemData, ProblemDataError
+
+H = 1e-2
+OBLIQUE = math.radians(30.0)
+
+
+def particle(**changes: object) -> ConstraintVelProblemData:
+    """A particle on the ground that slides between two edges of a pyramid; mu = 0.5, two tangents."""
+    given = {
+        "M": 2.0 * np.eye(3),
+        "Mv": 2.0 * np.array([math.cos(OBLIQUE), math.sin(OBLIQUE), -9.81 * H]),
+        "N": [[0, 0, 1]],
+        "F": np.eye(3)[:2],
+        "mu": [0.5],
+        "r": [2],
+    }
+    return ConstraintVelProblemData(**{**given, **changes})  # type: ignore[arg-type]
+
+
+def heading(v: np.ndarray) -> float:
+    return math.atan2(v[1], v[0])
+
+
+@pytest.fixture(scope="module")
+def recording() -> Recording:
+    """A brick that slides between two edges of a pyramid, with the exact cone."""
+    return simulate(sliding_brick(OBLIQUE), TimeStepping(2e-3, friction="cone"), steps=30)
+
+
+def test_data_name_their_law() -> None:
+    """Absent or None, it is a pyramid."""
+    assert particle().friction == particle(friction=None).friction == "pyramid"
+    cone = particle(friction="cone")
+    assert cone.friction == "cone"
+    assert "friction='cone'" in repr(cone)
+    assert "friction='" not in repr(particle())
+    changed = cone.with_friction("pyramid")
+    assert (changed.friction, cone.friction) == ("pyramid", "cone")
+    assert changed.blocks() is cone.blocks()
+    assert particle().with_friction("cone").friction == "cone"
+
+
+@pytest.mark.parametrize("law", ["disc", "Cone", 2, True])
+def test_an_unknown_law_is_refused(law: object) -> None:
+    for make in (lambda: particle(friction=law), lambda: particle().with_friction(law)):  # type: ignore[arg-type]
+        with pytest.raises(ProblemDataError, match="friction: .*wanted 'pyramid' or 'cone'"):
+            make()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"r": [4], "F": np.eye(3)[[0, 1, 0, 1]]}, r"r: r\[0\] = 4"),
+        ({"gammaE": [0.1]}, "gammaE"),
+        ({"cone_contacts": [0, 0], "mu": [0.5, 0.1], "r": [2, 1], "F": np.eye(3)[[0, 1, 0]]}, "further cones"),
+    ],
+)
+def test_data_that_are_no_cones_are_refused(changes: dict[str, object], words: str) -> None:
+    particle(**changes)
+    with pytest.raises(ProblemDataError, match=words):
+        particle(friction="cone", **changes)
+    with pytest.raises(ProblemDataError, match=words):
+        particle(**changes).with_friction("cone")
+
+
+def test_files_keep_the_law_and_older_ones_have_pyramids(tmp_path: Path) -> None:
+    """A file of pyramids has no member for it, and is what it was before there was a choice."""
+    for law in ("pyramid", "cone"):
+        problem_data.save(tmp_path / f"{law}.npz", particle(friction=law))
+        again = problem_data.load(tmp_path / f"{law}.npz")
+        assert again.friction == law
+        np.testing.assert_array_equal(again.blocks().J, particle().blocks().J)
+    with np.load(tmp_path / "pyramid.npz") as old, np.load(tmp_path / "cone.npz") as new:
+        assert "friction" not in old
+        assert set(new) - set(old) == {"friction"}
+        np.savez(tmp_path / "damaged.npz", **{**new, "friction": np.array("disc")})
+    with pytest.raises(problem_data.FileError, match=r"friction.*damaged\.npz"):
+        problem_data.load(tmp_path / "damaged.npz")
+
+
+def test_the_solver_takes_the_law_of_the_data() -> None:
+    """With the cone a particle keeps its heading, with four edges it turns; what is said to the solver goes first."""
+    cone, pyramid = particle(friction="cone"), particle()
+    for solver in (ConstraintSolver(), ConstraintSolver(EqualCompliance())):
+        assert heading(solver.solve_discretized_problem(cone, H).v_plus) == pytest.approx(OBLIQUE, abs=1e-9)
+        turned = heading(solver.solve_discretized_problem(pyramid, H).v_plus)
+        assert abs(turned - OBLIQUE) > 1e-3
+        told = ConstraintSolver(solver.lcp_solver, friction="pyramid")
+        assert heading(told.solve_discretized_problem(cone, H).v_plus) == turned
+        told = ConstraintSolver(solver.lcp_solver, friction="cone")
+        assert heading(told.solve_impact_problem(pyramid).v_plus) == pytest.approx(OBLIQUE, abs=1e-9)
+    assert ConstraintSolver(lcp.NSGS()).solve_discretized_problem(cone, H).result.solved
+    for named in (lcp.Lemke(), ConvexRelaxation(), EqualCompliance(lcp.Lemke())):
+        with pytest.raises(lcp.ProblemError, match='friction="'):
+            ConstraintSolver(named).solve_discretized_problem(cone, H)
+
+
+def test_a_recording_knows_its_law(recording: Recording, tmp_path: Path) -> None:
+    """`ConstraintSolver()` solves the problem that the step solved, and finds its velocity; a pyramid does not."""
+    recording.save(tmp_path / "run.npz")
+    for record in (recording, Recording.open(tmp_path / "run.npz")):
+        problem = record.problem(20)
+        assert problem.friction == "cone"
+        found = ConstraintSolver().solve_discretized_problem(problem, record.h[20])
+        np.testing.assert_allclose(found.v_plus, record.v[21], atol=1e-9)
+        other = ConstraintSolver(friction="pyramid").solve_discretized_problem(problem, record.h[20])
+        assert np.abs(other.v_plus - record.v[21]).max() > 1e-4
+    pyramids = simulate(sliding_brick(OBLIQUE), TimeStepping(2e-3), steps=2)
+    assert pyramids.problem(1).friction == "pyramid"
+
+
+def test_the_bridge_states_a_cone_where_it_is_told_to() -> None:
+    """Over the two tangents that four edges are made of; the acceleration level has pyramids."""
+    model = quadruped().model
+    q, v = stance(quadruped()), np.zeros(model.nv)
+    feet = [ContactPoint(name, (0, 0, 0), (0, 0, 1), frame="body", mu=0.8, name=name) for name in model.names[-4:]]
+    told = problem_data_from(model, q, v, contacts=feet, h=1e-3, contact_friction="cone")
+    assert (told.velocity.friction, told.acceleration.friction) == ("cone", "pyramid")
+    untold = problem_data_from(model, q, v, contacts=feet, h=1e-3)
+    assert untold.velocity.friction == "pyramid"
+    np.testing.assert_array_equal(told.velocity.blocks().J, untold.velocity.blocks().J)
+    assert ConstraintSolver().solve_discretized_problem(told.velocity, 1e-3).certificate.holds()
+    for wrong in ({"contact_friction": "disc"}, {"contact_friction": "cone", "edges": 8}):
+        with pytest.raises(BridgeError, match="cone"):
+            problem_data_from(model, q, v, contacts=feet, h=1e-3, **wrong)  # type: ignore[arg-type]
+
+
+def test_who_knows_pyramids_alone_says_so() -> None:
+    """Poisson's simultaneous law and the search for velocities; Newton's solves either."""
+    cone = particle(friction="cone")
+    assert heading(Newton(0.0).solve(cone).v_plus) == pytest.approx(OBLIQUE, abs=1e-9)
+    with pytest.raises(ImpactError, match="with_friction"):
+        Poisson(0.5).solve(cone)
+    with pytest.raises(ProblemDataError, match="with_friction"):
+        motion_is_unique(cone, H)
+    assert motion_is_unique(cone.with_friction("pyramid"), H).unique
+    assert Poisson(0.5, "sequential").solve(cone).v_plus[2] > 0.0
+
+
+def test_problems_of_a_record_with_cones_are_friction_problems(recording: Recording, tmp_path: Path) -> None:
+    """So are saved ones; a solver of cones finds the step's own forces."""
+    recording.save(tmp_path / "cones.npz")
+    problem_data.save(tmp_path / "step.npz", recording.problem(20))
+    problem = load_problem(tmp_path / "cones.npz", step=20)
+    assert isinstance(problem, lcp.FrictionProblem)
+    assert isinstance(load_problem(tmp_path / "step.npz", h=2e-3), lcp.FrictionProblem)
+    assert isinstance(captured_problem(recording.problem(20).with_friction("pyramid"), 2e-3), lcp.LCP)
+    assert all(isinstance(one, lcp.FrictionProblem) for _, one in load_problems(tmp_path / "cones.npz", most_steps=3))
+    found = lcp.solve(problem, lcp.default_friction_solver())
+    pushed = recording.contacts_at(20).impulse_normal.sum() / recording.h[20]
+    assert found.r[::3].sum() == pytest.approx(pushed, rel=1e-7)
+
+
+def test_a_race_on_a_record_with_cones_is_one_of_cones(
+    recording: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The table names the law; beside problems of pyramids each law has its own."""
+    recording.save(tmp_path / "cones.npz")
+    out = tmp_path / "out"
+    common = ["--time-limit", "20", "--jobs", "1", "--curves", "0", "--most-steps", "2", "--out", str(out)]
+    assert main(["race", str(tmp_path / "cones.npz"), "--solvers", "NSGS,FrictionCascade", *common]) == 0
+    said = capsys.readouterr().out
+    assert "friction (exact cones): 2 problems, 2 of them solved" in said
+    report = race(
+        [tmp_path / "cones.npz", ("plain", lcp.LCP(np.eye(2), [-1.0, 2.0]))],
+        "FrictionCascade,Lemke", jobs=1, curves=0, most_steps=1, time_limit=20.0,
+    )  # fmt: skip
+    assert [field.title for field in report.fields] == [
+        "friction (exact cones)",
+        "complementarity (friction, if any, by pyramids)",
+    ]
+    status = {(row.kind, row.solver): row.status for row in report.rows}
+    assert status["FrictionProblem", "FrictionCascade"] == status["LCP", "Lemke"] == "SOLVED"
+    assert status["FrictionProblem", "Lemke"] == "UNSUITABLE"
+    for row in report.rows:
+        assert (row.deciding_error <= row.tolerance) == row.solved

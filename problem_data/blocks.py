@@ -49,7 +49,9 @@ class VelocityBlocks(NamedTuple):
     lo: FloatArray  #: (nbox,) lower bounds of the forces of boxed rows, -inf for none
     hi: FloatArray  #: (nbox,) upper bounds, inf for none
     tree_starts: IntArray  #: (nt + 1,) first velocity of each tree, then nv: M couples none of one to any of another
-    scaleG: FloatArray = _UNKNOWN  #: (nb,) sizes of the terms of each bilateral row's entries; (0,) where they are not known
+    scaleG: FloatArray = (
+        _UNKNOWN  #: (nb,) sizes of the terms of each bilateral row's entries; (0,) where they are not known
+    )
     errorG: FloatArray = _UNKNOWN  #: (nb,) position errors of the bilateral rows; (0,) where they are not known
 
     @property
@@ -87,7 +89,9 @@ class AccelerationBlocks(NamedTuple):
     k: FloatArray  #: (m,) [kN; kF; kL; kG], in the unit of each row's acceleration
     tau: FloatArray  #: (nv,) external generalised forces
     a_free: FloatArray  #: (nv,) M^-1 tau, the acceleration without constraint forces
-    scaleG: FloatArray = _UNKNOWN  #: (nb,) sizes of the terms of each bilateral row's entries; (0,) where they are not known
+    scaleG: FloatArray = (
+        _UNKNOWN  #: (nb,) sizes of the terms of each bilateral row's entries; (0,) where they are not known
+    )
     errorG: FloatArray = _UNKNOWN  #: (nb,) position errors of the bilateral rows; (0,) where they are not known
 
     @property

@@ -29,7 +29,6 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.contacts.kernels.contact_system import ContactSystem
 from problem_data import AccelerationBlocks, ProblemDataError, VelocityBlocks
 
-
 #: Of rows of which nothing else is known.
 NOT_KNOWN: FloatArray = np.zeros(0)
 

@@ -61,7 +61,7 @@ def certify_accelerations(
 def contradicted_row(blocks: Blocks, h: float | None, packed: FloatArray, motion: FloatArray) -> int:
     """Return the bilateral row that is off by most beyond what errors of assembly explain, -1 where there is none.
 
-    ``h`` is the step, or None for an impact or accelerations; ``packed`` are all forces and ``motion`` (nv,) is v+ or a.
+    ``h`` is the step, None for an impact or accelerations; ``packed`` are all forces, ``motion`` (nv,) is v+ or a.
     """
     from contactlab.formulation.kernels import bilateral
 

@@ -337,7 +337,9 @@ class JointProblem:
             size, error = laws.scale[at], np.abs(laws.error[at])
             explained = np.where(error > ROUNDED * size, np.minimum(np.abs(k[own]), error / self.h[own]), 0.0)
             worst = float(np.max(error / _unit(size), initial=0.0))
-            floor = size * (ROUNDED + (min(CONFIGURATION * worst, MOST_UNCERTAIN) if worst <= NEARLY_ASSEMBLED else 0.0))
+            floor = size * (
+                ROUNDED + (min(CONFIGURATION * worst, MOST_UNCERTAIN) if worst <= NEARLY_ASSEMBLED else 0.0)
+            )
             J, rates = self.J[own], np.abs(s[own])
             columns = np.unique(J.nonzero()[1])
             motion = float(self.speed[columns].sum())

@@ -220,7 +220,7 @@ def _closure(loop: LoopConstraint, bodies: dict[str, Body], G: FloatArray, size:
 
 
 def _stretch(pair: PointPair, bodies: dict[str, Body], G: FloatArray, size: FloatArray) -> FloatArray:
-    """Fill the row (ns, nv) and its size, and return the position errors (ns,) of two points' distance; rows of none are 0."""
+    """Fill the row (ns, nv), 0 where the points coincide, and its size; return the errors (ns,) of the distance."""
     a, b = bodies[pair.body_a], bodies[pair.body_b]
     x_a, x_b = a.p + turned(a.R, pair.point_a), b.p + turned(b.R, pair.point_b)
     distance = np.linalg.norm(x_b - x_a, axis=1)

@@ -59,7 +59,7 @@ ELSEWHERE: Final = -1000
 # The rank rule, stated in `contactlab.constraints.kernels.rank`: what of a row's terms is rounding,
 RANK_TOLERANCE: Final = 1e-10
 # how many times the relative error of a configuration the directions of rows are uncertain,
-CONFIGURATION: Final = 10.0
+CONFIGURATION: Final = 4.0
 # the most that this counts for,
 MOST_UNCERTAIN: Final = 3e-2
 # and the relative error up to which a mechanism counts as assembled: beyond, no assembled one is near.

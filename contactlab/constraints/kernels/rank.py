@@ -5,9 +5,9 @@ Entries of G are sums of terms. A row is known to no better than ``floor``:
     floor_i = RANK_TOLERANCE scale_i        scale_i: the size of the terms that an entry is made of
     floor_i = eps max(nb, nv) max_j |G_j|   where no scale is known, as `numpy.linalg.lstsq` has it
 
-A row without an entry above floor_i is zero. A row depends on others where what is left of it, these taken off, is no longer than
-what is known of it: floor_i, and of each row that was taken off its own floor, in the share in which it was taken off,
-added in squares. `row_tolerances` gives floor_i / |G_i|.
+A row without an entry above floor_i is zero. A row depends on others where what is left of it, these taken off, is no
+longer than what is known of it: floor_i, and of each row that was taken off its own floor, in the share in which it was
+taken off, added in squares. `row_tolerances` gives floor_i / |G_i|.
 
 A mechanism that is not assembled exactly has rows that are less well known. Position errors e (m or rad) move the
 configuration by about e_i / scale_i radians, or metres over levers of about 1 m, and the directions of rows by as much:
@@ -16,8 +16,9 @@ configuration by about e_i / scale_i radians, or metres over levers of about 1 m
 
 the maximum taken over the rows that share a velocity with row i. Without this part an overconstrained linkage, such as
 Bennett's, would lock as soon as it drifts by a millionth: its redundant rows are then independent, but by less than
-the configuration is off (on Bennett's, by 0.2 to 1 times the relative error). Where the maximum is above
-NEARLY_ASSEMBLED, rows are taken as they are: there is no assembled mechanism nearby whose rank they could have.
+the configuration is off (on Bennett's by 0.2 to 1 times the relative error; of 4 times, runs follow its one degree of
+freedom). Where the maximum is above NEARLY_ASSEMBLED, rows are taken as they are: there is no assembled mechanism
+nearby whose rank they could have.
 """
 
 from __future__ import annotations
@@ -75,9 +76,9 @@ def zero_floor(G: FloatArray, scale: FloatArray, i: int) -> float:
 
 @kernel
 def row_floors(G: FloatArray, scale: FloatArray, error: FloatArray, floor: FloatArray) -> None:
-    """Fill floor (nb,), to which rows are known; ``scale`` and ``error`` are (nb,), of length 0 where they are not known.
+    """Fill floor (nb,), to which rows are known.
 
-    A scale below |G_i| counts as |G_i|.
+    ``scale`` and ``error`` are (nb,), of length 0 where they are not known. A scale below |G_i| counts as |G_i|.
     """
     m = G.shape[0]
     if scale.shape[0] == 0:
@@ -87,7 +88,8 @@ def row_floors(G: FloatArray, scale: FloatArray, error: FloatArray, floor: Float
         return
     off = False
     for i in range(error.shape[0]):
-        off = off or abs(error[i]) > RANK_TOLERANCE * scale[i]
+        # Of errors that add less than a thousandth to the floor nothing has to be said.
+        off = off or abs(error[i]) > 1e-3 / CONFIGURATION * RANK_TOLERANCE * scale[i]
     for i in range(m):
         relative = RANK_TOLERANCE
         if off:

@@ -2,9 +2,10 @@
 
 Rows scaled to unit length and pivoted, D G = P^T L Q by Householder reflections of the rows (Golub and Van Loan 2013,
 sections 5.1 and 5.4.2, for the transpose: a row is contiguous): the rank shows in the diagonal of L. What is left of a
-row below its tolerance (`contactlab.constraints.kernels.rank`) belongs to the rows before it. Then G x = gamma reads y = Q_1 x with (D^-1 P^T L) y = gamma:
-least squares in the rows' own units where gamma is inconsistent. Multipliers mu of y give those of G as the shortest
-solution of (D^-1 P^T L)^T lambda = mu, a complete orthogonal decomposition (section 5.4.7).
+row below its tolerance (`contactlab.constraints.kernels.rank`) belongs to the rows before it. Then G x = gamma reads
+y = Q_1 x with (D^-1 P^T L) y = gamma: least squares in the rows' own units where gamma is inconsistent. Multipliers mu
+of y give those of G as the shortest solution of (D^-1 P^T L)^T lambda = mu, a complete orthogonal decomposition
+(section 5.4.7).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from lcp.kernels.reductions import dot
 
 @kernel
 def factor_rows(A: FloatArray, order: FloatArray, tau: FloatArray, length: FloatArray, noise: FloatArray) -> int:
-    """Factorise A (m, n) in place; returns the rank r, that is how many rows were longer than their noise in their turn.
+    """Factorise A (m, n) in place; returns the rank r: how many rows were longer than their noise in their turn.
 
     ``noise`` (m,) holds squares, and is used up; of length 0, rows are taken as they come. On return row i of A holds
     row order[i] of L in its first min(i + 1, r) entries; beside L_kk stands the reflection 1 - tau_k v v^T, v_k = 1.

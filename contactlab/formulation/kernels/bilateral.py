@@ -241,9 +241,7 @@ def _take_off(row: FloatArray, response: FloatArray, other: FloatArray, of_other
 
 
 @kernel(inner=True)
-def _pseudo_factor(
-    A: FloatArray, U: FloatArray, R: FloatArray, unit: FloatArray, order: FloatArray, rank: int
-) -> None:
+def _pseudo_factor(A: FloatArray, U: FloatArray, R: FloatArray, unit: FloatArray, order: FloatArray, rank: int) -> None:
     """Rows of R := R_q^-1 U' for Q = U R_q, Q the unscaled pivoted factor in A; U and A are used up."""
     nb = A.shape[0]
     # Columns of Q as rows of U, by Gram and Schmidt twice; the coefficients go to the upper triangle of A.
@@ -451,8 +449,8 @@ def contradicted_row(
 
     Equations that do not quite agree are met by least squares, in the rows' own units. Their terms k_i are explained by
     position errors e_i where there are any, up to |e_i| / h over a step h (0.0: no step), and then no least-squares
-    residual is longer than these terms. Where errors are not known, a step may have some of ASSEMBLY |G_i|, in metres or
-    radians. Besides, each row may be off by
+    residual is longer than these terms. Where errors are not known, a step may have some of ASSEMBLY |G_i|, in metres
+    or radians. Besides, each row may be off by
 
         NEARLY (|k_i| + sum_p |G_ip| u_p) + floor_i sum_p u_p,
 

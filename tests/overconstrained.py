@@ -6,7 +6,7 @@ the bodies' Jacobians, singular values below 1e-8 of the largest none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +19,7 @@ from contactlab.constraints import (
     LoopConstraint,
     assemble_q,
     assemble_v,
-    constraint_gamma,
     constraint_impulses,
-    constraint_position_error,
     forward_dynamics_constraints,
     inverse_dynamics_constraints,
 )
@@ -91,7 +89,9 @@ def subset(rng: np.random.Generator, least: tuple[int, ...], more: tuple[int, ..
     return np.eye(6)[list(least) + extra]
 
 
-def planar(rng: np.random.Generator, base: Transform, n: int, prefix: str, builder: Any, parent: str | None) -> list[str]:
+def planar(
+    rng: np.random.Generator, base: Transform, n: int, prefix: str, builder: Any, parent: str | None
+) -> list[str]:
     """Bodies of an open planar chain about the y axes of ``base``, one of them perhaps sliding."""
     names = []
     slides = rng.integers(n) if rng.random() < 0.3 else -1
@@ -131,7 +131,6 @@ def two_loops_on_a_body(rng: np.random.Generator) -> Mechanism:
         axes.append(mixed(rng, subset(rng, (3, 5), (0, 2, 4))))
     model = builder.build()
     q = model.neutral.copy()
-    q[-(model.nv - 3) :] = q[-(model.nv - 3) :]
     for name in model.names:
         if name.startswith("l"):
             q[model.q_slice(name)] = rng.uniform(-1.5, 1.5)
@@ -154,10 +153,12 @@ def chain_in_space(rng: np.random.Generator) -> Mechanism:
 
 
 def along_its_own_hinge(rng: np.random.Generator) -> Mechanism:
-    """A double pendulum with rows that no motion of theirs can change, and one that stops the second link or does not."""
+    """A double pendulum with rows that none of its motions changes, and perhaps one that it does."""
     builder = mb.ModelBuilder(gravity=GRAVITY)
     builder.add_body("one", joint=Revolute((0, 1, 0)), placement=turned(rng), inertia=bar(rng, 0.4))
-    builder.add_body("two", parent="one", joint=Revolute((0, 1, 0)), placement=Transform(p=(0.4, 0, 0)), inertia=bar(rng, 0.5))
+    builder.add_body(
+        "two", parent="one", joint=Revolute((0, 1, 0)), placement=Transform(p=(0.4, 0, 0)), inertia=bar(rng, 0.5)
+    )
     model = builder.build()
     q = rng.uniform(-1.5, 1.5, size=2)
     rows = subset(rng, (4,), (0, 2)) if rng.random() < 0.5 else subset(rng, (3,), (0, 2, 4))
@@ -240,14 +241,16 @@ def dense(model: Model, q: Array, loops: tuple[LoopConstraint, ...]) -> tuple[Ar
         w, t = R @ loop.axis[:3], R @ loop.axis[3:]
         G[i] = w @ (J_s[:3] - J_p[:3]) + t @ (J_s[3:] - J_p[3:])
         reach = np.linalg.norm(origins - x, axis=1).max()
-        turns, moves = (np.linalg.norm(J_s[k], axis=0) + np.linalg.norm(J_p[k], axis=0) for k in (slice(3), slice(3, 6)))
+        turns, moves = (
+            np.linalg.norm(J_s[k], axis=0) + np.linalg.norm(J_p[k], axis=0) for k in (slice(3), slice(3, 6))
+        )
         lengths = np.linalg.norm(loop.axis[:3]), np.linalg.norm(loop.axis[3:])
         sizes[i] = ((lengths[0] + lengths[1] * reach) * turns + lengths[1] * moves).max()
     return G, np.where(sizes > 0.0, sizes, 1.0)
 
 
 def row_basis(G: Array, sizes: Array) -> tuple[Array, Array]:
-    """Orthonormal rows (r, nv) that span the rows by the rank rule, and a basis (nv, nv - r) of what they leave free."""
+    """Orthonormal rows (r, nv) that span the rows by the rank rule, and a basis (nv, nv - r) of the free motions."""
     _, s, V = np.linalg.svd(G / sizes[:, None])
     rank = int((s > 1e-8 * max(1.0, s.max(initial=0.0))).sum())
     return V[:rank], V[rank:].T
@@ -259,9 +262,7 @@ def clear(G: Array, sizes: Array) -> bool:
     return not ((s > 1e-12) & (s < 1e-3)).any()
 
 
-def moving(
-    rng: np.random.Generator, name: str, model: Model, q: Array, loops: tuple[LoopConstraint, ...]
-) -> Mechanism:
+def moving(rng: np.random.Generator, name: str, model: Model, q: Array, loops: tuple[LoopConstraint, ...]) -> Mechanism:
     """The mechanism at a random velocity that its loops allow."""
     free = row_basis(*dense(model, q, loops))[1]
     v = free @ rng.normal(size=free.shape[1])
@@ -300,56 +301,84 @@ def bias(one: Mechanism, Z: Array) -> Array:
     return rows.T @ np.linalg.lstsq(G / sizes[:, None] @ rows.T, gamma, rcond=None)[0]
 
 
-def ways(one: Mechanism, *, loop: bool = True) -> Iterator[tuple[str, Array, Array]]:
-    """Every way to the motion of a mechanism, with what it gives and what it should."""
-    model, q, v = one.model, one.q, one.v
+Pair = tuple[Array, Array]
+#: The way that compares the two drivers with each other, not with the reference.
+DRIVERS = "simulate beside ConstraintSolver"
+
+
+def ways(one: Mechanism) -> dict[str, Callable[[], Pair]]:
+    """Every way to the motion of a mechanism by its name: what it gives and what it should."""
+    model, q, v, nv = one.model, one.q, one.v, one.model.nv
     cs = ConstraintSet(model, list(one.loops))
     G, sizes = dense(model, q, one.loops)
     rows, Z = row_basis(G, sizes)
     M, C = mb.mass_matrix(model, q), mb.nonlinear_effects(model, q, v)
     a_free = np.linalg.solve(M, -C)
     step = free_projection(M, Z, v + H * a_free)
-    solver = ConstraintSolver()
-
-    def stated(h: float | None, erp: float = 0.0) -> Any:
-        how = {"loops": Stabilisation(erp=erp)}
-        return problem_data_from(model, q, v, loops=cs, h=h, stabilisation=how)
-
-    yield "step", solver.solve_discretized_problem(stated(H).velocity, H).v_plus, step
-    yield "step, erp 0.2", solver.solve_discretized_problem(stated(H, 0.2).velocity, H).v_plus, step
-    yield "impact", solver.solve_impact_problem(stated(None).velocity).v_plus, free_projection(M, Z, v)
-    if loop:
-        world = WorldBuilder(gravity=GRAVITY)
-        world.add_model(model, q=q, v=v)
-        for constraint in one.loops:
-            world.add_loop(constraint)
-        built = world.build()
-        found = simulate(built, TimeStepping(h=H), duration=H).v[-1]
-        # A world has its bodies in an order of its own.
-        order = np.concatenate([np.arange(model.nv)[model.v_slice(name)] for name in built.model.names])
-        yield "simulate", found, step[order]
     along = bias(one, Z)
     wanted = along + free_projection(M, Z, a_free - along)
-    yield "acceleration", solver.solve_constraint_problem(stated(None).acceleration).acceleration, wanted
-    for method in ("direct", "range_space_sparse", "null_space"):
-        found = forward_dynamics_constraints(model, q, v, np.zeros(model.nv), cs, method=method)
-        yield f"forward dynamics, {method}", found.a, wanted
-    found = forward_dynamics_constraints(model, q, v, np.zeros(model.nv), cs, linear_solver="svd")
-    yield "forward dynamics, svd", found.a, wanted
-    rng = np.random.default_rng(0)
-    free = rng.normal(size=model.nv)
-    yield "impulses", constraint_impulses(model, q, free, cs).v_after, free_projection(M, Z, free)
-    yield "assemble_v", assemble_v(model, q, free, cs, np.ones(model.nv)).v, Z @ (Z.T @ free)
-    inverse = inverse_dynamics_constraints(model, q, v, free, cs, np.ones(model.nv, dtype=bool))
-    yield "inverse dynamics", inverse.a, along + Z @ (Z.T @ (free - along))
-    near = assemble_q(model, q, cs, np.ones(model.nv))
-    yield "assemble_q", np.array(near.q), q
-    # Raw rows, of which nothing else is known, in other units and turned into each other.
-    raw = rng.normal(size=(len(rows) + 3, len(rows))) @ rows if len(rows) else np.zeros((3, model.nv))
+    solver, rng = ConstraintSolver(), np.random.default_rng(0)
+    free = rng.normal(size=nv)
+    raw = rng.normal(size=(len(rows) + 3, len(rows))) @ rows if len(rows) else np.zeros((3, nv))
     units = 10.0 ** rng.uniform(-6.0, 6.0, size=len(raw))
-    for name, given in (("raw rows", raw), ("raw rows, scaled", units[:, None] * raw)):
+
+    def stepped(erp: float) -> Any:
+        how = {"loops": Stabilisation(erp=erp)}
+        data = problem_data_from(model, q, v, loops=cs, h=H, stabilisation=how).velocity
+        return solver.solve_discretized_problem(data, H)
+
+    def simulated(beside: Array) -> Pair:
+        world = WorldBuilder(gravity=GRAVITY)
+        world.add_model(model, q=q, v=v)
+        for loop in one.loops:
+            world.add_loop(loop)
+        built = world.build()
+        # A world has its bodies in an order of its own.
+        order = np.concatenate([np.arange(nv)[model.v_slice(name)] for name in built.model.names])
+        return simulate(built, TimeStepping(h=H), duration=H).v[-1], beside[order]
+
+    def forces() -> Pair:
+        lengths = np.array([np.linalg.norm(loop.axis) for loop in one.loops])
+        if np.ptp(lengths) > 1e-9:
+            return np.zeros(1), np.zeros(1)  # of minimum norm in units that hide all others' digits
+        # Of minimum norm along the rows as the rule reads them, in units of their size.
+        clean = G @ rows.T @ rows
+        shortest = np.linalg.pinv(clean.T, rcond=1e-7) @ (M @ (step - v - H * a_free)) / H
+        found = stepped(0.0).forces.fG
+        size = 1.0 + np.abs(shortest).max(initial=0.0)
+        return found / size, shortest / size
+
+    def raw_step(given: Array) -> Pair:
         data = ConstraintVelProblemData(M=M, Mv=M @ (v + H * a_free), G=given)
-        yield name, solver.solve_discretized_problem(data, H).v_plus, step
+        return solver.solve_discretized_problem(data, H).v_plus, step
+
+    def dynamics(**how: Any) -> Pair:
+        return forward_dynamics_constraints(model, q, v, np.zeros(nv), cs, **how).a, wanted
+
+    impact = problem_data_from(model, q, v, loops=cs)
+    drives = np.ones(nv, dtype=bool)
+    return {
+        "step": lambda: (stepped(0.0).v_plus, step),
+        "step, erp 0.2": lambda: (stepped(0.2).v_plus, step),
+        "forces of a step": forces,
+        "simulate": lambda: simulated(step),
+        DRIVERS: lambda: simulated(stepped(0.0).v_plus),
+        "impact": lambda: (solver.solve_impact_problem(impact.velocity).v_plus, free_projection(M, Z, v)),
+        "acceleration": lambda: (solver.solve_constraint_problem(impact.acceleration).acceleration, wanted),
+        "forward dynamics, direct": lambda: dynamics(method="direct"),
+        "forward dynamics, range space": lambda: dynamics(method="range_space_sparse"),
+        "forward dynamics, null space": lambda: dynamics(method="null_space"),
+        "forward dynamics, svd": lambda: dynamics(linear_solver="svd"),
+        "impulses": lambda: (constraint_impulses(model, q, free, cs).v_after, free_projection(M, Z, free)),
+        "inverse dynamics": lambda: (
+            inverse_dynamics_constraints(model, q, v, free, cs, drives).a,
+            along + Z @ (Z.T @ (free - along)),
+        ),
+        "assembly of velocities": lambda: (assemble_v(model, q, free, cs, np.ones(nv)).v, Z @ (Z.T @ free)),
+        "assembly of positions": lambda: (np.array(assemble_q(model, q, cs, np.ones(nv)).q), q),
+        "raw rows": lambda: raw_step(raw),
+        "raw rows, in other units": lambda: raw_step(units[:, None] * raw),
+    }
 
 
 def is_right(found: Array, wanted: Array) -> bool:

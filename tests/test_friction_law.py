@@ -7,15 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bridge_models import quadruped, stance
+from bridge_models import feet, quadruped, stance
 from test_simulation_cone import sliding_brick
 
 import lcp
 import problem_data
-from contactlab import ConstraintSolver, EqualCompliance
+from contactlab import ConstraintSolver, ConvexRelaxation, EqualCompliance
 from contactlab.cli import main
-from contactlab.formulation import BridgeError, ContactPoint, motion_is_unique, problem_data_from
-from contactlab.formulation.convex_relaxation import ConvexRelaxation
+from contactlab.formulation import BridgeError, motion_is_unique, problem_data_from
 from contactlab.impact import ImpactError, Newton, Poisson
 from contactlab.lab.datasets import captured_problem, load_problem, load_problems
 from contactlab.lab.racing import race
@@ -56,9 +55,10 @@ def test_data_name_their_law() -> None:
     assert cone.friction == "cone"
     assert "friction='cone'" in repr(cone)
     assert "friction='" not in repr(particle())
+    blocks = cone.blocks()
     changed = cone.with_friction("pyramid")
     assert (changed.friction, cone.friction) == ("pyramid", "cone")
-    assert changed.blocks() is cone.blocks()
+    assert changed.blocks() is blocks
     assert particle().with_friction("cone").friction == "cone"
 
 
@@ -133,18 +133,17 @@ def test_a_recording_knows_its_law(recording: Recording, tmp_path: Path) -> None
 
 def test_the_bridge_states_a_cone_where_it_is_told_to() -> None:
     """Over the two tangents that four edges are made of; the acceleration level has pyramids."""
-    model = quadruped().model
-    q, v = stance(quadruped()), np.zeros(model.nv)
-    feet = [ContactPoint(name, (0, 0, 0), (0, 0, 1), frame="body", mu=0.8, name=name) for name in model.names[-4:]]
-    told = problem_data_from(model, q, v, contacts=feet, h=1e-3, contact_friction="cone")
+    model = quadruped()
+    q, v, given = stance(model), np.zeros(model.nv), feet()
+    told = problem_data_from(model, q, v, contacts=given, h=1e-3, contact_friction="cone")
     assert (told.velocity.friction, told.acceleration.friction) == ("cone", "pyramid")
-    untold = problem_data_from(model, q, v, contacts=feet, h=1e-3)
+    untold = problem_data_from(model, q, v, contacts=given, h=1e-3)
     assert untold.velocity.friction == "pyramid"
     np.testing.assert_array_equal(told.velocity.blocks().J, untold.velocity.blocks().J)
     assert ConstraintSolver().solve_discretized_problem(told.velocity, 1e-3).certificate.holds()
     for wrong in ({"contact_friction": "disc"}, {"contact_friction": "cone", "edges": 8}):
         with pytest.raises(BridgeError, match="cone"):
-            problem_data_from(model, q, v, contacts=feet, h=1e-3, **wrong)  # type: ignore[arg-type]
+            problem_data_from(model, q, v, contacts=given, h=1e-3, **wrong)  # type: ignore[arg-type]
 
 
 def test_who_knows_pyramids_alone_says_so() -> None:

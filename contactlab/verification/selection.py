@@ -4,9 +4,9 @@ The step goes along a branch of compliances in the space of the velocities. Here
 contact giving way by eps along its normal and both tangents, is solved by Lemke's method for a small eps, and with the
 exact cone by Newton's method in the space of the forces, from the recorded ones. Where that is not near, the line
 through the answers for two eps is read at 0. Where a contact creeps, or gaps contradict one another, every eps has an
-answer of its own, and the nearest counts. Rows of joints stay rigid: what they do about a change of the contact forces
-is eliminated, those at their bounds doing nothing. Nothing is asked of islands in which W is regular: no other forces
-make the same velocities.
+answer of its own, and the nearest counts, that at the branch's end first. Rows of joints stay rigid: what they do about
+a change of the contact forces is eliminated, those at their bounds doing nothing. Nothing is asked of islands in which
+W is regular: no other forces make the same velocities.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 
 MOST = 24  # contacts of an island that is looked at
 REGULAR = 1e-9  # least eigenvalue of W, of the largest, at which it is regular
-EPS = (1e-7, 1e-9, 1e-6)  # of the largest response, with RATIO times as much beside each
-RATIO = 4.0
+EPS = (1e-7, 1e-9, 1e-6)  # of the largest response
+END = 1e-7, 1e-9  # of the least and the largest response of a normal: the larger is the compliance at the branch's end
+SMALLER = (1e-1, 1e-2, 1e-3)  # of that, to which rates that contradict one another may lead
+RATIO = 4.0  # of a compliance, from which the line to none is read
 NEAR = 1e-5  # distance that is not looked at more closely
 CLOSED = 1e-8  # rate of an unloaded contact, of the largest that a load of the island makes: below, it may act
 WITHIN = 1e-9  # of a bound: a force nearer is at it
@@ -87,6 +89,10 @@ class Selections:
             self.lost += np.unique(problem.island).size
             return
         nc, island = problem.fN.size, problem.island
+        give = problem.h * problem.W.diagonal()[:nc] + problem.rows.gamma
+        least = np.full(problem.count, np.inf)
+        np.minimum.at(least, island, np.where(give > 0.0, give, np.inf))
+        ends = np.maximum(END[0] * least, END[1] * largest_of(give, island, problem.count))
         fast = problem.h * problem.W.diagonal()[:nc] * problem.fN + np.abs(rates[:nc])
         acting = (problem.fN > 0.0) | (rates[:nc] <= CLOSED * largest_of(fast, island, problem.count)[island])
         joints = dict(groups(joined.island))
@@ -96,7 +102,7 @@ class Selections:
                 self.larger += 1
             elif number in joints:
                 held = _Joints.of(joined, laws, joints[number])
-                self._compare(portion, islands, problem, rates, contacts[acting[contacts]], held)
+                self._compare(portion, islands, problem, rates, contacts[acting[contacts]], held, ends[number])
             else:
                 alone.setdefault(contacts.size, []).append(contacts)
         for chosen in alone.values():
@@ -104,7 +110,8 @@ class Selections:
             regular = _regular(problem, own)
             self.unique += int(regular.sum())
             for contacts in own[~regular]:
-                self._compare(portion, islands, problem, rates, contacts[acting[contacts]], None)
+                number = island[contacts[0]]
+                self._compare(portion, islands, problem, rates, contacts[acting[contacts]], None, ends[number])
 
     def _compare(
         self,
@@ -114,6 +121,7 @@ class Selections:
         rates: FloatArray,
         contacts: IntArray,
         joints: _Joints | None,
+        end: float,
     ) -> None:
         """Compare one island, of which these ``contacts`` act."""
         if not contacts.size:
@@ -130,7 +138,7 @@ class Selections:
             if _is_regular(_three(W, contacts.size)[None])[0]:
                 self.unique += 1
                 return
-        distance = _distance(problem, contacts, own, W, rates[own])
+        distance = _distance(problem, contacts, own, W, rates[own], end)
         if distance is None:
             self.lost += 1
             return
@@ -205,11 +213,12 @@ def _is_regular(W: FloatArray) -> NDArray[np.bool_]:
 
 
 def _distance(
-    problem: ContactProblem, contacts: IntArray, own: IntArray, W: FloatArray, rates: FloatArray
+    problem: ContactProblem, contacts: IntArray, own: IntArray, W: FloatArray, rates: FloatArray, end: float
 ) -> float | None:
-    """Return how far the recorded forces are from the selected ones, of the largest; None where they are not found."""
-    import lcp
+    """Return how far the recorded forces are from the selected ones, of the largest; None where they are not found.
 
+    ``end`` is the compliance at the branch's end.
+    """
     nc, rows = contacts.size, problem.rows
     r = own.size // nc - 1
     slips = own[nc:] - problem.fN.size
@@ -217,69 +226,82 @@ def _distance(
     force = np.concatenate((problem.fN[contacts], friction))
     A = problem.h[contacts[0]] * W
     A[range(nc), range(nc)] += rows.gamma[contacts]
-    size, free = float(np.abs(A).max()), rates - A @ force
-    axes, alike, of, sign, edges = _pattern(nc, r)
-    if problem.cone:
-        return _nearest(force, lambda eps: _of_cones(A + eps * size * np.eye(len(A)), free, rows.mu[contacts], force))
-    z = np.concatenate((problem.fN[contacts], problem.plus[slips], problem.minus[slips], problem.slack[contacts]))
-    M = np.zeros((z.size, z.size))
-    M[nc:-nc, -nc:], M[-nc:, nc:-nc], M[-nc:, :nc] = edges, -edges.T, np.diag(rows.mu[contacts])
-    q = np.append(sign * free[of], np.zeros(nc))
+    free, mu = rates - A @ force, rows.mu[contacts]
+    compliances = np.array([end, *(float(np.abs(A).max()) * np.array(EPS)), *(end * np.array(SMALLER))])
+    axes, *pattern = _pattern(nc, r)
     recorded = np.concatenate((force[:nc], _resultants(friction, axes)))
+    to_axes = np.zeros((nc * 3, own.size))
+    to_axes[:nc, :nc], to_axes[nc:, nc:] = np.eye(nc), np.kron(np.eye(nc), np.linalg.pinv(axes))
+    corners = None if problem.cone or r < 2 else np.concatenate((axes, -axes))
+    law = to_axes @ A @ to_axes.T, to_axes @ free, mu, corners
+    nearest = _nearest(recorded, compliances, lambda eps: _near(*law, eps, recorded))
+    if problem.cone or (nearest is not None and nearest <= NEAR):
+        return nearest
+    z = np.concatenate((force[:nc], problem.plus[slips], problem.minus[slips], problem.slack[contacts]))
+    answered = _nearest(recorded, compliances, lambda eps: _by_lemke(A, free, mu, pattern, axes, eps, z))
+    return min((one for one in (nearest, answered) if one is not None), default=None)
 
-    def answer(eps: float) -> FloatArray | None:
-        M[:-nc, :-nc] = sign[:, None] * (A + eps * size * alike)[np.ix_(of, of)] * sign
-        result = lcp.solve(lcp.LCP(M, q), lcp.Lemke(), z0=z)
-        fN, plus, minus, _ = np.split(result.z, (nc, nc + nc * r, nc + 2 * nc * r))
-        solved = result.status is lcp.Status.SOLVED
-        return np.concatenate((fN, _resultants(plus - minus, axes))) if solved else None
 
-    return _nearest(recorded, answer)
-
-
-def _nearest(recorded: FloatArray, answer: Callable[[float], FloatArray | None]) -> float | None:
+def _nearest(
+    recorded: FloatArray, compliances: FloatArray, answer: Callable[[float], FloatArray | None]
+) -> float | None:
     """Return how far recorded forces are from the nearest answer, of the largest force; None where there is none."""
     largest, nearest = max(float(np.abs(recorded).max()), TINY), None
-    for eps in EPS:
+    for eps in compliances.tolist():
         one = answer(eps)
-        other = None if one is None or np.abs(recorded - one).max() <= NEAR * largest else answer(RATIO * eps)
-        if one is not None:
-            along = 0.0 * one if other is None else (other - one) / (RATIO - 1.0)
-            off = float(np.abs(recorded - one + along).max()) / largest
-            nearest = off if nearest is None else min(off, nearest)
-            if nearest <= NEAR:
-                break
+        if one is None:
+            continue
+        off = float(np.abs(recorded - one).max()) / largest
+        other = None if off <= NEAR else answer(RATIO * eps)
+        if other is not None:
+            off = min(off, float(np.abs(recorded - one + (other - one) / (RATIO - 1.0)).max()) / largest)
+        nearest = off if nearest is None else min(off, nearest)
+        if nearest <= NEAR:
+            break
     return nearest
 
 
-def _of_cones(A: FloatArray, b: FloatArray, mu: FloatArray, start: FloatArray) -> FloatArray | None:
-    """Return forces p = P(p - T (A p + b)) of contacts with the exact cone, None where Newton's method does not arrive.
+def _by_lemke(
+    A: FloatArray, free: FloatArray, mu: FloatArray, pattern: list[Any], axes: FloatArray, eps: float, z: FloatArray
+) -> FloatArray | None:
+    """Return forces of contacts that give way by eps, normal and along two axes; None where they are not found."""
+    import lcp
 
-    P cuts normal forces off at 0 and moves tangential ones to the disc mu pN, T has the inverse of A's diagonal. Rows
-    are the normals, then one or two tangents of each contact.
+    alike, of, sign, edges = pattern
+    nc, r = mu.size, axes.shape[0]
+    M = np.zeros((z.size, z.size))
+    M[:-nc, :-nc] = sign[:, None] * (A + eps * alike)[np.ix_(of, of)] * sign
+    M[nc:-nc, -nc:], M[-nc:, nc:-nc], M[-nc:, :nc] = edges, -edges.T, np.diag(mu)
+    result = lcp.solve(lcp.LCP(M, np.append(sign * free[of], np.zeros(nc))), lcp.Lemke(), z0=z)
+    fN, plus, minus, _ = np.split(result.z, (nc, nc + nc * r, nc + 2 * nc * r))
+    solved = result.status is lcp.Status.SOLVED
+    return np.concatenate((fN, _resultants(plus - minus, axes))) if solved else None
+
+
+def _near(
+    W: FloatArray, b: FloatArray, mu: FloatArray, corners: FloatArray | None, eps: float, start: FloatArray
+) -> FloatArray | None:
+    """Return forces p = P(p - T (W p + eps p + b)) by Newton's method from ``start``, None where it does not arrive.
+
+    Of normals (nc,), then two axes of each contact. P cuts normal forces off at 0 and moves tangential ones to the
+    nearest point of the disc mu pN, or of the polygon with these ``corners`` (k, 2).
     """
     nc = mu.size
-    tangents = nc + np.arange(b.size - nc).reshape(nc, -1)
+    A, one = W + eps * np.eye(b.size), np.eye(b.size)
     T = 1.0 / np.maximum(np.diagonal(A), TINY)
-    T[tangents] = T[tangents].min(axis=1, keepdims=True)
-    p, one = start.copy(), np.eye(b.size)
+    T[nc:] = np.repeat(T[nc:].reshape(nc, 2).min(axis=1), 2)
+    p = start.copy()
     for _ in range(NEWTON):
         x = p - T * (A @ p + b)
-        normal, across = np.maximum(x[:nc], 0.0), x[tangents]
-        length = np.linalg.norm(across, axis=1)
-        slides = length > mu * normal
-        bound, unit = mu * normal, across / np.where(length > 0.0, length, 1.0)[:, None]
-        moved = np.concatenate((normal, np.where(slides[:, None], bound[:, None] * unit, across).ravel()))
+        moved, slope = np.zeros(b.size), np.zeros((b.size, b.size))
+        for c in range(nc):
+            across = slice(nc + 2 * c, nc + 2 * c + 2)
+            if x[c] > 0.0:
+                moved[c], slope[c, c] = x[c], 1.0
+                point = _within(x[across], mu[c] * x[c], corners)
+                moved[across], slope[across, across], slope[across, c] = point[0], point[1], mu[c] * point[2]
         if np.abs(moved - p).max() <= ARRIVED * np.abs(moved).max():
             return moved
-        slope = np.diag(np.where(np.append(x[:nc] > 0.0, np.zeros(b.size - nc, dtype=bool)), 1.0, 0.0))
-        for c in range(nc):
-            own = np.ix_(tangents[c], tangents[c])
-            if not slides[c]:
-                slope[own] = np.eye(tangents.shape[1])
-                continue
-            slope[own] = bound[c] / length[c] * (np.eye(tangents.shape[1]) - np.outer(unit[c], unit[c]))
-            slope[tangents[c], c] = mu[c] * unit[c] * (x[c] > 0.0)
         try:
             p = np.linalg.solve(one - slope @ (one - T[:, None] * A), moved - slope @ (x + T * b))
         except np.linalg.LinAlgError:
@@ -287,6 +309,29 @@ def _of_cones(A: FloatArray, b: FloatArray, mu: FloatArray, start: FloatArray) -
         if not np.isfinite(p).all():
             return None
     return None
+
+
+def _within(x: FloatArray, bound: float, corners: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the point nearest to x (2,) of a disc or polygon of this radius, its slope, and that with the radius."""
+    inside = x, np.eye(2), np.zeros(2)
+    if corners is None:
+        length = float(np.hypot(*x))
+        if length <= bound:
+            return inside
+        unit = x / length
+        return bound * unit, bound / length * (np.eye(2) - np.outer(unit, unit)), unit
+    sides = np.roll(corners, -1, axis=0) - corners
+    square = float(sides[0] @ sides[0])
+    middle = corners + 0.5 * sides
+    if np.all(middle @ x <= bound * (1.0 - 0.25 * square)):
+        return inside
+    share = np.clip(((x - bound * corners) * sides).sum(axis=1) / square, 0.0, bound)
+    points = bound * corners + share[:, None] * sides
+    j = int(np.argmin(((points - x) ** 2).sum(axis=1)))
+    if share[j] in (0.0, bound):
+        return points[j], np.zeros((2, 2)), points[j] / bound if bound > 0.0 else np.zeros(2)
+    along = np.outer(sides[j], sides[j]) / square
+    return points[j], along, corners[j] - along @ corners[j]
 
 
 @functools.lru_cache(maxsize=4 * MOST)

@@ -19,6 +19,7 @@ from contactlab.recording.long_steps import DEPTH, Moves, long_steps
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import warn_caller
 from contactlab.stepping.record_schema import peek
+from contactlab.stepping.world_numbers import ARM, size_of
 from contactlab.world.joint_rows import JointRow, RowKind
 from contactlab.world.motion import Conveyor
 
@@ -33,7 +34,7 @@ __all__ = ["ImplausibleWarning", "Notice", "notices_of", "warn_of"]
 
 #: Energy gained in the impacts of a step, of the energy before it.
 GAIN = 1e-3
-#: Beyond a limit by more than rounding [rad or m], and how many joints are named.
+#: Beyond a limit by more than rounding [rad; of the size of the world's bodies], and how many joints are named.
 BEYOND, NAMES = 1e-3, 4
 
 # What a step is called.
@@ -180,6 +181,12 @@ def excess(stops: list[JointRow], q: FloatArray) -> FloatArray:
     return off
 
 
+def roundings(world: World, stops: list[JointRow]) -> FloatArray:
+    """How far beyond limits (limits,) is rounding."""
+    length = ARM * size_of(world)
+    return BEYOND * np.array([1.0 if row.angular else length for row in stops])
+
+
 def beyond_stops(world: World, stepper: TimeStepping, q: FloatArray, name: Named = NAMED) -> Iterator[Notice]:
     """Which joints begin beyond rigid limits, that nothing brings back; configurations q (n, nq) of a run's start."""
     stops = rigid_stops(world, stepper)
@@ -187,14 +194,15 @@ def beyond_stops(world: World, stepper: TimeStepping, q: FloatArray, name: Named
         return
     off = excess(stops, q)
     first = np.argsort(-off[0], kind="stable")
-    first = first[off[0, first] > BEYOND]
+    rounding = roundings(world, stops)
+    first = first[off[0, first] > rounding[first]]
     if not first.size:
         return
     bodies = {dof: world.model.bodies[world.model.index(body)] for (body, _), (dof, _) in world.places.items()}
     ends = [f"{bodies[row.dof].joint_name!r} {'above' if row.sign < 0.0 else 'below'} {row.bound:.3g}" for row in stops]
     listed = ", ".join(f"{ends[i]} by {off[0, i]:.3g}" for i in first[:NAMES])
     more = f" and {first.size - NAMES} more" if first.size > NAMES else ""
-    steps = int(np.count_nonzero(np.any(off[:-1, first] > BEYOND, axis=1))) or 1
+    steps = int(np.count_nonzero(np.any(off[:-1, first] > rounding[first], axis=1))) or 1
     text = (
         f"joints are beyond their limits from the start ({name(0)}) [rad or m]: {listed}{more} ({steps} such steps): "
         "start inside, or take `erp` (0.2 returns a fifth in each step); a stop by itself holds what it finds"

@@ -30,6 +30,7 @@ class Watch:
         self.bounces = any(material.restitution != 0.0 for material in materials)
         self._least = plausibility.deepest(world)
         self._stops = plausibility.rigid_stops(world, stepper)
+        self._rounding = plausibility.roundings(world, self._stops)
         self._begun = 0.0
         self.notices: tuple[plausibility.Notice, ...] = ()
 
@@ -47,7 +48,7 @@ class Watch:
 
     def starts_beyond(self, q: FloatArray) -> bool:
         """Whether a configuration (nq,) is beyond a limit that holds what it finds."""
-        return bool(self._stops) and bool(plausibility.excess(self._stops, q[None]).max() > plausibility.BEYOND)
+        return bool(self._stops) and bool(np.any(plausibility.excess(self._stops, q[None]) > self._rounding))
 
     def start(self, q: FloatArray) -> tuple[plausibility.Notice, ...]:
         """Look at the configuration (nq,) that a run of the world begins with."""

@@ -16,12 +16,13 @@ from contactlab.verification.dynamics import Blocks, free_momentum, solved, solv
 from contactlab.verification.island import FAINT
 from contactlab.verification.island_checks import island_findings
 from contactlab.verification.joints import JointLaws, joint_jacobian, joint_laws, loops_of, row_forces
-from contactlab.verification.motion import cross, moved, turned
+from contactlab.verification.motion import cross, moved, shifting, turned
 from contactlab.verification.pair_coverage import PairCoverage
-from contactlab.verification.portion import Found, Portion, Rows, groups, largest, rows_of
+from contactlab.verification.portion import TINY, Found, Portion, Rows, groups, largest, length_of, rows_of
 from contactlab.verification.selection import Selections
 
 ROUNDING = 1e-12  # of the time that a tree has rested
+HEIGHT = 1e-4  # of the size of a world, that its weight is lifted by: energies are known no better
 WHOLE = 1e-7  # share of the largest momentum of a tree by which the others are rounded, over the tolerance
 
 
@@ -116,14 +117,19 @@ def _integration(portion: Portion, M: Blocks) -> FloatArray:
     q = recording.q[steps]
     wanted = moved(recording.world.model, q, v_plus, h)
     # A quaternion of either sign is the same turn, but the record goes on from where it was.
-    size = 1.0 + np.abs(q) + (h * np.abs(v_plus).max(axis=1, initial=0.0))[:, None]
+    model, length = recording.world.model, length_of(recording.world)
+    shifts, moving = shifting(model)
+    way = [(h * np.abs(v_plus[:, own]).max(axis=1, initial=0.0))[:, None] for own in (moving, ~moving)]
+    size = np.abs(q) + np.where(shifts, length + way[0], 1.0 + way[1])
     off = largest(recording.q[steps + 1] - wanted, size)
     return np.maximum(off, np.abs(time[steps + 1] - time[steps] - h) / (np.abs(time[steps + 1]) + h))
 
 
 def _kinematic(portion: Portion) -> Iterator[Found]:
     """Yield how far pose and twist of each kinematic body are from its motion, where the record knows it."""
-    rows = portion.recording.rows
+    rows, length = portion.recording.rows, length_of(portion.recording.world)
+    # Of a pose: rotation, then place; of a twist: turning, then velocity.
+    pose_unit, twist_unit = np.repeat((1.0, length), (9, 3)), np.repeat((1.0, length), 3)
     for row, (_, motion) in enumerate(portion.recording.world.motions):
         if isinstance(motion, ForgottenMotion):
             continue
@@ -133,16 +139,19 @@ def _kinematic(portion: Portion) -> Iterator[Found]:
             for state, t in ((i, time), (i + 1, time + h)):
                 pose = motion.pose(t)
                 wanted = np.append(pose.R.ravel(), pose.p)
-                off.append((rows["motion_pose"][state, row] - wanted, wanted))
+                off.append((rows["motion_pose"][state, row] - wanted, wanted, pose_unit))
             twist = motion.twist(time + 0.5 * h)
-            off.append((rows["motion_twist"][i, row] - twist, twist))
-            values = [np.max(np.abs(one) / (1.0 + np.abs(wanted))) for one, wanted in off]
+            off.append((rows["motion_twist"][i, row] - twist, twist, twist_unit))
+            values = [np.max(np.abs(one) / (unit + np.abs(wanted))) for one, wanted, unit in off]
             yield "kinematic", np.full(len(off), s), -1, -1, np.array(values)
 
 
 def _energies(portion: Portion) -> FloatArray:
     recording, (kinetic, potential) = portion.recording, np.moveaxis(portion.energies, 2, 0)
-    size = np.abs(kinetic) + np.abs(potential) + 1e-3
+    world = recording.world
+    mass = sum(body.inertia.mass for body in world.model.bodies if body.inertia is not None)
+    lifted = mass * float(np.linalg.norm(world.model.gravity)) * length_of(world)
+    size = np.maximum(np.abs(kinetic) + np.abs(potential) + HEIGHT * lifted, TINY)
     states = np.stack((portion.steps, portion.steps + 1), axis=1)
     off = (recording.kinetic[states] - kinetic, recording.potential[states] - potential)
     return np.asarray(np.maximum(*(np.abs(one) / size for one in off)))
@@ -192,7 +201,7 @@ def uncovered(portion: Portion) -> FloatArray:
     recording = portion.recording
     world, margin, worst = recording.world, recording.stepper.margin, np.zeros(portion.steps.size)
     ground, shape, listed = portion.numbers("half_space"), portion.numbers("shape_b"), portion.column("point")
-    names, asleep = world.model.names, recording.asleep[portion.steps]
+    names, asleep, length = world.model.names, recording.asleep[portion.steps], length_of(world)
     depth = portion.column("gap")
     of_shapes = dict(groups(np.where(ground >= 0, shape, -1)))
     none = np.zeros(0, dtype=np.int64)
@@ -223,7 +232,7 @@ def uncovered(portion: Portion) -> FloatArray:
                 near &= (near.sum(axis=1) <= 4)[:, None] | (gap < deepest[:, None] - slack)
             at, n = np.nonzero(near)
             places = body.p[at] + arms[at, n] - radii[n, None] * plane.normal
-            size = 1.0 + np.abs(places).sum(axis=1)
+            size = length + np.abs(places).sum(axis=1)
             found = _found(at, places, NEAR * size, portion.at[mine], listed[mine])
             np.maximum.at(worst, at[~found], (excess[at, n] / size)[~found])
     return worst
@@ -268,7 +277,7 @@ def table_findings(portion: Portion, frames: FloatArray) -> Iterator[Found]:
     offsets = np.array([plane.offset for plane in world.half_spaces])
     n, offset = normals[half_space[on]], offsets[half_space[on]]
     height = whole[on] * (np.sum(n * point[on], axis=1) - offset)
-    scale = 1.0 + np.abs(point[on]).sum(axis=1) + np.abs(offset)
+    scale = length_of(world) + np.abs(point[on]).sum(axis=1) + np.abs(offset)
     off_plane = np.maximum(
         np.abs(normal[on] - n).max(axis=1, initial=0.0), np.abs(portion.column("gap")[on] - height) / scale
     )

@@ -288,7 +288,7 @@ class JointProblem:
         rows, f, at = self.number, self.force, (self.at, self.number)
         equation, gamma, lo, hi = laws.equation[rows], laws.gamma[at], laws.lo[rows], laws.hi[rows]
         wanted = laws.error[at]
-        off = np.abs(self.error - wanted) / (1.0 + np.abs(wanted))
+        off = np.abs(self.error - wanted) / (laws.unit[rows] + np.abs(wanted))
         own = np.asarray(self.J.multiply(self.Y).sum(axis=1)).ravel()
         least = FAINT * np.sqrt(np.maximum(0.0, own)) * self.liveliness
         moving, size = self.J @ self.v_plus, abs(self.J) @ self.speed

@@ -10,7 +10,7 @@ import numpy as np
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.contacts import ContactRows, contact_rows
 from contactlab.verification.dynamics import Blocks
-from contactlab.verification.island import NOTHING, ContactProblem, JointProblem, Measures
+from contactlab.verification.island import FAINT, NOTHING, ContactProblem, JointProblem, Measures
 from contactlab.verification.islands import Islands, System, largest_entry, largest_of, worst_of
 from contactlab.verification.joints import JointLaws
 from contactlab.verification.portion import TINY, Found, Portion, Rows, largest, tree_columns
@@ -141,8 +141,11 @@ class _Rated:
         unit = np.where(mixed, root, 1.0)
         largest = largest_of(np.where(unilateral, unit * force, 0.0), island, count)[island]
         least = np.divide(NOTHING * largest, unit, out=np.zeros_like(unit), where=unilateral & (unit > 0.0))
+        # A force between bounds is rounded as large as these.
+        ends = [np.where(np.isfinite(end), np.abs(end), 0.0)[numbers] for end in (laws.lo, laws.hi)]
+        pressed = np.where(stops, force[n:], np.maximum(force[n:], FAINT * np.maximum(*ends)))
         gives = ~laws.equation[numbers]
-        of_joints = largest_of(np.where(gives, root[n:] * force[n:], 0.0), islands.of_joints, count)
+        of_joints = largest_of(np.where(gives, root[n:] * pressed, 0.0), islands.of_joints, count)
         return _Rated(h * np.maximum(force, least), of_joints)
 
 

@@ -14,15 +14,15 @@ from contactlab.formulation.bridge.joint_actions import PositionDrive
 from contactlab.spatial.arrays import FloatArray
 from contactlab.verification.contacts import normal_terms
 from contactlab.verification.dynamics import Blocks, solved
-from contactlab.verification.motion import Body, turned
-from contactlab.verification.portion import Portion
+from contactlab.verification.motion import Body, shifting, turned
+from contactlab.verification.portion import Portion, length_of
 from contactlab.world.joint_rows import RowKind
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
 
 NO_MOTION = 1e-10  # share of a row's terms below which it is rounding
-NEAR = 1e-9  # rad or m: on which side of its reach a stop lies may be rounding
+NEAR = 1e-9  # rad, or part of the world's length: on which side of its reach a stop lies may be rounding
 
 #: Rows (ns, n, nv) of loops, their position errors (ns, n), the rates (ns, n) that v does not make, and the sizes
 #: (ns, n) of the terms of their entries.
@@ -43,6 +43,7 @@ class JointLaws:
     hi: FloatArray
     equation: NDArray[np.bool_]  # (n,) rows that hold whatever it takes
     scale: FloatArray  # (ns, n) sizes of the terms of their entries
+    unit: FloatArray  # (n,) 1 for angles, for lengths the world's (`length_of`)
     expected: FloatArray  # (ns, n) by how much a stop is within reach [rad, m]; infinite for what always takes part
     # (nv,) of damping and of drives without bounds: h D and h^2 K join the diagonal of M.
     drag: FloatArray
@@ -51,7 +52,7 @@ class JointLaws:
 
     def unlisted(self, listed: NDArray[np.bool_]) -> FloatArray:
         """Return by how much the worst row of each step that should take part and is not ``listed`` (ns, n) should."""
-        missing = np.where(listed, 0.0, self.expected).max(axis=1, initial=0.0)
+        missing = np.where(listed, 0.0, self.expected / self.unit).max(axis=1, initial=0.0)
         return np.where(missing > NEAR, missing, 0.0)
 
     def inertia(self, M: Blocks, h: FloatArray) -> Blocks:
@@ -94,8 +95,8 @@ def joint_laws(portion: Portion, loops: Loops, J: FloatArray, momentum: FloatArr
     error, k, gamma = np.zeros((ns, n)), np.zeros((ns, n, 2)), np.zeros((ns, n))
     lo, hi, expected = np.zeros(n), np.full(n, math.inf), np.full((ns, n), math.inf)
     _, phi, rate, sizes = loops
-    scale = np.abs(J).max(axis=2, initial=0.0)
-    laws = JointLaws(J, error, k, gamma, lo, hi, np.zeros(n, dtype=bool), scale, expected, drag, stiffness, push)
+    scale, unit, equation = np.abs(J).max(axis=2, initial=0.0), _units(world), np.zeros(n, dtype=bool)
+    laws = JointLaws(J, error, k, gamma, lo, hi, equation, scale, unit, expected, drag, stiffness, push)
     free = solved(laws.inertia(portion.state.M, h), momentum + h[:, None] * push) if n else momentum
     for number, row in enumerate(world.joint_rows):
         erp = stepper.erp if math.isnan(row.erp) else row.erp
@@ -145,6 +146,13 @@ def joint_laws(portion: Portion, loops: Loops, J: FloatArray, momentum: FloatArr
             term, lo[number], hi[number] = -wanted, -row.bound, row.bound
         k[:, number] = term[:, None]
     return laws
+
+
+def _units(world: World) -> FloatArray:
+    """Return what errors of the rows (n,) are compared with beside themselves: 1, or the world's length."""
+    straight = shifting(world.model)[1]
+    shifts = [row.dof >= 0 and bool(straight[row.dof]) for row in world.joint_rows]
+    return np.where(shifts, length_of(world), 1.0) if shifts else np.zeros(0)
 
 
 def joint_jacobian(world: World, loops: Loops) -> FloatArray:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray
@@ -170,6 +171,20 @@ def moved(model: Model, q: FloatArray, v: FloatArray, h: FloatArray) -> FloatArr
                 out[:, where] = _turned(q[:, where], along[:, j + straight : j + motion.nv])
             i, j = i + motion.nq, j + motion.nv
     return out
+
+
+def shifting(model: Model) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which entries of q (nq,) and v (nv,) are lengths and velocities, not angles and turning."""
+    of_q, of_v = np.zeros(model.nq, dtype=bool), np.zeros(model.nv, dtype=bool)
+    for spec in model.bodies:
+        i, j = model.q_slice(spec.name).start, model.v_slice(spec.name).start
+        for motion in spec.joint.chain():
+            straight = motion.nv - 3 if motion.nq in (4, 7) else motion.nv
+            # A shift has no direction of turning; a screw's coordinate is an angle.
+            if motion.nq in (3, 7) or motion.t.any() and not motion.w.any():
+                of_q[i : i + straight] = of_v[j : j + straight] = True
+            i, j = i + motion.nq, j + motion.nv
+    return of_q, of_v
 
 
 def _turned(quaternion: FloatArray, turn: FloatArray) -> FloatArray:

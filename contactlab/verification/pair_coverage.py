@@ -17,7 +17,7 @@ from contactlab.contact import BodyShape, HalfSpace, HeightField, Mesh, Shape
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray
 from contactlab.verification.motion import cross, tree_roots, turned
-from contactlab.verification.portion import Portion
+from contactlab.verification.portion import Portion, length_of
 from contactlab.verification.proximity import Core, Place, Support, core_of, corners, hull_of, nearest
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class PairCoverage:
     def __init__(self, world: World, stepper: TimeStepping) -> None:
         self.world = world
         self.stepper = stepper
+        self.length = length_of(world)
         self.cores = [core_of(s.shape) if isinstance(s.shape, Shape) else None for s in world.surfaces]
         # What half-spaces see of a shape: of a mesh that is not convex its hull.
         self.hulls = [
@@ -110,7 +111,7 @@ class PairCoverage:
         ball = np.array([np.inf if hull is None else hull.reach for hull in self.hulls])
         speed = np.linalg.norm(velocity + cross(turning, center - origin), axis=2)
         spin = np.linalg.norm(turning, axis=2)
-        reach = self.stepper.margin + ball + h[:, None] * (speed + spin * (np.where(np.isfinite(ball), ball, 0.0) + 1))
+        reach = self.stepper.margin + ball + h[:, None] * (speed + spin * (np.where(np.isfinite(ball), ball, 0.0) + self.length))
         i, j = self.pairs.T
         apart, reach = np.zeros((h.size, i.size)), reach[:, i] + reach[:, j]
         for axis in range(3):
@@ -128,14 +129,14 @@ class PairCoverage:
                 normal = at.R @ ground.normal
                 worst = max(worst, self._excess_of_plane(normal, ground.offset + float(normal @ at.p), other, at_b))
             elif isinstance(ground, Mesh) and self.cores[n] is None and core is not None:
-                worst = max(worst, mesh_excess(ground, at, core, at_b, self.stepper.margin))
+                worst = max(worst, mesh_excess(ground, at, core, at_b, self.stepper.margin, self.length))
             elif isinstance(ground, HeightField) and core is not None:
                 for triangle in triangles_of(ground, at, at_b.p, core.reach + self.stepper.margin):
                     one = Core(corners(triangle), 0.0, np.inf)
                     worst = max(worst, self._within(one, core, at, at_b, h, up=at.R[:, 2]))
             elif isinstance(ground, HeightField) and isinstance(shape, Mesh):
                 points = shape.support_points()[0] @ at_b.R.T + at_b.p
-                worst = max(worst, points_excess(ground, at, points, self.stepper.margin))
+                worst = max(worst, points_excess(ground, at, points, self.stepper.margin, self.length))
         return worst
 
     def _within(self, a: Core, b: Core, at_a: Place, at_b: Place, h: float, up: FloatArray | None = None) -> float:
@@ -152,7 +153,7 @@ class PairCoverage:
             at_b.p - at_a.p if up is None else up,
         )
         apart = float(np.linalg.norm(pb - pa))
-        size = 1.0 + float(np.abs(pa).sum()) + float(np.abs(pb).sum())
+        size = self.length + float(np.abs(pa).sum()) + float(np.abs(pb).sum())
         gap, reach = apart - a.radius - b.radius, self.stepper.margin
         if apart > NEAR * size:
             normal = (pb - pa) / apart
@@ -182,7 +183,7 @@ class PairCoverage:
         if hull is None:
             return 0.0
         lowest = place.R @ hull.support(place.R.T @ -normal) + place.p
-        size = 1.0 + float(np.abs(lowest).sum())
+        size = self.length + float(np.abs(lowest).sum())
         gap = float(normal @ lowest) - hull.radius - offset
         return max(0.0, self.stepper.margin - gap - NEAR * size) / size
 
@@ -232,11 +233,11 @@ SUNK = 0.01  # part of a body's thickness by which it may have sunk in, and stil
 INSIDE = 4.0  # times that depth: as far from the triangle's edges no way past them is shorter than up
 
 
-def mesh_excess(mesh: Mesh, at: Place, core: Core, at_b: Place, margin: float) -> float:
+def mesh_excess(mesh: Mesh, at: Place, core: Core, at_b: Place, margin: float, length: float = 1.0) -> float:
     """Return by how much a convex shape is nearer to a mesh than ``margin``, over their place's size; 0 where not."""
     # In the mesh's axes.
     R, p = at.R.T @ at_b.R, at.R.T @ (at_b.p - at.p)
-    size = 1.0 + float(np.abs(at.p).sum()) + float(np.abs(at_b.p).sum()) + core.reach
+    size = length + float(np.abs(at.p).sum()) + float(np.abs(at_b.p).sum()) + core.reach
     slack = NEAR * size
 
     def support(d: FloatArray) -> FloatArray:
@@ -289,7 +290,9 @@ def _sunk(triangle: FloatArray, normal: FloatArray, support: Support, slack: flo
     return depth if float(np.linalg.norm(pb - pa)) <= 2.0 * slack else None
 
 
-def points_excess(terrain: HeightField, at: Place, points: FloatArray, margin: float) -> float:
+def points_excess(
+    terrain: HeightField, at: Place, points: FloatArray, margin: float, length: float = 1.0
+) -> float:
     """Return by how much a point (n, 3) over terrain, world axes, is lower than ``margin`` above it, over its size."""
     dx, dy = terrain.spacing
     nx, ny = terrain.heights.shape
@@ -305,7 +308,7 @@ def points_excess(terrain: HeightField, at: Place, points: FloatArray, margin: f
         H[i, j] + x * (H[i + 1, j] - H[i, j]) + y * (H[i + 1, j + 1] - H[i + 1, j]),
         H[i, j] + y * (H[i, j + 1] - H[i, j]) + x * (H[i + 1, j + 1] - H[i, j + 1]),
     )
-    size = 1.0 + np.abs(points[over]).sum(axis=1) + float(np.abs(at.p).sum())
+    size = length + np.abs(points[over]).sum(axis=1) + float(np.abs(at.p).sum())
     return float(np.max(np.maximum(0.0, margin - (z - below) - NEAR * size) / size))
 
 

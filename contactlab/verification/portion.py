@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.stepping.world_numbers import ARM, size_of
 from contactlab.verification.dynamics import Dynamics, dynamics
 from contactlab.verification.motion import Body
 
@@ -30,6 +31,11 @@ Found = tuple[str, Any, Any, Any, FloatArray]
 def largest(off: FloatArray, size: FloatArray) -> FloatArray:
     """Return max |off| / size (n,) of rows (n, m); what is 0 out of nothing holds."""
     return np.asarray(np.max(np.abs(off) / np.maximum(size, TINY), axis=1, initial=0.0))
+
+
+def length_of(world: World) -> float:
+    """Return a length that goes with the size of the world's bodies [m]: 1 where the thinnest that moves has 0.1 m."""
+    return ARM * size_of(world)
 
 
 LONGEST = 128  # steps

@@ -163,7 +163,8 @@ class _Joints:
     def of(joined: JointProblem, laws: JointLaws, own: IntArray) -> _Joints:
         """Return those of the rows ``own`` (m,) of an island that are not at a bound."""
         number, force = joined.number[own], joined.force[own]
-        slack = WITHIN * (1.0 + np.abs(force))
+        ends = [np.where(np.isfinite(end[number]), np.abs(end[number]), 0.0) for end in (laws.lo, laws.hi)]
+        slack = WITHIN * np.maximum(np.abs(force), np.maximum(*ends))
         own = own[(force > laws.lo[number] + slack) & (force < laws.hi[number] - slack)]
         give = laws.gamma[joined.at[own], joined.number[own]] / joined.h[own]
         return _Joints(joined.Y[own], (joined.J[own] @ joined.Y[own].T).toarray() + np.diag(give))

@@ -22,6 +22,7 @@ from typing import Final
 
 import numpy as np
 
+from lcp.contacts.kernels.condition_scales import FAINT
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.spans import add_within, columns, dot_within, response_of, size_unforced
 from lcp.kernels import Floats, kernel
@@ -195,6 +196,12 @@ def add_anchors(rows: ContactSystem, v: Floats) -> None:
 
 
 @kernel(inline=True)
+def larger_bound(lo: float, hi: float) -> float:
+    """The larger magnitude of the bounds that a force has; 0 where it has none."""
+    return max(abs(lo) if lo > -float("inf") else 0.0, abs(hi) if hi < float("inf") else 0.0)
+
+
+@kernel(inline=True)
 def has_anchors(lo: Floats, hi: Floats) -> bool:
     """Whether any boxed row has a force at x = 0."""
     found = False
@@ -228,7 +235,8 @@ def fill_boxed_loads(
         rate = dot_within(begin, middle, other, end, rows.J[i], v) + rows.k[i]
         rate += rows.gamma[i] * _anchor(lo[b], hi[b])
         amount = size_unforced(rows, posed, i)
-        heaviest = max(heaviest, amount / root if root > 0.0 else 0.0)
+        # A force is rounded as large as its bounds, which count with FAINT of theirs.
+        heaviest = max(heaviest, amount / root if root > 0.0 else 0.0, FAINT * root * larger_bound(lo[b], hi[b]))
         q[x] = -rate if kind == _ABOVE else rate
         amounts[x] = amount
         sizes[x] = units[x] = root

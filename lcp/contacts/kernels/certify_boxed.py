@@ -6,15 +6,18 @@ With s = B v+ + kB + gammaB fB of a row::
     BOX_GAP              s >= 0 where hi = inf, s <= 0 where lo = -inf
     BOX_COMPLEMENTARITY  (fB - lo) max(s, 0) = 0, (hi - fB) max(-s, 0) = 0, of finite bounds
 
-A power is compared with the larger of (distance to the bound) s_i and phi_i |s|: small only if one of the two is.
+A force between bounds is solved for as its distance to one of them, and rounded as large as that: s_i is at least FAINT
+of what the larger bound makes of the row. A power is compared with the larger of (distance to the bound) s_i and phi_i |s|: small only if one of the two is.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from lcp.contacts.kernels.condition_scales import keep_worst, ratio, row_rate
+from lcp.contacts.kernels.boxed_rows import larger_bound
+from lcp.contacts.kernels.condition_scales import FAINT, keep_worst, ratio, row_rate
 from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.spans import own_response
 from lcp.kernels import Floats, kernel
 
 # Condition numbers, in the order of contactlab.certificate.BOXED_CONDITIONS.
@@ -49,6 +52,11 @@ def certify_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats,
     for b in range(lo.shape[0]):
         i = first + b
         rate, scale, force = row_rate(rows, i, f, v_plus, rates, u)
+        response = rows.h * own_response(rows, i) + rows.gamma[i]
+        least = FAINT * response * larger_bound(lo[b], hi[b])
+        if scale < least:
+            scale = least
+            force = least / response
         s = rate + rows.gamma[i] * f[i]
         keep_worst(cert, BOX_BOUNDS, max(0.0, lo[b] - f[i], f[i] - hi[b]), force)
         if lo[b] > -float("inf"):

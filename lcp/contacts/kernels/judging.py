@@ -17,15 +17,24 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from lcp.contacts.kernels.boxed_rows import evaluate_boxed, fill_boxed_loads, first_limit, has_anchors
+from lcp.contacts.kernels.boxed_rows import evaluate_boxed, fill_boxed_loads, first_limit, has_anchors, larger_bound
 from lcp.contacts.kernels.certify import CERT_SIZE, certify, worst_scaled
 from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed, worst_boxed
+from lcp.contacts.kernels.condition_scales import FAINT
 from lcp.contacts.kernels.cone_measures import beyond, judge_cones, load_and_rounding, measure_cones, motion_size
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.recover import recover
 from lcp.contacts.kernels.spans import columns, dot_of_row, dot_within, own_response, response_of, size_unforced
 from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, SCALED, is_solved, row_residuals
+from lcp.kernels.residuals import (
+    NATURAL_LIMIT,
+    NATURAL_MAP,
+    ROUNDING,
+    SCALED,
+    SMALL_LOADS,
+    is_solved,
+    row_residuals,
+)
 
 # Part of the tolerance that forces must meet: who judges them from a record forms everything anew, to other roundings.
 SHARE: Final = 0.9
@@ -172,12 +181,17 @@ def fill_loads(
         scales.amounts[place] = amount
         scales.sizes[place] = scales.units[place] = root
         heaviest = max(heaviest, amount / root if root > 0.0 else 0.0)
-    scales.load[0] = max(heaviest, fill_boxed_loads(rows, posed, v, q, scales.amounts, scales.sizes, scales.units))
+    heaviest = max(heaviest, fill_boxed_loads(rows, posed, v, q, scales.amounts, scales.sizes, scales.units))
+    # Of bodies that nothing loads: what is left of their motion by rounding is no load.
+    scales.load[0] = max(heaviest, ROUNDING / SMALL_LOADS * motion / math.sqrt(rows.h))
 
 
 @kernel(inner=True)
 def largest_force(rows: ContactSystem, posed: Floats, z: Floats, f: Floats, units: Floats) -> float:
-    """The largest balanced force: of contacts and limits as z has them, of boxed rows the force f itself."""
+    """The largest balanced force: of contacts and limits as z has them, of boxed rows the force f itself.
+
+    A boxed force is rounded as large as its bounds, which count with FAINT of theirs.
+    """
     largest = 0.0
     for i in range(rows.nc + 2 * rows.nr):
         largest = max(largest, units[i] * abs(z[i]))
@@ -185,8 +199,9 @@ def largest_force(rows: ContactSystem, posed: Floats, z: Floats, f: Floats, unit
     for i in range(limit, limit + rows.nl):
         largest = max(largest, units[i] * abs(z[i]))
     first = rows.nc + rows.nr + rows.nl + rows.nb
-    for i in range(first, first + rows.lo.shape[0]):
-        largest = max(largest, math.sqrt(response_of(rows, posed, f[:0], i)) * abs(f[i]))
+    for b in range(rows.lo.shape[0]):
+        force = max(abs(f[first + b]), FAINT * larger_bound(rows.lo[b], rows.hi[b]))
+        largest = max(largest, math.sqrt(response_of(rows, posed, f[:0], first + b)) * force)
     return largest
 
 

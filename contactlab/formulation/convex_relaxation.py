@@ -23,13 +23,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 import lcp
 from contactlab.formulation.discretized import DiscretizedLCP
-from contactlab.formulation.friction_backend import ContactLayout, FrictionAnswer, check_qp, verified
+from contactlab.formulation.friction_backend import ContactLayout, FrictionAnswer, check_qp, check_tolerance, verified
+from contactlab.formulation.stated_law import VERIFIED, relaxed_lcp
 from contactlab.spatial.arrays import FloatArray
 
 
@@ -45,6 +47,10 @@ class ConvexRelaxation:
     ----------
     qp : lcp.Solver
         Solver of symmetric positive semidefinite LCPs: `lcp.OSQP`, `lcp.CVXPY`, or `lcp.Lemke`.
+    tolerance : float
+        Backward error of the relaxed LCP up to which an answer counts as solved; of a step, see
+        `contactlab.formulation.stated_law`. The codes' answers are polished to far below the default; a larger one is
+        for a first-order code without ``polish``.
 
     References
     ----------
@@ -52,27 +58,32 @@ class ConvexRelaxation:
     """
 
     qp: lcp.Solver = field(default_factory=lcp.OSQP)
+    tolerance: float = VERIFIED
+
+    law: ClassVar[str] = "relaxed"
 
     def __post_init__(self) -> None:
         check_qp(self.qp)
+        check_tolerance(self.tolerance)
 
     def solve_contacts(self, formed: DiscretizedLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
         """Forces of the relaxed problem, verified on its LCP."""
         at = ContactLayout.of(formed)
-        MM = formed.MM.copy()
-        MM[at.normals, at.slacks] = -MM[at.slacks, at.normals].T
-        problem = lcp.LCP(MM, formed.qq, formed.problem.noise)
-        result = verified(problem, self, partial(self._claim, problem, at, z0))
+        problem = relaxed_lcp(formed)
+        result = verified(problem, self, partial(self._claim, problem, at, z0), self.tolerance)
         relaxed = bool((_Cone.of(formed.MM, at).slope > 0.0).any())
         return FrictionAnswer(problem, result, relaxed, ("normal_complementarity",) if relaxed else ())
 
     def _claim(self, problem: lcp.LCP, at: ContactLayout, z0: FloatArray | None) -> lcp.Claim:
+        from scipy import sparse
+
         MM, q = np.asarray(problem.M), problem.q
         cone = _Cone.of(MM, at)
-        T = cone.T
+        # A generator has few entries: products with a dense T would take longer than the program.
+        T = sparse.csr_array(cone.T)
         physical = np.r_[at.normals, at.edges, at.rest]
         A = MM[np.ix_(physical, physical)]
-        P = T.T @ A @ T + cone.penalty
+        P = T.T @ (A @ T) + cone.penalty
         start = None if z0 is None else cone.coordinates(z0, at)
         solution = lcp.solve(lcp.LCP(P, T.T @ q[physical]), self.qp, z0=start)
         z = np.zeros(len(q))

@@ -84,9 +84,9 @@ class _Claimant:
         return self.run()
 
 
-def verified(problem: lcp.LCP, backend: object, run: Callable[[], lcp.Claim]) -> lcp.Result:
+def verified(problem: lcp.LCP, backend: object, run: Callable[[], lcp.Claim], tolerance: float = 1e-9) -> lcp.Result:
     """Result of the claim that ``run`` returns, verified on ``problem`` like any solver's; it names the backend."""
-    result = lcp.solve(problem, _Claimant(run))
+    result = lcp.solve(problem, _Claimant(run), tolerance=tolerance)
     attempts = tuple(replace(attempt, solver=backend) for attempt in result.attempts)
     return replace(result, solver=backend, attempts=attempts)
 
@@ -100,6 +100,28 @@ def check_qp(qp: object) -> None:
     """Refuse what is no solver object of `lcp`."""
     if isinstance(qp, type) or not isinstance(qp, lcp.Solver):
         raise ProblemDataError("qp", f"{qp!r}, wanted a solver object of lcp such as OSQP() or CVXPY()")
+
+
+def check_tolerance(tolerance: object) -> None:
+    """Refuse what is no number between 0 and 1."""
+    if not isinstance(tolerance, (int, float, np.floating)) or not 0.0 < tolerance < 1.0:
+        raise ProblemDataError("tolerance", f"{tolerance!r}, wanted a number between 0 and 1")
+
+
+#: Codes for quadratic programs, which solve no LCP with friction.
+QP_CODES = (lcp.OSQP, lcp.CVXPY, lcp.Clarabel, lcp.PIQP, lcp.ProxQP)
+
+
+def qp_code_objection(solver: object) -> str | None:
+    """Reason why ``solver`` is no solver of a time stepper; None where it is no code for quadratic programs."""
+    if not isinstance(solver, QP_CODES):
+        return None
+    qp = f"qp=lcp.{type(solver).__name__}()"
+    return (
+        f"{type(solver).__name__} solves quadratic programs, and the LCP of contacts with friction is none; write "
+        f"ConvexRelaxation({qp}) or StaggeredProjections({qp}). Without friction (mu = 0) either is the one program of "
+        "the normal forces"
+    )
 
 
 def friction_objection(friction: str, solver: object) -> tuple[str, str] | None:

@@ -126,7 +126,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
                     f"solver that is named is asked whatever the size. {note}"
                 )
             elif failure == layout.FAILURE_INCONSISTENT:
-                result = view.solve()
+                result = view.solve().result
                 detail = (
                     f"the bilateral equations of {island}; {problem!r}), of loops, followers and drives that nothing "
                     f"stops, contradict one another. {note}"
@@ -139,7 +139,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
                     f"whatever the size.{_refusal(driver, stepper)} {note}"
                 )
             else:
-                result = driver.last_result if driver.last_result is not None else view.solve()
+                result = driver.last_result if driver.last_result is not None else view.solve().result
                 detail = (
                     f"the contact problem of {island}; {problem!r}) was not solved. {result.describe()} "
                     f"{_STRICTER if result.solved else advice_on(result, problem)}{_impatience(stepper, result)}"

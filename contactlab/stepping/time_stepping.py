@@ -12,9 +12,10 @@ import numpy as np
 import lcp
 from contactlab.constraint_solver import ConstraintSolver
 from contactlab.contact import ContactError, check_edges
-from contactlab.formulation.friction_backend import friction_objection
+from contactlab.formulation.friction_backend import FrictionBackend, friction_objection, qp_code_objection
 from contactlab.formulation.proposal import EqualCompliance
 from contactlab.formulation.shrinking import SMALLEST_FRACTION
+from contactlab.formulation.stated_law import LAWS, law_of
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
 from contactlab.stepping.driver import Driver, Targets, Tau
 from contactlab.stepping.external_contacts import Contacts, Supply, supply_of
@@ -131,7 +132,7 @@ class TimeStepping:
     """
 
     h: float
-    solver: lcp.Solver | lcp.FrictionSolver | None = None
+    solver: lcp.Solver | lcp.FrictionSolver | FrictionBackend | None = None
     edges: int = 8
     margin: float = 1e-3
     v_min: float = 1e-2
@@ -188,18 +189,36 @@ class TimeStepping:
         objection = friction_objection(self.friction, self.solver)
         if objection is not None:
             raise SimulationConfigError(*objection)
-        if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "solve")):
+        solves = isinstance(self.solver, FrictionBackend) or hasattr(self.solver, "solve")
+        if self.solver is not None and (isinstance(self.solver, type) or not solves):
             raise SimulationConfigError("solver", f"must be a solver object such as lcp.Lemke(), got {self.solver!r}")
+        quadratic = qp_code_objection(self.solver)
+        if quadratic is not None:
+            raise SimulationConfigError("solver", quadratic)
+        if self.law not in LAWS:
+            raise SimulationConfigError("solver", f"states a law that is none of {', '.join(LAWS)}: {self.law!r}")
 
     @functools.cached_property
     def lcp_solver(self) -> Any:
         """The solver that is asked: the one given; by default, of what is not selected, that of `EqualCompliance`.
 
-        With ``friction="cone"`` a friction solver.
+        With ``friction="cone"`` a friction solver; beside a friction backend, of islands without contacts.
         """
         if self.friction == "cone":
             return EqualCompliance().cone_solver if self.solver is None else self.solver
-        return EqualCompliance().lcp_solver if self.solver is None else self.solver
+        by_default = self.solver is None or isinstance(self.solver, FrictionBackend)
+        return EqualCompliance().lcp_solver if by_default else self.solver
+
+    @property
+    def law(self) -> str:
+        """Law of friction that its forces are held to: ``"coulomb"``, or what a friction backend states."""
+        return law_of(self.solver)
+
+    @property
+    def law_tolerance(self) -> float:
+        """Bound on the residual of that law: the ``tolerance``, or that of a friction backend where it is larger."""
+        own = getattr(self.solver, "tolerance", 0.0) if isinstance(self.solver, FrictionBackend) else 0.0
+        return max(self.tolerance, float(own))
 
     @property
     def solver_text(self) -> str:
@@ -301,10 +320,14 @@ class TimeStepping:
         return StepResult.of_steps(steps, chunk.kinetic.item(0), chunk.potential.item(0), end, 0)
 
     def check_world(self, world: World) -> None:
-        """Refuse a world with rows that ``friction="cone"`` has no place for."""
-        if self.friction != "cone":
+        """Refuse a world with rows that ``friction="cone"``, or a friction backend, has no place for."""
+        if not world.resists_turning:
             return
-        if world.resists_turning:
+        if isinstance(self.solver, FrictionBackend):
+            name = type(self.solver).__name__
+            detail = f"{name} does not know torsional and rolling friction; give an LCP solver such as lcp.Lemke()"
+            raise SimulationConfigError("solver", detail)
+        if self.friction == "cone":
             detail = '"cone" does not know torsional and rolling friction; use friction="pyramid"'
             raise SimulationConfigError("friction", detail)
 

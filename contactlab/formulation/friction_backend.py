@@ -15,6 +15,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 import lcp
+from contactlab.formulation.acceleration import AccelerationLCP
 from contactlab.formulation.discretized import DiscretizedLCP
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ProblemDataError
@@ -51,6 +52,15 @@ class FrictionBackend(Protocol):
 
     def solve_contacts(self, formed: DiscretizedLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
         """Forces over the step of ``formed`` (impulses at h = 1), perhaps started at z0 (n,)."""
+        ...
+
+
+@runtime_checkable
+class AccelerationBackend(Protocol):
+    """A friction backend that solves problems at one instant too."""
+
+    def solve_accelerations(self, formed: AccelerationLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
+        """Forces at the instant of ``formed``, perhaps started at z0 (n,)."""
         ...
 
 

@@ -193,6 +193,8 @@ class _Parts:
         if second.status in _HOPELESS:
             return z, [first, second]
         z[rows] = second.z
+        # Opposite edges that both pull use up the cone for nothing: without that, no row of it is active.
+        z[at.edges] -= np.tile(np.minimum(*np.split(z[at.edges], 2)), 2)
         # Contacts left out get the least lambda that the rates of their edges admit.
         E = MM[at.edges, at.slacks]
         rates = MM[at.edges] @ z + q[at.edges]

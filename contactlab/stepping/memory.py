@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contactlab.formulation.friction_backend import FrictionBackend
 from contactlab.multibody import workspace
 from contactlab.multibody.structure import head_views
 from contactlab.stepping.kernels import layout
@@ -67,7 +66,7 @@ def new_settings(stepper: TimeStepping, edges: int, *, moments: bool = False) ->
     control.cones = CONES if moments else 1
     control.warm_start = stepper.warm_start
     control.cone = cone
-    control.backend = isinstance(stepper.solver, FrictionBackend)
+    control.backend = stepper.asks_backend
     # Forces next to the previous ones are proposed for pyramids alone: with exact cones a solver named answers all,
     # and so does a friction backend.
     control.propose = stepper.solver is None or not (cone or control.backend)

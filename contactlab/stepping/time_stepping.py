@@ -189,7 +189,7 @@ class TimeStepping:
         objection = friction_objection(self.friction, self.solver)
         if objection is not None:
             raise SimulationConfigError(*objection)
-        solves = isinstance(self.solver, FrictionBackend) or hasattr(self.solver, "solve")
+        solves = self.asks_backend or hasattr(self.solver, "solve")
         if self.solver is not None and (isinstance(self.solver, type) or not solves):
             raise SimulationConfigError("solver", f"must be a solver object such as lcp.Lemke(), got {self.solver!r}")
         quadratic = qp_code_objection(self.solver)
@@ -206,8 +206,12 @@ class TimeStepping:
         """
         if self.friction == "cone":
             return EqualCompliance().cone_solver if self.solver is None else self.solver
-        by_default = self.solver is None or isinstance(self.solver, FrictionBackend)
-        return EqualCompliance().lcp_solver if by_default else self.solver
+        return EqualCompliance().lcp_solver if self.solver is None or self.asks_backend else self.solver
+
+    @property
+    def asks_backend(self) -> bool:
+        """Whether the solver is a friction backend, which answers all islands with contacts."""
+        return isinstance(self.solver, FrictionBackend)
 
     @property
     def law(self) -> str:
@@ -217,7 +221,7 @@ class TimeStepping:
     @property
     def law_tolerance(self) -> float:
         """Bound on the residual of that law: the ``tolerance``, or that of a friction backend where it is larger."""
-        own = getattr(self.solver, "tolerance", 0.0) if isinstance(self.solver, FrictionBackend) else 0.0
+        own = getattr(self.solver, "tolerance", 0.0) if self.asks_backend else 0.0
         return max(self.tolerance, float(own))
 
     @property
@@ -323,7 +327,7 @@ class TimeStepping:
         """Refuse a world with rows that ``friction="cone"``, or a friction backend, has no place for."""
         if not world.resists_turning:
             return
-        if isinstance(self.solver, FrictionBackend):
+        if self.asks_backend:
             name = type(self.solver).__name__
             detail = f"{name} does not know torsional and rolling friction; give an LCP solver such as lcp.Lemke()"
             raise SimulationConfigError("solver", detail)

@@ -17,6 +17,8 @@ from contactlab.verification.joints import JointLaws
 
 #: Measures: condition, contacts or rows they are of, values.
 Measures = tuple[str, IntArray, FloatArray]
+#: Measure, and no condition: what Coulomb's law is off by where a friction backend was asked.
+COULOMB = "coulomb"
 # Share of the island's largest force below which a force is as good as none: its rounding is 1e-10 of that.
 NOTHING = 1e-6
 # Share of the largest rate a motion of its energy can have that any rate is measured against at least.
@@ -46,6 +48,7 @@ class ContactProblem:
     v_plus: FloatArray  # (n,) and with them, as recorded
     liveliness: FloatArray  # (count,) of the motion without contacts
     cone: bool  # whether friction has the exact cone over two tangents (in a plane, one) in place of a pyramid
+    law: str | None  # "coulomb" or "relaxed", the law that a friction backend states; None where none was asked
 
     @property
     def force(self) -> FloatArray:
@@ -106,7 +109,19 @@ class ContactProblem:
 
     def _measures(self, k: FloatArray) -> Iterator[Measures]:
         yield self._cone_residual(k) if self.cone else self._lcp_residual(k)
-        yield from self._mechanics(k)
+        yield from self._mechanics(k - self._relaxation() if self.law == "relaxed" else k)
+        if self.law is not None:
+            for _, own, values in self._mechanics(k):
+                yield COULOMB, own, values
+
+    def _relaxation(self) -> FloatArray:
+        """Return mu times the largest speed of sliding along an edge (nc,), by which a relaxed contact opens."""
+        nc, leans, opening = self.fN.size, self.rows.leans, np.zeros(self.fN.size)
+        slip = np.abs(self.J[nc:] @ self.v_plus + self.rows.kF)
+        fastest = np.zeros(leans.size)
+        np.maximum.at(fastest, self.rows.cone, slip)
+        opening[leans] = self.rows.mu * fastest
+        return opening
 
     def _blur(self, k: FloatArray) -> FloatArray:
         """Return how far rounding of J v_free may move each rate (nc + nr,), whatever arithmetic formed it.
@@ -130,6 +145,8 @@ class ContactProblem:
         q_all = np.concatenate((q[:nc], slip, -slip, np.zeros(leans.size)))
         slack = self.slack[owner]
         forces = (change[:nc], change[nc:] + slack, slack - change[nc:], rows.mu * self.fN[leans] - used)
+        if self.law == "relaxed":
+            forces[0][leans] -= rows.mu * self.slack
         w = q_all + np.concatenate(forces)
         blur = self._blur(k)
         blur = np.concatenate((blur[:nc], blur[nc:], blur[nc:], np.zeros(leans.size)))
@@ -139,6 +156,8 @@ class ContactProblem:
         island = self.island[owners]
         size = largest_of(np.abs(z), island, self.count)[island]
         largest = largest_entry(response)
+        if self.law == "relaxed":
+            largest[leans] = np.maximum(largest[leans], rows.mu)
         along = np.maximum(largest[nc:], 1.0)  # the slack of the cone enters with 1
         unit = np.abs(q_all) + np.concatenate((largest[:nc], along, along, np.maximum(rows.mu, 1.0))) * size
         w_part = np.divide(w, unit, out=np.zeros_like(w), where=unit > 0.0)
@@ -233,7 +252,8 @@ class ContactProblem:
 
 
 def _worst(measures: list[Measures]) -> float:
-    return max(float(np.max(np.where(np.isnan(values), np.inf, values), initial=0.0)) for *_, values in measures)
+    stated = (values for condition, _, values in measures if condition != COULOMB)
+    return max(float(np.max(np.where(np.isnan(values), np.inf, values), initial=0.0)) for values in stated)
 
 
 def _renumbered(measures: Measures, contacts: IntArray) -> Measures:

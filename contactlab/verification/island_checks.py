@@ -63,8 +63,9 @@ def island_findings(
     moments = largest(off, np.tile(size[:, None], 3))[members[0]]
     found, worst = worst_of(moments, islands.of_contacts[members[0]])
     yield "impulse", islands.at[found], islands.label[found], -1, moments[worst]
-    velocities, cone = (free + Y_joints.T @ given, v_plus, lively), recording.stepper.friction == "cone"
-    problem = ContactProblem(contacts, islands.of_contacts, count, h, J, Y, J @ Y.T, *answers, *velocities, cone)
+    stepper, velocities = recording.stepper, (free + Y_joints.T @ given, v_plus, lively)
+    law = stepper.friction == "cone", stepper.law if stepper.asks_backend else None
+    problem = ContactProblem(contacts, islands.of_contacts, count, h, J, Y, J @ Y.T, *answers, *velocities, *law)
     whole = problem if members[0].all() else problem.part(members[0])
     kept = np.flatnonzero(members[0])
     for condition, own, values in (*whole.measures(), *_projection(portion, whole, kept)):

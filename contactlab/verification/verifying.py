@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.spatial.arrays import IntArray, finite_number
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_number
 from contactlab.verification.checks import findings
+from contactlab.verification.island import COULOMB
 from contactlab.verification.pair_coverage import PairCoverage
 from contactlab.verification.portion import Found, Portion, portions, rows_of
-from contactlab.verification.report import CONDITIONS, ConditionReport, VerificationFailure, VerificationReport
+from contactlab.verification.report import (
+    CONDITIONS,
+    OF_LAW,
+    ConditionReport,
+    CoulombMisfit,
+    VerificationFailure,
+    VerificationReport,
+)
 from contactlab.verification.selection import Selections
 from contactlab.world.errors import SimulationConfigError, whole_number
 
@@ -32,7 +40,9 @@ def verify(
     Nothing of the package's kernels is called: kinematics, mass matrix, rows and LCP are formed a second time, in plain
     numpy, from the world and the recorded states. `Recording.problem` would give the kernels' own problem instead.
     Forces that a run went on with uncertified (`TimeStepping.on_unsolved`) are checked as all others, and a record that
-    has some does not hold.
+    has some does not hold. Where a friction backend was asked, such as `contactlab.ConvexRelaxation`, the conditions are
+    those of the law that it states, and ``holds`` is about that law; how far the steps are from Coulomb's is reported
+    beside it, and fails nothing.
 
     Parameters
     ----------
@@ -41,7 +51,8 @@ def verify(
     every
         Check the steps 0, every, 2 every, ... and the last one.
     tolerance
-        Of each condition's violation over its scale (`CONDITIONS`); the LCP's is the stepper's where that is larger.
+        Of each condition's violation over its scale (`CONDITIONS`); the LCP's is the stepper's where that is larger,
+        and so are those of the law of a friction backend.
     max_failures
         How many failures are kept one by one.
     progress
@@ -57,7 +68,11 @@ def verify(
     last = recording.n_steps - 1
     steps = np.union1d(np.arange(0, recording.n_steps, stride), np.arange(max(last, 0), recording.n_steps))
     unsolved = recording.uncertified
-    ledger = _Ledger(limit, max(limit, 1.001 * recording.stepper.tolerance), keep, unsolved.steps)
+    stepper = recording.stepper
+    solved, by_solver = max(limit, 1.001 * stepper.law_tolerance), ("solved", "lcp")
+    of_solver = OF_LAW if stepper.asks_backend else by_solver
+    allowed = {name: solved if name in of_solver else limit for name in CONDITIONS}
+    ledger = _Ledger(allowed, keep, unsolved.steps)
     pairs, selections = PairCoverage(recording.world, recording.stepper), Selections.of(recording)
     islands = contacts = done = 0
     for portion in portions(recording, steps, len(pairs.pairs)):
@@ -71,7 +86,8 @@ def verify(
     found = None if selections is None else selections.report()
     said = tuple(zip(unsolved.step.tolist(), unsolved.island.tolist(), strict=True))
     tables = islands, contacts, ledger.table(), tuple(ledger.failures)
-    return VerificationReport(recording.n_steps, steps.size, *tables, found, said, ledger.elsewhere)
+    misfit = CoulombMisfit(stepper.law, *ledger.misfit) if stepper.asks_backend else None
+    return VerificationReport(recording.n_steps, steps.size, *tables, found, said, ledger.elsewhere, misfit)
 
 
 def _checked(
@@ -94,8 +110,10 @@ def _checked(
 class _Ledger:
     """What was found, condition by condition; ``marked`` are the steps with forces that were taken uncertified."""
 
-    def __init__(self, limit: float, solved: float, keep: int, marked: IntArray) -> None:
-        self.allowed = {name: solved if name in ("solved", "lcp") else limit for name in CONDITIONS}
+    def __init__(self, allowed: dict[str, float], keep: int, marked: IntArray) -> None:
+        self.allowed = allowed
+        # What Coulomb's law is off by at most, and the step, island and contact where.
+        self.misfit: tuple[float, int, int, int] = (0.0, -1, -1, -1)
         self.counts = dict.fromkeys(CONDITIONS, (0, 0))
         self.worst: dict[str, VerificationFailure] = {}
         self.failures: list[VerificationFailure] = []
@@ -108,6 +126,9 @@ class _Ledger:
         bad: list[VerificationFailure] = []
         for condition, at, island, contact, values in found:
             if not values.size:
+                continue
+            if condition == COULOMB:
+                self._measure(steps[at], island, contact, values)
                 continue
             # A value that is no number fails.
             failed = np.flatnonzero(~(values <= self.allowed[condition]))
@@ -124,6 +145,11 @@ class _Ledger:
                 self.worst[condition] = named[0]
             bad += named[1:]
         self.failures += sorted(bad, key=lambda one: one.step)[: max(0, self.keep - len(self.failures))]
+
+    def _measure(self, step: IntArray, island: IntArray, contact: IntArray, values: FloatArray) -> None:
+        worst = int(np.argmax(np.where(np.isnan(values), np.inf, values)))
+        if self.misfit[1] < 0 or not values[worst] <= self.misfit[0]:
+            self.misfit = (float(values[worst]), int(step[worst]), int(island[worst]), int(contact[worst]))
 
     def table(self) -> tuple[ConditionReport, ...]:
         """Return the conditions in their order."""

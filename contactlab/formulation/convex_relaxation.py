@@ -30,7 +30,15 @@ from numpy.typing import NDArray
 
 import lcp
 from contactlab.formulation.discretized import DiscretizedLCP
-from contactlab.formulation.friction_backend import ContactLayout, FrictionAnswer, check_qp, check_tolerance, verified
+from contactlab.formulation.friction_backend import (
+    ContactLayout,
+    FrictionAnswer,
+    check_flag,
+    check_qp,
+    check_tolerance,
+    sharpened,
+    verified,
+)
 from contactlab.formulation.stated_law import VERIFIED, relaxed_lcp
 from contactlab.spatial.arrays import FloatArray
 
@@ -49,8 +57,10 @@ class ConvexRelaxation:
         Solver of symmetric positive semidefinite LCPs: `lcp.OSQP`, `lcp.CVXPY`, or `lcp.Lemke`.
     tolerance : float
         Backward error of the relaxed LCP up to which an answer counts as solved; of a step, see
-        `contactlab.formulation.stated_law`. The codes' answers are polished to far below the default; a larger one is
-        for a first-order code without ``polish``.
+        `contactlab.formulation.stated_law`. The default is far above polished answers; a larger one is for a code and
+        a relaxation without ``polish``.
+    polish : bool
+        Solve the active rows of the relaxed LCP at once, from the code's answer (see `lcp.Refined`).
 
     References
     ----------
@@ -59,12 +69,14 @@ class ConvexRelaxation:
 
     qp: lcp.Solver = field(default_factory=lcp.OSQP)
     tolerance: float = VERIFIED
+    polish: bool = True
 
     law: ClassVar[str] = "relaxed"
 
     def __post_init__(self) -> None:
         check_qp(self.qp)
         check_tolerance(self.tolerance)
+        check_flag("polish", self.polish)
 
     def solve_contacts(self, formed: DiscretizedLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
         """Forces of the relaxed problem, verified on its LCP."""
@@ -99,6 +111,8 @@ class ConvexRelaxation:
             proof = lcp.infeasibility_proof(problem)
             status = lcp.Status.STALLED if proof is None else status
             detail += "; no velocity meets the relaxed rows, though one may meet Coulomb's"
+        # What generators round, and what the code left, unless its own answers are asked for as they are.
+        z = sharpened(problem, z) if self.polish and np.isfinite(z).all() else z
         return lcp.Claim(z, status, solution.iterations, detail, evidence=proof)
 
 

@@ -20,6 +20,11 @@ from contactlab.formulation.discretized import DiscretizedLCP
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ProblemDataError
 
+#: Scaled residual that is rounding.
+ROUNDING = 1e-12
+# Backward errors that are asked for when an answer is sharpened.
+_SHARP = (1e-13, 1e-11)
+
 #: Cones of friction: a pyramid of edges, or Coulomb's own.
 FRICTION = ("pyramid", "cone")
 
@@ -101,6 +106,24 @@ def verified(problem: lcp.LCP, backend: object, run: Callable[[], lcp.Claim], to
     return replace(result, solver=backend, attempts=attempts)
 
 
+def sharpened(problem: lcp.LCP, z: FloatArray) -> FloatArray:
+    """Return z with the rows solved at once that are active there, where that leaves a smaller scaled residual.
+
+    To rounding, whatever the problem's q is known to: its noise may excuse more than a step does.
+    """
+    from lcp.polish.active_set import refine
+
+    before = lcp.residuals(problem, z).scaled
+    if before <= ROUNDING:
+        return z
+    plain = lcp.LCP(problem.M, problem.q)
+    for wanted in _SHARP:
+        better = refine(plain, z, wanted)
+        if better is not None and lcp.residuals(problem, better).scaled < before:
+            return better
+    return z
+
+
 def refuse(problem: lcp.LCP, backend: object, why: str) -> lcp.Result:
     """An UNSUITABLE result, unless zero forces happen to solve the problem."""
     return verified(problem, backend, lambda: lcp.Claim(np.zeros(problem.n), lcp.Status.UNSUITABLE, 0, why))
@@ -116,6 +139,12 @@ def check_tolerance(tolerance: object) -> None:
     """Refuse what is no number between 0 and 1."""
     if not isinstance(tolerance, (int, float, np.floating)) or not 0.0 < tolerance < 1.0:
         raise ProblemDataError("tolerance", f"{tolerance!r}, wanted a number between 0 and 1")
+
+
+def check_flag(field: str, value: object) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool):
+        raise ProblemDataError(field, f"{value!r}, wanted True or False")
 
 
 #: Codes for quadratic programs, which solve no LCP with friction.

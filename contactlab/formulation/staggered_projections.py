@@ -33,7 +33,16 @@ from numpy.typing import NDArray
 import lcp
 from contactlab.formulation.acceleration import AccelerationLCP
 from contactlab.formulation.discretized import DiscretizedLCP
-from contactlab.formulation.friction_backend import ContactLayout, FrictionAnswer, check_qp, check_tolerance, verified
+from contactlab.formulation.friction_backend import (
+    ROUNDING,
+    ContactLayout,
+    FrictionAnswer,
+    check_flag,
+    check_qp,
+    check_tolerance,
+    sharpened,
+    verified,
+)
 from contactlab.formulation.stated_law import VERIFIED
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ProblemDataError
@@ -49,9 +58,10 @@ _LAGGING = (
 )
 # A subproblem that was not quite solved may be in the next round; one that ended like this will not.
 _HOPELESS = (lcp.Status.INFEASIBLE, lcp.Status.UNSUITABLE, lcp.Status.NOT_FINITE)
-# Scaled residual below which a round's active rows are solved at once, and by how much better than asked for.
+# Scaled residual below which a round's active rows are solved at once.
 _NEAR = 1e-2
-_SHARPER = 1e-3
+# Share of the tolerance that the scaled residual of an answer is to have, and further rounds that it is given for that.
+_SHARE, _FURTHER = 0.1, 10
 
 
 @dataclass(frozen=True)
@@ -90,8 +100,7 @@ class StaggeredProjections:
         if isinstance(rounds, bool) or not isinstance(rounds, (int, np.integer)) or rounds < 1:
             raise ProblemDataError("max_iterations", f"{rounds!r}, wanted a positive whole number")
         check_tolerance(self.tolerance)
-        if not isinstance(self.polish, bool):
-            raise ProblemDataError("polish", f"{self.polish!r}, wanted True or False")
+        check_flag("polish", self.polish)
 
     def solve_contacts(self, formed: DiscretizedLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
         """Forces at the end of the rounds, verified on Coulomb's LCP, or as relaxed ones on the nearby problem."""
@@ -126,11 +135,11 @@ class StaggeredProjections:
         lag = np.zeros(problem.n)
         residuals: list[float] = []
         recorder = lcp.TraceRecorder(True, "scaled residual")
-        spent = missed = 0
+        spent = missed = solved = 0
         status, proof = lcp.Status.ITERATION_LIMIT, None
         if z0 is not None:
-            at_start = lcp.residuals(problem, z)
-            if at_start.solved(min(self.tolerance, VERIFIED)):
+            at_start, enough = lcp.residuals(problem, z), min(self.tolerance, VERIFIED)
+            if at_start.solved(enough) and at_start.scaled <= _SHARE * enough:
                 detail = f"the start, scaled residual {at_start.scaled:.1e}"
                 return lcp.Claim(z, lcp.Status.SOLVED, 0, detail, trace=recorder.trace()), lag
         sharpens = self.polish and self.tolerance <= VERIFIED
@@ -143,17 +152,22 @@ class StaggeredProjections:
                 status = ended[-1].status
                 break
             residual = lcp.residuals(problem, z)
-            if sharpens and _SHARPER * VERIFIED < residual.scaled <= _NEAR:
-                polished = _polished(problem, z, self.tolerance)
-                if polished is not None:
-                    before = z = polished
-                    residual = lcp.residuals(problem, z)
+            if sharpens and ROUNDING < residual.scaled <= _NEAR:
+                before = z = sharpened(problem, z)
+                residual = lcp.residuals(problem, z)
             residuals.append(residual.scaled)
             recorder.add(len(residuals), residual.scaled)
             near = self.tolerance > VERIFIED and residual.scaled <= self.tolerance
-            if near or residual.solved(self.tolerance):
+            # An answer is made sharper, for a few rounds.
+            solved += residual.solved(self.tolerance)
+            sharp = residual.scaled <= _SHARE * self.tolerance
+            if near or (residual.solved(self.tolerance) and (sharp or solved > _FURTHER)):
                 lag[parts.normal] = parts.lag(before, z)
                 status = lcp.Status.SOLVED
+                break
+            if max(residuals[-2:]) <= ROUNDING and len(residuals) > 1:
+                # Redundant contacts whose loads are rounding: rounds change nothing more.
+                status = lcp.Status.STALLED
                 break
         if status is lcp.Status.INFEASIBLE:
             # The proof has to speak of the whole problem.
@@ -180,7 +194,7 @@ class _Parts:
         """One round from ``before``: z after it, and how its one or two subproblems ended."""
         MM, q, at = np.asarray(self.problem.M), self.problem.q, self.at
         z = before.copy()
-        first = _subproblem(MM, q, z, self.normal, self.block, qp)
+        first = _subproblem(self.problem, z, self.normal, self.block, qp)
         if first.status in _HOPELESS:
             return z, [first]
         z[self.normal] = first.z
@@ -189,7 +203,7 @@ class _Parts:
         friction = np.r_[at.edges, at.slacks]
         z[friction[~pressed]] = 0.0
         rows = friction[pressed]
-        second = _subproblem(MM, q, z, rows, MM[np.ix_(rows, rows)], qp)
+        second = _subproblem(self.problem, z, rows, MM[np.ix_(rows, rows)], qp)
         if second.status in _HOPELESS:
             return z, [first, second]
         z[rows] = second.z
@@ -214,10 +228,11 @@ class _Parts:
 
 
 def _subproblem(
-    MM: FloatArray, q: FloatArray, z: FloatArray, rows: NDArray[np.intp], block: FloatArray, qp: lcp.Solver
+    problem: lcp.LCP, z: FloatArray, rows: NDArray[np.intp], block: FloatArray, qp: lcp.Solver
 ) -> lcp.Result:
     """The LCP in z[rows] with the matrix ``block``, everything else staying as it is."""
-    return lcp.solve(lcp.LCP(block, q[rows] + MM[rows] @ z - block @ z[rows]), qp, z0=z[rows])
+    load = problem.q[rows] + np.asarray(problem.M)[rows] @ z - block @ z[rows]
+    return lcp.solve(lcp.LCP(block, load), qp, z0=z[rows])
 
 
 def _may_rub(MM: FloatArray, z: FloatArray, at: ContactLayout) -> NDArray[np.bool_]:
@@ -226,11 +241,3 @@ def _may_rub(MM: FloatArray, z: FloatArray, at: ContactLayout) -> NDArray[np.boo
     contacts |= np.diag(MM[at.slacks, at.slacks]) > 0.0
     edges = MM[at.edges, at.slacks] @ contacts.astype(np.float64) > 0.0
     return np.concatenate((edges, contacts))
-
-
-def _polished(problem: lcp.LCP, z: FloatArray, tolerance: float) -> FloatArray | None:
-    """A solution of the LCP near z, of the rows that are active there, or None."""
-    from lcp.polish.active_set import refine
-
-    sharp = refine(problem, z, max(_SHARPER * tolerance, 1e-14), 1)
-    return refine(problem, z, tolerance) if sharp is None else sharp

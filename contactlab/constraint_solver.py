@@ -153,7 +153,9 @@ class ConstraintSolver(ForceHelpers):
             if isinstance(solver, AccelerationBackend):
                 answer = solver.solve_accelerations(formed, z0=start)
             elif isinstance(solver, FrictionBackend):
-                why = f"{type(solver).__name__} applies to impacts and steps only; StaggeredProjections does to this too"
+                why = (
+                    f"{type(solver).__name__} applies to impacts and steps only; StaggeredProjections does to this too"
+                )
                 answer = FrictionAnswer(problem, refuse(problem, solver, why), relaxed=False)
             else:
                 behind = solver.lcp_solver if isinstance(solver, EqualCompliance) else solver
@@ -294,19 +296,20 @@ class ConstraintSolver(ForceHelpers):
             answer = solver.solve_contacts(formed, z0=start)
         elif isinstance(solver, FrictionBackend):
             # Without contacts there is no friction: an LCP, as the compiled step has it.
-            result = lcp.solve(formed.problem, EqualCompliance().lcp_solver, z0=start, tolerance=self.tolerance)
-            answer = FrictionAnswer(formed.problem, result, relaxed=False)
+            problem = formed.problem
+            plain = lcp.solve(problem, EqualCompliance().lcp_solver, z0=start, tolerance=self.tolerance)
+            answer = FrictionAnswer(problem, plain, relaxed=False)
         else:
             tries = selects or h is not None
             attempts = solver.attempts if selects else NAMES
             result = proposed(formed, start, self.tolerance, selects, attempts) if tries else None
             # No error will name the problem of forces proposed without bilateral rows.
-            problem = formed.problem if result is None or blocks.nb > 0 else None
+            named = formed.problem if result is None or blocks.nb > 0 else None
             if result is None:
-                assert problem is not None
+                assert named is not None
                 behind = solver.lcp_solver if selects else solver
-                result = lcp.solve(problem, behind, z0=start, tolerance=self.tolerance)
-            answer = FrictionAnswer(problem, result, relaxed=False)
+                result = lcp.solve(named, behind, z0=start, tolerance=self.tolerance)
+            answer = FrictionAnswer(named, result, relaxed=False)
         # A copy: the result's z is read-only, which to the kernels is another type and another compilation.
         return answer, answer.result.z.copy()
 

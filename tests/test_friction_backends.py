@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mixed import random_acceleration_problem
+from rods import Rod
 
 import lcp
 from contactlab import ConstraintSolveError, ConstraintSolver, ConvexRelaxation, StaggeredProjections
 from contactlab.constraint_solver import StepSolution
 from contactlab.formulation.friction_backend import FrictionBackend
-from mixed import random_acceleration_problem
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData, ProblemDataError
-from rods import Rod
 
 H, MASS, G, MU = 0.01, 2.0, 9.81, 0.5
 SPIN = (1.0, 0.5, 0.0, 0.0, 0.0, 2.0)

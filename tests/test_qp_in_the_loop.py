@@ -101,7 +101,7 @@ def test_a_stack_rests(solver: Any) -> None:
 
 @pytest.mark.parametrize("solver", BOTH, ids=NAMES)
 def test_a_robot_stands_on_its_feet(solver: Any) -> None:
-    """The quadruped with its drives lands and carries its weight, within a millimetre of where Coulomb's steps put it."""
+    """The quadruped with its drives lands and carries its weight, two millimetres from where Coulomb's steps put it."""
     scene = load_scene(SCENES / "quadruped.toml")
     wanted, found = (run(scene.world, one, 120, h=2e-3) for one in (None, solver))
     assert found.q[-1, :3] == pytest.approx(wanted.q[-1, :3], abs=2e-3)
@@ -279,7 +279,7 @@ def test_impacts_and_springs_go_through_backends(solver: Any) -> None:
 
 
 def test_answers_short_of_the_tolerance_are_marked_or_taken_as_it_says() -> None:
-    """A first-order code without polish: uncertified at 1e-9, which does not hold; certified where 1e-3 is asked for."""
+    """A first-order code without polish: uncertified at 1e-9, and does not hold; certified where 1e-3 is asked for."""
     unpolished = ConvexRelaxation(lcp.OSQP(eps=1e-7, polish=False), polish=False)
     world = boxes(v=SLIDING)
     with pytest.warns(cs.ImplausibleWarning, match="uncertified"):

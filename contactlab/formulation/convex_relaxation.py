@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +92,7 @@ class ConvexRelaxation:
         MM, q = np.asarray(problem.M), problem.q
         cone = _Cone.of(MM, at)
         # A generator has few entries: products with a dense T would take longer than the program.
-        T = sparse.csr_array(cone.T)
+        T: Any = sparse.csr_array(cone.T)
         physical = np.r_[at.normals, at.edges, at.rest]
         A = MM[np.ix_(physical, physical)]
         P = T.T @ (A @ T) + cone.penalty

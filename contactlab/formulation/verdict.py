@@ -21,7 +21,9 @@ def certify_forces(
     return certify_blocks(data.blocks(), h, z, packed, v_plus)
 
 
-def certify_blocks(blocks: VelocityBlocks, h: float, z: FloatArray, packed: FloatArray, v_plus: FloatArray) -> Certificate:
+def certify_blocks(
+    blocks: VelocityBlocks, h: float, z: FloatArray, packed: FloatArray, v_plus: FloatArray
+) -> Certificate:
     """As `certify_forces`, of the blocks of a problem."""
     rows = problem_rows(h, blocks)
     cert, size = _certify(rows, blocks.Y, False, z, packed, v_plus)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from problem_data import ConstraintVelProblemData, VelocityBlocks
 
 if TYPE_CHECKING:
     from contactlab.stepping.prepared import Prepared
+    from contactlab.stepping.time_stepping import TimeStepping
 
 
 class IslandAnswer(NamedTuple):
@@ -127,8 +128,7 @@ class IslandView:
         if stepper.friction == "cone":
             cones, z0 = self._cones(), self.warm_start()
             start = None if z0 is None else cones.start(z0)
-            result = lcp.solve(cones.problem, stepper.lcp_solver, z0=start, tolerance=stepper.tolerance)
-            return IslandAnswer(result)
+            return IslandAnswer(lcp.solve(cones.problem, stepper.lcp_solver, z0=start, tolerance=stepper.tolerance))
         nbox = int(self.control.nbox)
         lo, hi = (q[:0], q[:0]) if self.joints is None else (self.joints.lo[:nbox], self.joints.hi[:nbox])
         first_cone = int(self.control.nc) + 2 * int(self.control.nr)

@@ -61,7 +61,11 @@ class TimeStepping:
         with ``friction="cone"`` `lcp.default_friction_solver()`. A solver named here answers what the previous forces
         do not (see ``warm_start``), with any one of the forces that solve the LCP; `lcp.Lemke`, alone or first of a
         `lcp.Fallback`, runs inside the compiled loop (without its time limit), any other one is called from it, once
-        per island and step. With ``friction="cone"`` a friction solver, which answers all.
+        per island and step. With ``friction="cone"`` a friction solver, which answers all. Or a friction backend,
+        `contactlab.ConvexRelaxation` or `contactlab.StaggeredProjections` over a code for quadratic programs, which
+        answers all islands with contacts; a step is then held to the law that it states, and what Coulomb's law is off
+        by is ``recording.coulomb_misfit``. Such a code itself, `lcp.OSQP` say, is refused: it solves no LCP with
+        friction, and without friction either backend is the one program of the normal forces.
     edges
         Edges of the friction pyramid, even and at least 4; inscribed in the cone. A planar world has 2.
     margin
@@ -99,7 +103,8 @@ class TimeStepping:
         Start from the previous step's forces of the same contacts: from the modes that they show. Where a solver is
         named, and forces next to them meet an island's LCP almost to rounding, they are the answer and it is not asked.
     tolerance
-        Bound on the scaled residual of every LCP; a step that misses it is tried again, or as ``on_unsolved`` says.
+        Bound on the scaled residual of every LCP, or of a backend's law (its own where that is larger); a step that
+        misses it is tried again, or as ``on_unsolved`` says.
     adaptive
         Try a step that was not solved again from its start with a smaller h, as in steps 2 to 6 of
         `contactlab.formulation.shrinking`: contacts, kN, M and q are formed anew for that h. A step that is solved is

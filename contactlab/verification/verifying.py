@@ -40,9 +40,9 @@ def verify(
     Nothing of the package's kernels is called: kinematics, mass matrix, rows and LCP are formed a second time, in plain
     numpy, from the world and the recorded states. `Recording.problem` would give the kernels' own problem instead.
     Forces that a run went on with uncertified (`TimeStepping.on_unsolved`) are checked as all others, and a record that
-    has some does not hold. Where a friction backend was asked, such as `contactlab.ConvexRelaxation`, the conditions are
-    those of the law that it states, and ``holds`` is about that law; how far the steps are from Coulomb's is reported
-    beside it, and fails nothing.
+    has some does not hold. Where a friction backend was asked, such as `contactlab.ConvexRelaxation`, the conditions
+    are those of the law that it states, and ``holds`` is about that law; how far the steps are from Coulomb's is
+    reported beside it, and fails nothing.
 
     Parameters
     ----------

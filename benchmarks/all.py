@@ -93,6 +93,7 @@ FIGURES = (
     Figure("fuzz_readers", "fuzz_readers.py --out {out}", ("benchmarks.md: Damage and abuse",)),
     Figure("kills", "kills.py --out {out}", ("benchmarks.md: Damage and abuse",)),
     Figure("abusive_worlds", "abusive_worlds.py --out {out}", ("benchmarks.md: Damage and abuse",)),
+    Figure("qp_in_the_loop", "qp_in_the_loop.py --out {out}", ("friction_backends.md: In the loop",)),
     Figure("cone_loop", "cone_loop.py --out {out}", ("cone_friction.md: In a simulation",)),
     Figure(
         "friction_fclib",

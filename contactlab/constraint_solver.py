@@ -18,7 +18,13 @@ from contactlab.formulation.blocks import bilateral_part, factor_bilateral_rows,
 from contactlab.formulation.cone import ConeUnknowns, check_cone_data, cone_problem
 from contactlab.formulation.discretized import DiscretizedLCP, form_discretized_lcp, form_impact_lcp, recover_forces
 from contactlab.formulation.force_helpers import ForceHelpers, check_level, generalized_force
-from contactlab.formulation.friction_backend import FrictionAnswer, FrictionBackend, friction_objection, refuse
+from contactlab.formulation.friction_backend import (
+    AccelerationBackend,
+    FrictionAnswer,
+    FrictionBackend,
+    friction_objection,
+    refuse,
+)
 from contactlab.formulation.linear_path import NOT_ENFORCED, LinearResult, solve_linear_path
 from contactlab.formulation.proposal import EqualCompliance, Proposal, proposed, proposed_cones
 from contactlab.formulation.shrinking import solve_with_shrinking_step
@@ -67,11 +73,11 @@ class ConstraintSolver(ForceHelpers):
     Parameters
     ----------
     lcp_solver : optional
-        A solver of `lcp`, with its options; `lcp.default_solver()` if not given. For impacts and steps also a friction
-        backend, `ConvexRelaxation()` or `StaggeredProjections()`, which takes the LCP apart into quadratic programs;
-        where it solves another problem than Coulomb's, the solution is marked ``relaxed`` and its certificate says how
-        far off it is. Of cones a friction solver, such as `lcp.NSGS`, and `lcp.default_friction_solver()` if not
-        given.
+        A solver of `lcp`, with its options; `lcp.default_solver()` if not given. Or a friction backend, which takes the
+        LCP apart into quadratic programs: for impacts and steps `ConvexRelaxation()` or `StaggeredProjections()`, for
+        accelerations the latter. Where it solves another problem than Coulomb's, the solution is marked ``relaxed`` and
+        its certificate says how far off it is. With ``friction="cone"`` a friction solver, such as `lcp.NSGS`, and
+        `lcp.default_friction_solver()` if not given.
 
     tolerance : float, optional
         Bound on the backward error of the LCP, or on the residuals of the cone's problem; a friction backend has its
@@ -172,18 +178,27 @@ class ConstraintSolver(ForceHelpers):
         self._law(data)
         problem: lcp.LCP | None = None
         result: lcp.Result | LinearResult
+        relaxed = False
         if data.use_complementarity_problem_solver:
             formed = form_acceleration_lcp(data)
             problem = formed.problem
             start = None if z0 is None else _start(z0, problem.n, "nc + 2 nr + nns + nl")
             solver: Any = self.lcp_solver
-            if isinstance(solver, FrictionBackend):
-                result = refuse(problem, solver, "friction backends apply to impacts and steps only")
+            if isinstance(solver, AccelerationBackend):
+                answer = solver.solve_accelerations(formed, z0=start)
+            elif isinstance(solver, FrictionBackend):
+                why = (
+                    f"{type(solver).__name__} applies to impacts and steps only; StaggeredProjections does to this too"
+                )
+                answer = FrictionAnswer(problem, refuse(problem, solver, why), relaxed=False)
             else:
                 behind = solver.lcp_solver if isinstance(solver, EqualCompliance) else solver
                 result = lcp.solve(problem, behind, z0=start, tolerance=self.tolerance)
+                answer = FrictionAnswer(problem, result, relaxed=False)
+            assert isinstance(answer.result, lcp.Result)
+            result, relaxed, lagging = answer.result, answer.relaxed, answer.not_enforced
             packed, acceleration = formed.unpack(result.z.copy())
-            certificate = certify_accelerations(data, result.z, packed, acceleration)
+            certificate = certify_accelerations(data, result.z, packed, acceleration, not_enforced=lagging)
         else:
             result, packed, acceleration = solve_linear_path(data)
             certificate = certify_accelerations(data, result.z, packed, acceleration, not_enforced=NOT_ENFORCED)
@@ -193,6 +208,7 @@ class ConstraintSolver(ForceHelpers):
         return AccelerationSolution(
             forces=forces,
             result=result,
+            relaxed=relaxed,
             certificate=certificate,
             generalized_force=generalized_force(data, forces),
             acceleration=acceleration,
@@ -345,19 +361,24 @@ class ConstraintSolver(ForceHelpers):
         if law == "cone" and not (selects and blocks.nc == 0):
             return self._cone_answer(formed, z0)
         start = None if z0 is None else _start(z0, formed.n, lcp_size_text(blocks))
-        if isinstance(solver, FrictionBackend):
+        if isinstance(solver, FrictionBackend) and blocks.nc > 0:
             answer = solver.solve_contacts(formed, z0=start)
+        elif isinstance(solver, FrictionBackend):
+            # Without contacts there is no friction: an LCP, as the compiled step has it.
+            problem = formed.problem
+            plain = lcp.solve(problem, EqualCompliance().lcp_solver, z0=start, tolerance=self.tolerance)
+            answer = FrictionAnswer(problem, plain, relaxed=False)
         else:
             tries = selects or h is not None
             attempts = solver.attempts if selects else NAMES
             result = proposed(formed, start, self.tolerance, selects, attempts) if tries else None
             # No error will name the problem of forces proposed without bilateral rows.
-            problem = formed.problem if result is None or blocks.nb > 0 else None
+            named = formed.problem if result is None or blocks.nb > 0 else None
             if result is None:
-                assert problem is not None
+                assert named is not None
                 behind = solver.lcp_solver if selects else solver
-                result = lcp.solve(problem, behind, z0=start, tolerance=self.tolerance)
-            answer = FrictionAnswer(problem, result, relaxed=False)
+                result = lcp.solve(named, behind, z0=start, tolerance=self.tolerance)
+            answer = FrictionAnswer(named, result, relaxed=False)
         # A copy: the result's z is read-only, which to the kernels is another type and another compilation.
         return answer, answer.result.z.copy()
 

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mixed import random_acceleration_problem
+from rods import Rod
 
 import lcp
 from contactlab import ConstraintSolveError, ConstraintSolver, ConvexRelaxation, StaggeredProjections
@@ -346,15 +348,60 @@ def test_nothing_to_do_is_done(backend: FrictionBackend) -> None:
     assert apart.certificate.holds(1e-12)
 
 
-def test_the_acceleration_level_is_refused() -> None:
-    """Backends are for impacts and steps: UNSUITABLE, and the linear path, which needs no solver, stays."""
+def test_the_relaxation_refuses_the_acceleration_level() -> None:
+    """It relaxes velocities: UNSUITABLE, naming what is not; the linear path, which needs no solver, stays."""
     fields: dict[str, Any] = {"M": np.eye(2), "tau": [1.0, -G], "N": [[0, 1]], "F": [[1, 0]], "mu_non_sliding": [0.3]}
     data = ConstraintAccelProblemData(**fields, r=[1])
     with pytest.raises(ConstraintSolveError) as caught:
         ConstraintSolver(ConvexRelaxation()).solve_constraint_problem(data)
     assert caught.value.result.status is lcp.Status.UNSUITABLE
+    assert "StaggeredProjections" in str(caught.value.result.attempts[-1].detail)
     linear = ConstraintAccelProblemData(**fields, r=[1], use_complementarity_problem_solver=False)
     assert ConstraintSolver(ConvexRelaxation()).solve_constraint_problem(linear).forces.fN == pytest.approx([G])
+
+
+def on_incline(angle: float, *, slips: bool) -> ConstraintAccelProblemData:
+    """A block on a slope of this angle, at rest or sliding down it; coordinates along the slope and away from it."""
+    fields: dict[str, Any] = {"M": MASS * np.eye(2), "tau": MASS * G * np.array([np.sin(angle), -np.cos(angle)])}
+    if slips:
+        return ConstraintAccelProblemData(**fields, N=[[0, 1]], Q=[[1, 0]], mu_sliding=[MU], sliding_contacts=[0])
+    return ConstraintAccelProblemData(**fields, N=[[0, 1]], F=[[1, 0]], mu_non_sliding=[MU], r=[1])
+
+
+@pytest.mark.parametrize("qp", [*QPS, lcp.Lemke()], ids=["OSQP", "CVXPY", "Lemke"])
+@pytest.mark.parametrize(("angle", "slips"), [(0.3, False), (0.6, False), (0.3, True), (0.6, True)])
+def test_staggered_projections_find_accelerations(qp: lcp.Solver, angle: float, slips: bool) -> None:
+    """A block on a slope: held below atan(mu), otherwise a = g (sin - mu cos); sliding it has that at any angle."""
+    found = ConstraintSolver(StaggeredProjections(qp)).solve_constraint_problem(on_incline(angle, slips=slips))
+    held = not slips and np.tan(angle) < MU
+    along = 0.0 if held else G * (np.sin(angle) - MU * np.cos(angle))
+    np.testing.assert_allclose(found.acceleration, [along, 0.0], atol=1e-9)
+    assert found.forces.fN == pytest.approx([MASS * G * np.cos(angle)], rel=1e-9)
+    assert found.certificate.holds(1e-9), str(found.certificate)
+    assert not found.relaxed
+
+
+@pytest.mark.parametrize("nb", [0, 2])
+@pytest.mark.parametrize("seed", range(6))
+def test_staggered_accelerations_are_those_of_lemke(seed: int, nb: int) -> None:
+    """Contacts that slide and that do not, limits and equations, where the accelerations are unique: the same ones."""
+    data = random_acceleration_problem(seed, nb=nb)
+    wanted = ConstraintSolver(lcp.Lemke()).solve_constraint_problem(data)
+    found = ConstraintSolver(StaggeredProjections()).solve_constraint_problem(data)
+    assert found.certificate.holds(1e-9), str(found.certificate)
+    np.testing.assert_allclose(found.acceleration, wanted.acceleration, rtol=1e-7, atol=1e-7)
+
+
+def test_rounds_at_acceleration_level_end_where_there_is_no_answer() -> None:
+    """Painleve's rod with mu = 2 leaning into its slip has no acceleration: a status, with the problem, no forces."""
+    data = Rod(angle=1.2, v=(-1.0, 0.0, 0.0)).sliding(2.0)
+    assert data.N_minus_muQ_T is not None
+    lemke, staggered = (ConstraintSolver(one) for one in (lcp.Lemke(), StaggeredProjections(max_iterations=30)))
+    with pytest.raises(ConstraintSolveError):
+        lemke.solve_constraint_problem(data)
+    with pytest.raises(ConstraintSolveError) as caught:
+        staggered.solve_constraint_problem(data)
+    assert caught.value.result.status in (lcp.Status.ITERATION_LIMIT, lcp.Status.INFEASIBLE, lcp.Status.STALLED)
 
 
 @pytest.mark.parametrize(
@@ -369,6 +416,8 @@ def test_the_acceleration_level_is_refused() -> None:
         (lambda: StaggeredProjections(tolerance=0.0), "tolerance"),
         (lambda: StaggeredProjections(tolerance=float("nan")), "tolerance"),
         (lambda: StaggeredProjections(tolerance="1e-3"), "tolerance"),
+        (lambda: StaggeredProjections(polish=1), "polish"),
+        (lambda: ConvexRelaxation(tolerance=1.0), "tolerance"),
     ],
 )
 def test_options_out_of_range_are_refused(make: Any, field: str) -> None:

@@ -23,13 +23,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 import lcp
 from contactlab.formulation.discretized import DiscretizedLCP
-from contactlab.formulation.friction_backend import ContactLayout, FrictionAnswer, check_qp, verified
+from contactlab.formulation.friction_backend import (
+    ContactLayout,
+    FrictionAnswer,
+    check_flag,
+    check_qp,
+    check_tolerance,
+    sharpened,
+    verified,
+)
+from contactlab.formulation.stated_law import VERIFIED, relaxed_lcp
 from contactlab.spatial.arrays import FloatArray
 
 
@@ -45,6 +55,12 @@ class ConvexRelaxation:
     ----------
     qp : lcp.Solver
         Solver of symmetric positive semidefinite LCPs: `lcp.OSQP`, `lcp.CVXPY`, or `lcp.Lemke`.
+    tolerance : float
+        Backward error of the relaxed LCP up to which an answer counts as solved; of a step, see
+        `contactlab.formulation.stated_law`. The default is far above polished answers; a larger one is for a code and
+        a relaxation without ``polish``.
+    polish : bool
+        Solve the active rows of the relaxed LCP at once, from the code's answer (see `lcp.Refined`).
 
     References
     ----------
@@ -52,27 +68,34 @@ class ConvexRelaxation:
     """
 
     qp: lcp.Solver = field(default_factory=lcp.OSQP)
+    tolerance: float = VERIFIED
+    polish: bool = True
+
+    law: ClassVar[str] = "relaxed"
 
     def __post_init__(self) -> None:
         check_qp(self.qp)
+        check_tolerance(self.tolerance)
+        check_flag("polish", self.polish)
 
     def solve_contacts(self, formed: DiscretizedLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
         """Forces of the relaxed problem, verified on its LCP."""
         at = ContactLayout.of(formed)
-        MM = formed.MM.copy()
-        MM[at.normals, at.slacks] = -MM[at.slacks, at.normals].T
-        problem = lcp.LCP(MM, formed.qq, formed.problem.noise)
-        result = verified(problem, self, partial(self._claim, problem, at, z0))
+        problem = relaxed_lcp(formed)
+        result = verified(problem, self, partial(self._claim, problem, at, z0), self.tolerance)
         relaxed = bool((_Cone.of(formed.MM, at).slope > 0.0).any())
         return FrictionAnswer(problem, result, relaxed, ("normal_complementarity",) if relaxed else ())
 
     def _claim(self, problem: lcp.LCP, at: ContactLayout, z0: FloatArray | None) -> lcp.Claim:
+        from scipy import sparse
+
         MM, q = np.asarray(problem.M), problem.q
         cone = _Cone.of(MM, at)
-        T = cone.T
+        # A generator has few entries: products with a dense T would take longer than the program.
+        T: Any = sparse.csr_array(cone.T)
         physical = np.r_[at.normals, at.edges, at.rest]
         A = MM[np.ix_(physical, physical)]
-        P = T.T @ A @ T + cone.penalty
+        P = T.T @ (A @ T) + cone.penalty
         start = None if z0 is None else cone.coordinates(z0, at)
         solution = lcp.solve(lcp.LCP(P, T.T @ q[physical]), self.qp, z0=start)
         z = np.zeros(len(q))
@@ -88,6 +111,8 @@ class ConvexRelaxation:
             proof = lcp.infeasibility_proof(problem)
             status = lcp.Status.STALLED if proof is None else status
             detail += "; no velocity meets the relaxed rows, though one may meet Coulomb's"
+        # What generators round, and what the code left, unless its own answers are asked for as they are.
+        z = sharpened(problem, z) if self.polish and np.isfinite(z).all() else z
         return lcp.Claim(z, status, solution.iterations, detail, evidence=proof)
 
 

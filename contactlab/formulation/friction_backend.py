@@ -15,10 +15,16 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 import lcp
+from contactlab.formulation.acceleration import AccelerationLCP
 from contactlab.formulation.discretized import DiscretizedLCP
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ProblemDataError
 from problem_data.validation import FRICTION
+
+#: Scaled residual that is rounding.
+ROUNDING = 1e-12
+# Backward errors that are asked for when an answer is sharpened.
+_SHARP = (1e-13, 1e-11)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +58,15 @@ class FrictionBackend(Protocol):
         ...
 
 
+@runtime_checkable
+class AccelerationBackend(Protocol):
+    """A friction backend that solves problems at one instant too."""
+
+    def solve_accelerations(self, formed: AccelerationLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
+        """Forces at the instant of ``formed``, perhaps started at z0 (n,)."""
+        ...
+
+
 @dataclass(frozen=True)
 class ContactLayout:
     """Places in the vector of a contact LCP: fN, both edges fF+ and fF-, lambda, and the rest (fL, boxed rows)."""
@@ -82,11 +97,29 @@ class _Claimant:
         return self.run()
 
 
-def verified(problem: lcp.LCP, backend: object, run: Callable[[], lcp.Claim]) -> lcp.Result:
+def verified(problem: lcp.LCP, backend: object, run: Callable[[], lcp.Claim], tolerance: float = 1e-9) -> lcp.Result:
     """Result of the claim that ``run`` returns, verified on ``problem`` like any solver's; it names the backend."""
-    result = lcp.solve(problem, _Claimant(run))
+    result = lcp.solve(problem, _Claimant(run), tolerance=tolerance)
     attempts = tuple(replace(attempt, solver=backend) for attempt in result.attempts)
     return replace(result, solver=backend, attempts=attempts)
+
+
+def sharpened(problem: lcp.LCP, z: FloatArray) -> FloatArray:
+    """Return z with the rows solved at once that are active there, where that leaves a smaller scaled residual.
+
+    To rounding, whatever the problem's q is known to: its noise may excuse more than a step does.
+    """
+    from lcp.polish.active_set import refine
+
+    before = lcp.residuals(problem, z).scaled
+    if before <= ROUNDING:
+        return z
+    plain = lcp.LCP(problem.M, problem.q)
+    for wanted in _SHARP:
+        better = refine(plain, z, wanted)
+        if better is not None and lcp.residuals(problem, better).scaled < before:
+            return better
+    return z
 
 
 def refuse(problem: lcp.LCP, backend: object, why: str) -> lcp.Result:
@@ -98,6 +131,34 @@ def check_qp(qp: object) -> None:
     """Refuse what is no solver object of `lcp`."""
     if isinstance(qp, type) or not isinstance(qp, lcp.Solver):
         raise ProblemDataError("qp", f"{qp!r}, wanted a solver object of lcp such as OSQP() or CVXPY()")
+
+
+def check_tolerance(tolerance: object) -> None:
+    """Refuse what is no number between 0 and 1."""
+    if not isinstance(tolerance, (int, float, np.floating)) or not 0.0 < tolerance < 1.0:
+        raise ProblemDataError("tolerance", f"{tolerance!r}, wanted a number between 0 and 1")
+
+
+def check_flag(field: str, value: object) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool):
+        raise ProblemDataError(field, f"{value!r}, wanted True or False")
+
+
+#: Codes for quadratic programs, which solve no LCP with friction.
+QP_CODES = (lcp.OSQP, lcp.CVXPY, lcp.Clarabel, lcp.PIQP, lcp.ProxQP)
+
+
+def qp_code_objection(solver: object) -> str | None:
+    """Reason why ``solver`` is no solver of a time stepper; None where it is no code for quadratic programs."""
+    if not isinstance(solver, QP_CODES):
+        return None
+    qp = f"qp=lcp.{type(solver).__name__}()"
+    return (
+        f"{type(solver).__name__} solves quadratic programs, and the LCP of contacts with friction is none; write "
+        f"ConvexRelaxation({qp}) or StaggeredProjections({qp}). Without friction (mu = 0) either is the one program of "
+        "the normal forces"
+    )
 
 
 def friction_objection(friction: str, solver: object) -> tuple[str, str] | None:

@@ -7,6 +7,17 @@ With the rows of the contact LCP split into n = [fN | fL, boxed rows] and f = [f
 
 which is block Gauss-Seidel on Coulomb's LCP: a fixed point solves it exactly. There is no promise that one is reached;
 contacts that wedge may make the rounds cycle. That is a status, not an answer.
+
+At acceleration level the friction of a sliding contact is mu_s fN against its slip, so that the normal rows respond to
+R' = (N - mu_s Q)' in the place of N', and MM_nn is not symmetric. There this friction is given in the normal problem as
+all other friction is, by the round before::
+
+    normal     0 <= zn  _|_  S zn + (qq_n + MM_nf zf + (MM_nn - S) zn-) >= 0,    S = [N; L] C [N; L]': symmetric
+
+A fixed point solves the whole problem again, and there need not be one (Painleve's paradox).
+
+Rounds only approach an answer. Near one, the rows that are active in all of Coulomb's LCP are solved at once, as the
+codes for quadratic programs polish theirs, and the residual decides.
 """
 
 from __future__ import annotations
@@ -14,18 +25,28 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 import lcp
+from contactlab.formulation.acceleration import AccelerationLCP
 from contactlab.formulation.discretized import DiscretizedLCP
-from contactlab.formulation.friction_backend import ContactLayout, FrictionAnswer, check_qp, verified
+from contactlab.formulation.friction_backend import (
+    ROUNDING,
+    ContactLayout,
+    FrictionAnswer,
+    check_flag,
+    check_qp,
+    check_tolerance,
+    sharpened,
+    verified,
+)
+from contactlab.formulation.stated_law import VERIFIED
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ProblemDataError
 
-# The bound of lcp.solve: up to here an answer is one of Coulomb's problem.
-_VERIFIED = 1e-9
 # Conditions of the rows that, above that bound, have seen the friction of the round before.
 _LAGGING = (
     "normal_gap",
@@ -37,6 +58,10 @@ _LAGGING = (
 )
 # A subproblem that was not quite solved may be in the next round; one that ended like this will not.
 _HOPELESS = (lcp.Status.INFEASIBLE, lcp.Status.UNSUITABLE, lcp.Status.NOT_FINITE)
+# Scaled residual below which a round's active rows are solved at once.
+_NEAR = 1e-2
+# Share of the tolerance that the scaled residual of an answer is to have, and further rounds that it is given for that.
+_SHARE, _FURTHER = 0.1, 10
 
 
 @dataclass(frozen=True)
@@ -52,6 +77,9 @@ class StaggeredProjections:
     tolerance : float
         Scaled residual of Coulomb's LCP at which the rounds end. Above 1e-9 an answer may be one of a problem nearby,
         in which the normal forces have seen the friction of the round before: it is then marked as relaxed.
+    polish : bool
+        Solve the active rows of Coulomb's LCP at once where a round came near an answer (see `lcp.Refined`), unless
+        ``tolerance`` is above 1e-9. Without it, each round reduces the residual by a factor that may be near one.
 
     References
     ----------
@@ -61,55 +89,85 @@ class StaggeredProjections:
 
     qp: lcp.Solver = field(default_factory=lcp.OSQP)
     max_iterations: int = 200
-    tolerance: float = _VERIFIED
+    tolerance: float = VERIFIED
+    polish: bool = True
+
+    law: ClassVar[str] = "coulomb"
 
     def __post_init__(self) -> None:
         check_qp(self.qp)
         rounds: object = self.max_iterations
-        tolerance: object = self.tolerance
         if isinstance(rounds, bool) or not isinstance(rounds, (int, np.integer)) or rounds < 1:
             raise ProblemDataError("max_iterations", f"{rounds!r}, wanted a positive whole number")
-        if not isinstance(tolerance, (int, float, np.floating)) or not 0.0 < tolerance < 1.0:
-            raise ProblemDataError("tolerance", f"{tolerance!r}, wanted a number between 0 and 1")
+        check_tolerance(self.tolerance)
+        check_flag("polish", self.polish)
 
     def solve_contacts(self, formed: DiscretizedLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
         """Forces at the end of the rounds, verified on Coulomb's LCP, or as relaxed ones on the nearby problem."""
         at = ContactLayout.of(formed)
-        problem = formed.problem
+        normal = np.r_[at.normals, at.rest]
+        return self._answer(_Parts(formed.problem, at, normal, formed.MM[np.ix_(normal, normal)]), z0)
+
+    def solve_accelerations(self, formed: AccelerationLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
+        """The same of the forces at one instant."""
+        blocks, J, Y = formed.data.blocks(), formed.rows.J, formed.rows.Y
+        nc, nr, n = blocks.nc, blocks.nr, len(formed.qq)
+        edges, slacks = nc + 2 * nr, nc + 2 * nr + blocks.nns
+        at = ContactLayout(slice(0, nc), slice(nc, edges), slice(edges, slacks), slice(slacks, n))
+        rows = np.r_[0:nc, nc + nr : nc + nr + blocks.nl]
+        return self._answer(_Parts(formed.problem, at, np.r_[at.normals, at.rest], J[rows] @ Y[rows].T), z0)
+
+    def _answer(self, parts: _Parts, z0: FloatArray | None) -> FrictionAnswer:
+        problem = parts.problem
         clock = time.perf_counter()
-        claim, lag = self._alternate(problem, at, z0)
+        claim, lag = self._alternate(parts, z0)
         result, relaxed = verified(problem, self, lambda: claim), False
         if claim.status is lcp.Status.SOLVED and not result.solved:
-            problem, relaxed = lcp.LCP(formed.MM, formed.qq + lag, problem.noise), True
+            problem, relaxed = lcp.LCP(problem.M, problem.q + lag, problem.noise), True
             result = verified(problem, self, lambda: claim)
         result = replace(result, solve_time=time.perf_counter() - clock)
         return FrictionAnswer(problem, result, relaxed, _LAGGING if relaxed else ())
 
-    def _alternate(self, problem: lcp.LCP, at: ContactLayout, z0: FloatArray | None) -> tuple[lcp.Claim, FloatArray]:
+    def _alternate(self, parts: _Parts, z0: FloatArray | None) -> tuple[lcp.Claim, FloatArray]:
         """Rounds until Coulomb's LCP is met; and by how much the last normal problem's vector differed from qq."""
-        MM, q = np.asarray(problem.M), problem.q
-        z = np.zeros(len(q)) if z0 is None else np.maximum(z0, 0.0)
-        lag = np.zeros(len(q))
+        problem = parts.problem
+        z = np.zeros(problem.n) if z0 is None else np.maximum(z0, 0.0)
+        lag = np.zeros(problem.n)
         residuals: list[float] = []
         recorder = lcp.TraceRecorder(True, "scaled residual")
-        spent = missed = 0
+        spent = missed = solved = 0
         status, proof = lcp.Status.ITERATION_LIMIT, None
+        if z0 is not None:
+            at_start, enough = lcp.residuals(problem, z), min(self.tolerance, VERIFIED)
+            if at_start.solved(enough) and at_start.scaled <= _SHARE * enough:
+                detail = f"the start, scaled residual {at_start.scaled:.1e}"
+                return lcp.Claim(z, lcp.Status.SOLVED, 0, detail, trace=recorder.trace()), lag
+        sharpens = self.polish and self.tolerance <= VERIFIED
         for _ in range(self.max_iterations):
             before = z
-            z, ended = _round(MM, q, before, at, self.qp)
+            z, ended = parts.round(before, self.qp)
             spent += sum(one.iterations for one in ended)
             missed += sum(not one.solved for one in ended)
             if ended[-1].status in _HOPELESS:
                 status = ended[-1].status
                 break
             residual = lcp.residuals(problem, z)
+            if sharpens and ROUNDING < residual.scaled <= _NEAR:
+                before = z = sharpened(problem, z)
+                residual = lcp.residuals(problem, z)
             residuals.append(residual.scaled)
             recorder.add(len(residuals), residual.scaled)
-            near = self.tolerance > _VERIFIED and residual.scaled <= self.tolerance
-            if near or residual.solved(self.tolerance):
-                friction, normal = slice(at.edges.start, at.slacks.stop), _normal(at)
-                lag[normal] = MM[normal, friction] @ (before - z)[friction]
+            near = self.tolerance > VERIFIED and residual.scaled <= self.tolerance
+            # An answer is made sharper, for a few rounds.
+            solved += residual.solved(self.tolerance)
+            sharp = residual.scaled <= _SHARE * self.tolerance
+            if near or (residual.solved(self.tolerance) and (sharp or solved > _FURTHER)):
+                lag[parts.normal] = parts.lag(before, z)
                 status = lcp.Status.SOLVED
+                break
+            if max(residuals[-2:]) <= ROUNDING and len(residuals) > 1:
+                # Redundant contacts whose loads are rounding: rounds change nothing more.
+                status = lcp.Status.STALLED
                 break
         if status is lcp.Status.INFEASIBLE:
             # The proof has to speak of the whole problem.
@@ -123,42 +181,58 @@ class StaggeredProjections:
         return lcp.Claim(z, status, spent, detail, evidence=proof, trace=recorder.trace()), lag
 
 
-def _round(
-    MM: FloatArray, q: FloatArray, before: FloatArray, at: ContactLayout, qp: lcp.Solver
-) -> tuple[FloatArray, list[lcp.Result]]:
-    """One round from ``before``: z after it, and how its one or two subproblems ended."""
-    z = before.copy()
-    normal = _normal(at)
-    first = _subproblem(MM, q, z, normal, qp)
-    if first.status in _HOPELESS:
-        return z, [first]
-    z[normal] = first.z
-    # Where nothing presses there is no friction; to a QP it would be a problem without interior.
-    pressed = _may_rub(MM, z, at)
-    friction = np.r_[at.edges, at.slacks]
-    z[friction[~pressed]] = 0.0
-    second = _subproblem(MM, q, z, friction[pressed], qp)
-    if second.status in _HOPELESS:
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """A contact problem, and the two that it is taken apart into."""
+
+    problem: lcp.LCP
+    at: ContactLayout
+    normal: NDArray[np.intp]  # places of fN, fL and boxed rows
+    block: FloatArray  # their matrix in the normal problem
+
+    def round(self, before: FloatArray, qp: lcp.Solver) -> tuple[FloatArray, list[lcp.Result]]:
+        """One round from ``before``: z after it, and how its one or two subproblems ended."""
+        MM, q, at = np.asarray(self.problem.M), self.problem.q, self.at
+        z = before.copy()
+        first = _subproblem(self.problem, z, self.normal, self.block, qp)
+        if first.status in _HOPELESS:
+            return z, [first]
+        z[self.normal] = first.z
+        # Where nothing presses there is no friction; to a QP it would be a problem without interior.
+        pressed = _may_rub(MM, z, at)
+        friction = np.r_[at.edges, at.slacks]
+        z[friction[~pressed]] = 0.0
+        rows = friction[pressed]
+        second = _subproblem(self.problem, z, rows, MM[np.ix_(rows, rows)], qp)
+        if second.status in _HOPELESS:
+            return z, [first, second]
+        z[rows] = second.z
+        # Opposite edges that both pull use up the cone for nothing: without that, no row of it is active.
+        z[at.edges] -= np.tile(np.minimum(*np.split(z[at.edges], 2)), 2)
+        # Contacts left out get the least lambda that the rates of their edges admit.
+        E = MM[at.edges, at.slacks]
+        rates = MM[at.edges] @ z + q[at.edges]
+        least = np.max(E * -rates[:, None], axis=0, initial=0.0)
+        z[at.slacks] = np.where(pressed[len(E) :], z[at.slacks], least)
         return z, [first, second]
-    z[friction[pressed]] = second.z
-    # Contacts left out get the least lambda that the rates of their edges admit.
-    E = MM[at.edges, at.slacks]
-    rates = MM[at.edges] @ z + q[at.edges]
-    least = np.max(E * -rates[:, None], axis=0, initial=0.0)
-    z[at.slacks] = np.where(pressed[len(E) :], z[at.slacks], least)
-    return z, [first, second]
+
+    def lag(self, before: FloatArray, z: FloatArray) -> FloatArray:
+        """By how much the vector of the normal problem, which saw the friction of ``before``, differs from that of z.
+
+        The friction of sliding contacts at acceleration level is a part of it.
+        """
+        MM, normal = np.asarray(self.problem.M), self.normal
+        friction, change = slice(self.at.edges.start, self.at.slacks.stop), before - z
+        given: FloatArray = MM[normal, friction] @ change[friction]
+        return given + (MM[np.ix_(normal, normal)] - self.block) @ change[normal]
 
 
-def _normal(at: ContactLayout) -> NDArray[np.intp]:
-    """Places of fN, fL and boxed rows."""
-    places: NDArray[np.intp] = np.r_[at.normals, at.rest]
-    return places
-
-
-def _subproblem(MM: FloatArray, q: FloatArray, z: FloatArray, rows: NDArray[np.intp], qp: lcp.Solver) -> lcp.Result:
-    """The LCP in z[rows], everything else staying as it is."""
-    block = MM[np.ix_(rows, rows)]
-    return lcp.solve(lcp.LCP(block, q[rows] + MM[rows] @ z - block @ z[rows]), qp, z0=z[rows])
+def _subproblem(
+    problem: lcp.LCP, z: FloatArray, rows: NDArray[np.intp], block: FloatArray, qp: lcp.Solver
+) -> lcp.Result:
+    """The LCP in z[rows] with the matrix ``block``, everything else staying as it is."""
+    load = problem.q[rows] + np.asarray(problem.M)[rows] @ z - block @ z[rows]
+    return lcp.solve(lcp.LCP(block, load), qp, z0=z[rows])
 
 
 def _may_rub(MM: FloatArray, z: FloatArray, at: ContactLayout) -> NDArray[np.bool_]:

@@ -8,7 +8,7 @@ from contactlab.certificate import ACCELERATION_FORMULAS, CONE_FORMULAS, Certifi
 from contactlab.formulation.blocks import Blocks, bilateral_part, force_responses, free_motion, problem_rows
 from contactlab.spatial.arrays import FloatArray
 from lcp.contacts.kernels.contact_system import ContactSystem
-from problem_data import AccelerationBlocks, ConstraintAccelProblemData, ConstraintVelProblemData
+from problem_data import AccelerationBlocks, ConstraintAccelProblemData, ConstraintVelProblemData, VelocityBlocks
 
 
 def certify_forces(
@@ -18,7 +18,13 @@ def certify_forces(
 
     Impulses are certified at h = 1.
     """
-    blocks = data.blocks()
+    return certify_blocks(data.blocks(), h, z, packed, v_plus)
+
+
+def certify_blocks(
+    blocks: VelocityBlocks, h: float, z: FloatArray, packed: FloatArray, v_plus: FloatArray
+) -> Certificate:
+    """As `certify_forces`, of the blocks of a problem."""
     rows = problem_rows(h, blocks)
     cert, size = _certify(rows, blocks.Y, False, z, packed, v_plus)
     boxed = _boxed(rows, packed, v_plus, size)

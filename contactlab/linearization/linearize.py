@@ -78,8 +78,8 @@ def linearize(
     Raises
     ------
     SimulationConfigError
-        An argument that cannot be used; a stepper with ``projection`` or a world with custom constraints, of which
-        there are no derivatives. Of several states, with the number of the one.
+        An argument that cannot be used; a stepper with ``projection`` or a relaxed law of friction, or a world with
+        custom constraints, of which there are no derivatives. Of several states, with the number of the one.
     SimulationError
         The step failed.
 
@@ -291,6 +291,11 @@ def parameters_of(world: World, stepper: TimeStepping, wrt: Sequence[str | Param
     if stepper.projection:
         detail = "moves q by a problem of its own, of which there are no derivatives: linearize with False"
         raise SimulationConfigError("projection", detail)
+    if stepper.law != "coulomb":
+        name = type(stepper.solver).__name__
+        raise SimulationConfigError(
+            "solver", f"{name} relaxes Coulomb's law, and the derivatives are of that law alone"
+        )
     if any(one.custom for one in (world.loops.packed,) if world.joint_actions.loops):
         raise SimulationConfigError("world", "has custom constraints, of which there are no derivatives")
     if isinstance(wrt, str):

@@ -26,10 +26,11 @@ class UncertifiedTable:
         Which, and how many contacts each has.
     residual
         Scaled residual of its LCP, or problem of cones: what the stepper's ``tolerance`` bounds where it is solved. An
-        LCP has slacks besides forces: where those alone are wrong the forces are right, and this is up to 1.
+        LCP has slacks besides forces: where those alone are wrong the forces are right, and this is up to 1. Of the
+        answer of a friction backend the residual of the law that it states.
     mechanical
         How far forces and velocity are from the laws of contact: violation over scale of the worst condition; at most
-        1e-4, or the run would have stopped.
+        1e-4, or the run would have stopped. Where a backend relaxes Coulomb's law, from the law that it states.
     """
 
     step: IntArray
@@ -39,10 +40,10 @@ class UncertifiedTable:
     mechanical: FloatArray
 
     @classmethod
-    def of(cls, certificates: CertificateTable) -> UncertifiedTable:
-        """Return those among the islands of a table."""
+    def of(cls, certificates: CertificateTable, *, relaxed: bool = False) -> UncertifiedTable:
+        """Return those among the islands of a table; ``relaxed``: its residuals are of another law than Coulomb's."""
         own = certificates.rows(np.flatnonzero(certificates.choice == Choice.UNCERTIFIED))
-        return cls(own.step, own.island, own.n_contacts, own.scaled, own.mechanical)
+        return cls(own.step, own.island, own.n_contacts, own.scaled, own.scaled if relaxed else own.mechanical)
 
     def __len__(self) -> int:
         return self.step.size

@@ -128,7 +128,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
                     f"solver that is named is asked whatever the size. {note}"
                 )
             elif failure == layout.FAILURE_INCONSISTENT:
-                result = view.solve()
+                result = view.solve().result
                 labels = [world.joint_rows[number].label for number in view.contradictions()]
                 listed = ", ".join(repr(label) for label in labels[:6]) + (", ..." if len(labels) > 6 else "")
                 detail = (
@@ -145,10 +145,11 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
                     f"whatever the size.{_refusal(driver, stepper)} {note}"
                 )
             else:
-                result = driver.last_result if driver.last_result is not None else view.solve()
+                result = driver.last_result if driver.last_result is not None else view.solve().result
                 detail = (
                     f"the contact problem of {island}; {problem!r}) was not solved. {result.describe()} "
-                    f"{_STRICTER if result.solved else advice_on(result, problem)}{_impatience(stepper, result)}"
+                    f"{_stricter(driver) if result.solved else advice_on(result, problem)}"
+                    f"{_impatience(stepper, result)}"
                     f"{_refusal(driver, stepper)} {note}"
                 )
     return SimulationError(
@@ -216,12 +217,33 @@ def _impatience(stepper: TimeStepping, result: lcp.Result | lcp.FrictionResult) 
     )
 
 
+def _stricter(driver: Driver) -> str:
+    """Say what a step asks for of an answer that is enough elsewhere."""
+    law = _law_residual(driver)
+    if law is None:
+        return _STRICTER
+    return (
+        f"A step asks for more: the residual of the law that it states is {law:.2g}, see "
+        "`contactlab.formulation.stated_law`. Ask the code for more digits, or `tolerance` for fewer."
+    )
+
+
+def _law_residual(driver: Driver) -> float | None:
+    """Return the residual of the law that a friction backend states; None where no backend was asked."""
+    from lcp.kernels.residuals import SCALED
+
+    asked = driver.control.backend and driver.control.nc
+    return float(driver.island.measures[SCALED]) if asked else None
+
+
 def _refusal(driver: Driver, stepper: TimeStepping) -> str:
     """Say of a run that would have gone on with forces nearly right why it did not with those found."""
     if not stepper.goes_on:
         return ""
     conditions = np.reshape(driver.island.certificate, (-1, 2))
     worst = max(0.0, *(Check(violation, scale).scaled for violation, scale in conditions.tolist()))
+    law = _law_residual(driver)
+    worst = worst if law is None else law
     if worst <= layout.NEAR:
         return " The best forces found make energy, so that they were not taken."
     return f" The best forces found are off by {worst:.2g} of their scale, and are taken up to {layout.NEAR:g}."

@@ -122,7 +122,18 @@ class Record:
     @property
     def uncertified(self) -> UncertifiedTable:
         """The islands that nothing solved, and that the run went on with: see `TimeStepping.on_unsolved`."""
-        return UncertifiedTable.of(self.certificates)
+        return UncertifiedTable.of(self.certificates, relaxed=self.stepper.law != "coulomb")
+
+    @property
+    def coulomb_misfit(self) -> FloatArray:
+        """How far each step is from Coulomb's law, (n_steps,): its worst condition, violation over scale.
+
+        Rounding where that law was solved. A friction backend may state another one, such as
+        `contactlab.ConvexRelaxation`; ``certificates.scaled`` is then the residual of the law that it states.
+        """
+        worst = np.zeros(self.n_steps)
+        np.maximum.at(worst, self.rows["island_step"], self.certificates.coulomb_misfit)
+        return worst
 
     def selection(self, i: int, island: int = 0) -> float:
         """Return how far the contact forces of an island of step ``i`` are from those selected, of the largest.

@@ -227,7 +227,9 @@ class Recording(Record):
         from contactlab.recording.notebook import html_of
 
         solved = self.certificates
-        worst = max(float(solved.scaled.max()), float(solved.mechanical.max())) if len(solved) else 0.0
+        relaxed = self.stepper.law != "coulomb"
+        measured = [solved.scaled] if relaxed else [solved.scaled, solved.mechanical]
+        worst = max(float(one.max(initial=0.0)) for one in measured)
         unsolved = f", {len(self.uncertified)} not certified" if len(self.uncertified) else ""
         rows = [
             ("steps", f"{self.n_steps} of {self.stepper.h:g} s" + (" at most" if self.stepper.adaptive else "")),
@@ -235,6 +237,8 @@ class Recording(Record):
             ("contacts", f"{len(self.contacts)} rows, {int(np.count_nonzero(self.contacts.mode != OPEN))} under load"),
             ("islands", f"{len(solved)}, worst certificate {worst:.1e}{unsolved}"),
         ]
+        if relaxed:
+            rows.append(("Coulomb's law", f"off by {self.coulomb_misfit.max(initial=0.0):.1e} of its scale at most"))
         return html_of(repr(self), self.world, self.time, self.kinetic + self.potential, rows)
 
 

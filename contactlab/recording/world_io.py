@@ -10,6 +10,11 @@ import numpy as np
 import lcp
 from contactlab.contact import BodyShape, HalfSpace, Material, PowerLaw, Shape
 from contactlab.contact.shapes import ALL_SHAPES
+from contactlab.formulation.convex_relaxation import ConvexRelaxation
+from contactlab.formulation.discretized import DiscretizedLCP
+from contactlab.formulation.friction_backend import FrictionAnswer, FrictionBackend, qp_code_objection
+from contactlab.formulation.staggered_projections import StaggeredProjections
+from contactlab.formulation.stated_law import VERIFIED, law_of
 from contactlab.multibody import ModelBuilder, Transform, joints
 from contactlab.multibody.model import WORLD
 from contactlab.recording import codecs
@@ -195,9 +200,27 @@ def stepper_to_json(stepper: TimeStepping) -> Json:
     return values
 
 
+@dataclasses.dataclass(frozen=True)
+class ForgottenBackend:
+    """A friction backend of the user's own, or with a code of the user's own, of which a record knows these fields."""
+
+    name: str
+    law: str
+    tolerance: float
+
+    def solve_contacts(self, formed: DiscretizedLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
+        """Refuse: the record does not hold the code."""
+        detail = f"{self.name} is code that the record does not hold; give the stepper one: dataclasses.replace"
+        raise SimulationConfigError("solver", detail)
+
+
 def stepper_from_json(data: Json) -> TimeStepping:
-    """Return the stepper; with the default solver where the record's was not one of `lcp`'s own."""
+    """Return the stepper; with the default solver where the record's was not one of `lcp`'s own.
+
+    So too where it was a code for quadratic programs, which a stepper took once, of worlds without friction.
+    """
     solver = None if data["solver"] is None else _solver_from_json(data["solver"])
+    solver = None if qp_code_objection(solver) else solver
     sleep = None if data.get("sleep") is None else Sleep(**data["sleep"])
     # Before schema 8 a run stopped where nothing was solved.
     return TimeStepping(**{"on_unsolved": "raise", **data, "solver": solver, "sleep": sleep})
@@ -206,20 +229,27 @@ def stepper_from_json(data: Json) -> TimeStepping:
 _COMBINATORS = (lcp.FrictionCascade, lcp.Cascade, lcp.Fallback, lcp.Feasibility, lcp.Refined, lcp.Regularized)
 
 
-_OWN = (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS, *lcp.ALL_FRICTION_SOLVERS, *_COMBINATORS)
+_BACKENDS = (ConvexRelaxation, StaggeredProjections)
+
+
+_OWN = (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS, *lcp.ALL_FRICTION_SOLVERS, *_COMBINATORS, *_BACKENDS)
 
 
 def _own_solvers() -> dict[str, type]:
-    """The solver classes of `lcp`, combinators included, by name."""
+    """The solver classes of `lcp`, combinators included, and friction backends, by name."""
     return {cls.__name__: cls for cls in _OWN}
 
 
 def _solver_to_json(solver: Any) -> Json:
     fields: Any = dataclasses.fields
+    backend = {}
+    if isinstance(solver, FrictionBackend):
+        # Kept for backends, and codes within them, that a record cannot hold: a step is judged by them.
+        backend = {"law": law_of(solver), "tolerance": getattr(solver, "tolerance", VERIFIED)}
     if _own_solvers().get(type(solver).__name__) is not type(solver):
-        return {"name": type(solver).__name__, "options": None}
+        return {"name": type(solver).__name__, "options": None, **backend}
     options = {field.name: _option_to_json(getattr(solver, field.name)) for field in fields(solver)}
-    return {"name": type(solver).__name__, "options": options}
+    return {"name": type(solver).__name__, "options": options, **backend}
 
 
 def _option_to_json(value: Any) -> Any:
@@ -229,15 +259,19 @@ def _option_to_json(value: Any) -> Any:
 
 
 def _solver_from_json(data: Json) -> Any:
-    """Return the solver, or None for one that is not of `lcp`, alone or within a combinator."""
+    """Return the solver, or None for one that is not of `lcp`, alone or within a combinator.
+
+    Of a backend the law and its tolerance are known in any case.
+    """
+    forgotten = ForgottenBackend(data["name"], data["law"], data["tolerance"]) if "law" in data else None
     if data["options"] is None:
-        return None
+        return forgotten
     options = {name: _option_from_json(value) for name, value in data["options"].items()}
     cls = _own_solvers()[data["name"]]
     if cls is lcp.Fallback:
         solvers = options.pop("solvers")
         return None if None in solvers else lcp.Fallback(*solvers, **options)
-    return None if options.get("inner", True) is None else cls(**options)
+    return forgotten if None in (options.get("inner", True), options.get("qp", True)) else cls(**options)
 
 
 def _option_from_json(value: Any) -> Any:

@@ -16,6 +16,7 @@ import lcp
 import problem_data
 from contactlab.formulation.cone import form_cone_problem
 from contactlab.formulation.discretized import form_discretized_lcp
+from contactlab.formulation.friction_backend import FrictionBackend
 from contactlab.formulation.solution import advice_on
 from contactlab.recording.errors import RecordError
 from contactlab.recording.failure import SimulationError
@@ -147,8 +148,9 @@ def _of_record(recording: Recording, record: Path, dumped: ConstraintVelProblemD
         joints = (JointLine(world.joint_rows[row].label, off) for row, off in view.joint_errors().items())
         return replace(found, contacts=_contacts(world, view), joints=tuple(joints))
     if dumped is not None:
+        solver = stepper.solver if stepper.asks_backend else stepper.lcp_solver
         # What an older run left does not say its law.
-        return _solved_again(base, dumped.with_friction(stepper.friction), stepper.lcp_solver)
+        return _solved_again(base, dumped.with_friction(stepper.friction), solver)
     reason = "The step after the record's last state is solved: the run ended, or was stopped from outside."
     if np.any(recording.rows["contact_id"] >= EXTERNAL_ID):
         reason += " Contacts from outside the loop, which the run had, were not there this time."
@@ -159,6 +161,8 @@ def _solved_again(base: Explanation, problem: ConstraintVelProblemData, solver: 
     """Solve a problem again, by its law of friction."""
     assert base.h is not None
     formed = form_discretized_lcp(problem, base.h)
+    if isinstance(solver, FrictionBackend):
+        return _explained(base, problem, solver.solve_contacts(formed).result)
     contact_problem: Any = form_cone_problem(formed).problem if problem.friction == "cone" else formed.problem
     return _explained(base, problem, lcp.solve(contact_problem, solver))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contactlab.certificate import CONDITIONS
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.spatial.errors import close_names
 from contactlab.stepping.kernels.layout import OPEN, SLIDE, STICK
@@ -298,7 +299,8 @@ class CertificateTable:
         Which of `lcp.contacts.attempts.NAMES` answered, counted from 1, 0 where a solver did or nothing
         did or the record does not tell; linear systems solved in all attempts at it.
     natural_map, scaled
-        Residuals of the LCP, as `lcp.residuals`: max |min(z, w)|, and the scaled one that decides.
+        Residuals of the LCP, as `lcp.residuals`: max |min(z, w)|, and the scaled one that decides. Of the answer of a
+        friction backend the second is the residual of the law that it states (`contactlab.formulation.stated_law`).
     violation, scale
         (n, 12) of the mechanical conditions: `contactlab.certificate.CONDITIONS`, its `BOXED_CONDITIONS`, bilateral.
     distance
@@ -373,9 +375,21 @@ class CertificateTable:
     @property
     def mechanical(self) -> FloatArray:
         """Violation over scale of the worst mechanical condition, (n,)."""
+        return self._worst_of(slice(None))
+
+    @property
+    def coulomb_misfit(self) -> FloatArray:
+        """Violation over scale of the worst condition of Coulomb's law, (n,): of contacts alone, not of joints.
+
+        Rounding where it is the law that was solved; how far off the motion is where a friction backend relaxes it.
+        """
+        return self._worst_of([n for n, name in enumerate(CONDITIONS) if not name.startswith("limit")])
+
+    def _worst_of(self, conditions: slice | list[int]) -> FloatArray:
         # A condition without rows has scale 0 and violation 0: it holds.
-        ratio = np.divide(self.violation, self.scale, out=np.zeros_like(self.violation), where=self.scale > 0.0)
-        ratio[(self.scale == 0.0) & (self.violation > 0.0)] = np.inf
+        violation, scale = self.violation[:, conditions], self.scale[:, conditions]
+        ratio = np.divide(violation, scale, out=np.zeros_like(violation), where=scale > 0.0)
+        ratio[(scale == 0.0) & (violation > 0.0)] = np.inf
         return np.asarray(ratio.max(axis=1, initial=0.0))
 
     def worst(self) -> WorstCertificate:

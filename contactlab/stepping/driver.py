@@ -175,7 +175,7 @@ class Driver(RunMemory):
 
     def view(self) -> IslandView:
         """Return a look at the island in progress."""
-        return IslandView(self._prepared, self.work, self.island, self.control, self.joints)
+        return IslandView(self._prepared, self.work, self.island, self.control, self.joints, self.h)
 
     def compile(self) -> None:
         """Compile whatever a run of this world may come to, or find it on disk: also what most runs never need."""
@@ -252,8 +252,9 @@ class Driver(RunMemory):
     def _solve(self) -> None:
         """Ask the solver outside the loop."""
         island = self.view()
-        self.last_result = island.solve()
-        island.write(self.last_result)
+        answer = island.solve()
+        self.last_result = answer.result
+        island.write(answer)
 
     def _begin(self) -> bool:
         """Note when the step in progress came to its first long solve; whether there is patience left for another.

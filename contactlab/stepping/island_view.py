@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 import lcp
 from contactlab.formulation.cone import ConeProblem, cone_problem
-from contactlab.formulation.discretized import stated_lcp
+from contactlab.formulation.discretized import form_discretized_lcp, stated_lcp
+from contactlab.formulation.stated_law import LawCheck, check_law
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kernels.joint_layout import Joints
@@ -19,6 +20,14 @@ from problem_data import ConstraintVelProblemData, VelocityBlocks
 
 if TYPE_CHECKING:
     from contactlab.stepping.prepared import Prepared
+    from contactlab.stepping.time_stepping import TimeStepping
+
+
+class IslandAnswer(NamedTuple):
+    """What a solver outside the loop answered; of a friction backend also how well it meets the law that it states."""
+
+    result: lcp.Result | lcp.FrictionResult
+    law: LawCheck | None = None
 
 
 class ViewedContact(NamedTuple):
@@ -42,6 +51,7 @@ class IslandView:
     island: layout.Island
     control: layout.Control
     joints: Joints | None
+    h: float  # step in progress [s]
 
     @property
     def number(self) -> int:
@@ -123,23 +133,37 @@ class IslandView:
         """Return what its solver is started from, as a copy; None for a cold start."""
         return self.island.z0[: int(self.control.n)].copy() if self.control.has_z0 else None
 
-    def solve(self) -> lcp.Result | lcp.FrictionResult:
+    def solve(self) -> IslandAnswer:
         """Return its solution through the public path."""
         stepper, n = self.prepared.stepper, int(self.control.n)
+        if self.control.backend and int(self.control.nc):
+            return self._by_backend(stepper)
         M, q = self.island.M[: n * n].reshape(n, n), self.island.q[:n]
         if stepper.friction == "cone":
             cones, z0 = self._cones(), self.warm_start()
             start = None if z0 is None else cones.start(z0)
-            return lcp.solve(cones.problem, stepper.lcp_solver, z0=start, tolerance=stepper.tolerance)
+            return IslandAnswer(lcp.solve(cones.problem, stepper.lcp_solver, z0=start, tolerance=stepper.tolerance))
         nbox = int(self.control.nbox)
         lo, hi = (q[:0], q[:0]) if self.joints is None else (self.joints.lo[:nbox], self.joints.hi[:nbox])
         first_cone = int(self.control.nc) + 2 * int(self.control.nr)
         problem = stated_lcp(M, q, lo, hi, first_cone, int(self.control.ncone))
-        return lcp.solve(problem, stepper.lcp_solver, z0=self.warm_start(), tolerance=stepper.tolerance)
+        result = lcp.solve(problem, stepper.lcp_solver, z0=self.warm_start(), tolerance=stepper.tolerance)
+        return IslandAnswer(result)
 
-    def write(self, result: lcp.Result | lcp.FrictionResult) -> None:
+    def _by_backend(self, stepper: TimeStepping) -> IslandAnswer:
+        """Return the answer of a friction backend, and how well it meets the law that this states."""
+        solver: Any = stepper.solver
+        formed = form_discretized_lcp(self.problem(), self.h)
+        result = solver.solve_contacts(formed, z0=self.warm_start()).result
+        return IslandAnswer(result, check_law(formed, np.array(result.z), stepper.law))
+
+    def write(self, answer: IslandAnswer) -> None:
         """Write a solution where the loop goes on from."""
+        result = answer.result
         self.control.pivots = result.iterations
+        if answer.law is not None:
+            assert isinstance(result, lcp.Result)
+            self._write_verdict(result, answer.law)
         if isinstance(result, lcp.FrictionResult):
             self.control.cone_solved = result.solved
             self.island.z[: int(self.control.n)] = self._cones().vector(result.r, result.u)
@@ -150,6 +174,18 @@ class IslandView:
     def _tree_starts(self, nv: int) -> NDArray[np.int64]:
         """Return the first velocity of each tree, and nv."""
         return np.append(self.work.local[self.trees()], nv)
+
+    def _write_verdict(self, result: lcp.Result, law: LawCheck) -> None:
+        """Write whether forces meet the law that their backend states, and its residual in the place of an LCP's."""
+        from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, SCALED
+
+        stepper, measures = self.prepared.stepper, self.island.measures
+        answers = law.holds(stepper.law_tolerance)
+        nearly = law.residual <= layout.NEAR and result.residual.finite
+        self.control.backend_verdict = layout.ANSWERED if answers else layout.NEARLY if nearly else layout.REFUSED
+        measures[:] = 0.0
+        measures[NATURAL_MAP], measures[SCALED] = result.residual.natural_map, law.residual
+        measures[NATURAL_LIMIT] = result.residual.natural_map if answers else 0.0
 
     def _write_measures(self, result: lcp.FrictionResult) -> None:
         """Write FCLIB's and the scaled residual of exact cones in the places of an LCP's measures."""

@@ -66,8 +66,10 @@ def new_settings(stepper: TimeStepping, edges: int, *, moments: bool = False) ->
     control.cones = CONES if moments else 1
     control.warm_start = stepper.warm_start
     control.cone = cone
-    # Forces next to the previous ones are proposed for pyramids alone: with exact cones a solver named answers all.
-    control.propose = not cone or stepper.solver is None
+    control.backend = stepper.asks_backend
+    # Forces next to the previous ones are proposed for pyramids alone: with exact cones a solver named answers all,
+    # and so does a friction backend.
+    control.propose = stepper.solver is None or not (cone or control.backend)
     control.select = stepper.solver is None
     control.allowed = bits_of(stepper.attempts)
     control.adaptive = stepper.adaptive

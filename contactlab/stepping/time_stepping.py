@@ -12,9 +12,10 @@ import numpy as np
 import lcp
 from contactlab.constraint_solver import ConstraintSolver
 from contactlab.contact import ContactError, check_edges
-from contactlab.formulation.friction_backend import friction_objection
+from contactlab.formulation.friction_backend import FrictionBackend, friction_objection, qp_code_objection
 from contactlab.formulation.proposal import EqualCompliance
 from contactlab.formulation.shrinking import SMALLEST_FRACTION
+from contactlab.formulation.stated_law import LAWS, law_of
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
 from contactlab.stepping.driver import Driver, Targets, Tau
 from contactlab.stepping.external_contacts import Contacts, Supply, supply_of
@@ -61,7 +62,11 @@ class TimeStepping:
         with ``friction="cone"`` `lcp.default_friction_solver()`. A solver named here answers what the previous forces
         do not (see ``warm_start``), with any one of the forces that solve the LCP; `lcp.Lemke`, alone or first of a
         `lcp.Fallback`, runs inside the compiled loop (without its time limit), any other one is called from it, once
-        per island and step. With ``friction="cone"`` a friction solver, which answers all.
+        per island and step. With ``friction="cone"`` a friction solver, which answers all. Or a friction backend,
+        `contactlab.ConvexRelaxation` or `contactlab.StaggeredProjections` over a code for quadratic programs, which
+        answers all islands with contacts; a step is then held to the law that it states, and what Coulomb's law is off
+        by is ``recording.coulomb_misfit``. Such a code itself, `lcp.OSQP` say, is refused: it solves no LCP with
+        friction, and without friction either backend is the one program of the normal forces.
     edges
         Edges of the friction pyramid, even and at least 4; inscribed in the cone. A planar world has 2.
     margin
@@ -101,7 +106,8 @@ class TimeStepping:
         Start from the previous step's forces of the same contacts: from the modes that they show. Where a solver is
         named, and forces next to them meet an island's LCP almost to rounding, they are the answer and it is not asked.
     tolerance
-        Bound on the scaled residual of every LCP; a step that misses it is tried again, or as ``on_unsolved`` says.
+        Bound on the scaled residual of every LCP, or of a backend's law (its own where that is larger); a step that
+        misses it is tried again, or as ``on_unsolved`` says.
     adaptive
         Try a step that was not solved again from its start with a smaller h, as in steps 2 to 6 of
         `contactlab.formulation.shrinking`: contacts, kN, M and q are formed anew for that h. A step that is solved is
@@ -137,7 +143,7 @@ class TimeStepping:
     """
 
     h: float
-    solver: lcp.Solver | lcp.FrictionSolver | None = None
+    solver: lcp.Solver | lcp.FrictionSolver | FrictionBackend | None = None
     edges: int = 8
     margin: float | None = None
     v_min: float | None = None
@@ -198,18 +204,40 @@ class TimeStepping:
         objection = friction_objection(self.friction, self.solver)
         if objection is not None:
             raise SimulationConfigError(*objection)
-        if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "solve")):
+        solves = self.asks_backend or hasattr(self.solver, "solve")
+        if self.solver is not None and (isinstance(self.solver, type) or not solves):
             raise SimulationConfigError("solver", f"must be a solver object such as lcp.Lemke(), got {self.solver!r}")
+        quadratic = qp_code_objection(self.solver)
+        if quadratic is not None:
+            raise SimulationConfigError("solver", quadratic)
+        if self.law not in LAWS:
+            raise SimulationConfigError("solver", f"states a law that is none of {', '.join(LAWS)}: {self.law!r}")
 
     @functools.cached_property
     def lcp_solver(self) -> Any:
         """The solver that is asked: the one given; by default, of what is not selected, that of `EqualCompliance`.
 
-        With ``friction="cone"`` a friction solver.
+        With ``friction="cone"`` a friction solver; beside a friction backend, of islands without contacts.
         """
         if self.friction == "cone":
             return EqualCompliance().cone_solver if self.solver is None else self.solver
-        return EqualCompliance().lcp_solver if self.solver is None else self.solver
+        return EqualCompliance().lcp_solver if self.solver is None or self.asks_backend else self.solver
+
+    @property
+    def asks_backend(self) -> bool:
+        """Whether the solver is a friction backend, which answers all islands with contacts."""
+        return isinstance(self.solver, FrictionBackend)
+
+    @property
+    def law(self) -> str:
+        """Law of friction that its forces are held to: ``"coulomb"``, or what a friction backend states."""
+        return law_of(self.solver)
+
+    @property
+    def law_tolerance(self) -> float:
+        """Bound on the residual of that law: the ``tolerance``, or that of a friction backend where it is larger."""
+        own = getattr(self.solver, "tolerance", 0.0) if self.asks_backend else 0.0
+        return max(self.tolerance, float(own))
 
     @property
     def solver_text(self) -> str:
@@ -322,10 +350,14 @@ class TimeStepping:
         return StepResult.of_steps(steps, chunk.kinetic.item(0), chunk.potential.item(0), end, 0)
 
     def check_world(self, world: World) -> None:
-        """Refuse a world with rows that ``friction="cone"`` has no place for."""
-        if self.friction != "cone":
+        """Refuse a world with rows that ``friction="cone"``, or a friction backend, has no place for."""
+        if not world.resists_turning:
             return
-        if world.resists_turning:
+        if self.asks_backend:
+            name = type(self.solver).__name__
+            detail = f"{name} does not know torsional and rolling friction; give an LCP solver such as lcp.Lemke()"
+            raise SimulationConfigError("solver", detail)
+        if self.friction == "cone":
             detail = '"cone" does not know torsional and rolling friction; use friction="pyramid"'
             raise SimulationConfigError("friction", detail)
 

@@ -17,6 +17,8 @@ from contactlab.verification.joints import JointLaws
 
 #: Measures: condition, contacts or rows they are of, values.
 Measures = tuple[str, IntArray, FloatArray]
+#: Measure, and no condition: what Coulomb's law is off by where a friction backend was asked.
+COULOMB = "coulomb"
 # Share of the island's largest force below which a force is as good as none: its rounding is 1e-10 of that.
 NOTHING = 1e-6
 # Share of the largest rate a motion of its energy can have that any rate is measured against at least.
@@ -53,6 +55,7 @@ class ContactProblem:
     liveliness: FloatArray  # (count,) of the motion without contacts
     of_joints: FloatArray  # (count,) the largest balanced force of a row of joints that gives way
     cone: bool  # whether friction has the exact cone over two tangents (in a plane, one) in place of a pyramid
+    law: str | None  # "coulomb" or "relaxed", the law that a friction backend states; None where none was asked
 
     @property
     def force(self) -> FloatArray:
@@ -119,7 +122,19 @@ class ContactProblem:
 
     def _measures(self, k: FloatArray) -> Iterator[Measures]:
         yield self._cone_residual(k) if self.cone else self._lcp_residual(k)
-        yield from self._mechanics(k)
+        yield from self._mechanics(k - self._relaxation() if self.law == "relaxed" else k)
+        if self.law is not None:
+            for _, own, values in self._mechanics(k):
+                yield COULOMB, own, values
+
+    def _relaxation(self) -> FloatArray:
+        """Return mu times the largest speed of sliding along an edge (nc,), by which a relaxed contact opens."""
+        nc, leans, opening = self.fN.size, self.rows.leans, np.zeros(self.fN.size)
+        slip = np.abs(self.J[nc:] @ self.v_plus + self.rows.kF)
+        fastest = np.zeros(leans.size)
+        np.maximum.at(fastest, self.rows.cone, slip)
+        opening[leans] = self.rows.mu * fastest
+        return opening
 
     def _blur(self, k: FloatArray) -> FloatArray:
         """Return how far rounding of J v_free may move each rate (nc + nr,), whatever arithmetic formed it.
@@ -154,7 +169,11 @@ class ContactProblem:
         cones = largest_of(root[nc:], owner, leans.size)
         normals, along = root[:nc], cones[owner]
         unit = np.concatenate((normals, along, along, _inverse(cones)))
-        size = np.concatenate((normals, along, along, np.maximum(rows.mu * _inverse(normals[leans]), _inverse(cones))))
+        opened = normals.copy()
+        if self.law == "relaxed":
+            # The slack of the cone enters the normal's row with mu.
+            opened[leans] = np.maximum(normals[leans], rows.mu * cones)
+        size = np.concatenate((opened, along, along, np.maximum(rows.mu * _inverse(normals[leans]), _inverse(cones))))
         forces = np.concatenate((self.fN, self.plus, self.minus))
         largest = largest_of(unit[: forces.size] * np.abs(forces), island[: forces.size], self.count)
         largest = np.maximum(largest, self.of_joints)[island]
@@ -166,8 +185,10 @@ class ContactProblem:
         formed = np.where(left * self.own[nc:][first] <= fastest, fastest, 0.0) if leans.size else self.slack
 
         def off(slack: FloatArray) -> FloatArray:
-            along = slack[owner]
-            w = np.concatenate((q[:nc] + change[:nc], rate + along, along - rate, left))
+            along, normal = slack[owner], q[:nc] + change[:nc]
+            if self.law == "relaxed":
+                normal[leans] -= rows.mu * slack
+            w = np.concatenate((normal, rate + along, along - rate, left))
             w = np.copysign(np.maximum(np.abs(w) - blur, 0.0), w)
             w_part = np.divide(w, terms, out=np.zeros_like(w), where=terms > 0.0)
             balanced = unit * np.concatenate((forces, slack))
@@ -258,7 +279,8 @@ class ContactProblem:
 
 
 def _worst(measures: list[Measures]) -> float:
-    return max(float(np.max(np.where(np.isnan(values), np.inf, values), initial=0.0)) for *_, values in measures)
+    stated = (values for condition, _, values in measures if condition != COULOMB)
+    return max(float(np.max(np.where(np.isnan(values), np.inf, values), initial=0.0)) for values in stated)
 
 
 def _renumbered(measures: Measures, contacts: IntArray) -> Measures:

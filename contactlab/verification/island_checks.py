@@ -67,9 +67,9 @@ def island_findings(
     yield "impulse", islands.at[found], islands.label[found], -1, moments[worst]
     rated = _Rated.of(portion, laws, contacts, islands, system, answers, pushing, numbers)
     speed = np.abs(free) + abs(system.Y).T @ rated.impulse
-    velocities = free, Y_joints.T @ given, v_plus, speed, lively, rated.of_joints
-    cone = recording.stepper.friction == "cone"
-    problem = ContactProblem(contacts, islands.of_contacts, count, h, J, Y, J @ Y.T, *answers, *velocities, cone)
+    stepper, velocities = recording.stepper, (free, Y_joints.T @ given, v_plus, speed, lively, rated.of_joints)
+    law = stepper.friction == "cone", stepper.law if stepper.asks_backend else None
+    problem = ContactProblem(contacts, islands.of_contacts, count, h, J, Y, J @ Y.T, *answers, *velocities, *law)
     whole = problem if members[0].all() else problem.part(members[0])
     kept = np.flatnonzero(members[0])
     for condition, own, values in (*whole.measures(), *_projection(portion, whole, kept)):

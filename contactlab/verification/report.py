@@ -12,8 +12,8 @@ CONDITIONS = {
     "choice": "forces said to be selected are those selected, to 1e-3 of the largest; islands of 24 contacts at most",
     "lcp": "0 <= z _|_ M z + q >= 0, M and q formed again",
     "sign": "fN, fF+, fF- >= 0",
-    "gap": "N v+ + kN + gammaN fN >= 0",
-    "complementarity": "fN (N v+ + kN + gammaN fN) = 0",
+    "gap": "N v+ + kN + gammaN fN >= 0; of a relaxed law with -mu max|s| beside",
+    "complementarity": "fN (N v+ + kN + gammaN fN) = 0; of a relaxed law with -mu max|s| beside",
     "cone": "sum(fF+ + fF-) <= mu fN",
     "dissipation": "fF . s + mu fN max|s| = 0, s = F v+",
     "bounds": "lo <= f <= hi of stops, friction and drives",
@@ -31,6 +31,9 @@ CONDITIONS = {
     "coverage": "every point within reach of a half-space, and every pair of shapes within reach, is in the table",
     "energy": "kinetic and potential energy are those of q and v",
 }
+
+#: Those that a solver outside the loop is asked for, to its tolerance.
+OF_LAW = ("solved", "lcp", "sign", "gap", "complementarity", "cone", "dissipation", "bounds", "joint_law")
 
 #: What a record holds that is not compared.
 UNCHECKED = (
@@ -109,6 +112,31 @@ class SelectionReport:
 
 
 @dataclass(frozen=True)
+class CoulombMisfit:
+    """How far the steps of a friction backend are from Coulomb's law over its pyramid.
+
+    It is no condition, and does not fail: a relaxed law is another one.
+
+    Attributes
+    ----------
+    law
+        The law that the backend states, and that the conditions are about: ``"coulomb"`` or ``"relaxed"``.
+    misfit
+        The largest violation over scale of a condition of Coulomb's law, and the step, island and contact where it is.
+    """
+
+    law: str
+    misfit: float
+    step: int
+    island: int
+    contact: int
+
+    def __str__(self) -> str:
+        where = f" (step {self.step}, island {self.island}, contact {self.contact})" if self.step >= 0 else ""
+        return f"law stated: {self.law}; Coulomb's law is off by {self.misfit:.1e} of its scale at most{where}"
+
+
+@dataclass(frozen=True)
 class VerificationReport:
     """The verdict on a record.
 
@@ -128,6 +156,8 @@ class VerificationReport:
         (`contactlab.Choice.UNCERTIFIED`), also in steps that were not checked.
     elsewhere
         How many conditions do not hold in other steps than those.
+    coulomb
+        Where a friction backend was asked: the law that the conditions are about, and how far off Coulomb's is.
     """
 
     steps: int
@@ -139,6 +169,7 @@ class VerificationReport:
     selection: SelectionReport | None = None
     uncertified: tuple[tuple[int, int], ...] = ()
     elsewhere: int = 0
+    coulomb: CoulombMisfit | None = None
 
     @property
     def failed(self) -> int:
@@ -147,7 +178,10 @@ class VerificationReport:
 
     @property
     def holds(self) -> bool:
-        """Whether everything that was checked holds, and no forces were taken without a certificate."""
+        """Whether everything that was checked holds, and no forces were taken without a certificate.
+
+        The law of contact is the one that the solver states: Coulomb's, unless ``coulomb`` says otherwise.
+        """
         return self.failed == 0 and not self.uncertified
 
     def __str__(self) -> str:
@@ -163,7 +197,7 @@ class VerificationReport:
                 f"{report.condition:<16} {report.checked:>8} {report.failed:>7} {worst.value:>9.1e} "
                 f"{worst.tolerance:>8.0e}  {where}"
             )
-        lines += [UNCHECKED, *([str(self.selection)] if self.selection else [])]
+        lines += [UNCHECKED, *(str(one) for one in (self.selection, self.coulomb) if one is not None)]
         if self.uncertified:
             steps = sorted({step for step, _ in self.uncertified})
             named = ", ".join(map(str, steps[:NAMED])) + (", ..." if len(steps) > NAMED else "")

@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.certificate import SELECTED_WITHIN
-from contactlab.spatial.arrays import IntArray, finite_number
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_number
 from contactlab.verification.checks import findings
+from contactlab.verification.island import COULOMB
 from contactlab.verification.pair_coverage import PairCoverage
 from contactlab.verification.portion import Found, Portion, portions, rows_of
-from contactlab.verification.report import CONDITIONS, ConditionReport, VerificationFailure, VerificationReport
+from contactlab.verification.report import (
+    CONDITIONS,
+    OF_LAW,
+    ConditionReport,
+    CoulombMisfit,
+    VerificationFailure,
+    VerificationReport,
+)
 from contactlab.verification.selection import Selections
 from contactlab.world.errors import SimulationConfigError, whole_number
 
@@ -40,7 +48,9 @@ def verify(
     Nothing of the package's kernels is called: kinematics, mass matrix, rows and LCP are formed a second time, in plain
     numpy, from the world and the recorded states. `Recording.problem` would give the kernels' own problem instead.
     Forces that a run went on with uncertified (`TimeStepping.on_unsolved`) are checked as all others, and a record that
-    has some does not hold.
+    has some does not hold. Where a friction backend was asked, such as `contactlab.ConvexRelaxation`, the conditions
+    are those of the law that it states, and ``holds`` is about that law; how far the steps are from Coulomb's is
+    reported beside it, and fails nothing.
 
     Parameters
     ----------
@@ -49,9 +59,10 @@ def verify(
     every
         Check the steps 0, every, 2 every, ... and the last one.
     tolerance
-        Of each condition's violation over its scale (`CONDITIONS`); the LCP's is the stepper's where that is larger.
-        None for 1e-9, and the stepper's where that is larger for all conditions that a step is certified by. Forces that
-        are said to be selected may be `contactlab.certificate.SELECTED_WITHIN` of the largest off.
+        Of each condition's violation over its scale (`CONDITIONS`); the LCP's is the stepper's where that is larger,
+        and so are those of the law of a friction backend. None for 1e-9, and the stepper's where that is larger for all
+        conditions that a step is certified by. Forces that are said to be selected may be
+        `contactlab.certificate.SELECTED_WITHIN` of the largest off.
     max_failures
         How many failures are kept one by one.
     progress
@@ -68,7 +79,14 @@ def verify(
     last = recording.n_steps - 1
     steps = np.union1d(np.arange(0, recording.n_steps, stride), np.arange(max(last, 0), recording.n_steps))
     unsolved = recording.uncertified
-    ledger = _Ledger(limit, max(limit, REFORMED * recording.stepper.tolerance), tolerance is None, keep, unsolved.steps)
+    stepper = recording.stepper
+    solved, by_solver = max(limit, REFORMED * stepper.law_tolerance), ("solved", "lcp")
+    if stepper.asks_backend:
+        by_solver = OF_LAW
+    elif tolerance is None:
+        by_solver = (*by_solver, *CERTIFIED)
+    allowed = {name: solved if name in by_solver else limit for name in CONDITIONS} | {"choice": SELECTED_WITHIN}
+    ledger = _Ledger(allowed, keep, unsolved.steps)
     pairs, selections = PairCoverage(recording.world, recording.stepper), Selections.of(recording)
     islands = contacts = done = 0
     for portion in portions(recording, steps, len(pairs.pairs)):
@@ -82,7 +100,8 @@ def verify(
     found = None if selections is None else selections.report()
     said = tuple(zip(unsolved.step.tolist(), unsolved.island.tolist(), strict=True))
     tables = islands, contacts, ledger.table(), tuple(ledger.failures)
-    return VerificationReport(recording.n_steps, steps.size, *tables, found, said, ledger.elsewhere)
+    misfit = CoulombMisfit(stepper.law, *ledger.misfit) if stepper.asks_backend else None
+    return VerificationReport(recording.n_steps, steps.size, *tables, found, said, ledger.elsewhere, misfit)
 
 
 def _checked(
@@ -103,15 +122,12 @@ def _checked(
 
 
 class _Ledger:
-    """What was found, condition by condition; ``marked`` are the steps with forces that were taken uncertified.
+    """Findings by condition; ``allowed`` bounds each one, and ``marked`` are the steps with uncertified forces."""
 
-    ``solved`` is what an LCP's residual may be, and, where ``certified``, the conditions that a step is certified by.
-    """
-
-    def __init__(self, limit: float, solved: float, certified: bool, keep: int, marked: IntArray) -> None:
-        decided = ("solved", "lcp", *CERTIFIED) if certified else ("solved", "lcp")
-        self.allowed = {name: solved if name in decided else limit for name in CONDITIONS}
-        self.allowed["choice"] = SELECTED_WITHIN
+    def __init__(self, allowed: dict[str, float], keep: int, marked: IntArray) -> None:
+        self.allowed = allowed
+        # What Coulomb's law is off by at most, and the step, island and contact where.
+        self.misfit: tuple[float, int, int, int] = (0.0, -1, -1, -1)
         self.counts = dict.fromkeys(CONDITIONS, (0, 0))
         self.worst: dict[str, VerificationFailure] = {}
         self.failures: list[VerificationFailure] = []
@@ -124,6 +140,9 @@ class _Ledger:
         bad: list[VerificationFailure] = []
         for condition, at, island, contact, values in found:
             if not values.size:
+                continue
+            if condition == COULOMB:
+                self._measure(steps[at], island, contact, values)
                 continue
             # A value that is no number fails.
             failed = np.flatnonzero(~(values <= self.allowed[condition]))
@@ -140,6 +159,11 @@ class _Ledger:
                 self.worst[condition] = named[0]
             bad += named[1:]
         self.failures += sorted(bad, key=lambda one: one.step)[: max(0, self.keep - len(self.failures))]
+
+    def _measure(self, step: IntArray, island: IntArray, contact: IntArray, values: FloatArray) -> None:
+        worst = int(np.argmax(np.where(np.isnan(values), np.inf, values)))
+        if self.misfit[1] < 0 or not values[worst] <= self.misfit[0]:
+            self.misfit = (float(values[worst]), int(step[worst]), int(island[worst]), int(contact[worst]))
 
     def table(self) -> tuple[ConditionReport, ...]:
         """Return the conditions in their order."""

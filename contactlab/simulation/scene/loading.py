@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from contactlab.formulation.friction_backend import QP_CODES
 from contactlab.simulation.scene.building import build_world
 from contactlab.simulation.scene.parsing import parse_scene
 from contactlab.simulation.scene.table import MOST_BYTES, SceneError, Table, read_document, suggestion
@@ -74,9 +75,24 @@ def load_scene(path: str | os.PathLike[str], changes: Mapping[str, Any] | None =
     """
     path = Path(path)
     root, text = read_document(path)
-    entry = parse_scene(change_table(root, changes or {}))
+    root = change_table(root, changes or {})
+    entry = parse_scene(root)
     world = build_world(entry)
+    _check_solver(root, world)
     return Scene(entry.name, entry.description, world, entry.stepper, entry.duration, text, dict(changes or {}))
+
+
+def _check_solver(root: Table, world: World) -> None:
+    """Refuse a code for quadratic programs as the solver of a world with friction."""
+    solver = root.values["stepper"].get("solver")
+    name = solver["name"] if isinstance(solver, dict) else solver
+    materials = [*world.half_space_materials, *(surface.material for surface in world.surfaces)]
+    if name in {cls.__name__ for cls in QP_CODES} and any(material.mu > 0.0 for material in materials):
+        detail = (
+            f"{name} solves quadratic programs, and contacts with friction are none; write "
+            f'{{ name = "ConvexRelaxation", qp = "{name}" }} or {{ name = "StaggeredProjections", qp = "{name}" }}'
+        )
+        raise root.table("stepper", None).error("solver", detail)
 
 
 _PART = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."']+?))\s*(?:\.|$)""")

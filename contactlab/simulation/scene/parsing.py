@@ -13,6 +13,9 @@ import numpy as np
 import lcp
 from contactlab.contact import ConvexPoints, Material, Mesh, PowerLaw, Shape
 from contactlab.contact.shapes import ALL_SHAPES
+from contactlab.formulation.convex_relaxation import ConvexRelaxation
+from contactlab.formulation.friction_backend import qp_code_objection
+from contactlab.formulation.staggered_projections import StaggeredProjections
 from contactlab.multibody.urdf.reading import rotation
 from contactlab.simulation.scene import schema
 from contactlab.simulation.scene.schema import LOOP_KEYS, ROBOT_JOINT_KEYS, joints_entry, loop_entry
@@ -101,6 +104,8 @@ _MODEL = ("name", "urdf", "floating_base", "collisions", "q", "v", "shape")
 _ROBOT = (*_MODEL, *ROBOT_JOINT_KEYS, *_SURFACE, *_POSE, *FILTER)
 _STEPPER = tuple(entry.name for entry in dataclasses.fields(TimeStepping))
 _KINEMATIC = ("belt", *SWING, *_FIXED, *MOTION)
+_LCP_SOLVERS = (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS)
+_BACKENDS = (ConvexRelaxation, StaggeredProjections)
 _TOP = ("scene", "stepper", "material", "half_space", "fixed", "body", "kinematic", "robot", "loop", "ignore")
 
 
@@ -152,7 +157,11 @@ def parse_scene(root: Table) -> schema.SceneEntry:
 
 
 def _stepper(table: Table) -> TimeStepping:
-    """Return the stepper; only solver classes of `lcp` are known, by their names."""
+    """Return the stepper; solvers are classes of `lcp`, or friction backends, by their names.
+
+    A code for quadratic programs stands for the backend that is one program where nothing has friction; whether that is
+    so, `load_scene` asks.
+    """
     table.required("h")
     options: dict[str, Any] = {}
     for key in table.values:
@@ -169,26 +178,40 @@ def _stepper(table: Table) -> TimeStepping:
         elif key != "solver":
             options[key] = table.number(key)
     if "solver" in table:
-        given: dict[str, Any] = {}
-        if isinstance(table.values["solver"], dict):
-            inner = table.table("solver", None)
-            name, given = inner.text("name"), {key: value for key, value in inner.values.items() if key != "name"}
-            for key, value in given.items():
-                if not isinstance(value, bool | str):
-                    inner.number(key)
-        else:
-            name = table.text("solver")
-        classes: dict[str, Any] = {cls.__name__: cls for cls in (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS)}
-        if name not in classes:
-            raise table.error("solver", f"unknown solver '{name}'{suggestion(name, classes)}")
-        known = [field.name for field in dataclasses.fields(classes[name])]
-        for key in given:
-            if key not in known:
-                raise table.error("solver", f"{name} has no option '{key}'{suggestion(key, known)}")
-        with table.blame("solver"):
-            options["solver"] = classes[name](**given)
+        solver = _solver(table, "solver", (*_LCP_SOLVERS, *_BACKENDS))
+        options["solver"] = solver if qp_code_objection(solver) is None else StaggeredProjections(solver)
     with table.blame():
         return TimeStepping(**options)
+
+
+def _solver(table: Table, key: str, allowed: tuple[Any, ...]) -> Any:
+    """Return the solver under a key: the name of a class, or a table of its name and options."""
+    given: dict[str, Any] = {}
+    if isinstance(table.values[key], dict):
+        inner = table.table(key, None)
+        name = inner.text("name")
+        for option, value in inner.values.items():
+            if option == "qp":
+                given[option] = _solver(inner, option, _LCP_SOLVERS)
+            elif option != "name":
+                given[option] = value if isinstance(value, bool | str) else _number(inner, option)
+    else:
+        name = table.text(key)
+    classes: dict[str, Any] = {cls.__name__: cls for cls in allowed}
+    if name not in classes:
+        raise table.error(key, f"unknown solver '{name}'{suggestion(name, classes)}")
+    known = [field.name for field in dataclasses.fields(classes[name])]
+    for option in given:
+        if option not in known:
+            raise table.error(key, f"{name} has no option '{option}'{suggestion(option, known)}")
+    with table.blame(key):
+        return classes[name](**given)
+
+
+def _number(table: Table, key: str) -> Any:
+    """Return a number as it is written, whole or not."""
+    table.number(key)
+    return table.values[key]
 
 
 def _half_space(table: Table) -> schema.HalfSpaceEntry:

@@ -88,6 +88,10 @@ CHOICE_ANY: Final = 1
 CHOICE_SELECTED: Final = 2
 CHOICE_NOT_SELECTED: Final = 3
 CHOICE_UNCERTIFIED: Final = 4
+# What a friction backend's answer is by the law that it states: `formulation.stated_law` decides.
+REFUSED: Final = 0
+ANSWERED: Final = 1
+NEARLY: Final = 2  # no answer, and near enough to go on with
 # What forces that no certificate holds for may be off by, and what energy they may make: see `unsolved`.
 NEAR: Final = 1e-4
 COARSE: Final = 1e-3
@@ -188,6 +192,7 @@ class Control:
     choice: int
     exhausted: int  # whether nothing is left to try
     cone_solved: int  # the verdict on an answer with exact cones
+    backend_verdict: int  # the verdict on the answer of a friction backend: REFUSED, ANSWERED or NEARLY
     go_on: int  # whether the best forces found may do where nothing is certified
     uncertified: int  # islands so far for which they did, those of failed steps included
     # Sizes that buffers are to have at least, where the loop returned NEED_SPACE.
@@ -208,6 +213,7 @@ class Control:
     propose: int  # whether a proposal may take the place of a solve
     select: int  # whether a proposal is to be the forces selected, whatever those of the step before
     cone: int  # whether friction has the exact cone: what is not selected is solved, and judged, outside
+    backend: int  # whether a friction backend solves islands with contacts: they are solved, and judged, outside
     allowed: int  # bits of the attempts that may be made
     adaptive: int  # whether a failed step is tried again with a smaller h
     reduce: int  # whether a pair of shapes keeps four contacts at most

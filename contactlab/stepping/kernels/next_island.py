@@ -255,8 +255,8 @@ def form(island: Island, joints: Joints | None, control: Control, parameters: Pa
         rows = rows_left(posed, island, joints)
         complete_rows(rows.J, rows.Y, rows.spans)
     assemble_lcp(rows, rows_at(island.M, 0, control.n, control.n), island.q[: control.n])
-    # A problem of cones is none for the solver inside, but where there is no contact.
-    if control.solver == SOLVER_EXTERNAL or (control.cone != 0 and control.nc > 0):
+    # A problem of cones, or of a friction backend, is none for the solver inside, but where there is no contact.
+    if control.solver == SOLVER_EXTERNAL or ((control.cone != 0 or control.backend != 0) and control.nc > 0):
         control.place = VERDICT
         return NEED_SOLVE
     island.info[LEMKE_STAGE] = LEMKE_START

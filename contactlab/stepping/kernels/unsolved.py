@@ -16,7 +16,16 @@ alone would let it have a hundred times that. Ten thousand such steps make less 
 from __future__ import annotations
 
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.kernels.layout import CERTIFICATE, CHOICE_UNCERTIFIED, COARSE, MADE, NEAR, Control, Island
+from contactlab.stepping.kernels.layout import (
+    CERTIFICATE,
+    CHOICE_UNCERTIFIED,
+    COARSE,
+    MADE,
+    NEAR,
+    NEARLY,
+    Control,
+    Island,
+)
 from lcp.contacts.kernels.attempts import NONE
 from lcp.contacts.kernels.condition_scales import row_rate
 from lcp.contacts.kernels.contact_system import ContactSystem
@@ -43,7 +52,15 @@ def settle(island: Island, control: Control) -> None:
 @kernel(inner=True)
 def will_do(rows: ContactSystem, island: Island, control: Control) -> bool:
     """Whether the forces, as certified, are taken; notes that they are."""
-    if not is_near(rows, island) or (control.tried != 0 and not island.state[NEAREST] <= COARSE):
+    if control.backend != 0 and control.nc > 0:
+        # By the law that the backend states, of which the certificate here may know nothing.
+        nv = rows.v_free.shape[0]
+        f = island.f[: rows.k.shape[0]]
+        if control.backend_verdict != NEARLY or not makes_no_energy(
+            rows, f, island.v_plus[:nv], island.certificate_work[: nv + 1]
+        ):
+            return False
+    elif not is_near(rows, island) or (control.tried != 0 and not island.state[NEAREST] <= COARSE):
         return False
     control.uncertified += 1
     if control.adaptive != 0:

@@ -10,6 +10,7 @@ from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
 from contactlab.stepping.kernels.joint_island import recover_with_equations, write_joint_rows
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
+    ANSWERED,
     FAILURE_INCONSISTENT,
     FAILURE_LCP,
     GO_ON,
@@ -112,12 +113,15 @@ def verdict(
 
 @kernel(inline=True)
 def is_answer(island: Island, control: Control, tolerance: float, others: int | None) -> bool:
-    """Whether z may solve the island's problem: what attempts found, and of exact cones, it was decided on before."""
+    """Whether z may solve the island's problem: what attempts, exact cones and backends found was decided on before."""
     n = control.n
     q = island.q[:n]
     if control.exhausted != 0:
         return False
-    if control.cone != 0 and (control.nc > 0 or control.solver == SOLVER_EXTERNAL):
+    if control.backend != 0 and control.nc > 0:
+        if control.backend_verdict != ANSWERED:
+            return False
+    elif control.cone != 0 and (control.nc > 0 or control.solver == SOLVER_EXTERNAL):
         if control.cone_solved == 0:
             return False
     else:

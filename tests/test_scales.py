@@ -95,7 +95,9 @@ def gripper(s: float, m: float) -> World:
     builder.add_drive(PositionDrive("lift", 0.05 * s, 2e4 * stiff, 2e3 * damp, name="up"))
     builder.add_joint_limit(JointLimit("lift", 0.02 * s, 0.12 * s))
     half = (0.04 * s,) * 3
-    builder.add_free_body("box", RigidInertia.solid_box(0.2 * m, half), Box(half), material, q=(0, 0, half[2], 1, 0, 0, 0))
+    builder.add_free_body(
+        "box", RigidInertia.solid_box(0.2 * m, half), Box(half), material, q=(0, 0, half[2], 1, 0, 0, 0)
+    )
     return builder.build()
 
 

@@ -111,7 +111,11 @@ class PairCoverage:
         ball = np.array([np.inf if hull is None else hull.reach for hull in self.hulls])
         speed = np.linalg.norm(velocity + cross(turning, center - origin), axis=2)
         spin = np.linalg.norm(turning, axis=2)
-        reach = self.stepper.margin + ball + h[:, None] * (speed + spin * (np.where(np.isfinite(ball), ball, 0.0) + self.length))
+        reach = (
+            self.stepper.margin
+            + ball
+            + h[:, None] * (speed + spin * (np.where(np.isfinite(ball), ball, 0.0) + self.length))
+        )
         i, j = self.pairs.T
         apart, reach = np.zeros((h.size, i.size)), reach[:, i] + reach[:, j]
         for axis in range(3):
@@ -290,9 +294,7 @@ def _sunk(triangle: FloatArray, normal: FloatArray, support: Support, slack: flo
     return depth if float(np.linalg.norm(pb - pa)) <= 2.0 * slack else None
 
 
-def points_excess(
-    terrain: HeightField, at: Place, points: FloatArray, margin: float, length: float = 1.0
-) -> float:
+def points_excess(terrain: HeightField, at: Place, points: FloatArray, margin: float, length: float = 1.0) -> float:
     """Return by how much a point (n, 3) over terrain, world axes, is lower than ``margin`` above it, over its size."""
     dx, dy = terrain.spacing
     nx, ny = terrain.heights.shape

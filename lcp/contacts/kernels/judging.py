@@ -125,9 +125,7 @@ def scales_of(loads: Floats, m: int, n: int) -> Scales:
 
 
 @kernel(inner=True)
-def fill_loads(
-    rows: ContactSystem, posed: Floats, v: Floats, own: Floats, q: Floats, loads: Floats
-) -> None:
+def fill_loads(rows: ContactSystem, posed: Floats, v: Floats, own: Floats, q: Floats, loads: Floats) -> None:
     """Fill q of the LCP; of the loads, what rounds the rates, and the scales of the LCP's rows.
 
     ``v`` (nv,) is the velocity at z = 0, ``own`` are the own responses of the rows [N; F], ``posed`` those of `Case`.

@@ -98,12 +98,14 @@ def simulated(one, h: float, erp: float, duration: float):
 def test_an_overconstrained_linkage_goes_on_while_it_drifts(seed: int) -> None:
     """Bennett's linkage follows its one degree of freedom: the step of 1 ms ends where a fourth of it does."""
     one = bennett(np.random.default_rng(seed))
-    one = moving(np.random.default_rng(seed + 1), one.name, one.model, one.q, one.loops[:5])
+    loops = tuple(
+        LoopConstraint(a.predecessor, a.successor, a.X_p, a.X_s, a.axis / np.linalg.norm(a.axis)) for a in one.loops[:5]
+    )
+    one = moving(np.random.default_rng(seed + 1), one.name, one.model, one.q, loops)
     coarse, fine = (simulated(one, h, 0.2, 0.4) for h in (1e-3, 2.5e-4))
     cs = ConstraintSet(one.model, list(one.loops))
     drift = max(np.abs(constraint_position_error(one.model, q, cs)).max() for q in coarse.q[::20])
     assert drift > 1e-9
-    assert np.abs(coarse.v).max(axis=1).min() >= 0.0
     np.testing.assert_allclose(coarse.v[-1], fine.v[-1], atol=0.02 * (0.1 + np.abs(fine.v).max()))
     assert np.abs(fine.v[-1]).max() > 1e-3
 

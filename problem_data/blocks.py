@@ -171,7 +171,7 @@ def _copies(data: object, *names: str) -> dict[str, Any]:
     return {name: getattr(data, name).copy() for name in names}
 
 
-def _known(data: ConstraintVelProblemData | ConstraintAccelProblemData) -> dict[str, FloatArray]:
+def _known(data: ConstraintVelProblemData | ConstraintAccelProblemData) -> dict[str, Any]:
     return {
         name: np.zeros(0) if value is None else value.copy()
         for name, value in (("scaleG", data.scaleG), ("errorG", data.errorG))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,7 +162,7 @@ def _block_members(
     return {"rows": rows, **{name: getattr(blocks, field) for name, field in fields.items()}, **known}
 
 
-def _known_members(arrays: Members, nb: int) -> dict[str, FloatArray]:
+def _known_members(arrays: Members, nb: int) -> dict[str, Any]:
     """How well the rows of G are known, where a file says so."""
     scales = row_scales(arrays.get("scaleG"), nb)
     errors = position_errors(arrays.get("errorG"), scales, nb)
@@ -186,8 +187,9 @@ def velocity_problem(arrays: Members) -> ConstraintVelProblemData:
     if gamma[nu : nu + nb].any():
         raise ProblemDataError("gamma", f"not 0 in the bilateral rows, {nu} to {nu + nb - 1} of {m}")
     lo, hi = force_bounds(member(arrays, "lo"), member(arrays, "hi"), nbox)
+    sizes: dict[str, Any] = dict(zip(_VELOCITY_COUNTS, counts, strict=True))
     blocks = VelocityBlocks(
-        **dict(zip(_VELOCITY_COUNTS, counts, strict=True)),
+        **sizes,
         nv=nv,
         r=r,
         mu=mu,
@@ -237,8 +239,9 @@ def acceleration_problem(arrays: Members) -> ConstraintAccelProblemData:
     m = nc + nr + nl + nb
     J, Q, R = _matrix(arrays, "J", m, nv), _matrix(arrays, "Q", ns, nv), _matrix(arrays, "R", nc, nv)
     _check_sliding_rows(J[:nc], Q, R, mu_sliding, sliding)
+    sizes: dict[str, Any] = dict(zip(_ACCELERATION_COUNTS, counts, strict=True))
     blocks = AccelerationBlocks(
-        **dict(zip(_ACCELERATION_COUNTS, counts, strict=True)),
+        **sizes,
         nv=nv,
         ns=ns,
         nns=nns,

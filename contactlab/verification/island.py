@@ -367,7 +367,8 @@ class JointProblem:
             motion = float(self.speed[columns].sum())
             if (rates > np.linalg.norm(explained) + NEARLY * scale[own] + floor * motion).any():
                 continue
-            pull, terms = np.abs(J.T @ s[own]), abs(J).T @ rates
+            # Rates are known to their scale, as where equations agree.
+            pull, terms = np.abs(J.T @ s[own]), abs(J).T @ scale[own]
             pull = np.maximum(0.0, pull - floor @ rates)
             out[own] = np.minimum(off[own], float(np.max(pull / _unit(terms), initial=0.0)))
         return out

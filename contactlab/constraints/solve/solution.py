@@ -82,12 +82,13 @@ def read_operands(
         i, j = np.unravel_index(int(np.argmax(skew)), skew.shape)
         raise ConstraintError("H", f"is not symmetric: [{i}, {j}] is {matrix[i, j]}, [{j}, {i}] is {matrix[j, i]}")
     system = System(np.ascontiguousarray(0.5 * matrix + 0.5 * matrix.T), rows, load, bias)
-    if np.ndim(tolerance if tolerance is not None else 0.0) == 1:
+    if tolerance is not None and np.ndim(tolerance) == 1:
         limits = finite_array(tolerance, "tolerance", (bias.shape[0],), ConstraintError)
         if not ((limits >= 0.0) & (limits <= 1.0)).all():
             raise ConstraintError("tolerance", f"must be in [0, 1], got {limits}")
         return system, limits
-    limit = RANK_TOLERANCE if tolerance is None else finite_number(tolerance, "tolerance", ConstraintError)
+    given: Any = tolerance
+    limit = RANK_TOLERANCE if given is None else finite_number(given, "tolerance", ConstraintError)
     if not 0.0 <= limit < 1.0:
         raise ConstraintError("tolerance", f"must be in [0, 1), got {limit}")
     return system, raw_tolerances(system.G * unit_columns(system.H), limit)

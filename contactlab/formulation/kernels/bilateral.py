@@ -58,8 +58,8 @@ def factor_bilateral(
     Notes
     -----
     W = Q Q', Q of full column rank: by Cholesky's method where rows are clearly independent, otherwise by the method of
-    Gram and Schmidt in the metric M^-1, which does not square how nearly they depend on each other, with the rank by
-    the rule of `contactlab.constraints.kernels.rank`. The pseudo-inverse is that of the unscaled W, by Q = U R with
+    Gram and Schmidt, which does not square how nearly they depend on each other, with the rank by the rule of
+    `contactlab.constraints.kernels.rank`. The pseudo-inverse is that of the unscaled W, by Q = U R with
     orthonormal U: P = U R^-T R^-1 U', so that multipliers have minimum norm in the units of the rows as given.
     """
     nb, nv = G.shape
@@ -77,7 +77,7 @@ def factor_bilateral(
         rest = rest[4 * nb :]
         rows = rest[: nb * nv].reshape((nb, nv))
         responses = rest[nb * nv : 2 * nb * nv].reshape((nb, nv))
-        rank = _factor_dependent(G, Y, tolerance, A, unit, order, noise, rows, responses)
+        rank = _factor_dependent(G, Y, tolerance, A, U, unit, order, noise, rows, responses)
 
     # H by rows in R: W+ = H' H.
     if rank == nb:
@@ -160,6 +160,7 @@ def _factor_dependent(
     Y: FloatArray,
     tolerance: FloatArray,
     A: FloatArray,
+    K: FloatArray,
     unit: FloatArray,
     order: FloatArray,
     noise: FloatArray,
@@ -168,72 +169,99 @@ def _factor_dependent(
 ) -> int:
     """Fill the first columns of A, as many as the rank, with the rows' coefficients on rows orthonormal in M^-1.
 
-    Pivoted, the longest remainder first. A remainder is compared entry by entry with what is known of its row, lest
-    heavy bodies count as none.
+    First on rows that are orthonormal as they are, by the method of Gram and Schmidt, the longest remainder first: how
+    nearly rows depend on each other is not squared, and masses have no part in the rank. Then the products of these in
+    M^-1, whose condition is that of the masses alone, are factorised by Cholesky's method. K (nb, nb) is scratch.
     """
     nb, nv = G.shape
     for i in range(nb):
         order[i] = i
-        if tolerance[i] >= 1.0:
-            unit[i] = 1.0
-        length = 0.0
+        zero = tolerance[i] >= 1.0
+        unit[i] = 1.0 if zero else 1.0 / row_length(G[i])
         for p in range(nv):
-            rows[i, p] = G[i, p] * unit[i] if tolerance[i] < 1.0 else 0.0
-            responses[i, p] = Y[i, p] * unit[i] if tolerance[i] < 1.0 else 0.0
-            length += rows[i, p] * rows[i, p]
-        noise[i] = tolerance[i] * tolerance[i] * length
+            rows[i, p] = 0.0 if zero else G[i, p] * unit[i]
+            responses[i, p] = 0.0 if zero else Y[i, p] * unit[i]
+        noise[i] = tolerance[i] * tolerance[i]
         for k in range(nb):
             A[i, k] = 0.0
-    for k in range(min(nb, nv)):
+    rank = 0
+    while rank < min(nb, nv):
         best = -1
         longest = 0.0
-        for i in range(k, nb):
-            row = rows[int(order[i])]
-            response = responses[int(order[i])]
-            size = 0.0
-            square = 0.0
-            for p in range(nv):
-                size += row[p] * row[p]
-                square += row[p] * response[p]
-            if size > noise[int(order[i])] and square > longest:
+        for i in range(rank, nb):
+            size = _square(rows[int(order[i])])
+            if size > noise[int(order[i])] and size > longest:
                 best = i
-                longest = square
+                longest = size
         if best < 0:
-            return k
-        if best != k:
-            order[k], order[best] = order[best], order[k]
-            for j in range(k):
-                A[k, j], A[best, j] = A[best, j], A[k, j]
-        own = int(order[k])
+            break
+        if best != rank:
+            order[rank], order[best] = order[best], order[rank]
+            for j in range(rank):
+                A[rank, j], A[best, j] = A[best, j], A[rank, j]
+        own = int(order[rank])
         row = rows[own]
         response = responses[own]
         # Once more: what the first pass left along the rows before.
-        for j in range(k):
-            A[k, j] += _take_off(row, response, rows[int(order[j])], responses[int(order[j])])
-        square = 0.0
-        for p in range(nv):
-            square += row[p] * response[p]
-        if not square > 0.0:
-            return k
-        length = math.sqrt(square)
-        A[k, k] = length
+        for j in range(rank):
+            A[rank, j] += _take_off(row, response, rows[int(order[j])], responses[int(order[j])])
+        size = _square(row)
+        if not size > noise[own]:
+            noise[own] = math.inf
+            continue
+        length = math.sqrt(size)
+        A[rank, rank] = length
         for p in range(nv):
             row[p] /= length
             response[p] /= length
-        for i in range(k + 1, nb):
+        for i in range(rank + 1, nb):
             other = int(order[i])
             w = _take_off(rows[other], responses[other], row, response)
-            A[i, k] = w
-            noise[other] += (w / length) * (w / length) * noise[own]
-    return min(nb, nv)
+            A[i, rank] = w
+            noise[other] += w * w / size * noise[own]
+        rank += 1
+    for i in range(rank):
+        for j in range(i + 1):
+            value = 0.0
+            for p in range(nv):
+                value += rows[int(order[i]), p] * responses[int(order[j]), p]
+                value += rows[int(order[j]), p] * responses[int(order[i]), p]
+            value *= 0.5
+            for k in range(j):
+                value -= K[i, k] * K[j, k]
+            if j < i:
+                K[i, j] = value / K[j, j]
+            elif value > 0.0:
+                K[i, i] = math.sqrt(value)
+            else:
+                # No inertia resists: the response of the row is not that of a mass matrix.
+                rank = i
+        if rank == i:
+            break
+    for i in range(nb):
+        for k in range(rank):
+            value = 0.0
+            for j in range(k, rank):
+                value += A[i, j] * K[j, k]
+            A[i, k] = value
+    return rank
+
+
+@kernel(inline=True)
+def _square(row: FloatArray) -> float:
+    """Return the squared length of a row."""
+    total = 0.0
+    for p in range(row.shape[0]):
+        total += row[p] * row[p]
+    return total
 
 
 @kernel(inner=True)
 def _take_off(row: FloatArray, response: FloatArray, other: FloatArray, of_other: FloatArray) -> float:
-    """Take from a row its part along another one of unit length in M^-1, and return how much that was."""
+    """Take from a row its part along another one of unit length, from its response likewise; return how much."""
     w = 0.0
     for p in range(row.shape[0]):
-        w += row[p] * of_other[p]
+        w += row[p] * other[p]
     for p in range(row.shape[0]):
         row[p] -= w * other[p]
         response[p] -= w * of_other[p]

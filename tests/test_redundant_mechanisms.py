@@ -1,0 +1,179 @@
+"""Every way to the motion of redundant mechanisms is right, beside dense numpy; the rank rule itself; drift."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from overconstrained import KINDS, bennett, is_right, mechanism, moving, turned, ways
+
+import problem_data
+from contactlab import ConstraintSolveError, ConstraintSolver
+from contactlab import multibody as mb
+from contactlab.constraints import ConstraintSet, LoopConstraint, constraint_jacobian, constraint_position_error
+from contactlab.formulation import Stabilisation, problem_data_from
+from contactlab.formulation.blocks import factor_bilateral_rows
+from contactlab.multibody.joints import FloatingBase, Revolute
+from contactlab.simulation import TimeStepping, WorldBuilder, simulate, verify
+from contactlab.spatial import RigidInertia, Transform
+from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData, ProblemDataError
+
+
+@pytest.mark.parametrize("seed", range(3 * len(KINDS)))
+def test_every_way_gives_the_motion_of_the_dense_reference(seed: int) -> None:
+    """Steps, impacts, accelerations, inverse dynamics, assembly and runs move a mechanism as its loops allow."""
+    one = mechanism(seed)
+    for way, run in ways(one).items():
+        found, wanted = run()
+        assert is_right(found, wanted), f"{one.name}: {way}: {found}, wanted {wanted}"
+
+
+@pytest.mark.parametrize("small", [1e-12, 1e-15, 4e-16, 1e-16, 1e-17, 0.0])
+def test_rows_of_which_nothing_is_known_are_judged_as_numpy_does(small: float) -> None:
+    """A row beside a longer one counts exactly where `numpy.linalg.lstsq` counts it."""
+    G = np.array([[1.0, 0.0], [0.0, small]])
+    _, _, rank, _ = np.linalg.lstsq(G, np.ones(2), rcond=None)
+    assert factor_bilateral_rows(G, G.copy()).rank == rank
+    data = ConstraintVelProblemData(M=np.eye(2), Mv=[1.0, 1.0], G=G)
+    v_plus = ConstraintSolver().solve_impact_problem(data).v_plus
+    np.testing.assert_allclose(v_plus, [0.0, 0.0 if rank == 2 else 1.0], atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_raw_ranks_are_those_of_numpy(seed: int) -> None:
+    """Of random products of any rank, masses differing by 1e4, the rank is the one of singular values."""
+    rng = np.random.default_rng(seed)
+    nv = int(rng.integers(1, 10))
+    rank = int(rng.integers(1, nv + 1))
+    G = rng.normal(size=(rank + int(rng.integers(6)), rank)) @ rng.normal(size=(rank, nv))
+    Q = np.linalg.qr(rng.normal(size=(nv, nv)))[0]
+    inverse = Q @ np.diag(10.0 ** rng.uniform(-2, 2, nv)) @ Q.T
+    assert factor_bilateral_rows(G, G @ (0.5 * (inverse + inverse.T))).rank == np.linalg.matrix_rank(G) == rank
+
+
+def test_a_heavy_body_counts_as_much_as_a_light_one() -> None:
+    """Two rows that differ in what they ask of a body of a ton beside one of a gram are two."""
+    G = np.array([[1.0, 1.0], [1.0, 0.0]])
+    assert factor_bilateral_rows(G, G / np.array([1e-3, 1e6])).rank == 2
+
+
+def test_a_scale_tells_rounding_from_a_short_row() -> None:
+    """A row of 1e-12 counts where its terms are as small, and not where they are of order one."""
+    G = np.array([[1.0, 0.0], [0.0, 1e-12]])
+    for scale, rank in (([1.0, 1.0], 1), ([1.0, 1e-12], 2)):
+        assert factor_bilateral_rows(G, G.copy(), np.array(scale), np.zeros(2)).rank == rank
+
+
+def test_scales_and_errors_are_checked_and_kept(tmp_path) -> None:
+    """Problem data refuse scales that are not positive and errors without scales; files give back what they hold."""
+    given = {"M": np.eye(2), "G": [[1.0, 0.0]]}
+    with pytest.raises(ProblemDataError, match=r"^scaleG: scaleG\[0\] = 0.0, wanted > 0"):
+        ConstraintVelProblemData(Mv=[0.0, 0.0], scaleG=[0.0], **given)
+    with pytest.raises(ProblemDataError, match=r"^scaleG: shape \(2,\), wanted \(1,\)"):
+        ConstraintAccelProblemData(tau=[0.0, 0.0], scaleG=[1.0, 1.0], **given)
+    with pytest.raises(ProblemDataError, match="^scaleG: missing.*errorG is given"):
+        ConstraintVelProblemData(Mv=[0.0, 0.0], errorG=[1e-3], **given)
+    for data in (
+        ConstraintVelProblemData(Mv=[1.0, 0.0], scaleG=[2.0], errorG=[1e-3], **given),
+        ConstraintAccelProblemData(tau=[1.0, 0.0], scaleG=[2.0], errorG=[1e-3], **given),
+    ):
+        problem_data.save(tmp_path / "known.npz", data)
+        again = problem_data.load(tmp_path / "known.npz")
+        assert (again.scaleG.tolist(), again.errorG.tolist()) == ([2.0], [1e-3])
+    plain = ConstraintVelProblemData(Mv=[1.0, 0.0], **given)
+    problem_data.save(tmp_path / "plain.npz", plain)
+    assert "scaleG" not in np.load(tmp_path / "plain.npz").files
+    assert problem_data.load(tmp_path / "plain.npz").scaleG is None
+
+
+def simulated(one, h: float, erp: float, duration: float):
+    """A run of a mechanism."""
+    world = WorldBuilder(gravity=(0, 0, -9.81))
+    world.add_model(one.model, q=one.q, v=one.v)
+    for loop in one.loops:
+        world.add_loop(loop)
+    return simulate(world.build(), TimeStepping(h=h, erp=erp), duration=duration)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_overconstrained_linkage_goes_on_while_it_drifts(seed: int) -> None:
+    """Bennett's linkage follows its one degree of freedom: the step of 1 ms ends where a fourth of it does."""
+    one = bennett(np.random.default_rng(seed))
+    loops = tuple(
+        LoopConstraint(a.predecessor, a.successor, a.X_p, a.X_s, a.axis / np.linalg.norm(a.axis)) for a in one.loops[:5]
+    )
+    one = moving(np.random.default_rng(seed + 1), one.name, one.model, one.q, loops)
+    coarse, fine = (simulated(one, h, 0.2, 0.4) for h in (1e-3, 2.5e-4))
+    cs = ConstraintSet(one.model, list(one.loops))
+    drift = max(np.abs(constraint_position_error(one.model, q, cs)).max() for q in coarse.q[::20])
+    assert drift > 1e-9
+    np.testing.assert_allclose(coarse.v[-1], fine.v[-1], atol=0.02 * (0.1 + np.abs(fine.v).max()))
+    assert np.abs(fine.v[-1]).max() > 1e-3
+
+
+def door(error: float) -> tuple[mb.Model, list[LoopConstraint]]:
+    """A door that its two hinges of five rows each hold, the upper one off by ``error`` [m]; closed as it is built."""
+    frame = turned(np.random.default_rng(3))
+    inertia = RigidInertia(10.0, (0.4, 0.0, 1.0), np.diag([3.0, 4.0, 1.0]))
+    builder = mb.ModelBuilder(gravity=(0, 0, -9.81))
+    model = builder.add_body("door", joint=FloatingBase(), placement=frame, inertia=inertia).build()
+    loops = []
+    for z, off in ((0.2, 0.0), (1.8, error)):
+        place = frame @ Transform(p=(off, 0.3 * off, z + 0.5 * off))
+        rows = np.eye(6)[[0, 1, 3, 4, 5]]
+        loops += [LoopConstraint("world", "door", place, Transform(p=(0.0, 0.0, z)), row) for row in rows]
+    return model, loops
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-10, 1e-8, 1e-6, 1e-4])
+def test_a_door_with_a_mounting_error_swings(error: float) -> None:
+    """Two hinges out of line are met by least squares, which the certificate measures: the door swings as a true one.
+
+    `simulate` goes on where `ConstraintSolver` does, with its bits, and `verify` agrees.
+    """
+    model, loops = door(error)
+    exact = mb.ModelBuilder(gravity=(0, 0, -9.81))
+    frame, inertia = turned(np.random.default_rng(3)), RigidInertia(10.0, (0.4, 0.0, 1.0), np.diag([3.0, 4.0, 1.0]))
+    hinge = exact.add_body("door", joint=Revolute((0, 0, 1)), placement=frame, inertia=inertia).build()
+    world = WorldBuilder(gravity=(0, 0, -9.81))
+    world.add_model(model)
+    for loop in loops:
+        world.add_loop(loop)
+    one = WorldBuilder(gravity=(0, 0, -9.81))
+    one.add_model(hinge)
+    stepper = TimeStepping(h=1e-3, erp=0.2)
+    run, wanted = (simulate(built.build(), stepper, duration=0.3) for built in (world, one))
+    speed = np.linalg.norm(run.v[-1][3:])
+    assert speed > 0.1
+    assert speed == pytest.approx(abs(wanted.v[-1, 0]), rel=2e-3 + 100.0 * error)
+    data = run.problem(100)
+    solution = ConstraintSolver().solve_discretized_problem(data, 1e-3)
+    np.testing.assert_array_equal(solution.v_plus, run.v[101])
+    assert verify(run).holds
+    left = solution.certificate.bilateral.violation
+    assert left < 0.2 * 2.0 * error / 1e-3 + 1e-9
+    if error >= 1e-8:
+        assert left > 0.01 * 0.2 * error / 1e-3
+        with pytest.raises(ConstraintSolveError, match="inconsistent.*10 rows of rank 5"):
+            ConstraintSolver(on_inconsistency="refuse").solve_discretized_problem(data, 1e-3)
+
+
+def test_contradictions_are_refused_by_name_whatever_the_errors() -> None:
+    """Rows that ask for 0 and 1 are no error of assembly: the message names them; "accept" takes them all the same."""
+    model, loops = door(1e-6)
+    problem = problem_data_from(
+        model, model.neutral, np.zeros(6), loops=ConstraintSet(model, loops), h=1e-3,
+        stabilisation={"loops": Stabilisation(erp=0.2)},
+    ).velocity  # fmt: skip
+    kG = problem.kG.copy()
+    kG[7] += 1.0
+    G = constraint_jacobian(model, model.neutral, ConstraintSet(model, loops))
+    data = ConstraintVelProblemData(
+        M=mb.mass_matrix(model, model.neutral), Mv=problem.Mv, G=G, kG=kG, scaleG=problem.scaleG, errorG=problem.errorG
+    )
+    with pytest.raises(ConstraintSolveError, match=r"rows 1, 2, 6, 7 of G do not agree. Remove or correct") as caught:
+        ConstraintSolver().solve_discretized_problem(data, 1e-3)
+    assert 0.1 < caught.value.certificate.bilateral.violation < 0.5
+    taken = ConstraintSolver(on_inconsistency="accept").solve_discretized_problem(data, 1e-3)
+    np.testing.assert_allclose(G.T @ (G @ taken.v_plus + kG), 0.0, atol=1e-6)
+    with pytest.raises(ProblemDataError, match="^on_inconsistency: 'maybe'"):
+        ConstraintSolver(on_inconsistency="maybe")  # type: ignore[arg-type]

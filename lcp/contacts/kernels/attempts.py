@@ -63,7 +63,7 @@ from lcp.contacts.kernels.judging import (
     strays,
 )
 from lcp.contacts.kernels.recover import recover
-from lcp.contacts.kernels.rigid_forces import are_selected, to_rigid
+from lcp.contacts.kernels.rigid_forces import lead_back, stay_selected, to_rigid
 from lcp.contacts.kernels.search import (
     Search,
     as_before,
@@ -230,8 +230,7 @@ def attempt_forces(
         reached = try_closer(case, answer, polygon, search, turn, wf)
         if reached.eps == 0.0:
             return Made(NOTHING, reached.systems)
-        selected, more = are_selected(rows, polygon, search, shifted, end)
-        return Made(SELECTED if selected else MOVED, reached.systems + more)
+        return Made(SELECTED if stay_selected(search, shifted) else MOVED, reached.systems)
     if later is not None:
         if attempt == HELD:
             for i in range(answer.z.shape[0]):
@@ -259,8 +258,7 @@ def attempt_forces(
     systems = reached.systems + to_rigid(rows, polygon, search, shifted, reached.eps, case.tolerance, lines)
     if reached.eps != end:
         return Made(OTHERS, systems)
-    selected, more = are_selected(rows, polygon, search, shifted, end)
-    return Made(SELECTED if selected else MOVED, systems + more)
+    return Made(SELECTED if stay_selected(search, shifted) else MOVED, systems)
 
 
 @kernel(inner=True)
@@ -283,8 +281,7 @@ def walk(
     has come near.
     """
     rows = case.rows
-    own, loads = search_own(rows, wf), loads_at(rows, wf)
-    systems = 0
+    own, loads, systems = search_own(rows, wf), loads_at(rows, wf), 0
     for place in range(len(attempts)):
         attempt = attempts[place]
         turn = 0
@@ -313,7 +310,10 @@ def walk(
                 before = max(case.z0[i], 0.0)
                 answer.z[i] = before + share * (answer.z[i] - before)
         if judge(case, answer, own, loads):
-            return Found(attempt, OTHERS if made.outcome == MOVED else made.outcome, systems)
+            if made.outcome != MOVED:
+                return Found(attempt, made.outcome, systems)
+            selected, more = lead_back(rows, polygon, search, shifted_at(rows, search, wf))
+            return Found(attempt, SELECTED if selected else OTHERS, systems + more)
     return Found(NONE, NOTHING, systems)
 
 

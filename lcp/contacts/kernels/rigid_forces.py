@@ -68,9 +68,15 @@ def to_rigid(
         formed = harden_or_keep(rows, polygon, search, shifted, compliance, FEW_POINTS)
     else:
         formed = harden(rows, polygon, search, compliance, MANY_POINTS)
-    if stay_near(search, shifted.kept, SELECTED_WITHIN):
+    if stay_selected(search, shifted):
         return formed
     return formed + harden_in_modes(rows, polygon, search, shifted, eps, IN_MODES * tolerance)
+
+
+@kernel(inline=True)
+def stay_selected(search: Search, shifted: Shifted) -> bool:
+    """Whether the forces are near those kept, of contacts that give way."""
+    return stay_near(search, shifted.kept, SELECTED_WITHIN)
 
 
 @kernel(inner=True)
@@ -152,18 +158,14 @@ def put_back(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shi
 
 
 @kernel(inner=True)
-def are_selected(
-    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, end: float
-) -> tuple[bool, int]:
-    """Whether the forces are those of contacts that give way alike, by ever less; and systems formed.
+def lead_back(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted) -> tuple[bool, int]:
+    """Whether forces, far from those of the branch's end, are still of contacts that give way alike; systems formed.
 
-    They are near the forces kept, which are so, or near those to which their own modes lead for a compliance some
-    decades below the branch's end: where rates contradict one another, a contact slides or opens there.
+    They are so where their own modes lead back to them for a compliance some decades smaller: where rates contradict
+    one another, a contact slides or opens on the way.
     """
-    if stay_near(search, shifted.kept, SELECTED_WITHIN):
-        return True, 0
     hold(search, shifted)
-    eps = end
+    eps = end_of_branch(rows, search)
     systems = 0
     near = False
     for _ in range(DECADES_ASKED):

@@ -19,6 +19,7 @@ from contactlab.formulation.friction_backend import FrictionAnswer
 from contactlab.formulation.stated_law import check_law
 from contactlab.linearization import linearize
 from contactlab.multibody import Transform, joints
+from contactlab.recording.world_io import stepper_from_json, stepper_to_json
 from contactlab.simulation.scene import SceneError, load_scene
 from contactlab.spatial import RigidInertia
 from contactlab.world.errors import SimulationConfigError
@@ -249,6 +250,16 @@ def test_a_code_for_quadratic_programs_is_no_solver_of_a_stepper() -> None:
         found = run(boxes(v=SLIDING, mu=0.0), solver, 10)
         np.testing.assert_allclose(found.q, wanted.q, atol=1e-12)
         assert found.coulomb_misfit.max() < 1e-12
+
+
+def test_records_of_a_code_alone_still_open() -> None:
+    """One of a world without friction, written when a stepper took the code, has the default solver when it is read."""
+    values = stepper_to_json(cs.TimeStepping(h=H))
+    values["solver"] = {
+        "name": "OSQP",
+        "options": {"eps": 1e-9, "max_iter": 20000, "polish": True, "time_limit": 300.0},
+    }
+    assert stepper_from_json(values) == cs.TimeStepping(h=H)
 
 
 def test_what_backends_do_not_know_is_refused_before_any_step() -> None:

@@ -60,7 +60,8 @@ class ConvexRelaxation:
         `contactlab.formulation.stated_law`. The default is far above polished answers; a larger one is for a code and
         a relaxation without ``polish``.
     polish : bool
-        Solve the active rows of the relaxed LCP at once, from the code's answer (see `lcp.Refined`).
+        Solve the active rows of the relaxed LCP at once, from the code's answer (see `lcp.Refined`). Where that fails,
+        an LCP solver continues from there.
 
     References
     ----------

@@ -23,6 +23,8 @@ from problem_data.validation import FRICTION
 
 #: Scaled residual that is rounding.
 ROUNDING = 1e-12
+#: Scaled residual of a quadratic program's answer that is near enough to its law as it stands.
+CLOSE = 1e-10
 # Backward errors that are asked for when an answer is sharpened.
 _SHARP = (1e-13, 1e-11)
 
@@ -107,7 +109,8 @@ def verified(problem: lcp.LCP, backend: object, run: Callable[[], lcp.Claim], to
 def sharpened(problem: lcp.LCP, z: FloatArray) -> FloatArray:
     """Return z with the rows solved at once that are active there, where that leaves a smaller scaled residual.
 
-    To rounding, whatever the problem's q is known to: its noise may excuse more than a step does.
+    To rounding, whatever the problem's q is known to: its noise may excuse more than a step does. An answer whose
+    active rows lead nowhere, and that is not within `CLOSE`, is the start of an LCP solver.
     """
     from lcp.polish.active_set import refine
 
@@ -119,7 +122,10 @@ def sharpened(problem: lcp.LCP, z: FloatArray) -> FloatArray:
         better = refine(plain, z, wanted)
         if better is not None and lcp.residuals(problem, better).scaled < before:
             return better
-    return z
+    if before <= CLOSE:
+        return z
+    pivoted = lcp.solve(plain, z0=z)
+    return pivoted.z if pivoted.solved and pivoted.residual.scaled < before else z
 
 
 def refuse(problem: lcp.LCP, backend: object, why: str) -> lcp.Result:

@@ -98,6 +98,16 @@ class LawCheck:
         return self.residual <= _SHARE * tolerance
 
 
+def balanced_residual(problem: lcp.LCP, z: FloatArray) -> float:
+    """Return the scaled residual of an LCP of bodies in units of its rows, as the compiled step measures it."""
+    from lcp.kernels.residuals import SCALED, SIZE, balanced_residuals
+
+    measures = np.zeros(SIZE)
+    n = problem.n
+    balanced_residuals(problem.M, problem.q, np.array(z), np.zeros(n), np.zeros(3 * n), measures)
+    return float(measures[SCALED])
+
+
 def check_law(formed: DiscretizedLCP, z: FloatArray, law: str) -> LawCheck:
     """Return how well a vector z (n,) of the LCP meets a law."""
     h, data = formed.h, formed.data
@@ -109,7 +119,7 @@ def check_law(formed: DiscretizedLCP, z: FloatArray, law: str) -> LawCheck:
         certificate, problem = coulomb, formed.problem
     else:
         certificate, problem = certify_relaxed_forces(data, h, z, packed, v_plus), relaxed_lcp(formed)
-    scaled = lcp.residuals(problem, z).scaled if np.isfinite(z).all() else np.inf
+    scaled = balanced_residual(problem, z) if np.isfinite(z).all() else np.inf
     # The equations have a bound of their own: where they contradict one another no forces help.
     worst = max(check.scaled for name, check in certificate.checks().items() if name != "bilateral")
     return LawCheck(law, float(max(scaled, worst)), certificate, coulomb)

@@ -208,7 +208,7 @@ def row_residuals(
     out[ROUNDING_DECIDED] = 0.0
 
 
-@kernel(inner=True)
+@kernel
 def balanced_residuals(M: Floats, q: Floats, z: Floats, w: Floats, work: Floats, out: Floats) -> None:
     """Fill w = M z + q and the measures as `row_residuals` has them, of an LCP whose rows are those of bodies.
 

@@ -17,6 +17,7 @@ import numpy as np
 import lcp
 from contactlab.formulation.acceleration import AccelerationLCP
 from contactlab.formulation.discretized import DiscretizedLCP
+from contactlab.formulation.stated_law import balanced_residual
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ProblemDataError
 from problem_data.validation import FRICTION
@@ -114,18 +115,18 @@ def sharpened(problem: lcp.LCP, z: FloatArray) -> FloatArray:
     """
     from lcp.polish.active_set import refine
 
-    before = lcp.residuals(problem, z).scaled
+    before = balanced_residual(problem, z)
     if before <= ROUNDING:
         return z
     plain = lcp.LCP(problem.M, problem.q)
     for wanted in _SHARP:
         better = refine(plain, z, wanted)
-        if better is not None and lcp.residuals(problem, better).scaled < before:
+        if better is not None and balanced_residual(problem, better) < before:
             return better
     if before <= CLOSE:
         return z
     pivoted = lcp.solve(plain, z0=z)
-    return pivoted.z if pivoted.solved and pivoted.residual.scaled < before else z
+    return pivoted.z if pivoted.solved and balanced_residual(problem, pivoted.z) < before else z
 
 
 def refuse(problem: lcp.LCP, backend: object, why: str) -> lcp.Result:

@@ -50,6 +50,7 @@ from lcp.contacts.kernels.judging import (
     AT_END,
     NEAREST,
     OF_CHANGE,
+    REACHED,
     SHARE,
     SOLVED,
     Answer,
@@ -140,13 +141,12 @@ BEFORE: Final = 3
 # Nothing so far; `propose_closer` goes on, or `propose_along_lines` first.
 UNFINISHED: Final = 4
 NEEDS_LINES: Final = 5
-MOVED: Final = 6  # others, though from the branch's end
+MOVED: Final = 6  # others than at the branch's end; they may be those selected all the same, see `lead_back`
 
 # Part of the tolerance within which forces from before still solve a problem: so far below that what is left over adds
 # up to nothing. Of those next to them, where contacts of one body contradict one another by the rounding of their gaps.
 STRICTNESS: Final = 1e-5
 FLOOR: Final = 1e-2
-
 # Forces that change by no more than this part of the largest are held before CLOSER is asked for those selected.
 STEADY: Final = 1e-2
 
@@ -230,7 +230,7 @@ def attempt_forces(
         reached = try_closer(case, answer, polygon, search, turn, wf)
         if reached.eps == 0.0:
             return Made(NOTHING, reached.systems)
-        return Made(SELECTED if stay_selected(search, shifted) else MOVED, reached.systems)
+        return Made(MOVED, reached.systems)
     if later is not None:
         if attempt == HELD:
             for i in range(answer.z.shape[0]):
@@ -277,8 +277,7 @@ def walk(
 ) -> Found:
     """Make attempts, one after the other, until forces solve the problem; ``lines`` to ``later`` as of one.
 
-    ``share`` is that of `share_of_change`. None is begun behind ``most`` systems, or some times as many where nothing
-    has come near.
+    ``share`` is that of `share_of_change`. None is begun behind ``most`` systems, or MORE times as many: see TAKEN.
     """
     rows = case.rows
     own, loads, systems = search_own(rows, wf), loads_at(rows, wf), 0
@@ -312,7 +311,8 @@ def walk(
         if judge(case, answer, own, loads):
             if made.outcome != MOVED:
                 return Found(attempt, made.outcome, systems)
-            selected, more = lead_back(rows, polygon, search, shifted_at(rows, search, wf))
+            eps = answer.state[REACHED] if attempt == CLOSER else end_of_branch(rows, search)
+            selected, more = lead_back(rows, polygon, search, shifted_at(rows, search, wf), eps)
             return Found(attempt, SELECTED if selected else OTHERS, systems + more)
     return Found(NONE, NOTHING, systems)
 

@@ -158,14 +158,13 @@ def put_back(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shi
 
 
 @kernel(inner=True)
-def lead_back(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted) -> tuple[bool, int]:
+def lead_back(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> tuple[bool, int]:
     """Whether forces, far from those of the branch's end, are still of contacts that give way alike; systems formed.
 
-    They are so where their own modes lead back to them for a compliance some decades smaller: where rates contradict
-    one another, a contact slides or opens on the way.
+    They are so where their own modes lead back to them for a compliance some decades below eps: where rates contradict
+    one another, a contact slides or opens on the way, and what comes then changes no more.
     """
     hold(search, shifted)
-    eps = end_of_branch(rows, search)
     systems = 0
     near = False
     for _ in range(DECADES_ASKED):

@@ -181,7 +181,7 @@ def shifting(model: Model) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         for motion in spec.joint.chain():
             straight = motion.nv - 3 if motion.nq in (4, 7) else motion.nv
             # A shift has no direction of turning; a screw's coordinate is an angle.
-            if motion.nq in (3, 7) or motion.t.any() and not motion.w.any():
+            if motion.nq in (3, 7) or (motion.t.any() and not motion.w.any()):
                 of_q[i : i + straight] = of_v[j : j + straight] = True
             i, j = i + motion.nq, j + motion.nv
     return of_q, of_v

@@ -239,7 +239,14 @@ def project_rows(
 
 @kernel
 def fill_posed(
-    J: FloatArray, Y: FloatArray, k: FloatArray, v_free: FloatArray, spans: IntArray, nu: int, nb: int, posed: FloatArray
+    J: FloatArray,
+    Y: FloatArray,
+    k: FloatArray,
+    v_free: FloatArray,
+    spans: IntArray,
+    nu: int,
+    nb: int,
+    posed: FloatArray,
 ) -> None:
     """Fill what judges ask of the rows [N; F; L; B] as they were, of [N; F; L; G; B]: see `Case.posed`.
 

@@ -274,8 +274,9 @@ def test_options_out_of_range(field, value):
 def test_options_come_back_with_the_record(tmp_path):
     """The stepper of an opened record is the one that made it."""
     stepper = TimeStepping(1e-2, edges=4, adaptive=True, shrink=0.3, grow=1.1, h_min=1e-3)
-    simulate(scenes.dropped_ball(1.0), stepper, steps=2).save(tmp_path / "a.npz")
-    assert Recording.open(tmp_path / "a.npz").stepper == stepper
+    world = scenes.dropped_ball(1.0)
+    simulate(world, stepper, steps=2).save(tmp_path / "a.npz")
+    assert Recording.open(tmp_path / "a.npz").stepper == stepper.in_world(world)
 
 
 def test_bad_steps_in_a_file_are_named(tmp_path):

@@ -43,6 +43,10 @@ class Record:
     solver_description: str = ""
     timings: Rows = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        # With the numbers that the world gave: what reads a record asks for them.
+        object.__setattr__(self, "stepper", self.stepper.in_world(self.world))
+
     @property
     def n_steps(self) -> int:
         """Number of steps."""

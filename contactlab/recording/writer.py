@@ -315,7 +315,7 @@ def _with_numbers_of(stepper: TimeStepping, told: dict[str, Any]) -> TimeSteppin
 
     Older records have the same numbers for angles as for lengths.
     """
-    found: dict[str, float] = {}
+    found: dict[str, Any] = {}
     for name, of_angles in (("margin", "angle_margin"), ("v_min", "angle_v_min")):
         told.setdefault(of_angles, None)
         if getattr(stepper, name) is None:

@@ -102,7 +102,7 @@ def contacts_at(
     driver.advance()
     if driver.failed:
         raise SimulationConfigError("q", f"no contacts are found at {start.tolist()}: the motion is not finite there")
-    return _table(world, driver, stepper.margin)
+    return _table(world, driver, stepper.thresholds.margin)
 
 
 def _stepper(within: float | None, reduce: bool) -> TimeStepping:

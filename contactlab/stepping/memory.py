@@ -88,8 +88,8 @@ def new_settings(stepper: TimeStepping, edges: int, *, moments: bool = False) ->
 
 def write_thresholds(parameters: Parameters, stepper: TimeStepping) -> None:
     """Write what a stepper's margins and speeds of impacts are in a world, of one that has them all."""
-    parameters.margin, parameters.v_min = stepper.margin, stepper.v_min
-    parameters.angle_margin, parameters.angle_v_min = stepper.of_angles
+    for name, value in stepper.thresholds._asdict().items():
+        setattr(parameters, name, value)
 
 
 def new_work(world: World, contacts: int, edges: int) -> Work:

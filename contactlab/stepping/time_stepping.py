@@ -23,7 +23,7 @@ from contactlab.stepping.joint_service import numbers
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.sleep import Sleep
 from contactlab.stepping.step_result import StepResult, Steps
-from contactlab.stepping.world_numbers import in_world
+from contactlab.stepping.world_numbers import Thresholds, in_world
 from contactlab.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.plane import PLANAR_EDGES
@@ -255,10 +255,14 @@ class TimeStepping:
         return in_world(self, world)
 
     @property
-    def of_angles(self) -> tuple[float | None, float | None]:
-        """Margin [rad] and least speed of an impact [rad/s] of stops of angles; None as long as the world gives them."""
-        margin = self.margin if self.angle_margin is None else self.angle_margin
-        return margin, self.v_min if self.angle_v_min is None else self.angle_v_min
+    def thresholds(self) -> Thresholds:
+        """Margins and least speeds of impacts; of a stepper that has its numbers (`in_world`)."""
+        if self.margin is None or self.v_min is None:
+            detail = "follows from the world: ask for in_world(world), or a record's stepper"
+            raise SimulationConfigError("margin" if self.margin is None else "v_min", detail)
+        angle_margin = self.margin if self.angle_margin is None else self.angle_margin
+        angle_v_min = self.v_min if self.angle_v_min is None else self.angle_v_min
+        return Thresholds(self.margin, self.v_min, angle_margin, angle_v_min)
 
     @property
     def smallest_h(self) -> float:

@@ -7,7 +7,7 @@ the same at another scale (lengths s, times sqrt(s)), has the same contacts and 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -25,6 +25,20 @@ WEIGHTLESS = 1e-4
 #: Arm, in sizes, at which an angular speed is the speed of an impact.
 ARM = 10.0
 
+
+class Thresholds(NamedTuple):
+    """What takes part in a step, and what is an impact: of contacts and stops of lengths, and of stops of angles."""
+
+    margin: float  # [m]
+    v_min: float  # [m/s]
+    angle_margin: float  # [rad]
+    angle_v_min: float  # [rad/s]
+
+    def of(self, angular: int) -> tuple[float, float]:
+        """Return the margin and the speed of a stop of an angle, or of a length."""
+        return (self.angle_margin, self.angle_v_min) if angular else (self.margin, self.v_min)
+
+
 # The stepper last asked about in each world, and what it is there.
 _LAST: WeakKeyDictionary[World, tuple[TimeStepping, TimeStepping]] = WeakKeyDictionary()
 
@@ -38,7 +52,7 @@ def in_world(stepper: TimeStepping, world: World) -> TimeStepping:
         return last[1]
     size = size_of(world)
     weight = float(np.linalg.norm(world.model.gravity))
-    numbers: dict[str, float] = {}
+    numbers: dict[str, Any] = {}
     if stepper.margin is None:
         gained = weight * stepper.h**2
         numbers["margin"] = min(max(LEAST_MARGIN * size, gained), LARGEST_MARGIN * size)

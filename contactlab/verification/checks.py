@@ -199,7 +199,7 @@ def uncovered(portion: Portion) -> FloatArray:
     reduced to four of a shape, only points deeper than all of these are missed.
     """
     recording = portion.recording
-    world, margin, worst = recording.world, recording.stepper.margin, np.zeros(portion.steps.size)
+    world, margin, worst = recording.world, recording.stepper.thresholds.margin, np.zeros(portion.steps.size)
     ground, shape, listed = portion.numbers("half_space"), portion.numbers("shape_b"), portion.column("point")
     names, asleep, length = world.model.names, recording.asleep[portion.steps], length_of(world)
     depth = portion.column("gap")

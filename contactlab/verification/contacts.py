@@ -103,7 +103,7 @@ def contact_rows(portion: Portion, v_free: FloatArray, directions: FloatArray) -
     rigid = ~np.isfinite(stiffness)
     restitution = pairs_of(portion, directions[:, 0])[1]
     k = normal_terms(
-        gap, before + drive[:, 0], free + drive[:, 0], h, restitution, stepper.v_min, stepper.erp
+        gap, before + drive[:, 0], free + drive[:, 0], h, restitution, stepper.thresholds.v_min, stepper.erp
     )  # fmt: skip
     # f = -k (gap + h u) - b u in penetration; a gap is closed freely.
     gamma = np.where(rigid, stepper.cfm, 1.0 / (h * stiffness + dissipation))

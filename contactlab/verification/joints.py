@@ -118,7 +118,7 @@ def joint_laws(portion: Portion, loops: Loops, J: FloatArray, momentum: FloatArr
             give = h * row.stiffness + row.dissipation
             yields = np.any(give > 0.0)
             gamma[:, number] = 1.0 / give if yields else stepper.cfm
-            margin, v_min = stepper.of_angles if row.angular else (stepper.margin, stepper.v_min)
+            margin, v_min = stepper.thresholds.of(row.angular)
             terms = normal_terms(gap, before, after, h, row.factor, v_min, erp)
             k[:, number] = terms
             term = np.where(gap > 0.0, gap / h, row.stiffness * gap / give) if yields else terms[:, 0]

@@ -32,7 +32,7 @@ class PairCoverage:
     def __init__(self, world: World, stepper: TimeStepping) -> None:
         self.world = world
         self.stepper = stepper
-        self.length = length_of(world)
+        self.length, self.margin = length_of(world), stepper.thresholds.margin
         self.cores = [core_of(s.shape) if isinstance(s.shape, Shape) else None for s in world.surfaces]
         # What half-spaces see of a shape: of a mesh that is not convex its hull.
         self.hulls = [
@@ -112,9 +112,7 @@ class PairCoverage:
         speed = np.linalg.norm(velocity + cross(turning, center - origin), axis=2)
         spin = np.linalg.norm(turning, axis=2)
         reach = (
-            self.stepper.margin
-            + ball
-            + h[:, None] * (speed + spin * (np.where(np.isfinite(ball), ball, 0.0) + self.length))
+            self.margin + ball + h[:, None] * (speed + spin * (np.where(np.isfinite(ball), ball, 0.0) + self.length))
         )
         i, j = self.pairs.T
         apart, reach = np.zeros((h.size, i.size)), reach[:, i] + reach[:, j]
@@ -133,14 +131,14 @@ class PairCoverage:
                 normal = at.R @ ground.normal
                 worst = max(worst, self._excess_of_plane(normal, ground.offset + float(normal @ at.p), other, at_b))
             elif isinstance(ground, Mesh) and self.cores[n] is None and core is not None:
-                worst = max(worst, mesh_excess(ground, at, core, at_b, self.stepper.margin, self.length))
+                worst = max(worst, mesh_excess(ground, at, core, at_b, self.margin, self.length))
             elif isinstance(ground, HeightField) and core is not None:
-                for triangle in triangles_of(ground, at, at_b.p, core.reach + self.stepper.margin):
+                for triangle in triangles_of(ground, at, at_b.p, core.reach + self.margin):
                     one = Core(corners(triangle), 0.0, np.inf)
                     worst = max(worst, self._within(one, core, at, at_b, h, up=at.R[:, 2]))
             elif isinstance(ground, HeightField) and isinstance(shape, Mesh):
                 points = shape.support_points()[0] @ at_b.R.T + at_b.p
-                worst = max(worst, points_excess(ground, at, points, self.stepper.margin, self.length))
+                worst = max(worst, points_excess(ground, at, points, self.margin, self.length))
         return worst
 
     def _within(self, a: Core, b: Core, at_a: Place, at_b: Place, h: float, up: FloatArray | None = None) -> float:
@@ -158,7 +156,7 @@ class PairCoverage:
         )
         apart = float(np.linalg.norm(pb - pa))
         size = self.length + float(np.abs(pa).sum()) + float(np.abs(pb).sum())
-        gap, reach = apart - a.radius - b.radius, self.stepper.margin
+        gap, reach = apart - a.radius - b.radius, self.margin
         if apart > NEAR * size:
             normal = (pb - pa) / apart
             if up is not None and normal @ up < UPRIGHT:
@@ -179,7 +177,7 @@ class PairCoverage:
         pa, pb = at_a.R @ a.support(at_a.R.T @ d) + at_a.p, at_b.R @ b.support(at_b.R.T @ -d) + at_b.p
         spin = float(np.linalg.norm(at_a.turning)) * a.reach + float(np.linalg.norm(at_b.turning)) * b.reach
         speed = float(np.linalg.norm(at_a.velocity_at(at_a.p) - at_b.velocity_at(at_b.p)))
-        reach = self.stepper.margin + h * (speed + 2.0 * spin) + a.radius + b.radius
+        reach = self.margin + h * (speed + 2.0 * spin) + a.radius + b.radius
         return float(d @ (pb - pa)) > length * reach
 
     def _excess_of_plane(self, normal: FloatArray, offset: float, i: int, place: Place) -> float:
@@ -189,7 +187,7 @@ class PairCoverage:
         lowest = place.R @ hull.support(place.R.T @ -normal) + place.p
         size = self.length + float(np.abs(lowest).sum())
         gap = float(normal @ lowest) - hull.radius - offset
-        return max(0.0, self.stepper.margin - gap - NEAR * size) / size
+        return max(0.0, self.margin - gap - NEAR * size) / size
 
 
 def _may_touch(world: World) -> list[tuple[int, int]]:

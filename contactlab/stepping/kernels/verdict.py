@@ -147,14 +147,16 @@ def judge_island(rows: ContactSystem, island: Island, control: Control, toleranc
     z, at = floats[:n], n
     q, at = floats[at : at + n], at + n
     own, at = floats[at : at + contacts], at + contacts
-    loads = floats[at : at + loads_size(m, n)]
+    loads, at = floats[at : at + loads_size(m, n)], at + loads_size(m, n)
+    # Of what attempts found those measures are told that they were taken by.
+    measures = floats[at : at + island.measures.shape[0]] if control.attempt != NONE else island.measures
     answer = Answer(
         q,
         z,
         island.w[:n],
         island.f[:m],
         island.v_plus[: control.nv],
-        island.measures,
+        measures,
         island.certificate,
         island.certificate_work[: control.nv + 1],
         z,

@@ -7,7 +7,8 @@ With s = B v+ + kB + gammaB fB of a row::
     BOX_COMPLEMENTARITY  (fB - lo) max(s, 0) = 0, (hi - fB) max(-s, 0) = 0, of finite bounds
 
 A force between bounds is solved for as its distance to one of them, and rounded as large as that: s_i is at least FAINT
-of what the larger bound makes of the row. A power is compared with the larger of (distance to the bound) s_i and phi_i |s|: small only if one of the two is.
+of what the larger bound makes of the row. A power is compared with the larger of (distance to the bound) s_i and
+phi_i |s|: small only if one of the two is.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ class Case(NamedTuple):
     allowed: int  # bits of the attempts that may be made
     z0: Floats  # (n,)
     tolerance: float  # of the scaled residual
-    # (2 m,) J_i M^-1 J_i and |J_i v_free + k_i| of the rows before G was eliminated, by which they are judged; of length
-    # 0 where they are the rows' own.
+    # (2 m,) J_i M^-1 J_i and |J_i v_free + k_i| of the rows before G was eliminated, by which they are judged; of
+    # length 0 where they are the rows' own.
     posed: Floats = NOT_KEPT
 
 
@@ -320,8 +320,8 @@ def judge_posed(
 ) -> bool:
     """Whether forces that a solver has found, or that were found with rows G eliminated, solve what was posed.
 
-    ``rows.own`` has length 0. ``answer`` has z, which the edges are copied to, f, v+ and what `certify` and `certify_boxed` have filled; its q is
-    scratch. ``own`` (nc + nr,) and ``loads`` are filled.
+    ``rows.own`` has length 0. ``answer`` has z, which the edges are copied to, f, v+ and what `certify` and
+    `certify_boxed` have filled; its q is scratch. ``own`` (nc + nr,) and ``loads`` are filled.
     """
     for i in range(answer.z.shape[0]):
         answer.z[i] = edges[i]

@@ -304,7 +304,9 @@ def _near(
         if np.abs(moved - p).max() <= ARRIVED * np.abs(moved).max():
             return moved
         try:
-            p = np.linalg.solve(one - slope @ (one - T[:, None] * A), moved - slope @ (x + T * b))
+            p = np.asarray(
+                np.linalg.solve(one - slope @ (one - T[:, None] * A), moved - slope @ (x + T * b)), np.float64
+            )
         except np.linalg.LinAlgError:
             return None
         if not np.isfinite(p).all():

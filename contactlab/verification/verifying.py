@@ -80,7 +80,8 @@ def verify(
     steps = np.union1d(np.arange(0, recording.n_steps, stride), np.arange(max(last, 0), recording.n_steps))
     unsolved = recording.uncertified
     stepper = recording.stepper
-    solved, by_solver = max(limit, REFORMED * stepper.law_tolerance), ("solved", "lcp")
+    solved = max(limit, REFORMED * stepper.law_tolerance)
+    by_solver: tuple[str, ...] = ("solved", "lcp")
     if stepper.asks_backend:
         by_solver = OF_LAW
     elif tolerance is None:

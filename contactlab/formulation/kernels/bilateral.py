@@ -21,7 +21,7 @@ CONSISTENT: Final = 1e-9
 # and the share of a row's terms by which it may be off before the equations are taken to contradict one another.
 NEARLY: Final = 1e-2
 # Position errors that data may have without saying so, in units of the lengths of rows.
-ASSEMBLY: Final = 1e-4
+ASSEMBLY: Final = 1e-6
 # Squared share of a row's length in the metric M^-1 that is clearly not rounding, the rows before it taken off,
 _CLEAR: Final = 1e-6
 # and how far above its tolerance it lies, masses being what they are.

@@ -65,7 +65,7 @@ FIGURES = (
     ),
     Figure("multibody", "multibody.py --out {out}.csv", (SCRIPTS, "README.md: Measured beside others")),
     Figure("constraints", "constraints.py --out {out}.csv", (SCRIPTS,)),
-    Figure("redundant_mechanisms", "redundant_mechanisms.py --seeds 500", ("theory/elimination.md: Measured",)),
+    Figure("redundant_mechanisms", "redundant_mechanisms.py --seeds 500", ("benchmarks.md: Redundant mechanisms",)),
     Figure("derivatives", "derivatives.py --out {out}.json", (SCRIPTS,)),
     Figure("collision", "collision.py --out {out}.csv", ("shapes.md: Shapes and pairs", SCRIPTS)),
     Figure(

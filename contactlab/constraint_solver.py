@@ -94,7 +94,7 @@ class ConstraintSolver(ForceHelpers):
         Bilateral equations that do not agree are met by least squares, in the rows' own units, and the certificate says
         what is left (``certificate.bilateral``). ``"accept_small"``: up to what errors of assembly explain, that is 1 %
         of a row's terms, and the terms kG of rows with position errors, ``errorG``; where the data of a step do not
-        say, these may be 1e-4 of a row's length. Beyond, they contradict one another, and the solve raises.
+        say, these may be 1e-6 of a row's length. Beyond, they contradict one another, and the solve raises.
         ``"accept"``: whatever is left. ``"refuse"``: nothing but rounding.
 
     Examples

@@ -69,7 +69,7 @@ def contradicted_row(blocks: Blocks, h: float | None, packed: FloatArray, motion
 
     ``h`` is the step, None for an impact or accelerations; ``packed`` are all forces, ``motion`` (nv,) is v+ or a.
     """
-    from contactlab.formulation.kernels import bilateral
+    from contactlab.formulation.kernels import agreement
 
     of_accelerations = isinstance(blocks, AccelerationBlocks)
     # How large each velocity was before cancellation.
@@ -78,7 +78,7 @@ def contradicted_row(blocks: Blocks, h: float | None, packed: FloatArray, motion
     # An impact pulls nothing back: position errors explain none of its terms.
     error = blocks.errorG if h is not None or of_accelerations else np.zeros(0)
     G, k, work = blocks.J[part], blocks.k[part], np.empty(blocks.nb)
-    return int(bilateral.contradicted_row(G, k, blocks.scaleG, error, h or 0.0, motion, size, work))
+    return int(agreement.contradicted_row(G, k, blocks.scaleG, error, h or 0.0, motion, size, work))
 
 
 def _certify(
@@ -107,7 +107,7 @@ def _bilateral(blocks: Blocks, motion: FloatArray, size: FloatArray) -> Check | 
     """Residual of the bilateral row that is worst against the size of its terms."""
     if blocks.nb == 0:
         return None
-    from contactlab.formulation.kernels.bilateral import certify_bilateral
+    from contactlab.formulation.kernels.agreement import certify_bilateral
 
     part, cert = bilateral_part(blocks), np.empty(2)
     certify_bilateral(blocks.J[part], blocks.Y[part], blocks.k[part], blocks.scaleG, motion, size, cert)

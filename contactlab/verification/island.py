@@ -24,7 +24,7 @@ NOTHING = 1e-6
 # Share of the largest rate a motion of its energy can have that any rate is measured against at least.
 FAINT = 1e-4
 ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # of a row's rate, in units of its terms before they cancel
-# Equations that do not agree, as the solvers have it: `contactlab.formulation.kernels.bilateral`, and `constraints`.
+# Equations that do not agree, as the solvers have it: `contactlab.formulation.kernels.agreement`, and `constraints`.
 CONSISTENT, NEARLY = 1e-9, 1e-2
 ROUNDED, CONFIGURATION, MOST_UNCERTAIN, NEARLY_ASSEMBLED = 1e-10, 10.0, 3e-2, 3e-2
 MANY = 6  # contacts of an island whose kN is in doubt, tried in all combinations
@@ -349,7 +349,7 @@ class JointProblem:
     ) -> FloatArray:
         """Return by how much equations are off, ``off`` (m,), or, where they nearly agree, how far from least squares.
 
-        Nearly: by what `contactlab.formulation.kernels.bilateral` states. Then no velocity may lower the sum of the
+        Nearly: by what `contactlab.formulation.kernels.agreement` states. Then no velocity may lower the sum of the
         squares of the rates s (m,) of an island's equations: G' s = 0.
         """
         out = off.copy()

@@ -9,19 +9,11 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from contactlab.constraints.kernels.kkt_codes import RANK_TOLERANCE
-from contactlab.constraints.kernels.rank import largest_entry, row_floors, row_length, row_tolerances, zero_floor
+from contactlab.constraints.kernels.rank import row_length, row_tolerances
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.contacts.kernels.condition_scales import keep_worst, least_rate
 from lcp.contacts.kernels.spans import columns, dot_within
 from lcp.kernels import kernel
 
-# Scaled residual of G v+ + kG up to which the equations hold, but for rounding,
-CONSISTENT: Final = 1e-9
-# and the share of a row's terms by which it may be off before the equations are taken to contradict one another.
-NEARLY: Final = 1e-2
-# Position errors that data may have without saying so, in units of the lengths of rows.
-ASSEMBLY: Final = 1e-4
 # Squared share of a row's length in the metric M^-1 that is clearly not rounding, the rows before it taken off,
 _CLEAR: Final = 1e-6
 # and how far above its tolerance it lies, masses being what they are.
@@ -422,97 +414,3 @@ def lock_terms(
                 rate += J[i, p] * v0[p]
                 size += abs(J[i, p]) * (abs(v0[p]) + abs(v_free[p]))
             k[i] = 0.0 if abs(rate) <= _ROUNDING * size else rate
-
-
-@kernel
-def certify_bilateral(
-    G: FloatArray,
-    Y: FloatArray,
-    k: FloatArray,
-    row_scale: FloatArray,
-    v_plus: FloatArray,
-    u: FloatArray,
-    cert: FloatArray,
-) -> None:
-    """Fill cert (2,) with |G v+ + k| and its scale for the row where their ratio is largest.
-
-    ``Y`` has rows M^-1 G_i, ``row_scale`` is that of `factor_bilateral`; ``u`` (nv + 1,) is the size of each velocity
-    before cancellation, and of all, as `certify` leaves it.
-    """
-    cert[0] = 0.0
-    cert[1] = 0.0
-    for i in range(G.shape[0]):
-        rate = k[i]
-        own = 0.0
-        for p in range(v_plus.shape[0]):
-            rate += G[i, p] * v_plus[p]
-            own += G[i, p] * Y[i, p]
-        scale = max(rate_terms(G[i], k[i], u), least_rate(own, float(u[v_plus.shape[0]])))
-        if not abs(rate) < float("inf"):
-            cert[0] = float("inf")
-            cert[1] = 1.0
-            return
-        if abs(rate) > CONSISTENT * scale:
-            # A row that is zero is known no better than the floor under its entries.
-            floor = zero_floor(G, row_scale, i)
-            if not largest_entry(G[i]) > floor:
-                scale = max(scale, floor / CONSISTENT * largest_entry(u[: v_plus.shape[0]]))
-        keep_worst(cert, 0, abs(rate), scale)
-
-
-@kernel(inline=True)
-def rate_terms(row: FloatArray, k: float, u: FloatArray) -> float:
-    """Return the sum of the sizes of the terms of a row's rate."""
-    terms = abs(k)
-    for p in range(row.shape[0]):
-        terms += abs(row[p]) * u[p]
-    return terms
-
-
-@kernel
-def contradicted_row(
-    G: FloatArray,
-    k: FloatArray,
-    row_scale: FloatArray,
-    error: FloatArray,
-    h: float,
-    v_plus: FloatArray,
-    u: FloatArray,
-    work: FloatArray,
-) -> int:
-    """Return the row that is off by most beyond what errors of assembly explain, -1 where there is none.
-
-    Equations that do not quite agree are met by least squares, in the rows' own units. Their terms k_i are explained by
-    position errors e_i where there are any, up to |e_i| / h over a step h (0.0: no step), and then no least-squares
-    residual is longer than these terms. Where errors are not known, a step may have some of ASSEMBLY |G_i|, in metres
-    or radians. Besides, each row may be off by
-
-        NEARLY (|k_i| + sum_p |G_ip| u_p) + floor_i sum_p u_p,
-
-    floor_i being what the rank rule knows of its entries. ``work`` (>= nb,) is scratch.
-    """
-    explained = 0.0
-    for i in range(error.shape[0]):
-        if abs(error[i]) > RANK_TOLERANCE * row_scale[i]:
-            part = min(abs(k[i]), abs(error[i]) / h) if h > 0.0 else abs(k[i])
-            explained += part * part
-    if error.shape[0] == 0 and h > 0.0:
-        for i in range(G.shape[0]):
-            part = min(abs(k[i]), ASSEMBLY * row_length(G[i]) / h)
-            explained += part * part
-    explained = math.sqrt(explained)
-    row_floors(G, row_scale, error, work)
-    motion = 0.0
-    for p in range(v_plus.shape[0]):
-        motion += u[p]
-    worst = -1
-    most = 0.0
-    for i in range(G.shape[0]):
-        rate = k[i]
-        for p in range(v_plus.shape[0]):
-            rate += G[i, p] * v_plus[p]
-        beyond = abs(rate) - explained - NEARLY * rate_terms(G[i], k[i], u) - work[i] * motion
-        if beyond > most:
-            most = beyond
-            worst = i
-    return worst

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contactlab.formulation.kernels.bilateral import CONSISTENT, certify_bilateral, contradicted_row
+from contactlab.formulation.kernels.agreement import CONSISTENT, certify_bilateral, contradicted_row
 from contactlab.stepping.kernels.blocks import complete_rows
 from contactlab.stepping.kernels.finish import scatter_velocity
 from contactlab.stepping.kernels.island_rows import posed_rows, rows_left

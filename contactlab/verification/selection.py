@@ -304,13 +304,12 @@ def _near(
         if np.abs(moved - p).max() <= ARRIVED * np.abs(moved).max():
             return moved
         try:
-            p = np.asarray(
-                np.linalg.solve(one - slope @ (one - T[:, None] * A), moved - slope @ (x + T * b)), np.float64
-            )
+            step = np.linalg.solve(one - slope @ (one - T[:, None] * A), moved - slope @ (x + T * b))
         except np.linalg.LinAlgError:
             return None
-        if not np.isfinite(p).all():
+        if not np.isfinite(step).all():
             return None
+        p[:] = step
     return None
 
 

@@ -47,7 +47,7 @@ def heap(s: float, m: float, bodies: int = 4) -> World:
     builder, material = ground()
     for k in range(bodies):
         half, a = (0.05 * s, 0.04 * s, 0.03 * s), 0.3 + k
-        place = (0.01 * s * (k % 3), 0.008 * s * (k % 2), (0.04 + 0.08 * k) * s, np.cos(a), np.sin(a), 0, 0)
+        place = (0.01 * s * (k % 3), 0.008 * s * (k % 2), (0.06 + 0.1 * k) * s, np.cos(a), np.sin(a), 0, 0)
         builder.add_free_body(f"g{k}", RigidInertia.solid_box(0.5 * m, half), Box(half), material, q=place)
     return builder.build()
 

@@ -79,10 +79,10 @@ class TimeStepping:
         forces are not selected, or ``solver`` names a friction solver, an island is a `lcp.FrictionProblem`, solved
         outside the compiled loop, which takes a hundred times as long. Not with torsional or rolling friction.
     v_min
-        Speed of approach [m/s] above which a closing contact is an impact with restitution. None: |g| h, what weight
-        makes of a body at rest in a step; without weight that thickness times 1e-4 / h. Below about 2 g h a body
-        at rest may be thrown up again by its own weight. Single bounces follow Newton's law exactly: E + h/2 m g . v
-        is constant in free flight, and over a bounce with e = 1, so that energy does not drift.
+        Speed of approach [m/s] above which a closing contact is an impact with restitution. None: 1.02 |g| h, a little
+        more than a body at rest falls with after a step; without weight that thickness times 1e-4 / h. Below about
+        2 g h a body at rest may be thrown up again by its own weight. Single bounces follow Newton's law exactly:
+        E + h/2 m g . v is constant in free flight, and over a bounce with e = 1, so that energy does not drift.
     erp
         Fraction of a penetration pushed out per step, 0 to 1. The default 0 only keeps it from growing. Of contacts
         whose materials have a stiffness the spring decides instead.

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 LEAST_MARGIN, LARGEST_MARGIN, NO_SHAPE = 0.01, 0.1, 0.1
 #: Margin of stops of angles [rad].
 ANGLE_MARGIN = 1e-3
+#: Least speed of an impact, in what weight makes of a speed in a step: more than what falls for one step has.
+FALLING = 1.02
 #: Of a world without weight: the part of the size per step that is the least speed of an impact.
 WEIGHTLESS = 1e-4
 #: Arm, in sizes, at which an angular speed is the speed of an impact.
@@ -59,7 +61,7 @@ def in_world(stepper: TimeStepping, world: World) -> TimeStepping:
         if stepper.angle_margin is None:
             numbers["angle_margin"] = ANGLE_MARGIN
     if stepper.v_min is None:
-        v_min = weight * stepper.h if weight > 0.0 else WEIGHTLESS * size / stepper.h
+        v_min = FALLING * weight * stepper.h if weight > 0.0 else WEIGHTLESS * size / stepper.h
         numbers["v_min"] = v_min
         if stepper.angle_v_min is None:
             numbers["angle_v_min"] = v_min / (ARM * size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,10 +64,11 @@ def test_data_name_their_law() -> None:
 
 
 @pytest.mark.parametrize("law", ["disc", "Cone", 2, True])
-def test_an_unknown_law_is_refused(law: object) -> None:
-    for make in (lambda: particle(friction=law), lambda: particle().with_friction(law)):  # type: ignore[arg-type]
-        with pytest.raises(ProblemDataError, match="friction: .*wanted 'pyramid' or 'cone'"):
-            make()
+def test_an_unknown_law_is_refused(law: Any) -> None:
+    with pytest.raises(ProblemDataError, match="friction: .*wanted 'pyramid' or 'cone'"):
+        particle(friction=law)
+    with pytest.raises(ProblemDataError, match="friction: .*wanted 'pyramid' or 'cone'"):
+        particle().with_friction(law)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,7 @@ def test_the_bridge_states_a_cone_where_it_is_told_to() -> None:
     assert ConstraintSolver().solve_discretized_problem(told.velocity, 1e-3).certificate.holds()
     for wrong in ({"contact_friction": "disc"}, {"contact_friction": "cone", "edges": 8}):
         with pytest.raises(BridgeError, match="cone"):
-            problem_data_from(model, q, v, contacts=given, h=1e-3, **wrong)  # type: ignore[arg-type]
+            problem_data_from(model, q, v, contacts=given, h=1e-3, **wrong)
 
 
 def test_who_knows_pyramids_alone_says_so() -> None:

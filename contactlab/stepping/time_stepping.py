@@ -37,6 +37,8 @@ CONE_EDGES = 4
 
 #: Values of `TimeStepping.on_unsolved`.
 ON_UNSOLVED = ("go on", "raise")
+#: Values of `TimeStepping.integrator`.
+INTEGRATORS = ("rk4", "euler")
 
 #: Below it every residual is rounding.
 LEAST_TOLERANCE = 1e-15
@@ -164,6 +166,7 @@ class TimeStepping:
     on_unsolved: str = "go on"
     angle_margin: float | None = None
     angle_v_min: float | None = None
+    integrator: str = "rk4"
 
     def __post_init__(self) -> None:
         optional = ("margin", "v_min", "angle_margin", "angle_v_min")
@@ -182,6 +185,9 @@ class TimeStepping:
         if self.gyroscopic not in layout.GYROSCOPIC_CODES:
             known = ", ".join(map(repr, layout.GYROSCOPIC_CODES))
             raise SimulationConfigError("gyroscopic", f"must be one of {known}, got {self.gyroscopic!r}")
+        if self.integrator not in INTEGRATORS:
+            known = " or ".join(map(repr, INTEGRATORS))
+            raise SimulationConfigError("integrator", f"must be {known}, got {self.integrator!r}")
         if not LEAST_TOLERANCE <= self.tolerance < 1.0:
             detail = f"must lie between {LEAST_TOLERANCE:g}, below which all is rounding, and 1, got {self.tolerance}"
             raise SimulationConfigError("tolerance", detail)

@@ -1,0 +1,179 @@
+"""Free motion of a whole model over a time, by the classical Runge-Kutta method of fourth order, in equal parts.
+
+Nothing acts but weights and a constant generalised force. Turns of ball and floating joints are integrated as rotation
+vectors t from where a part begins: t' = w + t x w / 2 + t x (t x w) / 12 for the angular velocity w in body axes, up to
+terms that the order does not see. E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration (2006), section IV.8.
+
+The energy T + V less the work of the force is constant: its error in the whole time decides how many parts are taken.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from contactlab.multibody.kernels.centroidal import energies
+from contactlab.multibody.kernels.codes import FLOATING, GOOD, SPHERICAL
+from contactlab.multibody.kernels.configurations import integrate_configuration
+from contactlab.multibody.kernels.crba import composite_matrix
+from contactlab.multibody.kernels.inertias import world_inertias
+from contactlab.multibody.kernels.layout import Tree, opened, tree
+from contactlab.multibody.kernels.ltl import factor_ltl, solve_vector_l, solve_vector_lt
+from contactlab.multibody.kernels.newton_euler import joint_forces, link_forces
+from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES, rnea_size
+from contactlab.multibody.kernels.velocities import fill_frames
+from contactlab.multibody.kernels.workspace import part_at, rows_at
+from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.kernels import kernel
+
+#: Error of the energy, of the larger kinetic energy, up to which a motion counts as found; parts at most.
+ACCURATE: Final = 1e-7
+MOST_PARTS: Final = 64
+VECTORS: Final = 8
+#: Of the energies compared.
+ROUNDING: Final = 1e-13
+
+
+def runge_kutta_size(nl: int, nv: int, nq: int) -> int:
+    """Length of the memory: the mass matrix, vectors of velocities, two configurations, energies and a workspace."""
+    return nv * nv + VECTORS * nv + 2 * nq + 17 + rnea_size(nl, nv)
+
+
+@kernel(inner=True)
+def displacement_rate(t: Tree, d: FloatArray, v: FloatArray, out: FloatArray) -> None:
+    """Rate of the displacement d (nv,) from where a part begins, at velocities v: v but for rotation vectors."""
+    for j in range(v.shape[0]):
+        out[j] = v[j]
+    for i in range(t.parent.shape[0]):
+        if t.kind[i] not in (SPHERICAL, FLOATING):
+            continue
+        a = t.iv[i + 1] - 3
+        x, y, z = d[a], d[a + 1], d[a + 2]
+        cx, cy, cz = y * v[a + 2] - z * v[a + 1], z * v[a] - x * v[a + 2], x * v[a + 1] - y * v[a]
+        out[a] += 0.5 * cx + (y * cz - z * cy) / 12.0
+        out[a + 1] += 0.5 * cy + (z * cx - x * cz) / 12.0
+        out[a + 2] += 0.5 * cz + (x * cy - y * cx) / 12.0
+
+
+@kernel(inner=True)
+def free_acceleration(
+    I: IntArray, F: FloatArray, branch: IntArray, q: FloatArray, v: FloatArray, tau: FloatArray, W: FloatArray,
+    L: FloatArray, bias: FloatArray, out: FloatArray,
+) -> bool:  # fmt: skip
+    """Fill ``out`` (nv,) with M^-1 (tau - bias) at (q, v); False where it is not finite, or M is singular."""
+    t, f, nl, nv = opened(I, F, W)
+    if fill_frames(I, F, q, v, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W) != GOOD:
+        return False
+    link_forces(I, F, W[0:0], rows_at(W, 0, 0, 6), W)
+    if joint_forces(I, W, bias) != GOOD:
+        return False
+    for j in range(nv):
+        out[j] = tau[j] - bias[j]
+    B = rows_at(W, f.start, nl, 10)
+    world_inertias(t, f.R, f.p, B)
+    for j in range(nv):
+        for k in range(nv):
+            L[j, k] = 0.0
+    if composite_matrix(t, f.S, branch, B, 0, nl, L) != GOOD or factor_ltl(branch, 0, bias, L) != GOOD:
+        return False
+    solve_vector_lt(branch, 0, L, out)
+    solve_vector_l(branch, 0, L, out)
+    return True
+
+
+@kernel(inner=True)
+def energy_of(
+    I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, W: FloatArray, none: FloatArray, out: FloatArray
+) -> bool:
+    """Fill ``out`` (13,): the last two are kinetic and potential energy at (q, v); ``none`` (4,) is 0."""
+    t, f, _, _ = opened(I, F, W)
+    if fill_frames(I, F, q, v, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W) != GOOD:
+        return False
+    energies(t, f.R, f.p, f.V, v, none, out[:11], out[11:13])
+    return math.isfinite(out[11] + out[12])
+
+
+@kernel
+def runge_kutta(
+    I: IntArray, F: FloatArray, branch: IntArray, q: FloatArray, v: FloatArray, tau: FloatArray, h: float,
+    memory: FloatArray, wanted: int, q_out: FloatArray, v_out: FloatArray,
+) -> int:  # fmt: skip
+    """Fill (q_out, v_out) with the state at h after (q, v), under weights and the constant force tau.
+
+    Parameters
+    ----------
+    I, F, branch
+        The model's buffers, without custom joints, and the next degree of freedom towards the root of each.
+    q, v, tau, h
+        (nq,), (nv,), (nv,), time.
+    memory
+        `runge_kutta_size` numbers.
+    wanted
+        So many parts; 0: 1, 2, ..., 64, as few as keep the energy to `ACCURATE`, or the most.
+    q_out, v_out
+        (nq,), (nv,), none of which is q or v.
+
+    Returns
+    -------
+    int
+        How many parts; 0 where there is no finite motion, and the outputs mean nothing.
+    """
+    nv, nq = v.shape[0], q.shape[0]
+    L, rows = rows_at(memory, 0, nv, nv), rows_at(memory, nv * nv, VECTORS, nv)
+    rest = nv * nv + VECTORS * nv
+    q_at, q_stage = part_at(memory, rest, nq), part_at(memory, rest + nq, nq)
+    none, sums = part_at(memory, rest + 2 * nq, 4), part_at(memory, rest + 2 * nq + 4, 13)
+    rest += 2 * nq + 17
+    W = part_at(memory, rest, memory.shape[0] - rest)
+    v_at, v_stage, d, bias, moved, gained, rate, acceleration = (
+        rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6], rows[7],
+    )  # fmt: skip
+    for k in range(4):
+        none[k] = 0.0
+    if not energy_of(I, F, q, v, W, none, sums):
+        return 0
+    kinetic, begin = sums[11], sums[11] + sums[12]
+    parts = max(wanted, 1)
+    while True:
+        part = h / parts
+        work = 0.0
+        for j in range(nq):
+            q_at[j] = q[j]
+        for j in range(nv):
+            v_at[j] = v[j]
+        for _ in range(parts):
+            for j in range(nv):
+                moved[j], gained[j], d[j], rate[j], acceleration[j] = 0.0, 0.0, 0.0, 0.0, 0.0
+            for stage in range(4):
+                way = 0.0 if stage == 0 else (part if stage == 3 else 0.5 * part)
+                share = part / 6.0 if stage in (0, 3) else part / 3.0
+                for j in range(nv):
+                    d[j] = way * rate[j]
+                    v_stage[j] = v_at[j] + way * acceleration[j]
+                if stage == 0:
+                    for j in range(nq):
+                        q_stage[j] = q_at[j]
+                else:
+                    integrate_configuration(I, F, q_at, d, 1.0, q_stage)
+                displacement_rate(tree(I, F), d, v_stage, rate)
+                if not free_acceleration(I, F, branch, q_stage, v_stage, tau, W, L, bias, acceleration):
+                    return 0
+                for j in range(nv):
+                    moved[j] += share * rate[j]
+                    gained[j] += share * acceleration[j]
+                    work += share * tau[j] * v_stage[j]
+            integrate_configuration(I, F, q_at, moved, 1.0, q_stage)
+            for j in range(nq):
+                q_at[j] = q_stage[j]
+            for j in range(nv):
+                v_at[j] += gained[j]
+        finite = energy_of(I, F, q_at, v_at, W, none, sums)
+        error = abs(sums[11] + sums[12] - begin - work)
+        bound = ACCURATE * max(kinetic, sums[11]) + ROUNDING * (abs(begin) + abs(work))
+        if wanted > 0 or parts >= MOST_PARTS or (finite and error <= bound):
+            for j in range(nq):
+                q_out[j] = q_at[j]
+            for j in range(nv):
+                v_out[j] = v_at[j]
+            return parts if finite else 0
+        parts *= 2

@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.multibody.kernels.codes import PRISMATIC, TRANSLATION
-from contactlab.multibody.kernels.layout import HEAD
-from contactlab.multibody.kernels.runge_kutta import runge_kutta_size
 from contactlab.multibody.structure import motions, structure
 from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.stepping.kernels import layout
+from contactlab.stepping.kernels.layout import (
+    FREE_ALONE,
+    FREE_EULER,
+    FREE_INT,
+    FREE_INT_END,
+    FREE_INTS,
+    FREE_KICKED,
+)
+
+__all__ = ["FREE_ALONE", "FREE_EULER", "acted_on", "free_kinds", "free_size", "moves_accurately", "pack_free_trees"]
 
 if TYPE_CHECKING:
     from contactlab.stepping.kernels.layout import PackedWorld
@@ -46,12 +53,12 @@ def free_kinds(world: World) -> IntArray:
     first = np.append(np.flatnonzero(parent < 0), parent.size)
     mass = model.packed.floats[3 + 18 * parent.size : 3 + 19 * parent.size]
     acted = acted_on(world)
-    out = np.full(first.size - 1, layout.FREE_EULER, dtype=np.int64)
+    out = np.full(first.size - 1, FREE_EULER, dtype=np.int64)
     for tree, (a, b) in enumerate(zip(first[:-1], first[1:], strict=True)):
         heavy = int(np.count_nonzero(mass[a:b] > 0.0))
         turning = int(np.count_nonzero(~np.isin(kinds[a:b], (PRISMATIC, TRANSLATION))))
         if b - a > 1 and (heavy > 1 or (heavy == 1 and turning > 1)):
-            out[tree] = layout.FREE_KICKED if tree in acted else layout.FREE_ALONE
+            out[tree] = FREE_KICKED if tree in acted else FREE_ALONE
     return out
 
 
@@ -63,13 +70,13 @@ def pack_free_trees(world: World) -> dict[str, IntArray | FloatArray]:
     nl, nv = model.packed.nl, model.nv
     first = np.append(np.flatnonzero(parent < 0), nl)
     none: dict[str, IntArray | FloatArray] = {
-        "free": np.zeros((0, layout.FREE_INTS), dtype=np.int64),
+        "free": np.zeros((0, FREE_INTS), dtype=np.int64),
         "free_ints": np.zeros(0, dtype=np.int64),
         "free_floats": np.zeros(0),
     }
     if not (np.diff(first) > 1).any():
         return none
-    floats, customs = model.packed.floats, model.packed.ints[HEAD + 5 * nl + 2 : HEAD + 6 * nl + 2]
+    floats, customs = model.packed.floats, model.packed.ints[10 + 5 * nl : 10 + 6 * nl]
     ways, rows, of_ints, of_floats = free_kinds(world), [], [], []
     sizes = (9, 3, 6, 1, 3, 6)
     starts = 3 + nl * np.cumsum([0, *sizes[:-1]])
@@ -86,7 +93,7 @@ def pack_free_trees(world: World) -> dict[str, IntArray | FloatArray]:
             *(iq[a : b + 1] - q.start, iv[a : b + 1] - v.start, customs[a:b], hangs, dof_link[v] - a),
         ]
         # Of kicked trees the weights are in the kick.
-        gravity = model.gravity if way == layout.FREE_ALONE else np.zeros(3)
+        gravity = model.gravity if way == FREE_ALONE else np.zeros(3)
         numbers = [
             gravity,
             *(floats[start + size * a : start + size * b] for start, size in zip(starts, sizes, strict=True)),
@@ -106,9 +113,11 @@ def pack_free_trees(world: World) -> dict[str, IntArray | FloatArray]:
 
 def free_size(packed: PackedWorld) -> int:
     """Return the numbers of memory that the largest tree of several links takes."""
+    from contactlab.multibody.kernels.runge_kutta import runge_kutta_size
+
     size = 0
     for row in packed.free:
-        begin, end = int(row[layout.FREE_INT]), int(row[layout.FREE_INT_END])
+        begin, end = int(row[FREE_INT]), int(row[FREE_INT_END])
         if end > begin:
             nl, nq, nv = packed.free_ints[begin : begin + 3].tolist()
             size = max(size, runge_kutta_size(nl, nv, nq) + 4 * nv)

@@ -74,10 +74,10 @@ def move_tree(world: PackedWorld, work: Work, k: int, h: float, wanted: int) -> 
     ``wanted``: in so many, 0 for as many as it takes. v_free, L and the products are those of `free_motion`.
     """
     row = world.free[k]
-    ints, floats = world.free_ints[row[FREE_INT] : row[FREE_INT_END]], world.free_floats[row[FREE_FLOAT] : row[FREE_FLOAT_END]]
+    ints = world.free_ints[row[FREE_INT] : row[FREE_INT_END]]
+    floats = world.free_floats[row[FREE_FLOAT] : row[FREE_FLOAT_END]]
     a, b = world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]
     n = b - a
-    branch = world.branch[a:b]
     own = rows_at(work.free, 0, 2, n)
     start, force = own[0], own[1]
     for j in range(n):
@@ -88,6 +88,7 @@ def move_tree(world: PackedWorld, work: Work, k: int, h: float, wanted: int) -> 
             start[j] = work.products[a + j]
             force[j] = 0.0
     if row[FREE_KIND] != FREE_ALONE:
+        branch = world.branch[a:b]
         L = rows_at(work.L, world.trees[k, TREE_BLOCK], n, n)
         solve_vector_lt(branch, 0, L, start)
         solve_vector_l(branch, 0, L, start)
@@ -95,7 +96,7 @@ def move_tree(world: PackedWorld, work: Work, k: int, h: float, wanted: int) -> 
             start[j] += work.v_free[a + j]
     memory = part_at(work.free, 2 * n, work.free.shape[0] - 2 * n)
     q, q_plus = work.q[row[FREE_Q] : row[FREE_Q_END]], work.q_plus[row[FREE_Q] : row[FREE_Q_END]]
-    return runge_kutta(ints, floats, branch, q, start, force, h, memory, wanted, q_plus, work.v_plus[a:b])
+    return runge_kutta(ints, floats, q, start, force, h, memory, wanted, q_plus, work.v_plus[a:b])
 
 
 @kernel

@@ -24,6 +24,8 @@ normal and _t its tangential part, to which moments and turning are added where 
                        = force times mean rate of the rows and dampers of that kind
     integration_error  = [T(q*, v+) - T(q, v+)] + [V(q*) - V(q)] + h b . v_m
 
+Of a free tree that the Runge-Kutta method moves, h b is what its equations of motion add in the step, and q* where it ends.
+
 u*_n is the normal velocity that contact c would be left with if the step did nothing about its gap: u+_n for an impact
 with restitution (kN = e u_n), 0 for any other (kN = gap/h or erp gap/h: the whole of u+_n comes from the gap, and from
 cfm). q* is q moved along v+ alone: q+ but for the displacement of a position projection. The three normal entries, or
@@ -51,10 +53,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.recording.record import portions
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.stepping.free_trees import moves_accurately
 from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Control
 from contactlab.stepping.memory import new_work
-from contactlab.stepping.packing import touching_materials
+from contactlab.stepping.packing import new_joints, touching_materials
 from contactlab.stepping.prepared import arrays_of
 from contactlab.stepping.records import new_record
 from contactlab.world.joint_rows import RowKind
@@ -217,10 +220,36 @@ def _recomputed(recording: Record) -> tuple[FloatArray, FloatArray, FloatArray, 
     q, v, tau, h = (np.array(one) for one in (recording.q, recording.v, recording.rows["tau"], recording.h))
     pairs, control = np.stack((table.body_a, table.body_b), axis=1), new_record(Control)
     control.gyroscopic = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
+    control.accurate = moves_accurately(recording.stepper)
     step, point = np.array(table.step), np.array(table.point)
-    work = new_work(world, 1, 4)
-    account(arrays_of(world).packed, work, control, q, v, tau, h, step, pairs, point, bias, kinetic, u, u_plus)
+    work, arrays = new_work(world, 1, 4), arrays_of(world)
+    joints = None if arrays.joints is None else new_joints(arrays.joints, work.parent.size)
+    targets, held = np.array(recording.rows["drive_target"]), _held_trees(recording)
+    moved = np.zeros(held.shape, dtype=np.int64)
+    account(
+        arrays.packed, work, control, q, v, tau, h, joints, targets, held, step, pairs, point, bias, kinetic, u, u_plus,
+        moved,
+    )  # fmt: skip
+    if moved.any() and joints is not None:
+        damping, drives = implicit_forces(world, q[:-1], v[1:], targets, h)
+        own = np.repeat(moved, np.diff(world.tree_starts), axis=1) != 0
+        bias -= np.where(own, h[:, None] * (damping + drives), 0.0)
     return bias, kinetic, u, u_plus
+
+
+def _held_trees(recording: Record) -> IntArray:
+    """Return which trees (n, nt) each step has in an island, or asleep."""
+    world, table, rows = recording.world, recording.contacts, recording.joint_rows
+    held = np.zeros((recording.n_steps, world.tree_starts.size - 1), dtype=np.int64)
+    for body in (table.body_a, table.body_b):
+        tree = np.append(world.body_trees, -1)[body]
+        held[table.step[tree >= 0], tree[tree >= 0]] = 1
+    for number, row in enumerate(world.joint_rows):
+        for tree in row.trees:
+            held[rows.step[rows.row == number], tree] = 1
+    if recording.rows["asleep"].shape[1]:
+        held |= recording.rows["asleep"] != 0
+    return held
 
 
 def _asleep_dofs(recording: Record) -> NDArray[np.bool_]:

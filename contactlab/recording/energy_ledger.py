@@ -185,7 +185,7 @@ def _entries(recording: Record) -> dict[str, FloatArray]:
     asleep = _asleep_dofs(recording)
     mean[asleep] = 0.0
     bias, kinetic_at_q, u, u_plus = _recomputed(recording)
-    surface = _surface_velocities(recording)
+    surface = surface_velocities(recording)
     table = recording.contacts
     acting = np.concatenate((table.impulse, table.moment), axis=1)
     carried = np.bincount(table.step, np.einsum("ij,ij->i", acting, surface), minlength=recording.n_steps)
@@ -224,7 +224,7 @@ def _recomputed(recording: Record) -> tuple[FloatArray, FloatArray, FloatArray, 
     step, point = np.array(table.step), np.array(table.point)
     work, arrays = new_work(world, 1, 4), arrays_of(world)
     joints = None if arrays.joints is None else new_joints(arrays.joints, work.parent.size)
-    targets, held = np.array(recording.rows["drive_target"]), _held_trees(recording)
+    targets, held = np.array(recording.rows["drive_target"]), held_trees(recording)
     moved = np.zeros(held.shape, dtype=np.int64)
     account(
         arrays.packed, work, control, q, v, tau, h, joints, targets, held, step, pairs, point, bias, kinetic, u, u_plus,
@@ -237,7 +237,48 @@ def _recomputed(recording: Record) -> tuple[FloatArray, FloatArray, FloatArray, 
     return bias, kinetic, u, u_plus
 
 
-def _held_trees(recording: Record) -> IntArray:
+def product_errors(recording: Record, steps: IntArray, trees: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return what the rule gives trees in steps (n, k) [J] but for weights, and their kinetic energies before (n, k).
+
+    That part of the integration error which is of velocity products and inertia: T(q+, v+) - T(q, v+) + h b . v_m, b
+    without weights.
+    """
+    from contactlab.stepping.kernels.account import account
+
+    world, n = recording.world, steps.size
+    arrays, work, control = arrays_of(world), new_work(world, 1, 4), new_record(Control)
+    control.gyroscopic = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
+    none, tau = np.zeros(0, dtype=np.int64), np.zeros((0, world.nv))
+    starts = world.tree_starts
+    gained, before = np.zeros((n, trees.size)), np.zeros((n, trees.size))
+    bias, weight, energy = np.zeros((1, world.nv)), np.zeros((1, world.nv)), np.zeros(1)
+    no_points, no_pairs, no_speeds = np.zeros((0, 3)), np.zeros((0, 2), dtype=np.int64), np.zeros((0, 6))
+    held = np.zeros((1, starts.size - 1), dtype=np.int64)
+
+    def of(q: FloatArray, v: FloatArray, v_plus: FloatArray, h: float, out: FloatArray) -> float:
+        states, speeds = np.stack((q, q)), np.stack((v, v_plus))
+        account(
+            arrays.packed, work, control, states, speeds, tau, np.array([h]), None, np.zeros((1, 0)), held, none,
+            no_pairs, no_points, out, energy, no_speeds, no_speeds, held,
+        )  # fmt: skip
+        return float(energy[0])
+
+    for i, step in enumerate(steps):
+        q, q_next, h = recording.q[step], recording.q[step + 1], float(recording.h[step])
+        v, v_plus = recording.v[step], recording.v[step + 1]
+        of(q, v, v_plus, h, bias)
+        of(q, np.zeros_like(v), v, h, weight)
+        for k, tree in enumerate(trees):
+            own = slice(starts[tree], starts[tree + 1])
+            alone, after = np.zeros_like(v), np.zeros_like(v)
+            alone[own], after[own] = v[own], v_plus[own]
+            before[i, k] = of(q, alone, alone, h, np.zeros_like(bias))
+            change = of(q_next, alone, after, h, np.zeros_like(bias)) - of(q, alone, after, h, np.zeros_like(bias))
+            gained[i, k] = change + (bias - weight)[0, own] @ (0.5 * (v + v_plus))[own]
+    return gained, before
+
+
+def held_trees(recording: Record) -> IntArray:
     """Return which trees (n, nt) each step has in an island, or asleep."""
     world, table, rows = recording.world, recording.contacts, recording.joint_rows
     held = np.zeros((recording.n_steps, world.tree_starts.size - 1), dtype=np.int64)
@@ -291,7 +332,7 @@ def _contact_entries(recording: Record, u: FloatArray, u_plus: FloatArray) -> di
 
     # Which rule left the contact at u+_n is seen from u+_n itself: where an impulse acts, u+_n = -kN - cfm fN.
     e = table.restitution
-    rigid = _is_rigid(recording)
+    rigid = rigid_contacts(recording)
     left = un_plus + stepper.cfm * table.impulse_normal / recording.h[step]
     by_gap = -np.where(table.gap > 0.0, 1.0, stepper.erp) * table.gap / recording.h[step]
     bounced = (un < -stepper.v_min) & (np.abs(left + e * un) <= np.abs(left - by_gap))
@@ -313,7 +354,7 @@ def _contact_entries(recording: Record, u: FloatArray, u_plus: FloatArray) -> di
     }
 
 
-def _is_rigid(recording: Record) -> NDArray[np.bool_]:
+def rigid_contacts(recording: Record) -> NDArray[np.bool_]:
     """Return for every contact whether it has no spring; one without two known surfaces is rigid."""
     packed, table = arrays_of(recording.world).packed, recording.contacts
     known, a, b = touching_materials(packed, table.half_space, table.shape_a, table.shape_b)
@@ -322,7 +363,7 @@ def _is_rigid(recording: Record) -> NDArray[np.bool_]:
     return rigid
 
 
-def _surface_velocities(recording: Record) -> FloatArray:
+def surface_velocities(recording: Record) -> FloatArray:
     """Return (n, 6), velocity and turning of body A's surface at every contact: 0 but for kinematic bodies."""
     table = recording.contacts
     out = np.zeros((len(table), 6))

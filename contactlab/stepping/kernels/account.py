@@ -113,7 +113,7 @@ def account(
         for j in range(v.shape[1]):
             bias[i, j] = work.Mv[j] - work.momentum[j] - h[i] * work.tau[j]
         if control.accurate != 0 and world.free.shape[0] > 0:
-            account_free_trees(world, work, control, joints, targets, in_island[i], h[i], bias[i], moved[i])
+            account_free_trees(world, work, control, joints, targets[i], in_island[i], h[i], bias[i], moved[i])
         while c < contact_step.shape[0] and contact_step[c] == i:
             a = contact_body[c, 0]
             b = contact_body[c, 1]

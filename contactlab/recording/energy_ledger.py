@@ -24,7 +24,8 @@ normal and _t its tangential part, to which moments and turning are added where 
                        = force times mean rate of the rows and dampers of that kind
     integration_error  = [T(q*, v+) - T(q, v+)] + [V(q*) - V(q)] + h b . v_m
 
-Of a free tree that the Runge-Kutta method moves, h b is what its equations of motion add in the step, and q* where it ends.
+Of a free tree that the Runge-Kutta method moves, h b is what its equations of motion add in the step, and q* is where
+it ends.
 
 u*_n is the normal velocity that contact c would be left with if the step did nothing about its gap: u+_n for an impact
 with restitution (kN = e u_n), 0 for any other (kN = gap/h or erp gap/h: the whole of u+_n comes from the gap, and from
@@ -52,9 +53,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.multibody import difference_batch
 from contactlab.recording.record import portions
 from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.stepping.free_trees import moves_accurately
+from contactlab.stepping.free_trees import FREE_EULER, free_kinds, moves_accurately
 from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Control
 from contactlab.stepping.memory import new_work
 from contactlab.stepping.packing import new_joints, touching_materials
@@ -237,47 +239,6 @@ def _recomputed(recording: Record) -> tuple[FloatArray, FloatArray, FloatArray, 
     return bias, kinetic, u, u_plus
 
 
-def product_errors(recording: Record, steps: IntArray, trees: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return what the rule gives trees in steps (n, k) [J] but for weights, and their kinetic energies before (n, k).
-
-    That part of the integration error which is of velocity products and inertia: T(q+, v+) - T(q, v+) + h b . v_m, b
-    without weights.
-    """
-    from contactlab.stepping.kernels.account import account
-
-    world, n = recording.world, steps.size
-    arrays, work, control = arrays_of(world), new_work(world, 1, 4), new_record(Control)
-    control.gyroscopic = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
-    none, tau = np.zeros(0, dtype=np.int64), np.zeros((0, world.nv))
-    starts = world.tree_starts
-    gained, before = np.zeros((n, trees.size)), np.zeros((n, trees.size))
-    bias, weight, energy = np.zeros((1, world.nv)), np.zeros((1, world.nv)), np.zeros(1)
-    no_points, no_pairs, no_speeds = np.zeros((0, 3)), np.zeros((0, 2), dtype=np.int64), np.zeros((0, 6))
-    held = np.zeros((1, starts.size - 1), dtype=np.int64)
-
-    def of(q: FloatArray, v: FloatArray, v_plus: FloatArray, h: float, out: FloatArray) -> float:
-        states, speeds = np.stack((q, q)), np.stack((v, v_plus))
-        account(
-            arrays.packed, work, control, states, speeds, tau, np.array([h]), None, np.zeros((1, 0)), held, none,
-            no_pairs, no_points, out, energy, no_speeds, no_speeds, held,
-        )  # fmt: skip
-        return float(energy[0])
-
-    for i, step in enumerate(steps):
-        q, q_next, h = recording.q[step], recording.q[step + 1], float(recording.h[step])
-        v, v_plus = recording.v[step], recording.v[step + 1]
-        of(q, v, v_plus, h, bias)
-        of(q, np.zeros_like(v), v, h, weight)
-        for k, tree in enumerate(trees):
-            own = slice(starts[tree], starts[tree + 1])
-            alone, after = np.zeros_like(v), np.zeros_like(v)
-            alone[own], after[own] = v[own], v_plus[own]
-            before[i, k] = of(q, alone, alone, h, np.zeros_like(bias))
-            change = of(q_next, alone, after, h, np.zeros_like(bias)) - of(q, alone, after, h, np.zeros_like(bias))
-            gained[i, k] = change + (bias - weight)[0, own] @ (0.5 * (v + v_plus))[own]
-    return gained, before
-
-
 def held_trees(recording: Record) -> IntArray:
     """Return which trees (n, nt) each step has in an island, or asleep."""
     world, table, rows = recording.world, recording.contacts, recording.joint_rows
@@ -308,7 +269,8 @@ def _fallen_asleep(recording: Record, asleep: NDArray[np.bool_]) -> FloatArray:
     lost, still = np.zeros(recording.n_steps), np.where(asleep, 0.0, recording.v[:-1])
     at = np.flatnonzero(np.any(still != recording.v[:-1], axis=1))
     energies, work = np.zeros((at.size, 2)), new_work(recording.world, 1, 4)
-    energies_unmoved(arrays_of(recording.world).packed, work, recording.q[at], still[at], np.zeros(at.size), energies)
+    packed, v = arrays_of(recording.world).packed, still[at]
+    energies_unmoved(packed, work, recording.q[at], v, v, np.zeros(at.size), energies)
     lost[at] = energies[:, 0] - recording.kinetic[at]
     return lost
 
@@ -319,7 +281,13 @@ def _projected(recording: Record) -> FloatArray:
 
     without, work = np.zeros((recording.n_steps, 2)), new_work(recording.world, 1, 4)
     q, v, h = (np.array(one) for one in (recording.q, recording.v[1:], recording.h))
-    energies_unmoved(arrays_of(recording.world).packed, work, q, v, h, without)
+    way = v.copy()
+    if moves_accurately(recording.stepper):
+        # Where no row acts nothing is pushed, and a tree of several links may go another way than along v+.
+        free = (held_trees(recording) == 0) & (free_kinds(recording.world) != FREE_EULER)
+        gone = difference_batch(recording.world.model, q[:-1], q[1:]) / h[:, None]
+        way = np.where(np.repeat(free, np.diff(recording.world.tree_starts), axis=1), gone, v)
+    energies_unmoved(arrays_of(recording.world).packed, work, q, v, way, h, without)
     return np.asarray(recording.kinetic[1:] + recording.potential[1:] - without.sum(axis=1))
 
 

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.free_trees import FREE_EULER, free_kinds, moves_accurately
+from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Control
+from contactlab.stepping.memory import new_work
+from contactlab.stepping.prepared import arrays_of
+from contactlab.stepping.records import new_record
 from contactlab.world.motion import Conveyor
 
 if TYPE_CHECKING:
@@ -85,6 +89,17 @@ def jams(recording: Recording, name: Named) -> Iterator[Notice]:
     yield Notice("jam", steps, at, worst, text)
 
 
+def least_jam(world: World, h: float) -> float:
+    """Return the work [J] below which no step of h is a jam: that of the lightest tree at the speed of its weight."""
+    mass = _tree_masses(world)
+    return (
+        0.5
+        * JAM
+        * float(np.min(mass[mass > 0.0], initial=np.inf))
+        * float(h**2 * world.model.gravity @ world.model.gravity)
+    )
+
+
 def _tree_masses(world: World) -> FloatArray:
     """Return the mass of each tree (nt,)."""
     out = np.zeros(world.tree_starts.size - 1)
@@ -105,7 +120,7 @@ def product_gains(recording: Recording, name: Named) -> Iterator[Notice]:
     kinds = free_kinds(world)
     if not np.any(kinds != FREE_EULER):
         return
-    from contactlab.recording.energy_ledger import held_trees, product_errors
+    from contactlab.recording.energy_ledger import held_trees
 
     trees, h = np.flatnonzero(kinds != FREE_EULER), recording.h
     starts = world.tree_starts
@@ -135,3 +150,44 @@ def product_gains(recording: Recording, name: Named) -> Iterator[Notice]:
     if not moves_accurately(recording.stepper):
         text += ", or integrator='rk4' while no row acts on it"
     yield Notice("integration", count, step, float(gained[i, k]), text)
+
+
+def product_errors(recording: Recording, steps: IntArray, trees: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return what the rule gives trees in steps (n, k) [J] but for weights, and their kinetic energies before (n, k).
+
+    That part of the integration error which is of velocity products and inertia: T(q+, v+) - T(q, v+) + h b . v_m, b
+    without weights.
+    """
+    from contactlab.stepping.kernels.account import account
+
+    world, n = recording.world, steps.size
+    arrays, work, control = arrays_of(world), new_work(world, 1, 4), new_record(Control)
+    control.gyroscopic = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
+    none, tau = np.zeros(0, dtype=np.int64), np.zeros((0, world.nv))
+    starts = world.tree_starts
+    gained, before = np.zeros((n, trees.size)), np.zeros((n, trees.size))
+    bias, weight, energy = np.zeros((1, world.nv)), np.zeros((1, world.nv)), np.zeros(1)
+    no_points, no_pairs, no_speeds = np.zeros((0, 3)), np.zeros((0, 2), dtype=np.int64), np.zeros((0, 6))
+    held = np.zeros((1, starts.size - 1), dtype=np.int64)
+
+    def of(q: FloatArray, v: FloatArray, v_plus: FloatArray, h: float, out: FloatArray) -> float:
+        states, speeds = np.stack((q, q)), np.stack((v, v_plus))
+        account(
+            arrays.packed, work, control, states, speeds, tau, np.array([h]), None, np.zeros((1, 0)), held, none,
+            no_pairs, no_points, out, energy, no_speeds, no_speeds, held,
+        )  # fmt: skip
+        return float(energy[0])
+
+    for i, step in enumerate(steps):
+        q, q_next, h = recording.q[step], recording.q[step + 1], float(recording.h[step])
+        v, v_plus = recording.v[step], recording.v[step + 1]
+        of(q, v, v_plus, h, bias)
+        of(q, np.zeros_like(v), v, h, weight)
+        for k, tree in enumerate(trees):
+            own = slice(starts[tree], starts[tree + 1])
+            alone, after = np.zeros_like(v), np.zeros_like(v)
+            alone[own], after[own] = v[own], v_plus[own]
+            before[i, k] = of(q, alone, alone, h, np.zeros_like(bias))
+            change = of(q_next, alone, after, h, np.zeros_like(bias)) - of(q, alone, after, h, np.zeros_like(bias))
+            gained[i, k] = change + (bias - weight)[0, own] @ (0.5 * (v + v_plus))[own]
+    return gained, before

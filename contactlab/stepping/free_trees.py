@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,13 +49,13 @@ def free_kinds(world: World) -> IntArray:
     links, or with one that turns about several joints.
     """
     model = world.model
-    parent, _, iv, *_ = structure(model)
+    parent = structure(model).parent
     kinds, _ = motions(model)
     first = np.append(np.flatnonzero(parent < 0), parent.size)
     mass = model.packed.floats[3 + 18 * parent.size : 3 + 19 * parent.size]
     acted = acted_on(world)
     out = np.full(first.size - 1, FREE_EULER, dtype=np.int64)
-    for tree, (a, b) in enumerate(zip(first[:-1], first[1:], strict=True)):
+    for tree, (a, b) in enumerate(itertools.pairwise(first.tolist())):
         heavy = int(np.count_nonzero(mass[a:b] > 0.0))
         turning = int(np.count_nonzero(~np.isin(kinds[a:b], (PRISMATIC, TRANSLATION))))
         if b - a > 1 and (heavy > 1 or (heavy == 1 and turning > 1)):

@@ -70,7 +70,10 @@ def free_motion(portion: Portion, laws: JointLaws, M: Blocks) -> FreeMotion | No
         bad = (off[left] * free[chosen[left]]).max(axis=1) > CLOSE * size
         left, parts = left[bad], 2 * parts
     out = FreeMotion(
-        np.zeros(portion.v.shape, dtype=bool), _places(world, free), np.zeros(portion.v.shape), np.zeros((len(h), world.nq))
+        np.zeros(portion.v.shape, dtype=bool),
+        _places(world, free),
+        np.zeros(portion.v.shape),
+        np.zeros((len(h), world.nq)),
     )
     out.dofs[chosen], out.v[chosen], out.q[chosen] = dofs, best, q_best
     return out

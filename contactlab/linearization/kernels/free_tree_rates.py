@@ -1,4 +1,4 @@
-"""Derivatives of the motion of free trees of several links, by differences: see `contactlab.stepping.kernels.free_trees`.
+"""Derivatives of the motion of free trees of several links, by differences (see the step's `free_trees`).
 
 Of all such trees at once, a coordinate of each at a time, in as many parts as the step has taken: nothing that the
 method decides differs from one side to the other.
@@ -45,7 +45,14 @@ def move_again(
 
 @kernel
 def add_moved(
-    world: PackedWorld, work: Work, m: Memory, parts: IntArray, q_base: FloatArray, column: int, each: int, weight: float
+    world: PackedWorld,
+    work: Work,
+    m: Memory,
+    parts: IntArray,
+    q_base: FloatArray,
+    column: int,
+    each: int,
+    weight: float,
 ) -> None:
     """Add ``weight`` times where the trees have moved, from q_base, to a column of A: of each tree that of its own.
 

@@ -2,7 +2,8 @@
 
 Nothing acts but weights and a constant generalised force. Turns of ball and floating joints are integrated as rotation
 vectors t from where a part begins: t' = w + t x w / 2 + t x (t x w) / 12 for the angular velocity w in body axes, up to
-terms that the order does not see. E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration (2006), section IV.8.
+terms that the order does not see. E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration (2006), section
+IV.8. The accelerations are those of the articulated-body algorithm.
 
 The energy T + V less the work of the force is constant: its error in the whole time decides how many parts are taken.
 """

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from contactlab.world.world import World
 
 SLOW = 1e-3  # radians in a step below which trees on which other things may act move by Euler's rule, as in the stepper
-MOST_PARTS = 64
+MOST_PARTS = 128
+WILD = 0.5  # radians in a step from which on the method may be given up, for Euler's rule
+NEAR = 1e-6
 CLOSE = 1e-10  # of the speeds: how near the record a motion in so many parts has to be to be the one
 
 
@@ -69,6 +71,13 @@ def free_motion(portion: Portion, laws: JointLaws, M: Blocks) -> FreeMotion | No
         size = np.abs(wanted[left] * dofs[left]).max(axis=1) + np.abs(begin[left]).max(axis=1)
         bad = (off[left] * free[chosen[left]]).max(axis=1) > CLOSE * size
         left, parts = left[bad], 2 * parts
+    # What is near none turns too fast for the method.
+    fast = h[chosen, None] * np.maximum.reduceat(np.abs(begin), starts[:-1], axis=1) > WILD
+    size = np.maximum.reduceat(np.abs(wanted), starts[:-1], axis=1) + np.maximum.reduceat(np.abs(begin), starts[:-1], axis=1)
+    given_up = fast & (off > NEAR * size)
+    free[chosen] &= ~given_up
+    dofs &= ~np.repeat(given_up, np.diff(starts), axis=1)
+    best *= dofs
     out = FreeMotion(
         np.zeros(portion.v.shape, dtype=bool),
         _places(world, free),

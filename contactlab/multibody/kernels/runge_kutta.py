@@ -26,7 +26,7 @@ from lcp.kernels import kernel
 
 #: Error of the energy, of the larger kinetic energy, up to which a motion counts as found; parts at most.
 ACCURATE: Final = 1e-6
-MOST_PARTS: Final = 64
+MOST_PARTS: Final = 128
 VECTORS: Final = 7
 #: Of the energies compared.
 ROUNDING: Final = 1e-13
@@ -34,7 +34,7 @@ ROUNDING: Final = 1e-13
 
 def runge_kutta_size(nl: int, nv: int, nq: int) -> int:
     """Length of the memory: vectors of velocities, two configurations, energies and a workspace."""
-    return VECTORS * nv + 2 * nq + 17 + aba_size(nl, nv)
+    return VECTORS * nv + 2 * nq + 18 + aba_size(nl, nv)
 
 
 @kernel(inner=True)
@@ -57,11 +57,18 @@ def displacement_rate(t: Tree, d: FloatArray, v: FloatArray, out: FloatArray) ->
 def energy_of(
     I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, W: FloatArray, none: FloatArray, out: FloatArray
 ) -> bool:
-    """Fill ``out`` (13,): the last two are kinetic and potential energy at (q, v); ``none`` (4,) is 0."""
+    """Fill ``out`` (14,): the last are kinetic and potential energy at (q, v), and the kinetic energy that counts.
+
+    That of a free tree is about its centre of mass: how well it turns does not depend on how fast it flies. ``none``
+    (4,) is 0.
+    """
     t, f, _, _ = opened(I, F, W)
     if fill_frames(I, F, q, v, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W) != GOOD:
         return False
     energies(t, f.R, f.p, f.V, v, none, out[:11], out[11:13])
+    out[13] = out[11]
+    if t.kind[0] == FLOATING and out[0] > 0.0:
+        out[13] -= 0.5 * (out[4] * out[4] + out[5] * out[5] + out[6] * out[6]) / out[0]
     return math.isfinite(out[11] + out[12])
 
 
@@ -81,20 +88,20 @@ def runge_kutta(
     memory
         `runge_kutta_size` numbers.
     wanted
-        So many parts; 0: 1, 2, ..., 64, as few as keep the energy to `ACCURATE`, or the most.
+        So many parts; 0: 1, 2, 4, ..., 128, as few as keep the energy to `ACCURATE`.
     q_out, v_out
         (nq,), (nv,), none of which is q or v.
 
     Returns
     -------
     int
-        How many parts; 0 where there is no finite motion, and the outputs mean nothing.
+        How many parts; 0 where none are enough, or the motion is not finite, and the outputs are as they were.
     """
     nv, nq = v.shape[0], q.shape[0]
     rows, rest = rows_at(memory, 0, VECTORS, nv), VECTORS * nv
     q_at, q_stage = part_at(memory, rest, nq), part_at(memory, rest + nq, nq)
-    none, sums = part_at(memory, rest + 2 * nq, 4), part_at(memory, rest + 2 * nq + 4, 13)
-    rest += 2 * nq + 17
+    none, sums = part_at(memory, rest + 2 * nq, 4), part_at(memory, rest + 2 * nq + 4, 14)
+    rest += 2 * nq + 18
     W = part_at(memory, rest, memory.shape[0] - rest)
     v_at, v_stage, d, moved = rows[0], rows[1], rows[2], rows[3]
     gained, rate, acceleration = rows[4], rows[5], rows[6]
@@ -103,11 +110,11 @@ def runge_kutta(
         none[k] = 0.0
     if not energy_of(I, F, q, v, W, none, sums):
         return 0
-    kinetic, begin = sums[11], sums[11] + sums[12]
+    kinetic, begin = sums[13], sums[11] + sums[12]
     parts = max(wanted, 1)
-    while True:
+    while parts <= MOST_PARTS:
         part = h / parts
-        work = 0.0
+        work, finite = 0.0, True
         for j in range(nq):
             q_at[j] = q[j]
         for j in range(nv):
@@ -128,27 +135,33 @@ def runge_kutta(
                     integrate_configuration(I, F, q_at, d, 1.0, q_stage)
                 displacement_rate(tree(I, F), d, v_stage, rate)
                 if aba(I, F, q_stage, v_stage, tau, no_wrench, no_row, W, NOTHING, acceleration) != GOOD:
-                    return 0
+                    finite = False
+                    break
                 for j in range(nv):
                     moved[j] += share * rate[j]
                     gained[j] += share * acceleration[j]
                     work += share * tau[j] * v_stage[j]
+            if not finite:
+                break
             integrate_configuration(I, F, q_at, moved, 1.0, q_stage)
             for j in range(nq):
                 q_at[j] = q_stage[j]
             for j in range(nv):
                 v_at[j] += gained[j]
-        finite = energy_of(I, F, q_at, v_at, W, none, sums)
-        error = abs(sums[11] + sums[12] - begin - work)
-        bound = ACCURATE * max(kinetic, sums[11]) + ROUNDING * (abs(begin) + abs(work))
-        if wanted > 0 or parts >= MOST_PARTS or (finite and error <= bound):
-            for j in range(nq):
-                q_out[j] = q_at[j]
-            for j in range(nv):
-                v_out[j] = v_at[j]
-            return parts if finite else 0
-        # The error is of fourth order.
         more = 2
-        while more < 8 and error > bound * more**4:
-            more *= 2
-        parts = min(more * parts, MOST_PARTS)
+        if finite and energy_of(I, F, q_at, v_at, W, none, sums):
+            error = abs(sums[11] + sums[12] - begin - work)
+            bound = ACCURATE * max(kinetic, sums[13]) + ROUNDING * (abs(begin) + abs(work))
+            if wanted > 0 or error <= bound:
+                for j in range(nq):
+                    q_out[j] = q_at[j]
+                for j in range(nv):
+                    v_out[j] = v_at[j]
+                return parts
+            # The error is of fourth order.
+            while more < 8 and error > bound * more**4:
+                more *= 2
+        if wanted > 0:
+            return 0
+        parts *= more
+    return 0

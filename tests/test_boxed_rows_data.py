@@ -163,7 +163,7 @@ def test_blocks_put_boxed_rows_last() -> None:
     """[N; F; L; G; B] in J, k and gamma, the bounds at the end; from_blocks gives the same fields back."""
     data = random_problem(5, nb=2)
     blocks = data.blocks()
-    assert blocks._fields[-4:] == ("nbox", "lo", "hi", "tree_starts")
+    assert blocks._fields[-6:] == ("nbox", "lo", "hi", "tree_starts", "scaleG", "errorG")
     first = data.nc + data.nr + data.nl + data.nb
     assert np.array_equal(blocks.J[first:], np.asarray(data.B @ np.eye(data.nv)))
     assert np.array_equal(blocks.k[first:], data.kB)

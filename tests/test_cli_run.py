@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from scene_texts import CUBE, write
+from scene_texts import CUBE, TUMBLING, write
 
 from contactlab.cli import main
 from contactlab.cli.arguments import say_address
@@ -60,7 +60,7 @@ def test_a_step_that_does_not_fit_h_min_is_bad_input(tmp_path, capsys):
 def test_a_failed_step_is_status_1(tmp_path, capsys):
     """The record so far stays, and the problem is named."""
     options = 'h = 2e-3\non_unsolved = "raise"\nsolver = { name = "Lemke", max_pivots = 1 }'
-    path = write(tmp_path, CUBE.replace("h = 2e-3", options))
+    path = write(tmp_path, TUMBLING.replace("h = 2e-3", options))
     out = tmp_path / "run.npz"
     assert main(["run", str(path), "--out", str(out)]) == 1
     printed = capsys.readouterr().out

@@ -70,7 +70,9 @@ def test_honest_records_hold(recording, adaptive):
     assert report.holds, report
     assert report.checked_steps == recording.n_steps
     assert report.contacts == len(recording.contacts) > 0
-    assert max(condition.worst.value for condition in report.conditions if condition.worst) < 1e-11
+    # The forces selected are a limit, which is known to less.
+    exact = (one for one in report.conditions if one.condition != "choice")
+    assert max(one.worst.value for one in exact if one.worst) < 1e-11
 
 
 def test_all_joints_and_applied_forces_hold():

@@ -38,8 +38,8 @@ def test_it_agrees_with_verification(world):
     far = vertex.certificates.selection
     assert np.all((far > 0.1) & (far < 10.0))
     report = verify(claimed(vertex)).selection
-    assert report.distance == pytest.approx(far[report.step], rel=1e-6)
-    assert report.distance == pytest.approx(far.max(), rel=1e-6)
+    assert report.distance == pytest.approx(far[report.step], rel=2e-6)
+    assert report.distance == pytest.approx(far.max(), rel=2e-6)
 
 
 def test_where_no_other_forces_make_the_motion_it_is_zero():

@@ -42,7 +42,12 @@ def check_public_path(recording, every):
             assert np.array_equal(solution.forces.fF, forces.fF)
             assert np.array_equal(solution.v_plus, recording.v_plus(i, j))
             row = (recording.certificates.step == i) & (recording.certificates.island == j)
-            assert recording.certificates.scaled[row] == solution.result.residual.scaled
+            measures = recording.certificates.scaled[row], solution.result.residual.scaled
+            if recording.certificates.attempt[row] == 0:
+                # A solver's answer: the step measures it on each row's scale, and `lcp` on its own.
+                assert max(*measures) < 1e-12
+            else:
+                assert measures[0] == measures[1]
             assert recording.certificates.mechanical[row] == solution.certificate.worst
             assert recording.certificates.choice[row] == solution.choice
             compared += 1

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sweep_tasks
-from scene_texts import CUBE, write
+from scene_texts import CUBE, TUMBLING, write
 from test_sweep import bits
 
 import lcp
@@ -79,7 +79,7 @@ def test_a_builder_is_given_parameters_and_seed(tmp_path: Path) -> None:
 
 def test_a_failed_run_says_at_which_step(tmp_path: Path) -> None:
     """Its row is failed, without the name of a file that no other run would have."""
-    path = write(tmp_path)
+    path = write(tmp_path, TUMBLING)
     solver = {"name": "Lemke", "max_pivots": 1}
     grid = {"stepper.solver": ["Lemke", solver], "stepper.on_unsolved": ["raise"]}
     first, second = (sweep(SceneGrid(path, grid), jobs=1) for _ in range(2))

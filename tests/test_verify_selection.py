@@ -12,7 +12,7 @@ from test_selection import grasp
 
 import lcp
 from contactlab import Choice
-from contactlab.certificate import SELECTED_WITHIN
+from contactlab.certificate import SELECTED_WITHIN, VERIFIED_WITHIN
 from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.simulation import Oscillation, Recording, TimeStepping, WorldBuilder, simulate, verify
 from contactlab.spatial import RigidInertia, Transform
@@ -118,7 +118,7 @@ def test_a_false_mark_is_refused(friction):
     assert (checked, failed) == (6, 1)
     assert (failure.condition, failure.step, failure.island) == ("choice", 3, 0)
     assert failure.value == pytest.approx(0.5, rel=1e-3)
-    assert failure.tolerance == SELECTED_WITHIN
+    assert failure.tolerance == VERIFIED_WITHIN
     rows["island_choice"][rows["island_step"] == 3] = Choice.NOT_SELECTED
     honest = verify(Recording(recording.world, stepper, rows))
     assert said_of_choice(honest)[:2] == (5, 0)

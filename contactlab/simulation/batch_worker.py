@@ -194,8 +194,9 @@ class Worker:
                 driver.turn_to(prepared)
                 calls[prepared] = driver.entered()
             codes = np.array([calls[prepared].addresses for prepared in task.worlds])
+            limits = np.array([prepared.stepper.thresholds for prepared in task.worlds])
             given = self._start, self._order, driver.work, self._joints, driver.chunk, *self._rest
-            self._passing = HeldCall(let_pass, let_pass, (line.words, line.queue, codes, task.slots, *given))
+            self._passing = HeldCall(let_pass, let_pass, (line.words, line.queue, codes, limits, task.slots, *given))
             # They live as long as what calls them.
             self._calls = calls
         return self._passing

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.certificate import SELECTED_WITHIN
+from contactlab.certificate import VERIFIED_WITHIN
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_number
 from contactlab.verification.checks import findings
 from contactlab.verification.island import COULOMB
@@ -62,7 +62,7 @@ def verify(
         Of each condition's violation over its scale (`CONDITIONS`); the LCP's is the stepper's where that is larger,
         and so are those of the law of a friction backend. None for 1e-9, and the stepper's where that is larger for all
         conditions that a step is certified by. Forces that are said to be selected may be
-        `contactlab.certificate.SELECTED_WITHIN` of the largest off.
+        `contactlab.certificate.VERIFIED_WITHIN` of the largest off.
     max_failures
         How many failures are kept one by one.
     progress
@@ -86,7 +86,7 @@ def verify(
         by_solver = OF_LAW
     elif tolerance is None:
         by_solver = (*by_solver, *CERTIFIED)
-    allowed = {name: solved if name in by_solver else limit for name in CONDITIONS} | {"choice": SELECTED_WITHIN}
+    allowed = {name: solved if name in by_solver else limit for name in CONDITIONS} | {"choice": VERIFIED_WITHIN}
     ledger = _Ledger(allowed, keep, unsolved.steps)
     pairs, selections = PairCoverage(recording.world, recording.stepper), Selections.of(recording)
     islands = contacts = done = 0

@@ -62,7 +62,7 @@ def silo(at: Any, width: float, opening: float = 0.0, speed: float = 0.0) -> Wor
 
 def run(world: World, duration: float) -> Recording:
     """In steps of a millisecond."""
-    return simulate(world, TimeStepping(1e-3, erp=0.1), duration)
+    return simulate(world, TimeStepping(1e-3, margin=0.1 * DIAMETER, erp=0.1), duration)
 
 
 def carried(count: int, seed: int = 1, width: float = 5 * DIAMETER, duration: float = 1.5) -> float:

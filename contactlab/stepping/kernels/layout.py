@@ -94,7 +94,7 @@ ANSWERED: Final = 1
 NEARLY: Final = 2  # no answer, and near enough to go on with
 # What forces that no certificate holds for may be off by, and what energy they may make: see `unsolved`.
 NEAR: Final = 1e-4
-COARSE: Final = 1e-3
+COARSE: Final = 3e-4
 MADE: Final = 1e-6
 
 # Marks of trees.

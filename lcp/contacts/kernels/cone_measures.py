@@ -164,5 +164,5 @@ def measure_cones(
     out[NATURAL_MAP] = math.sqrt(plain / plain_load) if plain_load > 0.0 else math.sqrt(plain)
     scaled = math.sqrt(balanced / balanced_load) if balanced_load > 0.0 else 0.0
     out[SCALED] = max(scaled, math.sqrt(worst))
-    # It adds newtons to metres per second.
-    out[NATURAL_LIMIT] = math.inf
+    # The natural map adds newtons to metres per second, and does not decide.
+    out[NATURAL_LIMIT] = max(out[NATURAL_MAP], 1.0)

@@ -36,6 +36,7 @@ class Body:
     radius: float = 0.0
     disc: float = 0.0
     planes: Array = field(default_factory=lambda: np.zeros((0, 4)))
+    triangles: Array = field(default_factory=lambda: np.zeros((0, 3, 3)))
 
     @staticmethod
     def of(shape: Shape, R: Array, p: Array) -> Body:
@@ -111,8 +112,7 @@ class Body:
             return float(np.linalg.norm(local))
         if self.planes.size and float((self.planes[:, :3] @ local + self.planes[:, 3]).max()) <= 0.0:
             return 0.0
-        found, _ = nearest(self.support, lambda _: x, x - self.p)
-        return float(np.linalg.norm(found - x))
+        return off_triangles(local, self.triangles)
 
     def special(self, rng: np.random.Generator) -> Array:
         """A direction in which the shape touches with more than a point, or any."""
@@ -140,8 +140,26 @@ class Body:
         return np.asarray(u / np.linalg.norm(u))
 
 
-def _features(points: Array) -> tuple[Array, Array, float, float, Array]:
-    """Edges, normals of faces, no radii, and the planes (n, 4) of the hull of points; none of a flat one."""
+def off_triangles(x: Array, triangles: Array) -> float:
+    """Distance of a point from the nearest of triangles (n, 3, 3), some of which may be lines or points."""
+    a, b = triangles, np.roll(triangles, -1, axis=1)
+    along = b - a
+    length2 = np.maximum((along**2).sum(axis=2), 1e-300)
+    t = np.clip(((x - a) * along).sum(axis=2) / length2, 0.0, 1.0)
+    best = float(np.linalg.norm(a + t[:, :, None] * along - x, axis=2).min())
+    normal = np.cross(along[:, 0], along[:, 1])
+    area = np.linalg.norm(normal, axis=1)
+    solid = area > 1e-12 * length2.max(axis=1)
+    if solid.any():
+        a, along, normal = a[solid], along[solid], normal[solid] / area[solid, None]
+        within = (np.einsum("nij,nij->ni", np.cross(along, x - a), np.repeat(normal[:, None], 3, axis=1)) >= 0.0).all(axis=1)
+        if within.any():
+            best = min(best, float(np.abs(((x - a[:, 0]) * normal).sum(axis=1))[within].min()))
+    return best
+
+
+def _features(points: Array) -> tuple[Array, Array, float, float, Array, Array]:
+    """Edges, normals of faces, no radii, the planes (n, 4) of the hull of points (none of a flat one), triangles."""
     from scipy.spatial import ConvexHull
 
     center = points.mean(axis=0)
@@ -149,15 +167,18 @@ def _features(points: Array) -> tuple[Array, Array, float, float, Array]:
     rank = int(np.sum(extents > 1e-9 * extents[0])) if len(points) > 1 else 0
     none = np.zeros((0, 4))
     if rank < 2:
-        return axes[:rank], np.zeros((0, 3)), 0.0, 0.0, none
+        along = (points - center) @ axes[0]
+        ends = points[[int(along.argmin()), int(along.argmax()), int(along.argmax())]]
+        return axes[:rank], np.zeros((0, 3)), 0.0, 0.0, none, ends[None]
     if rank == 2:
-        order = ConvexHull((points - center) @ axes[:2].T).vertices
-        loop = points[order]
-        return np.roll(loop, -1, axis=0) - loop, np.vstack((axes[2], -axes[2])), 0.0, 0.0, none
+        loop = points[ConvexHull((points - center) @ axes[:2].T).vertices]
+        fan = np.stack([np.stack((loop[0], loop[i], loop[i + 1])) for i in range(1, len(loop) - 1)])
+        return np.roll(loop, -1, axis=0) - loop, np.vstack((axes[2], -axes[2])), 0.0, 0.0, none, fan
     hull = ConvexHull(points)
     pairs = np.vstack([hull.simplices[:, [i, j]] for i, j in ((0, 1), (1, 2), (0, 2))])
     pairs = np.unique(np.sort(pairs, axis=1), axis=0)
-    return points[pairs[:, 1]] - points[pairs[:, 0]], hull.equations[:, :3], 0.0, 0.0, hull.equations
+    normals, planes = hull.equations[:, :3], hull.equations
+    return points[pairs[:, 1]] - points[pairs[:, 0]], normals, 0.0, 0.0, planes, points[hull.simplices]
 
 
 def overlap(a: Body, b: Body, n: Array) -> Array:
@@ -288,11 +309,8 @@ def prove(a: Body, b: Body, margin: float, found: Sequence[ContactPoint]) -> Ver
         lower, upper = along, core_gap + 2.0 * off
         error = max(abs(core_gap - along), off)
     else:
-        depth = least_overlap(a, b)
-        if depth < 0.0:  # apart after all
-            lower = upper = -depth
-        else:
-            lower = upper = -depth
+        # Any direction bounds the depth from above, the one returned as well.
+        lower = upper = -min(least_overlap(a, b), -along)
         error = max(abs(core_gap - along), core_gap - lower, lower - core_gap)
     true = lower
     deeper = max(0.0, true - core_gap)
@@ -304,7 +322,7 @@ def prove(a: Body, b: Body, margin: float, found: Sequence[ContactPoint]) -> Ver
         points = max(points, abs(float(np.linalg.norm(n)) - 1.0) * size)
     return Verdict(
         found=len(found),
-        overlap=least.gap < 0.0 if radii == 0.0 else core_gap <= 0.0,
+        overlap=least.gap < 0.0,
         gap=least.gap,
         gap_error=error / size,
         normal_error=max(0.0, core_gap - along) / size,

@@ -145,7 +145,7 @@ def box_box(a: Posed, b: Posed, margin: float, room: Workspace, out: Contacts) -
     if axis == NEARLY:
         return convex_convex(a, b, margin, room, out)
     if axis >= 6:
-        count = _edges(a, b, c, (axis - 6) // 3, (axis - 6) % 3, separation, 1e-9 * scale, out)
+        count = _edges(a, b, c, (axis - 6) // 3, (axis - 6) % 3, separation, 0.1 * exact, out)
         if count > 0 and out.rows.shape[0] > 0 and (separation < 0.0 or _across_faces(a.pose, b.pose, out.rows[0])):
             row, code, half = out.rows[0], out.features[0], 0.5 * separation
             nx, ny, nz = row[NORMAL], row[NORMAL + 1], row[NORMAL + 2]

@@ -248,8 +248,9 @@ def _of_faces(
     a: Posed, b: Posed, normal: Vector, normal_a: Vector, normal_b: Vector, gap: float, slack: float
 ) -> Vector:
     """The normal of A's face or of B's, nearly parallel ones, along which the shapes lie ``gap`` apart; or the given."""
-    if gap == math.inf or dot(normal, normal_a) >= 1.0:
-        return normal_a if gap < math.inf else normal
+    same = normal[0] == normal_a[0] and normal[1] == normal_a[1] and normal[2] == normal_a[2]
+    if same or gap == math.inf:
+        return normal
     along_b = (-normal_b[0], -normal_b[1], -normal_b[2])
     if -overlap(a, b, normal_a) >= gap - slack:
         return normal_a
@@ -349,7 +350,7 @@ def _segments(face_a: Polygon, face_b: Polygon, slack: float, result: Polygon, h
     ux, uy = ux / long_a, uy / long_a
     # Beside one another at an end they share no stretch there.
     for i in range(2):
-        if abs(ux * (b[3 * i + 1] - a[1]) - uy * (b[3 * i] - a[0])) > 10.0 * slack:
+        if abs(ux * (b[3 * i + 1] - a[1]) - uy * (b[3 * i] - a[0])) > 2.0 * slack:
             return 0
     begin, end = ux * (b[0] - a[0]) + uy * (b[1] - a[1]), ux * (b[3] - a[0]) + uy * (b[4] - a[1])
     low_b, high_b = (0, 1) if begin <= end else (1, 0)

@@ -110,7 +110,8 @@ def _on_triangle(triangle: int, a: Posed, b: Posed, margin: float, count: int, r
     hull = Posed(CONVEX, size, a.pose, data, a.loops)
     reach_b = reach(b)
     scale = reach(hull) + reach_b
-    gap, normal, point = closest(hull, b, margin, scale, room)
+    exact = CLOSEST * (reach_b + core_radius(b))
+    gap, normal, point = closest(hull, b, margin, scale, exact, room)
     if not gap <= margin:
         return count
     # In the mesh's axes.
@@ -122,7 +123,6 @@ def _on_triangle(triangle: int, a: Posed, b: Posed, margin: float, count: int, r
     off = (x - fx) * (x - fx) + (y - fy) * (y - fy) + (z - fz) * (z - fz)
     radius = core_radius(b)
     scale += radius
-    exact = CLOSEST * (reach_b + radius)
     first = min(count, out.rows.shape[0])
     rest = Contacts(out.rows[first:], out.features[first:])
     face = turned(a.pose, (fx, fy, fz))

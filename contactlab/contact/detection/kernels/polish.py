@@ -31,8 +31,10 @@ from lcp.kernels import kernel
 
 # Edges taken of each shape, at most.
 EDGES = 32
-NEWTON = 12
+NEWTON = 25
 ROUNDS = 3
+# Cosine above which directions are nearly one.
+FLAT = 0.99
 
 
 @kernel
@@ -125,13 +127,13 @@ def _curvature(shape: Posed, n: Vector, t: Vector, s: Vector) -> float:
     if shape.kind != CYLINDER:
         return 0.0
     u = _axis(shape, 2)
-    nu, tu, su = dot(n, u), dot(t, u), dot(s, u)
-    length2 = 1.0 - nu * nu
-    if length2 <= 1e-12:
+    nu = dot(n, u)
+    # The part across the axis, by differences: its square as one less another square has half the digits.
+    m = (n[0] - nu * u[0], n[1] - nu * u[1], n[2] - nu * u[2])
+    length2 = dot(m, m)
+    if length2 <= 1e-28:
         return 0.0
-    # Parts across the axis.
-    tn, sn = dot(t, n) - tu * nu, dot(s, n) - su * nu
-    return shape.size[0] / math.sqrt(length2) * (dot(t, s) - tu * su - tn * sn / length2)
+    return shape.size[0] / math.sqrt(length2) * (dot(t, s) - dot(t, u) * dot(s, u) - dot(t, m) * dot(s, m) / length2)
 
 
 @kernel
@@ -241,21 +243,31 @@ def polish(a: Posed, b: Posed, start: Vector, near: float, scale: float, work: F
                     if here < best - slack:
                         best, n = here, c
         if curved or best < 0.0:
-            for i in range(na + nb):
-                e = (0.0, 0.0, 0.0)
-                if i < na:
-                    e = (edges_a[3 * i], edges_a[3 * i + 1], edges_a[3 * i + 2])
-                else:
-                    e = (edges_b[3 * (i - na)], edges_b[3 * (i - na) + 1], edges_b[3 * (i - na) + 2])
-                part = dot(e, around)
-                if abs(part) < 0.9:
-                    c = unit((around[0] - part * e[0], around[1] - part * e[1], around[2] - part * e[2]))
-                    here, c = _descend(a, b, c, e, 1, 1e-15 * scale)
-                    if here < best - 0.01 * slack:
-                        best, n = here, c
-            here, c = _descend(a, b, around, around, 2, 1e-15 * scale)
-            if here < best - 0.01 * slack:
-                best, n = here, c
+            # Between two faces nearly parallel the direction may change by as little as their angle.
+            other = around
+            if dot(of_a, of_b) > FLAT:
+                other = unit((of_a[0] + of_b[0], of_a[1] + of_b[1], of_a[2] + of_b[2]))
+            elif dot(of_a, around) > FLAT:
+                other = of_a
+            elif dot(of_b, around) > FLAT:
+                other = of_b
+            for way in range(2 if curved else 1):
+                first = around if way == 0 else other
+                here, c = _descend(a, b, first, first, 2, 1e-15 * scale)
+                if here < best - 0.01 * slack:
+                    best, n = here, c
+                for i in range(na + nb):
+                    e = (0.0, 0.0, 0.0)
+                    if i < na:
+                        e = (edges_a[3 * i], edges_a[3 * i + 1], edges_a[3 * i + 2])
+                    else:
+                        e = (edges_b[3 * (i - na)], edges_b[3 * (i - na) + 1], edges_b[3 * (i - na) + 2])
+                    part = dot(e, first)
+                    if abs(part) < 0.9:
+                        c = unit((first[0] - part * e[0], first[1] - part * e[1], first[2] - part * e[2]))
+                        here, c = _descend(a, b, c, e, 1, 1e-15 * scale)
+                        if here < best - 0.01 * slack:
+                            best, n = here, c
         near = 1e-6 * scale
         if not best < before - slack:
             break

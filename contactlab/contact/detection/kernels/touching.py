@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.detection.kernels.polish import face_normal
-from contactlab.contact.detection.kernels.segments import closest_on_segments
 from contactlab.contact.detection.kernels.support import support
 from contactlab.contact.detection.kernels.vectors import cross, dot, placed, turned, turned_back
 from contactlab.contact.kernels.layout import (
@@ -26,22 +25,24 @@ ROUNDS = 100
 # A feature that is no polygon: the part of a cap beyond a chord. Its three rows are the middle of the cap, the direction
 # across the chord, and how far along that the chord lies.
 DISC = -1
-# Square of the sine, of the axis and the normal, below which a cap touches with more than the point of its rim.
-FLAT = 1e-2
+# Squares of the sine, of an axis and the normal, below which a cap may touch with more than the point of its rim: the
+# first where the normal gives that point, the second where it does not.
+FLAT, NEARLY_FLAT = 1e-26, 1e-2
 
 
 @kernel
-def farthest_feature(shape: Posed, d: Vector, slack: float, out: FloatArray) -> int:
+def farthest_feature(shape: Posed, d: Vector, slack: float, flat: float, out: FloatArray) -> int:
     """Fill ``out`` with the corners of the point, edge or face that lies farthest along a unit vector, to ``slack``.
 
-    Returns the number of corners, or `DISC` for the cap of a cylinder, whose middle is then filled in.
+    Returns the number of corners, or `DISC` for the cap of a cylinder to whose axis d is parallel, to an angle whose
+    sine's square is ``flat``.
     """
     kind, size, pose = shape.kind, shape.size, shape.pose
     x, y, z = turned_back(pose, d)
     out[0], out[1], out[2] = support(shape, d)
     if kind in (CAPSULE, CYLINDER):
         across2 = x * x + y * y
-        if kind == CYLINDER and across2 < FLAT:
+        if kind == CYLINDER and across2 < flat:
             # Of the cap the part that is as far to the slack: beyond a chord, or all of it.
             out[0], out[1], out[2] = placed(pose, (0.0, 0.0, size[1] if z >= 0.0 else -size[1]))
             length = math.sqrt(across2)
@@ -170,6 +171,46 @@ def _on_feature(shape: Posed, corners: FloatArray, count: int, d: Vector, x: Vec
 
 
 @kernel
+def _apart2(p: Vector, q: Vector) -> float:
+    """Squared distance of two points."""
+    d = (p[0] - q[0], p[1] - q[1], p[2] - q[2])
+    return dot(d, d)
+
+
+@kernel
+def _meeting(
+    a: Posed, b: Posed, n: Vector, distance: float, guess: Vector, scale: float, flat: float, work: FloatArray
+) -> tuple[float, Vector]:
+    """Squared residual and point on A of `common_point`."""
+    of_a, of_b = work[POLYGON_A : POLYGON_A + 3 * MAX_FACE], work[POLYGON_B : POLYGON_B + 3 * MAX_FACE]
+    against, slack = (-n[0], -n[1], -n[2]), 1e-11 * scale
+    na, nb = farthest_feature(a, n, slack, flat, of_a), farthest_feature(b, against, slack, flat, of_b)
+    p = _on_feature(a, of_a, na, n, guess)
+    if na == 2 and nb == 2:
+        u = (of_a[3] - of_a[0], of_a[4] - of_a[1], of_a[5] - of_a[2])
+        w = (of_b[3] - of_b[0], of_b[4] - of_b[1], of_b[5] - of_b[2])
+        c = cross(u, w)
+        if dot(c, c) > 1e-16 * dot(u, u) * dot(w, w):
+            d = (of_b[0] - of_a[0], of_b[1] - of_a[1], of_b[2] - of_a[2])
+            t = min(max(dot(cross(d, w), c) / dot(c, c), 0.0), 1.0)
+            p = (of_a[0] + t * u[0], of_a[1] + t * u[1], of_a[2] + t * u[2])
+    residual2 = math.inf
+    for _ in range(ROUNDS):
+        q = (p[0] + distance * n[0], p[1] + distance * n[1], p[2] + distance * n[2])
+        q = _on_feature(b, of_b, nb, against, q)
+        q = (q[0] - distance * n[0], q[1] - distance * n[1], q[2] - distance * n[2])
+        residual2 = _apart2(p, q)
+        if residual2 <= (1e-15 * scale) ** 2:
+            break
+        new = _on_feature(a, of_a, na, n, q)
+        moved2 = _apart2(new, p)
+        p = new
+        if moved2 <= (1e-16 * scale) ** 2:
+            break
+    return residual2, p
+
+
+@kernel
 def common_point(
     a: Posed, b: Posed, n: Vector, distance: float, guess: Vector, scale: float, work: FloatArray
 ) -> Vector:
@@ -178,31 +219,9 @@ def common_point(
     Features of both that lie across n have a point in common, seen along it: two edges where they cross, others where
     each is met in turn by the nearest point of the other, from ``guess`` on.
     """
-    of_a, of_b = work[POLYGON_A : POLYGON_A + 3 * MAX_FACE], work[POLYGON_B : POLYGON_B + 3 * MAX_FACE]
-    against, slack = (-n[0], -n[1], -n[2]), 1e-11 * scale
-    na, nb = farthest_feature(a, n, slack, of_a), farthest_feature(b, against, slack, of_b)
-    if na == 1:
-        return of_a[0], of_a[1], of_a[2]
-    if nb == 1:
-        q = (of_b[0] - distance * n[0], of_b[1] - distance * n[1], of_b[2] - distance * n[2])
-        return _on_feature(a, of_a, na, n, q)
-    if na == 2 and nb == 2:
-        u = (0.5 * (of_a[3] - of_a[0]), 0.5 * (of_a[4] - of_a[1]), 0.5 * (of_a[5] - of_a[2]))
-        w = (0.5 * (of_b[3] - of_b[0]), 0.5 * (of_b[4] - of_b[1]), 0.5 * (of_b[5] - of_b[2]))
-        long_a, long_b = math.sqrt(dot(u, u)), math.sqrt(dot(w, w))
-        c = cross(u, w)
-        if dot(c, c) > 1e-16 * (long_a * long_b) ** 2:
-            d = (of_b[0] - of_a[0], of_b[1] - of_a[1], of_b[2] - of_a[2])
-            t = min(max(0.5 * dot(cross(d, w), c) / dot(c, c), 0.0), 1.0)
-            return of_a[0] + 2.0 * t * u[0], of_a[1] + 2.0 * t * u[1], of_a[2] + 2.0 * t * u[2]
-    p = _on_feature(a, of_a, na, n, guess)
-    for _ in range(ROUNDS):
-        q = (p[0] + distance * n[0], p[1] + distance * n[1], p[2] + distance * n[2])
-        q = _on_feature(b, of_b, nb, against, q)
-        q = (q[0] - distance * n[0], q[1] - distance * n[1], q[2] - distance * n[2])
-        new = _on_feature(a, of_a, na, n, q)
-        off = (new[0] - p[0], new[1] - p[1], new[2] - p[2])
-        p = new
-        if dot(off, off) <= (1e-14 * scale) ** 2:
-            break
+    residual2, p = _meeting(a, b, n, distance, guess, scale, FLAT, work)
+    if residual2 > (1e-12 * scale) ** 2 and (a.kind == CYLINDER or b.kind == CYLINDER):
+        again2, other = _meeting(a, b, n, distance, guess, scale, NEARLY_FLAT, work)
+        if again2 < residual2:
+            return other
     return p

@@ -57,33 +57,37 @@ def closest(
     that of the cores, `support.reach`; ``exact`` that of `manifold`.
     """
     radius_a, radius_b = core_radius(a), core_radius(b)
-    weights = room.work[SCRATCH : SCRATCH + 8]
+    weights, small = room.work[SCRATCH : SCRATCH + 8], max(PROVED * exact, 1e-14 * scale)
+    curved = has_curved_core(a.kind) or has_curved_core(b.kind)
+    proved, faces, near, n = False, 0, 1e-5, 0
     if a.kind == CAPSULE and b.kind == BOX:
         distance, nx, ny, nz, t = segment_box(a.size[1], a.pose, b.size, b.pose, room.work)
         ax, ay, az = a.pose[9] + t * a.pose[2], a.pose[10] + t * a.pose[5], a.pose[11] + t * a.pose[8]
+        proved = distance > TOUCHING * scale
     else:
-        enough, small = margin + radius_a + radius_b, max(PROVED * exact, 1e-14 * scale)
+        enough = margin + radius_a + radius_b
         distance, n, lower = gjk(a, b, scale, enough, room.work, weights)
-        curved = has_curved_core(a.kind) or has_curved_core(b.kind)
-        if distance > TOUCHING * scale:
+        proved = distance > 1e-13 * scale and (distance - lower <= small or lower > enough)
+        if proved or distance > TOUCHING * scale:
             x, y, z = weighted(n, weights, room.work, 0)
             # w = a - b, and the normal leads from A to B. From zero: a zero entry stays a plain zero.
             nx, ny, nz = 0.0 - x, 0.0 - y, 0.0 - z
             length = (nx * nx + ny * ny + nz * nz) ** 0.5
             nx, ny, nz, distance = nx / length, ny / length, nz / length, length
-            proved, near, faces = distance - lower <= small or lower > enough, 1e-5, 0
         else:
             depth, nx, ny, nz, faces = epa(a, b, n, scale, room, weights)
-            distance, n, lower = -depth, 3, -overlap(a, b, (nx, ny, nz))
-            proved, near = not curved and distance - lower <= small, (1e-2 if curved else 1e-5)
+            distance, n, near = -depth, 3, (1e-2 if curved else 1e-5)
         ax, ay, az = weighted(n, weights, room.work, 3)
-        if not proved:
+    if not proved:
+        off = math.inf
+        if not curved and overlap(a, b, (nx, ny, nz)) + distance <= small:
+            off, (ax, ay, az) = common_point(a, b, (nx, ny, nz), distance, (ax, ay, az), scale, room.work)
+        if off > 0.1 * exact:
             value, (nx, ny, nz) = polish(a, b, (nx, ny, nz), near * scale, scale, room.work)
             if curved and value + distance > ROUND * scale:
                 value, (nx, ny, nz) = _least(a, b, (nx, ny, nz), value, faces, scale, room.work)
             distance = -value
-        if not proved or not distance > TOUCHING * scale:
-            ax, ay, az = common_point(a, b, (nx, ny, nz), distance, (ax, ay, az), scale, room.work)
+            off, (ax, ay, az) = common_point(a, b, (nx, ny, nz), distance, (ax, ay, az), scale, room.work)
     gap = distance - radius_a - radius_b
     return gap, (nx, ny, nz), (ax + radius_a * nx, ay + radius_a * ny, az + radius_a * nz)
 

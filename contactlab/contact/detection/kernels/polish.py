@@ -242,7 +242,7 @@ def polish(a: Posed, b: Posed, start: Vector, near: float, scale: float, work: F
                     here = overlap(a, b, c)
                     if here < best - slack:
                         best, n = here, c
-        if curved or best < 0.0:
+        if True:
             # Between two faces nearly parallel the direction may change by as little as their angle.
             other = around
             if dot(of_a, of_b) > FLAT:

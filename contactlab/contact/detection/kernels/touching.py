@@ -190,7 +190,7 @@ def _meeting(
         u = (of_a[3] - of_a[0], of_a[4] - of_a[1], of_a[5] - of_a[2])
         w = (of_b[3] - of_b[0], of_b[4] - of_b[1], of_b[5] - of_b[2])
         c = cross(u, w)
-        if dot(c, c) > 1e-16 * dot(u, u) * dot(w, w):
+        if dot(c, c) > 1e-24 * dot(u, u) * dot(w, w):
             d = (of_b[0] - of_a[0], of_b[1] - of_a[1], of_b[2] - of_a[2])
             t = min(max(dot(cross(d, w), c) / dot(c, c), 0.0), 1.0)
             p = (of_a[0] + t * u[0], of_a[1] + t * u[1], of_a[2] + t * u[2])
@@ -213,15 +213,15 @@ def _meeting(
 @kernel
 def common_point(
     a: Posed, b: Posed, n: Vector, distance: float, guess: Vector, scale: float, work: FloatArray
-) -> Vector:
-    """Point of A from which B lies ``distance`` on along a unit vector, the direction of their least overlap.
+) -> tuple[float, Vector]:
+    """Point of A from which B lies ``distance`` on along a unit vector, and by how much it does not.
 
-    Features of both that lie across n have a point in common, seen along it: two edges where they cross, others where
+    Along the direction of least overlap it does. Features of both that lie across n have a point in common, seen along it: two edges where they cross, others where
     each is met in turn by the nearest point of the other, from ``guess`` on.
     """
     residual2, p = _meeting(a, b, n, distance, guess, scale, FLAT, work)
     if residual2 > (1e-12 * scale) ** 2 and (a.kind == CYLINDER or b.kind == CYLINDER):
         again2, other = _meeting(a, b, n, distance, guess, scale, NEARLY_FLAT, work)
         if again2 < residual2:
-            return other
-    return p
+            residual2, p = again2, other
+    return math.sqrt(residual2), p

@@ -44,7 +44,9 @@ class Body:
         if isinstance(shape, Sphere):
             return Body(shape, R, p, np.zeros((1, 3)), none, none, radius=shape.radius)
         if isinstance(shape, HalfSpace):
-            return Body(shape, R, p, np.asarray(shape.normal)[None] * shape.offset, none, np.asarray(shape.normal)[None])
+            return Body(
+                shape, R, p, np.asarray(shape.normal)[None] * shape.offset, none, np.asarray(shape.normal)[None]
+            )
         z = np.array([[0.0, 0.0, 1.0]])
         if isinstance(shape, Capsule):
             return Body(shape, R, p, np.vstack((z, -z)) * shape.half_length, z, none, radius=shape.radius)
@@ -152,7 +154,9 @@ def off_triangles(x: Array, triangles: Array) -> float:
     solid = area > 1e-12 * length2.max(axis=1)
     if solid.any():
         a, along, normal = a[solid], along[solid], normal[solid] / area[solid, None]
-        within = (np.einsum("nij,nij->ni", np.cross(along, x - a), np.repeat(normal[:, None], 3, axis=1)) >= 0.0).all(axis=1)
+        within = (np.einsum("nij,nij->ni", np.cross(along, x - a), np.repeat(normal[:, None], 3, axis=1)) >= 0.0).all(
+            axis=1
+        )
         if within.any():
             best = min(best, float(np.abs(((x - a[:, 0]) * normal).sum(axis=1))[within].min()))
     return best

@@ -12,7 +12,6 @@ from contactlab.contact.kernels.layout import NORMAL, POINT, SCRATCH, WITNESS, C
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
-
 # The axis across two edges, where these are nearly parallel.
 NEARLY = 15
 

@@ -188,6 +188,8 @@ def manifold(
     na, normal_a = support_face(a, normal, local, face_a)
     nb, normal_b = support_face(b, (-nx, -ny, -nz), local, face_b)
     count, least = 0, math.inf
+    if na == 2 and nb == 2 and has_round_line(a, b):
+        return _round_lines(a, b, face_a, face_b, normal, point, gap, exact, margin, out)
     if na >= 2 and nb >= 2:
         cos_a, cos_b = dot(normal_a, normal), -dot(normal_b, normal)
         along = normal
@@ -208,8 +210,6 @@ def manifold(
         slack = 1e-1 * exact
         n, swapped = 0, False
         if na < 3 and nb < 3:
-            if a.kind != BOX and b.kind != BOX and (has_round_line(a, b)):
-                return _round_lines(a, b, face_a, face_b, normal, point, gap, scale, exact, margin, out)
             n = _segments(face_a, face_b, slack, shared, heights)
         elif nb < 3:
             # The segment of B is the subject: roles are changed back below.
@@ -247,7 +247,7 @@ def manifold(
 def _of_faces(
     a: Posed, b: Posed, normal: Vector, normal_a: Vector, normal_b: Vector, gap: float, slack: float
 ) -> Vector:
-    """The normal of A's face or of B's, nearly parallel ones, along which the shapes lie ``gap`` apart; or the given."""
+    """The normal of A's face or B's, nearly parallel, along which the shapes lie ``gap`` apart; or the one given."""
     same = normal[0] == normal_a[0] and normal[1] == normal_a[1] and normal[2] == normal_a[2]
     if same or gap == math.inf:
         return normal
@@ -262,7 +262,7 @@ def _of_faces(
 @kernel
 def has_round_line(a: Posed, b: Posed) -> bool:
     """Whether one of two shapes is a capsule or a cylinder."""
-    return a.kind == CAPSULE or a.kind == CYLINDER or b.kind == CAPSULE or b.kind == CYLINDER
+    return a.kind in (CAPSULE, CYLINDER) or b.kind in (CAPSULE, CYLINDER)
 
 
 @kernel
@@ -274,7 +274,6 @@ def _round_lines(
     normal: Vector,
     point: Vector,
     gap: float,
-    scale: float,
     exact: float,
     margin: float,
     out: Contacts,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 
-from contactlab.contact.detection.kernels.support import reach, support
+from contactlab.contact.detection.kernels.support import support
 from contactlab.contact.detection.kernels.vectors import across, cross, dot, turned, turned_back
 from contactlab.contact.kernels.layout import (
     BOX,
@@ -22,7 +22,6 @@ from contactlab.contact.kernels.layout import (
     CLIP_1,
     CONVEX,
     CYLINDER,
-    MAX_FACE,
     Posed,
     Vector,
 )
@@ -85,9 +84,7 @@ def near_edges(shape: Posed, n: Vector, near: float, out: FloatArray) -> int:
             if i >= j or count == EDGES:
                 continue
             p, q = points + 3 * i, points + 3 * j
-            low = min(
-                x * data[p] + y * data[p + 1] + z * data[p + 2], x * data[q] + y * data[q + 1] + z * data[q + 2]
-            )
+            low = min(x * data[p] + y * data[p + 1] + z * data[p + 2], x * data[q] + y * data[q + 1] + z * data[q + 2])
             if low >= highest - near:
                 e = (data[q] - data[p], data[q + 1] - data[p + 1], data[q + 2] - data[p + 2])
                 if dot(e, e) > 0.0:
@@ -149,10 +146,8 @@ def _moved(n: Vector, x: float, t: Vector, y: float, s: Vector) -> Vector:
 
 
 @kernel
-def _descend(
-    a: Posed, b: Posed, start: Vector, edge: Vector, free: int, rounding: float
-) -> tuple[float, Vector]:
-    """Least overlap near ``start``: on the circle across ``edge`` (free = 1), or on the sphere (free = 2), by Newton."""
+def _descend(a: Posed, b: Posed, start: Vector, edge: Vector, free: int, rounding: float) -> tuple[float, Vector]:
+    """Least overlap near ``start``, by Newton: on the circle across ``edge`` (free = 1), or the sphere (free = 2)."""
     n = start
     w = _difference(a, b, n)
     value = dot(n, w)
@@ -214,7 +209,7 @@ def polish(a: Posed, b: Posed, start: Vector, near: float, scale: float, work: F
     """
     edges_a, edges_b = work[CLIP_1 : CLIP_1 + 3 * EDGES], work[CLIP_1 + 3 * EDGES : CLIP_1 + 6 * EDGES]
     best, n = overlap(a, b, start), start
-    curved = a.kind == CYLINDER or b.kind == CYLINDER
+    curved = CYLINDER in (a.kind, b.kind)
     for _ in range(ROUNDS):
         before, around = best, n
         # A face's own normal is preferred to what lies within rounding of it.
@@ -242,32 +237,31 @@ def polish(a: Posed, b: Posed, start: Vector, near: float, scale: float, work: F
                     here = overlap(a, b, c)
                     if here < best - slack:
                         best, n = here, c
-        if True:
-            # Between two faces nearly parallel the direction may change by as little as their angle.
-            other = around
-            if dot(of_a, of_b) > FLAT:
-                other = unit((of_a[0] + of_b[0], of_a[1] + of_b[1], of_a[2] + of_b[2]))
-            elif dot(of_a, around) > FLAT:
-                other = of_a
-            elif dot(of_b, around) > FLAT:
-                other = of_b
-            for way in range(2 if curved else 1):
-                first = around if way == 0 else other
-                here, c = _descend(a, b, first, first, 2, 1e-15 * scale)
-                if here < best - 0.01 * slack:
-                    best, n = here, c
-                for i in range(na + nb):
-                    e = (0.0, 0.0, 0.0)
-                    if i < na:
-                        e = (edges_a[3 * i], edges_a[3 * i + 1], edges_a[3 * i + 2])
-                    else:
-                        e = (edges_b[3 * (i - na)], edges_b[3 * (i - na) + 1], edges_b[3 * (i - na) + 2])
-                    part = dot(e, first)
-                    if abs(part) < 0.9:
-                        c = unit((first[0] - part * e[0], first[1] - part * e[1], first[2] - part * e[2]))
-                        here, c = _descend(a, b, c, e, 1, 1e-15 * scale)
-                        if here < best - 0.01 * slack:
-                            best, n = here, c
+        # Between two faces nearly parallel the direction may change by as little as their angle.
+        other = around
+        if dot(of_a, of_b) > FLAT:
+            other = unit((of_a[0] + of_b[0], of_a[1] + of_b[1], of_a[2] + of_b[2]))
+        elif dot(of_a, around) > FLAT:
+            other = of_a
+        elif dot(of_b, around) > FLAT:
+            other = of_b
+        for way in range(2 if curved else 1):
+            first = around if way == 0 else other
+            here, c = _descend(a, b, first, first, 2, 1e-15 * scale)
+            if here < best - 0.01 * slack:
+                best, n = here, c
+            for i in range(na + nb):
+                e = (0.0, 0.0, 0.0)
+                if i < na:
+                    e = (edges_a[3 * i], edges_a[3 * i + 1], edges_a[3 * i + 2])
+                else:
+                    e = (edges_b[3 * (i - na)], edges_b[3 * (i - na) + 1], edges_b[3 * (i - na) + 2])
+                part = dot(e, first)
+                if abs(part) < 0.9:
+                    c = unit((first[0] - part * e[0], first[1] - part * e[1], first[2] - part * e[2]))
+                    here, c = _descend(a, b, c, e, 1, 1e-15 * scale)
+                    if here < best - 0.01 * slack:
+                        best, n = here, c
         near = 1e-6 * scale
         if not best < before - slack:
             break

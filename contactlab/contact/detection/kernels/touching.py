@@ -22,8 +22,8 @@ from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 ROUNDS = 100
-# A feature that is no polygon: the part of a cap beyond a chord. Its three rows are the middle of the cap, the direction
-# across the chord, and how far along that the chord lies.
+# A feature that is no polygon: the part of a cap beyond a chord. Its three rows are the middle of the cap, the
+# direction across the chord, and how far along that the chord lies.
 DISC = -1
 # Squares of the sine, of an axis and the normal, below which a cap may touch with more than the point of its rim: the
 # first where the normal gives that point, the second where it does not.
@@ -148,8 +148,9 @@ def _on_feature(shape: Posed, corners: FloatArray, count: int, d: Vector, x: Vec
     turn = 0.0
     for i in range(count):
         j = (i + 1) % count
-        e = (corners[3 * j] - corners[3 * i], corners[3 * j + 1] - corners[3 * i + 1], corners[3 * j + 2] - corners[3 * i + 2])
-        v = (x[0] - corners[3 * i], x[1] - corners[3 * i + 1], x[2] - corners[3 * i + 2])
+        p, q = 3 * i, 3 * j
+        e = (corners[q] - corners[p], corners[q + 1] - corners[p + 1], corners[q + 2] - corners[p + 2])
+        v = (x[0] - corners[p], x[1] - corners[p + 1], x[2] - corners[p + 2])
         side = dot(d, cross(e, v))
         # Corners may go round either way.
         if turn == 0.0:
@@ -216,11 +217,11 @@ def common_point(
 ) -> tuple[float, Vector]:
     """Point of A from which B lies ``distance`` on along a unit vector, and by how much it does not.
 
-    Along the direction of least overlap it does. Features of both that lie across n have a point in common, seen along it: two edges where they cross, others where
-    each is met in turn by the nearest point of the other, from ``guess`` on.
+    Along the direction of least overlap it does: features of both that lie across n have a point in common, seen along
+    it, two edges where they cross, others where each is met in turn by the nearest point of the other, from ``guess``.
     """
     residual2, p = _meeting(a, b, n, distance, guess, scale, FLAT, work)
-    if residual2 > (1e-12 * scale) ** 2 and (a.kind == CYLINDER or b.kind == CYLINDER):
+    if residual2 > (1e-12 * scale) ** 2 and CYLINDER in (a.kind, b.kind):
         again2, other = _meeting(a, b, n, distance, guess, scale, NEARLY_FLAT, work)
         if again2 < residual2:
             residual2, p = again2, other

@@ -280,18 +280,19 @@ def _round_lines(
 ) -> int:
     """Contacts of a line of a capsule or cylinder, the reference, with a line of the other shape: both ends, if any.
 
-    The ends of the stretch that nearly parallel lines share are points of the other line; each touches the reference
-    where its mantle is nearest, along the radius there. The closest pair is written where neither end is as close.
+    The ends of the stretch that nearly parallel lines share are points of the other line, from which the way along the
+    normal to the reference's mantle is the gap. The closest pair is written where neither end is as close.
     """
     count, least = 0, math.inf
     of_b = b.kind == CYLINDER or (b.kind == CAPSULE and a.kind != CYLINDER)
-    line, ids, reference, own = face_a.corners, face_a.ids, b, face_b.ids
+    line, ids, reference, own, way = face_a.corners, face_a.ids, b, face_b.ids, normal
     if not of_b:
         line, ids, reference, own = face_b.corners, face_b.ids, a, face_a.ids
+        way = (-normal[0], -normal[1], -normal[2])
     pose, half, radius = reference.pose, reference.size[1], reference.size[0]
     u, c = (pose[2], pose[5], pose[8]), origin(pose)
     p, w = (line[0], line[1], line[2]), (line[3] - line[0], line[4] - line[1], line[5] - line[2])
-    length, rise = math.sqrt(dot(w, w)), dot(w, u)
+    length, rise, lean = math.sqrt(dot(w, w)), dot(w, u), dot(way, u)
     if length > exact and abs(rise) >= length * COSINE:
         start = dot(u, (p[0] - c[0], p[1] - c[1], p[2] - c[2]))
         # Where the line passes the two ends of the reference, as a share of its length.
@@ -302,26 +303,27 @@ def _round_lines(
             for end in range(2):
                 own_end = low <= 0.0 if end == 0 else high >= 1.0
                 t = float(end) if own_end else (low if end == 0 else high)
-                x = (p[0] + t * w[0], p[1] + t * w[1], p[2] + t * w[2])
-                s = dot(u, (x[0] - c[0], x[1] - c[1], x[2] - c[2]))
-                s = min(max(s, -half), half)
-                r = (x[0] - c[0] - s * u[0], x[1] - c[1] - s * u[1], x[2] - c[2] - s * u[2])
-                far = math.sqrt(dot(r, r))
-                if far <= 1e-3 * radius:
-                    continue
-                # Away from the axis: towards the other shape.
-                n = (r[0] / far, r[1] / far, r[2] / far)
-                here = far - radius
-                on_a = x
-                if of_b:
-                    n = (0.0 - n[0], 0.0 - n[1], 0.0 - n[2])
-                else:
-                    on_a = (x[0] - here * n[0], x[1] - here * n[1], x[2] - here * n[2])
-                if here <= margin and dot(n, normal) >= 0.9:
+                # Once more with the end moved, so that the point on the reference is at its end.
+                here, x = math.inf, p
+                for _ in range(1 if own_end else 2):
+                    x = (p[0] + t * w[0], p[1] + t * w[1], p[2] + t * w[2])
+                    s = dot(u, (x[0] - c[0], x[1] - c[1], x[2] - c[2]))
+                    r = (x[0] - c[0] - s * u[0], x[1] - c[1] - s * u[1], x[2] - c[2] - s * u[2])
+                    # Along the way to where its distance from the axis is the radius.
+                    along, beyond = -dot(r, way), dot(r, r) - radius * radius
+                    square = along * along - (1.0 - lean * lean) * beyond
+                    if square <= 0.0 or along <= 0.0:
+                        here = math.inf
+                        break
+                    here = beyond / (along + math.sqrt(square))
+                    if not own_end:
+                        t = (low if end == 0 else high) - here * lean / rise
+                if here <= margin:
+                    x = x if of_b else (x[0] + here * way[0], x[1] + here * way[1], x[2] + here * way[2])
                     corner = ids[end] if own_end else own[first if end == 0 else last]
                     code = (corner << BITS) | NONE if of_b == own_end else (NONE << BITS) | corner
                     least = min(least, here)
-                    count = put(on_a, n, here, code, count, out)
+                    count = put(x, normal, max(here, gap), code, count, out)
     if gap <= margin and not least <= gap + 1e-1 * exact:
         count = put(point, normal, gap, WITNESS, count, out)
     return count

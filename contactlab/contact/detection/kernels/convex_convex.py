@@ -7,7 +7,7 @@ import math
 from contactlab.contact.detection.kernels.epa import epa
 from contactlab.contact.detection.kernels.gjk import gjk
 from contactlab.contact.detection.kernels.manifold import manifold
-from contactlab.contact.detection.kernels.polish import overlap, polish
+from contactlab.contact.detection.kernels.polish import ALL, KINKS, overlap, polish
 from contactlab.contact.detection.kernels.segments import segment_box
 from contactlab.contact.detection.kernels.simplex import weighted
 from contactlab.contact.detection.kernels.support import core_radius, has_curved_core, reach
@@ -21,6 +21,8 @@ from lcp.kernels import kernel
 TOUCHING = 1e-8
 # A distance is proved where the bounds from both sides agree to this part of what is asked for.
 PROVED = 2e-2
+# Points have to be known to this part of it.
+POINTS = 0.1
 # Part of the smaller shape's size to which gaps and points have to be known.
 EXACT = 1e-9
 # Part of the size to which the depth of a curved core has to be bounded from below, and how often it is looked for.
@@ -41,7 +43,7 @@ def _least(
             break
         at = FACES + 4 * best
         work[at + 3] = math.inf
-        here, m = polish(a, b, (work[at], work[at + 1], work[at + 2]), 1e-2 * scale, scale, work)
+        here, m = polish(a, b, (work[at], work[at + 1], work[at + 2]), 1e-2 * scale, scale, ALL, work)
         if here < value:
             value, n = here, m
     return value, n
@@ -78,16 +80,26 @@ def closest(
             depth, nx, ny, nz, faces = epa(a, b, n, scale, room, weights)
             distance, n, near = -depth, 3, (1e-2 if curved else 1e-5)
         ax, ay, az = weighted(n, weights, room.work, 3)
-    if not proved:
-        off = math.inf
-        if not curved and overlap(a, b, (nx, ny, nz)) + distance <= small:
-            off, (ax, ay, az) = common_point(a, b, (nx, ny, nz), distance, (ax, ay, az), scale, room.work)
-        if off > 0.1 * exact:
-            value, (nx, ny, nz) = polish(a, b, (nx, ny, nz), near * scale, scale, room.work)
+    if (curved and distance <= margin + radius_a + radius_b) or not proved:
+        point, off = (ax, ay, az), math.inf
+        if curved:
+            # Of a round rim or mantle the distance is known well before the direction is.
+            allowed = ROUND * scale if distance <= TOUCHING * scale else math.inf
+            for stage in range(KINKS, ALL):
+                value, m = polish(a, b, (nx, ny, nz), near * scale, scale, stage, room.work)
+                off, point = common_point(a, b, m, -value, (ax, ay, az), scale, room.work)
+                if off <= POINTS * exact and value + distance <= allowed:
+                    proved, distance, (nx, ny, nz), (ax, ay, az) = True, -value, m, point
+                    break
+        elif overlap(a, b, (nx, ny, nz)) + distance <= small:
+            off, (ax, ay, az) = common_point(a, b, (nx, ny, nz), distance, point, scale, room.work)
+            proved = off <= POINTS * exact
+        if not proved:
+            value, (nx, ny, nz) = polish(a, b, (nx, ny, nz), near * scale, scale, ALL, room.work)
             if curved and value + distance > ROUND * scale:
                 value, (nx, ny, nz) = _least(a, b, (nx, ny, nz), value, faces, scale, room.work)
             distance = -value
-            off, (ax, ay, az) = common_point(a, b, (nx, ny, nz), distance, (ax, ay, az), scale, room.work)
+            off, (ax, ay, az) = common_point(a, b, (nx, ny, nz), distance, point, scale, room.work)
     gap = distance - radius_a - radius_b
     return gap, (nx, ny, nz), (ax + radius_a * nx, ay + radius_a * ny, az + radius_a * nz)
 

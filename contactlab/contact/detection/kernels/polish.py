@@ -31,6 +31,13 @@ from lcp.kernels import kernel
 # Edges taken of each shape, at most.
 EDGES = 32
 NEWTON = 25
+# Steps [rad] that change nothing, and after which the next one does not.
+STILL, SETTLED = 1e-15, 1e-9
+# How often a step is made shorter: where two edges or a face give the direction, no step leads there.
+FEW, MANY = 3, 12
+KINKS, NEAREST, ALL = 0, 1, 2
+# Part of its length by which an edge of a direction that is nearly right may rise along it.
+RISES = 2e-3
 ROUNDS = 3
 # Cosine above which directions are nearly one.
 FLAT = 0.99
@@ -146,7 +153,7 @@ def _moved(n: Vector, x: float, t: Vector, y: float, s: Vector) -> Vector:
 
 
 @kernel
-def _descend(a: Posed, b: Posed, start: Vector, edge: Vector, free: int, rounding: float) -> tuple[float, Vector]:
+def _descend(a: Posed, b: Posed, start: Vector, edge: Vector, free: int, tries: int, rounding: float) -> tuple[float, Vector]:
     """Least overlap near ``start``, by Newton: on the circle across ``edge`` (free = 1), or the sphere (free = 2)."""
     n = start
     w = _difference(a, b, n)
@@ -173,12 +180,12 @@ def _descend(a: Posed, b: Posed, start: Vector, edge: Vector, free: int, roundin
                 slope = math.sqrt(gt * gt + gs * gs)
                 x, y = -gt / (slope + abs(value) + 1e-300), -gs / (slope + abs(value) + 1e-300)
         far = math.sqrt(x * x + y * y)
-        if not far > 1e-16:
-            break
         if far > 0.5:
             x, y = 0.5 * x / far, 0.5 * y / far
-        better = False
-        for _ in range(12):
+        better, step = False, far
+        for _ in range(tries):
+            if not step > STILL:
+                break
             m = _moved(n, x, t, y, s)
             if free == 1:
                 # On the circle to the last bit: what lies along the edge is rounding times the edge's length.
@@ -190,14 +197,17 @@ def _descend(a: Posed, b: Posed, start: Vector, edge: Vector, free: int, roundin
             if here < value or (far < 1e-3 and here <= value + rounding):
                 n, value, better = m, here, True
                 break
-            x, y = 0.25 * x, 0.25 * y
-        if not better:
+            x, y, step = 0.25 * x, 0.25 * y, 0.25 * step
+        # Steps of Newton's method square: the next one would be too short to be seen.
+        if not better or far < SETTLED:
             break
     return value, n
 
 
 @kernel
-def polish(a: Posed, b: Posed, start: Vector, near: float, scale: float, work: FloatArray) -> tuple[float, Vector]:
+def polish(
+    a: Posed, b: Posed, start: Vector, near: float, scale: float, stage: int, work: FloatArray
+) -> tuple[float, Vector]:
     """Least overlap of two cores near a unit vector, and its direction.
 
     Parameters
@@ -206,26 +216,49 @@ def polish(a: Posed, b: Posed, start: Vector, near: float, scale: float, work: F
         How far [m] below the farthest point along ``start`` edges are looked for: of the order of its error.
     scale
         Length of the order of both shapes.
+    stage
+        What is tried: `KINKS`, faces and pairs of edges; `NEAREST`, a few steps along edges that lie across ``start`` as
+        well; `ALL` edges near by, and steps from faces, again and again.
     """
     edges_a, edges_b = work[CLIP_1 : CLIP_1 + 3 * EDGES], work[CLIP_1 + 3 * EDGES : CLIP_1 + 6 * EDGES]
     best, n = overlap(a, b, start), start
     curved = CYLINDER in (a.kind, b.kind)
-    for _ in range(ROUNDS):
+    tries = MANY if stage == ALL else FEW
+    for _ in range(ROUNDS if stage == ALL else 1):
         before, around = best, n
-        # A face's own normal is preferred to what lies within rounding of it.
         slack = 1e-13 * scale
         of_a, of_b = face_normal(a, around), face_normal(b, (-around[0], -around[1], -around[2]))
         of_b = (-of_b[0], -of_b[1], -of_b[2])
-        if dot(of_b, of_b) > 0.0:
-            here = overlap(a, b, of_b)
-            if here <= best + slack:
-                best, n = here, of_b
-        if dot(of_a, of_a) > 0.0:
-            here = overlap(a, b, of_a)
-            if here <= best + slack:
-                best, n = here, of_a
         na = near_edges(a, around, near, edges_a)
         nb = near_edges(b, (-around[0], -around[1], -around[2]), near, edges_b)
+        # Between two faces nearly parallel the direction may change by as little as their angle.
+        other = around
+        if dot(of_a, of_b) > FLAT:
+            other = unit((of_a[0] + of_b[0], of_a[1] + of_b[1], of_a[2] + of_b[2]))
+        elif dot(of_a, around) > FLAT:
+            other = of_a
+        elif dot(of_b, around) > FLAT:
+            other = of_b
+        for way in range((2 if curved and stage == ALL else 1) if stage != KINKS else 0):
+            first = around if way == 0 else other
+            lying = 0
+            for i in range(na + nb):
+                e = (0.0, 0.0, 0.0)
+                if i < na:
+                    e = (edges_a[3 * i], edges_a[3 * i + 1], edges_a[3 * i + 2])
+                else:
+                    e = (edges_b[3 * (i - na)], edges_b[3 * (i - na) + 1], edges_b[3 * (i - na) + 2])
+                part = dot(e, first)
+                if abs(part) < (0.9 if stage == ALL else RISES):
+                    lying += 1
+                    c = unit((first[0] - part * e[0], first[1] - part * e[1], first[2] - part * e[2]))
+                    here, c = _descend(a, b, c, e, 1, tries, 1e-15 * scale)
+                    if here <= best + 0.01 * slack:
+                        best, n = here, c
+            if stage == ALL or lying == 0:
+                here, c = _descend(a, b, first, first, 2, tries, 1e-15 * scale)
+                if here < best - 0.01 * slack or (lying == 0 and here <= best + 0.01 * slack):
+                    best, n = here, c
         for i in range(na):
             e = (edges_a[3 * i], edges_a[3 * i + 1], edges_a[3 * i + 2])
             for j in range(nb):
@@ -237,31 +270,15 @@ def polish(a: Posed, b: Posed, start: Vector, near: float, scale: float, work: F
                     here = overlap(a, b, c)
                     if here < best - slack:
                         best, n = here, c
-        # Between two faces nearly parallel the direction may change by as little as their angle.
-        other = around
-        if dot(of_a, of_b) > FLAT:
-            other = unit((of_a[0] + of_b[0], of_a[1] + of_b[1], of_a[2] + of_b[2]))
-        elif dot(of_a, around) > FLAT:
-            other = of_a
-        elif dot(of_b, around) > FLAT:
-            other = of_b
-        for way in range(2 if curved else 1):
-            first = around if way == 0 else other
-            here, c = _descend(a, b, first, first, 2, 1e-15 * scale)
-            if here < best - 0.01 * slack:
-                best, n = here, c
-            for i in range(na + nb):
-                e = (0.0, 0.0, 0.0)
-                if i < na:
-                    e = (edges_a[3 * i], edges_a[3 * i + 1], edges_a[3 * i + 2])
-                else:
-                    e = (edges_b[3 * (i - na)], edges_b[3 * (i - na) + 1], edges_b[3 * (i - na) + 2])
-                part = dot(e, first)
-                if abs(part) < 0.9:
-                    c = unit((first[0] - part * e[0], first[1] - part * e[1], first[2] - part * e[2]))
-                    here, c = _descend(a, b, c, e, 1, 1e-15 * scale)
-                    if here < best - 0.01 * slack:
-                        best, n = here, c
+        # A face's own normal is preferred to what lies within rounding of it.
+        if dot(of_b, of_b) > 0.0:
+            here = overlap(a, b, of_b)
+            if here <= best + slack:
+                best, n = here, of_b
+        if dot(of_a, of_a) > 0.0:
+            here = overlap(a, b, of_a)
+            if here <= best + slack:
+                best, n = here, of_a
         near = 1e-6 * scale
         if not best < before - slack:
             break

@@ -321,7 +321,8 @@ def prove(a: Body, b: Body, margin: float, found: Sequence[ContactPoint]) -> Ver
     points = off
     for one in found:
         n = np.asarray(one.normal)
-        points = max(points, a.outside(one.point_a - a.radius * n), b.outside(one.point_b + b.radius * n))
+        for body, x in ((a, one.point_a), (b, one.point_b)):
+            points = max(points, body.outside(x) - body.radius)
         deeper = max(deeper, true - radii - one.gap)
         points = max(points, abs(float(np.linalg.norm(n)) - 1.0) * size)
     return Verdict(

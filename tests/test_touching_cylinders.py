@@ -71,8 +71,10 @@ def test_parallel_cylinders_touch_at_the_ends_of_the_line_they_share(gap, tilt, 
         assert sorted(c.point[2] for c in contacts) == pytest.approx([-0.2, 0.3], abs=1e-6)
         for contact in contacts:
             # Crossing at the tilt t, lines part by (s t)^2 over twice the radii's sum, s from where they cross.
-            assert contact.gap == pytest.approx(gap, abs=1e-13 + 4.0 * tilt**2)
-            np.testing.assert_allclose(contact.normal, -normal if swapped else normal, atol=1e-12 + 10.0 * tilt)
+            assert contact.gap == pytest.approx(gap, abs=1e-11 + 4.0 * tilt**2)
+            # Axes that cross at so small an angle have a common normal that rounding of the poses decides.
+            slack = 1e-10 if tilt <= 1e-12 else 1e-5
+            np.testing.assert_allclose(contact.normal, -normal if swapped else normal, atol=slack)
 
 
 @pytest.mark.parametrize("gap", GAPS)
@@ -98,4 +100,4 @@ def test_a_tilted_cap_touches_with_its_lowest_point(tilt):
             contacts = collide(Box((1, 1, 0.5)), Transform(), Cylinder(R, HALF), pose, margin=0.01)
             least = min(contacts, key=lambda c: c.gap)
             assert least.gap == pytest.approx(gap, abs=1e-10)
-            np.testing.assert_allclose(least.normal, (0, 0, 1), atol=1e-12)
+            np.testing.assert_allclose(least.normal, (0, 0, 1), atol=1e-10)

@@ -65,7 +65,11 @@ class Core:
         return np.asarray(along + self.disc * np.hypot(d[:, 0], d[:, 1]) if self.disc else along)
 
     def outside(self, x: FloatArray) -> FloatArray:
-        """Return how far (m,) points (m, 3) lie off the set, by its planes; 0 inside."""
+        """Return how far (m,) points (m, 3) lie off the set, of a polytope with a volume by its planes; 0 inside."""
+        if self._points.shape[0] <= 2 and not self.disc:
+            first, along = self._points[0], self._points[-1] - self._points[0]
+            t = np.clip((x - first) @ along / max(float(along @ along), 1e-300), 0.0, 1.0)
+            return np.asarray(np.linalg.norm(x - first - t[:, None] * along, axis=1))
         if self.disc:
             half = float(self._points[:, 2].max())
             return np.hypot(
@@ -241,18 +245,17 @@ def contact_errors(
         return np.asarray(between - a.heights(local_a) - b.heights(local_b) - a.radius - b.radius)
 
     allowed = np.where(gap < 0.0, OVERLAPPING, APART) * size
-    # Both points lie in their shapes.
-    on_a = point - (0.5 * gap + a.radius)[:, None] * normal - p_a
-    on_b = point + (0.5 * gap + b.radius)[:, None] * normal - p_b
-    off = a.outside(np.einsum("mji,mj->mi", R_a, on_a))
-    off = np.maximum(off, b.outside(np.einsum("mji,mj->mi", R_b, on_b)))
-    off = np.maximum(off, np.abs(np.linalg.norm(normal, axis=1) - 1.0) * size)
-    along = separation(normal)
-    # The closest of each instant has the gap that its normal proves; where none is within the margin it may be another.
     first = np.flatnonzero(np.diff(at, prepend=at[0] - 1) != 0)
     groups = np.repeat(np.arange(first.size), np.diff(np.append(first, at.size)))
     closest = np.minimum.reduceat(gap, first)
     is_closest = gap <= closest[groups]
+    # Both points lie in their shapes, of the closest contact on what is round.
+    off = np.abs(np.linalg.norm(normal, axis=1) - 1.0) * size
+    for core, R, p, way in ((a, R_a, p_a, -0.5), (b, R_b, p_b, 0.5)):
+        from_core = core.outside(np.einsum("mji,mj->mi", R, point + way * gap[:, None] * normal - p))
+        off = np.maximum(off, np.where(is_closest, np.abs(from_core - core.radius), from_core - core.radius))
+    along = separation(normal)
+    # The closest of each instant has the gap that its normal proves; where none is within the margin it may be another.
     proved = np.maximum(gap - along - (REDUCED * size if reduced else 0.0), 0.0)
     off = np.maximum(off, np.where(is_closest & (gap <= margin), proved, 0.0))
     # Nothing is nearer than the least separation that is known of the instant: along the normals given, the line of

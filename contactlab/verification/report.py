@@ -71,8 +71,9 @@ class VerificationFailure:
         where = f"step {self.step}"
         where += f", island {self.island}" if self.island >= 0 else ""
         where += f", contact {self.contact}" if self.contact >= 0 else ""
-        where += f" of {' and '.join(self.bodies)}" if self.bodies else ""
-        return f"{where}: {self.condition}: {self.value:.3g} > {self.tolerance:g} ({CONDITIONS[self.condition]})"
+        between = f"; of {' and '.join(self.bodies)}" if self.bodies else ""
+        stated = f"{CONDITIONS[self.condition]}{between}"
+        return f"{where}: {self.condition}: {self.value:.3g} > {self.tolerance:g} ({stated})"
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,7 @@ def closest(
     weights, small = room.work[SCRATCH : SCRATCH + 8], max(PROVED * exact, 1e-14 * scale)
     curved = has_curved_core(a.kind) or has_curved_core(b.kind)
     proved, faces, near, n = False, 0, 1e-5, 0
+    smooth = curved
     if a.kind == CAPSULE and b.kind == BOX:
         distance, nx, ny, nz, t = segment_box(a.size[1], a.pose, b.size, b.pose, room.work)
         ax, ay, az = a.pose[9] + t * a.pose[2], a.pose[10] + t * a.pose[5], a.pose[11] + t * a.pose[8]
@@ -76,13 +77,14 @@ def closest(
             nx, ny, nz = 0.0 - x, 0.0 - y, 0.0 - z
             length = (nx * nx + ny * ny + nz * nz) ** 0.5
             nx, ny, nz, distance = nx / length, ny / length, nz / length, length
+            smooth = curved or distance - lower > 1e-14 * scale
         else:
             depth, nx, ny, nz, faces = epa(a, b, n, scale, room, weights)
             distance, n, near = -depth, 3, (1e-2 if curved else 1e-5)
         ax, ay, az = weighted(n, weights, room.work, 3)
-    if (curved and distance <= margin + radius_a + radius_b) or not proved:
+    if (smooth and distance <= margin + radius_a + radius_b) or not proved:
         point, off = (ax, ay, az), math.inf
-        if curved:
+        if smooth:
             # Of a round rim or mantle the distance is known well before the direction is.
             allowed = ROUND * scale if distance <= TOUCHING * scale else math.inf
             for stage in range(KINKS, ALL):

@@ -189,6 +189,7 @@ class Tally:
     broken: list[tuple[str, int, Verdict]] = field(default_factory=list)
 
     def add(self, verdict: Verdict, way: str, number: int) -> None:
+        """Enter what was proved of one placement."""
         self.placements += 1
         self.missing += verdict.missing
         if verdict.found:

@@ -40,6 +40,7 @@ class Body:
 
     @staticmethod
     def of(shape: Shape, R: Array, p: Array) -> Body:
+        """Return a shape at a rotation and a place."""
         none = np.zeros((0, 3))
         if isinstance(shape, Sphere):
             return Body(shape, R, p, np.zeros((1, 3)), none, none, radius=shape.radius)
@@ -60,10 +61,12 @@ class Body:
         return Body(shape, R, p, np.asarray(shape.points), *_features(np.asarray(shape.points)))
 
     def moved(self, R: Array, p: Array) -> Body:
+        """Return the same shape at another rotation and place."""
         return replace(self, R=R, p=p)
 
     @property
     def pose(self) -> Transform:
+        """Where it stands."""
         return Transform(self.R, self.p)
 
     @cached_property
@@ -86,6 +89,7 @@ class Body:
         return along
 
     def support(self, d: Array) -> Array:
+        """Return the point of the core farthest along d."""
         point = self.corners[int(np.argmax(self.corners @ d))]
         if self.disc > 0.0:
             across = d - float(d @ self.R[:, 2]) * self.R[:, 2]
@@ -94,6 +98,7 @@ class Body:
         return point + self.p
 
     def extent(self, n: Array) -> float:
+        """Return how far the shape reaches along a unit vector, from its origin."""
         return float(self.heights(n[None])[0]) + self.radius
 
     def outside(self, x: Array) -> float:
@@ -154,9 +159,8 @@ def off_triangles(x: Array, triangles: Array) -> float:
     solid = area > 1e-12 * length2.max(axis=1)
     if solid.any():
         a, along, normal = a[solid], along[solid], normal[solid] / area[solid, None]
-        within = (np.einsum("nij,nij->ni", np.cross(along, x - a), np.repeat(normal[:, None], 3, axis=1)) >= 0.0).all(
-            axis=1
-        )
+        sides = np.einsum("nij,nj->ni", np.cross(along, x - a), normal)
+        within = (sides >= 0.0).all(axis=1)
         if within.any():
             best = min(best, float(np.abs(((x - a[:, 0]) * normal).sum(axis=1))[within].min()))
     return best
@@ -186,7 +190,7 @@ def _features(points: Array) -> tuple[Array, Array, float, float, Array, Array]:
 
 
 def overlap(a: Body, b: Body, n: Array) -> Array:
-    """How far (m,) B must move along unit vectors (m, 3) for its core to leave that of A; negative where it is apart."""
+    """How far (m,) B must move along unit vectors (m, 3) for its core to leave that of A; negative where apart."""
     return a.heights(n) + b.heights(-n) - n @ (b.p - a.p)
 
 
@@ -268,6 +272,7 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
+        """Whether every error is within what is asked for."""
         allowed = OVERLAPPING if self.overlap else APART
         worst = max(self.gap_error, self.normal_error, self.point_error, self.deeper)
         return worst <= allowed and not self.missing and not self.false

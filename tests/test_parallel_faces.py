@@ -39,8 +39,8 @@ def tilted(pair, gap, axis, tilt):
 @pytest.mark.parametrize("gap", [-1e-3, -1e-9, 0.0, 1e-9, 1e-3])
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("pair", PAIRS)
-def test_both_sides_of_the_parallel_state_have_a_normal_within_the_tilt_and_the_same_features(pair, axis, gap):
-    """Tilts of either sign, from rounding to a milliradian: one normal, no farther from a face's, and the ids at no tilt."""
+def test_both_sides_of_the_parallel_state_have_one_normal_and_the_same_features(pair, axis, gap):
+    """Tilts of either sign, from rounding to a milliradian: no farther from a face's normal; the ids at no tilt."""
     level = tilted(pair, gap, axis, 0.0)
     for tilt in (1e-12, 1e-9, 1e-6, 1e-4, 1e-3):
         for sign in (1.0, -1.0):

@@ -1,7 +1,8 @@
 """How near two convex shapes are, in plain numpy: nearest points of the two, and proofs of contacts said of them.
 
-The nearest point of their difference to the origin is found as in P. Wolfe, Finding the nearest point in a polytope, Mathematical Programming 11 (1976). Exact after finitely many steps
-for polytopes; for the rim of a cylinder it ends where the bounds from both sides meet.
+The nearest point of their difference to the origin is found as by P. Wolfe, Finding the nearest point in a polytope,
+Mathematical Programming 11 (1976). Exact after finitely many steps for polytopes; for the rim of a cylinder it ends
+where the bounds from both sides meet.
 
 A contact is proved and not found again. No point of A lies farther along its normal, and none of B nearer, than their
 supports say: the gap is at least what is between them. Points that lie in A and in B are no nearer to one another than
@@ -48,8 +49,8 @@ class Place:
 class Core:
     """A convex shape in its own axes: a set known by its support, and everything within ``radius`` of it [m].
 
-    ``reach``: no point of the shape is farther from the origin [m]. ``flat``: whether the set is a polytope, the hull of
-    ``points`` (n, 3); the other is a cylinder, the hull of two discs of radius ``disc`` about two points of its z axis.
+    ``reach``: no point of the shape is farther from the origin [m]. ``flat``: whether the set is a polytope, the hull
+    of ``points`` (n, 3); else it is a cylinder, the hull of discs of radius ``disc`` about two points of its z axis.
     """
 
     support: Support
@@ -86,7 +87,7 @@ class Core:
 
     @cached_property
     def _planes(self) -> tuple[FloatArray, FloatArray]:
-        """Unit normals (k, 3) and offsets (k,) of half-spaces whose intersection the polytope is, flat ones included."""
+        """Unit normals (k, 3) and offsets (k,) of half-spaces that meet in the polytope, flat ones included."""
         points = self._points
         center = points.mean(axis=0)
         _, extents, axes = np.linalg.svd(points - center)

@@ -33,9 +33,9 @@ CONDITIONS = {
 
 #: What a record holds that is not compared.
 UNCHECKED = (
-    "not compared: contacts of meshes that are not convex and of terrain with shapes, numbers of contacts, variables of "
-    "rows of joints, residuals of islands beside the scaled one, their certificates, pivots, warm starts, whether forces are "
-    "said to be selected, times of the run"
+    "not compared: contacts of meshes that are not convex and of terrain with shapes, numbers of contacts, variables "
+    "of rows of joints, residuals of islands beside the scaled one, their certificates, pivots, warm starts, whether "
+    "forces are said to be selected, times of the run"
 )
 
 

@@ -98,7 +98,7 @@ def closest(
             proved = off <= POINTS * exact
         if not proved:
             value, (nx, ny, nz) = polish(a, b, (nx, ny, nz), near * scale, scale, ALL, room.work)
-            if curved and value + distance > ROUND * scale:
+            if faces > 0 and value + distance > ROUND * scale:
                 value, (nx, ny, nz) = _least(a, b, (nx, ny, nz), value, faces, scale, room.work)
             distance = -value
             off, (ax, ay, az) = common_point(a, b, (nx, ny, nz), distance, point, scale, room.work)

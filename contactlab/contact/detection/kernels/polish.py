@@ -153,7 +153,9 @@ def _moved(n: Vector, x: float, t: Vector, y: float, s: Vector) -> Vector:
 
 
 @kernel
-def _descend(a: Posed, b: Posed, start: Vector, edge: Vector, free: int, tries: int, rounding: float) -> tuple[float, Vector]:
+def _descend(
+    a: Posed, b: Posed, start: Vector, edge: Vector, free: int, tries: int, rounding: float
+) -> tuple[float, Vector]:
     """Least overlap near ``start``, by Newton: on the circle across ``edge`` (free = 1), or the sphere (free = 2)."""
     n = start
     w = _difference(a, b, n)
@@ -217,8 +219,8 @@ def polish(
     scale
         Length of the order of both shapes.
     stage
-        What is tried: `KINKS`, faces and pairs of edges; `NEAREST`, a few steps along edges that lie across ``start`` as
-        well; `ALL` edges near by, and steps from faces, again and again.
+        What is tried: `KINKS`, faces and pairs of edges; `NEAREST`, a few steps across edges that lie across ``start``
+        as well; `ALL` edges near by, and steps from faces, again and again.
     """
     edges_a, edges_b = work[CLIP_1 : CLIP_1 + 3 * EDGES], work[CLIP_1 + 3 * EDGES : CLIP_1 + 6 * EDGES]
     best, n = overlap(a, b, start), start

@@ -47,11 +47,14 @@ def let_pass(held: Any, types: Any) -> int:
     """Make the steps of runs in line until none is left, or one is in memory that needs Python; say why.
 
     What is held: the words and runs of the line, and of each run of the batch the two addresses of the call that steps
-    its world, and the margins and impact speeds in it; then what `exchange` takes. A run is `UNUSUAL` whose loop asks for something (``order[REASON]``), or has
-    left islands unsolved (there were ``order[UNSOLVED]`` before it began). After ``order[MOST]`` runs it is `PAUSED`.
+    its world, and the margins and impact speeds in it; then what `exchange` takes. A run is `UNUSUAL` whose loop asks
+    for something (``order[REASON]``), or has left islands unsolved (there were ``order[UNSOLVED]`` before it began).
+    After ``order[MOST]`` runs it is `PAUSED`.
     ``order[HAND]`` was taken from the line and is not loaded yet.
     """
-    words, line, codes, limits, slots, start, order, work, joints, chunk, control, parameters, numbers = taken(held, types)
+    words, line, codes, limits, slots, start, order, work, joints, chunk, control, parameters, numbers = taken(
+        held, types
+    )
     turns = 0
     order[MADE] = 0
     if order[PUTS] > 0:

@@ -15,11 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, Mesh, Shape, Sphere
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.motion import cross
 
 ITERATIONS = 200
@@ -216,7 +217,7 @@ def contact_errors(
     b: Core,
     poses: tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]],
     contacts: tuple[FloatArray, FloatArray, FloatArray],
-    at: FloatArray,
+    at: IntArray,
     margin: float,
     reduced: bool,
 ) -> FloatArray:
@@ -239,7 +240,7 @@ def contact_errors(
         max(a.reach, b.reach) + np.linalg.norm(p_a, axis=1) + np.linalg.norm(p_b, axis=1)
     )
 
-    def separation(n: FloatArray, rows: object = slice(None)) -> FloatArray:
+    def separation(n: FloatArray, rows: Any = slice(None)) -> FloatArray:
         local_a = np.einsum("mji,mj->mi", R_a[rows], n)
         local_b = np.einsum("mji,mj->mi", R_b[rows], -n)
         between = np.sum(n * (p_b[rows] - p_a[rows]), axis=1)

@@ -269,9 +269,6 @@ class Driver(RunMemory):
         # What is pivoted after all attempts is limited in pivots.
         if self.control.tried or self._begin() or self._external:
             return True
-        if self.control.place == layout.PROJECT:
-            self.control.failure = layout.FAILURE_PROJECTION
-            return bool(self.control.adaptive) and self._shrink()
         self.control.place = layout.VERDICT
         self._solve()
         return True

@@ -78,6 +78,8 @@ def new_settings(stepper: TimeStepping, edges: int, *, moments: bool = False) ->
     parameters.h_max = stepper.h
     for name in ("grow", "margin", "v_min", "erp", "cfm", "tolerance"):
         setattr(parameters, name, getattr(stepper, name))
+    parameters.allowance = -1.0 if stepper.penetration_allowance is None else stepper.penetration_allowance
+    parameters.fastest = -1.0 if stepper.max_depenetration_velocity is None else stepper.max_depenetration_velocity
     if stepper.sleep is not None:
         parameters.sleep_speed, parameters.sleep_time = stepper.sleep.speed, stepper.sleep.time
     return control, parameters

@@ -83,7 +83,15 @@ def pack_world(world: World) -> PackedWorld:
         ),
         stiffness=stiffness,
         dissipation=dissipation,
+        extent=_extents(world),
     )
+
+
+def _extents(world: World) -> FloatArray:
+    """Smallest edge of each shape's box, and what stands for contacts of no known shape: the least of all, or 1 m."""
+    thick = np.array(world.extents.thick, dtype=np.float64)
+    least = float(np.min(thick, initial=math.inf))
+    return np.append(thick, least if math.isfinite(least) else 1.0)
 
 
 def pack_moments(world: World) -> Moments | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -76,14 +77,22 @@ class TimeStepping:
         at rest would be thrown up again by its own weight. Single bounces follow Newton's law exactly: E + h/2 m g . v
         is constant in free flight, and over a bounce with e = 1, so that energy does not drift.
     erp
-        Fraction of a penetration pushed out per step, 0 to 1. The default 0 only keeps it from growing. Of contacts
-        whose materials have a stiffness the spring decides instead.
+        Fraction of a penetration pushed out per step by velocities, 0 to 1, which gives energy: see ``projection`` for
+        what does not. The default 0 only keeps it from growing. Of contacts whose materials have a stiffness the spring
+        decides instead.
     cfm
         Constraint force mixing [s/kg], 0 for none: rigid contacts yield at the speed cfm fN.
     projection
-        Move q, after the velocities of a step are found, by the smallest displacement in the metric of the masses that
-        leaves no rigid contact of the step in penetration, but for about 1e-8 of what it was; v+ is not touched. Solved
-        by Lemke's method in the loop, whatever the solver of forces.
+        Undo depth in the positions: where a rigid contact or stop is deeper than ``penetration_allowance``, move q of its
+        island, after the velocities of a step are found, by the smallest displacement in the metric of the masses that
+        undoes it, held by the friction of the contacts that push; v+ is not touched. See `docs/theory/time_stepping.md`.
+    penetration_allowance
+        Depth [m] that is left alone; None for 1e-4 of the smallest extent of the smaller body. Bodies that rest within
+        it are not moved. Of joints' stops 1e-5 rad or m, whatever it is.
+    max_depenetration_velocity
+        Speed [m/s] at which depth is undone at most, by ``projection`` and by ``erp``; None for 20 of these extents a
+        second, and of joints' stops 20 rad/s or m/s. ``math.inf``: no bound, and impacts then follow Newton's law alone,
+        whatever their gap, as all did before records of schema 9.
     gyroscopic
         Torque w x I w of a tree that is one free or ball-jointed link: ``"implicit"``, by the midpoint rule;
         ``"explicit"``, at the start of the step, which gains energy in every step; ``"off"``, left out: such bodies
@@ -137,7 +146,9 @@ class TimeStepping:
     v_min: float = 1e-2
     erp: float = 0.0
     cfm: float = 0.0
-    projection: bool = False
+    projection: bool = True
+    penetration_allowance: float | None = None
+    max_depenetration_velocity: float | None = None
     gyroscopic: str = "implicit"
     sleep: Sleep | None = None
     warm_start: bool = True
@@ -159,6 +170,13 @@ class TimeStepping:
         for name in ("margin", "v_min", "cfm"):
             if getattr(self, name) < 0.0:
                 raise SimulationConfigError(name, f"must not be negative, got {getattr(self, name)}")
+        for name in ("penetration_allowance", "max_depenetration_velocity"):
+            given = getattr(self, name)
+            if given is None or (name != "penetration_allowance" and given == math.inf):
+                continue
+            object.__setattr__(self, name, finite_number(given, name, SimulationConfigError))
+            if getattr(self, name) < 0.0:
+                raise SimulationConfigError(name, f"must not be negative, got {given}")
         if not 0.0 <= self.erp <= 1.0:
             raise SimulationConfigError("erp", f"must lie between 0 and 1, got {self.erp}")
         if self.sleep is not None and not isinstance(self.sleep, Sleep):

@@ -19,6 +19,7 @@ from contactlab.verification.joints import JointLaws, joint_jacobian, joint_laws
 from contactlab.verification.motion import cross, moved, turned
 from contactlab.verification.pair_coverage import PairCoverage
 from contactlab.verification.portion import Found, Portion, Rows, groups, largest, rows_of
+from contactlab.verification.projection import displacement, projection_findings
 from contactlab.verification.selection import Selections
 
 ROUNDING = 1e-12  # of the time that a tree has rested
@@ -45,7 +46,9 @@ def findings(portion: Portion, pairs: PairCoverage, selections: Selections | Non
     # What the impulses did taken off again: near v_free, whose midpoint is looked for.
     momentum, laws, push = _free(portion, push, forces)
     M = laws.inertia(portion.state.M, h)
-    yield "integration", everywhere, -1, -1, _integration(portion, M)
+    dq = displacement(portion, M, laws, frames)
+    yield "integration", everywhere, -1, -1, _integration(portion, dq)
+    yield from projection_findings(portion, laws, dq, frames)
     yield "motion", everywhere, -1, -1, _motion(portion, laws, momentum, push, impulses, forces)
     v_free = solved(M, momentum + h[:, None] * laws.push)
     yield from slip_findings(portion, frames, v_free)
@@ -100,19 +103,9 @@ def _of_the_whole(M: Blocks, size: FloatArray) -> FloatArray:
     return np.concatenate(out, axis=1) if out else np.zeros_like(size)
 
 
-def _displacement(portion: Portion, M: Blocks) -> FloatArray:
-    """Return M^-1 N^T p (ns, nv), by which steps moved q besides."""
-    push = portion.column("push")
-    if not push.any():
-        return np.zeros(portion.v.shape)
-    shoved = push[:, None] * portion.column("normal")
-    points = tuple(Rows(one.tree, one.of, one.J[:, :3]) for one in portion.points)
-    return solved(M, portion.scattered(points, portion.at, shoved))
-
-
-def _integration(portion: Portion, M: Blocks) -> FloatArray:
+def _integration(portion: Portion, dq: FloatArray) -> FloatArray:
     recording, steps, h, time = portion.recording, portion.steps, portion.h, portion.recording.time
-    v_plus = portion.v_plus + _displacement(portion, M) / h[:, None]
+    v_plus = portion.v_plus + dq / h[:, None]
     q = recording.q[steps]
     wanted = moved(recording.world.model, q, v_plus, h)
     # A quaternion of either sign is the same turn, but the record goes on from where it was.

@@ -94,7 +94,7 @@ def contact_rows(portion: Portion, v_free: FloatArray, directions: FloatArray) -
     chosen, at = portion.contacts, portion.at
     nc, r = chosen.size, directions.shape[1] - 1
     h, gap = portion.h[at], portion.column("gap")
-    before, free = (_normal_rates(portion, directions[:, 0], v) for v in (portion.v, v_free))
+    before, free = (normal_rates(portion, directions[:, 0], v) for v in (portion.v, v_free))
     # What the surfaces of kinematic bodies bring to every rate.
     drive = np.einsum("nij,nj->ni", directions, -surface_motion(portion)[:, :3])
     surfaces, numbers = touching(world, rows, chosen)
@@ -103,7 +103,8 @@ def contact_rows(portion: Portion, v_free: FloatArray, directions: FloatArray) -
     rigid = ~np.isfinite(stiffness)
     restitution = pairs_of(portion, directions[:, 0])[1]
     k = normal_terms(
-        gap, before + drive[:, 0], free + drive[:, 0], h, restitution, stepper.v_min, stepper.erp
+        gap, before + drive[:, 0], free + drive[:, 0], h, restitution, stepper.v_min, stepper.erp,
+        fastest_of(portion),
     )  # fmt: skip
     # f = -k (gap + h u) - b u in penetration; a gap is closed freely.
     gamma = np.where(rigid, stepper.cfm, 1.0 / (h * stiffness + dissipation))
@@ -149,7 +150,7 @@ def _jacobians(portion: Portion, rows: ContactRows, turning: Moments) -> tuple[R
     return tuple(found)
 
 
-def _normal_rates(
+def normal_rates(
     portion: Portion, normals: FloatArray, v: FloatArray, part: Callable[[FloatArray], FloatArray] = np.asarray
 ) -> FloatArray:
     """Return N v (nc,) of velocities (ns, nv); with ``part`` absolute values, how large the terms of it are."""
@@ -206,8 +207,8 @@ def pairs_of(portion: Portion, normals: FloatArray) -> tuple[FloatArray, FloatAr
     if all(isinstance(e, float) for _, e in known):
         restitution = np.array([e for _, e in known], dtype=np.float64)[numbers]
     else:
-        speed = np.sum(normals * surface_motion(portion)[:, :3], axis=1) - _normal_rates(portion, normals, portion.v)
-        off = UNDECIDED * _normal_rates(portion, normals, portion.v, np.abs)
+        speed = np.sum(normals * surface_motion(portion)[:, :3], axis=1) - normal_rates(portion, normals, portion.v)
+        off = UNDECIDED * normal_rates(portion, normals, portion.v, np.abs)
         ends = np.array([[_coefficients(e, speed + way * off) for _, e in known] for way in (-1.0, 1.0)])
         low, high = np.sort(ends[:, numbers, np.arange(numbers.size)], axis=0)
         restitution = np.clip(said[1], low, high)
@@ -250,6 +251,33 @@ def _spring_of(one: Material | None, other: Material | None) -> tuple[float, flo
     return 1.0 / give, sum(material.dissipation / (give * material.stiffness) ** 2 for material in springs)
 
 
+#: Smallest extents of the smaller body by which a depth is undone in a second, by default; of stops in rad or m.
+PUSH_RATE = 20.0
+
+
+def rigid_contacts(portion: Portion) -> NDArray[np.bool_]:
+    """Return which contacts (nc,) are of rigid surfaces."""
+    surfaces, numbers = touching(portion.recording.world, portion.recording.rows, portion.contacts)
+    springs = np.array([_spring_of(*pair) for pair in surfaces]).reshape(-1, 2)[numbers]
+    give = portion.h[portion.at] * springs[:, 0] + springs[:, 1]
+    return np.asarray(~((give > 0.0) & np.isfinite(give)))
+
+
+def extent_of(portion: Portion) -> FloatArray:
+    """Return the smallest extent (nc,) of the smaller of the two shapes; of all shapes, where none is known."""
+    thick = portion.recording.world.extents.thick
+    least = float(np.min(thick, initial=np.inf))
+    known = np.append(thick, np.inf)
+    size = np.minimum(known[portion.numbers("shape_a")], known[portion.numbers("shape_b")])
+    return np.where(np.isfinite(size), size, least if math.isfinite(least) else 1.0)
+
+
+def fastest_of(portion: Portion) -> FloatArray:
+    """Return the speed (nc,) at which the depth of each contact is undone at most."""
+    given = portion.recording.stepper.max_depenetration_velocity
+    return PUSH_RATE * extent_of(portion) if given is None else np.full(portion.contacts.size, given)
+
+
 def normal_terms(
     gap: FloatArray,
     before: FloatArray,
@@ -258,10 +286,17 @@ def normal_terms(
     restitution: FloatArray | float,
     v_min: float,
     erp: FloatArray | float,
+    fastest: FloatArray | float,
 ) -> FloatArray:
-    """Return kN (n, 2) of impacts, or of contacts that may close their gap; both where rounding decides."""
+    """Return kN (n, 2) of impacts, or of contacts that may close their gap; both where rounding decides.
+
+    ``fastest`` bounds the speed at which a depth is undone; where it is infinite an impact has e N v- whatever its gap.
+    """
     bounce = restitution * before
-    rest = np.where(gap > 0.0, gap / h, erp * gap / h)
+    push = np.maximum(erp * np.minimum(gap, 0.0) / h, -np.asarray(fastest))
+    rest = np.where(gap > 0.0, gap / h, push)
+    ours = np.where(gap > 0.0, np.where(np.asarray(restitution) > 0.0, bounce, rest), np.minimum(bounce, push))
+    bounce = np.where(np.isinf(fastest), bounce, ours)
     closing, fast = gap + h * free, -before - v_min
     unsure = (np.abs(closing) <= UNDECIDED * (np.abs(gap) + h * np.abs(free))) | (
         np.abs(fast) <= UNDECIDED * np.abs(before)

@@ -175,6 +175,9 @@ def of_normal(world: PackedWorld, work: Work, m: Memory, c: int, p: Parameters, 
             m.way[j] = m.before[c, j]
             m.way[nv + j] = m.frame[c, 0, j]
         jump = abs(floats[RESTITUTION] * before) + abs(gap) / h
+        # Without restitution an impact closes its gap like any other contact.
+        if floats[RESTITUTION] == 0.0 and p.fastest != math.inf:
+            jump = 0.0
         if jump > 0.0:
             kinks = noted(m, kinks, IMPACT, c, 0, -1, before + p.v_min, 1.0, -1)
     return kinks
@@ -296,7 +299,8 @@ def of_joint_row(
             m.way[nv + row.dof] += row.sign * m.row_slope[record, 1]
             kinks = noted(m, kinks, UNLOADED, -1, 0, record, entry.rate + k, 1.0, 1)
         before = row.sign * m.v[row.dof]
-        if rigid and entry.error < h * p.v_min + abs(h * before):
+        jumps = row.factor != 0.0 or p.fastest == math.inf
+        if rigid and jumps and entry.error < h * p.v_min + abs(h * before):
             clear(m.way)
             m.way[nv + row.dof] = row.sign
             kinks = noted(m, kinks, IMPACT, -1, 0, record, before + p.v_min, 1.0, -1)

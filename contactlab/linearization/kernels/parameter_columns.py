@@ -14,7 +14,7 @@ from contactlab.linearization.kernels.contact_frames import at_start, at_velocit
 from contactlab.linearization.kernels.layout import BOUND, FORCE, RATE, Memory
 from contactlab.multibody.kernels.sizes import NOTHING
 from contactlab.multibody.kernels.workspace import rows_at
-from contactlab.stepping.kernels.blocks import compliance_of, materials_of
+from contactlab.stepping.kernels.blocks import compliance_of, fastest_of, materials_of
 from contactlab.stepping.kernels.collision import Collision
 from contactlab.stepping.kernels.free_motion import free_motion
 from contactlab.stepping.kernels.joint_layout import Joints
@@ -119,7 +119,17 @@ def weigh(
             e = pair_restitution(world.restitution, a, b, -floats[VN_MINUS])
         stiffness, dissipation = compliance_of(world, ints)
         own_k, gamma = unilateral(
-            floats[GAP], floats[VN_MINUS], free, h, e, p.v_min, p.erp, p.cfm, stiffness, dissipation
+            floats[GAP],
+            floats[VN_MINUS],
+            free,
+            h,
+            e,
+            p.v_min,
+            p.erp,
+            p.cfm,
+            stiffness,
+            dissipation,
+            fastest_of(world, ints, p),
         )
         m.by_law[c, 0, column] += weight * (own_k + gamma * own[FORCE])
         m.by_law[c, 1, column] += weight * friction_of(world, collision, ints, 0.0)

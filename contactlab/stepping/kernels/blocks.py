@@ -51,6 +51,12 @@ from contactlab.stepping.kernels.layout import (
 from lcp.contacts.kernels.spans import blend_on, blend_six, columns, dot_within
 from lcp.kernels import kernel
 
+# What a stepper leaves to the bodies' size: the depth that is left alone, by the smallest extent of the smaller body;
+# how many such extents of depth are undone in a second; and the depth of a stop that is left alone [rad or m].
+ALLOWED_DEPTH = 1e-4
+PUSH_RATE = 20.0
+STOP_DEPTH = 1e-5
+
 
 @kernel(inner=True)
 def solve_tree(world: PackedWorld, work: Work, k: int, Y: FloatArray) -> None:
@@ -193,6 +199,37 @@ def compliance_of(world: PackedWorld, ints: IntArray) -> tuple[float, float]:
     return world.stiffness[a, b], world.dissipation[a, b]
 
 
+@kernel(inline=True)
+def extent_of(world: PackedWorld, ints: IntArray) -> float:
+    """Smallest extent [m] of the smaller of a contact's two shapes; of all shapes, where it has none that is known."""
+    last = world.extent.shape[0] - 1
+    a, b = ints[SHAPE_A], ints[SHAPE_B]
+    size = math.inf
+    if a >= 0:
+        size = world.extent[a]
+    if b >= 0:
+        size = min(size, world.extent[b])
+    return world.extent[last] if size == math.inf else size
+
+
+@kernel(inline=True)
+def allowance_of(world: PackedWorld, ints: IntArray, parameters: Parameters) -> float:
+    """Depth [m] at which a contact is left alone."""
+    return parameters.allowance if parameters.allowance >= 0.0 else ALLOWED_DEPTH * extent_of(world, ints)
+
+
+@kernel(inline=True)
+def fastest_of(world: PackedWorld, ints: IntArray, parameters: Parameters) -> float:
+    """Speed [m/s] at which a contact's depth is undone at most."""
+    return parameters.fastest if parameters.fastest >= 0.0 else PUSH_RATE * extent_of(world, ints)
+
+
+@kernel(inline=True)
+def fastest_of_stops(parameters: Parameters) -> float:
+    """The same of a joint's stop [rad/s or m/s]."""
+    return parameters.fastest if parameters.fastest == math.inf else PUSH_RATE
+
+
 @kernel(inner=True)
 def place_spans(world: PackedWorld, work: Work, island: Island, i: int, edges: int) -> None:
     """Fill spans of island ``i``, and where its trees start."""
@@ -327,6 +364,7 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
             parameters.cfm,
             stiffness,
             dissipation,
+            fastest_of(world, work.contact_int[index], parameters),
         )
         island.k[c] = k + drive
         island.r[c] = r

@@ -6,15 +6,17 @@ from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import rows_at
+from contactlab.stepping.kernels.blocks import allowance_of
 from contactlab.stepping.kernels.collision import Collision
 from contactlab.stepping.kernels.contacts import add_given, half_space_contacts, match_previous
 from contactlab.stepping.kernels.free_motion import free_motion
 from contactlab.stepping.kernels.islands import label_islands
 from contactlab.stepping.kernels.joint_layout import Joints
-from contactlab.stepping.kernels.joint_rows import find_joint_rows
+from contactlab.stepping.kernels.joint_rows import beyond_stops, find_joint_rows
 from contactlab.stepping.kernels.layout import (
     FAILURE_NONE,
     FAILURE_NOT_FINITE,
+    GAP,
     GO_ON,
     LABEL,
     LOOPS,
@@ -41,6 +43,16 @@ def is_state(work: Work, q: FloatArray, v: FloatArray) -> bool:
     for j in range(v.shape[0]):
         same = same and work.v[j] == v[j]
     return same
+
+
+@kernel(inner=True)
+def too_deep(world: PackedWorld, work: Work, n_contacts: int, parameters: Parameters) -> bool:
+    """Whether any contact is deeper than is left alone."""
+    for i in range(n_contacts):
+        gap = work.contact_float[i, GAP]
+        if gap < 0.0 and gap < -allowance_of(world, work.contact_int[i], parameters):
+            return True
+    return False
 
 
 @kernel(inline=True)
@@ -72,6 +84,7 @@ def detect(
         control.want_contacts = count
         return NEED_SPACE
     control.n_contacts = count
+    control.deep = 1 if control.projection != 0 and too_deep(world, work, count, parameters) else 0
     for j in range(work.shift.shape[0]):
         work.shift[j] = 0.0
     match_previous(work, count, control.n_previous)
@@ -87,6 +100,8 @@ def label(world: PackedWorld, work: Work, joints: Joints | None, control: Contro
     count = control.n_contacts
     if joints is not None:
         find_joint_rows(work, joints, parameters.h, parameters.margin)
+        if control.projection != 0 and beyond_stops(joints):
+            control.deep = 1
     control.n_islands = label_islands(world, work, joints, count)
     if control.sleep != 0:
         left = put_to_sleep(world, work, joints, count, control.n_islands, parameters)

@@ -104,7 +104,7 @@ def finish(
     floats = world.floats
     W = work.W
     motion = work.v_plus
-    if control.projection != 0:
+    if control.deep != 0:
         # Nobody needs the bias any more.
         motion = work.bias
         for j in range(motion.shape[0]):

@@ -11,7 +11,7 @@ import math
 from contactlab.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR
 from contactlab.constraints.kernels.rows import constraint_rows
 from contactlab.formulation.kernels.laws import FOLLOW, LOOP, SERVO, SPRING, STOP, equation, holder, unilateral
-from contactlab.stepping.kernels.blocks import solve_tree
+from contactlab.stepping.kernels.blocks import STOP_DEPTH, fastest_of_stops, solve_tree
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
     TREE_DOF,
@@ -114,6 +114,16 @@ def find_joint_rows(work: Work, joints: Joints, h: float, margin: float) -> None
 
 
 @kernel(inner=True)
+def beyond_stops(joints: Joints) -> bool:
+    """Whether any joint is further beyond a rigid stop than is left alone."""
+    for i in range(joints.rows.shape[0]):
+        row = joints.rows[i]
+        if row.kind == STOP and joints.active[i] != 0 and joints.error[i] < -STOP_DEPTH:
+            return True
+    return False
+
+
+@kernel(inner=True)
 def joint_law(work: Work, joints: Joints, number: int, parameters: Parameters) -> tuple[float, float, float, float]:
     """k, gamma, and the bounds of the force of a row, of the errors at hand."""
     h = parameters.h
@@ -128,7 +138,9 @@ def joint_law(work: Work, joints: Joints, number: int, parameters: Parameters) -
         j = row.dof
         before, free = sign * work.v[j], sign * work.v_free[j]
         stiffness, damping = row.stiffness, row.dissipation
-        k, gamma = unilateral(error, before, free, h, row.factor, parameters.v_min, own, cfm, stiffness, damping)
+        fastest = fastest_of_stops(parameters)
+        v_min = parameters.v_min
+        k, gamma = unilateral(error, before, free, h, row.factor, v_min, own, cfm, stiffness, damping, fastest)
         return k, gamma, 0.0, 0.0
     if kind == FOLLOW:
         return equation(error, h, own), cfm, -math.inf, math.inf

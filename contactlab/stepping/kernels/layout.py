@@ -76,7 +76,6 @@ FAILURE_NONE: Final = 0
 FAILURE_LCP: Final = 1
 FAILURE_NOT_FINITE: Final = 2
 FAILURE_SINGULAR: Final = 3  # singular_dof says where
-FAILURE_PROJECTION: Final = 4
 FAILURE_INCONSISTENT: Final = 5  # the current island's bilateral equations contradict one another
 FAILURE_LARGE: Final = 6  # no forces were selected, and the LCP has too many unknowns to pivot
 FAILURE_SPACE: Final = 7  # the island's arrays would take more memory than there is
@@ -213,6 +212,7 @@ class Control:
     reduce: int  # whether a pair of shapes keeps four contacts at most
     gyroscopic: int  # torque of single free links
     projection: int  # whether q is moved out of penetrations after the step
+    deep: int  # whether anything in the step is deeper than is allowed, and positions are projected
     sleep: int  # whether islands at rest sleep
     ask_contacts: int  # whether contacts from outside the loop are asked for in every step
     ask_joints: int  # whether targets of drives or rows of the user's own are wanted for every step
@@ -231,6 +231,10 @@ class Parameters:
     v_min: float
     erp: float
     cfm: float
+    allowance: (
+        float  # depth [m] that is left alone, and speed [m/s] at which more is undone at most; negative: see `blocks`
+    )
+    fastest: float
     tolerance: float
     sleep_speed: float  # every velocity below which an island rests, and how long it must
     sleep_time: float
@@ -259,6 +263,7 @@ class PackedWorld(NamedTuple):
     restitution: FloatArray  # (m, 5) laws of the materials: `contactlab.contact.kernels.restitution`
     stiffness: FloatArray  # (m, m) N/m by pair of materials, infinite for rigid ones
     dissipation: FloatArray  # (m, m) N s/m
+    extent: FloatArray  # (shapes + 1,) m: smallest edge of a shape's box, infinite for grounds; last the least of all
 
 
 class Moments(NamedTuple):

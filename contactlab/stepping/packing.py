@@ -230,7 +230,9 @@ def all_joints(world: World) -> Joints:
     empty: dict[str, Any] = dict.fromkeys(
         ("error", "J", "Y", "k", "gamma", "f", "v0", "P", "work", "lo", "hi"), np.zeros(0)
     )
-    empty |= dict.fromkeys(("active", "row_start", "island_rows", "was", "locked"), np.zeros(0, dtype=np.int64))
+    empty |= dict.fromkeys(
+        ("active", "missed", "row_start", "island_rows", "was", "locked"), np.zeros(0, dtype=np.int64)
+    )
     empty |= dict.fromkeys(("z", "previous_z"), np.zeros((0, 2)))
     counts = np.array([len(row.trees) for row in rows], dtype=np.int64)
     return Joints(
@@ -263,6 +265,7 @@ def new_joints(packed: Joints, trees: int) -> Joints:
         loop_rate=packed.loop_rate.copy(),
         loop_work=packed.loop_work.copy(),
         active=np.zeros(n, dtype=np.int64),
+        missed=np.zeros(n, dtype=np.int64),
         error=np.zeros(n),
         row_start=np.zeros(trees + 1, dtype=np.int64),
         island_rows=np.zeros(n, dtype=np.int64),

@@ -13,10 +13,12 @@ from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import frames, rows_at
 from contactlab.stepping.kernels.joint_island import keep_joints
 from contactlab.stepping.kernels.joint_layout import Joints
+from contactlab.stepping.kernels.joint_rows import misses_stops
 from contactlab.stepping.kernels.layout import (
     ASLEEP,
     BEGIN,
     CONTACT_ID,
+    DETECT,
     FAILURE_NOT_FINITE,
     GO_ON,
     TAU_ZERO,
@@ -100,6 +102,12 @@ def finish(
 ) -> int:
     """Move q, measure what came of it, make it the state and record it."""
     h = parameters.h
+    if joints is not None:
+        if control.projection != 0 and misses_stops(work, joints, h):
+            control.place = DETECT
+            return GO_ON
+        for i in range(joints.missed.shape[0]):
+            joints.missed[i] = 0
     ints = world.ints
     floats = world.floats
     W = work.W

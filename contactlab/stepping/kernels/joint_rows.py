@@ -104,13 +104,28 @@ def find_joint_rows(work: Work, joints: Joints, h: float, margin: float) -> None
                     wanted = (wanted - work.q[row.place]) / h + joints.drives[d].target_velocity
                 least = min(least, sign * wanted)
             joints.error[i] = gap
-            joints.active[i] = 1 if gap <= margin + h * max(0.0, -least) else 0
+            joints.active[i] = 1 if joints.missed[i] != 0 or gap <= margin + h * max(0.0, -least) else 0
         elif kind == FOLLOW:
             joints.error[i] = work.q[row.place] - (row.factor * work.q[row.other_place] + row.offset)
         elif kind in (LOOP, SPRING):
             joints.error[i] = joints.loop_error[row.loop_row]
         elif kind == SERVO:
             joints.error[i] = work.q[row.place] - joints.target[d]
+
+
+@kernel(inner=True)
+def misses_stops(work: Work, joints: Joints, h: float) -> bool:
+    """Whether v+ passes rigid stops that took no part in the step; they are noted, and take part from then on."""
+    missed = False
+    for i in range(joints.rows.shape[0]):
+        row = joints.rows[i]
+        if row.kind == STOP and joints.active[i] == 0:
+            response = h * row.stiffness + row.dissipation
+            soft = 0.0 < response < math.inf
+            if not soft and joints.error[i] + h * row.sign * work.v_plus[row.dof] < -STOP_DEPTH:
+                joints.missed[i] = 1
+                missed = True
+    return missed
 
 
 @kernel(inner=True)

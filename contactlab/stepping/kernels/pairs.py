@@ -9,15 +9,18 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.detection.kernels.collide_pair import collide_pair
+from contactlab.contact.detection.kernels.contacts import flip, sort_contacts
+from contactlab.contact.detection.kernels.convex_convex import spread_contacts
 from contactlab.contact.detection.kernels.support import shape_bounds
 from contactlab.contact.detection.kernels.sweep_and_prune import candidates
 from contactlab.contact.detection.kernels.vectors import place_shape
 from contactlab.contact.kernels import layout as shapes
 from contactlab.contact.kernels.restitution import pair_restitution
-from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.layout import Tree, tree
 from contactlab.multibody.kernels.points import velocity_at
-from contactlab.multibody.kernels.workspace import frames
+from contactlab.multibody.kernels.workspace import Frames, frames
 from contactlab.stepping.kernels.collision import FEATURE_BITS, LOWEST_ID, Collision
+from contactlab.stepping.kernels.contacts import FAST
 from contactlab.stepping.kernels.kinematic import carried, motion_of, placed_body
 from contactlab.stepping.kernels.layout import (
     BODY_A,
@@ -120,9 +123,10 @@ def add_contact(
     feature: int,
     h: float,
     margin: float,
+    struck: float,
     count: int,
 ) -> int:
-    """Append a contact of shapes i < j where gap <= margin + h max(0, -N v); return how many there are then.
+    """Append a contact of shapes i < j where gap <= margin + h (max(0, -N v) + struck); return how many there are then.
 
     Body B is the one of shape j, unless that is fixed to the world: B moves in every contact.
     """
@@ -143,7 +147,7 @@ def add_contact(
     for k in range(3):
         vn += sign * found[shapes.NORMAL + k] * (at_b[3 + k] - at_a[3 + k])
     gap = found[shapes.GAP]
-    if not gap <= margin + h * max(0.0, -vn):
+    if not gap <= margin + h * (max(0.0, -vn) + struck):
         return count
     if count < work.contact_int.shape[0]:
         ints = work.contact_int[count]
@@ -163,6 +167,69 @@ def add_contact(
         floats[RESTITUTION] = pair_restitution(world.restitution, c.material[a], c.material[b], -vn)
         floats[VN_MINUS] = vn
     return count + 1
+
+
+@kernel(inline=True)
+def least_extent(world: PackedWorld, i: int, j: int) -> float:
+    """Smallest extent [m] of the smaller of two shapes; infinite of two grounds."""
+    n = world.extent.shape[0] - 1
+    size = world.extent[i] if i < n else math.inf
+    return min(size, world.extent[j]) if j < n else size
+
+
+@kernel(inline=True)
+def has_far_ends(a: int, b: int) -> bool:
+    """Whether shapes of these kinds may touch at corners that their closest points tell nothing of."""
+    convex = a >= shapes.CAPSULE and b >= shapes.CAPSULE
+    return convex and not (a == shapes.CAPSULE and b == shapes.CAPSULE)
+
+
+@kernel(inner=True)
+def shape_velocity(
+    world: PackedWorld, work: Work, c: Collision, t: Tree, f: Frames, i: int, point: FloatArray, out: FloatArray
+) -> None:
+    """Fill ``out`` (6,) with the turn of shape i, and the velocity of its point, at the start of the step."""
+    velocity_at(t, f.p, f.V, c.link[i], point, out)
+    row = motion_of(world, c.body[i])
+    if row >= 0:
+        carried(work, row, point, out[3:6])
+
+
+@kernel(inner=True)
+def striking_speed(world: PackedWorld, work: Work, c: Collision, i: int, j: int, found: int, h: float) -> float:
+    """The greatest speed of approach at the contacts of a pair that close within the step; 0 for none."""
+    t = tree(world.ints, world.floats)
+    f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])
+    at_i = work.scratch[0:6]
+    at_j = work.scratch[6:12]
+    fastest = 0.0
+    for k in range(found):
+        row = c.points[k]
+        point = row[shapes.POINT : shapes.POINT + 3]
+        shape_velocity(world, work, c, t, f, i, point, at_i)
+        shape_velocity(world, work, c, t, f, j, point, at_j)
+        approach = 0.0
+        for m in range(3):
+            approach -= row[shapes.NORMAL + m] * (at_j[3 + m] - at_i[3 + m])
+        if row[shapes.GAP] <= h * approach:
+            fastest = max(fastest, approach)
+    return fastest
+
+
+@kernel(inner=True)
+def add_far_ends(
+    a: shapes.Posed, b: shapes.Posed, found: int, within: float, room: shapes.Workspace, out: shapes.Contacts
+) -> int:
+    """Add the corners that the faces of a pair share to its contacts; return how many there are then."""
+    if a.kind > b.kind:
+        flip(out.rows, found)
+        found = spread_contacts(b, a, found, within, room, out)
+        flip(out.rows, found)
+    else:
+        found = spread_contacts(a, b, found, within, room, out)
+    if found <= out.rows.shape[0]:
+        sort_contacts(found, out)
+    return found
 
 
 @kernel(inner=True)
@@ -197,13 +264,25 @@ def pair_contacts(
             continue
         i = pair // n
         j = pair - i * n
+        # Twice the way: what is struck at one end may come faster at the other.
         within = c.reach[i] + c.reach[j]
+        fast = not reduce and within - margin > FAST * least_extent(world, i, j)
+        if fast:
+            within += within - margin
         a = shapes.Posed(c.kind[i], c.size[i], c.poses[i], c.data, c.loops)
         b = shapes.Posed(c.kind[j], c.size[j], c.poses[j], c.data, c.loops)
         found = collide_pair(a, b, within, reduce, room, out)
         if found > c.points.shape[0]:
             control.want_pair_contacts = found
             return -1
+        struck = 0.0
+        if fast and found > 0:
+            struck = striking_speed(world, work, c, i, j, found, h)
+            if struck > 0.0 and has_far_ends(c.kind[i], c.kind[j]):
+                found = add_far_ends(a, b, found, within, room, out)
+                if found > c.points.shape[0]:
+                    control.want_pair_contacts = found
+                    return -1
         for k in range(found):
-            count = add_contact(world, work, c, i, j, c.points[k], c.features[k], h, margin, count)
+            count = add_contact(world, work, c, i, j, c.points[k], c.features[k], h, margin, struck, count)
     return count

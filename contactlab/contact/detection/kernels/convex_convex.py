@@ -8,7 +8,19 @@ from contactlab.contact.detection.kernels.manifold import manifold
 from contactlab.contact.detection.kernels.segments import segment_box
 from contactlab.contact.detection.kernels.simplex import weighted
 from contactlab.contact.detection.kernels.support import core_radius, reach
-from contactlab.contact.kernels.layout import BOX, CAPSULE, SCRATCH, Contacts, Posed, Vector, Workspace
+from contactlab.contact.kernels.layout import (
+    BOX,
+    CAPSULE,
+    CONTACT,
+    GAP,
+    NORMAL,
+    POINT,
+    SCRATCH,
+    Contacts,
+    Posed,
+    Vector,
+    Workspace,
+)
 from lcp.kernels import kernel
 
 # Cores closer than this, relative to their size, get the normal of a face: the difference of their closest points has
@@ -52,4 +64,39 @@ def convex_convex(a: Posed, b: Posed, margin: float, room: Workspace, out: Conta
     if not gap <= margin:
         return 0
     scale += core_radius(a) + core_radius(b)
-    return manifold(a, b, normal, point, gap, scale, margin, room, out)
+    return manifold(a, b, normal, point, gap, scale, margin, room, out, False)
+
+
+@kernel
+def spread_contacts(a: Posed, b: Posed, count: int, margin: float, room: Workspace, out: Contacts) -> int:
+    """Add the corners that two convex shapes, A's kind not above B's, share along the normal of their closest contact.
+
+    ``count`` contacts are there already, normals from A into B; returns how many there are then. Those beyond the
+    capacity are counted, not stored.
+    """
+    capacity = out.rows.shape[0]
+    nearest = 0
+    for i in range(1, count):
+        if out.rows[i, GAP] < out.rows[nearest, GAP]:
+            nearest = i
+    row = out.rows[nearest]
+    gap = row[GAP]
+    normal = (row[NORMAL], row[NORMAL + 1], row[NORMAL + 2])
+    half = 0.5 * gap
+    point = (row[POINT] - half * normal[0], row[POINT + 1] - half * normal[1], row[POINT + 2] - half * normal[2])
+    scale = reach(a) + reach(b) + core_radius(a) + core_radius(b)
+    rest = Contacts(out.rows[count:], out.features[count:])
+    more = manifold(a, b, normal, point, gap, scale, margin, room, rest, True)
+    if count + more > capacity:
+        return count + more
+    kept = count
+    for i in range(count, count + more):
+        known = False
+        for k in range(count):
+            known = known or out.features[k] == out.features[i]
+        if not known:
+            for k in range(CONTACT):
+                out.rows[kept, k] = out.rows[i, k]
+            out.features[kept] = out.features[i]
+            kept += 1
+    return kept

@@ -160,6 +160,7 @@ def manifold(
     margin: float,
     room: Workspace,
     out: Contacts,
+    spread: bool,
 ) -> int:
     """Write the contacts of A and B along ``normal``, whose closest pair starts at ``point`` on A with gap ``gap``.
 
@@ -173,6 +174,9 @@ def manifold(
     pair the normal would change from one face's to the other's, or an edge pair's, where the tilt changes its sign,
     and two faces that rest on one another are always there. So the normal may be off by the angle of the faces, and a
     gap g by g times half of its square, 1e-6 g at most.
+
+    ``spread``: all corners within the margin stay, whatever the normal: where two bodies strike, those farther off may
+    come to touch in the same step.
 
     Returns the number of contacts; those with a gap above ``margin`` are left out.
     """
@@ -190,7 +194,7 @@ def manifold(
             along = normal_a
             cos_a, cos_b = dot(normal_a, along), -dot(normal_b, along)
         limit = margin
-        if max(cos_a, cos_b) < ALIGNED:
+        if not spread and max(cos_a, cos_b) < ALIGNED:
             as_close = gap + 1e-6 * scale
             limit = min(margin, max(0.0, as_close) if gap < 0.0 else as_close)
         t = across(along)

@@ -293,6 +293,7 @@ class Driver(RunMemory):
         self.parameters.h = h
         self.control.failure = layout.FAILURE_NONE
         self.control.place = layout.DETECT
+        self.control.again = 0
         self.last_result = None
         # tau and contacts stay: they were asked for at the start of this step, which is still the state. What depends
         # on its end does not.

@@ -106,6 +106,7 @@ def new_work(world: World, contacts: int, edges: int) -> Work:
         Mv=np.zeros(nv),
         v_free=np.zeros(nv),
         v_plus=np.zeros(nv),
+        v_seen=np.zeros(nv),
         spread=np.zeros(nv),
         motion_pose=np.zeros((len(world.motions), 12)),
         motion_twist=np.zeros((len(world.motions), 6)),

@@ -83,16 +83,18 @@ class TimeStepping:
     cfm
         Constraint force mixing [s/kg], 0 for none: rigid contacts yield at the speed cfm fN.
     projection
-        Undo depth in the positions: where a rigid contact or stop is deeper than ``penetration_allowance``, move q of its
-        island, after the velocities of a step are found, by the smallest displacement in the metric of the masses that
-        undoes it, held by the friction of the contacts that push; v+ is not touched. See `docs/theory/time_stepping.md`.
+        Undo depth in the positions: where a rigid contact or stop is deeper than ``penetration_allowance``, move q of
+        its island, after the velocities of a step are found, by the smallest displacement in the metric of the masses
+        that undoes it, held by the friction of the contacts that push; v+ is not touched. With it, contacts are looked
+        for again by v+ where an impact has changed velocities, and stops that v+ would pass take part in the step. See
+        `docs/theory/time_stepping.md`.
     penetration_allowance
         Depth [m] that is left alone; None for 1e-4 of the smallest extent of the smaller body. Bodies that rest within
         it are not moved. Of joints' stops 1e-5 rad or m, whatever it is.
     max_depenetration_velocity
         Speed [m/s] at which depth is undone at most, by ``projection`` and by ``erp``; None for 20 of these extents a
-        second, and of joints' stops 20 rad/s or m/s. ``math.inf``: no bound, and impacts then follow Newton's law alone,
-        whatever their gap, as all did before records of schema 9.
+        second, and of joints' stops 20 rad/s or m/s. ``math.inf``: no bound, and impacts then follow Newton's law
+        alone, whatever their gap, as all did before records of schema 9.
     gyroscopic
         Torque w x I w of a tree that is one free or ball-jointed link: ``"implicit"``, by the midpoint rule;
         ``"explicit"``, at the start of the step, which gains energy in every step; ``"off"``, left out: such bodies

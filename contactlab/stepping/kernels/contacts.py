@@ -7,12 +7,12 @@ from contactlab.contact.kernels.half_space import collide_point
 from contactlab.contact.kernels.layout import Contacts
 from contactlab.contact.kernels.restitution import pair_restitution
 from contactlab.multibody.kernels.layout import tree
-from contactlab.multibody.kernels.points import body_pose, field_at, world_point
-from contactlab.multibody.kernels.workspace import Frames, frames
-from contactlab.spatial.arrays import FloatArray
+from contactlab.multibody.kernels.points import body_pose, field_at, velocity_of, world_point
+from contactlab.multibody.kernels.workspace import frames
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
+    BODY_DOF,
     CONTACT_FLOATS,
     CONTACT_ID,
     CONTACT_INTS,
@@ -33,9 +33,6 @@ from contactlab.stepping.kernels.layout import (
 from contactlab.stepping.kernels.relative import relative_velocity
 from lcp.kernels import kernel
 
-# Of the smallest extent of the smaller body: a way in a step from which on two shapes are fast.
-FAST = 0.005
-
 
 @kernel(inline=True)
 def contact_id(body: int, half_space: int, point: int) -> int:
@@ -44,83 +41,21 @@ def contact_id(body: int, half_space: int, point: int) -> int:
 
 
 @kernel(inner=True)
-def points_on_half_space(
-    world: PackedWorld,
-    work: Work,
-    f: Frames,
-    b: int,
-    s: int,
-    origin: FloatArray,
-    h: float,
-    margin: float,
-    struck: float,
-    reduce: bool,
-    count: int,
-) -> tuple[int, float]:
-    """List those of body b with half-space s with gap <= margin + h (max(0, -N v) + struck), after ``count``.
-
-    Returns the number of all, and the greatest speed of approach at those that close within the step, 0 for none.
-    """
-    t = tree(world.ints, world.floats)
-    capacity = work.contact_int.shape[0]
-    p = work.scratch[12:15]
-    motion = work.scratch[15:21]
-    link = t.body_link[b]
-    first = world.point_start[b]
-    last = world.point_start[b + 1]
-    normal = world.normals[s]
-    begin = count
-    fastest = 0.0
-    for i in range(first, last):
-        gap = collide_point(work.centers[i], world.radii[i], normal, world.offsets[s], p)
-        field_at(f.V[link], origin, p, motion)
-        vn = normal[0] * motion[3] + normal[1] * motion[4] + normal[2] * motion[5]
-        # Where a filter keeps the two apart, there is no coefficient.
-        if gap <= margin + h * (max(0.0, -vn) + struck) and world.pair_mu[world.point_shape[i], s] >= 0.0:
-            if gap <= -h * vn:
-                fastest = max(fastest, -vn)
-            if count < capacity:
-                ints = work.contact_int[count]
-                floats = work.contact_float[count]
-                ints[BODY_A] = -1
-                ints[BODY_B] = b
-                ints[HALF_SPACE] = s
-                ints[CONTACT_ID] = contact_id(b, s, i - first)
-                ints[PREVIOUS] = -1
-                shape = world.point_shape[i]
-                ints[SHAPE_A] = -1
-                ints[SHAPE_B] = shape
-                for j in range(3):
-                    floats[POINT + j] = p[j]
-                    floats[NORMAL + j] = normal[j]
-                floats[GAP] = gap
-                floats[MU] = world.pair_mu[shape, s]
-                ground = world.material[world.pair_mu.shape[0] + s]
-                own = world.material[shape]
-                floats[RESTITUTION] = pair_restitution(world.restitution, ground, own, -vn)
-                floats[VN_MINUS] = vn
-            count += 1
-        if reduce and (i + 1 == last or world.point_shape[i + 1] != world.point_shape[i]):
-            if begin + 4 < count <= capacity:
-                # Rows of one shape and half-space differ in numbers of their points alone, and in floats.
-                ids = work.contact_int[begin:count, CONTACT_ID]
-                count = begin + reduce_contacts(count - begin, Contacts(work.contact_float[begin:count], ids))
-            begin = count
-    return count, fastest
-
-
-@kernel(inner=True)
-def half_space_contacts(world: PackedWorld, work: Work, h: float, margin: float, reduce: bool, count: int) -> int:
+def half_space_contacts(
+    world: PackedWorld, work: Work, h: float, margin: float, reduce: bool, again: bool, count: int
+) -> int:
     """List the contacts with gap <= margin + h max(0, -N v), in the order body, half-space, point, after ``count``.
 
-    Of a body that strikes, points farther off as well: see `points_on_half_space`.
-
-    ``reduce``: at most four of a shape. Returns the number of all; those beyond the capacity of the buffers are
+    ``reduce``: at most four of a shape. ``again``: also those that velocities seen at the end of the step would close.
+    Returns the number of all; those beyond the capacity of the buffers are
     counted, not stored. What is fixed to the world touches nothing: there is no motion to solve for.
     """
     t = tree(world.ints, world.floats)
     f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])
+    capacity = work.contact_int.shape[0]
     pose = work.scratch[0:12]
+    p = work.scratch[12:15]
+    motion = work.scratch[15:21]
     for b in range(t.body_link.shape[0]):
         link = t.body_link[b]
         first = world.point_start[b]
@@ -132,11 +67,46 @@ def half_space_contacts(world: PackedWorld, work: Work, h: float, margin: float,
         for i in range(first, last):
             world_point(pose, world.points[i], work.centers[i])
         for s in range(world.offsets.shape[0]):
+            normal = world.normals[s]
             begin = count
-            count, struck = points_on_half_space(world, work, f, b, s, origin, h, margin, 0.0, reduce, begin)
-            # What is struck at one end may come faster at the other.
-            if struck > 0.0 and not reduce and h * struck > FAST * world.extent[world.point_shape[first]]:
-                count, struck = points_on_half_space(world, work, f, b, s, origin, h, margin, struck, reduce, begin)
+            for i in range(first, last):
+                gap = collide_point(work.centers[i], world.radii[i], normal, world.offsets[s], p)
+                field_at(f.V[link], origin, p, motion)
+                vn = normal[0] * motion[3] + normal[1] * motion[4] + normal[2] * motion[5]
+                near = gap <= margin + h * max(0.0, -vn)
+                if again and not near:
+                    j = world.bodies[b, BODY_DOF]
+                    velocity_of(world.dof_parent, work.S, j, origin, p, work.v_seen, motion[3:6])
+                    near = gap <= margin - h * (normal[0] * motion[3] + normal[1] * motion[4] + normal[2] * motion[5])
+                # Where a filter keeps the two apart, there is no coefficient.
+                if near and world.pair_mu[world.point_shape[i], s] >= 0.0:
+                    if count < capacity:
+                        ints = work.contact_int[count]
+                        floats = work.contact_float[count]
+                        ints[BODY_A] = -1
+                        ints[BODY_B] = b
+                        ints[HALF_SPACE] = s
+                        ints[CONTACT_ID] = contact_id(b, s, i - first)
+                        ints[PREVIOUS] = -1
+                        shape = world.point_shape[i]
+                        ints[SHAPE_A] = -1
+                        ints[SHAPE_B] = shape
+                        for j in range(3):
+                            floats[POINT + j] = p[j]
+                            floats[NORMAL + j] = normal[j]
+                        floats[GAP] = gap
+                        floats[MU] = world.pair_mu[shape, s]
+                        ground = world.material[world.pair_mu.shape[0] + s]
+                        own = world.material[shape]
+                        floats[RESTITUTION] = pair_restitution(world.restitution, ground, own, -vn)
+                        floats[VN_MINUS] = vn
+                    count += 1
+                if reduce and (i + 1 == last or world.point_shape[i + 1] != world.point_shape[i]):
+                    if begin + 4 < count <= capacity:
+                        # Rows of one shape and half-space differ in numbers of their points alone, and in floats.
+                        ids = work.contact_int[begin:count, CONTACT_ID]
+                        count = begin + reduce_contacts(count - begin, Contacts(work.contact_float[begin:count], ids))
+                    begin = count
     return count
 
 

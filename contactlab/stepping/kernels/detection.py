@@ -16,6 +16,7 @@ from contactlab.stepping.kernels.joint_rows import beyond_stops, find_joint_rows
 from contactlab.stepping.kernels.layout import (
     FAILURE_NONE,
     FAILURE_NOT_FINITE,
+    FINISH,
     GAP,
     GO_ON,
     LABEL,
@@ -56,6 +57,19 @@ def too_deep(world: PackedWorld, work: Work, n_contacts: int, parameters: Parame
 
 
 @kernel(inline=True)
+def move_freely(world: PackedWorld, work: Work, joints: Joints | None, control: Control, parameters: Parameters) -> int:
+    """Fill the kinematics and the free motion; FAILURE_NONE, or why there is none."""
+    W = work.W
+    # Mostly those that the step before has ended with.
+    ready = VELOCITIES if control.filled != 0 and is_state(work, work.q_plus, work.v_plus) else NOTHING
+    control.filled = 0
+    code = fill_frames(world.ints, world.floats, work.q, work.v, rows_at(W, 0, 0, CUSTOM_ROW), ready, VELOCITIES, W)
+    if code != GOOD:
+        return FAILURE_NOT_FINITE
+    return free_motion(world, work, joints, parameters.h, control)
+
+
+@kernel(inline=True)
 def detect(
     world: PackedWorld,
     work: Work,
@@ -65,31 +79,32 @@ def detect(
     parameters: Parameters,
 ) -> int:
     """Find free motion, and contacts with their rows in the previous step."""
-    W = work.W
-    # Mostly those that the step before has ended with.
-    ready = VELOCITIES if control.filled != 0 and is_state(work, work.q_plus, work.v_plus) else NOTHING
-    control.filled = 0
-    code = fill_frames(world.ints, world.floats, work.q, work.v, rows_at(W, 0, 0, CUSTOM_ROW), ready, VELOCITIES, W)
-    if code != GOOD:
-        return failed(control, FAILURE_NOT_FINITE)
-    failure = free_motion(world, work, joints, parameters.h, control)
-    if failure != FAILURE_NONE:
-        return failed(control, failure)
+    if control.again == 0:
+        failure = move_freely(world, work, joints, control, parameters)
+        if failure != FAILURE_NONE:
+            return failed(control, failure)
     count = pair_contacts(world, work, collision, parameters.h, parameters.margin, control)
     if count < 0:
         return NEED_SPACE
-    count = half_space_contacts(world, work, parameters.h, parameters.margin, control.reduce != 0, count)
+    count = half_space_contacts(
+        world, work, parameters.h, parameters.margin, control.reduce != 0, control.again != 0, count
+    )
     count = add_given(world, work, parameters.h, parameters.margin, count)
     if count > work.contact_int.shape[0]:
         control.want_contacts = count
         return NEED_SPACE
+    if control.again != 0 and control.missed == 0 and control.sleep == 0 and count == control.n_found:
+        # Nothing was left out: what was found holds.
+        control.place = FINISH
+        return GO_ON
     control.n_contacts = count
+    control.n_found = count
     control.deep = 1 if control.projection != 0 and too_deep(world, work, count, parameters) else 0
     for j in range(work.shift.shape[0]):
         work.shift[j] = 0.0
     match_previous(work, count, control.n_previous)
     control.place = LABEL
-    if joints is not None and joints.loop_G.shape[0] > 0:
+    if control.again == 0 and joints is not None and joints.loop_G.shape[0] > 0:
         control.place = LOOPS
     return GO_ON
 

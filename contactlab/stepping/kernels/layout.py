@@ -165,6 +165,9 @@ class Control:
     # The step in progress.
     n_previous: int  # contacts of the step before
     n_contacts: int
+    n_found: int  # before those of bodies asleep are left out
+    again: int  # how often contacts were looked for again, by the velocities that the step led to
+    missed: int  # whether stops were left out that these would pass
     n_islands: int
     island: int  # the one being treated
     failure: int
@@ -291,6 +294,7 @@ class Work(NamedTuple):
     Mv: FloatArray  # (nv,) M v + h tau_total
     v_free: FloatArray  # (nv,) its velocity: the one after the step if there were no contacts
     v_plus: FloatArray  # (nv,)
+    v_seen: FloatArray  # (nv,) what it was when contacts were looked for again
     spread: FloatArray  # (nv,) from step to step: by which motion forces that were selected are spread over contacts
     motion_pose: FloatArray  # (nk, 12) kinematic bodies at the start of the step, rotations by rows
     motion_twist: FloatArray  # (nk, 6) in it: angular velocity, velocity of the origin, world axes

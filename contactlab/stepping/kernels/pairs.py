@@ -11,20 +11,22 @@ import math
 from contactlab.contact.detection.kernels.collide_pair import collide_pair
 from contactlab.contact.detection.kernels.contacts import flip, sort_contacts
 from contactlab.contact.detection.kernels.convex_convex import spread_contacts
+from contactlab.contact.detection.kernels.rounded import capsule_ends
 from contactlab.contact.detection.kernels.support import shape_bounds
 from contactlab.contact.detection.kernels.sweep_and_prune import candidates
 from contactlab.contact.detection.kernels.vectors import place_shape
 from contactlab.contact.kernels import layout as shapes
 from contactlab.contact.kernels.restitution import pair_restitution
-from contactlab.multibody.kernels.layout import Tree, tree
-from contactlab.multibody.kernels.points import velocity_at
-from contactlab.multibody.kernels.workspace import Frames, frames
+from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.points import velocity_at, velocity_of
+from contactlab.multibody.kernels.workspace import frames
 from contactlab.stepping.kernels.collision import FEATURE_BITS, LOWEST_ID, Collision
-from contactlab.stepping.kernels.contacts import FAST
 from contactlab.stepping.kernels.kinematic import carried, motion_of, placed_body
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
+    BODY_DOF,
+    BODY_ROOT,
     CONTACT_ID,
     GAP,
     HALF_SPACE,
@@ -43,10 +45,16 @@ from contactlab.stepping.kernels.layout import (
 )
 from lcp.kernels import kernel
 
+# Of the smallest extent of the smaller body: a way in a step from which on two shapes are fast.
+FAST = 0.005
+
 
 @kernel(inner=True)
-def place_shapes(world: PackedWorld, work: Work, c: Collision, h: float, margin: float) -> float:
-    """Fill poses, reach and bounds, each side moved out by the reach; return the largest reach."""
+def place_shapes(world: PackedWorld, work: Work, c: Collision, h: float, margin: float, again: bool) -> float:
+    """Fill poses, reach and bounds, each side moved out by the reach; return the largest reach.
+
+    ``again``: also as far as the velocities seen at the end of the step lead.
+    """
     t = tree(world.ints, world.floats)
     f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])
     pose = work.scratch[0:12]
@@ -77,7 +85,11 @@ def place_shapes(world: PackedWorld, work: Work, c: Collision, h: float, margin:
                     motion[k] = work.motion_twist[row, k]
             spin = math.sqrt(motion[0] * motion[0] + motion[1] * motion[1] + motion[2] * motion[2])
             speed = math.sqrt(motion[3] * motion[3] + motion[4] * motion[4] + motion[5] * motion[5])
-            reach += h * (speed + spin * (math.sqrt(radius2) + margin))
+            way = h * (speed + spin * (math.sqrt(radius2) + margin))
+            if again and row < 0:
+                seen_velocity(world, work, c.body[i], center, motion)
+                way = max(way, h * way_of(motion, math.sqrt(radius2) + margin))
+            reach += way
         c.reach[i] = reach
         largest = max(largest, reach)
         for k in range(3):
@@ -86,6 +98,75 @@ def place_shapes(world: PackedWorld, work: Work, c: Collision, h: float, margin:
     if endless:
         largest = max(largest, reach_of_planes(world, work, c, h, margin))
     return largest
+
+
+@kernel(inline=True)
+def way_of(motion: FloatArray, radius: float) -> float:
+    """The greatest speed [m/s] of a point this far from one that moves so, (6,): turn, velocity."""
+    spin = math.sqrt(motion[0] * motion[0] + motion[1] * motion[1] + motion[2] * motion[2])
+    speed = math.sqrt(motion[3] * motion[3] + motion[4] * motion[4] + motion[5] * motion[5])
+    return speed + spin * radius
+
+
+@kernel(inner=True)
+def outruns(world: PackedWorld, work: Work, c: Collision, h: float, margin: float) -> bool:
+    """Whether impacts have made the velocities seen others than those by which contacts were looked for."""
+    center = work.scratch[12:15]
+    motion = work.scratch[15:21]
+    before = work.scratch[21:27]
+    t = tree(world.ints, world.floats)
+    f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])
+    for i in range(c.kind.shape[0]):
+        if c.link[i] < 0:
+            continue
+        radius2 = 0.0
+        for k in range(3):
+            center[k] = 0.5 * (c.boxes[i, k] + c.boxes[i, 3 + k])
+            radius2 += (0.5 * (c.boxes[i, 3 + k] - c.boxes[i, k])) ** 2
+        seen_velocity(world, work, c.body[i], center, motion)
+        velocity_at(t, f.p, f.V, c.link[i], center, before)
+        for k in range(6):
+            motion[k] -= before[k]
+        if h * way_of(motion, math.sqrt(radius2)) > 0.5 * margin:
+            return True
+    return False
+
+
+@kernel(inner=True)
+def seen_velocity(world: PackedWorld, work: Work, body: int, point: FloatArray, out: FloatArray) -> None:
+    """Fill ``out`` (6,), the turn of a body and the velocity of its point, as seen at the end of the step."""
+    for k in range(6):
+        out[k] = 0.0
+    if body < 0:
+        return
+    row = motion_of(world, body)
+    if row >= 0:
+        carried(work, row, point, out[3:6])
+        return
+    j = world.bodies[body, BODY_DOF]
+    if j < 0:
+        return
+    v = work.v_seen
+    velocity_of(world.dof_parent, work.S, j, work.origins[world.bodies[body, BODY_ROOT]], point, v, out[3:6])
+    while j >= 0:
+        for k in range(3):
+            out[k] += work.S[j, k] * v[j]
+        j = world.dof_parent[j]
+
+
+@kernel(inner=True)
+def seen_rate(
+    world: PackedWorld, work: Work, a: int, b: int, point: FloatArray, found: FloatArray, sign: float
+) -> float:
+    """N v of a contact under the velocities seen at the end of the step."""
+    at_a = work.scratch[21:27]
+    at_b = work.scratch[27:33]
+    seen_velocity(world, work, a, point, at_a)
+    seen_velocity(world, work, b, point, at_b)
+    rate = 0.0
+    for k in range(3):
+        rate += sign * found[shapes.NORMAL + k] * (at_b[3 + k] - at_a[3 + k])
+    return rate
 
 
 @kernel(inner=True)
@@ -123,10 +204,12 @@ def add_contact(
     feature: int,
     h: float,
     margin: float,
-    struck: float,
+    again: bool,
     count: int,
 ) -> int:
-    """Append a contact of shapes i < j where gap <= margin + h (max(0, -N v) + struck); return how many there are then.
+    """Append a contact of shapes i < j where gap <= margin + h max(0, -N v); return how many there are then.
+
+    ``again``: or where the velocities seen at the end of the step would close it.
 
     Body B is the one of shape j, unless that is fixed to the world: B moves in every contact.
     """
@@ -147,7 +230,9 @@ def add_contact(
     for k in range(3):
         vn += sign * found[shapes.NORMAL + k] * (at_b[3 + k] - at_a[3 + k])
     gap = found[shapes.GAP]
-    if not gap <= margin + h * (max(0.0, -vn) + struck):
+    if not gap <= margin + h * max(0.0, -vn) and not (
+        again and gap <= margin + h * max(0.0, -seen_rate(world, work, c.body[a], c.body[b], point, found, sign))
+    ):
         return count
     if count < work.contact_int.shape[0]:
         ints = work.contact_int[count]
@@ -180,40 +265,7 @@ def least_extent(world: PackedWorld, i: int, j: int) -> float:
 @kernel(inline=True)
 def has_far_ends(a: int, b: int) -> bool:
     """Whether shapes of these kinds may touch at corners that their closest points tell nothing of."""
-    convex = a >= shapes.CAPSULE and b >= shapes.CAPSULE
-    return convex and not (a == shapes.CAPSULE and b == shapes.CAPSULE)
-
-
-@kernel(inner=True)
-def shape_velocity(
-    world: PackedWorld, work: Work, c: Collision, t: Tree, f: Frames, i: int, point: FloatArray, out: FloatArray
-) -> None:
-    """Fill ``out`` (6,) with the turn of shape i, and the velocity of its point, at the start of the step."""
-    velocity_at(t, f.p, f.V, c.link[i], point, out)
-    row = motion_of(world, c.body[i])
-    if row >= 0:
-        carried(work, row, point, out[3:6])
-
-
-@kernel(inner=True)
-def striking_speed(world: PackedWorld, work: Work, c: Collision, i: int, j: int, found: int, h: float) -> float:
-    """The greatest speed of approach at the contacts of a pair that close within the step; 0 for none."""
-    t = tree(world.ints, world.floats)
-    f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])
-    at_i = work.scratch[0:6]
-    at_j = work.scratch[6:12]
-    fastest = 0.0
-    for k in range(found):
-        row = c.points[k]
-        point = row[shapes.POINT : shapes.POINT + 3]
-        shape_velocity(world, work, c, t, f, i, point, at_i)
-        shape_velocity(world, work, c, t, f, j, point, at_j)
-        approach = 0.0
-        for m in range(3):
-            approach -= row[shapes.NORMAL + m] * (at_j[3 + m] - at_i[3 + m])
-        if row[shapes.GAP] <= h * approach:
-            fastest = max(fastest, approach)
-    return fastest
+    return a >= shapes.CAPSULE and b >= shapes.CAPSULE
 
 
 @kernel(inner=True)
@@ -221,7 +273,9 @@ def add_far_ends(
     a: shapes.Posed, b: shapes.Posed, found: int, within: float, room: shapes.Workspace, out: shapes.Contacts
 ) -> int:
     """Add the corners that the faces of a pair share to its contacts; return how many there are then."""
-    if a.kind > b.kind:
+    if a.kind == shapes.CAPSULE and b.kind == shapes.CAPSULE:
+        found = capsule_ends(a, b, found, within, out)
+    elif a.kind > b.kind:
         flip(out.rows, found)
         found = spread_contacts(b, a, found, within, room, out)
         flip(out.rows, found)
@@ -243,7 +297,7 @@ def pair_contacts(
     # For None the compiler leaves out all that follows: a world without such pairs pays nothing for it.
     if c is None:
         return 0
-    largest = place_shapes(world, work, c, h, margin)
+    largest = place_shapes(world, work, c, h, margin, control.again != 0)
     n = c.kind.shape[0]
     n_pairs = candidates(
         c.kind, c.size, c.poses, c.boxes, largest, c.link, c.category, c.mask, c.order, c.keys, c.pairs
@@ -252,6 +306,7 @@ def pair_contacts(
         control.want_pairs = n_pairs
         return -1
     reduce = control.reduce != 0
+    again = control.again != 0
     room, out = shapes.Workspace(c.work, c.ints), shapes.Contacts(c.points, c.features)
     count = 0
     e = 0
@@ -264,25 +319,19 @@ def pair_contacts(
             continue
         i = pair // n
         j = pair - i * n
-        # Twice the way: what is struck at one end may come faster at the other.
         within = c.reach[i] + c.reach[j]
-        fast = not reduce and within - margin > FAST * least_extent(world, i, j)
-        if fast:
-            within += within - margin
         a = shapes.Posed(c.kind[i], c.size[i], c.poses[i], c.data, c.loops)
         b = shapes.Posed(c.kind[j], c.size[j], c.poses[j], c.data, c.loops)
         found = collide_pair(a, b, within, reduce, room, out)
         if found > c.points.shape[0]:
             control.want_pair_contacts = found
             return -1
-        struck = 0.0
-        if fast and found > 0:
-            struck = striking_speed(world, work, c, i, j, found, h)
-            if struck > 0.0 and has_far_ends(c.kind[i], c.kind[j]):
-                found = add_far_ends(a, b, found, within, room, out)
-                if found > c.points.shape[0]:
-                    control.want_pair_contacts = found
-                    return -1
+        fast = not reduce and within - margin > FAST * least_extent(world, i, j)
+        if fast and found > 0 and has_far_ends(c.kind[i], c.kind[j]):
+            found = add_far_ends(a, b, found, within, room, out)
+            if found > c.points.shape[0]:
+                control.want_pair_contacts = found
+                return -1
         for k in range(found):
-            count = add_contact(world, work, c, i, j, c.points[k], c.features[k], h, margin, struck, count)
+            count = add_contact(world, work, c, i, j, c.points[k], c.features[k], h, margin, again, count)
     return count

@@ -1,7 +1,7 @@
 """Position projection: after the velocities of a step are found, q is moved so that little is left in penetration.
 
 Where a rigid contact, or a rigid stop of a joint, is deeper than is allowed, the gaps that the step would leave,
-linearised at its start, are e = gap + h N v+. The displacement dq = M^-1 (N' p + T' s + L' p) of its island is sought with
+linearised at its start, are e = gap + h N v+. The displacement of its island, dq = M^-1 (N' p + T' s + L' p), has
 
     0 <= p  _|_  e + a/2 + N dq >= 0,      |s| <= mu p,  T dq = 0 where less,
 

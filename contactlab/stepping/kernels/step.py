@@ -138,7 +138,7 @@ def move(
         elif place == ROOM:
             reason = make_room(chunk, joints, control)
         elif place == FINISH:
-            reason = finish(world, work, joints, chunk, control, parameters)
+            reason = finish(world, work, joints, collision, chunk, control, parameters)
         else:
             return GO_ON
         if reason != GO_ON:
@@ -217,6 +217,7 @@ def begin(work: Work, joints: Joints | None, chunk: Chunk, control: Control, par
     if control.chunk_steps >= chunk.time.shape[0]:
         return CHUNK_FULL
     control.place = DETECT
+    control.again = 0
     if control.tau_mode == TAU_TABLE:
         for i in range(work.tau.shape[0]):
             work.tau[i] = work.tau_table[control.step, i]

@@ -117,6 +117,46 @@ def capsule_capsule(a: Posed, b: Posed, margin: float, out: Contacts) -> int:
 
 
 @kernel
+def capsule_ends(a: Posed, b: Posed, count: int, margin: float, out: Contacts) -> int:
+    """Add the ends of two capsules, each with the closest point of the other's axis, to ``count`` contacts.
+
+    Ends that are there already, are the closest points themselves, or face another way are left out. Returns how many
+    contacts there are then; those beyond the capacity are counted, not stored.
+    """
+    u, w = (a.pose[2], a.pose[5], a.pose[8]), (b.pose[2], b.pose[5], b.pose[8])
+    d = relative(a.pose, b.pose)
+    cosine, du, dw = dot(u, w), dot(d, u), dot(d, w)
+    ha, hb = a.size[1], b.size[1]
+    rows, features = out.rows, out.features
+    near = 1e-6 * (ha + hb + a.size[0] + b.size[0])
+    nx, ny, nz = rows[0, NORMAL], rows[0, NORMAL + 1], rows[0, NORMAL + 2]
+    known = count
+    for end in range(4):
+        side = 1.0 if end % 2 == 1 else -1.0
+        if end < 2:
+            s_end = side * ha
+            t_end = min(max(s_end * cosine - dw, -hb), hb)
+            code = (end << BITS) | NONE
+        else:
+            t_end = side * hb
+            s_end = min(max(t_end * cosine + du, -ha), ha)
+            code = (NONE << BITS) | (end - 2)
+        before = count
+        count = _on_axes(a, b, s_end, t_end, (nx, ny, nz), code, margin, count, out)
+        if count == before or count > rows.shape[0]:
+            continue
+        row = rows[before]
+        kept = row[NORMAL] * nx + row[NORMAL + 1] * ny + row[NORMAL + 2] * nz > 0.5
+        for i in range(known):
+            kept = kept and features[i] != code
+            x, y, z = row[0] - rows[i, 0], row[1] - rows[i, 1], row[2] - rows[i, 2]
+            kept = kept and x * x + y * y + z * z > near * near
+        if not kept:
+            count = before
+    return count
+
+
+@kernel
 def _without_witness(count: int, slack: float, out: Contacts) -> int:
     """Drop the closest points, in row 0, when an end of the common stretch is as close."""
     rows, features = out

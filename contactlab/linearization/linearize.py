@@ -78,8 +78,8 @@ def linearize(
     Raises
     ------
     SimulationConfigError
-        An argument that cannot be used; a stepper with ``projection`` or a world with custom constraints, of which
-        there are no derivatives. Of several states, with the number of the one.
+        An argument that cannot be used; a world with custom constraints, of which there are no derivatives. Of several
+        states, with the number of the one.
     SimulationError
         The step failed.
 
@@ -87,6 +87,9 @@ def linearize(
     -----
     Where rigid contacts rest with ``erp=0``, any gap opens a kink: s >= -gap/h while open, s >= 0 in penetration. The
     piece given is the first, what lies closed stays closed.
+
+    Where a step undoes depth in the positions, the gaps that pushed stay what they were made, and so does what friction
+    held: the displacement makes up for what they would change by.
     """
     if isinstance(state, Sequence):
         return _of_states(world, stepper, state, tau, targets, wrt)
@@ -288,9 +291,6 @@ def near_kinks(driver: Driver, differentiator: Differentiator, count: int) -> Ne
 
 def parameters_of(world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter]) -> tuple[Parameter, ...]:
     """Return what is asked for, checked, as is what steps can be differentiated of."""
-    if stepper.projection:
-        detail = "moves q by a problem of its own, of which there are no derivatives: linearize with False"
-        raise SimulationConfigError("projection", detail)
     if any(one.custom for one in (world.loops.packed,) if world.joint_actions.loops):
         raise SimulationConfigError("world", "has custom constraints, of which there are no derivatives")
     if isinstance(wrt, str):

@@ -11,6 +11,7 @@ from contactlab.constraints.kernels.kkt_codes import row_rates_size
 from contactlab.linearization.kernels import layout
 from contactlab.linearization.kernels.layout import Memory
 from contactlab.linearization.parameters import Parameter
+from contactlab.multibody import mass_matrix
 from contactlab.multibody.kernels.sizes import derivatives_size, point_rates_size
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.packing import collision_in, joints_in
@@ -64,9 +65,35 @@ class Differentiator:
         q_plus = work.q.copy()
         try:
             self._weigh()
-            return int(self._entered()())
+            count = int(self._entered()())
+            if driver.control.deep and count >= 0:
+                self._hold_gaps()
+            return count
         finally:
             work.q[:], work.v[:] = q_plus, memory.v_plus
+
+    def _hold_gaps(self) -> None:
+        """Let the displacement that undid depth make up for what q and v+ would change the gaps by that pushed."""
+        driver, m = self._driver, self.memory
+        world, rows = driver.prepared.world, driver.chunk.contact
+        held, known = [], []
+        for c in range(int(driver.control.n_contacts)):
+            push = rows["push"][c]
+            if push > 0.0:
+                held.append(m.frame[c, 0])
+                known.append(m.frame[c, 0])
+                if np.linalg.norm(rows["push_tangential"][c]) < (1.0 - 1e-6) * rows["mu"][c] * push:
+                    held += [m.frame[c, 1], m.frame[c, 2]]
+                    known += [np.zeros(world.nv)] * 2
+        for row in driver.chunk.joint[: int(driver.control.chunk_joints)]:
+            if row["push"] > 0.0:
+                stop = world.joint_rows[int(row["row"])]
+                held.append(stop.sign * np.eye(world.nv)[stop.dof])
+                known.append(held[-1])
+        if held:
+            R, right = np.array(held), np.array(known) @ m.A[: world.nv]
+            Y = np.linalg.solve(mass_matrix(world.model, m.q), R.T)
+            m.A[: world.nv] -= Y @ np.linalg.lstsq(R @ Y, right, rcond=1e-10)[0]
 
     @property
     def columns(self) -> int:

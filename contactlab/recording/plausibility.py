@@ -81,7 +81,7 @@ def notices_of(recording: Recording) -> tuple[Notice, ...]:
     stops = beyond_stops(recording.world, recording.stepper, recording.q) if begins else ()
     # Of most runs a look at a column tells that there is nothing, and no table is made.
     deep = bool((peek(rows, "contact_gap") < deepest(recording.world)).any())
-    deep_ones = overlaps(recording.world, rows, begins=begins) if deep else ()
+    deep_ones = overlaps(recording.world, recording.stepper, rows, begins=begins) if deep else ()
     left = (peek(rows, "island_choice") == Choice.UNCERTIFIED).any()
     last = unsolved(recording.uncertified) if left else ()
     q, v, pose = recording.q, recording.v, rows["motion_pose"]
@@ -121,7 +121,9 @@ def sunk(world: World, contacts: Iterable[ViewedContact], step: int) -> str:
     return f"Before the step {' and '.join(names)} overlap, {-deepest.gap:.3g} m deep: {advice}. "
 
 
-def overlaps(world: World, rows: Rows, *, begins: bool, begun: float = 0.0, name: Named = NAMED) -> Iterator[Notice]:
+def overlaps(
+    world: World, stepper: TimeStepping, rows: Rows, *, begins: bool, begun: float = 0.0, name: Named = NAMED
+) -> Iterator[Notice]:
     """What contacts are deeper than rounding makes any.
 
     ``begins``: step 0 is that of the world, not of a run that goes on; ``begun``: the worst overlap told before.
@@ -139,6 +141,9 @@ def overlaps(world: World, rows: Rows, *, begins: bool, begun: float = 0.0, name
     first = begins & (step[deep] == 0)
     # What begins deep mostly stays so: told once.
     old = depth <= 1.1 * np.max(depth[first], initial=begun)
+    mends = "forces hold a depth, they do not mend it"
+    if stepper.projection:
+        mends = "positions are moved until they are, at a bounded speed (`max_depenetration_velocity`)"
     for kind, own in (("overlap", old), ("penetration", ~old)):
         if not own.any() or (kind == "overlap" and begun):
             continue
@@ -148,22 +153,16 @@ def overlaps(world: World, rows: Rows, *, begins: bool, begun: float = 0.0, name
         how = f"{-gap[row]:.3g} m deep, {worst:.2g} times the thickness of the thinner"
         steps = np.unique(step[deep[own]]).size
         if kind == "overlap":
-            text = (
-                f"{who} overlap from the start, {how} ({steps} such steps): start them apart; forces hold a depth, "
-                "they do not mend it"
-            )
+            text = f"{who} overlap from the start, {how} ({steps} such steps): start them apart; {mends}"
             yield Notice("overlap", steps, 0, worst, text)
         else:
-            text = (
-                f"{who} are {how}, in {name(int(step[row]))} ({steps} such steps): begin apart, and take smaller "
-                "steps; forces hold a depth, they do not mend it"
-            )
+            text = f"{who} are {how}, in {name(int(step[row]))} ({steps} such steps): take smaller steps; {mends}"
             yield Notice("penetration", steps, int(step[row]), worst, text)
 
 
 def rigid_stops(world: World, stepper: TimeStepping) -> list[JointRow]:
     """The joints' limits that hold what they find."""
-    if stepper.erp > 0.0:
+    if stepper.erp > 0.0 or stepper.projection:
         return []
     return [row for row in world.joint_rows if row.kind == RowKind.STOP and row.stiffness == 0.0]
 

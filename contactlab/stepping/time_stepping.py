@@ -92,9 +92,9 @@ class TimeStepping:
         Depth [m] that is left alone; None for 1e-4 of the smallest extent of the smaller body. Bodies that rest within
         it are not moved. Of joints' stops 1e-5 rad or m, whatever it is.
     max_depenetration_velocity
-        Speed [m/s] at which depth is undone at most, by ``projection`` and by ``erp``; None for 20 of these extents a
-        second, and of joints' stops 20 rad/s or m/s. ``math.inf``: no bound, and impacts then follow Newton's law
-        alone, whatever their gap, as all did before records of schema 9.
+        Speed [m/s] at which depth is undone at most. None: by ``erp`` 20 of these extents a second, by ``projection``
+        100; of joints' stops so many rad or m. ``math.inf``: no bound, and impacts then follow Newton's law alone,
+        whatever their gap, as all did before records of schema 9.
     gyroscopic
         Torque w x I w of a tree that is one free or ball-jointed link: ``"implicit"``, by the midpoint rule;
         ``"explicit"``, at the start of the step, which gains energy in every step; ``"off"``, left out: such bodies

@@ -104,7 +104,7 @@ def contact_rows(portion: Portion, v_free: FloatArray, directions: FloatArray) -
     restitution = pairs_of(portion, directions[:, 0])[1]
     k = normal_terms(
         gap, before + drive[:, 0], free + drive[:, 0], h, restitution, stepper.v_min, stepper.erp,
-        fastest_of(portion),
+        fastest_of(portion, PUSH_RATE),
     )  # fmt: skip
     # f = -k (gap + h u) - b u in penetration; a gap is closed freely.
     gamma = np.where(rigid, stepper.cfm, 1.0 / (h * stiffness + dissipation))
@@ -251,7 +251,7 @@ def _spring_of(one: Material | None, other: Material | None) -> tuple[float, flo
     return 1.0 / give, sum(material.dissipation / (give * material.stiffness) ** 2 for material in springs)
 
 
-#: Smallest extents of the smaller body by which a depth is undone in a second, by default; of stops in rad or m.
+#: Smallest extents of the smaller body by which a depth is undone in a second, by default, by velocities.
 PUSH_RATE = 20.0
 
 
@@ -272,10 +272,10 @@ def extent_of(portion: Portion) -> FloatArray:
     return np.where(np.isfinite(size), size, least if math.isfinite(least) else 1.0)
 
 
-def fastest_of(portion: Portion) -> FloatArray:
-    """Return the speed (nc,) at which the depth of each contact is undone at most."""
+def fastest_of(portion: Portion, rate: float) -> FloatArray:
+    """Return the speed (nc,) at which the depth of each contact is undone at most: by default ``rate`` extents."""
     given = portion.recording.stepper.max_depenetration_velocity
-    return PUSH_RATE * extent_of(portion) if given is None else np.full(portion.contacts.size, given)
+    return rate * extent_of(portion) if given is None else np.full(portion.contacts.size, given)
 
 
 def normal_terms(

@@ -9,14 +9,18 @@ import numpy as np
 from contactlab.spatial.arrays import FloatArray
 from contactlab.verification.contacts import extent_of, fastest_of, normal_rates, rigid_contacts, surface_motion
 from contactlab.verification.dynamics import Blocks, solved
-from contactlab.verification.joints import STOP_PUSH_RATE, JointLaws
+from contactlab.verification.joints import JointLaws
 from contactlab.verification.motion import cross
 from contactlab.verification.portion import Found, Portion, Rows
 
 #: Depth that is left alone, by the smallest extent of the smaller body; of stops in rad or m.
 ALLOWED_DEPTH, STOP_DEPTH = 1e-4, 1e-5
+#: Smallest extents, or rad or m, by which depth is undone in a second, by default.
+RATE = 100.0
 #: What rounding and the part of an allowance to which depth is undone may make of a depth, by the allowance.
 ROUNDING = 1e-6
+#: Of the smaller body: what depths are measured by where none is allowed.
+LEAST_UNIT = 1e-6
 
 
 def displacement(portion: Portion, M: Blocks, laws: JointLaws, frames: FloatArray) -> FloatArray:
@@ -66,27 +70,29 @@ def projection_findings(portion: Portion, laws: JointLaws, dq: FloatArray, frame
     allowed = ALLOWED_DEPTH * extent_of(portion) if given is None else np.full(at.size, given)
     gap = portion.column("gap") + h * (normal_rates(portion, normals, portion.v_plus) + drive)
     own = rigid & (stepper.max_depenetration_velocity is None or np.isfinite(stepper.max_depenetration_velocity))
-    e = np.maximum(gap + 0.5 * allowed, -h * fastest_of(portion))
+    e = np.maximum(gap + 0.5 * allowed, -h * fastest_of(portion, RATE))
     left = e + normal_rates(portion, normals, dq)
     J = laws.J[joint_at, numbers]
     stop_gap = rows["joint_error"][portion.joints] + portion.h[joint_at] * np.einsum(
         "nv,nv->n", J, portion.v_plus[joint_at]
     )
-    stop_e = np.maximum(stop_gap + 0.5 * STOP_DEPTH, -portion.h[joint_at] * STOP_PUSH_RATE)
+    stop_e = np.maximum(stop_gap + 0.5 * STOP_DEPTH, -portion.h[joint_at] * RATE)
     stop_left = stop_e + np.einsum("nv,nv->n", J, dq[joint_at])
     # By island: the deepest before and after, in allowances, and whether anything was too deep.
     label = np.concatenate((island, rows["joint_island"][portion.joints]))
     places = np.concatenate((at, joint_at))
     keys, key = np.unique(places * (label.max(initial=0) + 1) + label, return_inverse=True)
-    unit = np.concatenate((np.maximum(allowed, 1e-300), np.full(stops.size, STOP_DEPTH)))
+    unit = np.concatenate((np.maximum(allowed, LEAST_UNIT * extent_of(portion)), np.full(stops.size, STOP_DEPTH)))
     chosen = np.concatenate((own, stops))
-    before, after, worst, pushed = (np.zeros(keys.size) for _ in range(4))
+    before, after, pushed = (np.zeros(keys.size) for _ in range(3))
+    worst = np.full(keys.size, -np.inf)
     np.maximum.at(before, key[chosen], -(np.concatenate((e, stop_e)) / unit)[chosen])
     np.maximum.at(after, key[chosen], -(np.concatenate((left, stop_left)) / unit)[chosen])
-    np.maximum.at(worst, key[chosen], -(np.concatenate((gap, stop_gap)) / unit)[chosen])
+    beyond = -np.concatenate((gap + allowed, stop_gap + STOP_DEPTH)) / unit
+    np.maximum.at(worst, key[chosen], beyond[chosen])
     np.maximum.at(pushed, key[chosen], np.abs(np.concatenate((push, of_stops)))[chosen])
     step = np.zeros(keys.size, dtype=np.int64)
     step[key] = places
-    idle = (pushed > 0.0) & ~(worst > 1.0 - ROUNDING)
+    idle = (pushed > 0.0) & ~(worst > -ROUNDING)
     worse = (pushed > 0.0) & (after > before * (1.0 + ROUNDING) + ROUNDING)
     yield "projection", step, keys % (label.max(initial=0) + 1), -1, np.where(idle | worse, np.inf, 0.0)

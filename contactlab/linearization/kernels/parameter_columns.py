@@ -14,7 +14,7 @@ from contactlab.linearization.kernels.contact_frames import at_start, at_velocit
 from contactlab.linearization.kernels.layout import BOUND, FORCE, RATE, Memory
 from contactlab.multibody.kernels.sizes import NOTHING
 from contactlab.multibody.kernels.workspace import rows_at
-from contactlab.stepping.kernels.blocks import compliance_of, fastest_of, materials_of
+from contactlab.stepping.kernels.blocks import PUSH_RATE, compliance_of, fastest_of, materials_of
 from contactlab.stepping.kernels.collision import Collision
 from contactlab.stepping.kernels.free_motion import free_motion
 from contactlab.stepping.kernels.joint_layout import Joints
@@ -129,7 +129,7 @@ def weigh(
             p.cfm,
             stiffness,
             dissipation,
-            fastest_of(world, ints, p),
+            fastest_of(world, ints, p, PUSH_RATE),
         )
         m.by_law[c, 0, column] += weight * (own_k + gamma * own[FORCE])
         m.by_law[c, 1, column] += weight * friction_of(world, collision, ints, 0.0)

@@ -32,7 +32,7 @@ from contactlab.linearization.kernels.layout import (
     SLIPS,
     Memory,
 )
-from contactlab.stepping.kernels.blocks import compliance_of, fastest_of, fastest_of_stops, materials_of
+from contactlab.stepping.kernels.blocks import PUSH_RATE, compliance_of, fastest_of, fastest_of_stops, materials_of
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.joint_rows import joint_law
 from contactlab.stepping.kernels.layout import (
@@ -96,7 +96,7 @@ def state_laws(world: PackedWorld, work: Work, m: Memory, control: Control, p: P
         free += own[RATE] - after
         stiffness, dissipation = compliance_of(world, ints)
         gap, before, e = floats[GAP], floats[VN_MINUS], floats[RESTITUTION]
-        fastest = fastest_of(world, ints, p)
+        fastest = fastest_of(world, ints, p, PUSH_RATE)
         k, gamma = unilateral(gap, before, free, h, e, p.v_min, p.erp, p.cfm, stiffness, dissipation, fastest)
         steeper = 0.0
         a, b = materials_of(world, ints)
@@ -325,7 +325,7 @@ def find_row_modes(
                 erp,
                 row.stiffness,
                 row.dissipation,
-                fastest_of_stops(p),
+                fastest_of_stops(p, PUSH_RATE),
             )
         elif row.kind not in (FOLLOW, LOOP) and abs(entry.force) >= row.bound * (1.0 - AT_BOUND):
             m.row_mode[record] = 0

@@ -52,9 +52,11 @@ from lcp.contacts.kernels.spans import blend_on, blend_six, columns, dot_within
 from lcp.kernels import kernel
 
 # What a stepper leaves to the bodies' size: the depth that is left alone, by the smallest extent of the smaller body;
-# how many such extents of depth are undone in a second; and the depth of a stop that is left alone [rad or m].
+# how many such extents of depth are undone in a second, by velocities and in the positions; and the depth of a stop
+# that is left alone [rad or m].
 ALLOWED_DEPTH = 1e-4
 PUSH_RATE = 20.0
+PROJECTION_RATE = 100.0
 STOP_DEPTH = 1e-5
 
 
@@ -219,15 +221,15 @@ def allowance_of(world: PackedWorld, ints: IntArray, parameters: Parameters) -> 
 
 
 @kernel(inline=True)
-def fastest_of(world: PackedWorld, ints: IntArray, parameters: Parameters) -> float:
-    """Speed [m/s] at which a contact's depth is undone at most."""
-    return parameters.fastest if parameters.fastest >= 0.0 else PUSH_RATE * extent_of(world, ints)
+def fastest_of(world: PackedWorld, ints: IntArray, parameters: Parameters, rate: float) -> float:
+    """Speed [m/s] at which a contact's depth is undone at most: by default ``rate`` times its extent."""
+    return parameters.fastest if parameters.fastest >= 0.0 else rate * extent_of(world, ints)
 
 
 @kernel(inline=True)
-def fastest_of_stops(parameters: Parameters) -> float:
-    """The same of a joint's stop [rad/s or m/s]."""
-    return parameters.fastest if parameters.fastest == math.inf else PUSH_RATE
+def fastest_of_stops(parameters: Parameters, rate: float) -> float:
+    """The same of a joint's stop [rad/s or m/s]: ``rate``, or none."""
+    return parameters.fastest if parameters.fastest == math.inf else rate
 
 
 @kernel(inner=True)
@@ -364,7 +366,7 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
             parameters.cfm,
             stiffness,
             dissipation,
-            fastest_of(world, work.contact_int[index], parameters),
+            fastest_of(world, work.contact_int[index], parameters, PUSH_RATE),
         )
         island.k[c] = k + drive
         island.r[c] = r

@@ -11,7 +11,7 @@ import math
 from contactlab.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR
 from contactlab.constraints.kernels.rows import constraint_rows
 from contactlab.formulation.kernels.laws import FOLLOW, LOOP, SERVO, SPRING, STOP, equation, holder, unilateral
-from contactlab.stepping.kernels.blocks import STOP_DEPTH, fastest_of_stops, solve_tree
+from contactlab.stepping.kernels.blocks import PUSH_RATE, STOP_DEPTH, fastest_of_stops, solve_tree
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
     TREE_DOF,
@@ -153,7 +153,7 @@ def joint_law(work: Work, joints: Joints, number: int, parameters: Parameters) -
         j = row.dof
         before, free = sign * work.v[j], sign * work.v_free[j]
         stiffness, damping = row.stiffness, row.dissipation
-        fastest = fastest_of_stops(parameters)
+        fastest = fastest_of_stops(parameters, PUSH_RATE)
         v_min = parameters.v_min
         k, gamma = unilateral(error, before, free, h, row.factor, v_min, own, cfm, stiffness, damping, fastest)
         return k, gamma, 0.0, 0.0

@@ -28,10 +28,12 @@ from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.blocks import (
+    PROJECTION_RATE,
     STOP_DEPTH,
     allowance_of,
     along,
     compliance_of,
+    extent_of,
     fastest_of,
     fastest_of_stops,
 )
@@ -62,6 +64,8 @@ from lcp.kernels import kernel
 SWEEPS = 60
 # Of the depth that is allowed: a sweep that moves no contact by more is the last one.
 CLOSE = 0.02
+# Of the smaller body: what depths are measured by where none is allowed.
+LEAST_UNIT = 1e-6
 
 
 @kernel(inner=True)
@@ -75,15 +79,15 @@ def pose_depths(
     parameters: Parameters,
     e: FloatArray,
     allowed: FloatArray,
-) -> float:
-    """Fill the gaps e (nc + nl,) to be opened, infinite for rows that take no part, and what is allowed.
+) -> bool:
+    """Fill the gaps e (nc + nl,) to be opened, infinite for rows that take no part, and by what depths are measured.
 
-    Returns the depth of the deepest by its allowance; 0 where none is deeper.
+    Returns whether any is deeper than is allowed.
     """
     h = parameters.h
     first = work.contact_start[control.island]
     nc, nv = rows.nc, control.nv
-    worst = 0.0
+    deep = False
     for c in range(nc):
         index = work.island_contacts[first + c]
         floats, ints = work.contact_float[index], work.contact_int[index]
@@ -101,9 +105,10 @@ def pose_depths(
             carried(work, told, floats[POINT : POINT + 3], surface)
             rate -= along(floats[NORMAL : NORMAL + 3], surface)
         gap = floats[GAP] + h * rate
-        if gap < -allowed[c]:
-            worst = max(worst, -gap / max(allowed[c], 1e-300))
-        e[c] = max(gap + 0.5 * allowed[c], -h * fastest_of(world, ints, parameters))
+        deep = deep or gap < -allowed[c]
+        e[c] = max(gap + 0.5 * allowed[c], -h * fastest_of(world, ints, parameters, PROJECTION_RATE))
+        # What is measured by it is not to be measured by nothing.
+        allowed[c] = max(allowed[c], LEAST_UNIT * extent_of(world, ints))
     if joints is not None:
         at = joints.row_start[control.island]
         for i in range(rows.nl):
@@ -119,10 +124,9 @@ def pose_depths(
             for j in range(nv):
                 rate += J[j] * island.v_plus[j]
             gap = joints.error[number] + h * rate
-            if gap < -STOP_DEPTH:
-                worst = max(worst, -gap / STOP_DEPTH)
-            e[nc + i] = max(gap + 0.5 * STOP_DEPTH, -h * fastest_of_stops(parameters))
-    return worst
+            deep = deep or gap < -STOP_DEPTH
+            e[nc + i] = max(gap + 0.5 * STOP_DEPTH, -h * fastest_of_stops(parameters, PROJECTION_RATE))
+    return deep
 
 
 @kernel(inner=True)
@@ -197,7 +201,7 @@ def relax(
             if by != 0.0:
                 p[i] = new
                 displace(row, by, rows, dq)
-                change = max(change, abs(by) * w / max(allowed[i], 1e-300))
+                change = max(change, abs(by) * w / allowed[i])
             if i >= nc or r == 0 or (new == 0.0 and by == 0.0):
                 continue
             # Friction of what pushes: nothing slides past it in this displacement.
@@ -231,7 +235,7 @@ def deepest_left(rows: ContactSystem, e: FloatArray, allowed: FloatArray, dq: Fl
     for i in range(rows.nc + rows.nl):
         if e[i] < math.inf:
             row = i if i < rows.nc else rows.nr + i
-            worst = max(worst, -(e[i] + moved(row, rows, dq)) / max(allowed[i], 1e-300))
+            worst = max(worst, -(e[i] + moved(row, rows, dq)) / allowed[i])
     return worst
 
 
@@ -289,7 +293,7 @@ def project(
     n = rows.nc + rows.nl
     e = island.q[:n]
     allowed = island.best[:n]
-    if pose_depths(world, work, island, joints, rows, control, parameters, e, allowed) > 0.0:
+    if pose_depths(world, work, island, joints, rows, control, parameters, e, allowed):
         if joints is not None and rows.nb > 0:
             rows = rows_left(rows, island, joints)
         p = island.z[:n]

@@ -8,6 +8,7 @@ import numpy as np
 
 from contactlab.contact.detection.kernels.clipping import Polygon, clip, project
 from contactlab.contact.detection.kernels.contacts import put
+from contactlab.contact.detection.kernels.support import core_radius
 from contactlab.contact.detection.kernels.vectors import across, cross, dot, placed, turned, turned_back
 from contactlab.contact.kernels.layout import (
     BITS,
@@ -175,8 +176,8 @@ def manifold(
     and two faces that rest on one another are always there. So the normal may be off by the angle of the faces, and a
     gap g by g times half of its square, 1e-6 g at most.
 
-    ``spread``: all corners within the margin stay, whatever the normal: where two bodies strike, those farther off may
-    come to touch in the same step.
+    ``spread``: all corners within the margin stay, each along the normal of its own features: where two bodies strike,
+    those farther off may come to touch in the same step.
 
     Returns the number of contacts; those with a gap above ``margin`` are left out.
     """
@@ -233,10 +234,83 @@ def manifold(
                     point[1] + x * t[1] + y * s[1] + high * along[1],
                     point[2] + x * t[2] + y * s[2] + high * along[2],
                 )
-                count = put(on_a, along, here, code, count, out)
+                if spread:
+                    radii = core_radius(a), core_radius(b)
+                    count = _put_by_features(
+                        on_a,
+                        along,
+                        here,
+                        code,
+                        (normal_a, normal_b),
+                        (face_a, face_b),
+                        (na, nb),
+                        (t, s),
+                        radii,
+                        count,
+                        out,
+                    )
+                else:
+                    count = put(on_a, along, here, code, count, out)
     if gap <= margin and not least <= gap + 1e-6 * scale:
         count = put(point, normal, gap, WITNESS, count, out)
     return count
+
+
+@kernel
+def _put_by_features(
+    point: Vector,
+    along: Vector,
+    here: float,
+    code: int,
+    normals: tuple[Vector, Vector],
+    faces: tuple[Polygon, Polygon],
+    counts: tuple[int, int],
+    tangents: tuple[Vector, Vector],
+    radii: tuple[float, float],
+    count: int,
+    out: Contacts,
+) -> int:
+    """Write a contact along the normal of the two features that meet there: of the other's face, or across two edges.
+
+    Seen along a normal that is neither's, a corner above a face that leans would seem to come no closer as it slides.
+    """
+    of_a, of_b = code >> BITS, code & NONE
+    own = along
+    if of_b == NONE and counts[1] >= 3:
+        own = (-normals[1][0], -normals[1][1], -normals[1][2])
+    elif of_a == NONE and counts[0] >= 3:
+        own = normals[0]
+    elif of_a < NONE and of_b < NONE:
+        x, y, z = cross(_edge(faces[0], counts[0], of_a), _edge(faces[1], counts[1], of_b))
+        length = math.sqrt(x * x + y * y + z * z)
+        if abs(z) > STEEP * length:
+            (tx, ty, tz), (sx, sy, sz), (ax, ay, az) = tangents[0], tangents[1], along
+            x, y, z = (x / length, y / length, z / length) if z > 0.0 else (-x / length, -y / length, -z / length)
+            own = (x * tx + y * sx + z * ax, x * ty + y * sy + z * ay, x * tz + y * sz + z * az)
+    cosine = dot(own, along)
+    if cosine <= STEEP:
+        own, cosine = along, 1.0
+    # What is rounded touches where its radius leads along the normal.
+    gap = here * cosine - (radii[0] + radii[1]) * (1.0 - cosine)
+    r = radii[0]
+    x, y, z = point
+    on_a = (x + r * (own[0] - along[0]), y + r * (own[1] - along[1]), z + r * (own[2] - along[2]))
+    return put(on_a, own, gap, code, count, out)
+
+
+@kernel
+def _edge(face: Polygon, n: int, number: int) -> Vector:
+    """The edge of a face that begins in the corner of that number; 0 where there is none."""
+    corners, ids = face
+    for i in range(n):
+        if ids[i] == number:
+            k = (i + 1) % n
+            return (
+                corners[3 * k] - corners[3 * i],
+                corners[3 * k + 1] - corners[3 * i + 1],
+                corners[3 * k + 2] - corners[3 * i + 2],
+            )
+    return (0.0, 0.0, 0.0)
 
 
 @kernel

@@ -27,6 +27,7 @@ from contactlab.simulation import (
     ConstantVelocity,
     JointLimit,
     Recording,
+    SimulationError,
     TimeStepping,
     WorldBuilder,
     simulate,
@@ -368,7 +369,7 @@ def main() -> None:
         begin = time.process_time()
         try:
             recording = simulate(world, stepper, **further)
-        except Exception as error:  # a run that stops is a row of the table
+        except SimulationError as error:  # a run that stops is a row of the table
             print(kind, seed, "failed:", str(error).split("\n")[0][:150], flush=True)
             continue
         took = time.process_time() - begin

@@ -11,7 +11,7 @@ from scene_texts import CUBE, write
 from test_simulation_two_drivers import check_public_path
 
 import lcp
-from contactlab.contact import Box, Capsule, HalfSpace, Material, Sphere
+from contactlab.contact import Box, Capsule, ConvexPoints, HalfSpace, Material, Sphere
 from contactlab.multibody import ModelBuilder
 from contactlab.multibody.joints import Prismatic, Revolute
 from contactlab.simulation import (
@@ -123,20 +123,26 @@ def test_what_overlaps_at_the_start_parts_at_a_bounded_speed_and_is_told_once():
     assert np.diff(slow.q[:, 2]).max() == pytest.approx(0.5e-3, rel=1e-2)
 
 
-def test_friction_holds_what_is_pushed():
-    """A pile of capsules that is pushed apart within itself does not spread on the ground that bears it."""
-    builder = WorldBuilder()
-    builder.add_half_space("ground", HalfSpace(), Material(0.8))
-    r, high = 0.05, 0.05 * math.sqrt(3.0)
-    inertia = Capsule(r, 0.2).inertia()
-    inertia = RigidInertia(inertia.mass * 1000.0, inertia.com, inertia=inertia.inertia * 1000.0)
-    s = math.sqrt(0.5)
-    for name, y, z in (("left", -r, r), ("right", r, r), ("top", 0.0, r + high - 2e-3)):
-        builder.add_free_body(name, inertia, Capsule(r, 0.2), Material(0.8), (0, y, z, s, 0, s, 0))
-    recording = simulate(builder.build(), TimeStepping(2e-3), steps=5)
+@pytest.mark.parametrize("mu", [0.0, 0.8])
+def test_friction_holds_what_is_pushed(mu):
+    """A wedge that has sunk in between two bricks: they give way where nothing rubs, else it is lifted alone."""
+    builder, m = WorldBuilder(), Material(mu)
+    builder.add_half_space("ground", HalfSpace(), m)
+    half, apart = (0.1, 0.1, 0.05), 0.05
+    for name, side in (("left", -1.0), ("right", 1.0)):
+        at = (side * (half[0] + apart), 0, half[2], 1, 0, 0, 0)
+        builder.add_free_body(name, RigidInertia.solid_box(2.0, half), Box(half), m, at)
+    wedge = ConvexPoints([(x, y, z) for y in (-0.1, 0.1) for x, z in ((0.0, 0.0), (-0.1, 0.1), (0.1, 0.1))])
+    inertia = RigidInertia(2.0, (0, 0, 0.067), np.diag([0.02, 0.02, 0.02]))
+    builder.add_free_body("wedge", inertia, wedge, m, (0, 0, 2 * half[2] - apart - 2e-3, 1, 0, 0, 0))
+    recording = simulate(builder.build(), TimeStepping(2e-3), steps=1)
     moved = recording.q[-1].reshape(3, 7) - recording.q[0].reshape(3, 7)
-    assert moved[2, 2] > 1.5e-3
-    assert np.abs(moved[:2, 1]).max() < 0.2e-3
+    lifted, aside = moved[2, 2], np.abs(moved[:2, 0])
+    assert lifted + aside.min() == pytest.approx(2e-3, abs=5e-5)
+    if mu == 0.0:
+        assert aside.min() > 0.5e-3
+    else:
+        assert aside.max() < 0.05e-3
     assert verify(recording).holds
 
 

@@ -91,7 +91,8 @@ def spread_contacts(a: Posed, b: Posed, count: int, margin: float, room: Workspa
         return count + more
     kept = count
     for i in range(count, count + more):
-        known = False
+        # Nothing is deeper than the closest pair: what seems so leads out another way.
+        known = out.rows[i, GAP] < gap - 1e-6 * scale
         for k in range(count):
             known = known or out.features[k] == out.features[i]
         if not known:

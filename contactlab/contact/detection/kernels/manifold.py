@@ -148,6 +148,8 @@ ALIGNED = 1.0 - 1e-6
 PARALLEL = 1e-3
 # Contact of faces steeper than this (of their normal and the contact's) is not worth clipping.
 STEEP = 0.05
+# The cosine of such an angle up to which features of what is rounded are taken along their own normal.
+UPRIGHT = 0.95
 
 
 @kernel
@@ -288,9 +290,9 @@ def _put_by_features(
             x, y, z = (x / length, y / length, z / length) if z > 0.0 else (-x / length, -y / length, -z / length)
             own = (x * tx + y * sx + z * ax, x * ty + y * sy + z * ay, x * tz + y * sz + z * az)
     cosine = dot(own, along)
-    if cosine <= STEEP:
+    # What is rounded touches where its radius leads along the normal: along one that leans, somewhere else.
+    if cosine <= (UPRIGHT if radii[0] + radii[1] > 0.0 else STEEP):
         own, cosine = along, 1.0
-    # What is rounded touches where its radius leads along the normal.
     gap = here * cosine - (radii[0] + radii[1]) * (1.0 - cosine)
     r = radii[0]
     x, y, z = point

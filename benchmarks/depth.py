@@ -375,11 +375,9 @@ def main() -> None:
         took = time.process_time() - begin
         m = measured(recording, world.extents.thick)
         held = verify(recording).holds if arguments.verify else "-"
-        print(
-            f"{kind:14s} {seed} | {m['begin']:.3f} | {m['depth']:8.4f} | {m['over']:6.2f} | {m['steps']:4.0f} | {m['mm']:7.3f} | {m['stop']:.4f} | "
-            f"{m['moved']:.3f} | {len(recording.contacts) / recording.n_steps:.0f} | {took:.1f} | {held}",
-            flush=True,
-        )
+        said = [f"{m['begin']:.3f}", f"{m['depth']:8.4f}", f"{m['over']:6.2f}", f"{m['steps']:4.0f}", f"{m['mm']:7.3f}"]
+        said += [f"{m['stop']:.4f}", f"{m['moved']:.3f}", f"{len(recording.contacts) / recording.n_steps:.0f}"]
+        print(f"{kind:14s} {seed}", *said, f"{took:.1f}", held, sep=" | ", flush=True)
 
 
 if __name__ == "__main__":

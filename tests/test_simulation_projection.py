@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -123,27 +124,27 @@ def test_what_overlaps_at_the_start_parts_at_a_bounded_speed_and_is_told_once():
     assert np.diff(slow.q[:, 2]).max() == pytest.approx(0.5e-3, rel=1e-2)
 
 
-@pytest.mark.parametrize("mu", [0.0, 0.8])
-def test_friction_holds_what_is_pushed(mu):
-    """A wedge that has sunk in between two bricks: they give way where nothing rubs, else it is lifted alone."""
-    builder, m = WorldBuilder(), Material(mu)
-    builder.add_half_space("ground", HalfSpace(), m)
-    half, apart = (0.1, 0.1, 0.05), 0.05
-    for name, side in (("left", -1.0), ("right", 1.0)):
-        at = (side * (half[0] + apart), 0, half[2], 1, 0, 0, 0)
-        builder.add_free_body(name, RigidInertia.solid_box(2.0, half), Box(half), m, at)
-    wedge = ConvexPoints([(x, y, z) for y in (-0.1, 0.1) for x, z in ((0.0, 0.0), (-0.1, 0.1), (0.1, 0.1))])
-    inertia = RigidInertia(2.0, (0, 0, 0.067), np.diag([0.02, 0.02, 0.02]))
-    builder.add_free_body("wedge", inertia, wedge, m, (0, 0, 2 * half[2] - apart - 2e-3, 1, 0, 0, 0))
-    recording = simulate(builder.build(), TimeStepping(2e-3), steps=1)
-    moved = recording.q[-1].reshape(3, 7) - recording.q[0].reshape(3, 7)
-    lifted, aside = moved[2, 2], np.abs(moved[:2, 0])
-    assert lifted + aside.min() == pytest.approx(2e-3, abs=5e-5)
-    if mu == 0.0:
-        assert aside.min() > 0.5e-3
-    else:
-        assert aside.max() < 0.05e-3
-    assert verify(recording).holds
+def test_friction_holds_what_is_pushed():
+    """A wedge that has sunk a little between two bricks is lifted; these give way where nothing rubs, else hardly."""
+    aside = {}
+    for mu in (0.0, 0.8):
+        builder, m = WorldBuilder(), Material(mu)
+        builder.add_half_space("ground", HalfSpace(), m)
+        half, apart, depth = (0.1, 0.1, 0.05), 0.05, 3e-5
+        for name, side in (("left", -1.0), ("right", 1.0)):
+            at = (side * (half[0] + apart), 0, half[2], 1, 0, 0, 0)
+            builder.add_free_body(name, RigidInertia.solid_box(2.0, half), Box(half), m, at)
+        wedge = ConvexPoints([(x, y, z) for y in (-0.1, 0.1) for x, z in ((0.0, 0.0), (-0.1, 0.1), (0.1, 0.1))])
+        inertia = RigidInertia(2.0, (0, 0, 0.067), np.diag([0.02, 0.02, 0.02]))
+        builder.add_free_body("wedge", inertia, wedge, m, (0, 0, 2 * half[2] - apart - depth, 1, 0, 0, 0))
+        world = builder.build()
+        recording = simulate(world, TimeStepping(2e-3), steps=1)
+        still = simulate(world, TimeStepping(2e-3, projection=False), steps=1)
+        moved = (recording.q[-1] - still.q[-1]).reshape(3, 7)
+        assert moved[2, 2] > 0.3 * depth
+        aside[mu] = np.abs(moved[:2, 0]).max()
+        assert verify(recording).holds
+    assert aside[0.8] < 0.3 * aside[0.0]
 
 
 def test_joints_move_by_their_masses():
@@ -219,7 +220,7 @@ def test_contacts_with_a_spring_keep_their_sag():
 
 def test_a_tumble_with_projection_verifies_closes_its_ledger_and_resumes(tmp_path):
     """Impacts, rolling and sliding: no deep penetration; public path, ledger and restart to the bit."""
-    world, stepper = scenes.tumble(), TimeStepping(5e-3)
+    world, stepper = scenes.tumble(), TimeStepping(5e-3, penetration_allowance=0.0)
     recording = simulate(world, stepper, 1.0, path=tmp_path / "run.npz")
     # Of what the step linearises, nothing stays; the turn of a body within a step is of second order.
     without = simulate(world, TimeStepping(5e-3, projection=False), 1.0)
@@ -232,7 +233,7 @@ def test_a_tumble_with_projection_verifies_closes_its_ledger_and_resumes(tmp_pat
     again = simulate(opened.world, opened.stepper, steps=20, state=opened.state(100))
     assert np.array_equal(again.q, recording.q[100:121])
     inside, outside = (
-        simulate(world, TimeStepping(5e-3, solver=solver), 1.0) for solver in (lcp.Lemke(), scenes.Outside())
+        simulate(world, replace(stepper, solver=solver), 1.0) for solver in (lcp.Lemke(), scenes.Outside())
     )
     assert np.array_equal(outside.q, inside.q)
 

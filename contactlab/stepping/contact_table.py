@@ -99,7 +99,7 @@ class ContactTable:
         Multiplier of the position projection [kg m]: the bodies were moved by M^-1 (N^T push + T^T push_tangential)
         besides h v+; 0 where nothing was too deep.
     push_tangential
-        (n, 2) the same along t1, t2 [kg m], at most mu push: the friction of what pushes holds the bodies.
+        (n, 2) the same along t1, t2 [kg m]: the friction of what bears or pushes holds the bodies.
     moment
         (n, 3) impulse of torsional and rolling friction, world axes, on body B [N m s]; 0 without.
     scope

@@ -63,7 +63,9 @@ class TimeStepping:
         `lcp.Fallback`, runs inside the compiled loop (without its time limit), any other one is called from it, once
         per island and step. With ``friction="cone"`` a friction solver, which answers all.
     edges
-        Edges of the friction pyramid, even and at least 4; inscribed in the cone. A planar world has 2.
+        Edges k of the friction pyramid, even and at least 4; inscribed in the cone. Friction of what slides points into
+        a corner, up to 180/k degrees off the slip (22.5 of 8 edges, 45 of 4), and turns its heading: a slide may bend
+        by 6 degrees with 8. ``friction="cone"`` has no such error. A planar world has 2.
     margin
         A contact takes part when its gap <= margin + h max(0, -N v) [m]. It must cover what a point can gain on its
         velocity v within a step: about 1 % of a body's size serves; a larger one only adds contacts that stay open.
@@ -85,9 +87,9 @@ class TimeStepping:
     projection
         Undo depth in the positions: where a rigid contact or stop is deeper than ``penetration_allowance``, move q of
         its island, after the velocities of a step are found, by the smallest displacement in the metric of the masses
-        that undoes it, held by the friction of the contacts that push; v+ is not touched. With it, contacts are looked
-        for again by v+ where an impact has changed velocities, and stops that v+ would pass take part in the step. See
-        `docs/theory/time_stepping.md`.
+        that undoes it, held by the friction of the contacts that bear or push; v+ is not touched. With it, contacts are
+        looked for again by v+ where an impact has changed velocities, and stops that v+ would pass take part in the
+        step. See `docs/theory/time_stepping.md`.
     penetration_allowance
         Depth [m] that is left alone; None for 1e-4 of the smallest extent of the smaller body. Bodies that rest within
         it are not moved. Of joints' stops 1e-5 rad or m, whatever it is.

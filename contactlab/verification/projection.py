@@ -19,6 +19,8 @@ ALLOWED_DEPTH, STOP_DEPTH = 1e-4, 1e-5
 RATE = 100.0
 #: What rounding and the part of an allowance to which depth is undone may make of a depth, by the allowance.
 ROUNDING = 1e-6
+#: Of the friction that a contact can bear: by how much a polygon or a certificate may be off.
+COARSE = 1e-6
 #: Of the smaller body: what depths are measured by where none is allowed.
 LEAST_UNIT = 1e-6
 
@@ -57,7 +59,11 @@ def projection_findings(portion: Portion, laws: JointLaws, dq: FloatArray, frame
     rigid = rigid_contacts(portion)
     # Signs, cones, and who pushes at all.
     mu = portion.column("mu")
-    wrong = (push < 0.0) | ((push != 0.0) & ~rigid) | (np.hypot(*sideways.T) > (1.0 + 1e-9) * mu * push + 1e-300)
+    # What friction bears counts, to its own rounding.
+    whole = np.hypot(*(sideways + h[:, None] * portion.column("impulse_tangential")).T)
+    most = mu * (push + h * portion.column("impulse_normal"))
+    slides = (np.hypot(*sideways.T) > 0.0) & (whole > (1.0 + COARSE) * most)
+    wrong = (push < 0.0) | ((push != 0.0) & ~rigid) | slides
     yield "projection", at, island, portion.contacts, np.where(wrong, np.inf, 0.0)
     yield "projection", joint_at, -1, -1, np.where((of_stops < 0.0) | ((of_stops != 0.0) & ~stops), np.inf, 0.0)
     if not stepper.projection:

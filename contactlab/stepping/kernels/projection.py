@@ -3,12 +3,12 @@
 Where a rigid contact, or a rigid stop of a joint, is deeper than is allowed, the gaps that the step would leave,
 linearised at its start, are e = gap + h N v+. The displacement of its island, dq = M^-1 (N' p + T' s + L' p), has
 
-    0 <= p  _|_  e + a/2 + N dq >= 0,      |s| <= mu p,  T dq = 0 where less,
+    0 <= p  _|_  e + a/2 + N dq >= 0,      |h^2 fT + s| <= mu (h^2 fN + p),  T dq = 0 where less,
 
-a the depth that is allowed, and no e below -h times the greatest speed at which depth is undone. Equations of joints
-keep what they hold: G dq = 0. It is the least motion in the metric of the masses, held by the friction of the contacts
-that push: bodies that are pushed out of one another do not slide off those that bear them. q is moved along h v+ + dq;
-v+ stays what it is, so that no speed comes of it. p and s have the unit kg m.
+fN and fT the forces of the step, a the depth that is allowed, and no e below -h times the greatest speed at which depth
+is undone. Equations of joints keep what they hold: G dq = 0. It is the least motion in the metric of the masses, held
+by the friction of the contacts that bear or push: piles do not spread where what is undone is small beside what they
+bear. q is moved along h v+ + dq; v+ stays what it is, so that no speed comes of it. p and s have the unit kg m.
 
 Contacts and stops with a stiffness take no part: their penetration is their force. Nor do drives.
 
@@ -161,9 +161,31 @@ def second_direction(r: int) -> int:
 
 
 @kernel(inner=True)
+def borne(rows: ContactSystem, turns: FloatArray, f: FloatArray, c: int, r: int, other: int, s: FloatArray) -> None:
+    """Fill the two entries of a contact in s with h^2 fT, along the first direction and the other."""
+    x, y = 0.0, 0.0
+    for k in range(r):
+        force = rows.h * rows.h * f[rows.nc + c * r + k]
+        x += force * turns[k, 0]
+        y += force * turns[k, 1]
+    s[2 * c + 1] = y / turns[other, 1] if other > 0 else 0.0
+    s[2 * c] = x - s[2 * c + 1] * turns[other, 0] if other > 0 else x
+
+
+@kernel(inner=True)
+def take_off(rows: ContactSystem, turns: FloatArray, f: FloatArray, r: int, other: int, s: FloatArray) -> None:
+    """Leave in s what came besides the friction of the step."""
+    for c in range(rows.nc):
+        a, b = s[2 * c], s[2 * c + 1]
+        borne(rows, turns, f, c, r, other, s)
+        s[2 * c], s[2 * c + 1] = a - s[2 * c], b - s[2 * c + 1]
+
+
+@kernel(inner=True)
 def relax(
     rows: ContactSystem,
     turns: FloatArray,
+    f: FloatArray,
     e: FloatArray,
     allowed: FloatArray,
     p: FloatArray,
@@ -171,7 +193,10 @@ def relax(
     diagonal: FloatArray,
     dq: FloatArray,
 ) -> None:
-    """Fill p (nc + nl,), s (2 nc,) and dq (nv,), which begin at 0; ``diagonal`` (3 nc + nl,) is scratch."""
+    """Fill p (nc + nl,), s (2 nc,) and dq (nv,); ``diagonal`` (3 nc + nl,) is scratch.
+
+    ``f`` are the forces [N F] of the step. While rows are relaxed s has what friction bears already.
+    """
     nc, nl = rows.nc, rows.nl
     r = rows.nr // max(nc, 1) if nc > 0 else 0
     if nc > 0:
@@ -184,8 +209,8 @@ def relax(
         p[i] = 0.0
         diagonal[i] = response(row, rows) if e[i] < math.inf else 0.0
     for c in range(nc):
+        borne(rows, turns, f, c, r, other, s)
         for k in range(2):
-            s[2 * c + k] = 0.0
             diagonal[n + 2 * c + k] = -1.0
     for j in range(dq.shape[0]):
         dq[j] = 0.0
@@ -202,9 +227,12 @@ def relax(
                 p[i] = new
                 displace(row, by, rows, dq)
                 change = max(change, abs(by) * w / allowed[i])
-            if i >= nc or r == 0 or (new == 0.0 and by == 0.0):
+            if i >= nc or r == 0:
                 continue
-            # Friction of what pushes: nothing slides past it in this displacement.
+            bound = rows.mu[i] * (new + rows.h * rows.h * f[i])
+            if bound == 0.0 and s[2 * i] == 0.0 and s[2 * i + 1] == 0.0:
+                continue
+            # Friction of what bears or pushes: nothing slides past it in this displacement.
             for k in range(2 if other > 0 else 1):
                 at = nc + i * r + (0 if k == 0 else other)
                 if diagonal[n + 2 * i + k] < 0.0:
@@ -215,7 +243,6 @@ def relax(
                 by = -moved(at, rows, dq) / w
                 s[2 * i + k] += by
                 displace(at, by, rows, dq)
-            bound = rows.mu[i] * new
             a, b = s[2 * i], s[2 * i + 1]
             size = math.sqrt(max(0.0, a * a + b * b + 2.0 * cosine * a * b))
             if size > bound:
@@ -225,7 +252,8 @@ def relax(
                     s[2 * i + k] += by
                     displace(nc + i * r + (0 if k == 0 else other), by, rows, dq)
         if not change > CLOSE:
-            return
+            break
+    take_off(rows, turns, f, r, other, s)
 
 
 @kernel(inner=True)
@@ -302,7 +330,7 @@ def project(
         for j in range(control.nv):
             dq[j] = 0.0
         before = deepest_left(rows, e, allowed, dq)
-        relax(rows, island.turns, e, allowed, p, s, island.w[: n + 2 * rows.nc], dq)
+        relax(rows, island.turns, island.f, e, allowed, p, s, island.w[: n + 2 * rows.nc], dq)
         # What has no room may be left worse than it was.
         if deepest_left(rows, e, allowed, dq) <= before:
             shift_island(world, work, island, joints, rows, chunk, control, p, s, dq)

@@ -246,10 +246,10 @@ def relax(
             a, b = s[2 * i], s[2 * i + 1]
             size = math.sqrt(max(0.0, a * a + b * b + 2.0 * cosine * a * b))
             if size > bound:
-                share = bound / size - 1.0
                 for k in range(2 if other > 0 else 1):
-                    by = share * s[2 * i + k]
-                    s[2 * i + k] += by
+                    less = s[2 * i + k] * (bound / size)
+                    by = less - s[2 * i + k]
+                    s[2 * i + k] = less
                     displace(nc + i * r + (0 if k == 0 else other), by, rows, dq)
         if not change > CLOSE:
             break

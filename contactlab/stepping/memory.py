@@ -118,6 +118,7 @@ def new_work(world: World, contacts: int, edges: int) -> Work:
         contact_float=np.zeros((contacts, layout.CONTACT_FLOATS)),
         contact_z=np.zeros((contacts, width)),
         contact_moment=np.zeros((contacts, 3)),
+        listed=np.zeros(0, dtype=np.int64),
         given_int=np.zeros((0, layout.CONTACT_INTS), dtype=np.int64),
         given_float=np.zeros((0, layout.CONTACT_FLOATS)),
         previous_id=np.zeros(contacts, dtype=np.int64),

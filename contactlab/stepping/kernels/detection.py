@@ -14,6 +14,9 @@ from contactlab.stepping.kernels.islands import label_islands
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.joint_rows import beyond_stops, find_joint_rows
 from contactlab.stepping.kernels.layout import (
+    CONTACT_FLOATS,
+    CONTACT_ID,
+    CONTACT_INTS,
     FAILURE_NONE,
     FAILURE_NOT_FINITE,
     FINISH,
@@ -56,6 +59,25 @@ def too_deep(world: PackedWorld, work: Work, n_contacts: int, parameters: Parame
     return False
 
 
+@kernel(inner=True)
+def keep_listed(work: Work, n_contacts: int) -> int:
+    """Leave the contacts whose ids are listed; return how many there are."""
+    left = 0
+    for c in range(n_contacts):
+        listed = False
+        for i in range(work.listed.shape[0]):
+            listed = listed or work.listed[i] == work.contact_int[c, CONTACT_ID]
+        if not listed:
+            continue
+        if left < c:
+            for j in range(CONTACT_INTS):
+                work.contact_int[left, j] = work.contact_int[c, j]
+            for j in range(CONTACT_FLOATS):
+                work.contact_float[left, j] = work.contact_float[c, j]
+        left += 1
+    return left
+
+
 @kernel(inline=True)
 def move_freely(world: PackedWorld, work: Work, joints: Joints | None, control: Control, parameters: Parameters) -> int:
     """Fill the kinematics and the free motion; FAILURE_NONE, or why there is none."""
@@ -83,16 +105,19 @@ def detect(
         failure = move_freely(world, work, joints, control, parameters)
         if failure != FAILURE_NONE:
             return failed(control, failure)
-    count = pair_contacts(world, work, collision, parameters.h, parameters.margin, control)
+    h, margin = parameters.h, parameters.margin + parameters.more
+    # By the velocities seen at the end of the step as well, where there are any.
+    seen = control.again != 0 or work.listed.shape[0] > 0
+    count = pair_contacts(world, work, collision, h, margin, seen, control)
     if count < 0:
         return NEED_SPACE
-    count = half_space_contacts(
-        world, work, parameters.h, parameters.margin, control.reduce != 0, control.again != 0, count
-    )
-    count = add_given(world, work, parameters.h, parameters.margin, count)
+    count = half_space_contacts(world, work, h, margin, control.reduce != 0, seen, count)
+    count = add_given(world, work, h, margin, count)
     if count > work.contact_int.shape[0]:
         control.want_contacts = count
         return NEED_SPACE
+    if work.listed.shape[0] > 0:
+        count = keep_listed(work, count)
     if control.again != 0 and control.missed == 0 and control.sleep == 0 and count == control.n_found:
         # Nothing was left out: what was found holds.
         control.place = FINISH

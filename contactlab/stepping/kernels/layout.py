@@ -231,6 +231,7 @@ class Parameters:
     h_max: float  # step wanted, and the factor by which a smaller one grows back to it
     grow: float
     margin: float
+    more: float  # that contacts are looked for beyond it, where those that take part are listed
     v_min: float
     erp: float
     cfm: float
@@ -306,6 +307,7 @@ class Work(NamedTuple):
     contact_float: FloatArray  # (capacity, CONTACT_FLOATS)
     contact_z: FloatArray  # (capacity, w) LCP variables by contact, see `contactlab.stepping.kernels.moments`
     contact_moment: FloatArray  # (capacity, 3) impulse [N m s] of torsional and rolling friction on body B
+    listed: IntArray  # ids of the contacts that take part, ascending, where a step that was recorded is formed again
     given_int: IntArray  # (given, CONTACT_INTS) contacts from outside the loop for this step, ascending in id
     given_float: FloatArray  # (given, CONTACT_FLOATS), VN_MINUS not filled
     previous_id: IntArray  # (capacity,)

@@ -288,16 +288,17 @@ def add_far_ends(
 
 @kernel(inner=True)
 def pair_contacts(
-    world: PackedWorld, work: Work, c: Collision | None, h: float, margin: float, control: Control
+    world: PackedWorld, work: Work, c: Collision | None, h: float, margin: float, again: bool, control: Control
 ) -> int:
     """List the contacts between shapes, first of all, by pair and feature; return their number.
 
-    -1 says that a buffer is too small. Contacts beyond the capacity are counted, not stored.
+    ``again``: also by the velocities seen at the end of the step. -1 says that a buffer is too small. Contacts beyond
+    the capacity are counted, not stored.
     """
     # For None the compiler leaves out all that follows: a world without such pairs pays nothing for it.
     if c is None:
         return 0
-    largest = place_shapes(world, work, c, h, margin, control.again != 0)
+    largest = place_shapes(world, work, c, h, margin, again)
     n = c.kind.shape[0]
     n_pairs = candidates(
         c.kind, c.size, c.poses, c.boxes, largest, c.link, c.category, c.mask, c.order, c.keys, c.pairs
@@ -306,7 +307,6 @@ def pair_contacts(
         control.want_pairs = n_pairs
         return -1
     reduce = control.reduce != 0
-    again = control.again != 0
     room, out = shapes.Workspace(c.work, c.ints), shapes.Contacts(c.points, c.features)
     count = 0
     e = 0
@@ -326,7 +326,8 @@ def pair_contacts(
         if found > c.points.shape[0]:
             control.want_pair_contacts = found
             return -1
-        fast = not reduce and within - margin > FAST * least_extent(world, i, j)
+        fast = within - margin > FAST * least_extent(world, i, j) or work.listed.shape[0] > 0
+        fast = fast and not reduce
         if fast and found > 0 and has_far_ends(c.kind[i], c.kind[j]):
             found = add_far_ends(a, b, found, within, room, out)
             if found > c.points.shape[0]:

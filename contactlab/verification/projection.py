@@ -21,6 +21,8 @@ RATE = 100.0
 ROUNDING = 1e-6
 #: Of the friction that a contact can bear: by how much a polygon or a certificate may be off.
 COARSE = 1e-6
+#: Of the largest multiplier of a step: what is rounding.
+FAINT = 1e-9
 #: Of the smaller body: what depths are measured by where none is allowed.
 LEAST_UNIT = 1e-6
 
@@ -61,8 +63,11 @@ def projection_findings(portion: Portion, laws: JointLaws, dq: FloatArray, frame
     mu = portion.column("mu")
     # What friction bears counts, to its own rounding.
     whole = np.hypot(*(sideways + h[:, None] * portion.column("impulse_tangential")).T)
-    most = mu * (push + h * portion.column("impulse_normal"))
-    slides = (np.hypot(*sideways.T) > 0.0) & (whole > (1.0 + COARSE) * most)
+    borne = push + h * portion.column("impulse_normal")
+    largest_of_step = np.zeros(portion.steps.size)
+    np.maximum.at(largest_of_step, at, borne)
+    most = (1.0 + COARSE) * mu * np.maximum(borne, 0.0) + FAINT * largest_of_step[at]
+    slides = (np.hypot(*sideways.T) > 0.0) & (whole > most)
     wrong = (push < 0.0) | ((push != 0.0) & ~rigid) | slides
     yield "projection", at, island, portion.contacts, np.where(wrong, np.inf, 0.0)
     yield "projection", joint_at, -1, -1, np.where((of_stops < 0.0) | ((of_stops != 0.0) & ~stops), np.inf, 0.0)

@@ -229,7 +229,7 @@ def relax(
                 change = max(change, abs(by) * w / allowed[i])
             if i >= nc or r == 0:
                 continue
-            bound = rows.mu[i] * (new + rows.h * rows.h * f[i])
+            bound = rows.mu[i] * max(0.0, new + rows.h * rows.h * f[i])
             if bound == 0.0 and s[2 * i] == 0.0 and s[2 * i + 1] == 0.0:
                 continue
             # Friction of what bears or pushes: nothing slides past it in this displacement.

@@ -46,7 +46,7 @@ def test_a_cube_that_begins_inside_the_floor() -> None:
         recording = simulate(cube_at(-0.3), TimeStepping(h=0.01), steps=5)
     assert verify(recording).holds
     (overlap,) = recording.notices
-    assert (overlap.kind, overlap.steps, overlap.step) == ("overlap", 5, 0)
+    assert (overlap.kind, overlap.steps, overlap.step) == ("overlap", 2, 0)
     np.testing.assert_allclose(overlap.worst, 2.0, rtol=1e-9)
 
 
@@ -55,9 +55,11 @@ def test_a_cube_dropped_in_one_step() -> None:
         ImplausibleWarning,
         match=r"'cube' moves 9\.81 m, 49 times its length, and ends 9\.61 m inside 'floor', in step 0 .*h = 0\.01 s",
     ):
-        recording = simulate(cube_at(0.3), TimeStepping(h=1.0), steps=1)
+        recording = simulate(cube_at(0.3), TimeStepping(h=1.0, projection=False), steps=1)
     (notice,) = recording.notices
     np.testing.assert_allclose(notice.worst, 9.81 / 0.2, rtol=1e-6)
+    # Looked for by v+, the floor is found.
+    assert simulate(cube_at(0.3), TimeStepping(h=1.0), steps=1).q[1, 2] == pytest.approx(0.1)
 
 
 def carried(wall: float, floor: float = -9.0) -> World:
@@ -323,7 +325,7 @@ def test_impacts_that_gain_are_told_without_a_record() -> None:
 def test_a_rollout_says_the_worst_of_each() -> None:
     world = cube_at(-0.3)
     states = [world.initial_state(q=(0, 0, z, 1, 0, 0, 0)) for z in (0.1, 0.0, -0.3)]
-    with pytest.warns(ImplausibleWarning, match=r"0\.4 m deep.*\(9 such steps\)"):
+    with pytest.warns(ImplausibleWarning, match=r"0\.4 m deep.*\(2 such steps\)"):
         found = rollout(world, TimeStepping(h=0.01), states, steps=9)
     assert [(notice.kind, notice.worst) for notice in found.notices] == [("overlap", pytest.approx(2.0))]
     world = carried(0.22)

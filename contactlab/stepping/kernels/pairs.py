@@ -47,6 +47,9 @@ from lcp.kernels import kernel
 
 # Of the smallest extent of the smaller body: a way in a step from which on two shapes are fast.
 FAST = 0.005
+# Such extents up to which contacts are looked for by the velocities seen at the end of the step: what is farther off
+# may pass beside.
+LOOK = 10.0
 
 
 @kernel(inner=True)
@@ -230,9 +233,10 @@ def add_contact(
     for k in range(3):
         vn += sign * found[shapes.NORMAL + k] * (at_b[3 + k] - at_a[3 + k])
     gap = found[shapes.GAP]
-    if not gap <= margin + h * max(0.0, -vn) and not (
-        again and gap <= margin + h * max(0.0, -seen_rate(world, work, c.body[a], c.body[b], point, found, sign))
-    ):
+    near = gap <= margin + h * max(0.0, -vn)
+    if again and not near and gap <= margin + LOOK * least_extent(world, i, j):
+        near = gap <= margin + h * max(0.0, -seen_rate(world, work, c.body[a], c.body[b], point, found, sign))
+    if not near:
         return count
     if count < work.contact_int.shape[0]:
         ints = work.contact_int[count]

@@ -29,7 +29,7 @@ BALL = RigidInertia.solid_sphere(0.5, 0.1)
     ids=["stack", "ball", "capsule", "pendulum", "space"],
 )
 def test_they_are_what_a_step_from_there_sees(world):
-    """Bit for bit, of the states of a run; the step sees what comes nearer within it, too, and far ends of what moves."""
+    """Bit for bit, of the states of a run; the step sees what comes nearer within it, too, and far ends."""
     stepper, met = TimeStepping(2e-3, edges=4, margin=0.02), 0
     run = simulate(world, stepper, steps=200)
     for i in range(200):

@@ -23,7 +23,7 @@ from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
 from lcp.contacts.kernels.mode_system import form_system, push, push_row, row_speed
 from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE, ROUNDING, choose
-from lcp.contacts.kernels.search import Joined, Search
+from lcp.contacts.kernels.search import Joined, Search, recover_velocity
 from lcp.kernels import kernel
 
 # Newton's steps from given modes.
@@ -87,9 +87,11 @@ def follow_law(rows: ContactSystem, polygon: Polygon, search: Search, eps: float
     """Whether the contacts' forces in the search are P(-s / eps) of their rates, whatever their modes.
 
     A misfit in parts of the speeds does not tell: where rows are redundant, rates that are off by a thousandth of what
-    contacts give way leave forces that are off by a thousandth of the largest.
+    contacts give way leave forces that are off by a thousandth of the largest. The rates are those that the forces
+    make, which were brought to other modes than the system had.
     """
     contacts, law = search.contacts, search.shift
+    recover_velocity(rows, polygon, search)
     largest = 0.0
     off = 0.0
     for c in range(contacts.p.shape[0]):

@@ -62,9 +62,6 @@ S = TypeVar("S", bound=Solution)
 #: What becomes of bilateral equations that do not agree.
 OnInconsistency = Literal["accept_small", "accept", "refuse"]
 
-# Scaled residual of G v+ + kG above which equations do not agree, but for rounding.
-_CONSISTENT = 1e-9
-
 
 @dataclass(frozen=True)
 class ConstraintSolver(ForceHelpers):
@@ -328,9 +325,11 @@ class ConstraintSolver(ForceHelpers):
         certificate: Certificate,
     ) -> None:
         """Raise where bilateral equations contradict one another."""
+        from contactlab.formulation.kernels.agreement import CONSISTENT
+
         check = certificate.bilateral
         # Infinite: the solver's z is not finite.
-        if not _CONSISTENT < check.scaled < math.inf or self.on_inconsistency == "accept":
+        if not CONSISTENT < check.scaled < math.inf or self.on_inconsistency == "accept":
             return
         blocks = data.blocks()
         part = bilateral_part(blocks)

@@ -1,7 +1,6 @@
 """The natural map of Coulomb's cone, contact by contact: sums from which `lcp.friction.residuals` has its measures.
 
-Of r and u = W r + q with De Saxce's u_hat, the map w r - P_K(w r - u_hat) with a weight w of the contact; of a row with
-two bounds, whose force has its own sign of rate at each, w f - clip(w f - s, w lo, w hi).
+Of r and u = W r + q with De Saxce's u_hat, the map w r - P_K(w r - u_hat) with a weight w of the contact.
 """
 
 from __future__ import annotations
@@ -41,13 +40,6 @@ def add_contact(
     """Add the two maps of a contact to the sums."""
     sums[PLAIN] += natural_square(mu, r0, r1, r2, u0, u1, u2)
     sums[WEIGHTED] += natural_square(mu, weight * r0, weight * r1, weight * r2, u0, u1, u2)
-
-
-@kernel(inner=True)
-def add_bounded(sums: Floats, weight: float, lo: float, hi: float, force: float, rate: float) -> None:
-    """Add the two maps of a row whose force lies between bounds to the sums."""
-    sums[PLAIN] += (force - min(max(force - rate, lo), hi)) ** 2
-    sums[WEIGHTED] += (weight * force - min(max(weight * force - rate, weight * lo), weight * hi)) ** 2
 
 
 @kernel(inner=True)

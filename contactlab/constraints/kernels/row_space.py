@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from contactlab.constraints.kernels.rank import row_length
 from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
@@ -161,17 +162,9 @@ def reduce_rows(G: FloatArray, column: FloatArray, tolerance: FloatArray, s: Row
     for i in range(m):
         row = A[i]
         given = G[i]
-        # Squares of entries beyond 1e154 overflow: lengths are measured in units of the largest entry.
-        unit = 0.0
         for j in range(n):
             row[j] = given[j] * column[j]
-            unit = max(unit, abs(row[j]))
-        total = 0.0
-        if unit > 0.0:
-            for j in range(n):
-                part = row[j] / unit
-                total += part * part
-        size[i] = unit * np.sqrt(total)
+        size[i] = row_length(row)
         s.noise[i] = tolerance[i] * tolerance[i]
         if not size[i] > 0.0 or tolerance[i] >= 1.0:
             size[i] = 0.0

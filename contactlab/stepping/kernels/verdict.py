@@ -65,15 +65,17 @@ def verdict(
     answers = is_answer(island, control, parameters.tolerance, others)
     i = control.island
     rows = posed_rows(island, joints, control, parameters.h)
+    certified, consistent = False, True
     if others is not None:
         # What attempts found was recovered, judged and certified, but for equations.
         if answers and (control.attempt == NONE or rows.nb > 0):
             recover_island(rows, island, joints, control)
             certify_contacts(rows, island, control)
+            if joints is not None:
+                consistent = certify_joints(rows, island, joints)
+                certified = True
             # A backend's answer was judged by the law that it states.
             if control.backend == 0 or control.nc == 0:
-                if joints is not None:
-                    certify_joints(rows, island, joints)
                 answers = judge_island(rows, island, control, parameters.tolerance)
         if not answers:
             if control.go_on == 0:
@@ -81,8 +83,10 @@ def verdict(
             settle(island, control)
             recover_island(rows, island, joints, control)
             certify_contacts(rows, island, control)
+            certified = False
     of_joints = 0
-    consistent = joints is None or certify_joints(rows, island, joints)
+    if joints is not None and not certified:
+        consistent = certify_joints(rows, island, joints)
     if others is None:
         if not answers or not consistent:
             control.place = JUDGE

@@ -32,7 +32,7 @@ from typing import Final, NamedTuple
 
 from lcp.contacts.kernels.condition_scales import keep_worst, ratio, row_rate
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.spans import add_sizes_on, columns, own_response
+from lcp.contacts.kernels.spans import add_sizes_on, columns, row_response
 from lcp.kernels import Floats, kernel
 
 # Condition numbers, in the order of contactlab.certificate.CONDITIONS.
@@ -182,7 +182,7 @@ def has_mixed_units(rows: ContactSystem) -> bool:
 @kernel(inner=True)
 def balance(rows: ContactSystem, i: int) -> float:
     """sqrt(h J_i Y_i + gamma_i), with which forces of different units compare."""
-    return math.sqrt(rows.h * own_response(rows, i) + rows.gamma[i])
+    return math.sqrt(row_response(rows, i))
 
 
 @kernel

@@ -18,7 +18,7 @@ from typing import Final
 from lcp.contacts.kernels.boxed_rows import larger_bound
 from lcp.contacts.kernels.condition_scales import FAINT, keep_worst, ratio, row_rate
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.spans import own_response
+from lcp.contacts.kernels.spans import row_response
 from lcp.kernels import Floats, kernel
 
 # Condition numbers, in the order of contactlab.certificate.BOXED_CONDITIONS.
@@ -53,7 +53,7 @@ def certify_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats,
     for b in range(lo.shape[0]):
         i = first + b
         rate, scale, force = row_rate(rows, i, f, v_plus, rates, u)
-        response = rows.h * own_response(rows, i) + rows.gamma[i]
+        response = row_response(rows, i)
         least = FAINT * response * larger_bound(lo[b], hi[b])
         if scale < least:
             scale = least

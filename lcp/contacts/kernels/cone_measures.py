@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.recover import recover
 from lcp.contacts.kernels.spans import columns, dot_and_terms_on, dot_within, own_response, response_of, size_unforced
 from lcp.kernels import Floats, kernel
 from lcp.kernels.cone_measures import natural_square
@@ -60,36 +59,6 @@ def rate_and_load(
 
 
 @kernel(inner=True)
-def judge_cones(
-    rows: ContactSystem,
-    posed: Floats,
-    own: Floats,
-    z: Floats,
-    f: Floats,
-    v_plus: Floats,
-    rates: Floats,
-    out: Floats,
-) -> None:
-    """Fill f, v+, the rates, the speeds of slip in z and the measures ``out`` of the forces in z.
-
-    Parameters
-    ----------
-    rows
-        [N; F; L; B], of one or two tangents per contact.
-    posed, own
-        As of `judging.Case`, and (nc + nr,) the response of the rows of contacts to their own forces.
-    z
-        (n,) variables of the LCP, see `discretized_lcp`; an edge is a tangent or its negative.
-    f, v_plus, rates
-        (nc + nr + nl + nbox,), (nv,) and as f: output; the rates are J v+ + k.
-    out
-        Measures of `lcp.kernels.residuals`: the natural map with step 1, which does not decide, and the scaled one.
-    """
-    recover(rows, z, f, v_plus)
-    measure_cones(rows, posed, own, z, f, v_plus, rates, out)
-
-
-@kernel(inner=True)
 def measure_cones(
     rows: ContactSystem,
     posed: Floats,
@@ -100,7 +69,23 @@ def measure_cones(
     rates: Floats,
     out: Floats,
 ) -> None:
-    """The same of forces f with their v+; rows may be as they were posed, with rows G."""
+    """Fill the rates, the speeds of slip in z and the measures ``out`` of the forces f with their v+.
+
+    Parameters
+    ----------
+    rows
+        [N; F; L; B], of one or two tangents per contact; with rows G where they are as they were posed.
+    posed, own
+        As of `judging.Case`, and (nc + nr,) the response of the rows of contacts to their own forces.
+    z
+        (n,) variables of the LCP, see `discretized_lcp`; an edge is a tangent or its negative.
+    f, v_plus
+        (nc + nr + nl + nbox,), (nv,).
+    rates
+        As f: output, J v+ + k.
+    out
+        Measures of `lcp.kernels.residuals`: the natural map with step 1, which does not decide, and the scaled one.
+    """
     nc = rows.nc
     motion = motion_size(rows)
     # Each contact by itself, forces in units of the largest one and rates in those of what that does to its rows.

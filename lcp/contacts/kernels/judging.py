@@ -21,10 +21,11 @@ from lcp.contacts.kernels.boxed_rows import evaluate_boxed, fill_boxed_loads, fi
 from lcp.contacts.kernels.certify import CERT_SIZE, certify, worst_scaled
 from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed, worst_boxed
 from lcp.contacts.kernels.condition_scales import FAINT
-from lcp.contacts.kernels.cone_measures import beyond, judge_cones, load_and_rounding, measure_cones, motion_size
+from lcp.contacts.kernels.cone_measures import beyond, load_and_rounding, measure_cones, motion_size
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.recover import recover
-from lcp.contacts.kernels.spans import columns, dot_of_row, dot_within, own_response, response_of, size_unforced
+from lcp.contacts.kernels.search import fill_own
+from lcp.contacts.kernels.spans import columns, dot_of_row, dot_within, response_of, size_unforced
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.residuals import (
     NATURAL_LIMIT,
@@ -124,6 +125,15 @@ def scales_of(loads: Floats, m: int, n: int) -> Scales:
     return Scales(loads[at : at + n], loads[at + n : at + 2 * n], loads[at + 2 * n : at + 3 * n], loads[at + 3 * n :])
 
 
+@kernel(inline=True)
+def scale_variable(scales: Scales, place: int, amount: float, response: float) -> float:
+    """Fill the scales of the force of one row, and return the balanced amount, 0 where nothing moves the row."""
+    root = math.sqrt(response)
+    scales.amounts[place] = amount
+    scales.sizes[place] = scales.units[place] = root
+    return amount / root if root > 0.0 else 0.0
+
+
 @kernel(inner=True)
 def fill_loads(rows: ContactSystem, posed: Floats, v: Floats, own: Floats, q: Floats, loads: Floats) -> None:
     """Fill q of the LCP; of the loads, what rounds the rates, and the scales of the LCP's rows.
@@ -141,10 +151,7 @@ def fill_loads(rows: ContactSystem, posed: Floats, v: Floats, own: Floats, q: Fl
     for c in range(nc):
         q[c], blurs[c] = load_and_rounding(rows, c, v, motion)
         amount = size_unforced(rows, posed, c) if anchored else abs(q[c])
-        root = math.sqrt(response_of(rows, posed, own, c))
-        scales.amounts[c] = amount
-        scales.sizes[c] = scales.units[c] = root
-        heaviest = max(heaviest, amount / root if root > 0.0 else 0.0)
+        heaviest = max(heaviest, scale_variable(scales, c, amount, response_of(rows, posed, own, c)))
     first = nc
     for cone in range(rows.r.shape[0]):
         last = first + rows.r[cone]
@@ -175,10 +182,7 @@ def fill_loads(rows: ContactSystem, posed: Floats, v: Floats, own: Floats, q: Fl
         place = limit + i - nc - nr
         q[place], blurs[i] = load_and_rounding(rows, i, v, motion)
         amount = size_unforced(rows, posed, i) if anchored else abs(q[place])
-        root = math.sqrt(response_of(rows, posed, own, i))
-        scales.amounts[place] = amount
-        scales.sizes[place] = scales.units[place] = root
-        heaviest = max(heaviest, amount / root if root > 0.0 else 0.0)
+        heaviest = max(heaviest, scale_variable(scales, place, amount, response_of(rows, posed, own, i)))
     heaviest = max(heaviest, fill_boxed_loads(rows, posed, v, q, scales.amounts, scales.sizes, scales.units))
     # Of bodies that nothing loads: what is left of their motion by rounding is no load.
     scales.load[0] = max(heaviest, ROUNDING / SMALL_LOADS * motion / math.sqrt(rows.h))
@@ -248,11 +252,11 @@ def evaluate(rows: ContactSystem, own: Floats, answer: Answer, loads: Floats) ->
 def measure(case: Case, answer: Answer, own: Floats, loads: Floats) -> None:
     """Fill the measures of the forces in z, with f and v+; ``loads`` are those of `fill_loads`."""
     rows = case.rows
+    recover(rows, answer.z, answer.f, answer.v_plus)
     if case.exact:
         rates = loads[: count_rows(rows)]
-        judge_cones(rows, case.posed, own, answer.z, answer.f, answer.v_plus, rates, answer.measures)
+        measure_cones(rows, case.posed, own, answer.z, answer.f, answer.v_plus, rates, answer.measures)
     else:
-        recover(rows, answer.z, answer.f, answer.v_plus)
         measure_recovered(rows, case.posed, own, answer, loads)
 
 
@@ -325,8 +329,7 @@ def judge_posed(
     """
     for i in range(answer.z.shape[0]):
         answer.z[i] = edges[i]
-    for i in range(own.shape[0]):
-        own[i] = rows.h * own_response(rows, i) + rows.gamma[i]
+    fill_own(rows, own)
     if exact:
         measure_cones(rows, rows.own, own, answer.z, answer.f, answer.v_plus, loads, answer.measures)
     else:

@@ -16,7 +16,7 @@ from lcp.contacts.kernels.contact_response import SLIDE_FLOATS, THREE, Contacts,
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import Elimination, elimination_ints, lay_out_elimination
 from lcp.contacts.kernels.mode_system import push, push_row, row_speed
-from lcp.contacts.kernels.spans import columns, own_response, terms_on
+from lcp.contacts.kernels.spans import columns, row_response, terms_on
 from lcp.kernels import Floats, Ints, kernel
 
 #: Mode of a contact and slope of a row of joints that are still to be chosen.
@@ -76,7 +76,7 @@ def search_own(rows: ContactSystem, wf: Floats) -> Floats:
 def fill_own(rows: ContactSystem, own: Floats) -> None:
     """Fill the response of each row [N; F] to its own force."""
     for i in range(own.shape[0]):
-        own[i] = rows.h * own_response(rows, i) + rows.gamma[i]
+        own[i] = row_response(rows, i)
 
 
 @kernel(inner=True)
@@ -141,7 +141,7 @@ def lay_out(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) -> Search:
     for i in range(nj):
         joined.lo[i] = 0.0 if i < rows.nl else rows.lo[i - rows.nl]
         joined.hi[i] = math.inf if i < rows.nl else rows.hi[i - rows.nl]
-        joined.own[i] = rows.h * own_response(rows, m + i) + rows.gamma[m + i]
+        joined.own[i] = row_response(rows, m + i)
         joined.base[i] = min(max(0.0, joined.lo[i]), joined.hi[i])
     scratch = rows_at(wf, at, 2, THREE)
     before = wi[ncone : 2 * ncone]

@@ -238,16 +238,22 @@ def own_response(rows: ContactSystem, i: int) -> float:
     return dot_within(a, b, c, d, rows.J[i], rows.Y[i])
 
 
+@kernel(inline=True)
+def row_response(rows: ContactSystem, i: int) -> float:
+    """Return the rate h J_i Y_i + gamma_i that a unit of force i makes of its own row."""
+    return rows.h * own_response(rows, i) + rows.gamma[i]
+
+
 @kernel(inner=True)
 def response_of(rows: ContactSystem, posed: Floats, own: Floats, i: int) -> float:
-    """Rate h J_i Y_i + gamma_i that a unit of force i makes of its own row: as it was posed, where that is known.
+    """Return `row_response` of a row as it was posed, if that is known.
 
     ``posed`` are those of `judging.Case`; ``own`` (n,) has the responses of the first n rows, and they are asked for
     without any.
     """
     if posed.shape[0] > 0:
         return rows.h * posed[i] + rows.gamma[i]
-    return own[i] if i < own.shape[0] else rows.h * own_response(rows, i) + rows.gamma[i]
+    return own[i] if i < own.shape[0] else row_response(rows, i)
 
 
 @kernel(inner=True)

@@ -9,7 +9,7 @@ import pytest
 from scene_texts import CUBE, write
 from test_simulation_two_drivers import check_public_path
 
-from contactlab.contact import Box, HalfSpace, HeightField, Material, Sphere
+from contactlab.contact import Box, Cylinder, HalfSpace, HeightField, Material, Sphere
 from contactlab.simulation import (
     ConstantVelocity,
     Conveyor,
@@ -20,11 +20,13 @@ from contactlab.simulation import (
     SimulationConfigError,
     TimeStepping,
     WorldBuilder,
+    Wrench,
     simulate,
     verify,
 )
 from contactlab.simulation.scene import SceneError, load_scene
 from contactlab.spatial import RigidInertia, Transform
+from contactlab.world.motion import belt_twist
 
 G = 9.81
 PLATE = Box((3.0, 1.0, 0.1))
@@ -48,6 +50,60 @@ def world_with(shape, motion, *bodies, mu=0.5):
 def brick(half, x=0.0, y=0.0, mass=2.0):
     """A brick that lies at (x, y)."""
     return "brick", RigidInertia.solid_box(mass, half), Box(half), (x, y, half[2], 1, 0, 0, 0)
+
+
+@pytest.mark.parametrize("friction", ["pyramid", "cone"])
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_the_end_of_a_belt_neither_pushes_nor_draws_in_a_ball(side, friction):
+    """A belt moves along its body: without friction a ball at either end face stays where the body ends."""
+    builder = WorldBuilder((0.0, 0.0, -G))
+    builder.add_half_space("floor", HalfSpace(), Material(0.0))
+    at = Transform(p=(0, 0, 0.1))
+    builder.add_kinematic_body("belt", Box((0.5, 0.2, 0.1)), Material(0.0), Conveyor(at, (0.8, 0, 0)))
+    inertia, start = RigidInertia.solid_sphere(1.0, 0.05), (0.551 * side, 0, 0.05, 1, 0, 0, 0)
+    builder.add_free_body("ball", inertia, Sphere(0.05), Material(0.0), start)
+    push = {"ball": Wrench(force=(-side, 0, 0))}
+    recording = simulate(builder.build(), TimeStepping(2e-3, friction=friction), 0.4, f_ext=push)
+    np.testing.assert_allclose(recording.q[-1, 0], 0.55 * side, atol=1e-9)
+    np.testing.assert_allclose(recording.v[-1], 0.0, atol=1e-9)
+    assert verify(recording, every=10).holds
+    assert np.abs(recording.ledger.residual).max() < 1e-12
+
+
+def test_a_belt_on_a_lift_carries_along_and_up():
+    """A pose that rises and a surface that also runs along x: a brick takes both velocities and does not leave it."""
+    lift, belt = 0.3, 0.4
+    motion = Motion(lambda t: (Transform(p=(0, 0, lift * t - 0.1)), (0, 0, 0, belt, 0, lift)))
+    recording = simulate(world_with(PLATE, motion, brick((0.1, 0.1, 0.05))), TimeStepping(2e-3), 0.4)
+    np.testing.assert_allclose(recording.v[-1], (belt, 0, lift, 0, 0, 0), atol=1e-9)
+    np.testing.assert_allclose(recording.q[-1, 2], 0.05 + lift * 0.4, atol=1e-9)
+    assert verify(recording, every=10).holds
+
+
+def test_a_turning_drum_that_stands_draws_along_its_rim_alone():
+    """Without friction a brick on top stays at rest; with it the brick's lowest points take the speed of the rim."""
+    roller = Transform(np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]]), (0, 0, -0.1))
+    # The brick pitches as well: v + omega c = 0.05 with m v c = I omega, c = 0.05 and I = m (1 + c^2) / 3.
+    rolled = 0.05 / (1.0 + 3.0 * 0.05**2 / (1.0 + 0.05**2))
+    for mu, expected in ((0.0, 0.0), (0.5, rolled)):
+        motion = Conveyor(roller, angular_velocity=(0, 0.5, 0))
+        world = world_with(Cylinder(0.1, 0.5), motion, brick((1, 0.1, 0.05)), mu=mu)
+        recording = simulate(world, TimeStepping(1e-3), 0.015)
+        np.testing.assert_allclose(recording.v[-1, 0], expected, atol=1e-5)
+
+
+def test_belt_twist_is_zero_for_bodies_that_move_with_their_surface():
+    """Poses that follow the twist to the midpoint rule give exactly 0; what differs is the surface's own motion."""
+    start, h = Transform(p=(0.3, -0.2, 0.1)), 2e-3
+    axes = {"velocity": (0.2, 0.1, -0.3), "angular_velocity": (0.4, 1.0, -0.2)}
+    turning = Oscillation(start, translation=(0.1, 0, 0.05), rotation=(0, 0.3, 0.1), frequency=3.0)
+    for motion in (ConstantVelocity(start, **axes), turning):
+        for t in np.linspace(0.0, 0.4, 41):
+            poses = (np.append(one.R.ravel(), one.p) for one in (motion.pose(t), motion.pose(t + h)))
+            assert not belt_twist(*poses, motion.twist(t + 0.5 * h), h).any()
+    standing = np.append(start.R.ravel(), start.p)
+    twist = Conveyor(start, **axes).twist(0.0)
+    np.testing.assert_array_equal(belt_twist(standing, standing, twist, h), twist)
 
 
 def test_a_ball_on_an_accelerating_plate_gets_two_sevenths_of_it():

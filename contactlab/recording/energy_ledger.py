@@ -58,6 +58,7 @@ from contactlab.stepping.packing import touching_materials
 from contactlab.stepping.prepared import arrays_of
 from contactlab.stepping.records import new_record
 from contactlab.world.joint_rows import RowKind
+from contactlab.world.motion import belt_twist
 
 if TYPE_CHECKING:
     from contactlab.recording.record import Record
@@ -300,8 +301,13 @@ def _surface_velocities(recording: Record) -> FloatArray:
     for row, (body, _) in enumerate(recording.world.motions):
         own = np.flatnonzero(table.body_a == body)
         step = table.step[own]
-        twist, origin = recording.rows["motion_twist"][step, row], recording.rows["motion_pose"][step, row, 9:]
-        out[own, :3] = twist[:, 3:] + np.cross(twist[:, :3], table.point[own] - origin)
+        twist, pose = recording.rows["motion_twist"][step, row], recording.rows["motion_pose"]
+        belt = belt_twist(pose[step, row], pose[step + 1, row], twist, recording.h[step])
+        arm, n = table.point[own] - pose[step, row, 9:], table.normal[own]
+        out[own, :3] = twist[:, 3:] + np.cross(twist[:, :3], arm)
+        # along the normal the body moves, not its belt
+        along = np.sum(n * (belt[:, 3:] + np.cross(belt[:, :3], arm)), axis=1, keepdims=True)
+        out[own, :3] -= along * n
         out[own, 3:] = twist[:, :3]
     return out
 

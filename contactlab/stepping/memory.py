@@ -117,6 +117,7 @@ def new_work(world: World, contacts: int, edges: int) -> Work:
         motion_pose=np.zeros((len(world.motions), 12)),
         motion_twist=np.zeros((len(world.motions), 6)),
         motion_next=np.zeros((len(world.motions), 12)),
+        belt_twist=np.zeros((len(world.motions), 6)),
         shift=np.zeros(nv),
         q_plus=np.zeros(nq),
         energy=np.zeros(2),

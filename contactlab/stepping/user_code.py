@@ -14,6 +14,7 @@ from contactlab.stepping.joint_service import JointService, Targets
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.world.errors import SimulationConfigError
+from contactlab.world.motion import belt_twist
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
@@ -111,5 +112,6 @@ class UserCode:
         if self._motions is not None:
             pose, twist, after = self._motions(time, h)
             work.motion_pose[:], work.motion_twist[:], work.motion_next[:] = pose, twist, after
+            work.belt_twist[:] = belt_twist(pose, after, twist, h)
         if joints is not None and self.of_joints.asks:
             self.of_joints.serve(joints, time, h, work.q.copy(), work.v.copy())

@@ -288,7 +288,7 @@ def table_findings(portion: Portion, frames: FloatArray) -> Iterator[Found]:
 
 def slip_findings(portion: Portion, frames: FloatArray, v_free: FloatArray) -> Iterator[Found]:
     """Yield whether slips and modes are those of the velocities, v_free (ns, nv) without contacts, and of fN."""
-    told = surface_motion(portion)[:, :3]
+    told = surface_motion(portion, frames[:, 0])[:, :3]
     after, size = (np.zeros((portion.contacts.size, 3)) for _ in range(2))
     free = np.linalg.norm(told, axis=1)
     starts = portion.recording.world.tree_starts

@@ -16,6 +16,7 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping import EXTERNAL_ID
 from contactlab.verification.motion import cross
 from contactlab.verification.portion import Portion, Rows, distinct
+from contactlab.world.motion import belt_twist
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
@@ -96,7 +97,7 @@ def contact_rows(portion: Portion, v_free: FloatArray, directions: FloatArray) -
     h, gap = portion.h[at], portion.column("gap")
     before, free = (_normal_rates(portion, directions[:, 0], v) for v in (portion.v, v_free))
     # What the surfaces of kinematic bodies bring to every rate.
-    drive = np.einsum("nij,nj->ni", directions, -surface_motion(portion)[:, :3])
+    drive = np.einsum("nij,nj->ni", directions, -surface_motion(portion, directions[:, 0])[:, :3])
     surfaces, numbers = touching(world, rows, chosen)
     springs = np.array([_spring_of(*pair) for pair in surfaces]).reshape(-1, 2)[numbers]
     stiffness, dissipation = springs.T
@@ -160,15 +161,20 @@ def _normal_rates(
     return out
 
 
-def surface_motion(portion: Portion) -> FloatArray:
-    """Return velocity and turning (nc, 6) of body A's surface where A is a kinematic body."""
+def surface_motion(portion: Portion, normals: FloatArray) -> FloatArray:
+    """Return velocity and turning (nc, 6) of body A's surface where A is a kinematic body.
+
+    Along the normal (nc, 3) it is the velocity of the body: a belt moves along its body alone.
+    """
     rows, a, out = portion.recording.rows, portion.numbers("body_a"), np.zeros((portion.contacts.size, 6))
     for row, (body, _) in enumerate(portion.recording.world.motions):
         own = np.flatnonzero(a == body)
         steps = portion.steps[portion.at[own]]
-        twist = rows["motion_twist"][steps, row]
-        arm = portion.column("point")[own] - rows["motion_pose"][steps, row, 9:]
+        twist, pose = rows["motion_twist"][steps, row], rows["motion_pose"]
+        belt = belt_twist(pose[steps, row], pose[steps + 1, row], twist, portion.h[portion.at[own]])
+        arm, n = portion.column("point")[own] - pose[steps, row, 9:], normals[own]
         out[own] = np.hstack((twist[:, 3:] + cross(twist[:, :3], arm), twist[:, :3]))
+        out[own, :3] -= np.sum(n * (belt[:, 3:] + cross(belt[:, :3], arm)), axis=1, keepdims=True) * n
     return out
 
 
@@ -206,7 +212,8 @@ def pairs_of(portion: Portion, normals: FloatArray) -> tuple[FloatArray, FloatAr
     if all(isinstance(e, float) for _, e in known):
         restitution = np.array([e for _, e in known], dtype=np.float64)[numbers]
     else:
-        speed = np.sum(normals * surface_motion(portion)[:, :3], axis=1) - _normal_rates(portion, normals, portion.v)
+        of_surface = np.sum(normals * surface_motion(portion, normals)[:, :3], axis=1)
+        speed = of_surface - _normal_rates(portion, normals, portion.v)
         off = UNDECIDED * _normal_rates(portion, normals, portion.v, np.abs)
         ends = np.array([[_coefficients(e, speed + way * off) for _, e in known] for way in (-1.0, 1.0)])
         low, high = np.sort(ends[:, numbers, np.arange(numbers.size)], axis=0)
@@ -304,7 +311,7 @@ def moments_of(
     torsional, rolling = np.array(known).reshape(-1, 2)[numbers].T
     if world.plane is not None:
         torsional = 0.0 * torsional  # nothing turns about a normal
-    told = surface_motion(portion)[:, 3:]
+    told = surface_motion(portion, frames[:, 0])[:, 3:]
     about, over = np.flatnonzero(torsional > 0.0), np.flatnonzero(rolling > 0.0)
     axes = _axes(world, frames[over], (_turning(portion) - told)[over])
     rows = np.concatenate((about, np.repeat(over, axes.shape[1])))

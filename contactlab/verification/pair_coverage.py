@@ -19,6 +19,7 @@ from contactlab.spatial.arrays import FloatArray
 from contactlab.verification.motion import cross, tree_roots, turned
 from contactlab.verification.portion import Portion, length_of
 from contactlab.verification.proximity import Core, Place, Support, core_of, corners, hull_of, nearest
+from contactlab.world.motion import belt_twist
 
 if TYPE_CHECKING:
     from contactlab.multibody import Model
@@ -98,7 +99,9 @@ class PairCoverage:
         velocity, turning = turned(body.Jv, v), turned(body.Jw, v)
         for row, (body_number, _) in enumerate(self.world.motions):
             if body_number == owner:
-                pose, twist = rows["motion_pose"][portion.steps, row], rows["motion_twist"][portion.steps, row]
+                pose, after = (rows["motion_pose"][portion.steps + end, row] for end in (0, 1))
+                twist = rows["motion_twist"][portion.steps, row]
+                twist = twist - belt_twist(pose, after, twist, portion.h)
                 R, p, velocity, turning = pose[:, :9].reshape(-1, 3, 3), pose[:, 9:], twist[:, 3:], twist[:, :3]
         return R @ place.R, p + turned(R, place.p), p, velocity, turning
 

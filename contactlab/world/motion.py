@@ -21,6 +21,9 @@ class PrescribedMotion(Protocol):
 
     A step from t to t + h stands on ``pose(t)`` and sees the velocity ``twist(t + h/2)`` all along: positions then
     follow to second order in h, exactly for constant accelerations.
+
+    The twist is the velocity of the surface. Where it differs from the rate of the pose, the surface moves along the
+    body, as a belt does: friction follows the surface, and normal forces follow the body (`belt_twist`).
     """
 
     def pose(self, t: float) -> Transform:
@@ -101,6 +104,9 @@ class ConstantVelocity(_Steady):
 class Conveyor(_Steady):
     """A body that stands still while its surface moves: a belt, a turning table seen from above.
 
+    Friction acts towards the tangential part of the surface's velocity. Normal forces see a body at rest: an end face
+    neither pushes nor draws in what touches it.
+
     Parameters
     ----------
     start
@@ -151,6 +157,55 @@ class Oscillation:
         """Return the twist at time t."""
         rate = 2.0 * math.pi * self.frequency
         return np.concatenate((self.rotation, self.translation)) * (rate * math.cos(rate * t + self.phase))
+
+
+#: A twist differs from the rate of the pose where the two are further apart than this share of the larger one.
+_SAME_RATE = 1e-4
+
+
+def belt_twist(pose: FloatArray, pose_next: FloatArray, twist: FloatArray, h: ArrayLike) -> FloatArray:
+    """Return the twists (..., 6) of surfaces relative to their bodies over one step.
+
+    The rate of a pose is its change within the step, divided by h. A twist that equals this rate, up to the error of
+    the midpoint rule and to rounding, is the twist of a body that moves with its surface: the result is exactly 0.
+    Otherwise the result is ``twist`` less the rate of the pose.
+
+    Parameters
+    ----------
+    pose, pose_next
+        (..., 12) rotation by rows, then origin [m], at the start and the end of the step.
+    twist
+        (..., 6) angular velocity [rad/s] and velocity of the origin [m/s] of the surface, in world axes.
+    h
+        (...) step [s].
+    """
+    step = np.asarray(h, dtype=np.float64)[..., None]
+    R, R_next = (one[..., :9].reshape(*one.shape[:-1], 3, 3) for one in (pose, pose_next))
+    turned = np.einsum("...ij,...kj->...ik", R_next, R)
+    shift = pose_next[..., 9:] - pose[..., 9:]
+    rate = np.concatenate((_rotation_vectors(turned), shift), axis=-1) / step
+    belt = np.asarray(twist - rate)
+    size = 1.0 + np.abs(pose[..., 9:]).max(axis=-1, keepdims=True)
+    # The angular and the linear part are judged each on its own scale.
+    for part in (slice(0, 3), slice(3, 6)):
+        apart = np.linalg.norm(belt[..., part], axis=-1, keepdims=True)
+        larger = np.maximum(*(np.linalg.norm(one[..., part], axis=-1, keepdims=True) for one in (twist, rate)))
+        belt[..., part] *= apart > _SAME_RATE * larger + _ROUNDING * size / step
+    return belt
+
+
+# Rounding of the difference of two poses, relative to their size.
+_ROUNDING = 1e-14
+
+
+def _rotation_vectors(R: FloatArray) -> FloatArray:
+    """Return the rotation vectors (..., 3) of rotations (..., 3, 3) by less than a half turn."""
+    skew = np.stack((R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]), axis=-1)
+    sine = 0.5 * np.linalg.norm(skew, axis=-1, keepdims=True)
+    cosine = 0.5 * (np.trace(R, axis1=-2, axis2=-1)[..., None] - 1.0)
+    # a / sin(a) is 1 at a = 0.
+    stretch = np.where(sine > 0.0, np.arctan2(sine, cosine) / np.where(sine > 0.0, sine, 1.0), 1.0)
+    return np.asarray(0.5 * skew * stretch)
 
 
 def _moved(start: Transform, displacement: FloatArray, turn: FloatArray) -> Transform:

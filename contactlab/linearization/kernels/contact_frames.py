@@ -18,7 +18,7 @@ from contactlab.multibody.kernels.sizes import CUSTOM_RATES, CUSTOM_ROW, NOTHING
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import Frames, rows_at
 from contactlab.stepping.kernels.blocks import materials_of
-from contactlab.stepping.kernels.kinematic import carried, motion_of
+from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion_of
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -213,10 +213,15 @@ def contact_frames(world: PackedWorld, work: Work, m: Memory, control: Control) 
         ints, own = work.contact_int[number], m.contact[number]
         a, b, x = ints[BODY_A], ints[BODY_B], work.contact_float[number, POINT : POINT + 3]
         count = fill_columns(world, f, m, a, b, x)
-        relative_motion(world, work, f, t, a, b, x, motion_of(world, a), u)
+        driven = motion_of(world, a)
+        relative_motion(world, work, f, t, a, b, x, driven, u)
         for i in range(m.frame.shape[1]):
             d, own_frame, part = axis(own, i), m.frame[number, i], 0 if i >= SPIN else 3
             own[RATE + i] = dot(d, u[3 - part : 6 - part])
+            if i == 0 and driven >= 0:
+                # the normal row sees the body, not its belt
+                belt_velocity(work, driven, x, work.scratch[45:48])
+                own[RATE] += dot(d, work.scratch[45:48])
             for j in range(nv):
                 own_frame[j] = 0.0
             for place in range(count):

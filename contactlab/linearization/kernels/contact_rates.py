@@ -28,7 +28,7 @@ from contactlab.linearization.kernels.layout import (
 from contactlab.multibody.kernels.layout import Tree, opened
 from contactlab.multibody.kernels.velocities import add_cross_motion
 from contactlab.multibody.kernels.workspace import Frames, part_at, rows_at
-from contactlab.stepping.kernels.kinematic import carried, motion_of
+from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion_of
 from contactlab.stepping.kernels.layout import BODY_A, BODY_B, POINT, Control, FloatArray, PackedWorld, Work
 from contactlab.stepping.kernels.moments import STILL
 from lcp.kernels import kernel
@@ -110,7 +110,7 @@ def speed_rates(
     K = rows_at(m.V, f.start + 6 * nl, nv, 18)
     w = work.scratch
     dp, dn, d1, d2, du, u, six = w[0:3], w[3:6], w[6:9], w[9:12], w[12:18], w[18:24], w[24:30]
-    told, shift = w[30:33], w[33:36]
+    told, shift, belt, more = w[30:33], w[33:36], w[36:39], w[39:42]
     for c in range(control.n_contacts):
         ints, own = work.contact_int[c], m.contact[c]
         a, b, x = ints[BODY_A], ints[BODY_B], work.contact_float[c, POINT : POINT + 3]
@@ -127,6 +127,7 @@ def speed_rates(
         relative_motion(world, work, f, t, a, b, x, driven, u)
         if driven >= 0:
             carried(work, driven, x, told)
+            belt_velocity(work, driven, x, belt)
         for place in range(count):
             j = m.dofs[place]
             point_change(m, c, j, n, dp, dn)
@@ -141,11 +142,18 @@ def speed_rates(
                 carried(work, driven, shift, six)
                 for k in range(3):
                     du[k] -= six[k] - told[k]
+            normal_rate = dot(dn, u) + dot(n, du)
+            if driven >= 0:
+                # the normal row sees the body, not its belt
+                belt_velocity(work, driven, shift, more)
+                for k in range(3):
+                    more[k] -= belt[k]
+                normal_rate += dot(dn, belt) + dot(n, more)
             if before:
-                m.before[c, j] = dot(dn, u) + dot(n, du)
+                m.before[c, j] = normal_rate
                 continue
             turn_axes(n, t1, world.plane, dn, d1, d2)
-            out[c, 0, j] = dot(dn, u) + dot(n, du)
+            out[c, 0, j] = normal_rate
             out[c, 1, j] = dot(d1, u) + dot(t1, du)
             out[c, 2, j] = dot(d2, u) + dot(t2, du)
             if out.shape[1] > SPIN:

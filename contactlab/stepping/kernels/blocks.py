@@ -19,7 +19,7 @@ from contactlab.multibody.kernels.ltl import (
     solve_vector_lt,
 )
 from contactlab.multibody.kernels.workspace import rows_at
-from contactlab.stepping.kernels.kinematic import carried, motion_of
+from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion_of
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -249,7 +249,8 @@ def join_all(island: Island, m: int, nv: int) -> None:
 def build_blocks(world: PackedWorld, work: Work, island: Island, control: Control, parameters: Parameters) -> None:
     """Fill r, mu, k, gamma, gammaE, Mv, v_free of the island in progress, starts and spans, J and Y within the spans.
 
-    The velocity of a kinematic body is in k: N v+ - n . V + kN >= 0, and F v+ - d . V is the slip.
+    The velocity of a kinematic body is in k: N v+ - n . V + kN >= 0, and F v+ - d . V is the slip. In the first V is
+    the velocity of the body, in the second the velocity of its surface; the two differ for belts.
     """
     h = parameters.h
     i = control.island
@@ -312,7 +313,12 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
                 island.k[row] = -along(direction, surface)
         lower, middle, upper, end = columns(island.spans, c, nv)
         vn_free = dot_within(lower, middle, upper, end, J[c], island.v_free)
-        drive = -along(normal, surface) if told >= 0 else 0.0
+        drive = 0.0
+        if told >= 0:
+            # normal row: the body's own velocity
+            drive = -along(normal, surface)
+            belt_velocity(work, told, point, surface)
+            drive += along(normal, surface)
         vn_free += drive
         floats[VN_FREE] = vn_free
         stiffness, dissipation = compliance_of(world, work.contact_int[index])

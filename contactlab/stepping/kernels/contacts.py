@@ -9,6 +9,7 @@ from contactlab.contact.kernels.restitution import pair_restitution
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.points import body_pose, field_at, world_point
 from contactlab.multibody.kernels.workspace import frames
+from contactlab.stepping.kernels.kinematic import belt_velocity, motion_of
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -114,6 +115,12 @@ def add_given(world: PackedWorld, work: Work, h: float, margin: float, count: in
         from_float = work.given_float[i]
         point = from_float[POINT : POINT + 3]
         relative_velocity(world, work, from_int[BODY_A], from_int[BODY_B], point, work.v, other, moving)
+        row = motion_of(world, from_int[BODY_A])
+        if row >= 0:
+            # a belt moves along its body, which alone closes the gap
+            belt_velocity(work, row, point, other)
+            for j in range(3):
+                moving[j] += other[j]
         vn = from_float[NORMAL] * moving[0] + from_float[NORMAL + 1] * moving[1] + from_float[NORMAL + 2] * moving[2]
         if from_float[GAP] <= margin + h * max(0.0, -vn):
             if count < work.contact_int.shape[0]:

@@ -28,9 +28,22 @@ def placed_body(world: PackedWorld, work: Work, t: Tree, f: Frames, body: int, o
 
 @kernel(inner=True)
 def carried(work: Work, row: int, x: FloatArray, out: FloatArray) -> None:
-    """Fill ``out`` (3,) with the velocity of the point x of kinematic body ``row``, from its pose at the start."""
-    s = work.motion_twist[row]
-    o = work.motion_pose[row]
+    """Fill ``out`` (3,) with the velocity of the surface of kinematic body ``row`` at x, from its pose at the start."""
+    twist_at(work.motion_twist[row], work.motion_pose[row], x, out)
+
+
+@kernel(inner=True)
+def belt_velocity(work: Work, row: int, x: FloatArray, out: FloatArray) -> None:
+    """Fill ``out`` (3,) with the velocity of the surface of kinematic body ``row`` at x relative to the body itself.
+
+    It is exactly 0 unless the surface moves along the body. Normal rows see the body: they subtract this velocity.
+    """
+    twist_at(work.belt_twist[row], work.motion_pose[row], x, out)
+
+
+@kernel(inline=True)
+def twist_at(s: FloatArray, o: FloatArray, x: FloatArray, out: FloatArray) -> None:
+    """Fill ``out`` (3,) with the velocity at x of a body that has the twist s (6,) and the pose o (12,)."""
     dx = x[0] - o[9]
     dy = x[1] - o[10]
     dz = x[2] - o[11]

@@ -298,6 +298,7 @@ class Work(NamedTuple):
     motion_pose: FloatArray  # (nk, 12) kinematic bodies at the start of the step, rotations by rows
     motion_twist: FloatArray  # (nk, 6) in it: angular velocity, velocity of the origin, world axes
     motion_next: FloatArray  # (nk, 12) at its end
+    belt_twist: FloatArray  # (nk, 6) twist of the surface relative to its body: 0 but for belts
     shift: FloatArray  # (nv,) displacement of the position projection
     q_plus: FloatArray  # (nq,) q moved along v_plus and by the shift, and the energies there
     energy: FloatArray  # (2,) kinetic, potential [J]

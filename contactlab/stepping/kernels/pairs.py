@@ -18,7 +18,7 @@ from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.points import velocity_at
 from contactlab.multibody.kernels.workspace import frames
 from contactlab.stepping.kernels.collision import FEATURE_BITS, LOWEST_ID, Collision
-from contactlab.stepping.kernels.kinematic import carried, motion_of, placed_body
+from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion_of, placed_body
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -70,8 +70,10 @@ def place_shapes(world: PackedWorld, work: Work, c: Collision, h: float, margin:
             velocity_at(t, f.p, f.V, c.link[i], center, motion)
             if row >= 0:
                 carried(work, row, center, motion[3:6])
+                belt_velocity(work, row, center, motion[0:3])
                 for k in range(3):
-                    motion[k] = work.motion_twist[row, k]
+                    motion[3 + k] -= motion[k]
+                    motion[k] = work.motion_twist[row, k] - work.belt_twist[row, k]
             spin = math.sqrt(motion[0] * motion[0] + motion[1] * motion[1] + motion[2] * motion[2])
             speed = math.sqrt(motion[3] * motion[3] + motion[4] * motion[4] + motion[5] * motion[5])
             reach += h * (speed + spin * (math.sqrt(radius2) + margin))
@@ -102,8 +104,9 @@ def reach_of_planes(world: PackedWorld, work: Work, c: Collision, h: float, marg
             if c.link[j] >= 0:
                 far = max(far, math.sqrt(squared))
         s = work.motion_twist[row]
-        spin = math.sqrt(s[0] * s[0] + s[1] * s[1] + s[2] * s[2])
-        speed = math.sqrt(s[3] * s[3] + s[4] * s[4] + s[5] * s[5])
+        belt = work.belt_twist[row]
+        spin = math.sqrt((s[0] - belt[0]) ** 2 + (s[1] - belt[1]) ** 2 + (s[2] - belt[2]) ** 2)
+        speed = math.sqrt((s[3] - belt[3]) ** 2 + (s[4] - belt[4]) ** 2 + (s[5] - belt[5]) ** 2)
         c.reach[i] = 0.5 * margin + h * (speed + spin * far)
         largest = max(largest, c.reach[i])
     return largest
@@ -138,6 +141,9 @@ def add_contact(
     row = motion_of(world, c.body[a])
     if row >= 0:
         carried(work, row, point, at_a[3:6])
+        belt_velocity(work, row, point, at_a[0:3])
+        for k in range(3):
+            at_a[3 + k] -= at_a[k]
     velocity_at(t, f.p, f.V, c.link[b], point, at_b)
     vn = 0.0
     for k in range(3):

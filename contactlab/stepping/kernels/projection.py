@@ -23,7 +23,7 @@ from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.blocks import along, complete_rows, compliance_of
 from contactlab.stepping.kernels.finish import measure
-from contactlab.stepping.kernels.kinematic import carried, motion_of
+from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion_of
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     FAILURE_PROJECTION,
@@ -75,6 +75,8 @@ def pose_projection(world: PackedWorld, work: Work, island: Island, control: Con
             floats, surface = work.contact_float[index], work.scratch[0:3]
             carried(work, told, floats[POINT : POINT + 3], surface)
             rate -= along(floats[NORMAL : NORMAL + 3], surface)
+            belt_velocity(work, told, floats[POINT : POINT + 3], surface)
+            rate += along(floats[NORMAL : NORMAL + 3], surface)
         # The flag of a row that is to be left alone: no gap is infinite.
         island.q[c] = work.contact_float[index, GAP] + h * rate if rigid else math.inf
         least = min(least, island.q[c])

@@ -28,19 +28,21 @@ def chain(links: int, first: object, gravity: tuple[float, float, float] = (0.0,
     return world.build()
 
 
-def run(world: World, v: np.ndarray, h: float, steps: int, gyroscopic: str = "implicit") -> Recording:
+def run(
+    world: World, v: np.ndarray, h: float, steps: int, gyroscopic: str = "implicit", integrator: str = "euler"
+) -> Recording:
     """From the neutral configuration."""
-    return simulate(
-        world, TimeStepping(h, gyroscopic=gyroscopic), steps=steps, state=StepperState(world.model.neutral, v)
-    )
+    stepper = TimeStepping(h, gyroscopic=gyroscopic, integrator=integrator)
+    return simulate(world, stepper, steps=steps, state=StepperState(world.model.neutral, v))
 
 
 @pytest.mark.parametrize("speed", [5.0, 20.0, 60.0, 200.0])
 @pytest.mark.parametrize("first", [joints.FloatingBase(), joints.Spherical()], ids=["free", "hung"])
-def test_fast_chains_keep_their_energy_within_bounds(first: object, speed: float) -> None:
+@pytest.mark.parametrize("integrator", ["euler", "rk4"])
+def test_fast_chains_keep_their_energy_within_bounds(integrator: str, first: object, speed: float) -> None:
     world = chain(10, first)
     rng = np.random.default_rng(0)
-    recording = run(world, speed * rng.standard_normal(world.nv), 0.01, 300)
+    recording = run(world, speed * rng.standard_normal(world.nv), 0.01, 300, integrator=integrator)
     kinetic = np.asarray(recording.ledger.kinetic)
     assert kinetic.max() < 50.0 * kinetic[0]
     assert verify(recording).holds
@@ -56,13 +58,14 @@ def test_the_explicit_rule_blows_up() -> None:
     assert verify(recording).holds
 
 
-def test_the_centre_of_mass_of_a_free_chain_flies_as_it_did() -> None:
+@pytest.mark.parametrize("integrator", ["euler", "rk4"])
+def test_the_centre_of_mass_of_a_free_chain_flies_as_it_did(integrator: str) -> None:
     # A drift on top changes nothing of how the chain turns.
     world = chain(6, joints.FloatingBase())
     v = 25.0 * np.random.default_rng(1).standard_normal(world.nv)
     drift = np.zeros(world.nv)
     drift[:3] = 100.0, -50.0, 20.0
-    slow, fast = run(world, v, 0.005, 50), run(world, v + drift, 0.005, 50)
+    slow, fast = (run(world, v + way, 0.005, 50, integrator=integrator) for way in (0.0, drift))
     np.testing.assert_allclose(np.asarray(fast.v)[-1] - drift, np.asarray(slow.v)[-1], rtol=0.0, atol=1e-6)
 
 

@@ -15,7 +15,7 @@ from contactlab.linearization.kernels import layout
 from contactlab.linearization.kernels.layout import Memory
 from contactlab.linearization.parameters import Parameter
 from contactlab.multibody.kernels.sizes import derivatives_size, point_rates_size
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.packing import collision_in, joints_in
 from contactlab.stepping.prepared import arrays_of, differing_layout, prepare
 from contactlab.world.errors import SimulationConfigError
@@ -72,11 +72,14 @@ class Differentiator:
         memory.q[:], memory.v[:], memory.v_plus[:] = q, v, work.v
         memory.direction[:] = 0.0 if direction is None else direction
         self._directed[0] = direction is not None
-        q_plus = work.q.copy()
+        q_plus, parts = work.q.copy(), work.parts.copy()
         try:
             with nullcontext() if self._held is not None else when_compiling(_announce):
                 self._weigh()
-                return int(self._entered()())
+                kinks = int(self._entered()())
+                if kinks >= 0 and parts.any():
+                    self._differentiate_free_trees(parts)
+                return kinks
         finally:
             work.q[:], work.v[:] = q_plus, memory.v_plus
 
@@ -105,6 +108,24 @@ class Differentiator:
             weigh(
                 arrays.packed, driver.work, driver.chunk, *records, collision, joints, _lengths(arrays), memory,
                 number // 2, weight
+            )  # fmt: skip
+
+    def _differentiate_free_trees(self, parts: IntArray) -> None:
+        """Replace in A what is of free trees of several links, moved in so many parts (nt,)."""
+        from contactlab.linearization.kernels.free_tree_rates import add_free_parameter, free_tree_rates
+
+        driver, memory, control = self._driver, self.memory, self._driver.control
+        work, h = driver.work, float(driver.parameters.last_h)
+        tau, q_base = np.zeros_like(work.tau), np.zeros_like(work.q)
+        packed = driver.prepared.arrays.packed
+        free_tree_rates(packed, work, driver.joints, control, h, memory, parts, tau, q_base)
+        for number, (arrays, weight) in enumerate(self._near):
+            joints = driver.joints
+            if joints is not None and arrays.joints is not None:
+                joints = joints_in(joints, arrays.joints)
+            column = self.columns - len(self.parameters) + number // 2
+            add_free_parameter(
+                arrays.packed, work, joints, control, h, memory, parts, q_base, column, weight
             )  # fmt: skip
 
     def _entered(self) -> HeldCall:

@@ -24,6 +24,9 @@ normal and _t its tangential part, to which moments and turning are added where 
                        = force times mean rate of the rows and dampers of that kind
     integration_error  = [T(q*, v+) - T(q, v+)] + [V(q*) - V(q)] + h b . v_m
 
+Of a free tree that the Runge-Kutta method moves, h b is what its equations of motion add in the step, and q* is where
+it ends.
+
 u*_n is the normal velocity that contact c would be left with if the step did nothing about its gap: u+_n for an impact
 with restitution (kN = e u_n), 0 for any other (kN = gap/h or erp gap/h: the whole of u+_n comes from the gap, and from
 cfm). q* is q moved along v+ alone: q+ but for the displacement of a position projection. The three normal entries, or
@@ -50,11 +53,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.multibody import difference_batch
 from contactlab.recording.record import portions
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.stepping.free_trees import FREE_EULER, free_kinds, moves_accurately
 from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Control
 from contactlab.stepping.memory import new_work
-from contactlab.stepping.packing import touching_materials
+from contactlab.stepping.packing import new_joints, touching_materials
 from contactlab.stepping.prepared import arrays_of
 from contactlab.stepping.records import new_record
 from contactlab.world.joint_rows import RowKind
@@ -183,7 +188,7 @@ def _entries(recording: Record) -> dict[str, FloatArray]:
     asleep = _asleep_dofs(recording)
     mean[asleep] = 0.0
     bias, kinetic_at_q, u, u_plus = _recomputed(recording)
-    surface = _surface_velocities(recording)
+    surface = surface_velocities(recording)
     table = recording.contacts
     acting = np.concatenate((table.impulse, table.moment), axis=1)
     carried = np.bincount(table.step, np.einsum("ij,ij->i", acting, surface), minlength=recording.n_steps)
@@ -218,10 +223,36 @@ def _recomputed(recording: Record) -> tuple[FloatArray, FloatArray, FloatArray, 
     q, v, tau, h = (np.array(one) for one in (recording.q, recording.v, recording.rows["tau"], recording.h))
     pairs, control = np.stack((table.body_a, table.body_b), axis=1), new_record(Control)
     control.gyroscopic = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
+    control.accurate = moves_accurately(recording.stepper)
     step, point = np.array(table.step), np.array(table.point)
-    work = new_work(world, 1, 4)
-    account(arrays_of(world).packed, work, control, q, v, tau, h, step, pairs, point, bias, kinetic, u, u_plus)
+    work, arrays = new_work(world, 1, 4), arrays_of(world)
+    joints = None if arrays.joints is None else new_joints(arrays.joints, work.parent.size)
+    targets, held = np.array(recording.rows["drive_target"]), held_trees(recording)
+    moved = np.zeros(held.shape, dtype=np.int64)
+    account(
+        arrays.packed, work, control, q, v, tau, h, joints, targets, held, step, pairs, point, bias, kinetic, u, u_plus,
+        moved,
+    )  # fmt: skip
+    if moved.any() and joints is not None:
+        damping, drives = implicit_forces(world, q[:-1], v[1:], targets, h)
+        own = np.repeat(moved, np.diff(world.tree_starts), axis=1) != 0
+        bias -= np.where(own, h[:, None] * (damping + drives), 0.0)
     return bias, kinetic, u, u_plus
+
+
+def held_trees(recording: Record) -> IntArray:
+    """Return which trees (n, nt) each step has in an island, or asleep."""
+    world, table, rows = recording.world, recording.contacts, recording.joint_rows
+    held = np.zeros((recording.n_steps, world.tree_starts.size - 1), dtype=np.int64)
+    for body in (table.body_a, table.body_b):
+        tree = np.append(world.body_trees, -1)[body]
+        held[table.step[tree >= 0], tree[tree >= 0]] = 1
+    for number, row in enumerate(world.joint_rows):
+        for tree in row.trees:
+            held[rows.step[rows.row == number], tree] = 1
+    if recording.rows["asleep"].shape[1]:
+        held |= recording.rows["asleep"] != 0
+    return held
 
 
 def _asleep_dofs(recording: Record) -> NDArray[np.bool_]:
@@ -239,7 +270,8 @@ def _fallen_asleep(recording: Record, asleep: NDArray[np.bool_]) -> FloatArray:
     lost, still = np.zeros(recording.n_steps), np.where(asleep, 0.0, recording.v[:-1])
     at = np.flatnonzero(np.any(still != recording.v[:-1], axis=1))
     energies, work = np.zeros((at.size, 2)), new_work(recording.world, 1, 4)
-    energies_unmoved(arrays_of(recording.world).packed, work, recording.q[at], still[at], np.zeros(at.size), energies)
+    packed, v = arrays_of(recording.world).packed, still[at]
+    energies_unmoved(packed, work, recording.q[at], v, v, np.zeros(at.size), energies)
     lost[at] = energies[:, 0] - recording.kinetic[at]
     return lost
 
@@ -250,7 +282,13 @@ def _projected(recording: Record) -> FloatArray:
 
     without, work = np.zeros((recording.n_steps, 2)), new_work(recording.world, 1, 4)
     q, v, h = (np.array(one) for one in (recording.q, recording.v[1:], recording.h))
-    energies_unmoved(arrays_of(recording.world).packed, work, q, v, h, without)
+    way = v.copy()
+    if moves_accurately(recording.stepper):
+        # Where no row acts nothing is pushed, and a tree of several links may go another way than along v+.
+        free = (held_trees(recording) == 0) & (free_kinds(recording.world) != FREE_EULER)
+        gone = difference_batch(recording.world.model, q[:-1], q[1:]) / h[:, None]
+        way = np.where(np.repeat(free, np.diff(recording.world.tree_starts), axis=1), gone, v)
+    energies_unmoved(arrays_of(recording.world).packed, work, q, v, way, h, without)
     return np.asarray(recording.kinetic[1:] + recording.potential[1:] - without.sum(axis=1))
 
 
@@ -263,7 +301,7 @@ def _contact_entries(recording: Record, u: FloatArray, u_plus: FloatArray) -> di
 
     # Which rule left the contact at u+_n is seen from u+_n itself: where an impulse acts, u+_n = -kN - cfm fN.
     e = table.restitution
-    rigid = _is_rigid(recording)
+    rigid = rigid_contacts(recording)
     left = un_plus + stepper.cfm * table.impulse_normal / recording.h[step]
     by_gap = -np.where(table.gap > 0.0, 1.0, stepper.erp) * table.gap / recording.h[step]
     bounced = (un < -stepper.thresholds.v_min) & (np.abs(left + e * un) <= np.abs(left - by_gap))
@@ -285,7 +323,7 @@ def _contact_entries(recording: Record, u: FloatArray, u_plus: FloatArray) -> di
     }
 
 
-def _is_rigid(recording: Record) -> NDArray[np.bool_]:
+def rigid_contacts(recording: Record) -> NDArray[np.bool_]:
     """Return for every contact whether it has no spring; one without two known surfaces is rigid."""
     packed, table = arrays_of(recording.world).packed, recording.contacts
     known, a, b = touching_materials(packed, table.half_space, table.shape_a, table.shape_b)
@@ -294,7 +332,7 @@ def _is_rigid(recording: Record) -> NDArray[np.bool_]:
     return rigid
 
 
-def _surface_velocities(recording: Record) -> FloatArray:
+def surface_velocities(recording: Record) -> FloatArray:
     """Return (n, 6), velocity and turning of body A's surface at every contact: 0 but for kinematic bodies."""
     table = recording.contacts
     out = np.zeros((len(table), 6))

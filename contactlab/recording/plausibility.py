@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from contactlab.certificate import Choice
+from contactlab.recording.energy_notices import jams, product_gains
 from contactlab.recording.events import UncertifiedTable
 from contactlab.recording.long_steps import DEPTH, Moves, long_steps
 from contactlab.spatial.arrays import FloatArray
@@ -57,18 +58,19 @@ class Notice:
         something moves past another by more than its length in a step, turns by more than a radian beside one, or ends
         in a half-space;
         ``stop``: joints begin beyond their limits, which hold what they find; ``energy``: an impact gained energy;
-        ``uncertified``: nothing solved an island, and the run went on.
+        ``jam``: a kinematic body gave far more energy than its speed can; ``integration``: the rule of the step gave a
+        tree of several links energy; ``uncertified``: nothing solved an island, and the run went on.
     steps
         In how many steps.
     step, worst
         Where it is worst, and how bad: depth by thickness, way by length or angle [rad], way beyond a limit [rad or m],
-        energy gained [J],
+        energy gained or given [J],
         violation of the mechanical certificate over its scale.
     text
         Who, how much, and what to do.
     """
 
-    kind: Literal["overlap", "penetration", "long step", "stop", "energy", "uncertified"]
+    kind: Literal["overlap", "penetration", "long step", "stop", "energy", "jam", "integration", "uncertified"]
     steps: int
     step: int
     worst: float
@@ -87,9 +89,10 @@ def notices_of(recording: Recording) -> tuple[Notice, ...]:
     deep_ones = overlaps(recording.world, rows, begins=begins) if deep else ()
     left = (peek(rows, "island_choice") == Choice.UNCERTIFIED).any()
     last = unsolved(recording.uncertified, recording.world, rows) if left else ()
+    energies = (*jams(recording, NAMED), *product_gains(recording, NAMED))
     q, v, pose = recording.q, recording.v, rows["motion_pose"]
     moves = Moves(recording.world, q[:-1], v[:-1], q[1:], v[1:], recording.h, pose[:-1], pose[1:])
-    return (*stops, *deep_ones, *too_long(moves), *gains(recording), *last)
+    return (*stops, *deep_ones, *too_long(moves), *gains(recording), *energies, *last)
 
 
 def deepest(world: World) -> float:

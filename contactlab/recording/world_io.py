@@ -222,8 +222,8 @@ def stepper_from_json(data: Json) -> TimeStepping:
     solver = None if data["solver"] is None else _solver_from_json(data["solver"])
     solver = None if qp_code_objection(solver) else solver
     sleep = None if data.get("sleep") is None else Sleep(**data["sleep"])
-    # Before schema 8 a run stopped where nothing was solved.
-    return TimeStepping(**{"on_unsolved": "raise", **data, "solver": solver, "sleep": sleep})
+    # Before schema 8 a run stopped where nothing was solved; records without the integrator are of Euler's rule.
+    return TimeStepping(**{"on_unsolved": "raise", "integrator": "euler", **data, "solver": solver, "sleep": sleep})
 
 
 _COMBINATORS = (lcp.FrictionCascade, lcp.Cascade, lcp.Fallback, lcp.Feasibility, lcp.Refined, lcp.Regularized)

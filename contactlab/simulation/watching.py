@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from contactlab.recording import plausibility
+from contactlab.recording import energy_notices, plausibility
 from contactlab.recording.events import UncertifiedTable
 from contactlab.recording.recording import Recording
 from contactlab.spatial.arrays import FloatArray
@@ -16,6 +16,7 @@ from contactlab.stepping.contact_table import CertificateTable
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.record_schema import row_lengths, rows_of_chunks, start_rows, table_rows
 from contactlab.stepping.time_stepping import TimeStepping
+from contactlab.world.motion import Conveyor
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
 
@@ -26,8 +27,10 @@ class Watch:
     def __init__(self, world: World, stepper: TimeStepping) -> None:
         self._world, self._stepper, self._name = world, stepper, plausibility.NAMED
         materials = (*(surface.material for surface in world.surfaces), *world.half_space_materials)
-        #: Whether an impact may gain energy.
-        self.bounces = any(material.restitution != 0.0 for material in materials)
+        self._rebounds = any(material.restitution != 0.0 for material in materials)
+        #: Whether a step may gain energy: by an impact, or by a kinematic body that moves.
+        self.bounces = self._rebounds or any(not isinstance(motion, Conveyor) for _, motion in world.motions)
+        self._least_jam = energy_notices.least_jam(world, stepper.h)
         self._least = plausibility.deepest(world)
         self._stops = plausibility.rigid_stops(world, stepper)
         self._rounding = plausibility.roundings(world, self._stops)
@@ -91,11 +94,17 @@ class Watch:
             return ()
         chunk, count = driver.chunk, int(driver.control.chunk_steps)
         kinetic, potential = np.append(before[0], chunk.kinetic[:count]), np.append(before[1], chunk.potential[:count])
-        if not np.any(np.diff(kinetic + potential) > plausibility.GAIN * kinetic[:-1]):
+        rise = np.diff(kinetic + potential)
+        rise = rise[rise > plausibility.GAIN * kinetic[:-1]]
+        if not rise.size or not (self._rebounds or rise.max() > self._least_jam):
             return ()
         first, rows = driver.step - count, rows_of_chunks([driver.copied()])
         rows |= {f"{table}_step": rows[f"{table}_step"] - first for table in ("contact", "joint", "island")}
         h = float(chunk.h[0])
         start = StepperState(q=q, v=v, time=float(chunk.time[0]) - h, h=h)
         recording = Recording.of_run(self._world, self._stepper, start, [rows])
-        return self.tell(plausibility.gains(recording, lambda i: self._name(first + i)))
+
+        def name(i: int) -> str:
+            return self._name(first + i)
+
+        return self.tell((*plausibility.gains(recording, name), *energy_notices.jams(recording, name)))

@@ -12,6 +12,7 @@ import numpy as np
 
 from contactlab.multibody import workspace
 from contactlab.multibody.structure import head_views
+from contactlab.stepping.free_trees import free_size, moves_accurately
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kernels.layout import Control, Island, Moments, Parameters, Work
 from contactlab.stepping.prepared import arrays_of, lcp_width
@@ -77,6 +78,7 @@ def new_settings(stepper: TimeStepping, edges: int, *, moments: bool = False) ->
     control.projection = stepper.projection
     control.sleep = stepper.sleep is not None
     control.gyroscopic = layout.GYROSCOPIC_CODES[stepper.gyroscopic]
+    control.accurate = moves_accurately(stepper)
     parameters.h_max = stepper.h
     for name in ("grow", "erp", "cfm", "tolerance"):
         setattr(parameters, name, getattr(stepper, name))
@@ -137,6 +139,9 @@ def new_work(world: World, contacts: int, edges: int) -> Work:
         asleep=np.zeros(trees, dtype=np.int64),
         rest=np.zeros(trees),
         tau_before=np.zeros(nv),
+        products=np.zeros(nv),
+        parts=np.zeros(trees, dtype=np.int64),
+        free=np.zeros(free_size(packed)),
         island_nv=np.zeros(trees, dtype=np.int64),
         contact_start=np.zeros(trees + 1, dtype=np.int64),
         island_contacts=np.zeros(contacts, dtype=np.int64),

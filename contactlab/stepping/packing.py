@@ -16,6 +16,7 @@ from contactlab.contact import Material, combine, combine_compliance, combine_mo
 from contactlab.contact.restitution import law_numbers
 from contactlab.multibody.structure import structure, world_mass
 from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.free_trees import pack_free_trees
 from contactlab.stepping.kernels.collision import MAX_SHAPES, Collision
 from contactlab.stepping.kernels.joint_layout import Drive, Joints, Spring
 from contactlab.stepping.kernels.layout import BODY_INTS, Control, Moments, PackedWorld
@@ -83,6 +84,7 @@ def pack_world(world: World) -> PackedWorld:
         ),
         stiffness=stiffness,
         dissipation=dissipation,
+        **pack_free_trees(world),
     )
 
 

@@ -37,6 +37,8 @@ CONE_EDGES = 4
 
 #: Values of `TimeStepping.on_unsolved`.
 ON_UNSOLVED = ("go on", "raise")
+#: Values of `TimeStepping.integrator`.
+INTEGRATORS = ("rk4", "euler")
 
 #: Below it every residual is rounding.
 LEAST_TOLERANCE = 1e-15
@@ -48,9 +50,10 @@ class TimeStepping:
 
     M (v+ - v) = h (tau + bias + contact forces) with the contact conditions at v+, then q+ = q moved along v+ for h.
     The bias (weight, velocity products) is that of the start of the step, but for the gyroscopic torque of a tree that
-    is one free or ball-jointed link: by default the implicit midpoint rule, which neither gains nor loses energy. Where
-    links of other trees turn by more than a tenth of a radian in a step, velocity products give no energy. Every
-    island of kinematic trees joined by contacts is one LCP.
+    is one free or ball-jointed link: by default the implicit midpoint rule, which neither gains nor loses energy. Trees
+    of several links on which no row acts in a step move by the Runge-Kutta method, see ``integrator``. Where links of
+    others turn by more than a tenth of a radian in a step, velocity products give no energy. Every island of kinematic
+    trees joined by contacts is one LCP.
 
     Parameters
     ----------
@@ -131,6 +134,14 @@ class TimeStepping:
         condition of their certificate holds to 1e-4 of its scale and they make no energy; else the run stops.
         ``"raise"``: it stops.
 
+    integrator
+        Motion of trees of several links in steps in which nothing touches them, and no stop, drive with a bound, dry
+        friction or loop acts: ``"rk4"``, the classical Runge-Kutta method, in as many parts of the step as keep the
+        energy to 1e-6 of the kinetic one; ``"euler"``, the rule above, with which chains gain and lose energy. What
+        nothing but weights and applied forces can ever act on moves by them throughout. Other trees are kicked by
+        weights, forces, damping and drives at the start of the step, as bodies are in flight, and move on without
+        forces; below 1e-3 rad in a step they keep the rule above. With ``gyroscopic="explicit"`` all do.
+
     Raises
     ------
     SimulationConfigError
@@ -164,6 +175,7 @@ class TimeStepping:
     on_unsolved: str = "go on"
     angle_margin: float | None = None
     angle_v_min: float | None = None
+    integrator: str = "rk4"
 
     def __post_init__(self) -> None:
         optional = ("margin", "v_min", "angle_margin", "angle_v_min")
@@ -182,6 +194,9 @@ class TimeStepping:
         if self.gyroscopic not in layout.GYROSCOPIC_CODES:
             known = ", ".join(map(repr, layout.GYROSCOPIC_CODES))
             raise SimulationConfigError("gyroscopic", f"must be one of {known}, got {self.gyroscopic!r}")
+        if self.integrator not in INTEGRATORS:
+            known = " or ".join(map(repr, INTEGRATORS))
+            raise SimulationConfigError("integrator", f"must be {known}, got {self.integrator!r}")
         if not LEAST_TOLERANCE <= self.tolerance < 1.0:
             detail = f"must lie between {LEAST_TOLERANCE:g}, below which all is rounding, and 1, got {self.tolerance}"
             raise SimulationConfigError("tolerance", detail)

@@ -13,6 +13,7 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping import OPEN, SLIDE, STICK
 from contactlab.verification.contacts import frames_of, pairs_of, surface_motion
 from contactlab.verification.dynamics import Blocks, free_momentum, solved, solved_where_regular, times
+from contactlab.verification.free_trees import FreeMotion, free_motion
 from contactlab.verification.island import FAINT
 from contactlab.verification.island_checks import island_findings
 from contactlab.verification.joints import JointLaws, joint_jacobian, joint_laws, loops_of, row_forces
@@ -46,7 +47,10 @@ def findings(portion: Portion, pairs: PairCoverage, selections: Selections | Non
     # What the impulses did taken off again: near v_free, whose midpoint is looked for.
     momentum, laws, push = _free(portion, push, forces)
     M = laws.inertia(portion.state.M, h)
-    yield "integration", everywhere, -1, -1, _integration(portion, M)
+    free = free_motion(portion, laws, M)
+    if free is not None:
+        momentum = np.where(free.dofs, times(M, free.v) - h[:, None] * laws.push, momentum)
+    yield "integration", everywhere, -1, -1, _integration(portion, M, free)
     yield "motion", everywhere, -1, -1, _motion(portion, laws, momentum, push, impulses, forces)
     v_free = solved(M, momentum + h[:, None] * laws.push)
     yield from slip_findings(portion, frames, v_free)
@@ -111,11 +115,13 @@ def _displacement(portion: Portion, M: Blocks) -> FloatArray:
     return solved(M, portion.scattered(points, portion.at, shoved))
 
 
-def _integration(portion: Portion, M: Blocks) -> FloatArray:
+def _integration(portion: Portion, M: Blocks, free: FreeMotion | None) -> FloatArray:
     recording, steps, h, time = portion.recording, portion.steps, portion.h, portion.recording.time
     v_plus = portion.v_plus + _displacement(portion, M) / h[:, None]
     q = recording.q[steps]
     wanted = moved(recording.world.model, q, v_plus, h)
+    if free is not None:
+        wanted = np.where(free.places, free.q, wanted)
     # A quaternion of either sign is the same turn, but the record goes on from where it was.
     model, length = recording.world.model, length_of(recording.world)
     shifts, moving = shifting(model)

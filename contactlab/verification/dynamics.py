@@ -147,6 +147,19 @@ def dynamics(world: World, q: FloatArray, v: FloatArray) -> Dynamics:
     return Dynamics(bodies, M, bias, size, tuple(spread), 0.5 * np.sum(v * times(M, v), axis=1), potential)
 
 
+def weights(world: World, bodies: dict[str, Body]) -> FloatArray:
+    """Return the generalised weights (ns, nv), on the left-hand side: what lifts all bodies."""
+    some = next(iter(bodies.values()))
+    out = np.zeros((some.p.shape[0], world.nv))
+    for spec, tree in zip(world.model.bodies, world.body_trees, strict=True):
+        own = spec.inertia
+        if tree >= 0 and own is not None and own.mass > 0.0:
+            body = bodies[spec.name]
+            J = body.point_jacobian(body.p + turned(body.R, own.com))
+            out[:, body.own] -= own.mass * (np.swapaxes(J, 1, 2) @ world.model.gravity)
+    return out
+
+
 def free_momentum(
     world: World,
     state: Dynamics,

@@ -173,7 +173,7 @@ def _stepper(table: Table) -> TimeStepping:
             inner = table.table("sleep", ("speed", "time"))
             with inner.blame():
                 options[key] = Sleep(**{name: inner.number(name) for name in inner.values})
-        elif key in ("gyroscopic", "friction", "on_unsolved"):
+        elif key in ("gyroscopic", "friction", "on_unsolved", "integrator"):
             options[key] = table.text(key)
         elif key != "solver":
             options[key] = table.number(key)

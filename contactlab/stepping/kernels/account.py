@@ -7,9 +7,47 @@ from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.finish import measure
 from contactlab.stepping.kernels.free_motion import free_motion
-from contactlab.stepping.kernels.layout import Control, FloatArray, IntArray, PackedWorld, Work
+from contactlab.stepping.kernels.free_trees import move_free_trees
+from contactlab.stepping.kernels.joint_layout import Joints
+from contactlab.stepping.kernels.layout import TREE_DOF, Control, FloatArray, IntArray, PackedWorld, Work
 from contactlab.stepping.kernels.relative import relative_turning, relative_velocity
 from lcp.kernels import kernel
+
+
+@kernel(inner=True)
+def account_free_trees(
+    world: PackedWorld,
+    work: Work,
+    control: Control,
+    joints: Joints | None,
+    targets: FloatArray,
+    in_island: IntArray,
+    h: float,
+    bias: FloatArray,
+    moved: IntArray,
+) -> None:
+    """Impulses of the free trees that the Runge-Kutta method moves, and which they are; work.v is overwritten."""
+    none = rows_at(work.W, 0, 0, CUSTOM_ROW)
+    for k in range(in_island.shape[0]):
+        work.island_of[k] = 0 if in_island[k] != 0 else -1
+    if joints is not None:
+        for j in range(joints.target.shape[0]):
+            joints.target[j] = targets[j]
+        free_motion(world, work, joints, h, control)
+    move_free_trees(world, work, control, h)
+    for k in range(in_island.shape[0]):
+        moved[k] = 1 if work.parts[k] > 0 else 0
+        if moved[k] != 0:
+            for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
+                bias[j] = -work.momentum[j] - h * work.tau[j]
+                work.v[j] = work.v_plus[j]
+    # M v+, for M.
+    fill_frames(world.ints, world.floats, work.q, work.v, none, POSES, VELOCITIES, work.W)
+    free_motion(world, work, None, h, control)
+    for k in range(in_island.shape[0]):
+        if moved[k] != 0:
+            for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
+                bias[j] += work.momentum[j]
 
 
 @kernel
@@ -21,6 +59,9 @@ def account(
     v: FloatArray,
     tau: FloatArray,
     h: FloatArray,
+    joints: Joints | None,
+    targets: FloatArray,
+    in_island: IntArray,
     contact_step: IntArray,
     contact_body: IntArray,
     contact_point: FloatArray,
@@ -28,6 +69,7 @@ def account(
     kinetic: FloatArray,
     before: FloatArray,
     after: FloatArray,
+    moved: IntArray,
 ) -> None:
     """Recompute the free motion of every step and read off what the ledger asks for.
 
@@ -39,15 +81,22 @@ def account(
         (n + 1, nq), (n + 1, nv), (n,): states and sizes of the steps.
     tau
         (n, nv) applied generalized forces, or (0, nv) for none.
+    joints, targets
+        What acts on joints, and (n, nd) what the drives want.
+    in_island
+        (n, nt) whether each tree is in an island of the step, or asleep.
     contact_step, contact_body, contact_point
         (k,), (k, 2), (k, 3): step of each contact, ascending; its bodies A and B; where it was, world axes.
     bias
-        (n, nv) filled with M v_free - M v - h tau: the impulses of gravity and velocity products.
+        (n, nv) filled with M v_free - M v - h tau: the impulses of gravity and velocity products. Of free trees that
+        the Runge-Kutta method moves with M v+ - M v - h tau, in which damping and drives are.
     kinetic
         (n,) filled with the kinetic energy of v[i + 1] at q[i].
     before, after
         (k, 6) filled with the velocity of the contact's point as one of B less that as one of A, and the angular
         velocity of B less that of A, at q[i], under v[i] and under v[i + 1].
+    moved
+        (n, nt) filled with whether the Runge-Kutta method moves the tree.
     """
     c = 0
     other = work.scratch[0:3]
@@ -63,6 +112,8 @@ def account(
         free_motion(world, work, None, h[i], control)
         for j in range(v.shape[1]):
             bias[i, j] = work.Mv[j] - work.momentum[j] - h[i] * work.tau[j]
+        if control.accurate != 0 and world.free.shape[0] > 0:
+            account_free_trees(world, work, control, joints, targets[i], in_island[i], h[i], bias[i], moved[i])
         while c < contact_step.shape[0] and contact_step[c] == i:
             a = contact_body[c, 0]
             b = contact_body[c, 1]

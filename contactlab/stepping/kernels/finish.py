@@ -11,6 +11,7 @@ from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import frames, rows_at
+from contactlab.stepping.kernels.free_trees import move_free_trees
 from contactlab.stepping.kernels.joint_island import keep_joints
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
@@ -110,6 +111,8 @@ def finish(
         for j in range(motion.shape[0]):
             motion[j] = work.v_plus[j] + work.shift[j] / h
     integrate_configuration(ints, floats, work.q, motion, h, work.q_plus)
+    if control.accurate != 0 and world.free.shape[0] > 0:
+        move_free_trees(world, work, control, h)
     if control.sleep != 0:
         keep_asleep(world, work)
     code = fill_frames(ints, floats, work.q_plus, work.v_plus, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W)

@@ -21,12 +21,15 @@ from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH
 from contactlab.multibody.kernels.velocity_products import energies_behind, limit_products, share_of_limit
 from contactlab.multibody.kernels.workspace import frames, rows_at
 from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.kernels.free_trees import weights
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.joint_rows import add_implicit
 from contactlab.stepping.kernels.layout import (
     FAILURE_NONE,
     FAILURE_NOT_FINITE,
     FAILURE_SINGULAR,
+    FREE_KICKED,
+    FREE_KIND,
     GYROSCOPIC_EXPLICIT,
     GYROSCOPIC_IMPLICIT,
     TREE_BLOCK,
@@ -87,6 +90,11 @@ def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float,
         branch_times(branch, L, work.v[a:b], work.momentum[a:b])
         for j in range(a, b):
             work.Mv[j] = work.momentum[j] + h * (work.tau[j] - work.bias[j])
+        several = control.accurate != 0 and world.free.shape[0] > 0 and world.free[k, FREE_KIND] == FREE_KICKED
+        if several:
+            weights(t, work.S[a:b], B, first, last, work.products[a:b])
+            for j in range(a, b):
+                work.products[j] = work.Mv[j] + h * (work.bias[j] - work.products[j])
         if control.gyroscopic != GYROSCOPIC_EXPLICIT and turns_freely(t, first, last):
             spins = control.gyroscopic == GYROSCOPIC_IMPLICIT
             turning_impulse(t, f.R, f.S, first, work.v, work.tau, h, spins, six, work.Mv)
@@ -96,6 +104,9 @@ def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float,
                 state, unused = (work.bias[a:b], work.momentum[a:b]), (work.v_free[a:b], work.q_plus[a:b])
                 behind, links = work.v_plus[a:b], (first, last)
                 limit_products(t, work.S[a:b], B, branch, links, h, behind, share, L, state, unused, work.Mv[a:b])
+        if several:
+            for j in range(a, b):
+                work.products[j] -= work.Mv[j]
         if joints is not None:
             add_implicit(joints, work.q, h, a, b, L, work.Mv)
         # The bias of this tree has had its use.

@@ -116,6 +116,22 @@ TREE_DOF: Final = 1  # first degree of freedom
 TREE_BLOCK: Final = 2  # place of the mass matrix in Work.L
 TREE_INTS: Final = 3
 
+# Entries of PackedWorld.free: how a tree moves where no row acts on it, its place in the buffers of trees that are
+# models of their own, and its entries of q.
+FREE_KIND: Final = 0
+FREE_INT: Final = 1
+FREE_INT_END: Final = 2
+FREE_FLOAT: Final = 3
+FREE_FLOAT_END: Final = 4
+FREE_Q: Final = 5
+FREE_Q_END: Final = 6
+FREE_INTS: Final = 7
+
+# Values of FREE_KIND: by Euler's rule; kicked, then free of forces; with weights and applied forces all along.
+FREE_EULER: Final = 0
+FREE_KICKED: Final = 1
+FREE_ALONE: Final = 2
+
 # Columns of the bodies, -1 for one that is fixed to the world.
 BODY_TREE: Final = 0
 BODY_ROOT: Final = 1  # root link of the tree
@@ -218,6 +234,7 @@ class Control:
     adaptive: int  # whether a failed step is tried again with a smaller h
     reduce: int  # whether a pair of shapes keeps four contacts at most
     gyroscopic: int  # torque of single free links
+    accurate: int  # whether free trees of several links move by the Runge-Kutta method
     projection: int  # whether q is moved out of penetrations after the step
     sleep: int  # whether islands at rest sleep
     ask_contacts: int  # whether contacts from outside the loop are asked for in every step
@@ -267,6 +284,10 @@ class PackedWorld(NamedTuple):
     restitution: FloatArray  # (m, 5) laws of the materials: `contactlab.contact.kernels.restitution`
     stiffness: FloatArray  # (m, m) N/m by pair of materials, infinite for rigid ones
     dissipation: FloatArray  # (m, m) N s/m
+    # (nt, FREE_INTS) trees of several links, each a model of its own; no rows where the world has none.
+    free: IntArray
+    free_ints: IntArray  # their buffers, one behind the other
+    free_floats: FloatArray
 
 
 class Moments(NamedTuple):
@@ -318,6 +339,9 @@ class Work(NamedTuple):
     asleep: IntArray  # (nt,) mark of each tree in the step
     rest: FloatArray  # (nt,) s that each tree has rested
     tau_before: FloatArray  # (nv,) applied force in the step before
+    products: FloatArray  # (nv,) what velocity products have added to Mv, taken off
+    parts: IntArray  # (nt,) parts in which the tree was moved by the Runge-Kutta method, 0 where it was not
+    free: FloatArray  # memory of that method
     island_nv: IntArray  # (nt,) velocities of island i
     contact_start: IntArray  # (nt + 1,) as tree_start, for contacts
     island_contacts: IntArray  # (capacity,)

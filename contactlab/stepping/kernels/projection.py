@@ -141,12 +141,18 @@ def project(
 
 @kernel
 def energies_unmoved(
-    world: PackedWorld, work: Work, q: FloatArray, v_plus: FloatArray, h: FloatArray, out: FloatArray
+    world: PackedWorld,
+    work: Work,
+    q: FloatArray,
+    v_plus: FloatArray,
+    way: FloatArray,
+    h: FloatArray,
+    out: FloatArray,
 ) -> None:
-    """Fill ``out`` (n, 2): the energies with v+ (n, nv) at q (n, nq) moved along v+ for h (n,) alone."""
+    """Fill ``out`` (n, 2): the energies with v+ (n, nv) at q (n, nq) moved along ``way`` (n, nv) for h (n,) alone."""
     W = work.W
     for i in range(h.shape[0]):
-        integrate_configuration(world.ints, world.floats, q[i], v_plus[i], h[i], work.q_plus)
+        integrate_configuration(world.ints, world.floats, q[i], way[i], h[i], work.q_plus)
         fill_frames(
             world.ints, world.floats, work.q_plus, v_plus[i], rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W
         )

@@ -1,0 +1,167 @@
+"""Free motion of a whole model over a time, by the classical Runge-Kutta method of fourth order, in equal parts.
+
+Nothing acts but weights and a constant generalised force. Turns of ball and floating joints are integrated as rotation
+vectors t from where a part begins: t' = w + t x w / 2 + t x (t x w) / 12 for the angular velocity w in body axes, up to
+terms that the order does not see. E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration (2006), section
+IV.8. The accelerations are those of the articulated-body algorithm.
+
+The energy T + V less the work of the force is constant: its error in the whole time decides how many parts are taken.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from contactlab.multibody.kernels.articulated import aba
+from contactlab.multibody.kernels.centroidal import energies
+from contactlab.multibody.kernels.codes import FLOATING, GOOD, SPHERICAL
+from contactlab.multibody.kernels.configurations import integrate_configuration
+from contactlab.multibody.kernels.layout import Tree, opened, tree
+from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES, aba_size
+from contactlab.multibody.kernels.velocities import fill_frames
+from contactlab.multibody.kernels.workspace import part_at, rows_at
+from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.kernels import kernel
+
+#: Error of the energy, of the larger kinetic energy, up to which a motion counts as found; parts at most.
+ACCURATE: Final = 1e-6
+MOST_PARTS: Final = 128
+VECTORS: Final = 7
+#: Of the energies compared.
+ROUNDING: Final = 1e-13
+
+
+def runge_kutta_size(nl: int, nv: int, nq: int) -> int:
+    """Length of the memory: vectors of velocities, two configurations, energies and a workspace."""
+    return VECTORS * nv + 2 * nq + 18 + aba_size(nl, nv)
+
+
+@kernel(inner=True)
+def displacement_rate(t: Tree, d: FloatArray, v: FloatArray, out: FloatArray) -> None:
+    """Rate of the displacement d (nv,) from where a part begins, at velocities v: v but for rotation vectors."""
+    for j in range(v.shape[0]):
+        out[j] = v[j]
+    for i in range(t.parent.shape[0]):
+        if t.kind[i] not in (SPHERICAL, FLOATING):
+            continue
+        a = t.iv[i + 1] - 3
+        x, y, z = d[a], d[a + 1], d[a + 2]
+        cx, cy, cz = y * v[a + 2] - z * v[a + 1], z * v[a] - x * v[a + 2], x * v[a + 1] - y * v[a]
+        out[a] += 0.5 * cx + (y * cz - z * cy) / 12.0
+        out[a + 1] += 0.5 * cy + (z * cx - x * cz) / 12.0
+        out[a + 2] += 0.5 * cz + (x * cy - y * cx) / 12.0
+
+
+@kernel(inner=True)
+def energy_of(
+    I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, W: FloatArray, none: FloatArray, out: FloatArray
+) -> bool:
+    """Fill ``out`` (14,): the last are kinetic and potential energy at (q, v), and the kinetic energy that counts.
+
+    That of a free tree is about its centre of mass: how well it turns does not depend on how fast it flies. ``none``
+    (4,) is 0.
+    """
+    t, f, _, _ = opened(I, F, W)
+    if fill_frames(I, F, q, v, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W) != GOOD:
+        return False
+    energies(t, f.R, f.p, f.V, v, none, out[:11], out[11:13])
+    out[13] = out[11]
+    if t.kind[0] == FLOATING and out[0] > 0.0:
+        out[13] -= 0.5 * (out[4] * out[4] + out[5] * out[5] + out[6] * out[6]) / out[0]
+    return math.isfinite(out[11] + out[12])
+
+
+@kernel
+def runge_kutta(
+    I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, tau: FloatArray, h: float, memory: FloatArray,
+    wanted: int, q_out: FloatArray, v_out: FloatArray,
+) -> int:  # fmt: skip
+    """Fill (q_out, v_out) with the state at h after (q, v), under weights and the constant force tau.
+
+    Parameters
+    ----------
+    I, F
+        The model's buffers, without custom joints.
+    q, v, tau, h
+        (nq,), (nv,), (nv,), time.
+    memory
+        `runge_kutta_size` numbers.
+    wanted
+        So many parts; 0: 1, 2, 4, ..., 128, as few as keep the energy to `ACCURATE`.
+    q_out, v_out
+        (nq,), (nv,), none of which is q or v.
+
+    Returns
+    -------
+    int
+        How many parts; 0 where none are enough, or the motion is not finite, and the outputs are as they were.
+    """
+    nv, nq = v.shape[0], q.shape[0]
+    rows, rest = rows_at(memory, 0, VECTORS, nv), VECTORS * nv
+    q_at, q_stage = part_at(memory, rest, nq), part_at(memory, rest + nq, nq)
+    none, sums = part_at(memory, rest + 2 * nq, 4), part_at(memory, rest + 2 * nq + 4, 14)
+    rest += 2 * nq + 18
+    W = part_at(memory, rest, memory.shape[0] - rest)
+    v_at, v_stage, d, moved = rows[0], rows[1], rows[2], rows[3]
+    gained, rate, acceleration = rows[4], rows[5], rows[6]
+    no_row, no_wrench = rows_at(W, 0, 0, CUSTOM_ROW), rows_at(W, 0, 0, 6)
+    for k in range(4):
+        none[k] = 0.0
+    if not energy_of(I, F, q, v, W, none, sums):
+        return 0
+    kinetic, begin = sums[13], sums[11] + sums[12]
+    parts = max(wanted, 1)
+    while parts <= MOST_PARTS:
+        part = h / parts
+        work, finite = 0.0, True
+        for j in range(nq):
+            q_at[j] = q[j]
+        for j in range(nv):
+            v_at[j] = v[j]
+        for _ in range(parts):
+            for j in range(nv):
+                moved[j], gained[j], d[j], rate[j], acceleration[j] = 0.0, 0.0, 0.0, 0.0, 0.0
+            for stage in range(4):
+                way = 0.0 if stage == 0 else (part if stage == 3 else 0.5 * part)
+                share = part / 6.0 if stage in (0, 3) else part / 3.0
+                for j in range(nv):
+                    d[j] = way * rate[j]
+                    v_stage[j] = v_at[j] + way * acceleration[j]
+                if stage == 0:
+                    for j in range(nq):
+                        q_stage[j] = q_at[j]
+                else:
+                    integrate_configuration(I, F, q_at, d, 1.0, q_stage)
+                displacement_rate(tree(I, F), d, v_stage, rate)
+                if aba(I, F, q_stage, v_stage, tau, no_wrench, no_row, W, NOTHING, acceleration) != GOOD:
+                    finite = False
+                    break
+                for j in range(nv):
+                    moved[j] += share * rate[j]
+                    gained[j] += share * acceleration[j]
+                    work += share * tau[j] * v_stage[j]
+            if not finite:
+                break
+            integrate_configuration(I, F, q_at, moved, 1.0, q_stage)
+            for j in range(nq):
+                q_at[j] = q_stage[j]
+            for j in range(nv):
+                v_at[j] += gained[j]
+        more = 2
+        if finite and energy_of(I, F, q_at, v_at, W, none, sums):
+            error = abs(sums[11] + sums[12] - begin - work)
+            bound = ACCURATE * max(kinetic, sums[13]) + ROUNDING * (abs(begin) + abs(work))
+            if wanted > 0 or error <= bound:
+                for j in range(nq):
+                    q_out[j] = q_at[j]
+                for j in range(nv):
+                    v_out[j] = v_at[j]
+                return parts
+            # The error is of fourth order.
+            while more < 8 and error > bound * more**4:
+                more *= 2
+        if wanted > 0:
+            return 0
+        parts *= more
+    return 0

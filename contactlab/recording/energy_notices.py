@@ -1,0 +1,193 @@
+"""Energy that no force should have given: by kinematic bodies where there is no room left, by the rule of the step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.stepping.free_trees import FREE_EULER, free_kinds, moves_accurately
+from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Control
+from contactlab.stepping.memory import new_work
+from contactlab.stepping.prepared import arrays_of
+from contactlab.stepping.records import new_record
+from contactlab.world.motion import Conveyor
+
+if TYPE_CHECKING:
+    from contactlab.recording.plausibility import Named, Notice
+    from contactlab.recording.recording import Recording
+    from contactlab.world.world import World
+
+#: Work of a kinematic body in a step, of the energy that the island would have at the speed of its surface.
+JAM = 100.0
+#: Gain of velocity products in a step, of the kinetic energy of a tree; least turn of a step that may have it [rad];
+#: share of the largest kinetic energy of the run below which none counts; steps looked at, the fastest first.
+GAINED, TURN, LEAST, LOOK = 0.01, 0.05, 1e-3, 500
+#: Bodies named.
+NAMES = 6
+
+
+def listed(names: list[str]) -> str:
+    """Return names in a row, the first few."""
+    shown = ", ".join(map(repr, names[:NAMES]))
+    return shown + (f" and {len(names) - NAMES} more" if len(names) > NAMES else "")
+
+
+def jams(recording: Recording, name: Named) -> Iterator[Notice]:
+    """Steps in which a kinematic body that moves gives an island far more energy than its speed can.
+
+    More than `JAM` times the kinetic energy of the island's bodies at the surface's speed, or at the speed that weight
+    gives in a step where this is larger: whatever a lift carries is below. Contacts that give way keep what they take.
+    """
+    from contactlab.recording.energy_ledger import rigid_contacts, surface_velocities
+    from contactlab.recording.plausibility import Notice, pressed_by
+
+    world = recording.world
+    moving = [body for body, motion in world.motions if not isinstance(motion, Conveyor)]
+    table = recording.contacts
+    told = np.isin(table.body_a, moving) & (table.impulse_normal > 0.0)
+    if not told.any():
+        return
+    rows = np.flatnonzero(told & rigid_contacts(recording))
+    surface = surface_velocities(recording)[rows, :3]
+    work = np.einsum("ij,ij->i", table.impulse[rows], surface)
+    if not (work > 0.0).any():
+        return
+    islands = table.step * (int(table.island.max()) + 1) + table.island
+    own, place = np.unique(islands[rows], return_inverse=True)
+    given, speed, step = np.zeros(own.size), np.zeros(own.size), np.zeros(own.size, dtype=np.int64)
+    np.add.at(given, place, work)
+    np.maximum.at(speed, place, np.linalg.norm(surface, axis=1))
+    step[place] = table.step[rows]
+    mass, fall = _tree_masses(world), float(np.linalg.norm(world.model.gravity)) * recording.h[step]
+    # The lightest island that could jam tells of most runs that none does.
+    scale = 0.5 * JAM * (speed**2 + fall**2)
+    suspects = np.flatnonzero(given > scale * np.min(mass[mass > 0.0], initial=np.inf))
+    found: list[tuple[float, float, int, float]] = []
+    for i in suspects:
+        whole = np.flatnonzero(islands == own[i])
+        trees = np.unique(world.body_trees[np.concatenate((table.body_a[whole], table.body_b[whole]))])
+        excess = given[i] / (scale[i] * mass[trees[trees >= 0]].sum())
+        if excess > 1.0:
+            found.append((float(given[i]), excess, int(own[i]), float(speed[i])))
+    if not found:
+        return
+    worst, excess, island, fast = max(found)
+    whole = np.flatnonzero(islands == island)
+    at = int(table.step[whole[0]])
+    pushing = whole[np.isin(table.body_a[whole], moving)]
+    pushers = tuple(world.model.names[body] for body in np.unique(table.body_a[pushing]))
+    bodies = [world.model.names[body] for body in np.unique(table.body_b[pushing])]
+    steps = len({int(step[np.searchsorted(own, one[2])]) for one in found})
+    text = (
+        f"{listed(list(pushers))} jams {listed(bodies)}, in an island of {whole.size} contacts: in {name(at)} it gives "
+        f"{worst:.3g} J, {JAM * excess:.3g} times the kinetic energy that the island would have at its speed of "
+        f"{fast:.3g} m/s ({steps} such steps). {pressed_by(pushers)}"
+    )
+    yield Notice("jam", steps, at, worst, text)
+
+
+def least_jam(world: World, h: float) -> float:
+    """Return the work [J] below which no step of h is a jam: that of the lightest tree at the speed of its weight."""
+    mass = _tree_masses(world)
+    return (
+        0.5
+        * JAM
+        * float(np.min(mass[mass > 0.0], initial=np.inf))
+        * float(h**2 * world.model.gravity @ world.model.gravity)
+    )
+
+
+def _tree_masses(world: World) -> FloatArray:
+    """Return the mass of each tree (nt,)."""
+    out = np.zeros(world.tree_starts.size - 1)
+    for spec, tree in zip(world.model.bodies, world.body_trees, strict=True):
+        if tree >= 0 and spec.inertia is not None:
+            out[tree] += spec.inertia.mass
+    return out
+
+
+def product_gains(recording: Recording, name: Named) -> Iterator[Notice]:
+    """Steps whose rule gives a tree of several links energy: velocity products and inertia are those of their start.
+
+    Of free trees that the Runge-Kutta method moves there are none.
+    """
+    from contactlab.recording.plausibility import Notice
+
+    world = recording.world
+    kinds = free_kinds(world)
+    if not np.any(kinds != FREE_EULER):
+        return
+    from contactlab.recording.energy_ledger import held_trees
+
+    trees, h = np.flatnonzero(kinds != FREE_EULER), recording.h
+    starts = world.tree_starts
+    fastest = np.maximum.reduceat(np.maximum(np.abs(recording.v[:-1]), np.abs(recording.v[1:])), starts[:-1], axis=1)
+    suspect = h[:, None] * fastest[:, trees] > TURN
+    if moves_accurately(recording.stepper) and suspect.any():
+        suspect &= held_trees(recording)[:, trees] != 0
+    steps = np.flatnonzero(suspect.any(axis=1))
+    if not steps.size:
+        return
+    steps = np.sort(steps[np.argsort(-(h[:, None] * fastest)[steps].max(axis=1), kind="stable")[:LOOK]])
+    gained, kinetic = product_errors(recording, steps, trees)
+    where = np.isin(np.arange(recording.n_steps), steps)
+    gained = np.where(suspect[where], gained, 0.0)
+    bad = (gained > GAINED * kinetic) & (gained > LEAST * float(np.max(recording.kinetic)))
+    if not bad.any():
+        return
+    i, k = np.unravel_index(int(np.argmax(np.where(bad, gained, 0.0))), gained.shape)
+    step, tree = int(steps[i]), int(trees[k])
+    bodies = [world.model.names[body] for body in np.flatnonzero(world.body_trees == tree)]
+    count = int(np.count_nonzero(bad.any(axis=1)))
+    text = (
+        f"the rule of the step gives {listed(bodies)}, one tree, {gained[i, k]:.3g} J where it has {kinetic[i, k]:.3g} "
+        f"J, in {name(step)} ({count} such steps): velocity products and inertia are those of its start, and a "
+        f"coordinate changes by {h[step] * fastest[step, tree]:.2g} in it; h = {0.2 * h[step]:.1g} s would do"
+    )
+    if not moves_accurately(recording.stepper):
+        text += ", or integrator='rk4' while no row acts on it"
+    yield Notice("integration", count, step, float(gained[i, k]), text)
+
+
+def product_errors(recording: Recording, steps: IntArray, trees: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return what the rule gives trees in steps (n, k) [J] but for weights, and their kinetic energies before (n, k).
+
+    That part of the integration error which is of velocity products and inertia: T(q+, v+) - T(q, v+) + h b . v_m, b
+    without weights.
+    """
+    from contactlab.stepping.kernels.account import account
+
+    world, n = recording.world, steps.size
+    arrays, work, control = arrays_of(world), new_work(world, 1, 4), new_record(Control)
+    control.gyroscopic = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
+    none, tau = np.zeros(0, dtype=np.int64), np.zeros((0, world.nv))
+    starts = world.tree_starts
+    gained, before = np.zeros((n, trees.size)), np.zeros((n, trees.size))
+    bias, weight, energy = np.zeros((1, world.nv)), np.zeros((1, world.nv)), np.zeros(1)
+    no_points, no_pairs, no_speeds = np.zeros((0, 3)), np.zeros((0, 2), dtype=np.int64), np.zeros((0, 6))
+    held = np.zeros((1, starts.size - 1), dtype=np.int64)
+
+    def of(q: FloatArray, v: FloatArray, v_plus: FloatArray, h: float, out: FloatArray) -> float:
+        states, speeds = np.stack((q, q)), np.stack((v, v_plus))
+        account(
+            arrays.packed, work, control, states, speeds, tau, np.array([h]), None, np.zeros((1, 0)), held, none,
+            no_pairs, no_points, out, energy, no_speeds, no_speeds, held,
+        )  # fmt: skip
+        return float(energy[0])
+
+    for i, step in enumerate(steps):
+        q, q_next, h = recording.q[step], recording.q[step + 1], float(recording.h[step])
+        v, v_plus = recording.v[step], recording.v[step + 1]
+        of(q, v, v_plus, h, bias)
+        of(q, np.zeros_like(v), v, h, weight)
+        for k, tree in enumerate(trees):
+            own = slice(starts[tree], starts[tree + 1])
+            alone, after = np.zeros_like(v), np.zeros_like(v)
+            alone[own], after[own] = v[own], v_plus[own]
+            before[i, k] = of(q, alone, alone, h, np.zeros_like(bias))
+            change = of(q_next, alone, after, h, np.zeros_like(bias)) - of(q, alone, after, h, np.zeros_like(bias))
+            gained[i, k] = change + (bias - weight)[0, own] @ (0.5 * (v + v_plus))[own]
+    return gained, before

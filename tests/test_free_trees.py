@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -38,7 +39,7 @@ def world_of(model: Model, *, surface: bool = False) -> World:
     return builder.build()
 
 
-KINDS = {"ball": joints.Spherical(), "hinge": joints.Revolute((0, 1, 0))}
+KINDS: dict[str, joints.Joint] = {"ball": joints.Spherical(), "hinge": joints.Revolute((0, 1, 0))}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -128,7 +129,7 @@ def test_a_chain_on_the_floor_is_the_same_with_both() -> None:
     assert np.array_equal(one.q, other.q)
 
 
-def test_records_say_how_they_moved(tmp_path) -> None:
+def test_records_say_how_they_moved(tmp_path: Path) -> None:
     """A saved run verifies again, and one of Euler's rule stays that."""
     world = world_of(chain(3, joints.Revolute((0, 1, 0))))
     for way in ("rk4", "euler"):

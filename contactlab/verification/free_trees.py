@@ -60,20 +60,21 @@ def free_motion(portion: Portion, laws: JointLaws, M: Blocks) -> FreeMotion | No
     best, q_best, off = np.zeros_like(v), np.array(q), np.full(free[chosen].shape, np.inf)
     force, left, parts = tau * alone, np.arange(chosen.size), 1
     while left.size and parts <= MOST_PARTS:
-        v_end, q_end = _moved(world, q[left], begin[left], force[left], h[chosen[left]], dofs[left], alone, parts)
+        with np.errstate(all="ignore"):  # too few parts for what turns fast
+            v_end, q_end = _moved(world, q[left], begin[left], force[left], h[chosen[left]], dofs[left], alone, parts)
         gap = np.abs(v_end - wanted[left]) * dofs[left]
         by_tree = np.maximum.reduceat(gap, starts[:-1], axis=1)
         nearer = by_tree < off[left]
         own = np.repeat(nearer, np.diff(starts), axis=1)
         best[left] = np.where(own, v_end, best[left])
         q_best[left] = np.where(_places(world, nearer), q_end, q_best[left])
-        off[left] = np.minimum(off[left], by_tree)
+        off[left] = np.where(nearer, by_tree, off[left])
         size = np.abs(wanted[left] * dofs[left]).max(axis=1) + np.abs(begin[left]).max(axis=1)
-        bad = (off[left] * free[chosen[left]]).max(axis=1) > CLOSE * size
+        bad = np.where(free[chosen[left]], off[left], 0.0).max(axis=1) > CLOSE * size
         left, parts = left[bad], 2 * parts
     # What is near none turns too fast for the method.
     fast = h[chosen, None] * np.maximum.reduceat(np.abs(begin), starts[:-1], axis=1) > WILD
-    size = np.maximum.reduceat(np.abs(wanted), starts[:-1], axis=1) + np.maximum.reduceat(np.abs(begin), starts[:-1], axis=1)
+    size = np.maximum.reduceat(np.abs(wanted) + np.abs(begin), starts[:-1], axis=1)
     given_up = fast & (off > NEAR * size)
     free[chosen] &= ~given_up
     dofs &= ~np.repeat(given_up, np.diff(starts), axis=1)

@@ -68,6 +68,7 @@ FIGURES = (
     Figure("redundant_mechanisms", "redundant_mechanisms.py --seeds 500", ("benchmarks.md: Redundant mechanisms",)),
     Figure("derivatives", "derivatives.py --out {out}.json", (SCRIPTS,)),
     Figure("collision", "collision.py --out {out}.csv", ("shapes.md: Shapes and pairs", SCRIPTS)),
+    Figure("geometry_campaign", "geometry_campaign.py --out {out}.md", ("shapes.md: Proved, pair by pair", SCRIPTS)),
     Figure(
         "simulation",
         "simulation.py --rounds 3 --limit 20 --exponents --out {out}",
@@ -133,6 +134,7 @@ TOOLS = {
     "derivative_checks.py": "differences that derivatives.py holds derivatives to",
     "derivative_cost.py": "the part `cost` of derivatives.py",
     "faulty_disk.py": "the disk that fails, for kills.py",
+    "geometry_proofs.py": "the proofs that geometry_campaign.py asks for",
     "good_files.py": "the files that fuzz_readers.py damages",
     "limited.py": "children with a limit, for those that run some",
     "reader_kinds.py": "the readers that fuzz_readers.py asks",

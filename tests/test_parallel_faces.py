@@ -9,6 +9,7 @@ import pytest
 
 from contactlab.contact import Box, ConvexPoints, Cylinder
 from contactlab.contact.detection import collide
+from contactlab.contact.kernels.layout import WITNESS
 from contactlab.spatial import Transform
 
 HERE = Transform()
@@ -39,14 +40,23 @@ def tilted(pair, gap, axis, tilt):
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("pair", PAIRS)
 def test_both_sides_of_the_parallel_state_have_one_normal_and_the_same_features(pair, axis, gap):
-    """Tilts of either sign, from rounding to a milliradian: the first shape's normal, and the ids at no tilt."""
+    """Tilts of either sign, from rounding to a milliradian: no farther from a face's normal; the ids at no tilt."""
     level = tilted(pair, gap, axis, 0.0)
     for tilt in (1e-12, 1e-9, 1e-6, 1e-4, 1e-3):
         for sign in (1.0, -1.0):
-            contacts = tilted(pair, gap, axis, sign * tilt)
+            contacts = own(tilted(pair, gap, axis, sign * tilt))
             assert [c.feature for c in contacts] == [c.feature for c in level]
+            of_second = Transform.rotation(axis, sign * tilt).R[:, 2]
             for contact in contacts:
-                np.testing.assert_allclose(contact.normal, [0.0, 0.0, 1.0], atol=1e-15)
+                np.testing.assert_array_equal(contact.normal, contacts[0].normal)
+                off = min(np.abs(contact.normal - face).max() for face in (np.array([0.0, 0.0, 1.0]), of_second))
+                # Where two edges touch, the normal is across these.
+                assert off <= tilt + 1e-15
+
+
+def own(contacts):
+    """Contacts but the lowest point of a cylinder's rim, where it is none of the corners of its cap."""
+    return [c for c in contacts if c.feature != WITNESS]
 
 
 @pytest.mark.parametrize("gap", [-1e-5, 1e-5])
@@ -55,13 +65,13 @@ def test_both_sides_of_the_parallel_state_have_one_normal_and_the_same_features(
 def test_points_and_gaps_have_a_derivative_by_the_tilt(pair, axis, gap):
     """What the tilt changes is the same on both sides, to its square."""
     tilt = 1e-5
-    level, ahead, behind = (tilted(pair, gap, axis, t) for t in (0.0, tilt, -tilt))
+    level, ahead, behind = (own(tilted(pair, gap, axis, t)) for t in (0.0, tilt, -tilt))
     for a, b, c in zip(level, ahead, behind, strict=True):
         assert b.gap - a.gap == pytest.approx(a.gap - c.gap, abs=tilt**2)
         np.testing.assert_allclose(b.point - a.point, a.point - c.point, atol=2 * tilt**2)
 
 
-def test_the_least_gap_is_the_largest_separation_to_half_the_square_of_the_tilt():
+def test_the_least_gap_is_the_largest_separation():
     """Boxes that the separating axis theorem, here over directions drawn around, puts apart."""
     rng = np.random.default_rng(3)
     corners = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
@@ -79,4 +89,4 @@ def test_the_least_gap_is_the_largest_separation_to_half_the_square_of_the_tilt(
         axes *= np.where(axes[:, 2] >= 0.0, 1.0, -1.0)[:, None]
         along = (other @ axes.T).min(axis=0) - (corners * a @ axes.T).max(axis=0)
         least = min(c.gap for c in collide(Box(a), HERE, Box(b), pose, margin=0.1))
-        assert abs(least - along.max()) <= 1.5 * tilt**2 * abs(along.max()) + 1e-15
+        assert least == pytest.approx(along.max(), abs=1e-12)

@@ -41,6 +41,8 @@ def findings(portion: Portion, pairs: PairCoverage, selections: Selections | Non
     recording, h = portion.recording, portion.h
     frames = frames_of(portion.column("normal"), recording.stepper.edges_in(recording.world), recording.world.plane)
     yield from table_findings(portion, frames)
+    shown, wrong = pairs.wrong_contacts(portion)
+    yield "geometry", portion.at[shown], portion.numbers("island")[shown], portion.contacts[shown], wrong
     impulses = np.hstack((portion.column("impulse"), portion.column("moment")))
     push = portion.scattered(portion.points, portion.at, impulses)
     forces = row_forces(portion)

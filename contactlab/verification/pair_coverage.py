@@ -16,9 +16,10 @@ import numpy as np
 from contactlab.contact import BodyShape, HalfSpace, HeightField, Mesh, Shape
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping import EXTERNAL_ID
 from contactlab.verification.motion import cross, tree_roots, turned
-from contactlab.verification.portion import Portion, length_of
-from contactlab.verification.proximity import Core, Place, Support, core_of, corners, hull_of, nearest
+from contactlab.verification.portion import Portion, distinct, groups, length_of
+from contactlab.verification.proximity import Core, Place, Support, contact_errors, core_of, corners, hull_of, nearest
 from contactlab.world.motion import belt_twist
 
 if TYPE_CHECKING:
@@ -83,6 +84,31 @@ class PairCoverage:
                     if (s, -1 - number, n) not in listed:
                         worst[s] = max(worst[s], self._excess_of_plane(ground.normal, ground.offset, n, place(s, n)))
         return worst
+
+    def wrong_contacts(self, portion: Portion) -> tuple[Any, FloatArray]:
+        """Return which rows of the contact table are of two convex shapes, and by how much each of them is wrong."""
+        a, b, plane = (portion.numbers(name) for name in ("shape_a", "shape_b", "half_space"))
+        between = (plane < 0) & (a >= 0) & (b >= 0) & (portion.numbers("id") < EXTERNAL_ID)
+        chosen, names, fields = np.flatnonzero(between), self.world.model.names, {}
+        worst = np.zeros(chosen.size)
+        pairs, number = distinct([a[chosen], b[chosen]])
+        known = np.zeros(chosen.size, dtype=bool)
+        for pair, own in groups(number):
+            i, j = pairs[pair].tolist()
+            core_a, core_b = self.cores[i], self.cores[j]
+            if core_a is None or core_b is None:
+                continue
+            for n in (i, j):
+                if n not in fields:
+                    fields[n] = self._fields(n, names, portion)
+            rows = chosen[own]
+            at = portion.at[rows]
+            poses = ((fields[i][0][at], fields[i][1][at]), (fields[j][0][at], fields[j][1][at]))
+            contacts = portion.column("point")[rows], portion.column("normal")[rows], portion.column("gap")[rows]
+            margin, reduced = self.stepper.margin, self.stepper.reduce_contacts
+            worst[own] = contact_errors(core_a, core_b, poses, contacts, at, margin, reduced)
+            known[own] = True
+        return chosen[known], worst[known]
 
     def _admitted(self, i: int, s: int) -> bool:
         """Whether the filters let a shape touch a half-space."""

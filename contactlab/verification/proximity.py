@@ -1,13 +1,20 @@
-"""How near two convex shapes are, in plain numpy: Wolfe's nearest point of the difference of the two to the origin.
+"""How near two convex shapes are, in plain numpy: nearest points of the two, and proofs of contacts said of them.
 
-P. Wolfe, Finding the nearest point in a polytope, Mathematical Programming 11 (1976). Exact after finitely many steps
-for polytopes; for the rim of a cylinder it ends where the bounds from both sides meet.
+The nearest point of their difference to the origin is found as by P. Wolfe, Finding the nearest point in a polytope,
+Mathematical Programming 11 (1976). Exact after finitely many steps for polytopes; for the rim of a cylinder it ends
+where the bounds from both sides meet.
+
+A contact is proved and not found again. No point of A lies farther along its normal, and none of B nearer, than their
+supports say: the gap is at least what is between them. Points that lie in A and in B are no nearer to one another than
+the gap is. What says the same from both sides is right; of shapes that overlap the first is a bound of the depth from
+above along any direction, so that no other one that is tried may give less.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -42,13 +49,63 @@ class Place:
 class Core:
     """A convex shape in its own axes: a set known by its support, and everything within ``radius`` of it [m].
 
-    ``reach``: no point of the shape is farther from the origin [m]. ``flat``: whether the set is a polytope.
+    ``reach``: no point of the shape is farther from the origin [m]. ``flat``: whether the set is a polytope, the hull
+    of ``points`` (n, 3); else it is a cylinder, the hull of discs of radius ``disc`` about two points of its z axis.
     """
 
     support: Support
     radius: float
     reach: float
     flat: bool = True
+    points: FloatArray | None = None
+    disc: float = 0.0
+
+    def heights(self, d: FloatArray) -> FloatArray:
+        """Return how far (m,) the set reaches along directions (m, 3) from its origin, times their lengths."""
+        along = np.max(d @ self._points.T, axis=1)
+        return np.asarray(along + self.disc * np.hypot(d[:, 0], d[:, 1]) if self.disc else along)
+
+    def outside(self, x: FloatArray) -> FloatArray:
+        """Return how far (m,) points (m, 3) lie off the set, of a polytope with a volume by its planes; 0 inside."""
+        if self._points.shape[0] <= 2 and not self.disc:
+            first, along = self._points[0], self._points[-1] - self._points[0]
+            t = np.clip((x - first) @ along / max(float(along @ along), 1e-300), 0.0, 1.0)
+            return np.asarray(np.linalg.norm(x - first - t[:, None] * along, axis=1))
+        if self.disc:
+            half = float(self._points[:, 2].max())
+            return np.hypot(
+                np.maximum(np.hypot(x[:, 0], x[:, 1]) - self.disc, 0.0), np.maximum(np.abs(x[:, 2]) - half, 0.0)
+            )
+        normals, offsets = self._planes
+        return np.asarray(np.maximum(np.max(x @ normals.T - offsets, axis=1), 0.0))
+
+    @property
+    def _points(self) -> FloatArray:
+        if self.points is None:
+            raise ValueError("a core without points has no heights")
+        return self.points
+
+    @cached_property
+    def _planes(self) -> tuple[FloatArray, FloatArray]:
+        """Unit normals (k, 3) and offsets (k,) of half-spaces that meet in the polytope, flat ones included."""
+        points = self._points
+        center = points.mean(axis=0)
+        _, extents, axes = np.linalg.svd(points - center)
+        rank = int(np.sum(extents > 1e-9 * max(float(extents[0]), 1e-300))) if points.shape[0] > 1 else 0
+        normals = [axes[rank:], -axes[rank:]]
+        if rank == 1:
+            normals += [axes[:1], -axes[:1]]
+        elif rank >= 2:
+            from scipy.spatial import ConvexHull
+
+            normals.append(ConvexHull((points - center) @ axes[:rank].T).equations[:, :rank] @ axes[:rank])
+        stacked = np.vstack(normals)
+        return stacked, np.max(stacked @ points.T, axis=1)
+
+    @cached_property
+    def faces(self) -> FloatArray:
+        """Outward normals (k, 3) of faces, of a cylinder its caps'; what bounds a flat set is among them."""
+        return np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]) if self.disc else self._planes[0]
 
 
 def core_of(shape: Shape) -> Core | None:
@@ -61,7 +118,8 @@ def core_of(shape: Shape) -> Core | None:
             x, y = (r * d[0] / across, r * d[1] / across) if across > 0.0 else (r, 0.0)
             return np.array([x, y, half if d[2] >= 0.0 else -half])
 
-        return Core(rim, 0.0, float(np.hypot(r, half)), flat=False)
+        axis = np.array([[0.0, 0.0, half], [0.0, 0.0, -half]])
+        return Core(rim, 0.0, float(np.hypot(r, half)), flat=False, points=axis, disc=r)
     if isinstance(shape, Sphere):
         points, radius = shape.center[None], shape.radius
     elif isinstance(shape, Capsule):
@@ -75,13 +133,13 @@ def core_of(shape: Shape) -> Core | None:
         return hull_of(shape)
     else:
         return None
-    return Core(corners(points), radius, float(np.linalg.norm(points, axis=1).max()) + radius)
+    return Core(corners(points), radius, float(np.linalg.norm(points, axis=1).max()) + radius, points=points)
 
 
 def hull_of(mesh: Mesh) -> Core:
     """Return the convex hull of a mesh; corners that no triangle has are not part of it."""
     points = mesh.vertices[np.unique(mesh.triangles)]
-    return Core(corners(points), 0.0, float(np.linalg.norm(points, axis=1).max()))
+    return Core(corners(points), 0.0, float(np.linalg.norm(points, axis=1).max()), points=points)
 
 
 def corners(points: FloatArray) -> Support:
@@ -146,3 +204,73 @@ def _affine(D: FloatArray) -> FloatArray:
     """Return weights (n,), of sum 1, of the point of the plane through the rows of D next to the origin."""
     rest = np.linalg.lstsq((D[1:] - D[0]).T, -D[0], rcond=None)[0]
     return np.concatenate(([1.0 - rest.sum()], rest))
+
+
+APART, OVERLAPPING = 1e-9, 1e-6  # part of the smaller shape's size to which gaps are known
+REDUCED = 1e-6  # the same, of the closest contact of those that were reduced to four
+COORDINATE = 1e-6  # part of the coordinates that counts as size: they are rounded
+
+
+def contact_errors(
+    a: Core,
+    b: Core,
+    poses: tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]],
+    contacts: tuple[FloatArray, FloatArray, FloatArray],
+    at: FloatArray,
+    margin: float,
+    reduced: bool,
+) -> FloatArray:
+    """Return by how much m contacts of A and B are wrong, over what they may be, times `APART`.
+
+    Parameters
+    ----------
+    poses
+        Rotations (m, 3, 3) and origins (m, 3) of A and of B.
+    contacts
+        Points (m, 3), unit normals (m, 3) and gaps (m,).
+    at
+        (m,) the instant of each, ascending: the contacts of one instant are all there are, to a gap of ``margin``.
+    reduced
+        Whether they were reduced to four.
+    """
+    (R_a, p_a), (R_b, p_b) = poses
+    point, normal, gap = contacts
+    size = min(a.reach, b.reach) + COORDINATE * (
+        max(a.reach, b.reach) + np.linalg.norm(p_a, axis=1) + np.linalg.norm(p_b, axis=1)
+    )
+
+    def separation(n: FloatArray, rows: object = slice(None)) -> FloatArray:
+        local_a = np.einsum("mji,mj->mi", R_a[rows], n)
+        local_b = np.einsum("mji,mj->mi", R_b[rows], -n)
+        between = np.sum(n * (p_b[rows] - p_a[rows]), axis=1)
+        return np.asarray(between - a.heights(local_a) - b.heights(local_b) - a.radius - b.radius)
+
+    allowed = np.where(gap < 0.0, OVERLAPPING, APART) * size
+    first = np.flatnonzero(np.diff(at, prepend=at[0] - 1) != 0)
+    groups = np.repeat(np.arange(first.size), np.diff(np.append(first, at.size)))
+    closest = np.minimum.reduceat(gap, first)
+    is_closest = gap <= closest[groups]
+    # Both points lie in their shapes, of the closest contact on what is round.
+    off = np.abs(np.linalg.norm(normal, axis=1) - 1.0) * size
+    for core, R, p, way in ((a, R_a, p_a, -0.5), (b, R_b, p_b, 0.5)):
+        from_core = core.outside(np.einsum("mji,mj->mi", R, point + way * gap[:, None] * normal - p))
+        off = np.maximum(off, np.where(is_closest, np.abs(from_core - core.radius), from_core - core.radius))
+    along = separation(normal)
+    # The closest of each instant has the gap that its normal proves; where none is within the margin it may be another.
+    proved = np.maximum(gap - along - (REDUCED * size if reduced else 0.0), 0.0)
+    off = np.maximum(off, np.where(is_closest & (gap <= margin), proved, 0.0))
+    # Nothing is nearer than the least separation that is known of the instant: along the normals given, the line of
+    # the middles, and the faces of both.
+    best = np.maximum.reduceat(along, first)
+    for faces, R, sign in ((a.faces, R_a, 1.0), (b.faces, R_b, -1.0)):
+        for face in faces[:MOST_FACES]:
+            best = np.maximum(best, separation(sign * (R[first] @ face), first))
+    middle = p_b[first] - p_a[first]
+    length = np.linalg.norm(middle, axis=1)
+    known = length > 1e-9 * size[first]
+    best[known] = np.maximum(best[known], separation(middle[known] / length[known, None], first[known]))
+    off = np.maximum(off, best[groups] - gap)
+    return np.asarray(off / allowed * APART)
+
+
+MOST_FACES = 200

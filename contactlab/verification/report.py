@@ -26,7 +26,7 @@ CONDITIONS = {
     "kinematic": "poses and twists of kinematic bodies are those of their motions",
     "sleep": "what sleeps has rested long enough, keeps its bits and touches nothing awake",
     "impulse": "the impulses of the contact table are h times the forces of z",
-    "geometry": "gap, normal and friction of the contact table are those of the world",
+    "geometry": "gap, normal, point and friction of the contact table are those of the world",
     "slip": "slip and mode of the contact table are those of v+ and fN",
     "coverage": "every point within reach of a half-space, and every pair of shapes within reach, is in the table",
     "energy": "kinetic and potential energy are those of q and v",
@@ -37,8 +37,9 @@ OF_LAW = ("solved", "lcp", "sign", "gap", "complementarity", "cone", "dissipatio
 
 #: What a record holds that is not compared.
 UNCHECKED = (
-    "not compared: places, normals and gaps of contacts between shapes, their numbers, variables of rows of joints, "
-    "residuals of islands beside the scaled one, their certificates, pivots, warm starts, times of the run"
+    "not compared: contacts of meshes that are not convex and of terrain with shapes, numbers of contacts, variables "
+    "of rows of joints, residuals of islands beside the scaled one, their certificates, pivots, warm starts, "
+    "times of the run"
 )
 
 
@@ -58,6 +59,8 @@ class VerificationFailure:
         Where; the contact is its row in the record's contact table. -1: of the island, or of the step, as a whole.
     value, tolerance
         Violation over scale, and what it may be.
+    bodies
+        Names of the bodies that touch there, A first; empty where it is no contact of two of the world.
     """
 
     condition: str
@@ -66,12 +69,15 @@ class VerificationFailure:
     contact: int
     value: float
     tolerance: float
+    bodies: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         where = f"step {self.step}"
         where += f", island {self.island}" if self.island >= 0 else ""
         where += f", contact {self.contact}" if self.contact >= 0 else ""
-        return f"{where}: {self.condition}: {self.value:.3g} > {self.tolerance:g} ({CONDITIONS[self.condition]})"
+        between = f"; of {' and '.join(self.bodies)}" if self.bodies else ""
+        stated = f"{CONDITIONS[self.condition]}{between}"
+        return f"{where}: {self.condition}: {self.value:.3g} > {self.tolerance:g} ({stated})"
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -100,7 +101,7 @@ def verify(
             progress(done, steps.size)
     found = None if selections is None else selections.report()
     said = tuple(zip(unsolved.step.tolist(), unsolved.island.tolist(), strict=True))
-    tables = islands, contacts, ledger.table(), tuple(ledger.failures)
+    tables = islands, contacts, ledger.table(), tuple(_named(recording, failure) for failure in ledger.failures)
     misfit = CoulombMisfit(stepper.law, *ledger.misfit) if stepper.asks_backend else None
     return VerificationReport(recording.n_steps, steps.size, *tables, found, said, ledger.elsewhere, misfit)
 
@@ -120,6 +121,15 @@ def _checked(
             return [(steps, [("form", np.zeros(1, dtype=np.int64), -1, -1, np.array([np.inf]))])]
         halves = (steps[: steps.size // 2], steps[steps.size // 2 :])
         return [found for half in halves for found in _checked(recording, half, pairs, selections)]
+
+
+def _named(recording: Recording, failure: VerificationFailure) -> VerificationFailure:
+    """Return a failure with the names of the bodies of its contact."""
+    if failure.contact < 0:
+        return failure
+    names = recording.world.model.names
+    numbers = [int(recording.rows[f"contact_body_{side}"][failure.contact]) for side in ("a", "b")]
+    return replace(failure, bodies=tuple(names[n] for n in numbers if 0 <= n < len(names)))
 
 
 class _Ledger:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.detection.kernels.contacts import put
-from contactlab.contact.detection.kernels.convex_convex import convex_convex
+from contactlab.contact.detection.kernels.convex_convex import EXACT, convex_convex
 from contactlab.contact.detection.kernels.manifold import ALIGNED, manifold
 from contactlab.contact.detection.kernels.vectors import origin, pose_in
 from contactlab.contact.kernels.layout import NORMAL, POINT, SCRATCH, WITNESS, Contacts, Posed, Workspace
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
+
+# The axis across two edges, where these are nearly parallel.
+NEARLY = 15
 
 
 @kernel
@@ -18,7 +21,8 @@ def _separation(a: FloatArray, b: FloatArray, margin: float, c: FloatArray) -> t
     """Largest separation over the 15 axes, and the axis: 0 to 2 of A, 3 to 5 of B, 6 + 3 i + j an edge pair.
 
     ``a`` and ``b`` are half extents, ``c`` is the pose of B in the axes of A. The axis is -1 as soon as the separation
-    is known to exceed ``margin``. An edge pair must beat the faces by more than rounding.
+    is known to exceed ``margin``. An edge pair must beat the faces by more than rounding. Where one of edges that are
+    nearly parallel does, the axis is `NEARLY`: across such edges the direction has too few digits.
     """
     best, largest = -1, -math.inf
     for i in range(3):
@@ -35,15 +39,23 @@ def _separation(a: FloatArray, b: FloatArray, margin: float, c: FloatArray) -> t
             best, largest = 3 + j, separation
     if largest > margin:
         return largest, -1
-    slack = 1e-9 * (a[0] + a[1] + a[2] + b[0] + b[1] + b[2])
+    slack = 2e-12 * (a[0] + a[1] + a[2] + b[0] + b[1] + b[2])
     largest += slack
     for i in range(3):
         i1, i2 = (i + 1) % 3, (i + 2) % 3
         for j in range(3):
             j1, j2 = (j + 1) % 3, (j + 2) % 3
-            length2 = 1.0 - c[3 * i + j] * c[3 * i + j]
-            # Nearly parallel edges span no plane of their own: a face is as good.
-            if length2 > 1e-8:
+            n1, n2 = c[3 * i1 + j], c[3 * i2 + j]
+            length2 = n1 * n1 + n2 * n2
+            if 1e-20 < length2 <= 1e-8:
+                # No use is made of right angles between axes: rounding in them would be divided by the length.
+                of_a = a[i1] * abs(n2) + a[i2] * abs(n1)
+                of_b = b[j1] * abs(n1 * c[3 * i2 + j1] - n2 * c[3 * i1 + j1])
+                of_b += b[j2] * abs(n1 * c[3 * i2 + j2] - n2 * c[3 * i1 + j2])
+                separation = (abs(c[9 + i2] * n1 - c[9 + i1] * n2) - of_a - of_b) / math.sqrt(length2)
+                if separation > largest:
+                    best, largest = NEARLY, separation
+            elif length2 > 1e-8:
                 along = c[9 + i2] * c[3 * i1 + j] - c[9 + i1] * c[3 * i2 + j]
                 of_a = a[i1] * abs(c[3 * i2 + j]) + a[i2] * abs(c[3 * i1 + j])
                 of_b = b[j1] * abs(c[3 * i + j2]) + b[j2] * abs(c[3 * i + j1])
@@ -90,7 +102,7 @@ def _edges(a: Posed, b: Posed, c: FloatArray, i: int, j: int, separation: float,
     dx, dy, dz = qx - px, qy - py, qz - pz
     cosine = c[3 * i + j]
     du, dw = dx * ux + dy * uy + dz * uz, dx * wx + dy * wy + dz * wz
-    sine2 = 1.0 - cosine * cosine
+    sine2 = length * length
     s = (du - dw * cosine) / sine2
     t = s * cosine - dw
     if abs(s) > half_a[i] + slack or abs(t) > half_b[j] + slack:
@@ -127,14 +139,17 @@ def box_box(a: Posed, b: Posed, margin: float, room: Workspace, out: Contacts) -
     if axis < 0:
         return 0
     scale = a.size[0] + a.size[1] + a.size[2] + b.size[0] + b.size[1] + b.size[2]
+    exact = EXACT * min(a.size[0] + a.size[1] + a.size[2], b.size[0] + b.size[1] + b.size[2])
     count = 0
+    if axis == NEARLY:
+        return convex_convex(a, b, margin, room, out)
     if axis >= 6:
-        count = _edges(a, b, c, (axis - 6) // 3, (axis - 6) % 3, separation, 1e-9 * scale, out)
+        count = _edges(a, b, c, (axis - 6) // 3, (axis - 6) % 3, separation, 0.1 * exact, out)
         if count > 0 and out.rows.shape[0] > 0 and (separation < 0.0 or _across_faces(a.pose, b.pose, out.rows[0])):
             row, code, half = out.rows[0], out.features[0], 0.5 * separation
             nx, ny, nz = row[NORMAL], row[NORMAL + 1], row[NORMAL + 2]
             point = (row[POINT] - half * nx, row[POINT + 1] - half * ny, row[POINT + 2] - half * nz)
-            count = manifold(a, b, (nx, ny, nz), point, separation, scale, margin, room, out)
+            count = manifold(a, b, (nx, ny, nz), point, separation, scale, exact, margin, room, out)
             if count <= 1:
                 count = put(point, (nx, ny, nz), separation, code, 0, out)
     else:
@@ -146,7 +161,7 @@ def box_box(a: Posed, b: Posed, margin: float, room: Workspace, out: Contacts) -
             sign = 1.0 if c[9] * c[k] + c[10] * c[3 + k] + c[11] * c[6 + k] >= 0.0 else -1.0
             pose = b.pose
         normal = (sign * pose[k], sign * pose[3 + k], sign * pose[6 + k])
-        count = manifold(a, b, normal, origin(a.pose), separation, scale, margin, room, out)
+        count = manifold(a, b, normal, origin(a.pose), separation, scale, exact, margin, room, out)
         # The closest pair was not known: the manifold must hold one as close.
         if count > 0 and out.features[min(count, out.features.shape[0]) - 1] == WITNESS:
             count = 0

@@ -119,8 +119,10 @@ def _open(new: int, faces: int, slack: float, work: FloatArray, ints: IntArray) 
 @kernel
 def epa(
     a: Posed, b: Posed, n: int, scale: float, room: Workspace, weights: FloatArray
-) -> tuple[float, float, float, float]:
+) -> tuple[float, float, float, float, int]:
     """Depth of the cores' overlap and the unit normal from A to B; in ``work`` the three corners, with ``weights``.
+
+    Last how many faces of the polytope are left in ``work``: none of them is nearer to the origin than the depth.
 
     G. van den Bergen, Proximity queries and penetration depth computation on 3D game objects, GDC 2001: the polytope
     A - B is grown from a simplex inside it, always beyond the face nearest to the origin. Faces look away from the
@@ -143,7 +145,7 @@ def epa(
             nx, ny, nz = across(_from_first(1, work))
         else:
             nx, ny, nz = 0.0, 0.0, 1.0
-        return nx * work[0] + ny * work[1] + nz * work[2], nx, ny, nz
+        return nx * work[0] + ny * work[1] + nz * work[2], nx, ny, nz, 0
     nx, ny, nz, _ = _normal(work, 0, 1, 2)
     dx, dy, dz = _from_first(3, work)
     j, k = (1, 2) if nx * dx + ny * dy + nz * dz < 0.0 else (2, 1)
@@ -176,13 +178,13 @@ def epa(
         if kept + edges != 2 * (corners + 1) - 4 or kept + edges > MAX_FACES:
             weights[0] = 1.0
             add_corner(a, b, (bx, by, bz), 0, work)
-            return least, bx, by, bz
+            return depth, bx, by, bz, kept
         for e in range(edges):
             i, j = ints[EDGES + 2 * e], ints[EDGES + 2 * e + 1]
             _add_face(i, j, corners, kept + e, scale, work, ints)
         faces, corners = kept + edges, corners + 1
     _weigh(depth, nx, ny, nz, ints[3 * best], ints[3 * best + 1], ints[3 * best + 2], work, weights)
-    return depth, nx, ny, nz
+    return depth, nx, ny, nz, faces
 
 
 @kernel

@@ -8,7 +8,8 @@ import numpy as np
 
 from contactlab.contact.detection.kernels.clipping import Polygon, clip, project
 from contactlab.contact.detection.kernels.contacts import put
-from contactlab.contact.detection.kernels.vectors import across, cross, dot, placed, turned, turned_back
+from contactlab.contact.detection.kernels.polish import overlap
+from contactlab.contact.detection.kernels.vectors import across, cross, dot, origin, placed, turned, turned_back
 from contactlab.contact.kernels.layout import (
     BITS,
     BOX,
@@ -145,6 +146,7 @@ def support_face(shape: Posed, direction: Vector, local: FloatArray, face: Polyg
 ALIGNED = 1.0 - 1e-6
 # The sine below which two segments lie along one another.
 PARALLEL = 1e-3
+COSINE = math.sqrt(1.0 - PARALLEL**2)
 # Contact of faces steeper than this (of their normal and the contact's) is not worth clipping.
 STEEP = 0.05
 
@@ -157,6 +159,7 @@ def manifold(
     point: Vector,
     gap: float,
     scale: float,
+    exact: float,
     margin: float,
     room: Workspace,
     out: Contacts,
@@ -169,10 +172,12 @@ def manifold(
     the deepest alone, two faces would turn into one another about it, step by step. The closest pair itself is written
     when no corner is as close.
 
-    Faces nearly parallel to one another touch along the normal of A's, whichever corner is closest: with the closest
-    pair the normal would change from one face's to the other's, or an edge pair's, where the tilt changes its sign,
-    and two faces that rest on one another are always there. So the normal may be off by the angle of the faces, and a
-    gap g by g times half of its square, 1e-6 g at most.
+    Faces nearly parallel to one another touch along the normal of one of the two, where that is the direction of the
+    gap, A's where both are: the difference of closest points has too few digits. All corners that they share stay,
+    however small the tilt: with the closest alone two faces that rest on one another would rock.
+
+    ``exact`` [m] is 1e-9 of the smaller shape, to a hundredth of which gaps are known, and to a tenth points; ``gap``
+    is infinite where only what the two faces share is asked for, along ``normal``.
 
     Returns the number of contacts; those with a gap above ``margin`` are left out.
     """
@@ -183,11 +188,13 @@ def manifold(
     na, normal_a = support_face(a, normal, local, face_a)
     nb, normal_b = support_face(b, (-nx, -ny, -nz), local, face_b)
     count, least = 0, math.inf
+    if na == 2 and nb == 2 and has_round_line(a, b):
+        return _round_lines(a, b, face_a, face_b, normal, point, gap, exact, margin, out)
     if na >= 2 and nb >= 2:
         cos_a, cos_b = dot(normal_a, normal), -dot(normal_b, normal)
         along = normal
         if min(cos_a, cos_b) >= ALIGNED:
-            along = normal_a
+            along = _of_faces(a, b, normal, normal_a, normal_b, gap, 1e-2 * exact)
             cos_a, cos_b = dot(normal_a, along), -dot(normal_b, along)
         limit = margin
         if max(cos_a, cos_b) < ALIGNED:
@@ -200,7 +207,7 @@ def manifold(
         shared = Polygon(work[CLIP_1 : CLIP_1 + 6 * MAX_FACE], ints[LABEL_1 : LABEL_1 + 4 * MAX_FACE])
         spare = Polygon(work[CLIP_2 : CLIP_2 + 6 * MAX_FACE], ints[LABEL_2 : LABEL_2 + 4 * MAX_FACE])
         heights = spare.corners
-        slack = 1e-9 * scale
+        slack = 1e-1 * exact
         n, swapped = 0, False
         if na < 3 and nb < 3:
             n = _segments(face_a, face_b, slack, shared, heights)
@@ -221,7 +228,8 @@ def manifold(
             if swapped:
                 high, other = other, high
                 code = ((code & NONE) << BITS) | (code >> BITS)
-            here = other - high
+            # Along the true normal no two points are nearer than the closest; within the band about edges some seem so.
+            here = max(other - high, gap) if gap < math.inf else other - high
             if here <= limit:
                 least = min(least, here)
                 on_a = (
@@ -230,7 +238,93 @@ def manifold(
                     point[2] + x * t[2] + y * s[2] + high * along[2],
                 )
                 count = put(on_a, along, here, code, count, out)
-    if gap <= margin and not least <= gap + 1e-6 * scale:
+    if gap <= margin and not least <= gap + 1e-1 * exact:
+        count = put(point, normal, gap, WITNESS, count, out)
+    return count
+
+
+@kernel
+def _of_faces(
+    a: Posed, b: Posed, normal: Vector, normal_a: Vector, normal_b: Vector, gap: float, slack: float
+) -> Vector:
+    """The normal of A's face or B's, nearly parallel, along which the shapes lie ``gap`` apart; or the one given."""
+    same = normal[0] == normal_a[0] and normal[1] == normal_a[1] and normal[2] == normal_a[2]
+    if same or gap == math.inf:
+        return normal
+    along_b = (-normal_b[0], -normal_b[1], -normal_b[2])
+    if -overlap(a, b, normal_a) >= gap - slack:
+        return normal_a
+    if -overlap(a, b, along_b) >= gap - slack:
+        return along_b
+    return normal
+
+
+@kernel
+def has_round_line(a: Posed, b: Posed) -> bool:
+    """Whether one of two shapes is a capsule or a cylinder."""
+    return a.kind in (CAPSULE, CYLINDER) or b.kind in (CAPSULE, CYLINDER)
+
+
+@kernel
+def _round_lines(
+    a: Posed,
+    b: Posed,
+    face_a: Polygon,
+    face_b: Polygon,
+    normal: Vector,
+    point: Vector,
+    gap: float,
+    exact: float,
+    margin: float,
+    out: Contacts,
+) -> int:
+    """Contacts of a line of a capsule or cylinder, the reference, with a line of the other shape: both ends, if any.
+
+    The ends of the stretch that nearly parallel lines share are points of the other line, from which the way along the
+    normal to the reference's mantle is the gap. The closest pair is written where neither end is as close.
+    """
+    count, least = 0, math.inf
+    of_b = b.kind == CYLINDER or (b.kind == CAPSULE and a.kind != CYLINDER)
+    line, ids, reference, own, way = face_a.corners, face_a.ids, b, face_b.ids, normal
+    if not of_b:
+        line, ids, reference, own = face_b.corners, face_b.ids, a, face_a.ids
+        way = (-normal[0], -normal[1], -normal[2])
+    pose, half, radius = reference.pose, reference.size[1], reference.size[0]
+    u, c = (pose[2], pose[5], pose[8]), origin(pose)
+    p, w = (line[0], line[1], line[2]), (line[3] - line[0], line[4] - line[1], line[5] - line[2])
+    length, rise, lean = math.sqrt(dot(w, w)), dot(w, u), dot(way, u)
+    if length > exact and abs(rise) >= length * COSINE:
+        start = dot(u, (p[0] - c[0], p[1] - c[1], p[2] - c[2]))
+        # Where the line passes the two ends of the reference, as a share of its length.
+        low, high = (-half - start) / rise, (half - start) / rise
+        first, last = (0, 1) if low <= high else (1, 0)
+        low, high = min(low, high), max(low, high)
+        if min(1.0, high) - max(0.0, low) > exact / length:
+            for end in range(2):
+                own_end = low <= 0.0 if end == 0 else high >= 1.0
+                t = float(end) if own_end else (low if end == 0 else high)
+                # Once more with the end moved, so that the point on the reference is at its end.
+                here, x = math.inf, p
+                for _ in range(1 if own_end else 2):
+                    x = (p[0] + t * w[0], p[1] + t * w[1], p[2] + t * w[2])
+                    s = dot(u, (x[0] - c[0], x[1] - c[1], x[2] - c[2]))
+                    r = (x[0] - c[0] - s * u[0], x[1] - c[1] - s * u[1], x[2] - c[2] - s * u[2])
+                    # Along the way to where its distance from the axis is the radius.
+                    along, beyond = -dot(r, way), dot(r, r) - radius * radius
+                    square = along * along - (1.0 - lean * lean) * beyond
+                    if square <= 0.0 or along <= 0.0:
+                        here = math.inf
+                        break
+                    here = beyond / (along + math.sqrt(square))
+                    if not own_end:
+                        t = (low if end == 0 else high) - here * lean / rise
+                if here <= margin:
+                    x = x if of_b else (x[0] + here * way[0], x[1] + here * way[1], x[2] + here * way[2])
+                    corner = ids[end] if own_end else own[first if end == 0 else last]
+                    code = (corner << BITS) | NONE if of_b == own_end else (NONE << BITS) | corner
+                    least = min(least, here)
+                    count = put(x, normal, max(here, gap), code, count, out)
+    if gap <= margin and not least <= gap + 1e-1 * exact:
         count = put(point, normal, gap, WITNESS, count, out)
     return count
 
@@ -255,6 +349,10 @@ def _segments(face_a: Polygon, face_b: Polygon, slack: float, result: Polygon, h
     if long_a <= slack or long_b <= slack or abs(ux * wy - uy * wx) > PARALLEL * long_a * long_b:
         return 0
     ux, uy = ux / long_a, uy / long_a
+    # Beside one another at an end they share no stretch there.
+    for i in range(2):
+        if abs(ux * (b[3 * i + 1] - a[1]) - uy * (b[3 * i] - a[0])) > 2.0 * slack:
+            return 0
     begin, end = ux * (b[0] - a[0]) + uy * (b[1] - a[1]), ux * (b[3] - a[0]) + uy * (b[4] - a[1])
     low_b, high_b = (0, 1) if begin <= end else (1, 0)
     low, high = max(0.0, min(begin, end)), min(long_a, max(begin, end))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from contactlab.contact.detection.kernels.convex_convex import EXACT as CLOSEST
 from contactlab.contact.detection.kernels.convex_convex import TOUCHING, closest
 from contactlab.contact.detection.kernels.manifold import manifold
 from contactlab.contact.detection.kernels.outline import keep_outline
@@ -107,8 +108,10 @@ def _on_triangle(triangle: int, a: Posed, b: Posed, margin: float, count: int, r
     start = int(a.size[2]) + TRIANGLE * triangle
     size[0], size[1], size[2], size[3], size[4] = 3.0, start, 2.0, start + 9.0, a.size[6]
     hull = Posed(CONVEX, size, a.pose, data, a.loops)
-    scale = reach(hull) + reach(b)
-    gap, normal, point = closest(hull, b, margin, scale, room)
+    reach_b = reach(b)
+    scale = reach(hull) + reach_b
+    exact = CLOSEST * (reach_b + core_radius(b))
+    gap, normal, point = closest(hull, b, margin, scale, exact, room)
     if not gap <= margin:
         return count
     # In the mesh's axes.
@@ -128,7 +131,7 @@ def _on_triangle(triangle: int, a: Posed, b: Posed, margin: float, count: int, r
         normal, decided = face, True
     elif off <= NEARLY * NEARLY:
         # As good as along the triangle's normal: what of B hangs over it. Nothing does beside it, or under a ball.
-        more = manifold(hull, b, face, point, np.inf, scale, margin, room, rest)
+        more = manifold(hull, b, face, point, np.inf, scale, exact, margin, room, rest)
     if more == 0 and not decided and not _is_outermost(triangle, a, local):
         # From the core of B on, which is a point or segment in a round shape: its distances tell small angles apart.
         core = gap + radius
@@ -139,7 +142,7 @@ def _on_triangle(triangle: int, a: Posed, b: Posed, margin: float, count: int, r
                 return count
             normal, gap = face, np.inf
     if more == 0:
-        more = manifold(hull, b, normal, point, gap, scale, margin, room, rest)
+        more = manifold(hull, b, normal, point, gap, scale, exact, margin, room, rest)
     codes = rest.features
     for i in range(min(count + more - first, codes.shape[0])):
         # Three corners and "none" fit two bits.

@@ -13,6 +13,8 @@ from lcp.kernels import kernel
 # Normals this close are one, and lengths relative to the body's size.
 ALIKE = 1e-6
 ROUGHLY = 1e-4
+# Part of the body's size by which a corner may be farther and do for the closest point.
+AS_CLOSE = 1e-10
 
 # Of features: neither corner nor edge of either shape.
 NO_CORNER = (1 << TRIANGLE_BITS) - 1
@@ -125,7 +127,7 @@ def keep_outline(count: int, length: float, ints: IntArray, contacts: Contacts) 
         # The closest point alone, where corners of the same plane are as close: the rim of a cylinder beside its cap.
         if feature[i] & NO_CORNER == NO_CORNER:
             for j in range(count):
-                as_close = out[j, GAP] <= out[i, GAP] + ALIKE * length
+                as_close = out[j, GAP] <= out[i, GAP] + AS_CLOSE * length
                 if as_close and feature[j] & NO_CORNER != NO_CORNER and _same_plane(i, j, length, ROUGHLY, out):
                     state[i] = TAKEN
     for i in range(count):

@@ -17,11 +17,10 @@ SIDE_BY_SIDE = 0.995
 
 @kernel
 def _points(
-    p: Vector, ra: float, q: Vector, rb: float, fallback: Vector, code: int, margin: float, count: int, out: Contacts
+    p: Vector, ra: float, d: Vector, rb: float, fallback: Vector, code: int, margin: float, count: int, out: Contacts
 ) -> int:
-    """Contact of two points with radii; where they coincide the normal is ``fallback``, a unit vector."""
-    (ax, ay, az), (bx, by, bz) = p, q
-    dx, dy, dz = bx - ax, by - ay, bz - az
+    """Contact of two points with radii, p and p + d; where they coincide the normal is ``fallback``, a unit vector."""
+    (ax, ay, az), (dx, dy, dz) = p, d
     length = math.sqrt(dx * dx + dy * dy + dz * dz)
     gap = length - ra - rb
     if not gap <= margin:
@@ -40,13 +39,28 @@ def sphere_sphere(a: Posed, b: Posed, margin: float, out: Contacts) -> int:
 
     Christer Ericson, Real-Time Collision Detection, Morgan Kaufmann 2005, section 4.3.
     """
-    return _points(origin(a.pose), a.size[0], origin(b.pose), b.size[0], (0.0, 0.0, 1.0), 0, margin, 0, out)
+    d = relative(a.pose, b.pose)
+    return _points(origin(a.pose), a.size[0], d, b.size[0], (0.0, 0.0, 1.0), 0, margin, 0, out)
 
 
 @kernel(inner=True)
 def _on_axis(pose: FloatArray, t: float) -> Vector:
     """Point t of a capsule's axis."""
     return pose[9] + t * pose[2], pose[10] + t * pose[5], pose[11] + t * pose[8]
+
+
+@kernel(inner=True)
+def _to_axis(p: Vector, pose: FloatArray, t: float) -> Vector:
+    """From a point to point t of a capsule's axis."""
+    x, y, z = _on_axis(pose, t)
+    return x - p[0], y - p[1], z - p[2]
+
+
+@kernel(inner=True)
+def _beside(d: Vector, u: Vector) -> Vector:
+    """A shortest way to an axis along u, without what rounding leaves of it along the axis."""
+    along = dot(d, u)
+    return d[0] - along * u[0], d[1] - along * u[1], d[2] - along * u[2]
 
 
 @kernel
@@ -58,15 +72,32 @@ def sphere_capsule(a: Posed, b: Posed, margin: float, out: Contacts) -> int:
     """
     u = (b.pose[2], b.pose[5], b.pose[8])
     t = min(max(dot(relative(b.pose, a.pose), u), -b.size[1]), b.size[1])
-    return _points(origin(a.pose), a.size[0], _on_axis(b.pose, t), b.size[0], across(u), 0, margin, 0, out)
+    d = _to_axis(origin(a.pose), b.pose, t)
+    if abs(t) < b.size[1]:
+        d = _beside(d, u)
+    return _points(origin(a.pose), a.size[0], d, b.size[0], across(u), 0, margin, 0, out)
 
 
 @kernel
 def _on_axes(
     a: Posed, b: Posed, s: float, t: float, fallback: Vector, code: int, margin: float, count: int, out: Contacts
 ) -> int:
-    """Contact of the axes' points s of A and t of B."""
-    return _points(_on_axis(a.pose, s), a.size[0], _on_axis(b.pose, t), b.size[0], fallback, code, margin, count, out)
+    """Contact of the axes' points s of A and t of B, the nearest to one another, or one of them an end."""
+    p = _on_axis(a.pose, s)
+    d = _to_axis(p, b.pose, t)
+    u, w = (a.pose[2], a.pose[5], a.pose[8]), (b.pose[2], b.pose[5], b.pose[8])
+    on_a, on_b = abs(s) < a.size[1], abs(t) < b.size[1]
+    # Axes that all but meet: what is left of the way between them has no direction but across those it may slide along.
+    c = cross(u, w)
+    sine2, size = dot(c, c), a.size[0] + a.size[1] + b.size[0] + b.size[1]
+    if on_a and on_b and dot(d, d) < sine2 * size * size:
+        share = dot(d, c) / sine2
+        d = (share * c[0], share * c[1], share * c[2])
+    elif on_a:
+        d = _beside(d, u)
+    elif on_b:
+        d = _beside(d, w)
+    return _points(p, a.size[0], d, b.size[0], fallback, code, margin, count, out)
 
 
 @kernel

@@ -1,0 +1,287 @@
+"""The normal of two shapes that touch, nearly so or not: where the overlap along it is least, to rounding.
+
+Closest points that all but coincide have a difference of few digits, and an expanding polytope meets a round rim only
+so well. Both give a direction near the right one. What is sought is a minimum over unit vectors n of
+
+    f(n) = max over A of n.x - min over B of n.x,
+
+which any n bounds from above: minus the separation of two shapes that are apart, the depth of two that overlap. Where f
+is least, some edges of the two lie across n: two of them give n, one leaves a circle and none the sphere, on which f is
+smooth. So candidates are formed of edges and faces near by, and f itself judges each of them.
+"""
+
+from __future__ import annotations
+
+import math
+
+from contactlab.contact.detection.kernels.support import support
+from contactlab.contact.detection.kernels.vectors import across, cross, dot, turned, turned_back
+from contactlab.contact.kernels.layout import (
+    BOX,
+    CAPSULE,
+    CLIP_1,
+    CONVEX,
+    CYLINDER,
+    Posed,
+    Vector,
+)
+from contactlab.spatial.arrays import FloatArray
+from lcp.kernels import kernel
+
+# Edges taken of each shape, at most.
+EDGES = 32
+NEWTON = 25
+# Steps [rad] that change nothing, and after which the next one does not.
+STILL, SETTLED = 1e-15, 1e-9
+# How often a step is made shorter: where two edges or a face give the direction, no step leads there.
+FEW, MANY = 3, 12
+KINKS, NEAREST, ALL = 0, 1, 2
+# Part of its length by which an edge of a direction that is nearly right may rise along it.
+RISES = 2e-3
+ROUNDS = 3
+# Cosine above which directions are nearly one.
+FLAT = 0.99
+
+
+@kernel
+def overlap(a: Posed, b: Posed, n: Vector) -> float:
+    """How far the core of B must move along a unit vector to leave that of A; negative where they are apart."""
+    p, q = support(a, n), support(b, (-n[0], -n[1], -n[2]))
+    return n[0] * (p[0] - q[0]) + n[1] * (p[1] - q[1]) + n[2] * (p[2] - q[2])
+
+
+@kernel
+def unit(v: Vector) -> Vector:
+    """Unit vector along v, which is not zero."""
+    length = math.sqrt(dot(v, v))
+    return v[0] / length, v[1] / length, v[2] / length
+
+
+@kernel
+def _axis(shape: Posed, k: int) -> Vector:
+    return shape.pose[k], shape.pose[3 + k], shape.pose[6 + k]
+
+
+@kernel
+def near_edges(shape: Posed, n: Vector, near: float, out: FloatArray) -> int:
+    """Fill ``out`` with the unit directions of edges whose ends reach along n as far as any point, to ``near`` [m]."""
+    count = 0
+    if shape.kind == BOX:
+        for k in range(3):
+            out[3 * k], out[3 * k + 1], out[3 * k + 2] = _axis(shape, k)
+        return 3
+    if shape.kind in (CYLINDER, CAPSULE):
+        out[0], out[1], out[2] = _axis(shape, 2)
+        return 1
+    if shape.kind != CONVEX:
+        return 0
+    size, data, loops = shape.size, shape.data, shape.loops
+    points, faces, start = int(size[1]), int(size[2]), int(size[4])
+    x, y, z = turned_back(shape.pose, n)
+    highest = -math.inf
+    for i in range(int(size[0])):
+        at = points + 3 * i
+        highest = max(highest, x * data[at] + y * data[at + 1] + z * data[at + 2])
+    for face in range(faces):
+        first = start + loops[start + face]
+        corners = loops[start + face + 1] - loops[start + face]
+        for k in range(corners):
+            i, j = loops[first + k], loops[first + (k + 1) % corners]
+            # Every edge has two faces: it is taken once.
+            if i >= j or count == EDGES:
+                continue
+            p, q = points + 3 * i, points + 3 * j
+            low = min(x * data[p] + y * data[p + 1] + z * data[p + 2], x * data[q] + y * data[q + 1] + z * data[q + 2])
+            if low >= highest - near:
+                e = (data[q] - data[p], data[q + 1] - data[p + 1], data[q + 2] - data[p + 2])
+                if dot(e, e) > 0.0:
+                    out[3 * count], out[3 * count + 1], out[3 * count + 2] = turned(shape.pose, unit(e))
+                    count += 1
+    return count
+
+
+@kernel
+def face_normal(shape: Posed, n: Vector) -> Vector:
+    """Outward normal of the flat face that looks most along n; zero of a shape that has none."""
+    x, y, z = turned_back(shape.pose, n)
+    if shape.kind == BOX:
+        k = 0 if abs(x) >= abs(y) and abs(x) >= abs(z) else (1 if abs(y) >= abs(z) else 2)
+        s = 1.0 if (x, y, z)[k] >= 0.0 else -1.0
+        axis = _axis(shape, k)
+        return s * axis[0], s * axis[1], s * axis[2]
+    if shape.kind == CYLINDER:
+        s = 1.0 if z >= 0.0 else -1.0
+        axis = _axis(shape, 2)
+        return s * axis[0], s * axis[1], s * axis[2]
+    if shape.kind != CONVEX:
+        return 0.0, 0.0, 0.0
+    size, data = shape.size, shape.data
+    best, farthest = int(size[3]), -math.inf
+    for face in range(int(size[2])):
+        at = int(size[3]) + 3 * face
+        along = data[at] * x + data[at + 1] * y + data[at + 2] * z
+        if along > farthest:
+            best, farthest = at, along
+    return turned(shape.pose, (data[best], data[best + 1], data[best + 2]))
+
+
+@kernel
+def _curvature(shape: Posed, n: Vector, t: Vector, s: Vector) -> float:
+    """Second derivative of how far a cylinder reaches along n, in the directions t and s."""
+    if shape.kind != CYLINDER:
+        return 0.0
+    u = _axis(shape, 2)
+    nu = dot(n, u)
+    # The part across the axis, by differences: its square as one less another square has half the digits.
+    m = (n[0] - nu * u[0], n[1] - nu * u[1], n[2] - nu * u[2])
+    length2 = dot(m, m)
+    if length2 <= 1e-28:
+        return 0.0
+    return shape.size[0] / math.sqrt(length2) * (dot(t, s) - dot(t, u) * dot(s, u) - dot(t, m) * dot(s, m) / length2)
+
+
+@kernel
+def _difference(a: Posed, b: Posed, n: Vector) -> Vector:
+    """Farthest point of A along n less that of B against it."""
+    p, q = support(a, n), support(b, (-n[0], -n[1], -n[2]))
+    return p[0] - q[0], p[1] - q[1], p[2] - q[2]
+
+
+@kernel
+def _moved(n: Vector, x: float, t: Vector, y: float, s: Vector) -> Vector:
+    return unit((n[0] + x * t[0] + y * s[0], n[1] + x * t[1] + y * s[1], n[2] + x * t[2] + y * s[2]))
+
+
+@kernel
+def _descend(
+    a: Posed, b: Posed, start: Vector, edge: Vector, free: int, tries: int, rounding: float
+) -> tuple[float, Vector]:
+    """Least overlap near ``start``, by Newton: on the circle across ``edge`` (free = 1), or the sphere (free = 2)."""
+    n = start
+    w = _difference(a, b, n)
+    value = dot(n, w)
+    for _ in range(NEWTON):
+        if free == 1:
+            t = unit(cross(edge, n))
+            s = (0.0, 0.0, 0.0)
+        else:
+            t = across(n)
+            s = cross(n, t)
+        gt, gs = dot(t, w), dot(s, w)
+        tt = _curvature(a, n, t, t) + _curvature(b, n, t, t) - value
+        x, y = 0.0, 0.0
+        if free == 1:
+            x = -gt / tt if tt > 0.0 else -gt / (abs(tt) + abs(gt) + 1e-300)
+        else:
+            ss = _curvature(a, n, s, s) + _curvature(b, n, s, s) - value
+            ts = _curvature(a, n, t, s) + _curvature(b, n, t, s)
+            determinant = tt * ss - ts * ts
+            if tt > 0.0 and determinant > 1e-12 * tt * ss:
+                x, y = (ts * gs - ss * gt) / determinant, (ts * gt - tt * gs) / determinant
+            else:
+                slope = math.sqrt(gt * gt + gs * gs)
+                x, y = -gt / (slope + abs(value) + 1e-300), -gs / (slope + abs(value) + 1e-300)
+        far = math.sqrt(x * x + y * y)
+        if far > 0.5:
+            x, y = 0.5 * x / far, 0.5 * y / far
+        better, step = False, far
+        for _ in range(tries):
+            if not step > STILL:
+                break
+            m = _moved(n, x, t, y, s)
+            if free == 1:
+                # On the circle to the last bit: what lies along the edge is rounding times the edge's length.
+                part = dot(m, edge)
+                m = unit((m[0] - part * edge[0], m[1] - part * edge[1], m[2] - part * edge[2]))
+            w = _difference(a, b, m)
+            here = dot(m, w)
+            # Near the minimum the slope has twice the digits of the value, and leads on.
+            if here < value or (far < 1e-3 and here <= value + rounding):
+                n, value, better = m, here, True
+                break
+            x, y, step = 0.25 * x, 0.25 * y, 0.25 * step
+        # Steps of Newton's method square: the next one would be too short to be seen.
+        if not better or far < SETTLED:
+            break
+    return value, n
+
+
+@kernel
+def polish(
+    a: Posed, b: Posed, start: Vector, near: float, scale: float, stage: int, work: FloatArray
+) -> tuple[float, Vector]:
+    """Least overlap of two cores near a unit vector, and its direction.
+
+    Parameters
+    ----------
+    near
+        How far [m] below the farthest point along ``start`` edges are looked for: of the order of its error.
+    scale
+        Length of the order of both shapes.
+    stage
+        What is tried: `KINKS`, faces and pairs of edges; `NEAREST`, a few steps across edges that lie across ``start``
+        as well; `ALL` edges near by, and steps from faces, again and again.
+    """
+    edges_a, edges_b = work[CLIP_1 : CLIP_1 + 3 * EDGES], work[CLIP_1 + 3 * EDGES : CLIP_1 + 6 * EDGES]
+    best, n = overlap(a, b, start), start
+    curved = CYLINDER in (a.kind, b.kind)
+    tries = MANY if stage == ALL else FEW
+    for _ in range(ROUNDS if stage == ALL else 1):
+        before, around = best, n
+        slack = 1e-13 * scale
+        of_a, of_b = face_normal(a, around), face_normal(b, (-around[0], -around[1], -around[2]))
+        of_b = (-of_b[0], -of_b[1], -of_b[2])
+        na = near_edges(a, around, near, edges_a)
+        nb = near_edges(b, (-around[0], -around[1], -around[2]), near, edges_b)
+        # Between two faces nearly parallel the direction may change by as little as their angle.
+        other = around
+        if dot(of_a, of_b) > FLAT:
+            other = unit((of_a[0] + of_b[0], of_a[1] + of_b[1], of_a[2] + of_b[2]))
+        elif dot(of_a, around) > FLAT:
+            other = of_a
+        elif dot(of_b, around) > FLAT:
+            other = of_b
+        for way in range((2 if curved and stage == ALL else 1) if stage != KINKS else 0):
+            first = around if way == 0 else other
+            lying = 0
+            for i in range(na + nb):
+                e = (0.0, 0.0, 0.0)
+                if i < na:
+                    e = (edges_a[3 * i], edges_a[3 * i + 1], edges_a[3 * i + 2])
+                else:
+                    e = (edges_b[3 * (i - na)], edges_b[3 * (i - na) + 1], edges_b[3 * (i - na) + 2])
+                part = dot(e, first)
+                if abs(part) < (0.9 if stage == ALL else RISES):
+                    lying += 1
+                    c = unit((first[0] - part * e[0], first[1] - part * e[1], first[2] - part * e[2]))
+                    here, c = _descend(a, b, c, e, 1, tries, 1e-15 * scale)
+                    if here <= best + 0.01 * slack:
+                        best, n = here, c
+            if stage == ALL or lying == 0:
+                here, c = _descend(a, b, first, first, 2, tries, 1e-15 * scale)
+                if here < best - 0.01 * slack or (lying == 0 and here <= best + 0.01 * slack):
+                    best, n = here, c
+        for i in range(na):
+            e = (edges_a[3 * i], edges_a[3 * i + 1], edges_a[3 * i + 2])
+            for j in range(nb):
+                c = cross(e, (edges_b[3 * j], edges_b[3 * j + 1], edges_b[3 * j + 2]))
+                if dot(c, c) > 1e-24:
+                    c = unit(c)
+                    if dot(c, around) < 0.0:
+                        c = (-c[0], -c[1], -c[2])
+                    here = overlap(a, b, c)
+                    if here < best - slack:
+                        best, n = here, c
+        # A face's own normal is preferred to what lies within rounding of it.
+        if dot(of_b, of_b) > 0.0:
+            here = overlap(a, b, of_b)
+            if here <= best + slack:
+                best, n = here, of_b
+        if dot(of_a, of_a) > 0.0:
+            here = overlap(a, b, of_a)
+            if here <= best + slack:
+                best, n = here, of_a
+        near = 1e-6 * scale
+        if not best < before - slack:
+            break
+    return best, n

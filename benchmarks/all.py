@@ -68,6 +68,7 @@ FIGURES = (
     Figure("redundant_mechanisms", "redundant_mechanisms.py --seeds 500", ("benchmarks.md: Redundant mechanisms",)),
     Figure("derivatives", "derivatives.py --out {out}.json", (SCRIPTS,)),
     Figure("collision", "collision.py --out {out}.csv", ("shapes.md: Shapes and pairs", SCRIPTS)),
+    Figure("depth", "depth.py --scenes {scenes} --seeds 6 --verify", ("benchmarks.md: How deep bodies get",)),
     Figure("geometry_campaign", "geometry_campaign.py --out {out}.md", ("shapes.md: Proved, pair by pair", SCRIPTS)),
     Figure(
         "simulation",

@@ -92,9 +92,11 @@ class Body:
         """Return the point of the core farthest along d."""
         point = self.corners[int(np.argmax(self.corners @ d))]
         if self.disc > 0.0:
-            across = d - float(d @ self.R[:, 2]) * self.R[:, 2]
-            length = float(np.linalg.norm(across))
-            point = point + self.disc * (across / length if length > 0.0 else self.R[:, 0])
+            # In the shape's axes: what rounding leaves across the axis of a direction along it would lead off the cap.
+            x, y, _ = self.R.T @ d
+            length = math.hypot(x, y)
+            x, y = (x / length, y / length) if length > 0.0 else (1.0, 0.0)
+            point = point + self.disc * (x * self.R[:, 0] + y * self.R[:, 1])
         return point + self.p
 
     def extent(self, n: Array) -> float:

@@ -71,8 +71,8 @@ ACCELERATION_FORMULAS = {
 #: Forces count as those selected where they are this part of the largest from them, at most: what `Choice.SELECTED`
 #: states. The kernels that mark them have the number once more (`lcp.contacts.kernels.selection`).
 SELECTED_WITHIN = 1e-3
-#: What `verify` allows of it: it seeks the forces at compliances of its own, which may be off by as much again.
-VERIFIED_WITHIN = 1e-2
+#: What `verify` allows of it: it seeks the forces at compliances of its own.
+VERIFIED_WITHIN = 5e-3
 
 
 class Choice(enum.IntEnum):

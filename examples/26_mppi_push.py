@@ -36,7 +36,7 @@ def main() -> None:
         builder.add_drive(VelocityDrive("finger", max_force=40.0, coordinate=axis))
     builder.add_free_body("box", RigidInertia.solid_box(1.0, HALF), Box(HALF), material, q=at)
     world, stepper, plan = builder.build(), TimeStepping(0.01, edges=4), np.zeros((KNOTS, 2))
-    run, batch, rng = Simulation(world, stepper, record=True), Batch([world] * RUNS, stepper), np.random.default_rng(1)
+    run, batch, rng = Simulation(world, stepper, record=True), Batch([world] * RUNS, stepper), np.random.default_rng(4)
     while run.time < 15.0 and (np.array(far(run.q)) > (0.02, 0.1)).any():
         tried = np.clip(plan + NOISE * rng.normal(size=(RUNS, KNOTS, 2)), -FASTEST, FASTEST)
         batch.reset(states=run.state)

@@ -217,8 +217,11 @@ def grasp() -> Motion:
     return Motion("grasp", world, 2e-3, 1400, lambda time: np.array([laws[name](time) for name in names]), first=60)
 
 
-def _bin(name: str, shape: Sphere | Capsule | Box, count: int, pitch: float, half: float) -> Motion:
-    """Bodies of 1 kg that fall into a bin so wide, in layers, each moved and tilted a little."""
+def _bin(name: str, shape: Sphere | Capsule | Box, count: int, pitch: float, half: float, first: int) -> Motion:
+    """Bodies of 1 kg that fall into a bin so wide, in layers, each moved and tilted a little.
+
+    The first state is of the first impacts: a heap of so many bodies nearly always stands on some kink.
+    """
     random, builder, material = np.random.default_rng(3), WorldBuilder(), Material(0.5)
     for side, normal in {"floor": (0, 0, 1), "left": (1, 0, 0), "front": (0, 1, 0)}.items():
         builder.add_half_space(side, HalfSpace(normal, 0.0 if side == "floor" else -half), material)
@@ -231,22 +234,22 @@ def _bin(name: str, shape: Sphere | Capsule | Box, count: int, pitch: float, hal
         turn = _unit((1.0, *(0.2 * random.normal(size=3))))
         at = np.array([x, y, pitch * (layer + 0.6)]) + [*(0.01 * random.normal(size=2)), 0.0]
         builder.add_free_body(f"body {i}", inertia, shape, material, (*at, *turn))
-    return Motion(name, builder.build(), 2e-3, 300, first=60)
+    return Motion(name, builder.build(), 2e-3, 300, first=first)
 
 
 def spheres() -> Motion:
     """Spheres that fall into a bin."""
-    return _bin("30 spheres", Sphere(0.1), 30, 0.24, 0.39)
+    return _bin("30 spheres", Sphere(0.1), 30, 0.24, 0.39, 70)
 
 
 def capsules() -> Motion:
     """Capsules that fall into a bin."""
-    return _bin("27 capsules", Capsule(0.05, 0.1), 27, 0.32, 0.6)
+    return _bin("27 capsules", Capsule(0.05, 0.1), 27, 0.32, 0.6, 52)
 
 
 def boxes() -> Motion:
     """Boxes that fall into a bin."""
-    return _bin("20 boxes", Box.cube(0.1), 20, 0.3, 0.5)
+    return _bin("20 boxes", Box.cube(0.1), 20, 0.3, 0.5, 52)
 
 
 def stack() -> Motion:

@@ -129,5 +129,5 @@ def test_silo__keeps_weight_from_its_floor_and_runs_out_by_width(classic: Module
     assert classic.carried(45) < 0.7 * classic.masses(45).sum()
     width = 10 * classic.DIAMETER
     at = classic.settled(80, width)
-    slow, fast = (classic.rate(at, width, n * classic.DIAMETER, 0.6) for n in (4, 6))
-    assert fast > 6 / 4 * slow
+    slow, fast = (classic.rate(at, width, n * classic.DIAMETER, 0.6) for n in (5, 8))
+    assert fast > 8 / 5 * slow

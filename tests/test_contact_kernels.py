@@ -208,17 +208,28 @@ def test_edge_counts_are_integers(bad):
         (0.0005, -0.01, -0.1, 0.05),  # slow, gap left: may close it
         (-0.001, -0.01, -0.1, -0.02),  # penetrating and slow: pushed out by erp gap / h
         (-0.001, -1.0, -1.0, -0.5),  # penetrating and fast: still an impact
+        (-0.001, -0.06, -1.0, -0.03),  # an impact that asks for more than the push, not for their sum
+        (-0.004, -0.06, -1.0, -0.08),  # the push asks for more than the impact
+        (-0.100, -0.01, -0.1, -0.7),  # no faster than the bound
         (-0.001, 1.0, 1.0, -0.02),  # penetrating and leaving
         (0.002, -1.0, 1.0, 0.2),  # approaching, but a drive turns it round before the gap closes
         (0.001, -0.05, -0.2, 0.1),  # at the threshold exactly: not an impact
     ],
 )
 def test_normal_term_follows_the_rule(gap, vn_minus, vn_free, kN):
-    """Each branch of the rule, with h = 0.01, e = 0.5, v_min = 0.05, erp = 0.2."""
-    assert bounce(gap, vn_minus, vn_free, 0.01, 0.5, 0.05, 0.2) == pytest.approx(kN, rel=1e-14)
+    """Each branch of the rule, with h = 0.01, e = 0.5, v_min = 0.05, erp = 0.2, pushed no faster than 0.7."""
+    assert bounce(gap, vn_minus, vn_free, 0.01, 0.5, 0.05, 0.2, 0.7) == pytest.approx(kN, rel=1e-14)
 
 
 @given(drop=st.floats(0.1, 10.0), e=st.floats(0.0, 1.0))
 def test_an_impact_rebounds_at_e_times_the_approach(drop, e):
     """The contact closes at N v+ = -kN: the rebound of Newton's law."""
-    assert -bounce(0.0, -drop, -drop, 1e-3, e, 1e-3, 0.0) == e * drop
+    assert -bounce(0.0, -drop, -drop, 1e-3, e, 1e-3, 0.0, 1.0) == e * drop
+    assert -bounce(0.0, -drop, -drop, 1e-3, e, 1e-3, 0.0, math.inf) == e * drop
+
+
+@pytest.mark.nojit
+def test_an_inelastic_impact_closes_its_gap():
+    """With e = 0 like any other contact; where the law is that of older records it stops at a distance."""
+    assert bounce(0.5, -400.0, -400.0, 0.002, 0.0, 0.01, 0.0, 1.0) == pytest.approx(250.0)
+    assert bounce(0.5, -400.0, -400.0, 0.002, 0.0, 0.01, 0.0, math.inf) == 0.0

@@ -43,7 +43,7 @@ def test_what_is_wrong_with_one_of_several_states_names_it():
 
 
 def test_what_cannot_be_differentiated_says_so():
-    """Arguments of other shapes, projection and custom constraints: errors with their field."""
+    """Arguments of other shapes and custom constraints: errors with their field."""
     world, stepper = cube(), TimeStepping(H)
     state = world.initial_state()
     found = linearize(world, stepper, state)
@@ -56,7 +56,6 @@ def test_what_cannot_be_differentiated_says_so():
         (lambda: found.jvp(np.zeros(12), np.zeros(12)), "du"),
         (lambda: found.directional(np.zeros(11)), "dx"),
         (lambda: found.vjp(np.full(12, np.nan)), "w"),
-        (lambda: linearize(world, TimeStepping(H, projection=True), state), "projection"),
         (lambda: Simulation(world, stepper).linearize(np.zeros(7)), "tau"),
     ):
         with pytest.raises(SimulationConfigError) as caught:

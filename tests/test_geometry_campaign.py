@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from geometry_campaign import PAIRS, campaign
+from geometry_campaign import PAIRS, campaign, one_case
 from geometry_proofs import Body, least_overlap, off_triangles, prove
 
 from contactlab.contact import Box, Cylinder
@@ -26,6 +26,37 @@ def test_gaps_normals_and_points_are_proved_by_the_ten_thousand(names):
     """The same of 10 000 random and 10 000 degenerate placements."""
     tally = campaign(names, 10000, 0)
     assert not tally.broken, tally.broken[:10]
+
+
+@pytest.mark.parametrize(
+    ("names", "number", "seed"),
+    [
+        (("box", "cylinder"), 6993, 0),  # the rim beside a face, at an angle of 1e-9
+        (("box", "cylinder"), 7122, 0),  # one in the other: rounding opens the polytope
+        (("box", "box"), 9548, 0),  # a corner over an edge, 1e-3 from the normal of a face
+        (("box", "hull"), 4116, 0),  # a sharp corner in the band about clipped edges
+        (("capsule", "capsule"), 1692, 1),  # axes cross at 1e-12
+        (("capsule", "flat hull"), 362, 0),  # an end as close as the closest pair, beside it
+        (("cylinder", "cylinder"), 263, 0),  # rims side by side
+        (("cylinder", "cylinder"), 1781, 0),  # apart, the axis along the search of the proof
+        (("cylinder", "cylinder"), 7162, 0),  # caps in one plane, overlapping at their rims
+        (("cylinder", "flat hull"), 7908, 0),  # an end that the normal takes off the cylinder
+        (("hull", "hull"), 671, 1),  # a cone in a cone, their bases in one plane
+    ],
+)
+def test_placements_that_once_failed(names, number, seed):
+    """One of each cause."""
+    a, b, margin = one_case(names, "degenerate", number, seed)
+    verdict = prove(a, b, margin, collide(a.shape, a.pose, b.shape, b.pose, margin=margin))
+    assert verdict.holds, verdict
+
+
+def test_the_support_of_a_cylinder_stays_on_it():
+    """Along the axis rounding leaves a way across it that leads nowhere."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        body = Body.of(Cylinder(0.5, 2.0), Transform.rotation(rng.normal(size=3), rng.uniform(0.0, 3.0)).R, np.zeros(3))
+        assert body.outside(body.support(rng.uniform(0.1, 9.0) * body.R[:, 2])) <= 1e-14
 
 
 def test_a_proof_finds_what_is_wrong():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import joint_scenes
 import numpy as np
 import pytest
@@ -37,7 +35,7 @@ def falling_cube():
     turn = np.array([0.9, 0.25, 0.15, 0.1]) / np.linalg.norm([0.9, 0.25, 0.15, 0.1])
     inertia = RigidInertia.solid_box(2.0, HALF)
     v = (0.4, 0.1, -1.0, 1.0, 2.0, 0.5)
-    builder.add_free_body("cube", inertia, Box(HALF), material, (0, 0, 0.14, *turn), v)
+    builder.add_free_body("cube", inertia, Box(HALF), material, (0, 0, 0.18, *turn), v)
     return builder.build()
 
 
@@ -69,9 +67,9 @@ def of_world(world, stepper, n, cost, *, state=None, tau=None, targets=None, at=
 
 def test_a_cube_from_the_air_by_its_start():
     """The cost of a run with a bounce and slides, by start and friction: as differences of the run, erp = 0."""
-    world, stepper, n = falling_cube(), TimeStepping(H), 60
+    world, stepper, n = falling_cube(), TimeStepping(H), 80
     run = simulate(world, stepper, steps=n)
-    assert run.contacts.step.size
+    assert run.contacts.step.size > 5
     found = gradient(run, place, at=(-1,), wrt=["cube.mu", "floor.restitution", "cube.mass"])
     assert found.value == pytest.approx(place(n, run.q[n], run.v[n]), rel=1e-15)
     start = world.initial_state()
@@ -291,9 +289,6 @@ def test_costs_and_records_that_cannot_be_used():
     outside = ExternalContact("world", "cube", (0.0, 0.0, 0.1), (0, 0, 1), 0.0, 0.3)
     run = simulate(world, stepper, steps=5, contacts=lambda time, q, v: [outside])
     with pytest.raises(SimulationConfigError, match="from outside"):
-        gradient(run, place)
-    run = simulate(world, replace(stepper, projection=True), steps=2)
-    with pytest.raises(SimulationConfigError, match="projection"):
         gradient(run, place)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import pickle
 from dataclasses import replace
@@ -12,7 +13,20 @@ import numpy as np
 import pytest
 import simulation_scenes as scenes
 from derivative_scenes import MOTIONS, bounded_drives, settled, tumbling_cube
-from linearization_worlds import HALF, TOLERANCE, TOLERANCES, G, H, assert_agrees, cube, later, scaled, slider
+from linearization_worlds import (
+    HALF,
+    TOLERANCE,
+    TOLERANCES,
+    G,
+    H,
+    assert_agrees,
+    cube,
+    differences,
+    later,
+    scaled,
+    slider,
+    whys,
+)
 from step_differences import Steps, moved
 
 import lcp
@@ -166,8 +180,8 @@ def test_forces_agree_with_differences_of_the_steps_contacts(name, friction):
 
 def test_a_product_of_steps_is_the_derivative_of_a_run_from_the_air():
     """With erp = 0 a cube that falls, bounces off a corner and slides: A's multiplied agree with differences."""
-    world = cube(0.02, (0.4, 0.1, -1.0, 1.0, 2.0, 0.5), Material(0.3, 0.4), (0.9, 0.25, 0.15, 0.1))
-    stepper, n = TimeStepping(H), 60
+    world = cube(0.08, (0.4, 0.1, -1.0, 1.0, 2.0, 0.5), Material(0.3, 0.4), (0.9, 0.25, 0.15, 0.1))
+    stepper, n = TimeStepping(H), 80
     state, product, pushed = world.initial_state(), np.eye(12), 0
     for _ in range(n):
         found = linearize(world, stepper, state)
@@ -180,6 +194,41 @@ def test_a_product_of_steps_is_the_derivative_of_a_run_from_the_air():
         ahead, behind = steps.sides(world.initial_state(), np.eye(12), step=step, n=n)
         errors.append(scaled(product, 0.5 * (ahead + behind).T))
     assert min(errors) < 1e-6, errors
+
+
+@pytest.mark.parametrize("friction", ["pyramid", "cone"])
+@pytest.mark.parametrize("depth", [3e-5, 1e-3, 0.05])
+def test_what_is_moved_out_of_the_floor_ends_where_it_is_moved_to(depth, friction):
+    """A cube deep in the floor with one corner: its displacement makes up for the depth, but for its largest speed."""
+    world = cube(0.0, (0.4, 0.1, -0.2, 1.0, 2.0, 0.5), turn=(0.9, 0.25, 0.15, 0.1))
+    start, stepper = world.initial_state(), TimeStepping(H, friction=friction, max_depenetration_velocity=1.0)
+    corners = [point_position(world.model, start.q, "cube", x) for x in itertools.product((-0.1, 0.1), repeat=3)]
+    state = replace(start, q=start.q - np.eye(7)[2] * (min(x[2] for x in corners) + depth))
+    found = assert_agrees(world, stepper, state, tolerance=TOLERANCE[friction])
+    assert {why for why, _ in whys(found)} == {"depth is undone in the positions"}
+    free = linearize(world, replace(stepper, projection=False), state)
+    rises = found.next.q[2] - free.next.q[2]
+    assert rises == pytest.approx(min(depth, H), rel=0.7)
+    assert found.A[2, 2] == pytest.approx(0.0 if depth < H else free.A[2, 2], abs=1e-9)
+
+
+@pytest.mark.parametrize("depth", [1e-4, 1e-3])
+def test_what_is_moved_out_of_stops_ends_where_it_is_moved_to(depth):
+    """An arm, and a linkage that is closed by a loop, beyond a stop: right but for the order of the displacement."""
+    builder = joint_scenes.pendulum(0.3, 0.4)
+    builder.add_joint_limit(JointLimit("rod", -1.0, 0.3 - depth))
+    linkage = joint_scenes.four_bar()
+    rocker = JointLimit("rocker", linkage.initial_state().q[2] + depth, 3.0)
+    linkage = replace(linkage, joint_actions=replace(linkage.joint_actions, limits=(rocker,)))
+    for world in (builder.build(), linkage):
+        state, stepper, nv = world.initial_state(), TimeStepping(H), world.nv
+        found = linearize(world, stepper, state)
+        unmoved = linearize(world, replace(stepper, projection=False), state)
+        assert ("depth is undone in the positions", -1) in whys(found)
+        expected = differences(world, stepper, state)
+        assert np.abs(found.A - expected)[:nv].max() < 10.0 * depth
+        assert np.abs(unmoved.A - expected)[:nv].max() > 0.5
+        assert scaled(found.A[nv:], expected[nv:]) < 1e-6
 
 
 def test_what_sleeps_stands_still():
@@ -216,13 +265,15 @@ def test_bodies_that_move_as_they_are_told(moves, friction):
     builder.add_free_body("brick", inertia, Box(HALF), material, (0.1, 0.2, 0.13, *turn), (0, 0, -0.5, 0, 0, 0))
     world, stepper = builder.build(), TimeStepping(H, erp=1.0, friction=friction)
     checked = 0
-    for steps in (15, 40, 70, 100):
+    # At 34 to 52 steps the brick comes to lie on its face. Then steps agree to the tolerance of the forces alone, and
+    # differences of them to nothing.
+    for steps in (15, 22, 30, 56, 100):
         state = later(world, stepper, steps)
         found = linearize(world, stepper, state)
         if found.forces.any() and all(kink.way > 1e-5 for kink in found.kinks):
-            assert_agrees(world, stepper, state, tolerance=TOLERANCE[friction])
+            assert_agrees(world, stepper, state, steps=(1e-6, 1e-7, 1e-8), tolerance=TOLERANCE[friction])
             checked += 1
-    assert checked
+    assert checked > 2
 
 
 def test_planar_worlds_have_three_columns_a_body():

@@ -8,7 +8,7 @@ import joint_scenes
 import numpy as np
 import pytest
 from derivative_scenes import MOTIONS, settled
-from linearization_worlds import G, H, assert_one_sided, cube, later, signed, slider, whys
+from linearization_worlds import G, H, assert_agrees, assert_one_sided, cube, later, signed, slider, whys
 
 from contactlab.formulation import JointLimit, VelocityDrive
 from contactlab.simulation import (
@@ -49,6 +49,23 @@ def test_a_gap_of_zero_is_a_kink_where_penetration_stays():
     found = linearize(world, TimeStepping(H, erp=0.25), world.initial_state())
     np.testing.assert_allclose(found.directional([0, 0, -1.0, 0, 0, 0])[5], 0.25 / H)
     assert linearize(world, TimeStepping(H, erp=1.0), world.initial_state()).unique
+
+
+@pytest.mark.nojit
+def test_depth_that_is_pushed_out_has_kinks():
+    """Where it is pushed out as fast as the bounce wants, and where at the largest speed: on one side it is steeper."""
+    pushed = ("depth is pushed out at the largest speed, or as fast as it bounces", 0)
+    for v, fastest in ((-1.0, 10.0), (-0.2, 0.5)):
+        world = slider((0, 0, v), height=-0.5 * H, restitution=0.5)
+        stepper = TimeStepping(H, erp=1.0, projection=False, max_depenetration_velocity=fastest)
+        state = world.initial_state()
+        assert whys(linearize(world, stepper, state)) == {pushed}
+        for away in (1e-5, -1e-5):
+            near = replace(state, q=state.q + [0, 0, away])
+            found = assert_agrees(world, stepper, near)
+            assert found.unique
+            # The speed of the deeper side follows the depth at the first kink, and at the second that of the other.
+            assert found.A[5, 2] == pytest.approx(-1.0 / H if (away < 0.0) == (fastest > 1.0) else 0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize(("friction", "planar"), [("pyramid", False), ("cone", False), ("pyramid", True)])

@@ -142,7 +142,7 @@ def test_scenes_agree_with_differences(name):
     )
     motion = replace(motion, world=replace(motion.world, surfaces=surfaces))
     stepper, checked = motion.stepper(), 0
-    for state in motion.states(stepper, 5):
+    for state in motion.states(stepper, 24):
         found = linearize(motion.world, stepper, state)
         if found.forces.any() and all(kink.way > 1.5e-6 for kink in found.kinks):
             assert_agrees(motion.world, stepper, state, steps=(1e-6, 1e-7, 1e-8))

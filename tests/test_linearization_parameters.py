@@ -9,7 +9,7 @@ import joint_scenes
 import numpy as np
 import pytest
 from derivative_scenes import MOTIONS, bounded_drives, soft_floor, trot, tumbling_cube
-from linearization_worlds import HALF, G, H, assert_parameters_agree
+from linearization_worlds import HALF, G, H, assert_parameters_agree, whys
 
 from contactlab.contact import Box, HalfSpace, Material, PowerLaw, Sphere
 from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
@@ -118,12 +118,22 @@ def test_without_friction_the_first_of_it_slows(friction):
 
 @pytest.mark.nojit
 def test_a_ball_bounces_by_its_restitution():
-    """v+ = -e v: dv+/de = -v, of the pair's own e; at e = 1, the end of its range, to one side."""
-    stepper = TimeStepping(H, erp=1.0)
+    """v+ = -e v: dv+/de = -v, of the pair's own e; at e = 0 and 1, the ends of its range, to one side.
+
+    At e = 0 an impact closes its gap, and v+ jumps by that: the slope is that of the bounce, and the jump is told.
+    """
+    stepper, jump = TimeStepping(H, erp=1.0), "closes its gap without restitution, and bounces with any"
     for e in (0.6, 1.0, 0.0):
         world = ball((0, 0, -2.0), height=1e-4, material=Material(0.5, e))
         found = linearize(world, stepper, world.initial_state(), wrt=["*.restitution"])
         np.testing.assert_allclose(found.parameters["*.restitution"][5], 2.0, rtol=1e-6)
+        assert ((jump, 0) in whys(found)) == (e == 0.0)
+    # Others than e do not see it, nor does it where impacts have their rate whatever the gap.
+    assert linearize(world, stepper, world.initial_state(), wrt=["*.mu", "gravity.z"]).unique
+    stepper = replace(stepper, max_depenetration_velocity=math.inf)
+    found = linearize(world, stepper, world.initial_state(), wrt=["*.restitution"])
+    np.testing.assert_allclose(found.parameters["*.restitution"][5], 2.0, rtol=1e-6)
+    assert (jump, 0) not in whys(found)
 
 
 @pytest.mark.nojit

@@ -59,9 +59,11 @@ def test_a_cube_dropped_in_one_step() -> None:
         ImplausibleWarning,
         match=r"'cube' moves 9\.81 m, 49 times its length, and ends 9\.61 m inside 'floor', in step 0 .*h = 0\.01 s",
     ):
-        recording = simulate(cube_at(0.3), TimeStepping(h=1.0), steps=1)
+        recording = simulate(cube_at(0.3), TimeStepping(h=1.0, projection=False), steps=1)
     (notice,) = recording.notices
     np.testing.assert_allclose(notice.worst, 9.81 / 0.2, rtol=1e-6)
+    # Looked for by v+, the floor is found.
+    assert simulate(cube_at(0.3), TimeStepping(h=1.0), steps=1).q[1, 2] == pytest.approx(0.1)
 
 
 def carried(wall: float, floor: float = -9.0) -> World:
@@ -175,9 +177,9 @@ def arm_at(angle: float, **more: Any) -> World:
 
 
 def test_a_joint_that_begins_beyond_its_stop() -> None:
-    """It stays there, and every kind of run says so; what `erp` brings back, a soft stop or a start inside does not."""
+    """It stays there where nothing brings it back, and every kind of run says so; else none does."""
     told = r"'arm' above 0\.5 by 0\.7 \(50 such steps\): start inside, or take `erp`"
-    world, stepper = arm_at(1.2), TimeStepping(h=0.01)
+    world, stepper = arm_at(1.2), TimeStepping(h=0.01, projection=False)
     with pytest.warns(ImplausibleWarning, match=told):
         recording = simulate(world, stepper, steps=50)
     (notice,) = recording.notices
@@ -231,7 +233,7 @@ def test_impacts_that_gain_energy() -> None:
 
 def test_five_elastic_boxes_in_one_another_gain_energy() -> None:
     """Overlapping, with friction, and put apart by projection: found in use, without a word then."""
-    rng, elastic = np.random.default_rng(10), Material(0.3, 1.0)
+    rng, elastic = np.random.default_rng(11), Material(0.3, 1.0)
     builder = WorldBuilder()
     builder.add_half_space("floor", HalfSpace(), elastic)
     for i in range(5):
@@ -239,7 +241,7 @@ def test_five_elastic_boxes_in_one_another_gain_energy() -> None:
         q = (*rng.uniform(-0.1, 0.1, 2), 0.15 + 0.1 * i, *(turn / np.linalg.norm(turn)))
         builder.add_free_body(f"body {i}", INERTIA_OF_CUBE, Box.cube(0.1), elastic, q, rng.normal(size=6))
     with pytest.warns(ImplausibleWarning, match="impacts of step .* gain .* J of .* J") as told:
-        recording = simulate(builder.build(), TimeStepping(h=2e-3, projection=True), steps=20)
+        recording = simulate(builder.build(), TimeStepping(h=2e-3), steps=20)
     assert len(told) == 2
     assert [notice.kind for notice in recording.notices] == ["overlap", "energy"]
     step = recording.notices[1].step

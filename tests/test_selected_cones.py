@@ -102,8 +102,10 @@ def test_drives_stops_and_dry_friction_stand_beside_cones() -> None:
     # A pyramid of many edges comes close.
     fine = simulate(crane(), TimeStepping(2e-3, edges=64), steps=80)
     np.testing.assert_allclose(recording.q[-1], fine.q[-1], atol=1e-3)
-    off = np.abs(recording.q[-1] - fine.q[-1]).max()
-    assert off < np.abs(recording.q[-1] - simulate(crane(), TimeStepping(2e-3, edges=4), steps=80).q[-1]).max()
+    # Until the arm lands on its stop, which a coarse one does at another time.
+    coarse = simulate(crane(), TimeStepping(2e-3, edges=4), steps=40)
+    off = np.abs(recording.q[:41] - fine.q[:41]).max()
+    assert off < np.abs(recording.q[:41] - coarse.q).max()
 
 
 @pytest.mark.parametrize("cfm", [0.0, 1e-6])

@@ -270,7 +270,7 @@ _ROW = np.dtype(
     [(name, np.int64) for name in _WHOLE]
     + [(name, np.float64) for name in ["gap", "mu", "restitution", "impulse_normal", "slip", "push"]]
     + [(name, np.float64, 3) for name in ["point", "normal", "impulse", "moment"]]
-    + [("impulse_tangential", np.float64, 2)]
+    + [(name, np.float64, 2) for name in ["impulse_tangential", "push_tangential"]]
 )
 
 

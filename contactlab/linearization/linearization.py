@@ -34,6 +34,9 @@ WHY = (
     "forces nearly redundant",
     "hardly rolls, its axes of friction jump",
     "friction gives way to a motion that normal forces ask for",
+    "depth is undone in the positions",
+    "depth is pushed out at the largest speed, or as fast as it bounces",
+    "closes its gap without restitution, and bounces with any",
 )
 #: The same of spin and of rolling.
 TURNING = (

@@ -78,8 +78,8 @@ def linearize(
     Raises
     ------
     SimulationConfigError
-        An argument that cannot be used; a stepper with ``projection`` or a relaxed law of friction, or a world with
-        custom constraints, of which there are no derivatives. Of several states, with the number of the one.
+        An argument that cannot be used; a stepper with a relaxed law of friction, or a world with custom constraints,
+        of which there are no derivatives. Of several states, with the number of the one.
     SimulationError
         The step failed.
 
@@ -87,6 +87,14 @@ def linearize(
     -----
     Where rigid contacts rest with ``erp=0``, any gap opens a kink: s >= -gap/h while open, s >= 0 in penetration. The
     piece given is the first, what lies closed stays closed.
+
+    Where a step undoes depth in the positions, the gaps that pushed end where they were opened to, and what friction
+    held is not moved along the surface. That is exact for one contact of a free body with a half-space, and nearly so
+    for others. The displacement is the result of a relaxation that ends early: all these steps are told as kinks. That
+    a depth is hardly more, or hardly less, than is allowed, is not told: there q jumps by a tenth of what is allowed.
+
+    An impact without restitution closes its gap, and with any it bounces: by a restitution of 0 the derivative is that
+    of the bounce without this jump, which is told as a kink.
     """
     if isinstance(state, Sequence):
         return _of_states(world, stepper, state, tau, targets, wrt)
@@ -288,9 +296,6 @@ def near_kinks(driver: Driver, differentiator: Differentiator, count: int) -> Ne
 
 def parameters_of(world: World, stepper: TimeStepping, wrt: Sequence[str | Parameter]) -> tuple[Parameter, ...]:
     """Return what is asked for, checked, as is what steps can be differentiated of."""
-    if stepper.projection:
-        detail = "moves q by a problem of its own, of which there are no derivatives: linearize with False"
-        raise SimulationConfigError("projection", detail)
     if stepper.law != "coulomb":
         name = type(stepper.solver).__name__
         raise SimulationConfigError(

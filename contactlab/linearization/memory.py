@@ -77,6 +77,10 @@ class Differentiator:
             with nullcontext() if self._held is not None else when_compiling(_announce):
                 self._weigh()
                 kinks = int(self._entered()())
+                if kinks >= 0 and driver.control.deep:
+                    from contactlab.linearization.projected import hold_gaps
+
+                    hold_gaps(driver, memory)
                 if kinks >= 0 and parts.any():
                     self._differentiate_free_trees(parts)
                 return kinks
@@ -152,7 +156,7 @@ class Differentiator:
         moments = driver.prepared.arrays.moments
         cones, axes, changing = (1, 3, nv) if moments is None else (layout.CONES, layout.NAXES, 2 * nv)
         # As many as there can be.
-        m, kinks = (1 + 2 * cones) * contacts + joints, (7 + 4 * cones) * contacts + 4 * joints
+        m, kinks = (1 + 2 * cones) * contacts + joints, (11 + 4 * cones) * contacts + 5 * joints
         size = max(derivatives_size(nl, nv), row_rates_size(nl, nv), point_rates_size(nl, nv), 256)
         floats: dict[str, tuple[int, ...]] = {
             "q": (nq,), "v": (nv,), "v_plus": (nv,), "W": (size,), "V": (size,),

@@ -245,8 +245,8 @@ def held_trees(recording: Record) -> IntArray:
     world, table, rows = recording.world, recording.contacts, recording.joint_rows
     held = np.zeros((recording.n_steps, world.tree_starts.size - 1), dtype=np.int64)
     for body in (table.body_a, table.body_b):
-        tree = np.append(world.body_trees, -1)[body]
-        held[table.step[tree >= 0], tree[tree >= 0]] = 1
+        touching = np.append(world.body_trees, -1)[body]
+        held[table.step[touching >= 0], touching[touching >= 0]] = 1
     for number, row in enumerate(world.joint_rows):
         for tree in row.trees:
             held[rows.step[rows.row == number], tree] = 1

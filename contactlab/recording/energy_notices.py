@@ -46,6 +46,8 @@ def jams(recording: Recording, name: Named) -> Iterator[Notice]:
 
     world = recording.world
     moving = [body for body, motion in world.motions if not isinstance(motion, Conveyor)]
+    if not moving:
+        return
     table = recording.contacts
     told = np.isin(table.body_a, moving) & (table.impulse_normal > 0.0)
     if not told.any():

@@ -108,50 +108,44 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
         members = np.flatnonzero(np.isin(world.body_trees, view.trees()))
         names = ", ".join(world.model.names[int(b)] for b in members[:5]) + (", ..." if members.size > 5 else "")
         island = f"island {view.number} ({names}"
-        if failure == layout.FAILURE_PROJECTION:
+        problem = view.problem()
+        saved, note = _save(problem, step, path)
+        from lcp.contacts.kernels.judging import NEAREST
+
+        contacts = tuple(view.contacts())
+        told = moving_as_prescribed(world, (body for one in contacts for body in (one.body_a, one.body_b)))
+        note = f"{sunk(world, contacts, step)}{pressed_by(told) + '. ' if told else ''}{note}"
+        if failure == layout.FAILURE_LARGE:
             detail = (
-                f"no displacement was found that ends the penetrations of {island}). Look at the last state of the "
-                "record; erp instead of projection asks for less."
+                f"no forces were selected in {island}; {problem!r}), and its LCP of {driver.control.n} unknowns is "
+                "too large for a pivoting method to answer soon. Try a smaller h, adaptive=True or fewer edges; a "
+                f"solver that is named is asked whatever the size. {note}"
+            )
+        elif failure == layout.FAILURE_INCONSISTENT:
+            result = view.solve().result
+            labels = [world.joint_rows[number].label for number in view.contradictions()]
+            listed = ", ".join(repr(label) for label in labels[:6]) + (", ..." if len(labels) > 6 else "")
+            detail = (
+                f"the bilateral equations of {island}; {problem!r}), of loops, followers and drives that nothing "
+                f"stops, contradict one another: {listed} do not agree, by more than errors of assembly explain. "
+                "Remove or correct one of them, give a drive a largest force, or let loops give way with cfm. "
+                f"{note}"
+            )
+        elif driver.control.exhausted:
+            off = float(driver.island.state[NEAREST])
+            detail = (
+                f"none of the attempts at {island}; {problem!r}) led to forces that solve it: the best are off by "
+                f"{off:.1e} of its scale. Try a smaller h or adaptive=True; a solver that is named is asked "
+                f"whatever the size.{_refusal(driver, stepper)} {note}"
             )
         else:
-            problem = view.problem()
-            saved, note = _save(problem, step, path)
-            from lcp.contacts.kernels.judging import NEAREST
-
-            contacts = tuple(view.contacts())
-            told = moving_as_prescribed(world, (body for one in contacts for body in (one.body_a, one.body_b)))
-            note = f"{sunk(world, contacts, step)}{pressed_by(told) + '. ' if told else ''}{note}"
-            if failure == layout.FAILURE_LARGE:
-                detail = (
-                    f"no forces were selected in {island}; {problem!r}), and its LCP of {driver.control.n} unknowns is "
-                    "too large for a pivoting method to answer soon. Try a smaller h, adaptive=True or fewer edges; a "
-                    f"solver that is named is asked whatever the size. {note}"
-                )
-            elif failure == layout.FAILURE_INCONSISTENT:
-                result = view.solve().result
-                labels = [world.joint_rows[number].label for number in view.contradictions()]
-                listed = ", ".join(repr(label) for label in labels[:6]) + (", ..." if len(labels) > 6 else "")
-                detail = (
-                    f"the bilateral equations of {island}; {problem!r}), of loops, followers and drives that nothing "
-                    f"stops, contradict one another: {listed} do not agree, by more than errors of assembly explain. "
-                    "Remove or correct one of them, give a drive a largest force, or let loops give way with cfm. "
-                    f"{note}"
-                )
-            elif driver.control.exhausted:
-                off = float(driver.island.state[NEAREST])
-                detail = (
-                    f"none of the attempts at {island}; {problem!r}) led to forces that solve it: the best are off by "
-                    f"{off:.1e} of its scale. Try a smaller h or adaptive=True; a solver that is named is asked "
-                    f"whatever the size.{_refusal(driver, stepper)} {note}"
-                )
-            else:
-                result = driver.last_result if driver.last_result is not None else view.solve().result
-                detail = (
-                    f"the contact problem of {island}; {problem!r}) was not solved. {result.describe()} "
-                    f"{_stricter(driver) if result.solved else advice_on(result, problem)}"
-                    f"{_impatience(stepper, result)}"
-                    f"{_refusal(driver, stepper)} {note}"
-                )
+            result = driver.last_result if driver.last_result is not None else view.solve().result
+            detail = (
+                f"the contact problem of {island}; {problem!r}) was not solved. {result.describe()} "
+                f"{_stricter(driver) if result.solved else advice_on(result, problem)}"
+                f"{_impatience(stepper, result)}"
+                f"{_refusal(driver, stepper)} {note}"
+            )
     return SimulationError(
         f"step {step} (time {driver.time:.9g} s, h = {driver.h:.6g} s{limit}): {detail}{speed}",
         step=step,

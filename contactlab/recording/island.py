@@ -90,8 +90,21 @@ def formed(recording: Record, i: int, island: int) -> tuple[ConstraintVelProblem
     run, targets = (recording.world, recording.stepper, recording.state(i)), recording.rows["drive_target"][i]
     given = {"tau": tau, "supply": supply, "targets": targets, "motions": motions}
     driver = Driver(*run, steps=1, h=h, **given, external=True)
+    if recording.stepper.projection:
+        _list_rows(recording, i, driver)
     view = driver.form(island)
     return view.problem(), view.warm_start()
+
+
+def _list_rows(recording: Record, i: int, driver: Driver) -> None:
+    """Let the contacts and stops take part that did: what was looked for again depends on a solution that is gone."""
+    own, rows = recording.rows_of_step("contact_step", i), recording.rows
+    ids, gaps = np.sort(rows["contact_id"][own]), rows["contact_gap"][own]
+    driver.work.v_seen[0] = recording.v[i + 1]
+    driver.work = driver.work._replace(listed=ids.astype(np.int64))
+    driver.parameters.more = max(0.0, float(np.max(gaps, initial=0.0)) - recording.stepper.thresholds.margin)
+    if driver.joints is not None:
+        driver.joints.missed[rows["joint_row"][recording.rows_of_step("joint_step", i)]] = 1
 
 
 def _supply(recording: Record, i: int) -> Supply | None:

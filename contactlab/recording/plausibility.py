@@ -86,7 +86,7 @@ def notices_of(recording: Recording) -> tuple[Notice, ...]:
     stops = beyond_stops(recording.world, recording.stepper, recording.q) if begins else ()
     # Of most runs a look at a column tells that there is nothing, and no table is made.
     deep = bool((peek(rows, "contact_gap") < deepest(recording.world)).any())
-    deep_ones = overlaps(recording.world, rows, begins=begins) if deep else ()
+    deep_ones = overlaps(recording.world, recording.stepper, rows, begins=begins) if deep else ()
     left = (peek(rows, "island_choice") == Choice.UNCERTIFIED).any()
     last = unsolved(recording.uncertified, recording.world, rows) if left else ()
     energies = (*jams(recording, NAMED), *product_gains(recording, NAMED))
@@ -127,7 +127,9 @@ def sunk(world: World, contacts: Iterable[ViewedContact], step: int) -> str:
     return f"Before the step {' and '.join(names)} overlap, {-deepest.gap:.3g} m deep: {advice}. "
 
 
-def overlaps(world: World, rows: Rows, *, begins: bool, begun: float = 0.0, name: Named = NAMED) -> Iterator[Notice]:
+def overlaps(
+    world: World, stepper: TimeStepping, rows: Rows, *, begins: bool, begun: float = 0.0, name: Named = NAMED
+) -> Iterator[Notice]:
     """What contacts are deeper than rounding makes any.
 
     ``begins``: step 0 is that of the world, not of a run that goes on; ``begun``: the worst overlap told before.
@@ -145,6 +147,9 @@ def overlaps(world: World, rows: Rows, *, begins: bool, begun: float = 0.0, name
     first = begins & (step[deep] == 0)
     # What begins deep mostly stays so: told once.
     old = depth <= 1.1 * np.max(depth[first], initial=begun)
+    mends = "forces hold a depth, they do not mend it"
+    if stepper.projection:
+        mends = "positions are moved until they are, at a bounded speed (`max_depenetration_velocity`)"
     for kind, own in (("overlap", old), ("penetration", ~old)):
         if not own.any() or (kind == "overlap" and begun):
             continue
@@ -154,16 +159,11 @@ def overlaps(world: World, rows: Rows, *, begins: bool, begun: float = 0.0, name
         how = f"{-gap[row]:.3g} m deep, {worst:.2g} times the thickness of the thinner"
         steps = np.unique(step[deep[own]]).size
         if kind == "overlap":
-            text = (
-                f"{who} overlap from the start, {how} ({steps} such steps): start them apart; forces hold a depth, "
-                "they do not mend it"
-            )
+            text = f"{who} overlap from the start, {how} ({steps} such steps): start them apart; {mends}"
             yield Notice("overlap", steps, 0, worst, text)
         else:
-            text = (
-                f"{who} get {how}, during the run, in {name(int(step[row]))} ({steps} such steps): take smaller steps, "
-                "or set `erp` (0.2 returns a fifth in each step); forces alone hold a depth, they do not mend it"
-            )
+            text = f"{who} get {how}, during the run, in {name(int(step[row]))} ({steps} such steps): "
+            text += f"take smaller steps; {mends}"
             pair = int(rows["contact_body_a"][row]), int(rows["contact_body_b"][row])
             for told in moving_as_prescribed(world, pair):
                 text += f"; '{told}' moves as prescribed, whatever the force, and pushes in what has no room left"
@@ -172,7 +172,7 @@ def overlaps(world: World, rows: Rows, *, begins: bool, begun: float = 0.0, name
 
 def rigid_stops(world: World, stepper: TimeStepping) -> list[JointRow]:
     """The joints' limits that hold what they find."""
-    if stepper.erp > 0.0:
+    if stepper.erp > 0.0 or stepper.projection:
         return []
     return [row for row in world.joint_rows if row.kind == RowKind.STOP and row.stiffness == 0.0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
@@ -195,6 +196,8 @@ def _inertia(entry: Json) -> RigidInertia:
 def stepper_to_json(stepper: TimeStepping) -> Json:
     """Return the stepper's options as JSON values; a solver that is none of `lcp`'s own by its name."""
     values = {field.name: getattr(stepper, field.name) for field in dataclasses.fields(stepper)}
+    if stepper.max_depenetration_velocity == math.inf:
+        values["max_depenetration_velocity"] = "inf"
     values["sleep"] = None if stepper.sleep is None else dataclasses.asdict(stepper.sleep)
     values["solver"] = None if stepper.solver is None else _solver_to_json(stepper.solver)
     return values
@@ -222,8 +225,13 @@ def stepper_from_json(data: Json) -> TimeStepping:
     solver = None if data["solver"] is None else _solver_from_json(data["solver"])
     solver = None if qp_code_objection(solver) else solver
     sleep = None if data.get("sleep") is None else Sleep(**data["sleep"])
-    # Before schema 8 a run stopped where nothing was solved; records without the integrator are of Euler's rule.
-    return TimeStepping(**{"on_unsolved": "raise", "integrator": "euler", **data, "solver": solver, "sleep": sleep})
+    # Before schema 8 a run stopped where nothing was solved, and before schema 9 impacts knew no gap; records without
+    # the integrator are of Euler's rule.
+    early = {"on_unsolved": "raise", "integrator": "euler", "max_depenetration_velocity": "inf"}
+    given = {**early, **data, "solver": solver, "sleep": sleep}
+    if given["max_depenetration_velocity"] == "inf":
+        given["max_depenetration_velocity"] = math.inf
+    return TimeStepping(**given)
 
 
 _COMBINATORS = (lcp.FrictionCascade, lcp.Cascade, lcp.Fallback, lcp.Feasibility, lcp.Refined, lcp.Regularized)

@@ -67,7 +67,9 @@ class Watch:
         if not self.deep(driver):
             return ()
         rows = rows_of_chunks([driver.copied()])
-        found = tuple(plausibility.overlaps(self._world, rows, begins=begins, begun=self._begun, name=self._name))
+        found = tuple(
+            plausibility.overlaps(self._world, self._stepper, rows, begins=begins, begun=self._begun, name=self._name)
+        )
         self._begun = max([self._begun, *(notice.worst for notice in found if notice.kind == "overlap")])
         return self.tell(found)
 

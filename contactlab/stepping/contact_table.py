@@ -97,7 +97,10 @@ class ContactTable:
     slip
         Tangential speed of the point, of B against A, at the end of the step, at the step's start configuration [m/s].
     push
-        Multiplier of the position projection [kg m]: the bodies were moved by M^-1 N^T push besides h v+; 0 without.
+        Multiplier of the position projection [kg m]: the bodies were moved by M^-1 (N^T push + T^T push_tangential)
+        besides h v+; 0 where nothing was too deep.
+    push_tangential
+        (n, 2) the same along t1, t2 [kg m]: the friction of what bears or pushes holds the bodies.
     moment
         (n, 3) impulse of torsional and rolling friction, world axes, on body B [N m s]; 0 without.
     scope
@@ -120,6 +123,7 @@ class ContactTable:
     impulse_tangential: FloatArray
     slip: FloatArray
     push: FloatArray
+    push_tangential: FloatArray
     shape_a: IntArray
     shape_b: IntArray
     restitution: FloatArray

@@ -45,6 +45,7 @@ _UNSOLVED: dict[str, tuple[int, ...]] = {
     "impulse_tangential": (2,),
     "slip": (),
     "push": (),
+    "push_tangential": (2,),
     "moment": (3,),
 }
 

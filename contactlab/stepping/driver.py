@@ -270,9 +270,6 @@ class Driver(RunMemory):
         # What is pivoted after all attempts is limited in pivots.
         if self.control.tried or self._begin() or self._external:
             return True
-        if self.control.place == layout.PROJECT:
-            self.control.failure = layout.FAILURE_PROJECTION
-            return bool(self.control.adaptive) and self._shrink()
         self.control.place = layout.VERDICT
         self._solve()
         return True
@@ -297,6 +294,7 @@ class Driver(RunMemory):
         self.parameters.h = h
         self.control.failure = layout.FAILURE_NONE
         self.control.place = layout.DETECT
+        self.control.again = 0
         self.last_result = None
         # tau and contacts stay: they were asked for at the start of this step, which is still the state. What depends
         # on its end does not.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contactlab.multibody.kernels.codes import PRISMATIC, TRANSLATION
 from contactlab.multibody.structure import motions, structure
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.arrays import IntArray
 from contactlab.stepping.kernels.layout import (
     FREE_ALONE,
     FREE_EULER,
@@ -63,14 +63,14 @@ def free_kinds(world: World) -> IntArray:
     return out
 
 
-def pack_free_trees(world: World) -> dict[str, IntArray | FloatArray]:
+def pack_free_trees(world: World) -> dict[str, Any]:
     """Return what `PackedWorld` has of trees of several links, by the names of its fields."""
     model = world.model
     parent, _, iv, dof_parent, dof_link, _ = structure(model)
     kinds, iq = motions(model)
     nl, nv = model.packed.nl, model.nv
     first = np.append(np.flatnonzero(parent < 0), nl)
-    none: dict[str, IntArray | FloatArray] = {
+    none: dict[str, Any] = {
         "free": np.zeros((0, FREE_INTS), dtype=np.int64),
         "free_ints": np.zeros(0, dtype=np.int64),
         "free_floats": np.zeros(0),

@@ -83,6 +83,8 @@ def new_settings(stepper: TimeStepping, edges: int, *, moments: bool = False) ->
     for name in ("grow", "erp", "cfm", "tolerance"):
         setattr(parameters, name, getattr(stepper, name))
     write_thresholds(parameters, stepper)
+    parameters.allowance = -1.0 if stepper.penetration_allowance is None else stepper.penetration_allowance
+    parameters.fastest = -1.0 if stepper.max_depenetration_velocity is None else stepper.max_depenetration_velocity
     if stepper.sleep is not None:
         parameters.sleep_speed, parameters.sleep_time = stepper.sleep.speed, stepper.sleep.time
     return control, parameters
@@ -115,6 +117,7 @@ def new_work(world: World, contacts: int, edges: int) -> Work:
         Mv=np.zeros(nv),
         v_free=np.zeros(nv),
         v_plus=np.zeros(nv),
+        v_seen=np.zeros((layout.LOOKS, nv)),
         spread=np.zeros(nv),
         motion_pose=np.zeros((len(world.motions), 12)),
         motion_twist=np.zeros((len(world.motions), 6)),
@@ -127,6 +130,7 @@ def new_work(world: World, contacts: int, edges: int) -> Work:
         contact_float=np.zeros((contacts, layout.CONTACT_FLOATS)),
         contact_z=np.zeros((contacts, width)),
         contact_moment=np.zeros((contacts, 3)),
+        listed=np.zeros(0, dtype=np.int64),
         given_int=np.zeros((0, layout.CONTACT_INTS), dtype=np.int64),
         given_float=np.zeros((0, layout.CONTACT_FLOATS)),
         previous_id=np.zeros(contacts, dtype=np.int64),

@@ -84,8 +84,37 @@ def pack_world(world: World) -> PackedWorld:
         ),
         stiffness=stiffness,
         dissipation=dissipation,
+        extent=_with_least(world.extents.thick),
+        longest=_with_least(world.extents.long),
+        shifting=_shifting(world),
         **pack_free_trees(world),
     )
+
+
+def _shifting(world: World) -> FloatArray:
+    """Return 1 / m of the shifts of bodies that are free by themselves, -1 of their turns, 0 of all else (nv,)."""
+    out = np.zeros(world.nv)
+    for spec, tree in zip(world.model.bodies, world.body_trees, strict=True):
+        if tree < 0 or np.count_nonzero(world.body_trees == tree) > 1 or spec.inertia is None:
+            continue
+        own = np.concatenate([_shifts(motion) for motion in spec.joint.chain()] or [np.zeros(0, dtype=bool)])
+        if np.count_nonzero(own) == (3 if world.plane is None else 2):
+            first = int(world.tree_starts[tree])
+            out[first : first + own.size] = np.where(own, 1.0 / spec.inertia.mass, -1.0)
+    return out
+
+
+def _shifts(motion: Any) -> NDArray[np.bool_]:
+    """Return which velocities (nv,) of an elementary motion are shifts: the first three of a floating base, or all."""
+    straight = motion.nv - 3 if motion.nq in (4, 7) else motion.nv
+    is_shift = motion.nq in (3, 7) or bool(motion.t.any() and not motion.w.any())
+    return np.arange(motion.nv) < (straight if is_shift else 0)
+
+
+def _with_least(sizes: FloatArray) -> FloatArray:
+    """Append to sizes of shapes what stands for contacts of no known shape: the least of all, or 1 m."""
+    least = float(np.min(sizes, initial=math.inf))
+    return np.append(sizes, least if math.isfinite(least) else 1.0)
 
 
 def pack_moments(world: World) -> Moments | None:
@@ -225,7 +254,9 @@ def all_joints(world: World) -> Joints:
         ("error", "J", "Y", "k", "gamma", "f", "posed", "v0", "P", "G_scale", "G_error", "work", "lo", "hi"),
         np.zeros(0),
     )
-    empty |= dict.fromkeys(("active", "row_start", "island_rows", "was", "locked"), np.zeros(0, dtype=np.int64))
+    empty |= dict.fromkeys(
+        ("active", "missed", "row_start", "island_rows", "was", "locked"), np.zeros(0, dtype=np.int64)
+    )
     empty |= dict.fromkeys(("z", "previous_z"), np.zeros((0, 2)))
     counts = np.array([len(row.trees) for row in rows], dtype=np.int64)
     return Joints(
@@ -260,6 +291,7 @@ def new_joints(packed: Joints, trees: int) -> Joints:
         loop_scale=packed.loop_scale.copy(),
         loop_work=packed.loop_work.copy(),
         active=np.zeros(n, dtype=np.int64),
+        missed=np.zeros(n, dtype=np.int64),
         error=np.zeros(n),
         row_start=np.zeros(trees + 1, dtype=np.int64),
         island_rows=np.zeros(n, dtype=np.int64),

@@ -27,10 +27,17 @@ if TYPE_CHECKING:
     from contactlab.world.world import World
 
 
-SCHEMA = 8
+SCHEMA = 9
 #: Older schemas that can be read: their records lack the fields of `LATER`, which are 0 in them.
-READABLE = (5, 6, 7, SCHEMA)
-LATER = ("contact_moment", "island_choice", "island_attempt", "island_systems")
+READABLE = (5, 6, 7, 8, SCHEMA)
+LATER = (
+    "contact_moment",
+    "contact_push_tangential",
+    "joint_push",
+    "island_choice",
+    "island_attempt",
+    "island_systems",
+)
 
 Rows = Mapping[str, NDArray[Any]]
 
@@ -66,11 +73,12 @@ _TABLES: dict[str, _Columns] = {
         "slip": _FLOAT,
         "restitution": _FLOAT,
         "push": _FLOAT,
+        "push_tangential": _floats(2),
         "moment": _floats(3),
     },
     "joint": {
         **dict.fromkeys(("step", "island", "row"), _INT),
-        **dict.fromkeys(("error", "force", "rate"), _FLOAT),
+        **dict.fromkeys(("error", "force", "rate", "push"), _FLOAT),
         "z": _floats(2),
     },
     "island": {

@@ -83,9 +83,8 @@ class RunMemory:
         self._world = world
         self._stepper = stepper
         self._edges = edges
-        # The projection of positions poses LCPs of its own in the same place.
         selects = stepper.solver is None and stepper.friction == "pyramid"
-        self._selects = selects and not (external or stepper.projection)
+        self._selects = selects and not external
 
         self.collision = None if arrays.collision is None else new_collision(arrays.collision)
         self.work, self.island, self.moments = first_memory(world, stepper, edges, held, selects=self._selects)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -71,7 +72,9 @@ class TimeStepping:
         by is ``recording.coulomb_misfit``. Such a code itself, `lcp.OSQP` say, is refused: it solves no LCP with
         friction, and without friction either backend is the one program of the normal forces.
     edges
-        Edges of the friction pyramid, even and at least 4; inscribed in the cone. A planar world has 2.
+        Edges k of the friction pyramid, even and at least 4; inscribed in the cone. Friction of what slides points into
+        a corner, up to 180/k degrees off the slip (22.5 of 8 edges, 45 of 4), and turns its heading: a slide may bend
+        by 6 degrees with 8. ``friction="cone"`` has no such error. A planar world has 2.
     margin
         A contact takes part when its gap <= margin + h max(0, -N v) [m]. It must cover what a point can gain on its
         velocity v within a step; a larger one only adds contacts that stay open. None: |g| h^2, but at least a
@@ -87,14 +90,24 @@ class TimeStepping:
         2 g h a body at rest may be thrown up again by its own weight. Single bounces follow Newton's law exactly:
         E + h/2 m g . v is constant in free flight, and over a bounce with e = 1, so that energy does not drift.
     erp
-        Fraction of a penetration pushed out per step, 0 to 1. The default 0 only keeps it from growing. Of contacts
-        whose materials have a stiffness the spring decides instead.
+        Fraction of a penetration pushed out per step by velocities, 0 to 1, which gives energy: see ``projection`` for
+        what does not. The default 0 only keeps it from growing. Of contacts whose materials have a stiffness the spring
+        decides instead.
     cfm
         Constraint force mixing [s/kg], 0 for none: rigid contacts yield at the speed cfm fN.
     projection
-        Move q, after the velocities of a step are found, by the smallest displacement in the metric of the masses that
-        leaves no rigid contact of the step in penetration, but for about 1e-8 of what it was; v+ is not touched. Solved
-        by Lemke's method in the loop, whatever the solver of forces.
+        Undo depth in the positions: where a rigid contact or stop is deeper than ``penetration_allowance``, move q of
+        its island after the velocities of the step are found, and leave v+ as it is. Free bodies are shifted by their
+        masses and not turned: a body that rolls would lean. Trees with joints move by their inertia. The friction of
+        the contacts holds what is pushed. Contacts that an impact makes in the step, and stops that v+ would pass, then
+        take part in it. See `docs/theory/time_stepping.md`.
+    penetration_allowance
+        Depth [m] that is left alone; None for 1e-4 of the smallest extent of the smaller body. Bodies that rest within
+        it are not moved. Of joints' stops 1e-5 rad or m, whatever it is.
+    max_depenetration_velocity
+        Speed [m/s] at which depth is undone at most. None: by ``erp`` twice the largest extent of the smaller body in a
+        second, by ``projection`` ten times; of joints' stops 20 and 100 rad or m. ``math.inf``: no bound, and impacts
+        then follow Newton's law alone, whatever their gap, as all did before records of schema 9.
     gyroscopic
         Torque w x I w of a tree that is one free or ball-jointed link: ``"implicit"``, by the midpoint rule;
         ``"explicit"``, at the start of the step, which gains energy in every step; ``"off"``, left out: such bodies
@@ -160,7 +173,9 @@ class TimeStepping:
     v_min: float | None = None
     erp: float = 0.0
     cfm: float = 0.0
-    projection: bool = False
+    projection: bool = True
+    penetration_allowance: float | None = None
+    max_depenetration_velocity: float | None = None
     gyroscopic: str = "implicit"
     sleep: Sleep | None = None
     warm_start: bool = True
@@ -187,6 +202,13 @@ class TimeStepping:
         for name in (*given, "cfm"):
             if getattr(self, name) < 0.0:
                 raise SimulationConfigError(name, f"must not be negative, got {getattr(self, name)}")
+        for name in ("penetration_allowance", "max_depenetration_velocity"):
+            given = getattr(self, name)
+            if given is None or (name != "penetration_allowance" and given == math.inf):
+                continue
+            object.__setattr__(self, name, finite_number(given, name, SimulationConfigError))
+            if getattr(self, name) < 0.0:
+                raise SimulationConfigError(name, f"must not be negative, got {given}")
         if not 0.0 <= self.erp <= 1.0:
             raise SimulationConfigError("erp", f"must lie between 0 and 1, got {self.erp}")
         if self.sleep is not None and not isinstance(self.sleep, Sleep):

@@ -20,6 +20,7 @@ from contactlab.verification.joints import JointLaws, joint_jacobian, joint_laws
 from contactlab.verification.motion import cross, moved, shifting, turned
 from contactlab.verification.pair_coverage import PairCoverage
 from contactlab.verification.portion import TINY, Found, Portion, Rows, groups, largest, length_of, rows_of
+from contactlab.verification.projection import displacement, projection_findings
 from contactlab.verification.selection import Selections
 
 ROUNDING = 1e-12  # of the time that a tree has rested
@@ -52,7 +53,9 @@ def findings(portion: Portion, pairs: PairCoverage, selections: Selections | Non
     free = free_motion(portion, laws, M)
     if free is not None:
         momentum = np.where(free.dofs, times(M, free.v) - h[:, None] * laws.push, momentum)
-    yield "integration", everywhere, -1, -1, _integration(portion, M, free)
+    dq = displacement(portion, M, laws, frames)
+    yield "integration", everywhere, -1, -1, _integration(portion, dq, free)
+    yield from projection_findings(portion, laws, dq, frames)
     yield "motion", everywhere, -1, -1, _motion(portion, laws, momentum, push, impulses, forces)
     v_free = solved(M, momentum + h[:, None] * laws.push)
     yield from slip_findings(portion, frames, v_free)
@@ -107,19 +110,9 @@ def _of_the_whole(M: Blocks, size: FloatArray) -> FloatArray:
     return np.concatenate(out, axis=1) if out else np.zeros_like(size)
 
 
-def _displacement(portion: Portion, M: Blocks) -> FloatArray:
-    """Return M^-1 N^T p (ns, nv), by which steps moved q besides."""
-    push = portion.column("push")
-    if not push.any():
-        return np.zeros(portion.v.shape)
-    shoved = push[:, None] * portion.column("normal")
-    points = tuple(Rows(one.tree, one.of, one.J[:, :3]) for one in portion.points)
-    return solved(M, portion.scattered(points, portion.at, shoved))
-
-
-def _integration(portion: Portion, M: Blocks, free: FreeMotion | None) -> FloatArray:
+def _integration(portion: Portion, dq: FloatArray, free: FreeMotion | None) -> FloatArray:
     recording, steps, h, time = portion.recording, portion.steps, portion.h, portion.recording.time
-    v_plus = portion.v_plus + _displacement(portion, M) / h[:, None]
+    v_plus = portion.v_plus + dq / h[:, None]
     q = recording.q[steps]
     wanted = moved(recording.world.model, q, v_plus, h)
     if free is not None:

@@ -95,7 +95,7 @@ def contact_rows(portion: Portion, v_free: FloatArray, directions: FloatArray) -
     chosen, at = portion.contacts, portion.at
     nc, r = chosen.size, directions.shape[1] - 1
     h, gap = portion.h[at], portion.column("gap")
-    before, free = (_normal_rates(portion, directions[:, 0], v) for v in (portion.v, v_free))
+    before, free = (normal_rates(portion, directions[:, 0], v) for v in (portion.v, v_free))
     # What the surfaces of kinematic bodies bring to every rate.
     drive = np.einsum("nij,nj->ni", directions, -surface_motion(portion, directions[:, 0])[:, :3])
     surfaces, numbers = touching(world, rows, chosen)
@@ -104,7 +104,14 @@ def contact_rows(portion: Portion, v_free: FloatArray, directions: FloatArray) -
     rigid = ~np.isfinite(stiffness)
     restitution = pairs_of(portion, directions[:, 0])[1]
     k = normal_terms(
-        gap, before + drive[:, 0], free + drive[:, 0], h, restitution, stepper.thresholds.v_min, stepper.erp
+        gap,
+        before + drive[:, 0],
+        free + drive[:, 0],
+        h,
+        restitution,
+        stepper.thresholds.v_min,
+        stepper.erp,
+        fastest_of(portion, PUSH_RATE),
     )  # fmt: skip
     # f = -k (gap + h u) - b u in penetration; a gap is closed freely.
     gamma = np.where(rigid, stepper.cfm, 1.0 / (h * stiffness + dissipation))
@@ -150,7 +157,7 @@ def _jacobians(portion: Portion, rows: ContactRows, turning: Moments) -> tuple[R
     return tuple(found)
 
 
-def _normal_rates(
+def normal_rates(
     portion: Portion, normals: FloatArray, v: FloatArray, part: Callable[[FloatArray], FloatArray] = np.asarray
 ) -> FloatArray:
     """Return N v (nc,) of velocities (ns, nv); with ``part`` absolute values, how large the terms of it are."""
@@ -213,8 +220,8 @@ def pairs_of(portion: Portion, normals: FloatArray) -> tuple[FloatArray, FloatAr
         restitution = np.array([e for _, e in known], dtype=np.float64)[numbers]
     else:
         of_surface = np.sum(normals * surface_motion(portion, normals)[:, :3], axis=1)
-        speed = of_surface - _normal_rates(portion, normals, portion.v)
-        off = UNDECIDED * _normal_rates(portion, normals, portion.v, np.abs)
+        speed = of_surface - normal_rates(portion, normals, portion.v)
+        off = UNDECIDED * normal_rates(portion, normals, portion.v, np.abs)
         ends = np.array([[_coefficients(e, speed + way * off) for _, e in known] for way in (-1.0, 1.0)])
         low, high = np.sort(ends[:, numbers, np.arange(numbers.size)], axis=0)
         restitution = np.clip(said[1], low, high)
@@ -257,6 +264,34 @@ def _spring_of(one: Material | None, other: Material | None) -> tuple[float, flo
     return 1.0 / give, sum(material.dissipation / (give * material.stiffness) ** 2 for material in springs)
 
 
+#: Largest extents of the smaller body by which a depth is undone in a second, by default, by velocities.
+PUSH_RATE = 2.0
+
+
+def rigid_contacts(portion: Portion) -> NDArray[np.bool_]:
+    """Return which contacts (nc,) are of rigid surfaces."""
+    surfaces, numbers = touching(portion.recording.world, portion.recording.rows, portion.contacts)
+    springs = np.array([_spring_of(*pair) for pair in surfaces]).reshape(-1, 2)[numbers]
+    give = portion.h[portion.at] * springs[:, 0] + springs[:, 1]
+    return np.asarray(~((give > 0.0) & np.isfinite(give)))
+
+
+def extent_of(portion: Portion, sizes: FloatArray) -> FloatArray:
+    """Return the size (nc,) of the smaller of the two shapes, of ``sizes``; of all shapes, where none is known."""
+    least = float(np.min(sizes, initial=np.inf))
+    known = np.append(sizes, np.inf)
+    size = np.minimum(known[portion.numbers("shape_a")], known[portion.numbers("shape_b")])
+    return np.where(np.isfinite(size), size, least if math.isfinite(least) else 1.0)
+
+
+def fastest_of(portion: Portion, rate: float) -> FloatArray:
+    """Return the speed (nc,) at which the depth of each contact is undone at most: by default ``rate`` lengths."""
+    given = portion.recording.stepper.max_depenetration_velocity
+    if given is not None:
+        return np.full(portion.contacts.size, given)
+    return rate * extent_of(portion, portion.recording.world.extents.long)
+
+
 def normal_terms(
     gap: FloatArray,
     before: FloatArray,
@@ -265,10 +300,17 @@ def normal_terms(
     restitution: FloatArray | float,
     v_min: float,
     erp: FloatArray | float,
+    fastest: FloatArray | float,
 ) -> FloatArray:
-    """Return kN (n, 2) of impacts, or of contacts that may close their gap; both where rounding decides."""
+    """Return kN (n, 2) of impacts, or of contacts that may close their gap; both where rounding decides.
+
+    ``fastest`` bounds the speed at which a depth is undone; where it is infinite an impact has e N v- whatever its gap.
+    """
     bounce = restitution * before
-    rest = np.where(gap > 0.0, gap / h, erp * gap / h)
+    push = np.maximum(erp * np.minimum(gap, 0.0) / h, -np.asarray(fastest))
+    rest = np.where(gap > 0.0, gap / h, push)
+    ours = np.where(gap > 0.0, np.where(np.asarray(restitution) > 0.0, bounce, rest), np.minimum(bounce, push))
+    bounce = np.where(np.isinf(fastest), bounce, ours)
     closing, fast = gap + h * free, -before - v_min
     unsure = (np.abs(closing) <= UNDECIDED * (np.abs(gap) + h * np.abs(free))) | (
         np.abs(fast) <= UNDECIDED * np.abs(before)

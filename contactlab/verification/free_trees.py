@@ -42,7 +42,7 @@ def free_motion(portion: Portion, laws: JointLaws, M: Blocks) -> FreeMotion | No
     are tried, until the motion is that of the record, or the nearest.
     """
     recording, world, h = portion.recording, portion.recording.world, portion.h
-    kinds = free_kinds(world) if moves_accurately(recording.stepper) else np.zeros(0)
+    kinds = free_kinds(world) if moves_accurately(recording.stepper) else np.zeros(0, dtype=np.int64)
     if not np.any(kinds != FREE_EULER):
         return None
     free = _free_trees(portion, kinds)

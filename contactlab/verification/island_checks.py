@@ -1,4 +1,4 @@
-"""What is said of the islands of a portion: contacts, rows of joints, projection."""
+"""What is said of the islands of a portion: contacts and rows of joints."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ import numpy as np
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.contacts import ContactRows, contact_rows
 from contactlab.verification.dynamics import Blocks
-from contactlab.verification.island import FAINT, NOTHING, ContactProblem, JointProblem, Measures
-from contactlab.verification.islands import Islands, System, largest_entry, largest_of, worst_of
+from contactlab.verification.island import FAINT, NOTHING, ContactProblem, JointProblem
+from contactlab.verification.islands import Islands, System, largest_of, worst_of
 from contactlab.verification.joints import JointLaws
-from contactlab.verification.portion import TINY, Found, Portion, Rows, largest, tree_columns
+from contactlab.verification.portion import Found, Portion, Rows, largest, tree_columns
 from contactlab.verification.selection import Selections
 from contactlab.world.joint_rows import RowKind
-
-SOFTENING = 1e-8  # of W's diagonal: what a body that has no room is given
 
 
 def island_findings(
@@ -72,7 +70,7 @@ def island_findings(
     problem = ContactProblem(contacts, islands.of_contacts, count, h, J, Y, J @ Y.T, *answers, *velocities, *law)
     whole = problem if members[0].all() else problem.part(members[0])
     kept = np.flatnonzero(members[0])
-    for condition, own, values in (*whole.measures(), *_projection(portion, whole, kept)):
+    for condition, own, values in whole.measures():
         own = kept[own]
         yield condition, contacts.at[own], islands.label[islands.of_contacts[own]], portion.contacts[own], values
     chosen = np.flatnonzero(members[1])
@@ -164,29 +162,3 @@ def _joint_rows(portion: Portion, laws: JointLaws, numbers: IntArray, first: int
         J = laws.J[portion.joint_at[of], numbers[of]][:, tree_columns(world, tree)]
         rows.append(Rows(tree, first + of[:, None], J[:, None]))
     return rows
-
-
-def _projection(portion: Portion, problem: ContactProblem, kept: IntArray) -> Iterator[Measures]:
-    """Yield whether the positions of islands were projected as they should have been, or not at all.
-
-    The worst of |min(p, w)|, w = W p + gap + h N v+, each over its scale, v+ over its size before cancellation.
-    """
-    contacts = problem.rows
-    rigid = contacts.rigid & portion.recording.stepper.projection
-    push = portion.column("push")[kept]
-    others = np.flatnonzero((push != 0.0) & ~rigid)
-    found, first = np.unique(problem.island[others], return_index=True)
-    yield "projection", others[first], np.full(found.size, np.inf)
-    own = np.flatnonzero(rigid)
-    if not own.size:
-        return
-    W = problem.W[own][:, own]
-    W.setdiag((1.0 + SOFTENING) * W.diagonal())
-    p, gap, island, N = push[own], portion.column("gap")[kept][own], problem.island[own], problem.J[own]
-    h, drive = problem.h[own], contacts.drive[own]
-    w = W @ p + gap + h * (N @ problem.v_plus + drive)
-    most = largest_of(np.abs(p), island, problem.count)[island]
-    scale = largest_entry(W) * most + np.abs(gap) + h * (abs(N) @ problem.speed + np.abs(drive))
-    off = np.abs(np.minimum(p / np.maximum(most, TINY), w / np.maximum(scale, TINY)))
-    _, worst = worst_of(off, island)
-    yield "projection", own[worst], off[worst]

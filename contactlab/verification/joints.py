@@ -29,6 +29,10 @@ NEAR = 1e-9  # rad, or part of the world's length: on which side of its reach a 
 Loops = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
+#: Speed [rad/s or m/s] at which what is beyond a stop is undone, by default.
+STOP_PUSH_RATE = 20.0
+
+
 @dataclass(frozen=True, eq=False)
 class JointLaws:
     """All n rows of a world at the steps of a portion, by number, and what acts within the mass matrix."""
@@ -119,7 +123,8 @@ def joint_laws(portion: Portion, loops: Loops, J: FloatArray, momentum: FloatArr
             yields = np.any(give > 0.0)
             gamma[:, number] = 1.0 / give if yields else stepper.cfm
             margin, v_min = stepper.thresholds.of(row.angular)
-            terms = normal_terms(gap, before, after, h, row.factor, v_min, erp)
+            fastest = math.inf if stepper.max_depenetration_velocity == math.inf else STOP_PUSH_RATE
+            terms = normal_terms(gap, before, after, h, row.factor, v_min, erp, fastest)
             k[:, number] = terms
             term = np.where(gap > 0.0, gap / h, row.stiffness * gap / give) if yields else terms[:, 0]
             approach = np.maximum(0.0, np.maximum(-before, -after))

@@ -105,7 +105,7 @@ class PairCoverage:
             at = portion.at[rows]
             poses = ((fields[i][0][at], fields[i][1][at]), (fields[j][0][at], fields[j][1][at]))
             contacts = portion.column("point")[rows], portion.column("normal")[rows], portion.column("gap")[rows]
-            margin, reduced = self.stepper.margin, self.stepper.reduce_contacts
+            margin, reduced = self.margin, self.stepper.reduce_contacts
             worst[own] = contact_errors(core_a, core_b, poses, contacts, at, margin, reduced)
             known[own] = True
         return chosen[known], worst[known]

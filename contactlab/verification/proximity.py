@@ -15,11 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, Mesh, Shape, Sphere
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.motion import cross
 
 ITERATIONS = 200
@@ -216,7 +217,7 @@ def contact_errors(
     b: Core,
     poses: tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]],
     contacts: tuple[FloatArray, FloatArray, FloatArray],
-    at: FloatArray,
+    at: IntArray,
     margin: float,
     reduced: bool,
 ) -> FloatArray:
@@ -239,7 +240,7 @@ def contact_errors(
         max(a.reach, b.reach) + np.linalg.norm(p_a, axis=1) + np.linalg.norm(p_b, axis=1)
     )
 
-    def separation(n: FloatArray, rows: object = slice(None)) -> FloatArray:
+    def separation(n: FloatArray, rows: Any = slice(None)) -> FloatArray:
         local_a = np.einsum("mji,mj->mi", R_a[rows], n)
         local_b = np.einsum("mji,mj->mi", R_b[rows], -n)
         between = np.sum(n * (p_b[rows] - p_a[rows]), axis=1)
@@ -249,16 +250,25 @@ def contact_errors(
     first = np.flatnonzero(np.diff(at, prepend=at[0] - 1) != 0)
     groups = np.repeat(np.arange(first.size), np.diff(np.append(first, at.size)))
     closest = np.minimum.reduceat(gap, first)
-    is_closest = gap <= closest[groups]
-    # Both points lie in their shapes, of the closest contact on what is round.
+    # Beyond the margin the closest may be left out, where it does not approach.
+    is_closest = (gap <= closest[groups]) & (gap <= margin)
+    # Both points lie in their shapes, of the closest contact on what is round. Of another contact one of them may be on
+    # a plane that bears its shape, next to it: a corner stands above a face that leans.
     off = np.abs(np.linalg.norm(normal, axis=1) - 1.0) * size
-    for core, R, p, way in ((a, R_a, p_a, -0.5), (b, R_b, p_b, 0.5)):
-        from_core = core.outside(np.einsum("mji,mj->mi", R, point + way * gap[:, None] * normal - p))
-        off = np.maximum(off, np.where(is_closest, np.abs(from_core - core.radius), from_core - core.radius))
+    beyond, above = [], []
+    for core, R, p, way in ((a, R_a, p_a, -1.0), (b, R_b, p_b, 1.0)):
+        on = point + 0.5 * way * gap[:, None] * normal - p
+        from_core = core.outside(np.einsum("mji,mj->mi", R, on)) - core.radius
+        height = core.heights(np.einsum("mji,mj->mi", R, -way * normal)) + core.radius
+        beyond.append(np.where(is_closest, np.abs(from_core), from_core))
+        plane = np.abs(height + way * np.sum(normal * on, axis=1))
+        above.append(np.where(is_closest, np.inf, np.maximum(plane, from_core - np.abs(gap) - a.radius - b.radius)))
+    borne = np.minimum(np.maximum(beyond[0], above[1]), np.maximum(beyond[1], above[0]))
+    off = np.maximum(off, np.minimum(np.maximum(*beyond), borne))
     along = separation(normal)
-    # The closest of each instant has the gap that its normal proves; where none is within the margin it may be another.
+    # The closest of each instant has the gap that its normal proves.
     proved = np.maximum(gap - along - (REDUCED * size if reduced else 0.0), 0.0)
-    off = np.maximum(off, np.where(is_closest & (gap <= margin), proved, 0.0))
+    off = np.maximum(off, np.where(is_closest, proved, 0.0))
     # Nothing is nearer than the least separation that is known of the instant: along the normals given, the line of
     # the middles, and the faces of both.
     best = np.maximum.reduceat(along, first)

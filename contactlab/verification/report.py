@@ -22,7 +22,7 @@ CONDITIONS = {
     "rows": "errors and rates of rows of joints are those of the world, and none that should be there is missing",
     "motion": "M (v+ - v) = h (tau - bias) + J^T impulse",
     "integration": "q+ is q moved along v+ for h, and by the projection's displacement; t+ = t + h",
-    "projection": "0 <= p _|_ W p + gap + h N v+ >= 0, W = N M^-1 N^T (1 + 1e-8 on its diagonal); or p = 0",
+    "projection": "p >= 0, |h^2 fT + s| <= mu (h^2 fN + p), where anything was too deep; nothing is left deeper",
     "kinematic": "poses and twists of kinematic bodies are those of their motions",
     "sleep": "what sleeps has rested long enough, keeps its bits and touches nothing awake",
     "impulse": "the impulses of the contact table are h times the forces of z",

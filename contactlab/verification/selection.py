@@ -34,12 +34,17 @@ MOST = 24  # contacts of an island that is looked at
 REGULAR = 1e-9  # least eigenvalue of W, of the largest, at which it is regular
 EPS = (1e-7, 1e-9, 1e-6)  # of the largest response
 END = 1e-7, 1e-9  # of the least and the largest response of a normal: the larger is the compliance at the branch's end
-SMALLER = (1e-1, 1e-2, 1e-3)  # of that, to which rates that contradict one another may lead
+# Of that, to which rates that contradict one another may lead: eight a decade, since each has forces of its own.
+SMALLER = tuple(10.0 ** (-np.arange(1, 37) / 8.0))
+# Places of the compliances that Lemke's method is asked for: the first ones, and a tenth, hundredth and thousandth.
+BY_LEMKE = [0, 1, 2, 3, 11, 19, 27]
 RATIO = 4.0  # of a compliance, from which the line to none is read
 NEAR = 1e-5  # distance that is not looked at more closely
+WITHIN_SIGHT = 1e-2  # distance up to which the answers of a compliance in between count
+ROUNDING = 1e-10  # of the forces that would stop the motion: where none is larger, all are rounding
 CLOSED = 1e-8  # rate of an unloaded contact, of the largest that a load of the island makes: below, it may act
 WITHIN = 1e-9  # of a bound: a force nearer is at it
-NEWTON, ARRIVED = 40, 1e-11  # steps with the exact cone, and what is left of the largest force
+NEWTON, ARRIVED = 40, 1e-12  # steps with the exact cone, and what is left of the largest force
 DEPENDENT = 1e-10  # singular value of rows of joints, of the largest, at which they are dependent
 
 
@@ -235,31 +240,49 @@ def _distance(
     to_axes[:nc, :nc], to_axes[nc:, nc:] = np.eye(nc), np.kron(np.eye(nc), np.linalg.pinv(axes))
     corners = None if problem.cone or r < 2 else np.concatenate((axes, -axes))
     law = to_axes @ A @ to_axes.T, to_axes @ free, mu, corners
-    nearest = _nearest(recorded, compliances, lambda eps: _near(*law, eps, recorded))
+    stopping = (abs(problem.J[own]) @ problem.speed) / np.maximum(np.diagonal(A), TINY)
+    largest = max(float(np.abs(recorded).max()), ROUNDING * float(stopping.max()), TINY)
+    nearest = _nearest(recorded, largest, compliances, lambda eps, start: _near(*law, eps, start))
     if problem.cone or (nearest is not None and nearest <= NEAR):
         return nearest
     z = np.concatenate((force[:nc], problem.plus[slips], problem.minus[slips], problem.slack[contacts]))
-    answered = _nearest(recorded, compliances, lambda eps: _by_lemke(A, free, mu, pattern, axes, eps, z))
+    # Below a thousandth of the branch's end the forces recorded solve this LCP to its tolerance, whatever they are.
+    answered = _nearest(
+        recorded, largest, compliances[BY_LEMKE], lambda eps, _: _by_lemke(A, free, mu, pattern, axes, eps, z)
+    )
     return min((one for one in (nearest, answered) if one is not None), default=None)
 
 
 def _nearest(
-    recorded: FloatArray, compliances: FloatArray, answer: Callable[[float], FloatArray | None]
+    recorded: FloatArray,
+    largest: float,
+    compliances: FloatArray,
+    answer: Callable[[float, FloatArray], FloatArray | None],
 ) -> float | None:
-    """Return how far recorded forces are from the nearest answer, of the largest force; None where there is none."""
-    largest, nearest = max(float(np.abs(recorded).max()), TINY), None
-    for eps in compliances.tolist():
-        one = answer(eps)
+    """Return how far recorded forces are from the nearest answer, of the largest force; None where there is none.
+
+    Each answer for a compliance below the branch's end, the first, is sought from the one before: from the recorded
+    forces, which solve the rigid problem, nothing would move there. Of forces that are far from all, the distance is
+    that from the answers that Lemke's method is asked for.
+    """
+    nearest, far, followed = None, None, recorded
+    for number, eps in enumerate(compliances.tolist()):
+        on_branch = number == 0 or number > len(EPS)
+        start = followed if on_branch else recorded
+        one = answer(eps, start)
         if one is None:
             continue
+        followed = one if on_branch else followed
         off = float(np.abs(recorded - one).max()) / largest
-        other = None if off <= NEAR else answer(RATIO * eps)
+        other = None if off <= NEAR else answer(RATIO * eps, start)
         if other is not None:
             off = min(off, float(np.abs(recorded - one + (other - one) / (RATIO - 1.0)).max()) / largest)
         nearest = off if nearest is None else min(off, nearest)
+        if number in BY_LEMKE or compliances.size == len(BY_LEMKE):
+            far = off if far is None else min(off, far)
         if nearest <= NEAR:
             break
-    return nearest
+    return nearest if far is None or (nearest is not None and nearest <= WITHIN_SIGHT) else far
 
 
 def _by_lemke(

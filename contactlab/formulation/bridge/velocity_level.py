@@ -21,6 +21,7 @@ with the cone of the moments cut to a box and its size taken from the step befor
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -249,7 +250,8 @@ def _terms(
             k[i] = spring.coefficient(-rates[i]) * rates[i] if rates[i] < -v_min else 0.0
             continue
         bounce = (spring.coefficient(-rates[i]), v_min, spring.erp)
-        k[i], gamma[i] = unilateral(gaps[i], rates[i], free[i], p.h, *bounce, 0.0, spring.stiffness, spring.dissipation)
+        given = (*bounce, 0.0, spring.stiffness, spring.dissipation, sys.float_info.max)
+        k[i], gamma[i] = unilateral(gaps[i], rates[i], free[i], p.h, *given)
     return k + 0.0, gamma  # no -0
 
 

@@ -22,6 +22,7 @@ purpose.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from lcp.kernels import kernel
@@ -38,11 +39,14 @@ SPRING: Final = 7
 
 
 @kernel(inline=True)
-def bounce(gap: float, before: float, free: float, h: float, restitution: float, v_min: float, erp: float) -> float:
+def bounce(
+    gap: float, before: float, free: float, h: float, restitution: float, v_min: float, erp: float, fastest: float
+) -> float:
     """k [m/s] of the rigid row 0 <= f, s + k >= 0: Newton's restitution, or the gap closed within the step.
 
-    A contact that would close within the step while approaching faster than ``v_min`` is an impact: s >= -e s-. Any
-    other may at most close its gap (s >= -gap/h); penetration is pushed out by the fraction ``erp`` per step.
+    A contact that would close within the step while approaching faster than ``v_min`` is an impact: s >= -e s-, and
+    with e = 0 it may close its gap like any other (s >= -gap/h). Penetration is pushed out by the fraction ``erp`` per
+    step, no faster than ``fastest``; in an impact the faster of the two speeds is asked for, never their sum.
 
     Parameters
     ----------
@@ -52,12 +56,18 @@ def bounce(gap: float, before: float, free: float, h: float, restitution: float,
         Rate [m/s] before the step, and after it without constraint forces.
     h, restitution, v_min, erp
         Step [s], coefficient e, impact threshold [m/s], stabilised fraction of the penetration.
+    fastest
+        Bound [m/s] on the speed at which penetration is pushed out. Infinite: none, and impacts have s >= -e s- alone.
     """
-    if gap + h * free <= 0.0 and before < -v_min:
-        return restitution * before
+    impact = gap + h * free <= 0.0 and before < -v_min
+    if fastest == math.inf:
+        if impact:
+            return restitution * before
+        return gap / h if gap > 0.0 else erp * gap / h
     if gap > 0.0:
-        return gap / h
-    return erp * gap / h
+        return restitution * before if impact and restitution > 0.0 else gap / h
+    push = max(erp * gap / h, -fastest)
+    return min(restitution * before, push) if impact else push
 
 
 @kernel(inline=True)
@@ -72,6 +82,7 @@ def unilateral(
     cfm: float,
     stiffness: float,
     dissipation: float,
+    fastest: float,
 ) -> tuple[float, float]:
     """k [m/s] and gamma [s/kg] of a contact's normal row or a stop; rigid where h k + b is 0 or infinite.
 
@@ -80,10 +91,10 @@ def unilateral(
     where it closes: spring and damper act on the way beyond, f = -(k + b/h) (gap + h s). At gap = 0 the two are one.
     """
     response = h * stiffness + dissipation
-    if 0.0 < response < float("inf"):
+    if 0.0 < response < math.inf:
         share = 1.0 if gap > 0.0 else h * stiffness / response
         return share * gap / h, 1.0 / response
-    return bounce(gap, before, free, h, restitution, v_min, erp), cfm
+    return bounce(gap, before, free, h, restitution, v_min, erp, fastest), cfm
 
 
 @kernel(inline=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from contactlab.formulation.kernels.laws import FOLLOW, LOOP, SERVO, SPEED, STOP
+from contactlab.formulation.kernels.laws import FOLLOW, LOOP, SERVO, SPEED, STOP, bounce
 from contactlab.linearization.kernels.contact_rates import note
 from contactlab.linearization.kernels.layout import (
     AT_BOUND_OF_ROW,
@@ -23,22 +23,25 @@ from contactlab.linearization.kernels.layout import (
     HELD,
     IMPACT,
     KNOWN,
+    MOVED,
     NEARLY_REDUNDANT,
     NEXT_EDGE,
     NOT_SELECTED,
     PER_GAP,
     PER_SPEED,
+    PUSHED,
     RATE,
     ROLL,
     ROLLING,
     ROLLS_OFF,
     SLIDE,
+    STAYS,
     UNLOADED,
     YIELDS,
     Memory,
 )
 from contactlab.linearization.kernels.pieces import across, corners, directions, is_round, joint_row
-from contactlab.stepping.kernels.blocks import compliance_of
+from contactlab.stepping.kernels.blocks import PUSH_RATE, STOP_PUSH_RATE, compliance_of, fastest_of, fastest_of_stops
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.joint_rows import joint_law
 from contactlab.stepping.kernels.layout import (
@@ -142,6 +145,31 @@ def response_of(m: Memory, u: int, h: float) -> float:
     return abs(total)
 
 
+@kernel(inline=True)
+def jump_of(gap: float, before: float, h: float, restitution: float, erp: float, fastest: float) -> float:
+    """By what k of `bounce` changes where a contact that would close becomes an impact."""
+    slow = bounce(gap, before, -math.inf, h, restitution, math.inf, erp, fastest)
+    return abs(bounce(gap, before, -math.inf, h, restitution, 0.0, erp, fastest) - slow)
+
+
+@kernel(inner=True)
+def of_push(
+    m: Memory, c: int, e: float, gap: float, before: float, erp: float, h: float, cap: float, kinks: int
+) -> int:
+    """Of a rigid contact whose depth is pushed out, at most at the speed ``cap``."""
+    nv, push = m.v.shape[0], erp * gap / h
+    clear(m.way)
+    for j in range(nv):
+        m.way[j] = erp / h * m.gaps[c, j]
+    kinks = noted(m, kinks, PUSHED, c, 0, -1, push + cap, 1.0, -1)
+    if e > 0.0 and before < 0.0:
+        for j in range(nv):
+            m.way[j] = e * m.before[c, j] - (m.way[j] if push > -cap else 0.0)
+            m.way[nv + j] = e * m.frame[c, 0, j]
+        kinks = noted(m, kinks, PUSHED, c, 0, -1, e * before - max(push, -cap), 1.0, -1)
+    return kinks
+
+
 @kernel(inner=True)
 def of_normal(world: PackedWorld, work: Work, m: Memory, c: int, p: Parameters, h: float, kinks: int) -> int:
     """Of the normal row of one contact."""
@@ -149,7 +177,8 @@ def of_normal(world: PackedWorld, work: Work, m: Memory, c: int, p: Parameters, 
     own, floats = m.contact[c], work.contact_float[c]
     stiffness, dissipation = compliance_of(world, work.contact_int[c])
     response = h * stiffness + dissipation
-    gap, before = floats[GAP], floats[VN_MINUS]
+    gap, before, e = floats[GAP], floats[VN_MINUS], floats[RESTITUTION]
+    fastest = fastest_of(world, work.contact_int[c], p, PUSH_RATE)
     rigid = not 0.0 < response < math.inf
     clear(m.way)
     if m.mode[c, 0] == OPEN:
@@ -168,14 +197,21 @@ def of_normal(world: PackedWorld, work: Work, m: Memory, c: int, p: Parameters, 
             for j in range(nv):
                 m.way[j] = m.gaps[c, j]
             kinks = noted(m, kinks, GAP_AT_ZERO, c, 0, -1, gap, 1.0 / h, -1)
+        if rigid and gap < 0.0 and p.erp > 0.0 and fastest < math.inf:
+            kinks = of_push(m, c, e, gap, before, p.erp, h, fastest, kinks)
+        if rigid and gap > 0.0 and e == 0.0 and before < -p.v_min and fastest < math.inf:
+            by_restitution = 0.0
+            for k in range(m.by_law.shape[2]):
+                by_restitution += abs(m.by_law[c, 0, k])
+            if by_restitution > 0.0:
+                kinks = note(m, kinks, STAYS, c, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
     if rigid and gap < h * p.v_min + abs(h * before):
         # At the speed from which an impact counts as one, the rate wanted jumps.
         clear(m.way)
         for j in range(nv):
             m.way[j] = m.before[c, j]
             m.way[nv + j] = m.frame[c, 0, j]
-        jump = abs(floats[RESTITUTION] * before) + abs(gap) / h
-        if jump > 0.0:
+        if jump_of(gap, before, h, e, p.erp, fastest) > 0.0:
             kinks = noted(m, kinks, IMPACT, c, 0, -1, before + p.v_min, 1.0, -1)
     return kinks
 
@@ -279,6 +315,8 @@ def of_joint_row(
     clear(m.way)
     k, gamma, _, _ = joint_law(work, joints, entry.row, p)
     if kind == STOP:
+        if entry.push > 0.0:
+            kinks = note(m, kinks, MOVED, -1, 0, record, 0.0, 0.0, 0.0, 0.0, -1)
         erp = row.erp if row.erp >= 0.0 else p.erp
         response = h * row.stiffness + row.dissipation
         rigid = not 0.0 < response < math.inf
@@ -297,7 +335,8 @@ def of_joint_row(
             kinks = noted(m, kinks, UNLOADED, -1, 0, record, entry.rate + k, 1.0, 1)
         before = row.sign * m.v[row.dof]
         v_min = p.angle_v_min if row.angular != 0 else p.v_min
-        if rigid and entry.error < h * v_min + abs(h * before):
+        jump = jump_of(entry.error, before, h, row.factor, erp, fastest_of_stops(p, STOP_PUSH_RATE))
+        if rigid and jump > 0.0 and entry.error < h * v_min + abs(h * before):
             clear(m.way)
             m.way[nv + row.dof] = row.sign
             kinks = noted(m, kinks, IMPACT, -1, 0, record, before + v_min, 1.0, -1)
@@ -366,6 +405,8 @@ def contact_kinks(
             kinks = note(m, kinks, YIELDS, first, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
     for c in range(control.n_contacts):
         kinks = of_normal(world, work, m, c, p, h, kinks)
+        if chunk.contact[c].push > 0.0:
+            kinks = note(m, kinks, MOVED, c, 0, -1, 0.0, 0.0, 0.0, 0.0, -1)
         if m.mode[c, 0] != OPEN:
             for cone in range(m.mode.shape[1]):
                 kinks = of_friction(m, control, c, cone, h, kinks)

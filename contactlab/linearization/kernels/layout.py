@@ -49,6 +49,9 @@ AT_BOUND_OF_ROW: Final = 9  # a drive or dry friction at its largest force
 NEARLY_REDUNDANT: Final = 10  # forces that are neither redundant nor not, within the compliance
 ROLLS_OFF: Final = 11  # hardly rolls before the step: its axes jump
 YIELDS: Final = 12  # friction that forbids what normal forces ask for: it jumps
+MOVED: Final = 13  # its depth was undone in the positions, by relaxation
+PUSHED: Final = 14  # depth is pushed out at the largest speed, or as fast as it bounces
+STAYS: Final = 15  # an impact that closes its gap, and would bounce with any restitution: a jump by that parameter
 
 # Columns of the kinks.
 WHY: Final = 0

@@ -6,6 +6,7 @@ forces held, impulse and laws of rows are those of the other world, by the kerne
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from contactlab.contact.kernels.restitution import pair_restitution
@@ -14,7 +15,7 @@ from contactlab.linearization.kernels.contact_frames import at_start, at_velocit
 from contactlab.linearization.kernels.layout import BOUND, FORCE, RATE, Memory
 from contactlab.multibody.kernels.sizes import NOTHING
 from contactlab.multibody.kernels.workspace import rows_at
-from contactlab.stepping.kernels.blocks import compliance_of, materials_of
+from contactlab.stepping.kernels.blocks import PUSH_RATE, compliance_of, fastest_of, materials_of
 from contactlab.stepping.kernels.collision import Collision
 from contactlab.stepping.kernels.free_motion import free_motion
 from contactlab.stepping.kernels.joint_layout import Joints
@@ -23,6 +24,7 @@ from contactlab.stepping.kernels.layout import (
     CONTACT_ID,
     GAP,
     HALF_SPACE,
+    RESTITUTION,
     SHAPE_A,
     SHAPE_B,
     TREE_BLOCK,
@@ -118,9 +120,11 @@ def weigh(
         if a >= 0:
             e = pair_restitution(world.restitution, a, b, -floats[VN_MINUS])
         stiffness, dissipation = compliance_of(world, ints)
-        own_k, gamma = unilateral(
-            floats[GAP], floats[VN_MINUS], free, h, e, p.v_min, p.erp, p.cfm, stiffness, dissipation
-        )
+        gap, approach, fastest = floats[GAP], floats[VN_MINUS], fastest_of(world, ints, p, PUSH_RATE)
+        own_k, gamma = unilateral(gap, approach, free, h, e, p.v_min, p.erp, p.cfm, stiffness, dissipation, fastest)
+        if e > 0.0 and floats[RESTITUTION] == 0.0 and gap > 0.0 and own_k == e * approach and fastest < math.inf:
+            # Without restitution an impact closes its gap: k jumps. What e does beyond the jump counts.
+            own_k += gap / h
         m.by_law[c, 0, column] += weight * (own_k + gamma * own[FORCE])
         m.by_law[c, 1, column] += weight * friction_of(world, collision, ints, 0.0)
         for cone in range(1, m.mode.shape[1]):

@@ -32,7 +32,14 @@ from contactlab.linearization.kernels.layout import (
     SLIPS,
     Memory,
 )
-from contactlab.stepping.kernels.blocks import compliance_of, materials_of
+from contactlab.stepping.kernels.blocks import (
+    PUSH_RATE,
+    STOP_PUSH_RATE,
+    compliance_of,
+    fastest_of,
+    fastest_of_stops,
+    materials_of,
+)
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.joint_rows import joint_law
 from contactlab.stepping.kernels.layout import (
@@ -62,6 +69,7 @@ def slope(
     erp: float,
     stiffness: float,
     dissipation: float,
+    fastest: float,
 ) -> tuple[float, float]:
     """How k of `unilateral` changes with gap and speed of approach.
 
@@ -71,9 +79,13 @@ def slope(
     response = h * stiffness + dissipation
     if 0.0 < response < math.inf:
         return (1.0 if gap > 0.0 else h * stiffness / response) / h, 0.0
-    if gap + h * free <= 0.0 and before < -v_min:
+    push = max(erp * min(gap, 0.0) / h, -fastest)
+    bounces = fastest == math.inf or (restitution > 0.0 and (gap > 0.0 or restitution * before < push))
+    if bounces and gap + h * free <= 0.0 and before < -v_min:
         return 0.0, restitution + steeper * before
-    return (1.0 if gap > -HELD else erp) / h, 0.0
+    if gap > -HELD:
+        return 1.0 / h, 0.0
+    return (0.0 if push == -fastest else erp / h), 0.0
 
 
 @kernel(inner=True)
@@ -91,14 +103,15 @@ def state_laws(world: PackedWorld, work: Work, m: Memory, control: Control, p: P
         free += own[RATE] - after
         stiffness, dissipation = compliance_of(world, ints)
         gap, before, e = floats[GAP], floats[VN_MINUS], floats[RESTITUTION]
-        k, gamma = unilateral(gap, before, free, h, e, p.v_min, p.erp, p.cfm, stiffness, dissipation)
+        fastest = fastest_of(world, ints, p, PUSH_RATE)
+        k, gamma = unilateral(gap, before, free, h, e, p.v_min, p.erp, p.cfm, stiffness, dissipation, fastest)
         steeper = 0.0
         a, b = materials_of(world, ints)
         if a >= 0 and e > 0.0:
             way = 1e-6 * abs(before)
             steeper = pair_restitution(world.restitution, a, b, -before - way)
             steeper = (steeper - pair_restitution(world.restitution, a, b, -before + way)) / (2.0 * way)
-        per_gap, per_speed = slope(gap, before, free, h, e, steeper, p.v_min, p.erp, stiffness, dissipation)
+        per_gap, per_speed = slope(gap, before, free, h, e, steeper, p.v_min, p.erp, stiffness, dissipation, fastest)
         own[KNOWN], own[GAMMA], own[PER_GAP], own[PER_SPEED] = k, gamma, per_gap, per_speed
 
 
@@ -310,7 +323,17 @@ def find_row_modes(
             before, free = row.sign * m.v[row.dof], row.sign * work.v_free[row.dof]
             v_min = p.angle_v_min if row.angular != 0 else p.v_min
             m.row_slope[record, 0], m.row_slope[record, 1] = slope(
-                entry.error, before, free, h, row.factor, 0.0, v_min, erp, row.stiffness, row.dissipation
+                entry.error,
+                before,
+                free,
+                h,
+                row.factor,
+                0.0,
+                v_min,
+                erp,
+                row.stiffness,
+                row.dissipation,
+                fastest_of_stops(p, STOP_PUSH_RATE),
             )
         elif row.kind not in (FOLLOW, LOOP) and abs(entry.force) >= row.bound * (1.0 - AT_BOUND):
             m.row_mode[record] = 0

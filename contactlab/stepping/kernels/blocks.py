@@ -51,6 +51,21 @@ from contactlab.stepping.kernels.layout import (
 from lcp.contacts.kernels.spans import blend_on, blend_six, columns, dot_within
 from lcp.kernels import kernel
 
+# What a stepper leaves to the bodies' size: the depth that is left alone, by the smallest extent of the smaller body;
+# how many of its largest extents of depth are undone in a second, by velocities and in the positions; and the depth of
+# a stop that is left alone [rad or m].
+ALLOWED_DEPTH = 1e-4
+PUSH_RATE = 2.0
+PROJECTION_RATE = 10.0
+# The same of stops, in rad or m a second.
+STOP_PUSH_RATE = 20.0
+STOP_PROJECTION_RATE = 100.0
+STOP_DEPTH = 1e-5
+# Depths, by the smallest extent of the smaller body, from which on a contact takes part that impacts of the same step
+# make: of surfaces that bounce impacts follow one another, step by step, as long as these depths are small.
+SEEN_DEPTH = 0.005
+SEEN_BOUNCING_DEPTH = 0.02
+
 
 @kernel(inner=True)
 def solve_tree(world: PackedWorld, work: Work, k: int, Y: FloatArray) -> None:
@@ -193,6 +208,43 @@ def compliance_of(world: PackedWorld, ints: IntArray) -> tuple[float, float]:
     return world.stiffness[a, b], world.dissipation[a, b]
 
 
+@kernel(inline=True)
+def extent_of(sizes: FloatArray, ints: IntArray) -> float:
+    """Extent [m] of the smaller of a contact's two shapes; of all shapes, where it has none that is known."""
+    last = sizes.shape[0] - 1
+    a, b = ints[SHAPE_A], ints[SHAPE_B]
+    size = math.inf
+    if a >= 0:
+        size = sizes[a]
+    if b >= 0:
+        size = min(size, sizes[b])
+    return sizes[last] if size == math.inf else size
+
+
+@kernel(inline=True)
+def seen_depth(restitution: float) -> float:
+    """Depth, by the smallest extent of the smaller body, from which on a contact that an impact makes takes part."""
+    return SEEN_BOUNCING_DEPTH if restitution > 0.0 else SEEN_DEPTH
+
+
+@kernel(inline=True)
+def allowance_of(world: PackedWorld, ints: IntArray, parameters: Parameters) -> float:
+    """Depth [m] at which a contact is left alone."""
+    return parameters.allowance if parameters.allowance >= 0.0 else ALLOWED_DEPTH * extent_of(world.extent, ints)
+
+
+@kernel(inline=True)
+def fastest_of(world: PackedWorld, ints: IntArray, parameters: Parameters, rate: float) -> float:
+    """Speed [m/s] at which a contact's depth is undone at most: by default ``rate`` times its length."""
+    return parameters.fastest if parameters.fastest >= 0.0 else rate * extent_of(world.longest, ints)
+
+
+@kernel(inline=True)
+def fastest_of_stops(parameters: Parameters, rate: float) -> float:
+    """The same of a joint's stop [rad/s or m/s]: ``rate``, or none."""
+    return parameters.fastest if parameters.fastest == math.inf else rate
+
+
 @kernel(inner=True)
 def place_spans(world: PackedWorld, work: Work, island: Island, i: int, edges: int) -> None:
     """Fill spans of island ``i``, and where its trees start."""
@@ -333,6 +385,7 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
             parameters.cfm,
             stiffness,
             dissipation,
+            fastest_of(world, work.contact_int[index], parameters, PUSH_RATE),
         )
         island.k[c] = k + drive
         island.r[c] = r

@@ -7,12 +7,14 @@ from contactlab.contact.kernels.half_space import collide_point
 from contactlab.contact.kernels.layout import Contacts
 from contactlab.contact.kernels.restitution import pair_restitution
 from contactlab.multibody.kernels.layout import tree
-from contactlab.multibody.kernels.points import body_pose, field_at, world_point
+from contactlab.multibody.kernels.points import body_pose, field_at, velocity_of, world_point
 from contactlab.multibody.kernels.workspace import frames
+from contactlab.stepping.kernels.blocks import seen_depth
 from contactlab.stepping.kernels.kinematic import belt_velocity, motion_of
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
+    BODY_DOF,
     CONTACT_FLOATS,
     CONTACT_ID,
     CONTACT_INTS,
@@ -41,11 +43,14 @@ def contact_id(body: int, half_space: int, point: int) -> int:
 
 
 @kernel(inner=True)
-def half_space_contacts(world: PackedWorld, work: Work, h: float, margin: float, reduce: bool, count: int) -> int:
+def half_space_contacts(
+    world: PackedWorld, work: Work, h: float, margin: float, reduce: bool, looks: int, count: int
+) -> int:
     """List the contacts with gap <= margin + h max(0, -N v), in the order body, half-space, point, after ``count``.
 
-    ``reduce``: at most four of a shape. Returns the number of all; those beyond the capacity of the buffers are
-    counted, not stored. What is fixed to the world touches nothing: there is no motion to solve for.
+    ``reduce``: at most four of a shape. ``looks``: also those that one of so many velocities seen at the end of the
+    step would make deep. Returns the number of all; those beyond the capacity of the buffers are counted, not stored.
+    What is fixed to the world touches nothing: there is no motion to solve for.
     """
     t = tree(world.ints, world.floats)
     f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])
@@ -70,8 +75,16 @@ def half_space_contacts(world: PackedWorld, work: Work, h: float, margin: float,
                 gap = collide_point(work.centers[i], world.radii[i], normal, world.offsets[s], p)
                 field_at(f.V[link], origin, p, motion)
                 vn = normal[0] * motion[3] + normal[1] * motion[4] + normal[2] * motion[5]
+                near = gap <= margin + h * max(0.0, -vn)
+                ground, own = world.material[world.pair_mu.shape[0] + s], world.material[world.point_shape[i]]
+                for look in range(looks if not near else 0):
+                    j = world.bodies[b, BODY_DOF]
+                    velocity_of(world.dof_parent, work.S, j, origin, p, work.v_seen[look], motion[3:6])
+                    seen = gap + h * (normal[0] * motion[3] + normal[1] * motion[4] + normal[2] * motion[5])
+                    bounces = pair_restitution(world.restitution, ground, own, -vn)
+                    near = near or seen < -seen_depth(bounces) * world.extent[world.point_shape[i]]
                 # Where a filter keeps the two apart, there is no coefficient.
-                if gap <= margin + h * max(0.0, -vn) and world.pair_mu[world.point_shape[i], s] >= 0.0:
+                if near and world.pair_mu[world.point_shape[i], s] >= 0.0:
                     if count < capacity:
                         ints = work.contact_int[count]
                         floats = work.contact_float[count]
@@ -88,8 +101,6 @@ def half_space_contacts(world: PackedWorld, work: Work, h: float, margin: float,
                             floats[NORMAL + j] = normal[j]
                         floats[GAP] = gap
                         floats[MU] = world.pair_mu[shape, s]
-                        ground = world.material[world.pair_mu.shape[0] + s]
-                        own = world.material[shape]
                         floats[RESTITUTION] = pair_restitution(world.restitution, ground, own, -vn)
                         floats[VN_MINUS] = vn
                     count += 1

@@ -6,15 +6,21 @@ from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import rows_at
+from contactlab.stepping.kernels.blocks import allowance_of
 from contactlab.stepping.kernels.collision import Collision
 from contactlab.stepping.kernels.contacts import add_given, half_space_contacts, match_previous
 from contactlab.stepping.kernels.free_motion import free_motion
 from contactlab.stepping.kernels.islands import label_islands
 from contactlab.stepping.kernels.joint_layout import Joints
-from contactlab.stepping.kernels.joint_rows import find_joint_rows
+from contactlab.stepping.kernels.joint_rows import beyond_stops, find_joint_rows
 from contactlab.stepping.kernels.layout import (
+    CONTACT_FLOATS,
+    CONTACT_ID,
+    CONTACT_INTS,
     FAILURE_NONE,
     FAILURE_NOT_FINITE,
+    FINISH,
+    GAP,
     GO_ON,
     LABEL,
     LOOPS,
@@ -43,6 +49,48 @@ def is_state(work: Work, q: FloatArray, v: FloatArray) -> bool:
     return same
 
 
+@kernel(inner=True)
+def too_deep(world: PackedWorld, work: Work, n_contacts: int, parameters: Parameters) -> bool:
+    """Whether any contact is deeper than is left alone."""
+    for i in range(n_contacts):
+        gap = work.contact_float[i, GAP]
+        if gap < 0.0 and gap < -allowance_of(world, work.contact_int[i], parameters):
+            return True
+    return False
+
+
+@kernel(inner=True)
+def keep_listed(work: Work, n_contacts: int) -> int:
+    """Leave the contacts whose ids are listed; return how many there are."""
+    left = 0
+    for c in range(n_contacts):
+        listed = False
+        for i in range(work.listed.shape[0]):
+            listed = listed or work.listed[i] == work.contact_int[c, CONTACT_ID]
+        if not listed:
+            continue
+        if left < c:
+            for j in range(CONTACT_INTS):
+                work.contact_int[left, j] = work.contact_int[c, j]
+            for j in range(CONTACT_FLOATS):
+                work.contact_float[left, j] = work.contact_float[c, j]
+        left += 1
+    return left
+
+
+@kernel(inline=True)
+def move_freely(world: PackedWorld, work: Work, joints: Joints | None, control: Control, parameters: Parameters) -> int:
+    """Fill the kinematics and the free motion; FAILURE_NONE, or why there is none."""
+    W = work.W
+    # Mostly those that the step before has ended with.
+    ready = VELOCITIES if control.filled != 0 and is_state(work, work.q_plus, work.v_plus) else NOTHING
+    control.filled = 0
+    code = fill_frames(world.ints, world.floats, work.q, work.v, rows_at(W, 0, 0, CUSTOM_ROW), ready, VELOCITIES, W)
+    if code != GOOD:
+        return FAILURE_NOT_FINITE
+    return free_motion(world, work, joints, parameters.h, control)
+
+
 @kernel(inline=True)
 def detect(
     world: PackedWorld,
@@ -53,30 +101,35 @@ def detect(
     parameters: Parameters,
 ) -> int:
     """Find free motion, and contacts with their rows in the previous step."""
-    W = work.W
-    # Mostly those that the step before has ended with.
-    ready = VELOCITIES if control.filled != 0 and is_state(work, work.q_plus, work.v_plus) else NOTHING
-    control.filled = 0
-    code = fill_frames(world.ints, world.floats, work.q, work.v, rows_at(W, 0, 0, CUSTOM_ROW), ready, VELOCITIES, W)
-    if code != GOOD:
-        return failed(control, FAILURE_NOT_FINITE)
-    failure = free_motion(world, work, joints, parameters.h, control)
-    if failure != FAILURE_NONE:
-        return failed(control, failure)
-    count = pair_contacts(world, work, collision, parameters.h, parameters.margin, control)
+    if control.again == 0:
+        failure = move_freely(world, work, joints, control, parameters)
+        if failure != FAILURE_NONE:
+            return failed(control, failure)
+    h, margin = parameters.h, parameters.margin + parameters.more
+    # By the velocities seen at the end of the step as well, where there are any.
+    looks = control.again if work.listed.shape[0] == 0 else 1
+    count = pair_contacts(world, work, collision, h, margin, looks, control)
     if count < 0:
         return NEED_SPACE
-    count = half_space_contacts(world, work, parameters.h, parameters.margin, control.reduce != 0, count)
-    count = add_given(world, work, parameters.h, parameters.margin, count)
+    count = half_space_contacts(world, work, h, margin, control.reduce != 0, looks, count)
+    count = add_given(world, work, h, margin, count)
     if count > work.contact_int.shape[0]:
         control.want_contacts = count
         return NEED_SPACE
+    if work.listed.shape[0] > 0:
+        count = keep_listed(work, count)
+    if control.again != 0 and control.missed == 0 and control.sleep == 0 and count == control.n_found:
+        # Nothing was left out: what was found holds.
+        control.place = FINISH
+        return GO_ON
     control.n_contacts = count
+    control.n_found = count
+    control.deep = 1 if control.projection != 0 and too_deep(world, work, count, parameters) else 0
     for j in range(work.shift.shape[0]):
         work.shift[j] = 0.0
     match_previous(work, count, control.n_previous)
     control.place = LABEL
-    if joints is not None and joints.loop_G.shape[0] > 0:
+    if control.again == 0 and joints is not None and joints.loop_G.shape[0] > 0:
         control.place = LOOPS
     return GO_ON
 
@@ -87,6 +140,8 @@ def label(world: PackedWorld, work: Work, joints: Joints | None, control: Contro
     count = control.n_contacts
     if joints is not None:
         find_joint_rows(work, joints, parameters)
+        if control.projection != 0 and beyond_stops(joints):
+            control.deep = 1
     control.n_islands = label_islands(world, work, joints, count)
     if control.sleep != 0:
         left = put_to_sleep(world, work, joints, count, control.n_islands, parameters)

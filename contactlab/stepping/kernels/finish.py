@@ -8,18 +8,26 @@ from contactlab.multibody.kernels.centroidal import energies
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.configurations import integrate_configuration
 from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.points import velocity_of
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import frames, rows_at
+from contactlab.stepping.kernels.blocks import SEEN_DEPTH
+from contactlab.stepping.kernels.collision import Collision
 from contactlab.stepping.kernels.free_trees import move_free_trees
 from contactlab.stepping.kernels.joint_island import keep_joints
 from contactlab.stepping.kernels.joint_layout import Joints
+from contactlab.stepping.kernels.joint_rows import misses_stops
 from contactlab.stepping.kernels.layout import (
     ASLEEP,
     BEGIN,
+    BODY_DOF,
+    BODY_ROOT,
     CONTACT_ID,
+    DETECT,
     FAILURE_NOT_FINITE,
     GO_ON,
+    LOOKS,
     TAU_ZERO,
     TREE_DOF,
     Chunk,
@@ -31,8 +39,12 @@ from contactlab.stepping.kernels.layout import (
     Work,
 )
 from contactlab.stepping.kernels.outcome import failed
+from contactlab.stepping.kernels.pairs import outruns
 from contactlab.stepping.kernels.sleeping import count_rest, keep_asleep
 from lcp.kernels import kernel
+
+# Of the margin: a way in a step, of a change of velocity, below which nothing has been struck.
+STRUCK = 0.05
 
 
 @kernel(inline=True)
@@ -95,17 +107,91 @@ def write_state(work: Work, chunk: Chunk, row: int, time: float, h: float) -> No
             chunk.motion_twist[row, i, j] = work.motion_twist[i, j]
 
 
+@kernel(inner=True)
+def looks_again(
+    world: PackedWorld,
+    work: Work,
+    joints: Joints | None,
+    collision: Collision | None,
+    control: Control,
+    parameters: Parameters,
+) -> bool:
+    """Whether contacts are to be looked for again, by v+, or stops that were left out would be passed.
+
+    A body that is struck may go where nothing was looked for at the velocity that it had. `detect` finds what there is,
+    and ends the step as it is where nothing was left out.
+    """
+    missed = joints is not None and misses_stops(work, joints, parameters.h)
+    moves = False
+    if control.again < LOOKS:
+        after = work.v_seen[control.again]
+        before = work.v if control.again == 0 else work.v_seen[control.again - 1]
+        change = 0.0
+        for j in range(after.shape[0]):
+            after[j] = work.v_plus[j]
+            change = max(change, abs(after[j] - before[j]))
+        # What has not been struck has gone where contacts were looked for.
+        if control.reduce == 0 and parameters.h * change > STRUCK * parameters.margin:
+            if collision is not None:
+                moves = outruns(world, work, collision, before, after, parameters.h, parameters.margin)
+            moves = moves or whips(world, work, before, after, parameters)
+    if control.again < LOOKS and (missed or moves):
+        control.again += 1
+        control.missed = 1 if missed else 0
+        return True
+    if joints is not None:
+        for i in range(joints.missed.shape[0]):
+            joints.missed[i] = 0
+    return False
+
+
+@kernel(inner=True)
+def whips(world: PackedWorld, work: Work, old: FloatArray, new: FloatArray, parameters: Parameters) -> bool:
+    """Whether support points that were not near a half-space under velocities ``old`` come to it under ``new``."""
+    for b in range(world.bodies.shape[0]):
+        j = world.bodies[b, BODY_DOF]
+        if j < 0 or world.point_start[b] == world.point_start[b + 1]:
+            continue
+        origin = work.origins[world.bodies[b, BODY_ROOT]]
+        before = work.scratch[0:3]
+        after = work.scratch[3:6]
+        for i in range(world.point_start[b], world.point_start[b + 1]):
+            point = work.centers[i]
+            deep = -SEEN_DEPTH * world.extent[world.point_shape[i]]
+            velocity_of(world.dof_parent, work.S, j, origin, point, old, before)
+            velocity_of(world.dof_parent, work.S, j, origin, point, new, after)
+            for s in range(world.offsets.shape[0]):
+                n = world.normals[s]
+                gap = n[0] * point[0] + n[1] * point[1] + n[2] * point[2] - world.offsets[s] - world.radii[i]
+                was = n[0] * before[0] + n[1] * before[1] + n[2] * before[2]
+                now = n[0] * after[0] + n[1] * after[1] + n[2] * after[2]
+                near = gap <= parameters.margin + parameters.h * max(0.0, -was)
+                if not near and gap + parameters.h * now < deep and world.pair_mu[world.point_shape[i], s] >= 0.0:
+                    return True
+    return False
+
+
 @kernel(inline=True)
 def finish(
-    world: PackedWorld, work: Work, joints: Joints | None, chunk: Chunk, control: Control, parameters: Parameters
+    world: PackedWorld,
+    work: Work,
+    joints: Joints | None,
+    collision: Collision | None,
+    chunk: Chunk,
+    control: Control,
+    parameters: Parameters,
 ) -> int:
     """Move q, measure what came of it, make it the state and record it."""
     h = parameters.h
+    if control.projection != 0 and looks_again(world, work, joints, collision, control, parameters):
+        control.place = DETECT
+        return GO_ON
+    control.again = 0
     ints = world.ints
     floats = world.floats
     W = work.W
     motion = work.v_plus
-    if control.projection != 0:
+    if control.deep != 0:
         # Nobody needs the bias any more.
         motion = work.bias
         for j in range(motion.shape[0]):

@@ -58,6 +58,7 @@ class Joints(NamedTuple):
     loop_work: FloatArray
     nothing: FloatArray  # (0,)
     active: IntArray  # (n,) whether the row takes part
+    missed: IntArray  # (n,) stops that were left out, and that the step would have passed
     error: FloatArray  # (n,) gap of a stop, position error of others
     row_start: IntArray  # (nt + 1,) rows of island i: island_rows[row_start[i] : row_start[i + 1]]
     island_rows: IntArray  # (n,)

@@ -12,7 +12,7 @@ from contactlab.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR
 from contactlab.constraints.kernels.rank import largest_entry
 from contactlab.constraints.kernels.rows import constraint_rows
 from contactlab.formulation.kernels.laws import FOLLOW, LOOP, SERVO, SPRING, STOP, equation, holder, unilateral
-from contactlab.stepping.kernels.blocks import solve_tree
+from contactlab.stepping.kernels.blocks import STOP_DEPTH, STOP_PUSH_RATE, fastest_of_stops, solve_tree
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
     TREE_DOF,
@@ -95,13 +95,38 @@ def find_joint_rows(work: Work, joints: Joints, parameters: Parameters) -> None:
                 least = min(least, sign * wanted)
             joints.error[i] = gap
             margin = parameters.angle_margin if row.angular != 0 else parameters.margin
-            joints.active[i] = 1 if gap <= margin + h * max(0.0, -least) else 0
+            joints.active[i] = 1 if joints.missed[i] != 0 or gap <= margin + h * max(0.0, -least) else 0
         elif kind == FOLLOW:
             joints.error[i] = work.q[row.place] - (row.factor * work.q[row.other_place] + row.offset)
         elif kind in (LOOP, SPRING):
             joints.error[i] = joints.loop_error[row.loop_row]
         elif kind == SERVO:
             joints.error[i] = work.q[row.place] - joints.target[d]
+
+
+@kernel(inner=True)
+def misses_stops(work: Work, joints: Joints, h: float) -> bool:
+    """Whether v+ passes rigid stops that took no part in the step; they are noted, and take part from then on."""
+    missed = False
+    for i in range(joints.rows.shape[0]):
+        row = joints.rows[i]
+        if row.kind == STOP and joints.active[i] == 0:
+            response = h * row.stiffness + row.dissipation
+            soft = 0.0 < response < math.inf
+            if not soft and joints.error[i] + h * row.sign * work.v_plus[row.dof] < -STOP_DEPTH:
+                joints.missed[i] = 1
+                missed = True
+    return missed
+
+
+@kernel(inner=True)
+def beyond_stops(joints: Joints) -> bool:
+    """Whether any joint is further beyond a rigid stop than is left alone."""
+    for i in range(joints.rows.shape[0]):
+        row = joints.rows[i]
+        if row.kind == STOP and joints.active[i] != 0 and joints.error[i] < -STOP_DEPTH:
+            return True
+    return False
 
 
 @kernel(inner=True)
@@ -119,8 +144,9 @@ def joint_law(work: Work, joints: Joints, number: int, parameters: Parameters) -
         j = row.dof
         before, free = sign * work.v[j], sign * work.v_free[j]
         stiffness, damping = row.stiffness, row.dissipation
+        fastest = fastest_of_stops(parameters, STOP_PUSH_RATE)
         v_min = parameters.angle_v_min if row.angular != 0 else parameters.v_min
-        k, gamma = unilateral(error, before, free, h, row.factor, v_min, own, cfm, stiffness, damping)
+        k, gamma = unilateral(error, before, free, h, row.factor, v_min, own, cfm, stiffness, damping, fastest)
         return k, gamma, 0.0, 0.0
     if kind == FOLLOW:
         return equation(error, h, own), cfm, -math.inf, math.inf

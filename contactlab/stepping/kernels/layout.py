@@ -76,7 +76,6 @@ FAILURE_NONE: Final = 0
 FAILURE_LCP: Final = 1
 FAILURE_NOT_FINITE: Final = 2
 FAILURE_SINGULAR: Final = 3  # singular_dof says where
-FAILURE_PROJECTION: Final = 4
 FAILURE_INCONSISTENT: Final = 5  # the current island's bilateral equations contradict one another
 FAILURE_LARGE: Final = 6  # no forces were selected, and the LCP has too many unknowns to pivot
 FAILURE_SPACE: Final = 7  # the island's arrays would take more memory than there is
@@ -101,6 +100,9 @@ MADE: Final = 1e-6
 AWAKE: Final = 0
 ASLEEP: Final = 1
 STIRRED: Final = 2  # awake, by something other than a body that has not rested as long
+
+# Times in a step that contacts and stops are looked for again, by v+.
+LOOKS: Final = 4
 
 # Contact modes.
 OPEN: Final = 0
@@ -186,6 +188,9 @@ class Control:
     # The step in progress.
     n_previous: int  # contacts of the step before
     n_contacts: int
+    n_found: int  # before those of bodies asleep are left out
+    again: int  # how often contacts were looked for again, by the velocities that the step led to
+    missed: int  # whether stops were left out that these would pass
     n_islands: int
     island: int  # the one being treated
     failure: int
@@ -236,6 +241,7 @@ class Control:
     gyroscopic: int  # torque of single free links
     accurate: int  # whether free trees of several links move by the Runge-Kutta method
     projection: int  # whether q is moved out of penetrations after the step
+    deep: int  # whether anything in the step is deeper than is allowed, and positions are projected
     sleep: int  # whether islands at rest sleep
     ask_contacts: int  # whether contacts from outside the loop are asked for in every step
     ask_joints: int  # whether targets of drives or rows of the user's own are wanted for every step
@@ -251,11 +257,16 @@ class Parameters:
     h_max: float  # step wanted, and the factor by which a smaller one grows back to it
     grow: float
     margin: float  # of contacts and stops of lengths, and the speed of their impacts; the same of stops of angles
+    more: float  # that contacts are looked for beyond it, where those that take part are listed
     v_min: float
     angle_margin: float
     angle_v_min: float
     erp: float
     cfm: float
+    allowance: (
+        float  # depth [m] that is left alone, and speed [m/s] at which more is undone at most; negative: see `blocks`
+    )
+    fastest: float
     tolerance: float
     sleep_speed: float  # every velocity below which an island rests, and how long it must
     sleep_time: float
@@ -284,6 +295,12 @@ class PackedWorld(NamedTuple):
     restitution: FloatArray  # (m, 5) laws of the materials: `contactlab.contact.kernels.restitution`
     stiffness: FloatArray  # (m, m) N/m by pair of materials, infinite for rigid ones
     dissipation: FloatArray  # (m, m) N s/m
+    # (shapes + 1,) m: smallest and largest edge of a shape's box, infinite for grounds; last the least of all.
+    extent: FloatArray
+    longest: FloatArray
+    # (nv,) how positions of single free bodies are projected: along a velocity by this share of its force, 1 / m, and
+    # not about one with -1; by the inertia where it is 0.
+    shifting: FloatArray
     # (nt, FREE_INTS) trees of several links, each a model of its own; no rows where the world has none.
     free: IntArray
     free_ints: IntArray  # their buffers, one behind the other
@@ -315,6 +332,7 @@ class Work(NamedTuple):
     Mv: FloatArray  # (nv,) M v + h tau_total
     v_free: FloatArray  # (nv,) its velocity: the one after the step if there were no contacts
     v_plus: FloatArray  # (nv,)
+    v_seen: FloatArray  # (LOOKS, nv) what it was when contacts were looked for again
     spread: FloatArray  # (nv,) from step to step: by which motion forces that were selected are spread over contacts
     motion_pose: FloatArray  # (nk, 12) kinematic bodies at the start of the step, rotations by rows
     motion_twist: FloatArray  # (nk, 6) in it: angular velocity, velocity of the origin, world axes
@@ -327,6 +345,7 @@ class Work(NamedTuple):
     contact_float: FloatArray  # (capacity, CONTACT_FLOATS)
     contact_z: FloatArray  # (capacity, w) LCP variables by contact, see `contactlab.stepping.kernels.moments`
     contact_moment: FloatArray  # (capacity, 3) impulse [N m s] of torsional and rolling friction on body B
+    listed: IntArray  # ids of the contacts that take part, ascending, where a step that was recorded is formed again
     given_int: IntArray  # (given, CONTACT_INTS) contacts from outside the loop for this step, ascending in id
     given_float: FloatArray  # (given, CONTACT_FLOATS), VN_MINUS not filled
     previous_id: IntArray  # (capacity,)

@@ -9,19 +9,24 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.detection.kernels.collide_pair import collide_pair
+from contactlab.contact.detection.kernels.contacts import flip, sort_contacts
+from contactlab.contact.detection.kernels.convex_convex import corner_contacts, spread_contacts
 from contactlab.contact.detection.kernels.support import shape_bounds
 from contactlab.contact.detection.kernels.sweep_and_prune import candidates
 from contactlab.contact.detection.kernels.vectors import place_shape
 from contactlab.contact.kernels import layout as shapes
 from contactlab.contact.kernels.restitution import pair_restitution
 from contactlab.multibody.kernels.layout import tree
-from contactlab.multibody.kernels.points import velocity_at
+from contactlab.multibody.kernels.points import velocity_at, velocity_of
 from contactlab.multibody.kernels.workspace import frames
+from contactlab.stepping.kernels.blocks import seen_depth
 from contactlab.stepping.kernels.collision import FEATURE_BITS, LOWEST_ID, Collision
 from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion_of, placed_body
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
+    BODY_DOF,
+    BODY_ROOT,
     CONTACT_ID,
     GAP,
     HALF_SPACE,
@@ -40,10 +45,19 @@ from contactlab.stepping.kernels.layout import (
 )
 from lcp.kernels import kernel
 
+# Of the smallest extent of the smaller body: a way in a step from which on two shapes are fast.
+FAST = 0.005
+# Such extents up to which contacts are looked for by the velocities seen at the end of the step: what is farther off
+# may pass beside.
+LOOK = 10.0
+
 
 @kernel(inner=True)
-def place_shapes(world: PackedWorld, work: Work, c: Collision, h: float, margin: float) -> float:
-    """Fill poses, reach and bounds, each side moved out by the reach; return the largest reach."""
+def place_shapes(world: PackedWorld, work: Work, c: Collision, h: float, margin: float, looks: int) -> float:
+    """Fill poses, reach and bounds, each side moved out by the reach; return the largest reach.
+
+    ``looks``: also as far as so many velocities seen at the end of the step lead.
+    """
     t = tree(world.ints, world.floats)
     f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])
     pose = work.scratch[0:12]
@@ -76,7 +90,11 @@ def place_shapes(world: PackedWorld, work: Work, c: Collision, h: float, margin:
                     motion[k] = work.motion_twist[row, k] - work.belt_twist[row, k]
             spin = math.sqrt(motion[0] * motion[0] + motion[1] * motion[1] + motion[2] * motion[2])
             speed = math.sqrt(motion[3] * motion[3] + motion[4] * motion[4] + motion[5] * motion[5])
-            reach += h * (speed + spin * (math.sqrt(radius2) + margin))
+            way = h * (speed + spin * (math.sqrt(radius2) + margin))
+            for k in range(looks if row < 0 else 0):
+                seen_velocity(world, work, work.v_seen[k], c.body[i], center, motion)
+                way = max(way, h * way_of(motion, math.sqrt(radius2) + margin))
+            reach += way
         c.reach[i] = reach
         largest = max(largest, reach)
         for k in range(3):
@@ -85,6 +103,81 @@ def place_shapes(world: PackedWorld, work: Work, c: Collision, h: float, margin:
     if endless:
         largest = max(largest, reach_of_planes(world, work, c, h, margin))
     return largest
+
+
+@kernel(inline=True)
+def way_of(motion: FloatArray, radius: float) -> float:
+    """The greatest speed [m/s] of a point this far from one that moves so, (6,): turn, velocity."""
+    spin = math.sqrt(motion[0] * motion[0] + motion[1] * motion[1] + motion[2] * motion[2])
+    speed = math.sqrt(motion[3] * motion[3] + motion[4] * motion[4] + motion[5] * motion[5])
+    return speed + spin * radius
+
+
+@kernel(inner=True)
+def outruns(
+    world: PackedWorld, work: Work, c: Collision, before: FloatArray, after: FloatArray, h: float, margin: float
+) -> bool:
+    """Whether impacts have made velocities others than those by which contacts were looked for."""
+    center = work.scratch[12:15]
+    motion = work.scratch[15:21]
+    old = work.scratch[21:27]
+    for i in range(c.kind.shape[0]):
+        if c.link[i] < 0:
+            continue
+        radius2 = 0.0
+        for k in range(3):
+            center[k] = 0.5 * (c.boxes[i, k] + c.boxes[i, 3 + k])
+            radius2 += (0.5 * (c.boxes[i, 3 + k] - c.boxes[i, k])) ** 2
+        seen_velocity(world, work, after, c.body[i], center, motion)
+        seen_velocity(world, work, before, c.body[i], center, old)
+        for k in range(6):
+            motion[k] -= old[k]
+        if h * way_of(motion, math.sqrt(radius2)) > 0.5 * margin:
+            return True
+    return False
+
+
+@kernel(inner=True)
+def seen_velocity(world: PackedWorld, work: Work, v: FloatArray, body: int, point: FloatArray, out: FloatArray) -> None:
+    """Fill ``out`` (6,), the turn of a body and the velocity of its point, under velocities v (nv,)."""
+    for k in range(6):
+        out[k] = 0.0
+    if body < 0:
+        return
+    row = motion_of(world, body)
+    if row >= 0:
+        carried(work, row, point, out[3:6])
+        belt = work.scratch[33:36]
+        belt_velocity(work, row, point, belt)
+        for k in range(3):
+            out[3 + k] -= belt[k]
+        return
+    j = world.bodies[body, BODY_DOF]
+    if j < 0:
+        return
+    velocity_of(world.dof_parent, work.S, j, work.origins[world.bodies[body, BODY_ROOT]], point, v, out[3:6])
+    while j >= 0:
+        for k in range(3):
+            out[k] += work.S[j, k] * v[j]
+        j = world.dof_parent[j]
+
+
+@kernel(inner=True)
+def seen_rate(
+    world: PackedWorld, work: Work, looks: int, a: int, b: int, point: FloatArray, found: FloatArray, sign: float
+) -> float:
+    """The least N v of a contact under so many velocities seen at the end of the step."""
+    at_a = work.scratch[21:27]
+    at_b = work.scratch[27:33]
+    least = math.inf
+    for look in range(looks):
+        seen_velocity(world, work, work.v_seen[look], a, point, at_a)
+        seen_velocity(world, work, work.v_seen[look], b, point, at_b)
+        rate = 0.0
+        for k in range(3):
+            rate += sign * found[shapes.NORMAL + k] * (at_b[3 + k] - at_a[3 + k])
+        least = min(least, rate)
+    return least
 
 
 @kernel(inner=True)
@@ -123,9 +216,12 @@ def add_contact(
     feature: int,
     h: float,
     margin: float,
+    looks: int,
     count: int,
 ) -> int:
     """Append a contact of shapes i < j where gap <= margin + h max(0, -N v); return how many there are then.
+
+    ``looks``: or where one of so many velocities seen at the end of the step would make it deep.
 
     Body B is the one of shape j, unless that is fixed to the world: B moves in every contact.
     """
@@ -149,7 +245,12 @@ def add_contact(
     for k in range(3):
         vn += sign * found[shapes.NORMAL + k] * (at_b[3 + k] - at_a[3 + k])
     gap = found[shapes.GAP]
-    if not gap <= margin + h * max(0.0, -vn):
+    near = gap <= margin + h * max(0.0, -vn)
+    restitution = pair_restitution(world.restitution, c.material[a], c.material[b], -vn)
+    if looks > 0 and not near and gap <= margin + LOOK * least_extent(world, i, j):
+        seen = gap + h * seen_rate(world, work, looks, c.body[a], c.body[b], point, found, sign)
+        near = seen < -seen_depth(restitution) * least_extent(world, i, j)
+    if not near:
         return count
     if count < work.contact_int.shape[0]:
         ints = work.contact_int[count]
@@ -166,23 +267,58 @@ def add_contact(
             floats[NORMAL + k] = sign * found[shapes.NORMAL + k]
         floats[GAP] = gap
         floats[MU] = c.pair_mu[c.material[a], c.material[b]]
-        floats[RESTITUTION] = pair_restitution(world.restitution, c.material[a], c.material[b], -vn)
+        floats[RESTITUTION] = restitution
         floats[VN_MINUS] = vn
     return count + 1
 
 
+@kernel(inline=True)
+def least_extent(world: PackedWorld, i: int, j: int) -> float:
+    """Smallest extent [m] of the smaller of two shapes; infinite of two grounds."""
+    n = world.extent.shape[0] - 1
+    size = world.extent[i] if i < n else math.inf
+    return min(size, world.extent[j]) if j < n else size
+
+
+@kernel(inline=True)
+def has_far_ends(a: int, b: int) -> bool:
+    """Whether shapes of these kinds may touch at corners that their closest points tell nothing of."""
+    return a >= shapes.CAPSULE and b >= shapes.CAPSULE
+
+
+@kernel(inner=True)
+def add_far_ends(
+    a: shapes.Posed, b: shapes.Posed, found: int, within: float, room: shapes.Workspace, out: shapes.Contacts
+) -> int:
+    """Add the corners that the faces of a pair share to its contacts; return how many there are then."""
+    turned = a.kind > b.kind
+    first, second = (b, a) if turned else (a, b)
+    if turned:
+        flip(out.rows, found)
+    if a.kind != shapes.CAPSULE or b.kind != shapes.CAPSULE:
+        found = spread_contacts(first, second, found, within, room, out)
+    if found <= out.rows.shape[0] and (a.kind != shapes.BOX or b.kind != shapes.BOX):
+        found = corner_contacts(first, second, found, within, room, out)
+    if turned:
+        flip(out.rows, found)
+    if found <= out.rows.shape[0]:
+        sort_contacts(found, out)
+    return found
+
+
 @kernel(inner=True)
 def pair_contacts(
-    world: PackedWorld, work: Work, c: Collision | None, h: float, margin: float, control: Control
+    world: PackedWorld, work: Work, c: Collision | None, h: float, margin: float, looks: int, control: Control
 ) -> int:
     """List the contacts between shapes, first of all, by pair and feature; return their number.
 
-    -1 says that a buffer is too small. Contacts beyond the capacity are counted, not stored.
+    ``looks``: also by so many velocities seen at the end of the step. -1 says that a buffer is too small.
+    Contacts beyond the capacity are counted, not stored.
     """
     # For None the compiler leaves out all that follows: a world without such pairs pays nothing for it.
     if c is None:
         return 0
-    largest = place_shapes(world, work, c, h, margin)
+    largest = place_shapes(world, work, c, h, margin, looks)
     n = c.kind.shape[0]
     n_pairs = candidates(
         c.kind, c.size, c.poses, c.boxes, largest, c.link, c.category, c.mask, c.order, c.keys, c.pairs
@@ -210,6 +346,13 @@ def pair_contacts(
         if found > c.points.shape[0]:
             control.want_pair_contacts = found
             return -1
+        fast = within - margin > FAST * least_extent(world, i, j) or work.listed.shape[0] > 0
+        fast = fast and not reduce
+        if fast and found > 0 and has_far_ends(c.kind[i], c.kind[j]):
+            found = add_far_ends(a, b, found, within, room, out)
+            if found > c.points.shape[0]:
+                control.want_pair_contacts = found
+                return -1
         for k in range(found):
-            count = add_contact(world, work, c, i, j, c.points[k], c.features[k], h, margin, count)
+            count = add_contact(world, work, c, i, j, c.points[k], c.features[k], h, margin, looks, count)
     return count

@@ -32,6 +32,7 @@ from contactlab.stepping.kernels.layout import (
     VERDICT,
 )
 from contactlab.stepping.kernels.next_island import attempt, attempt_nearer, pose
+from contactlab.stepping.kernels.projection import project
 from contactlab.stepping.kernels.step import close_loops, judge, move, pivot, treat
 from lcp.compiler.held import called, taken
 from lcp.kernels import kernel
@@ -105,8 +106,15 @@ def enter_pose(held: Any, types: Any) -> int:
 @kernel(short_loops=True)
 def enter_pivot(held: Any, types: Any) -> int:
     """What nothing else answers."""
-    world, work, island, chunk, controls, numbers, joints, pivoting = taken(held, types)
-    return pivot(world, work, island, chunk, controls[0], numbers[0], joints, pivoting)
+    island, controls, numbers, joints, pivoting = taken(held, types)
+    return pivot(island, controls[0], numbers[0], joints, pivoting)
+
+
+@kernel(short_loops=True)
+def enter_project(held: Any, types: Any) -> int:
+    """What islands need in which something is too deep."""
+    world, work, island, chunk, controls, numbers, joints = taken(held, types)
+    return project(world, work, island, joints, chunk, controls[0], numbers[0])
 
 
 class Part(NamedTuple):
@@ -142,7 +150,12 @@ PARTS: Final = (
     Part(enter_pose, (POSE,), (_WORLD, _WORK, _ISLAND, _CONTROLS, _NUMBERS, _JOINTS)),
     Part(
         enter_pivot,
-        (FORM, SOLVE, PROJECT),
-        (_WORLD, _WORK, _ISLAND, _CHUNK, _CONTROLS, _NUMBERS, _JOINTS, _PIVOTING),
+        (FORM, SOLVE),
+        (_ISLAND, _CONTROLS, _NUMBERS, _JOINTS, _PIVOTING),
+    ),
+    Part(
+        enter_project,
+        (PROJECT,),
+        (_WORLD, _WORK, _ISLAND, _CHUNK, _CONTROLS, _NUMBERS, _JOINTS),
     ),
 )

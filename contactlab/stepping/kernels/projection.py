@@ -1,37 +1,53 @@
-"""Position projection: after the velocities of a step are found, q is moved so that nothing is left in penetration.
+"""Position projection: after the velocities of a step are found, q is moved so that little is left in penetration.
 
-With W = N M^-1 N^T and the gaps that the step would leave, linearised at its start, e = gap + h N v+:
+Where a rigid contact, or a rigid stop of a joint, is deeper than is allowed, the gaps that the step would leave,
+linearised at its start, are e = gap + h N v+. The displacement of its island, dq = M^-1 (N' p + T' s + L' p), has
 
-    0 <= p  _|_  W p + e >= 0,      dq = M^-1 N^T p,
+    0 <= p  _|_  e + a/2 + N dq >= 0,      |h^2 fT + s| <= mu (h^2 fN + p),  T dq = 0 where less,
 
-the smallest displacement in the metric of the masses, (1/2) dq M dq, that opens all contacts of the step. q is moved
-along h v+ + dq; v+ stays what it is, so that no kinetic energy comes of it. p has the unit kg m.
+fN and fT the forces of the step, a the depth that is allowed, and no e below -h times the greatest speed at which depth
+is undone. Equations of joints keep what they hold: G dq = 0. It is the least motion in the metric of the masses, held
+by the friction of the contacts that bear or push: piles do not spread where what is undone is small beside what they
+bear. q is moved along h v+ + dq; v+ stays what it is, so that no speed comes of it. p and s have the unit kg m.
 
-Contacts with a stiffness take no part: their penetration is their force.
+Contacts and stops with a stiffness take no part: their penetration is their force. Nor do drives.
 
-A body between two that leave it no room has no such p. W + 1e-8 diag W in place of W gives it one: what cannot be
-undone is then shared out, and what can be is undone but for 1e-8 of itself.
+Nonlinear in s, and asked for to a part of a only, it is relaxed row by row (projected Gauss-Seidel; J. J. Moreau, M.
+Jean, Numerical treatment of contact and friction, 1996), on rows that are there already: no matrix is formed. What is
+left after `SWEEPS` is the next step's; bodies that have no room share what cannot be undone. Islands in which nothing
+is too deep are not touched.
 """
 
 from __future__ import annotations
 
 import math
 
+from contactlab.formulation.kernels.laws import STOP
 from contactlab.multibody.kernels.configurations import integrate_configuration
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import rows_at
-from contactlab.stepping.kernels.blocks import along, complete_rows, compliance_of
+from contactlab.stepping.kernels.blocks import (
+    PROJECTION_RATE,
+    STOP_DEPTH,
+    STOP_PROJECTION_RATE,
+    allowance_of,
+    along,
+    compliance_of,
+    extent_of,
+    fastest_of,
+    fastest_of_stops,
+)
 from contactlab.stepping.kernels.finish import measure
+from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
+from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion_of
 from contactlab.stepping.kernels.layout import (
     BODY_A,
-    FAILURE_PROJECTION,
     GAP,
     GO_ON,
     ISLANDS,
     NORMAL,
-    PAUSED,
     POINT,
     TREE_DOF,
     Chunk,
@@ -42,98 +58,315 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
-from contactlab.stepping.kernels.outcome import failed
-from contactlab.stepping.kernels.solve import pivot
+from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.spans import columns, dot_within
 from lcp.kernels import kernel
-from lcp.kernels.codes import RUNNING, SOLVED
-from lcp.kernels.residuals import balanced_residuals, is_solved
 
-SOFTENING = 1e-8  # of W's diagonal
+SWEEPS = 60
+# Of the depth that is allowed: a sweep that moves no contact by more is the last one.
+CLOSE = 0.02
+# Of that depth: what is left. Hardly less, so that a body that rolls is moved by little and often.
+LEFT = 0.9
+# Of the smaller body: what depths are measured by where none is allowed.
+LEAST_UNIT = 1e-6
 
 
 @kernel(inner=True)
-def pose_projection(world: PackedWorld, work: Work, island: Island, control: Control, h: float) -> bool:
-    """Fill M and q of the projection of the island, whose rows and velocities after the step stand in its buffers.
+def pose_depths(
+    world: PackedWorld,
+    work: Work,
+    island: Island,
+    joints: Joints | None,
+    rows: ContactSystem,
+    control: Control,
+    parameters: Parameters,
+    e: FloatArray,
+    allowed: FloatArray,
+) -> bool:
+    """Fill the gaps e (nc + nl,) to be opened, infinite for rows that take no part, and by what depths are measured.
 
-    False where no gap is left negative: then p = 0. N is the first rows of J, as the step has formed them.
+    Returns whether any is deeper than is allowed.
     """
+    h = parameters.h
     first = work.contact_start[control.island]
-    nc = control.nc
-    nv = control.nv
-    M = rows_at(island.M, 0, nc, nc)
-    J = rows_at(island.J, 0, nc, nv)
-    Y = rows_at(island.Y, 0, nc, nv)
-    least = 0.0
+    nc, nv = rows.nc, control.nv
+    deep = False
     for c in range(nc):
         index = work.island_contacts[first + c]
-        rigid = compliance_of(world, work.contact_int[index])[0] == math.inf
+        floats, ints = work.contact_float[index], work.contact_int[index]
+        e[c] = math.inf
+        allowed[c] = allowance_of(world, ints, parameters)
+        stiffness, dissipation = compliance_of(world, ints)
+        response = h * stiffness + dissipation
+        if 0.0 < response < math.inf:
+            continue
         begin, middle, upper, end = columns(island.spans, c, nv)
-        rate = dot_within(begin, middle, upper, end, J[c], island.v_plus)
-        told = motion_of(world, work.contact_int[index, BODY_A])
+        rate = dot_within(begin, middle, upper, end, rows.J[c], island.v_plus)
+        told = motion_of(world, ints[BODY_A])
         if told >= 0:
-            floats, surface = work.contact_float[index], work.scratch[0:3]
+            surface = work.scratch[0:3]
             carried(work, told, floats[POINT : POINT + 3], surface)
             rate -= along(floats[NORMAL : NORMAL + 3], surface)
             belt_velocity(work, told, floats[POINT : POINT + 3], surface)
             rate += along(floats[NORMAL : NORMAL + 3], surface)
-        # The flag of a row that is to be left alone: no gap is infinite.
-        island.q[c] = work.contact_float[index, GAP] + h * rate if rigid else math.inf
-        least = min(least, island.q[c])
-    if least == 0.0:
-        return False
-    complete_rows(J, Y, island.spans)
-    for c in range(nc):
-        for d in range(c, nc):
-            w = 0.0
+        gap = floats[GAP] + h * rate
+        deep = deep or gap < -allowed[c]
+        e[c] = max(gap + LEFT * allowed[c], -h * fastest_of(world, ints, parameters, PROJECTION_RATE))
+        # What is measured by it is not to be measured by nothing.
+        allowed[c] = max(allowed[c], LEAST_UNIT * extent_of(world.extent, ints))
+    if joints is not None:
+        at = joints.row_start[control.island]
+        for i in range(rows.nl):
+            number = joints.island_rows[at + i]
+            row = joints.rows[number]
+            e[nc + i] = math.inf
+            allowed[nc + i] = STOP_DEPTH
+            response = h * row.stiffness + row.dissipation
+            if row.kind != STOP or 0.0 < response < math.inf:
+                continue
+            J = rows.J[nc + rows.nr + i]
+            rate = 0.0
             for j in range(nv):
-                w += J[c, j] * Y[d, j]
-            if island.q[c] == math.inf or island.q[d] == math.inf:
-                w = 1.0 if c == d else 0.0
-            M[c, d] = w
-            M[d, c] = w
-        M[c, c] *= 1.0 + SOFTENING
-    for c in range(nc):
-        if island.q[c] == math.inf:
-            island.q[c] = 0.0
-    return True
+                rate += J[j] * island.v_plus[j]
+            gap = joints.error[number] + h * rate
+            deep = deep or gap < -STOP_DEPTH
+            e[nc + i] = max(gap + LEFT * STOP_DEPTH, -h * fastest_of_stops(parameters, STOP_PROJECTION_RATE))
+    return deep
 
 
 @kernel(inner=True)
-def shift_island(world: PackedWorld, work: Work, island: Island, chunk: Chunk, control: Control) -> None:
-    """Add M^-1 N^T p of the island to the displacement of its trees, and record p; it stands in the island's z."""
+def hold_turns(world: PackedWorld, work: Work, island: Island, rows: ContactSystem, control: Control) -> None:
+    """Let the rows of contacts shift single free bodies and not turn them.
+
+    A body that rolls is a little deep in every step. Turned back by its inertia each time, it would lean more and more.
+    """
+    r = rows.r[0] if rows.nc > 0 else 0
+    for n in range(work.tree_start[control.island], work.tree_start[control.island + 1]):
+        k = work.island_trees[n]
+        dof, begin = world.trees[k, TREE_DOF], work.local[k]
+        if world.shifting[dof] == 0.0:
+            continue
+        size = world.trees[k + 1, TREE_DOF] - dof
+        for c in range(rows.nc):
+            first, middle, upper, end = columns(rows.spans, c, control.nv)
+            if not (first <= begin < middle or upper <= begin < end):
+                continue
+            for t in range(1 + r):
+                row = c if t == 0 else rows.nc + c * r + t - 1
+                for j in range(size):
+                    share = world.shifting[dof + j]
+                    if share < 0.0:
+                        rows.J[row, begin + j] = 0.0
+                    rows.Y[row, begin + j] = max(0.0, share) * rows.J[row, begin + j]
+
+
+@kernel(inner=True)
+def displace(row: int, by: float, rows: ContactSystem, dq: FloatArray) -> None:
+    """Add M^-1 J' ``by`` of a row to the displacement."""
+    a, b, c, d = columns(rows.spans, row, dq.shape[0])
+    Y = rows.Y[row]
+    for j in range(a, b):
+        dq[j] += Y[j] * by
+    for j in range(c, d):
+        dq[j] += Y[j] * by
+
+
+@kernel(inner=True)
+def moved(row: int, rows: ContactSystem, dq: FloatArray) -> float:
+    """J dq of a row."""
+    a, b, c, d = columns(rows.spans, row, dq.shape[0])
+    return dot_within(a, b, c, d, rows.J[row], dq)
+
+
+@kernel(inner=True)
+def response(row: int, rows: ContactSystem) -> float:
+    """J M^-1 J' of a row."""
+    a, b, c, d = columns(rows.spans, row, rows.v_free.shape[0])
+    return dot_within(a, b, c, d, rows.J[row], rows.Y[row])
+
+
+@kernel(inline=True)
+def second_direction(r: int) -> int:
+    """Which of r directions of friction, evenly spread over half a turn, is most across the first; -1 for none."""
+    return -1 if r < 2 else r // 2
+
+
+@kernel(inner=True)
+def borne(rows: ContactSystem, turns: FloatArray, f: FloatArray, c: int, r: int, other: int, s: FloatArray) -> None:
+    """Fill the two entries of a contact in s with h^2 fT, along the first direction and the other."""
+    x, y = 0.0, 0.0
+    for k in range(r):
+        force = rows.h * rows.h * f[rows.nc + c * r + k]
+        x += force * turns[k, 0]
+        y += force * turns[k, 1]
+    s[2 * c + 1] = y / turns[other, 1] if other > 0 else 0.0
+    s[2 * c] = x - s[2 * c + 1] * turns[other, 0] if other > 0 else x
+
+
+@kernel(inner=True)
+def take_off(rows: ContactSystem, turns: FloatArray, f: FloatArray, r: int, other: int, s: FloatArray) -> None:
+    """Leave in s what came besides the friction of the step."""
+    for c in range(rows.nc):
+        a, b = s[2 * c], s[2 * c + 1]
+        borne(rows, turns, f, c, r, other, s)
+        s[2 * c], s[2 * c + 1] = a - s[2 * c], b - s[2 * c + 1]
+
+
+@kernel(inner=True)
+def relax(
+    rows: ContactSystem,
+    turns: FloatArray,
+    f: FloatArray,
+    e: FloatArray,
+    allowed: FloatArray,
+    p: FloatArray,
+    s: FloatArray,
+    diagonal: FloatArray,
+    dq: FloatArray,
+) -> None:
+    """Fill p (nc + nl,), s (2 nc,) and dq (nv,); ``diagonal`` (3 nc + nl,) is scratch.
+
+    ``f`` are the forces [N F] of the step. While rows are relaxed s has what friction bears already.
+    """
+    nc, nl = rows.nc, rows.nl
+    r = rows.nr // max(nc, 1) if nc > 0 else 0
+    if nc > 0:
+        r = rows.r[0]
+    other = second_direction(r)
+    cosine = turns[0, 0] * turns[other, 0] + turns[0, 1] * turns[other, 1] if other > 0 else 0.0
+    n = nc + nl
+    for i in range(n):
+        row = i if i < nc else rows.nr + i
+        p[i] = 0.0
+        diagonal[i] = response(row, rows) if e[i] < math.inf else 0.0
+    for c in range(nc):
+        borne(rows, turns, f, c, r, other, s)
+        for k in range(2):
+            diagonal[n + 2 * c + k] = -1.0
+    for j in range(dq.shape[0]):
+        dq[j] = 0.0
+    for _ in range(SWEEPS):
+        change = 0.0
+        for i in range(n):
+            w = diagonal[i]
+            if not w > 0.0:
+                continue
+            row = i if i < nc else rows.nr + i
+            new = max(0.0, p[i] - (e[i] + moved(row, rows, dq)) / w)
+            by = new - p[i]
+            if by != 0.0:
+                p[i] = new
+                displace(row, by, rows, dq)
+                change = max(change, abs(by) * w / allowed[i])
+            if i >= nc or r == 0:
+                continue
+            bound = rows.mu[i] * max(0.0, new + rows.h * rows.h * f[i])
+            if bound == 0.0 and s[2 * i] == 0.0 and s[2 * i + 1] == 0.0:
+                continue
+            # Friction of what bears or pushes: nothing slides past it in this displacement.
+            for k in range(2 if other > 0 else 1):
+                at = nc + i * r + (0 if k == 0 else other)
+                if diagonal[n + 2 * i + k] < 0.0:
+                    diagonal[n + 2 * i + k] = response(at, rows)
+                w = diagonal[n + 2 * i + k]
+                if not w > 0.0:
+                    continue
+                by = -moved(at, rows, dq) / w
+                s[2 * i + k] += by
+                displace(at, by, rows, dq)
+            a, b = s[2 * i], s[2 * i + 1]
+            size = math.sqrt(max(0.0, a * a + b * b + 2.0 * cosine * a * b))
+            if size > bound:
+                for k in range(2 if other > 0 else 1):
+                    less = s[2 * i + k] * (bound / size)
+                    by = less - s[2 * i + k]
+                    s[2 * i + k] = less
+                    displace(nc + i * r + (0 if k == 0 else other), by, rows, dq)
+        if not change > CLOSE:
+            break
+    take_off(rows, turns, f, r, other, s)
+
+
+@kernel(inner=True)
+def deepest_left(rows: ContactSystem, e: FloatArray, allowed: FloatArray, dq: FloatArray) -> float:
+    """The worst violation that dq leaves, by what is allowed."""
+    worst = 0.0
+    for i in range(rows.nc + rows.nl):
+        if e[i] < math.inf:
+            row = i if i < rows.nc else rows.nr + i
+            worst = max(worst, -(e[i] + moved(row, rows, dq)) / allowed[i])
+    return worst
+
+
+@kernel(inner=True)
+def shift_island(
+    world: PackedWorld,
+    work: Work,
+    island: Island,
+    joints: Joints | None,
+    rows: ContactSystem,
+    chunk: Chunk,
+    control: Control,
+    p: FloatArray,
+    s: FloatArray,
+    dq: FloatArray,
+) -> None:
+    """Add dq to the displacement of the island's trees, and record p and s."""
     i = control.island
-    nc = control.nc
+    nc = rows.nc
     row0 = control.chunk_contacts
     first = work.contact_start[i]
-    Y = rows_at(island.Y, 0, nc, control.nv)
+    r = rows.r[0] if nc > 0 else 0
+    other = second_direction(r)
     for c in range(nc):
-        chunk.contact[row0 + work.island_contacts[first + c]].push = island.z[c]
+        row = chunk.contact[row0 + work.island_contacts[first + c]]
+        row.push = p[c]
+        for k in range(2):
+            along_one = s[2 * c] * island.turns[0, k] if r > 0 else 0.0
+            if other > 0:
+                along_one += s[2 * c + 1] * island.turns[other, k]
+            row.push_tangential[k] = along_one
+    if joints is not None:
+        at = control.chunk_joints + joints.row_start[i]
+        for n in range(rows.nl):
+            chunk.joint[at + n].push = p[nc + n]
     for n in range(work.tree_start[i], work.tree_start[i + 1]):
         k = work.island_trees[n]
         a = world.trees[k, TREE_DOF]
         for j in range(world.trees[k + 1, TREE_DOF] - a):
-            total = 0.0
-            for c in range(nc):
-                total += Y[c, work.local[k] + j] * island.z[c]
-            work.shift[a + j] = total
+            work.shift[a + j] = dq[work.local[k] + j]
 
 
-@kernel(inline=True)
+@kernel(inner=True)
 def project(
-    world: PackedWorld, work: Work, island: Island, chunk: Chunk, control: Control, parameters: Parameters
+    world: PackedWorld,
+    work: Work,
+    island: Island,
+    joints: Joints | None,
+    chunk: Chunk,
+    control: Control,
+    parameters: Parameters,
 ) -> int:
-    """Solve the island's projection, some pivots at a time, and move on to the next island."""
-    n = control.nc
-    code = pivot(island, n, False)
-    if code == RUNNING:
-        return PAUSED
-    scratch = island.proposal_floats[: 3 * n]
-    M = rows_at(island.M, 0, n, n)
-    balanced_residuals(M, island.q[:n], island.z[:n], island.w[:n], scratch, island.measures)
-    if code != SOLVED or not is_solved(island.measures, parameters.tolerance):
-        return failed(control, FAILURE_PROJECTION)
-    shift_island(world, work, island, chunk, control)
+    """Find the island's displacement, where it has anything too deep, and move on to the next island."""
+    rows = posed_rows(island, joints, control, parameters.h)
+    n = rows.nc + rows.nl
+    e = island.q[:n]
+    allowed = island.best[:n]
+    if pose_depths(world, work, island, joints, rows, control, parameters, e, allowed):
+        if rows.nb + rows.nl + rows.lo.shape[0] == 0:
+            hold_turns(world, work, island, rows, control)
+        if joints is not None and rows.nb > 0:
+            rows = rows_left(rows, island, joints)
+        p = island.z[:n]
+        s = island.z[n : n + 2 * rows.nc]
+        dq = island.certificate_work[: control.nv]
+        for j in range(control.nv):
+            dq[j] = 0.0
+        before = deepest_left(rows, e, allowed, dq)
+        relax(rows, island.turns, island.f, e, allowed, p, s, island.w[: n + 2 * rows.nc], dq)
+        # What has no room may be left worse than it was.
+        if deepest_left(rows, e, allowed, dq) <= before:
+            shift_island(world, work, island, joints, rows, chunk, control, p, s, dq)
     control.island += 1
     control.place = ISLANDS
     return GO_ON

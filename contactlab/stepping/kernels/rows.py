@@ -108,6 +108,8 @@ def write_rows(world: PackedWorld, work: Work, island: Island, chunk: Chunk, con
         row.slip = slip
         row.restitution = floats[RESTITUTION]
         row.push = 0.0
+        row.push_tangential[0] = 0.0
+        row.push_tangential[1] = 0.0
         for j in range(by_contact.shape[0]):
             chunk.contact_z[at, j] = by_contact[j]
 

@@ -108,7 +108,7 @@ def count_rest(world: PackedWorld, work: Work, n_islands: int, parameters: Param
         for n in range(work.tree_start[i], work.tree_start[i + 1]):
             k = work.island_trees[n]
             for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
-                if not abs(work.v_plus[j]) < parameters.sleep_speed:
+                if not abs(work.v_plus[j]) < parameters.sleep_speed or work.shift[j] != 0.0:
                     quiet = False
         for n in range(work.tree_start[i], work.tree_start[i + 1]):
             k = work.island_trees[n]

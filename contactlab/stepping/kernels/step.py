@@ -12,7 +12,7 @@ One step from (q, v) over h, with the applied force tau::
       form          where none are: the LCP (M, q)
       solve         0 <= z _|_ M z + q >= 0 by Lemke's method, unless a solver outside is asked
       verdict       residuals of z; forces f and v+ = v_free + h Y f; their certificate; the rows of the record
-      project       where positions are projected: the displacement that ends penetrations
+      project       where anything is too deep: the displacement that ends penetrations
     finish        q+ along v+; energies; the state and the basis of the next step
 
 The place in it, the island in progress and every intermediate value live in the arrays and records of `layout`, so
@@ -88,7 +88,7 @@ def run(
 
     ``collision`` is None where no two shapes can meet: compiled for that, the loop contains no collision detection.
     ``moments`` is None where no surface resists turning, ``pivoting`` where proposals answer nearly every island: what
-    they leave is pivoted by `outside`; projection, which pivots, needs it. ``joints`` is None where there is no
+    they leave is pivoted by `outside`. ``joints`` is None where there is no
     pivoting and nothing acts on joints: the loop then knows contacts alone. Compiled as a whole only where its parts
     cannot be called by where they lie: see `parts`.
     """
@@ -104,8 +104,10 @@ def run(
             reason = attempt_nearer(work, island, joints, control, parameters)
         elif place == POSE:
             reason = pose(world, work, island, joints, control, parameters)
-        elif place in (FORM, SOLVE, PROJECT):
-            reason = pivot(world, work, island, chunk, control, parameters, joints, pivoting)
+        elif place in (FORM, SOLVE):
+            reason = pivot(island, control, parameters, joints, pivoting)
+        elif place == PROJECT:
+            reason = project(world, work, island, joints, chunk, control, parameters)
         elif place == LOOPS:
             reason = close_loops(work, control, joints)
         else:
@@ -136,7 +138,7 @@ def move(
         elif place == ROOM:
             reason = make_room(chunk, joints, control)
         elif place == FINISH:
-            reason = finish(world, work, joints, chunk, control, parameters)
+            reason = finish(world, work, joints, collision, chunk, control, parameters)
         else:
             return GO_ON
         if reason != GO_ON:
@@ -193,23 +195,17 @@ def judge(
 
 @kernel(inner=True)
 def pivot(
-    world: PackedWorld,
-    work: Work,
     island: Island,
-    chunk: Chunk,
     control: Control,
     parameters: Parameters,
     joints: Joints | None,
     pivoting: int | None,
 ) -> int:
-    """The stages of an island that nothing else answers: its LCP, the solver; and the projection of positions."""
-    place = control.place
-    if place == FORM:
+    """The stages of an island that nothing else answers: its LCP, and the solver."""
+    if control.place == FORM:
         return form(island, joints, control, parameters)
     if pivoting is not None:
-        if place == SOLVE:
-            return solve(island, control)
-        return project(world, work, island, chunk, control, parameters)
+        return solve(island, control)
     return NEED_PIVOTS
 
 
@@ -221,6 +217,7 @@ def begin(work: Work, joints: Joints | None, chunk: Chunk, control: Control, par
     if control.chunk_steps >= chunk.time.shape[0]:
         return CHUNK_FULL
     control.place = DETECT
+    control.again = 0
     if control.tau_mode == TAU_TABLE:
         for i in range(work.tau.shape[0]):
             work.tau[i] = work.tau_table[control.step, i]

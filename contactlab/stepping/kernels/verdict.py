@@ -27,7 +27,6 @@ from contactlab.stepping.kernels.layout import (
 )
 from contactlab.stepping.kernels.moments import exchange_moments, moment_impulses
 from contactlab.stepping.kernels.outcome import failed
-from contactlab.stepping.kernels.projection import pose_projection
 from contactlab.stepping.kernels.rows import write_island, write_rows
 from contactlab.stepping.kernels.unsolved import settle, will_do
 from lcp.contacts.kernels.attempts import NONE
@@ -37,8 +36,6 @@ from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.judging import Answer, judge_posed, loads_size
 from lcp.contacts.kernels.recover import recover
 from lcp.kernels import kernel
-from lcp.kernels.lemke import STAGE as LEMKE_STAGE
-from lcp.kernels.lemke import START as LEMKE_START
 from lcp.kernels.residuals import is_solved
 
 
@@ -59,7 +56,7 @@ def verdict(
     Where nothing solved the island, and the run is to go on, z may do if it is near: see `unsolved`. ``others`` is None
     for what attempts have found: all else is for JUDGE, and compiled there.
     """
-    if others is None and (control.attempt == NONE or control.ng > 0 or control.projection != 0):
+    if others is None and (control.attempt == NONE or control.ng > 0):
         control.place = JUDGE
         return GO_ON
     answers = is_answer(island, control, parameters.tolerance, others)
@@ -107,8 +104,7 @@ def verdict(
         moment_impulses(moments, work, island, control, parameters.h)
     write_rows(world, work, island, chunk, control, parameters.h)
     write_island(island, chunk, control, of_joints)
-    if others is not None and control.projection != 0 and pose_projection(world, work, island, control, parameters.h):
-        island.info[LEMKE_STAGE] = LEMKE_START
+    if control.deep != 0:
         control.place = PROJECT
         return GO_ON
     control.island = i + 1

@@ -149,7 +149,7 @@ def box_box(a: Posed, b: Posed, margin: float, room: Workspace, out: Contacts) -
             row, code, half = out.rows[0], out.features[0], 0.5 * separation
             nx, ny, nz = row[NORMAL], row[NORMAL + 1], row[NORMAL + 2]
             point = (row[POINT] - half * nx, row[POINT + 1] - half * ny, row[POINT + 2] - half * nz)
-            count = manifold(a, b, (nx, ny, nz), point, separation, scale, exact, margin, room, out)
+            count = manifold(a, b, (nx, ny, nz), point, separation, scale, exact, margin, room, out, False)
             if count <= 1:
                 count = put(point, (nx, ny, nz), separation, code, 0, out)
     else:
@@ -161,7 +161,7 @@ def box_box(a: Posed, b: Posed, margin: float, room: Workspace, out: Contacts) -
             sign = 1.0 if c[9] * c[k] + c[10] * c[3 + k] + c[11] * c[6 + k] >= 0.0 else -1.0
             pose = b.pose
         normal = (sign * pose[k], sign * pose[3 + k], sign * pose[6 + k])
-        count = manifold(a, b, normal, origin(a.pose), separation, scale, exact, margin, room, out)
+        count = manifold(a, b, normal, origin(a.pose), separation, scale, exact, margin, room, out, False)
         # The closest pair was not known: the manifold must hold one as close.
         if count > 0 and out.features[min(count, out.features.shape[0]) - 1] == WITNESS:
             count = 0

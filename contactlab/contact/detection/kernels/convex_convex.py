@@ -4,15 +4,41 @@ from __future__ import annotations
 
 import math
 
+from contactlab.contact.detection.kernels.clipping import Polygon
+from contactlab.contact.detection.kernels.contacts import put
 from contactlab.contact.detection.kernels.epa import epa
-from contactlab.contact.detection.kernels.gjk import gjk
-from contactlab.contact.detection.kernels.manifold import manifold
+from contactlab.contact.detection.kernels.gjk import gjk, sharpen
+from contactlab.contact.detection.kernels.manifold import LEANING, manifold, support_face
 from contactlab.contact.detection.kernels.polish import ALL, KINKS, overlap, polish
 from contactlab.contact.detection.kernels.segments import segment_box
 from contactlab.contact.detection.kernels.simplex import weighted
 from contactlab.contact.detection.kernels.support import core_radius, has_curved_core, reach
 from contactlab.contact.detection.kernels.touching import common_point
-from contactlab.contact.kernels.layout import BOX, CAPSULE, FACES, SCRATCH, Contacts, Posed, Vector, Workspace
+from contactlab.contact.detection.kernels.vectors import dot
+from contactlab.contact.kernels.layout import (
+    BITS,
+    BOX,
+    CAPSULE,
+    CONTACT,
+    CORNER_POSE,
+    CORNER_SIZE,
+    FACES,
+    GAP,
+    ID_A,
+    MAX_FACE,
+    NONE,
+    NORMAL,
+    POINT,
+    POLYGON_A,
+    POSE,
+    SCRATCH,
+    SIZE,
+    SPHERE,
+    Contacts,
+    Posed,
+    Vector,
+    Workspace,
+)
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
@@ -25,8 +51,14 @@ PROVED = 2e-2
 POINTS = 0.1
 # Part of the smaller shape's size to which gaps and points have to be known.
 EXACT = 1e-9
+# Part of the size of a pair within which two of its contacts are one.
+SAME = 1e-7
 # Part of the size to which the depth of a curved core has to be bounded from below, and how often it is looked for.
 ROUND, STARTS = 2e-7, 16
+# Cosine above which faces of the polytope look the same way.
+ALIKE = 0.999
+# How often a point of an overlap is looked for, and how far cores are moved apart for it, of their size.
+AGAIN, ASIDE = 8, 1e-7
 
 
 @kernel
@@ -42,8 +74,13 @@ def _least(
         if best < 0:
             break
         at = FACES + 4 * best
-        work[at + 3] = math.inf
-        here, m = polish(a, b, (work[at], work[at + 1], work[at + 2]), 1e-2 * scale, scale, ALL, work)
+        start = (work[at], work[at + 1], work[at + 2])
+        # Faces that look the same way lead to the same place.
+        for face in range(faces):
+            i = FACES + 4 * face
+            if dot(start, (work[i], work[i + 1], work[i + 2])) > ALIKE:
+                work[i + 3] = math.inf
+        here, m = polish(a, b, start, 1e-2 * scale, scale, ALL, work)
         if here < value:
             value, n = here, m
     return value, n
@@ -66,11 +103,12 @@ def closest(
     if a.kind == CAPSULE and b.kind == BOX:
         distance, nx, ny, nz, t = segment_box(a.size[1], a.pose, b.size, b.pose, room.work)
         ax, ay, az = a.pose[9] + t * a.pose[2], a.pose[10] + t * a.pose[5], a.pose[11] + t * a.pose[8]
-        proved = distance > TOUCHING * scale
+        proved = apart = distance > TOUCHING * scale
     else:
         enough = margin + radius_a + radius_b
         distance, n, lower = gjk(a, b, scale, enough, room.work, weights)
-        proved = distance > 1e-13 * scale and (distance - lower <= small or lower > enough)
+        apart = distance > 1e-13 * scale
+        proved = apart and (distance - lower <= small or lower > enough)
         if proved or distance > TOUCHING * scale:
             x, y, z = weighted(n, weights, room.work, 0)
             # w = a - b, and the normal leads from A to B. From zero: a zero entry stays a plain zero.
@@ -102,6 +140,14 @@ def closest(
                 value, (nx, ny, nz) = _least(a, b, (nx, ny, nz), value, faces, scale, room.work)
             distance = -value
             off, (ax, ay, az) = common_point(a, b, (nx, ny, nz), distance, point, scale, room.work)
+            first = (nx, ny, nz)
+            for _ in range(1 if apart else AGAIN):
+                if off <= POINTS * exact:
+                    break
+                shift = 0.0 if apart else overlap(a, b, first) + ASIDE * scale
+                here, value, first, point = sharpen(a, b, first, shift, 0.1 * POINTS * exact, room.work, weights)
+                if here < off:
+                    off, distance, (nx, ny, nz), (ax, ay, az) = here, -value, first, point
     gap = distance - radius_a - radius_b
     return gap, (nx, ny, nz), (ax + radius_a * nx, ay + radius_a * ny, az + radius_a * nz)
 
@@ -115,4 +161,100 @@ def convex_convex(a: Posed, b: Posed, margin: float, room: Workspace, out: Conta
     gap, normal, point = closest(a, b, margin, reach_a + reach_b, exact, room)
     if not gap <= margin:
         return 0
-    return manifold(a, b, normal, point, gap, wide_a + wide_b, exact, margin, room, out)
+    return manifold(a, b, normal, point, gap, wide_a + wide_b, exact, margin, room, out, False)
+
+
+@kernel
+def spread_contacts(a: Posed, b: Posed, count: int, margin: float, room: Workspace, out: Contacts) -> int:
+    """Add the corners that two convex shapes, A's kind not above B's, share along the normal of their closest contact.
+
+    ``count`` contacts are there already, normals from A into B; returns how many there are then. Those beyond the
+    capacity are counted, not stored.
+    """
+    capacity = out.rows.shape[0]
+    nearest = 0
+    for i in range(1, count):
+        if out.rows[i, GAP] < out.rows[nearest, GAP]:
+            nearest = i
+    row = out.rows[nearest]
+    gap = row[GAP]
+    normal = (row[NORMAL], row[NORMAL + 1], row[NORMAL + 2])
+    half = 0.5 * gap
+    point = (row[POINT] - half * normal[0], row[POINT + 1] - half * normal[1], row[POINT + 2] - half * normal[2])
+    wide_a, wide_b = reach(a) + core_radius(a), reach(b) + core_radius(b)
+    scale, exact = wide_a + wide_b, EXACT * min(wide_a, wide_b)
+    rest = Contacts(out.rows[count:], out.features[count:])
+    more = manifold(a, b, normal, point, gap, scale, exact, margin, room, rest, True)
+    if count + more > capacity:
+        return count + more
+    kept = count
+    for i in range(count, count + more):
+        # Nothing is deeper than the closest pair: what seems so leads out another way.
+        if out.rows[i, GAP] >= gap - 1e-6 * scale and not is_known(i, count, scale, out):
+            for k in range(CONTACT):
+                out.rows[kept, k] = out.rows[i, k]
+            out.features[kept] = out.features[i]
+            kept += 1
+    return kept
+
+
+@kernel
+def is_known(i: int, count: int, scale: float, out: Contacts) -> bool:
+    """Whether contact ``i`` has the feature of one of the first ``count``, or its place."""
+    for k in range(count):
+        x, y = out.rows[i, POINT] - out.rows[k, POINT], out.rows[i, POINT + 1] - out.rows[k, POINT + 1]
+        z = out.rows[i, POINT + 2] - out.rows[k, POINT + 2]
+        if out.features[k] == out.features[i] or x * x + y * y + z * z <= (SAME * scale) ** 2:
+            return True
+    return False
+
+
+@kernel
+def corner_contacts(a: Posed, b: Posed, count: int, margin: float, room: Workspace, out: Contacts) -> int:
+    """Add the corners that look along the closest contact's normal, each with the point of the other shape next to it.
+
+    Corners are those of the faces that look at one another: ends of a line, corners of a face. Those whose features are
+    there already, and those that lead out another way, are left out. ``count`` contacts are there already, normals from
+    A into B; returns how many there are then. Those beyond the capacity are counted, not stored.
+    """
+    work, ints = room
+    nearest = 0
+    for i in range(1, count):
+        if out.rows[i, GAP] < out.rows[nearest, GAP]:
+            nearest = i
+    row = out.rows[nearest]
+    least, normal = row[GAP], (row[NORMAL], row[NORMAL + 1], row[NORMAL + 2])
+    scale = reach(a) + reach(b)
+    pose, size = work[CORNER_POSE : CORNER_POSE + POSE], work[CORNER_SIZE : CORNER_SIZE + SIZE]
+    for j in range(9):
+        pose[j] = 1.0 if j % 4 == 0 else 0.0
+    for side in range(2):
+        own, other = (a, b) if side == 0 else (b, a)
+        sign = 1.0 if side == 0 else -1.0
+        n = (sign * normal[0], sign * normal[1], sign * normal[2])
+        radius = core_radius(own)
+        size[0] = radius
+        corner = Posed(SPHERE, size, pose, own.data, own.loops)
+        wide = min(reach(own), reach(other) + core_radius(other))
+        face = Polygon(work[POLYGON_A : POLYGON_A + 3 * MAX_FACE], ints[ID_A : ID_A + MAX_FACE])
+        corners = 2
+        i = 0
+        while i < corners:
+            # The search for the closest points uses the room of the face.
+            corners, _ = support_face(own, n, work[SCRATCH : SCRATCH + 6], face)
+            number = face.ids[i]
+            for k in range(3):
+                pose[9 + k] = face.corners[3 * i + k] - radius * n[k]
+            i += 1
+            code = (number << BITS) | NONE if side == 0 else (NONE << BITS) | number
+            gap, m, point = closest(corner, other, margin, scale, EXACT * wide, room)
+            if gap > margin or gap < least or m[0] * n[0] + m[1] * n[1] + m[2] * n[2] < LEANING:
+                continue
+            if side == 1:
+                point = (point[0] + gap * m[0], point[1] + gap * m[1], point[2] + gap * m[2])
+            if count >= out.rows.shape[0]:
+                return count + 1
+            count = put(point, (sign * m[0], sign * m[1], sign * m[2]), gap, code, count, out)
+            if is_known(count - 1, count - 1, scale, out):
+                count -= 1
+    return count

@@ -117,6 +117,18 @@ def _open(new: int, faces: int, slack: float, work: FloatArray, ints: IntArray) 
 
 
 @kernel
+def _four_faces(scale: float, work: FloatArray, ints: IntArray) -> None:
+    """Store the faces of the tetrahedron of the first four corners."""
+    nx, ny, nz, _ = _normal(work, 0, 1, 2)
+    dx, dy, dz = _from_first(3, work)
+    j, k = (1, 2) if nx * dx + ny * dy + nz * dz < 0.0 else (2, 1)
+    _add_face(0, j, k, 0, scale, work, ints)
+    _add_face(0, k, 3, 1, scale, work, ints)
+    _add_face(k, j, 3, 2, scale, work, ints)
+    _add_face(j, 0, 3, 3, scale, work, ints)
+
+
+@kernel
 def epa(
     a: Posed, b: Posed, n: int, scale: float, room: Workspace, weights: FloatArray
 ) -> tuple[float, float, float, float, int]:
@@ -146,18 +158,13 @@ def epa(
         else:
             nx, ny, nz = 0.0, 0.0, 1.0
         return nx * work[0] + ny * work[1] + nz * work[2], nx, ny, nz, 0
-    nx, ny, nz, _ = _normal(work, 0, 1, 2)
-    dx, dy, dz = _from_first(3, work)
-    j, k = (1, 2) if nx * dx + ny * dy + nz * dz < 0.0 else (2, 1)
-    _add_face(0, j, k, 0, scale, work, ints)
-    _add_face(0, k, 3, 1, scale, work, ints)
-    _add_face(k, j, 3, 2, scale, work, ints)
-    _add_face(j, 0, 3, 3, scale, work, ints)
+    _four_faces(scale, work, ints)
     faces, corners, slack = 4, 4, 1e-13 * scale
     enough = 1e-11 * scale
     if has_curved_core(a.kind) or has_curved_core(b.kind):
         enough, slack = ROUND * scale, 1e-4 * ROUND * scale
     best, least, bx, by, bz = 0, math.inf, 0.0, 0.0, 1.0
+    closed, bound, widest = True, 0.0, 500.0 * slack
     while True:
         best = 0
         for face in range(1, faces):
@@ -174,15 +181,29 @@ def epa(
         if far - depth <= enough:
             break
         kept, edges = _open(corners, faces, slack, work, ints)
-        # Euler: a closed polytope of triangles has 2 V - 4 faces. Rounding has opened this one: the search ends.
-        if kept + edges != 2 * (corners + 1) - 4 or kept + edges > MAX_FACES:
-            weights[0] = 1.0
-            add_corner(a, b, (bx, by, bz), 0, work)
-            return depth, bx, by, bz, kept
+        if kept + edges > MAX_FACES:
+            faces, closed, bound = kept, False, (depth if closed else bound)
+            break
+        # Euler: a closed polytope of triangles has 2 V - 4 faces. Rounding has opened this one.
+        if closed and kept + edges != 2 * (corners + 1) - 4:
+            if slack < widest:
+                # Once more, with faces taken for one plane that are so to some digits less.
+                slack, enough = 10.0 * slack, max(enough, 20.0 * slack)
+                add_corner(a, b, (1.0, 0.0, 0.0), 0, work)
+                if _tetrahedron(a, b, 1, scale, work) == 4:
+                    _four_faces(scale, work, ints)
+                    faces, corners = 4, 4
+                    continue
+            # Nothing is proved from here on, but the faces still lead to directions of less overlap.
+            closed, bound = False, depth
         for e in range(edges):
             i, j = ints[EDGES + 2 * e], ints[EDGES + 2 * e + 1]
             _add_face(i, j, corners, kept + e, scale, work, ints)
         faces, corners = kept + edges, corners + 1
+    if not closed:
+        weights[0] = 1.0
+        add_corner(a, b, (bx, by, bz), 0, work)
+        return bound, bx, by, bz, faces
     _weigh(depth, nx, ny, nz, ints[3 * best], ints[3 * best + 1], ints[3 * best + 2], work, weights)
     return depth, nx, ny, nz, faces
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from contactlab.contact.detection.kernels.simplex import ROW, keep_closest, weighted
+from contactlab.contact.detection.kernels.simplex import ROW, corner, keep_closest, triangle_normal, weighted
 from contactlab.contact.detection.kernels.support import support
 from contactlab.contact.detection.kernels.vectors import dot, relative
 from contactlab.contact.kernels.layout import Posed, Vector
@@ -93,3 +93,69 @@ def gjk(
         if n == 4:
             return 0.0, 4, 0.0
     return math.sqrt(length2), n, lower
+
+
+@kernel
+def _towards(v: Vector, n: int, work: FloatArray) -> Vector:
+    """Unit direction from the point v of a simplex to the origin, across the simplex to the last bit.
+
+    The digits that v has lost lie along the sides; the sides themselves have all of theirs.
+    """
+    dx, dy, dz = -v[0], -v[1], -v[2]
+    if n == 2:
+        (px, py, pz), (qx, qy, qz) = corner(work, 0), corner(work, 1)
+        e = (qx - px, qy - py, qz - pz)
+        for _ in range(2):
+            part = dot((dx, dy, dz), e) / dot(e, e)
+            dx, dy, dz = dx - part * e[0], dy - part * e[1], dz - part * e[2]
+    elif n == 3:
+        m = triangle_normal(work, 0, 1, 2)
+        if dot(m, m) > 0.0:
+            dx, dy, dz = m if dot(m, v) < 0.0 else (-m[0], -m[1], -m[2])
+    length = math.sqrt(dx * dx + dy * dy + dz * dz)
+    return dx / length, dy / length, dz / length
+
+
+@kernel
+def sharpen(
+    a: Posed, b: Posed, start: Vector, shift: float, enough: float, work: FloatArray, weights: FloatArray
+) -> tuple[float, float, Vector, Vector]:
+    """Closest points of cores that all but touch, or overlap, once more, with directions that keep all their digits.
+
+    The search is that of `gjk`, of cores moved ``shift`` apart along ``start``, but the direction of the next corner is
+    that of the simplex, not that of the difference of two points next to one another. Of all directions met the one is
+    taken along which points of both are apart by what their cores are along it, most nearly. The search ends where they
+    are so to ``enough``.
+
+    Returns by how much they do not, the overlap along the direction, the direction and the point on A.
+    """
+    off, least, n, point, count = math.inf, 0.0, start, (0.0, 0.0, 0.0), 0
+    d = start
+    for step in range(MAX_STEPS):
+        v = (0.0, 0.0, 0.0)
+        if step > 0:
+            v = weighted(count, weights, work, 0)
+            if dot(v, v) == 0.0:
+                break
+            d = _towards(v, count, work)
+        value = add_corner(a, b, d, count, work)
+        for m in range(3):
+            work[ROW * count + m] -= shift * start[m]
+        if step > 0:
+            # Moved back, the points lie v + shift start apart.
+            rest = (v[0] + shift * start[0], v[1] + shift * start[1], v[2] + shift * start[2])
+            rest = (rest[0] - value * d[0], rest[1] - value * d[1], rest[2] - value * d[2])
+            here = math.sqrt(dot(rest, rest))
+            if here < off:
+                off, least, n, point = here, value, d, weighted(count, weights, work, 3)
+            if off <= enough:
+                break
+            repeated = False
+            for i in range(count):
+                repeated = repeated or corner(work, i) == corner(work, count)
+            if repeated:
+                break
+        count = keep_closest(work, count + 1, weights)
+        if count == 4:
+            break
+    return off, least, n, point

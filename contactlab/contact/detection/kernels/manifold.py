@@ -8,7 +8,8 @@ import numpy as np
 
 from contactlab.contact.detection.kernels.clipping import Polygon, clip, project
 from contactlab.contact.detection.kernels.contacts import put
-from contactlab.contact.detection.kernels.polish import overlap
+from contactlab.contact.detection.kernels.polish import overlap, unit
+from contactlab.contact.detection.kernels.support import core_radius
 from contactlab.contact.detection.kernels.vectors import across, cross, dot, origin, placed, turned, turned_back
 from contactlab.contact.kernels.layout import (
     BITS,
@@ -149,6 +150,9 @@ PARALLEL = 1e-3
 COSINE = math.sqrt(1.0 - PARALLEL**2)
 # Contact of faces steeper than this (of their normal and the contact's) is not worth clipping.
 STEEP = 0.05
+# The cosine of such an angle up to which a corner is taken along the normal of the face below; of what is rounded.
+LEANING = 0.7
+UPRIGHT = 0.95
 
 
 @kernel
@@ -163,6 +167,7 @@ def manifold(
     margin: float,
     room: Workspace,
     out: Contacts,
+    spread: bool,
 ) -> int:
     """Write the contacts of A and B along ``normal``, whose closest pair starts at ``point`` on A with gap ``gap``.
 
@@ -178,6 +183,9 @@ def manifold(
 
     ``exact`` [m] is 1e-9 of the smaller shape, to a hundredth of which gaps are known, and to a tenth points; ``gap``
     is infinite where only what the two faces share is asked for, along ``normal``.
+
+    ``spread``: all corners within the margin stay, each along the normal of its own features: where two bodies strike,
+    those farther off may come to touch in the same step.
 
     Returns the number of contacts; those with a gap above ``margin`` are left out.
     """
@@ -197,7 +205,7 @@ def manifold(
             along = _of_faces(a, b, normal, normal_a, normal_b, gap, 1e-2 * exact)
             cos_a, cos_b = dot(normal_a, along), -dot(normal_b, along)
         limit = margin
-        if max(cos_a, cos_b) < ALIGNED:
+        if not spread and max(cos_a, cos_b) < ALIGNED:
             as_close = gap + 1e-6 * scale
             limit = min(margin, max(0.0, as_close) if gap < 0.0 else as_close)
         t = across(along)
@@ -207,7 +215,8 @@ def manifold(
         shared = Polygon(work[CLIP_1 : CLIP_1 + 6 * MAX_FACE], ints[LABEL_1 : LABEL_1 + 4 * MAX_FACE])
         spare = Polygon(work[CLIP_2 : CLIP_2 + 6 * MAX_FACE], ints[LABEL_2 : LABEL_2 + 4 * MAX_FACE])
         heights = spare.corners
-        slack = 1e-1 * exact
+        # Beyond a sharp corner a point may lie as many times as far off as the band about the edges is wide.
+        slack, band = 1e-1 * exact, 2e-2 * exact
         n, swapped = 0, False
         if na < 3 and nb < 3:
             n = _segments(face_a, face_b, slack, shared, heights)
@@ -215,12 +224,12 @@ def manifold(
             # The segment of B is the subject: roles are changed back below.
             if cos_a > STEEP:
                 swapped = True
-                n = clip(face_b, nb, face_a, na, slack, shared, spare)
+                n = clip(face_b, nb, face_a, na, band, shared, spare)
                 _heights(
                     shared.corners, n, face_a.corners, -dot(normal_a, t) / cos_a, -dot(normal_a, s) / cos_a, heights
                 )
         elif cos_b > STEEP:
-            n = clip(face_a, na, face_b, nb, slack, shared, spare)
+            n = clip(face_a, na, face_b, nb, band, shared, spare)
             _heights(shared.corners, n, face_b.corners, dot(normal_b, t) / cos_b, dot(normal_b, s) / cos_b, heights)
         for i in range(n):
             x, y, high = shared.corners[3 * i], shared.corners[3 * i + 1], shared.corners[3 * i + 2]
@@ -237,7 +246,12 @@ def manifold(
                     point[1] + x * t[1] + y * s[1] + high * along[1],
                     point[2] + x * t[2] + y * s[2] + high * along[2],
                 )
-                count = put(on_a, along, here, code, count, out)
+                if spread:
+                    radii = core_radius(a), core_radius(b)
+                    normals = normal_a, normal_b
+                    count = _put_by_features(on_a, along, here, code, normals, (na, nb), radii, count, out)
+                else:
+                    count = put(on_a, along, here, code, count, out)
     if gap <= margin and not least <= gap + 1e-1 * exact:
         count = put(point, normal, gap, WITNESS, count, out)
     return count
@@ -281,7 +295,7 @@ def _round_lines(
     """Contacts of a line of a capsule or cylinder, the reference, with a line of the other shape: both ends, if any.
 
     The ends of the stretch that nearly parallel lines share are points of the other line, from which the way along the
-    normal to the reference's mantle is the gap. The closest pair is written where neither end is as close.
+    normal to the reference's mantle is the gap. The closest pair is written where neither end is one as close.
     """
     count, least = 0, math.inf
     of_b = b.kind == CYLINDER or (b.kind == CAPSULE and a.kind != CYLINDER)
@@ -292,7 +306,8 @@ def _round_lines(
     pose, half, radius = reference.pose, reference.size[1], reference.size[0]
     u, c = (pose[2], pose[5], pose[8]), origin(pose)
     p, w = (line[0], line[1], line[2]), (line[3] - line[0], line[4] - line[1], line[5] - line[2])
-    length, rise, lean = math.sqrt(dot(w, w)), dot(w, u), dot(way, u)
+    length, rise, lean, slack = math.sqrt(dot(w, w)), dot(w, u), dot(way, u), 1e-1 * exact
+    sharp = core_radius(a if of_b else b) == 0.0
     if length > exact and abs(rise) >= length * COSINE:
         start = dot(u, (p[0] - c[0], p[1] - c[1], p[2] - c[2]))
         # Where the line passes the two ends of the reference, as a share of its length.
@@ -300,33 +315,89 @@ def _round_lines(
         first, last = (0, 1) if low <= high else (1, 0)
         low, high = min(low, high), max(low, high)
         if min(1.0, high) - max(0.0, low) > exact / length:
+            side = cross(u, way)
             for end in range(2):
-                own_end = low <= 0.0 if end == 0 else high >= 1.0
-                t = float(end) if own_end else (low if end == 0 else high)
-                # Once more with the end moved, so that the point on the reference is at its end.
-                here, x = math.inf, p
-                for _ in range(1 if own_end else 2):
+                # Once more with the end moved, so that the point on the reference is no farther than its end.
+                here, t, x, own_end, own_way, beside = 0.0, math.inf, p, True, way, 0.0
+                for _ in range(2):
+                    moved = (low if end == 0 else high) - here * lean / rise
+                    before, t = t, max(0.0, moved) if end == 0 else min(1.0, moved)
+                    if t == before:
+                        break
+                    own_end = t == float(end)
                     x = (p[0] + t * w[0], p[1] + t * w[1], p[2] + t * w[2])
                     s = dot(u, (x[0] - c[0], x[1] - c[1], x[2] - c[2]))
                     r = (x[0] - c[0] - s * u[0], x[1] - c[1] - s * u[1], x[2] - c[2] - s * u[2])
                     # Along the way to where its distance from the axis is the radius.
-                    along, beyond = -dot(r, way), dot(r, r) - radius * radius
+                    along, far = -dot(r, way), math.sqrt(dot(r, r))
+                    beyond = (far - radius) * (far + radius)
                     square = along * along - (1.0 - lean * lean) * beyond
                     if square <= 0.0 or along <= 0.0:
                         here = math.inf
                         break
                     here = beyond / (along + math.sqrt(square))
-                    if not own_end:
-                        t = (low if end == 0 else high) - here * lean / rise
+                    beside = abs(dot(r, side)) if sharp else 0.0
+                    if slack < beside <= 1e-4 * far and here <= gap + slack:
+                        # As close as the closest pair, but beside it by a hair: along a normal of its own.
+                        upright = math.sqrt(1.0 - lean * lean)
+                        own_way = unit(
+                            (
+                                lean * u[0] - upright / far * r[0],
+                                lean * u[1] - upright / far * r[1],
+                                lean * u[2] - upright / far * r[2],
+                            )
+                        )
+                        here, beside = (far - radius) / upright, 0.0
                 if here <= margin:
-                    x = x if of_b else (x[0] + here * way[0], x[1] + here * way[1], x[2] + here * way[2])
+                    if not of_b:
+                        x = (x[0] + here * own_way[0], x[1] + here * own_way[1], x[2] + here * own_way[2])
+                        own_way = (-own_way[0], -own_way[1], -own_way[2])
                     corner = ids[end] if own_end else own[first if end == 0 else last]
                     code = (corner << BITS) | NONE if of_b == own_end else (NONE << BITS) | corner
-                    least = min(least, here)
-                    count = put(x, normal, max(here, gap), code, count, out)
-    if gap <= margin and not least <= gap + 1e-1 * exact:
+                    least = min(least, here) if beside <= slack else least
+                    count = put(x, own_way, max(here, gap), code, count, out)
+    if gap <= margin and not least <= gap + slack:
         count = put(point, normal, gap, WITNESS, count, out)
     return count
+
+
+@kernel
+def _put_by_features(
+    point: Vector,
+    along: Vector,
+    here: float,
+    code: int,
+    normals: tuple[Vector, Vector],
+    counts: tuple[int, int],
+    radii: tuple[float, float],
+    count: int,
+    out: Contacts,
+) -> int:
+    """Write the contact of a corner with the face that it is above, along the normal of that face.
+
+    Seen along a normal that is neither's, a corner above a face that leans would seem to come no closer as it slides.
+    Where the face leans too far, and where two edges cross, the contact stays along the given normal.
+    """
+    of_a, of_b = code >> BITS, code & NONE
+    own = along
+    if of_b == NONE and counts[1] >= 3:
+        own = (-normals[1][0], -normals[1][1], -normals[1][2])
+    elif of_a == NONE and counts[0] >= 3:
+        own = normals[0]
+    cosine = dot(own, along)
+    # What is rounded touches where its radius leads along the normal: along one that leans, somewhere else.
+    if cosine <= (UPRIGHT if radii[0] + radii[1] > 0.0 else LEANING):
+        own, cosine = along, 1.0
+    gap = here * cosine - (radii[0] + radii[1]) * (1.0 - cosine)
+    # From A's corner, or back from B's to the face of A below it.
+    on_own, on_along = (radii[0], -radii[0]) if of_a != NONE else (-radii[1] - gap, radii[1] + here)
+    x, y, z = point
+    on_a = (
+        x + on_own * own[0] + on_along * along[0],
+        y + on_own * own[1] + on_along * along[1],
+        z + on_own * own[2] + on_along * along[2],
+    )
+    return put(on_a, own, gap, code, count, out)
 
 
 @kernel

@@ -131,7 +131,7 @@ def _on_triangle(triangle: int, a: Posed, b: Posed, margin: float, count: int, r
         normal, decided = face, True
     elif off <= NEARLY * NEARLY:
         # As good as along the triangle's normal: what of B hangs over it. Nothing does beside it, or under a ball.
-        more = manifold(hull, b, face, point, np.inf, scale, exact, margin, room, rest)
+        more = manifold(hull, b, face, point, np.inf, scale, exact, margin, room, rest, False)
     if more == 0 and not decided and not _is_outermost(triangle, a, local):
         # From the core of B on, which is a point or segment in a round shape: its distances tell small angles apart.
         core = gap + radius
@@ -142,7 +142,7 @@ def _on_triangle(triangle: int, a: Posed, b: Posed, margin: float, count: int, r
                 return count
             normal, gap = face, np.inf
     if more == 0:
-        more = manifold(hull, b, normal, point, gap, scale, exact, margin, room, rest)
+        more = manifold(hull, b, normal, point, gap, scale, exact, margin, room, rest, False)
     codes = rest.features
     for i in range(min(count + more - first, codes.shape[0])):
         # Three corners and "none" fit two bits.

@@ -92,7 +92,8 @@ def _on_axes(
     sine2, size = dot(c, c), a.size[0] + a.size[1] + b.size[0] + b.size[1]
     if on_a and on_b and dot(d, d) < sine2 * size * size:
         share = dot(d, c) / sine2
-        d = (share * c[0], share * c[1], share * c[2])
+        # Of axes nearly parallel the product of their directions has few digits: those along the axis go.
+        d = _beside((share * c[0], share * c[1], share * c[2]), u)
     elif on_a:
         d = _beside(d, u)
     elif on_b:
@@ -144,7 +145,7 @@ def capsule_capsule(a: Posed, b: Posed, margin: float, out: Contacts) -> int:
             # Where the axes nearly cross, the two sides of the crossing would be pushed apart in opposite directions.
             if row[NORMAL] * nx + row[NORMAL + 1] * ny + row[NORMAL + 2] * nz < 0.9:
                 count = before
-    return _without_witness(count, 1e-9 * (ha + hb + a.size[0] + b.size[0]), out)
+    return _without_witness(count, 1e-10 * (ha + hb + a.size[0] + b.size[0]), out)
 
 
 @kernel

@@ -42,6 +42,15 @@ def contact_id(body: int, half_space: int, point: int) -> int:
     return (body << 2 * ID_BITS) | (half_space << ID_BITS) | point
 
 
+@kernel(inline=True)
+def move_contact(work: Work, c: int, place: int) -> None:
+    """Copy contact ``c`` of the table to an earlier place."""
+    for j in range(CONTACT_INTS):
+        work.contact_int[place, j] = work.contact_int[c, j]
+    for j in range(CONTACT_FLOATS):
+        work.contact_float[place, j] = work.contact_float[c, j]
+
+
 @kernel(inner=True)
 def half_space_contacts(
     world: PackedWorld, work: Work, h: float, margin: float, reduce: bool, looks: int, count: int
@@ -70,18 +79,18 @@ def half_space_contacts(
             world_point(pose, world.points[i], work.centers[i])
         for s in range(world.offsets.shape[0]):
             normal = world.normals[s]
+            ground = world.material[world.pair_mu.shape[0] + s]
             begin = count
             for i in range(first, last):
                 gap = collide_point(work.centers[i], world.radii[i], normal, world.offsets[s], p)
                 field_at(f.V[link], origin, p, motion)
                 vn = normal[0] * motion[3] + normal[1] * motion[4] + normal[2] * motion[5]
                 near = gap <= margin + h * max(0.0, -vn)
-                ground, own = world.material[world.pair_mu.shape[0] + s], world.material[world.point_shape[i]]
                 for look in range(looks if not near else 0):
                     j = world.bodies[b, BODY_DOF]
                     velocity_of(world.dof_parent, work.S, j, origin, p, work.v_seen[look], motion[3:6])
                     seen = gap + h * (normal[0] * motion[3] + normal[1] * motion[4] + normal[2] * motion[5])
-                    bounces = pair_restitution(world.restitution, ground, own, -vn)
+                    bounces = pair_restitution(world.restitution, ground, world.material[world.point_shape[i]], -vn)
                     near = near or seen < -seen_depth(bounces) * world.extent[world.point_shape[i]]
                 # Where a filter keeps the two apart, there is no coefficient.
                 if near and world.pair_mu[world.point_shape[i], s] >= 0.0:
@@ -101,7 +110,7 @@ def half_space_contacts(
                             floats[NORMAL + j] = normal[j]
                         floats[GAP] = gap
                         floats[MU] = world.pair_mu[shape, s]
-                        floats[RESTITUTION] = pair_restitution(world.restitution, ground, own, -vn)
+                        floats[RESTITUTION] = pair_restitution(world.restitution, ground, world.material[shape], -vn)
                         floats[VN_MINUS] = vn
                     count += 1
                 if reduce and (i + 1 == last or world.point_shape[i + 1] != world.point_shape[i]):

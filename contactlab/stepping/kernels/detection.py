@@ -8,15 +8,13 @@ from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.blocks import allowance_of
 from contactlab.stepping.kernels.collision import Collision
-from contactlab.stepping.kernels.contacts import add_given, half_space_contacts, match_previous
+from contactlab.stepping.kernels.contacts import add_given, half_space_contacts, match_previous, move_contact
 from contactlab.stepping.kernels.free_motion import free_motion
 from contactlab.stepping.kernels.islands import label_islands
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.joint_rows import beyond_stops, find_joint_rows
 from contactlab.stepping.kernels.layout import (
-    CONTACT_FLOATS,
     CONTACT_ID,
-    CONTACT_INTS,
     FAILURE_NONE,
     FAILURE_NOT_FINITE,
     FINISH,
@@ -70,10 +68,7 @@ def keep_listed(work: Work, n_contacts: int) -> int:
         if not listed:
             continue
         if left < c:
-            for j in range(CONTACT_INTS):
-                work.contact_int[left, j] = work.contact_int[c, j]
-            for j in range(CONTACT_FLOATS):
-                work.contact_float[left, j] = work.contact_float[c, j]
+            move_contact(work, c, left)
         left += 1
     return left
 

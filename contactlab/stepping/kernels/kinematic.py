@@ -41,6 +41,15 @@ def belt_velocity(work: Work, row: int, x: FloatArray, out: FloatArray) -> None:
     twist_at(work.belt_twist[row], work.motion_pose[row], x, out)
 
 
+@kernel(inner=True)
+def body_velocity(work: Work, row: int, x: FloatArray, belt: FloatArray, out: FloatArray) -> None:
+    """Fill ``out`` (3,) with the velocity of kinematic body ``row`` itself at x; ``belt`` (3,) is scratch."""
+    carried(work, row, x, out)
+    belt_velocity(work, row, x, belt)
+    for k in range(3):
+        out[k] -= belt[k]
+
+
 @kernel(inline=True)
 def twist_at(s: FloatArray, o: FloatArray, x: FloatArray, out: FloatArray) -> None:
     """Fill ``out`` (3,) with the velocity at x of a body that has the twist s (6,) and the pose o (12,)."""

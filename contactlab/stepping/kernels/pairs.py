@@ -21,7 +21,7 @@ from contactlab.multibody.kernels.points import velocity_at, velocity_of
 from contactlab.multibody.kernels.workspace import frames
 from contactlab.stepping.kernels.blocks import seen_depth
 from contactlab.stepping.kernels.collision import FEATURE_BITS, LOWEST_ID, Collision
-from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion_of, placed_body
+from contactlab.stepping.kernels.kinematic import body_velocity, motion_of, placed_body
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -83,14 +83,10 @@ def place_shapes(world: PackedWorld, work: Work, c: Collision, h: float, margin:
                 radius2 += (0.5 * (box[3 + k] - box[k])) ** 2
             velocity_at(t, f.p, f.V, c.link[i], center, motion)
             if row >= 0:
-                carried(work, row, center, motion[3:6])
-                belt_velocity(work, row, center, motion[0:3])
+                body_velocity(work, row, center, motion[0:3], motion[3:6])
                 for k in range(3):
-                    motion[3 + k] -= motion[k]
                     motion[k] = work.motion_twist[row, k] - work.belt_twist[row, k]
-            spin = math.sqrt(motion[0] * motion[0] + motion[1] * motion[1] + motion[2] * motion[2])
-            speed = math.sqrt(motion[3] * motion[3] + motion[4] * motion[4] + motion[5] * motion[5])
-            way = h * (speed + spin * (math.sqrt(radius2) + margin))
+            way = h * way_of(motion, math.sqrt(radius2) + margin)
             for k in range(looks if row < 0 else 0):
                 seen_velocity(world, work, work.v_seen[k], c.body[i], center, motion)
                 way = max(way, h * way_of(motion, math.sqrt(radius2) + margin))
@@ -146,11 +142,7 @@ def seen_velocity(world: PackedWorld, work: Work, v: FloatArray, body: int, poin
         return
     row = motion_of(world, body)
     if row >= 0:
-        carried(work, row, point, out[3:6])
-        belt = work.scratch[33:36]
-        belt_velocity(work, row, point, belt)
-        for k in range(3):
-            out[3 + k] -= belt[k]
+        body_velocity(work, row, point, work.scratch[33:36], out[3:6])
         return
     j = world.bodies[body, BODY_DOF]
     if j < 0:
@@ -236,19 +228,16 @@ def add_contact(
     velocity_at(t, f.p, f.V, c.link[a], point, at_a)
     row = motion_of(world, c.body[a])
     if row >= 0:
-        carried(work, row, point, at_a[3:6])
-        belt_velocity(work, row, point, at_a[0:3])
-        for k in range(3):
-            at_a[3 + k] -= at_a[k]
+        body_velocity(work, row, point, at_a[0:3], at_a[3:6])
     velocity_at(t, f.p, f.V, c.link[b], point, at_b)
     vn = 0.0
     for k in range(3):
         vn += sign * found[shapes.NORMAL + k] * (at_b[3 + k] - at_a[3 + k])
     gap = found[shapes.GAP]
     near = gap <= margin + h * max(0.0, -vn)
-    restitution = pair_restitution(world.restitution, c.material[a], c.material[b], -vn)
     if looks > 0 and not near and gap <= margin + LOOK * least_extent(world, i, j):
         seen = gap + h * seen_rate(world, work, looks, c.body[a], c.body[b], point, found, sign)
+        restitution = pair_restitution(world.restitution, c.material[a], c.material[b], -vn)
         near = seen < -seen_depth(restitution) * least_extent(world, i, j)
     if not near:
         return count
@@ -267,7 +256,7 @@ def add_contact(
             floats[NORMAL + k] = sign * found[shapes.NORMAL + k]
         floats[GAP] = gap
         floats[MU] = c.pair_mu[c.material[a], c.material[b]]
-        floats[RESTITUTION] = restitution
+        floats[RESTITUTION] = pair_restitution(world.restitution, c.material[a], c.material[b], -vn)
         floats[VN_MINUS] = vn
     return count + 1
 

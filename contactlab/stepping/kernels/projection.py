@@ -154,10 +154,7 @@ def hold_turns(world: PackedWorld, work: Work, island: Island, rows: ContactSyst
             for t in range(1 + r):
                 row = c if t == 0 else rows.nc + c * r + t - 1
                 for j in range(size):
-                    share = world.shifting[dof + j]
-                    if share < 0.0:
-                        rows.J[row, begin + j] = 0.0
-                    rows.Y[row, begin + j] = max(0.0, share) * rows.J[row, begin + j]
+                    rows.Y[row, begin + j] = max(0.0, world.shifting[dof + j]) * rows.J[row, begin + j]
 
 
 @kernel(inner=True)
@@ -224,14 +221,12 @@ def relax(
     diagonal: FloatArray,
     dq: FloatArray,
 ) -> None:
-    """Fill p (nc + nl,), s (2 nc,) and dq (nv,); ``diagonal`` (3 nc + nl,) is scratch.
+    """Fill p (nc + nl,), s (2 nc,) and dq (nv,), which begins at 0; ``diagonal`` (3 nc + nl,) is scratch.
 
     ``f`` are the forces [N F] of the step. While rows are relaxed s has what friction bears already.
     """
     nc, nl = rows.nc, rows.nl
-    r = rows.nr // max(nc, 1) if nc > 0 else 0
-    if nc > 0:
-        r = rows.r[0]
+    r = rows.r[0] if nc > 0 else 0
     other = second_direction(r)
     cosine = turns[0, 0] * turns[other, 0] + turns[0, 1] * turns[other, 1] if other > 0 else 0.0
     n = nc + nl
@@ -243,8 +238,6 @@ def relax(
         borne(rows, turns, f, c, r, other, s)
         for k in range(2):
             diagonal[n + 2 * c + k] = -1.0
-    for j in range(dq.shape[0]):
-        dq[j] = 0.0
     for _ in range(SWEEPS):
         change = 0.0
         for i in range(n):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contactlab.multibody.kernels.layout import tree
+from contactlab.stepping.kernels.contacts import move_contact
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.kinematic import motion_of
 from contactlab.stepping.kernels.layout import (
@@ -11,9 +12,7 @@ from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
     BODY_TREE,
-    CONTACT_FLOATS,
     CONTACT_ID,
-    CONTACT_INTS,
     EXTERNAL_ID,
     STIRRED,
     TREE_DOF,
@@ -72,10 +71,7 @@ def put_to_sleep(
         if work.asleep[world.bodies[work.contact_int[c, BODY_B], BODY_TREE]] == ASLEEP:
             continue
         if left < c:
-            for j in range(CONTACT_INTS):
-                work.contact_int[left, j] = work.contact_int[c, j]
-            for j in range(CONTACT_FLOATS):
-                work.contact_float[left, j] = work.contact_float[c, j]
+            move_contact(work, c, left)
         left += 1
     for k in range(nt):
         if work.asleep[k] == ASLEEP:

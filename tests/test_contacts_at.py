@@ -19,7 +19,16 @@ from contactlab.simulation import (
 from contactlab.spatial import RigidInertia, Transform
 
 FOUND = ("island", "body_a", "body_b", "half_space", "id", "shape_a", "shape_b", "point", "normal", "gap", "mu")
-SOLVED = ("impulse", "impulse_normal", "impulse_tangential", "slip", "push", "push_tangential", "moment")
+SOLVED = (
+    "impulse",
+    "impulse_normal",
+    "impulse_tangential",
+    "slip",
+    "push",
+    "push_tangential",
+    "gap_correction",
+    "moment",
+)
 BALL = RigidInertia.solid_sphere(0.5, 0.1)
 
 

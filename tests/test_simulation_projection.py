@@ -255,6 +255,49 @@ def test_a_changed_push_does_not_verify():
     assert {failure.condition for failure in report.failures} == {"projection"}
 
 
+RADIUS, ARM, TURN = 0.012, 0.03, 0.2
+
+
+def beside_a_turning_rod(gap, kind="sphere"):
+    """A rod that turns about its middle by `TURN` in a step of 2 ms, towards a fixed ball beside it."""
+    builder = WorldBuilder(gravity=(0.0, 0.0, 0.0))
+    rod, w = Capsule(RADIUS, 0.05), TURN / 2e-3
+    inertia = RigidInertia(0.1, (0, 0, 0), np.diag([1e-4, 1e-4, 1e-5]))
+    along_x = (math.sqrt(0.5), 0.0, math.sqrt(0.5), 0.0)
+    builder.add_free_body("rod", inertia, rod, Material(0.0), (0, 0, 0, *along_x), (0, 0, 0, -w, 0, 0))
+    ball = Sphere(RADIUS) if kind == "sphere" else Box((RADIUS,) * 3)
+    builder.add_fixed_body("ball", ball, Material(0.0), Transform(p=(ARM, 2 * RADIUS + gap, 0)))
+    return builder.build()
+
+
+def test_gaps_are_computed_where_a_turn_ends():
+    """The rod comes to s cos a - x sin a - 2 r from the ball, and not to s - x a - 2 r; the difference is undone."""
+    gap = ARM * TURN + 0.1 * 2 * RADIUS * TURN**2
+    recording = simulate(beside_a_turning_rod(gap), TimeStepping(2e-3), steps=2)
+    across = 2 * RADIUS + gap
+    (correction,) = recording.contacts.gap_correction[recording.contacts.step == 0]
+    # The force is 0: the row sees no contact.
+    assert recording.v[1] == pytest.approx(recording.v[0])
+    assert correction == pytest.approx(across * (math.cos(TURN) - 1.0) - ARM * (math.sin(TURN) - TURN), abs=1e-12)
+    after = recording.contacts.gap[recording.contacts.step == 1]
+    assert after == pytest.approx(-0.9e-4 * 2 * RADIUS, abs=1e-2 * RADIUS)
+    assert verify(recording).holds
+    changed = {**recording.rows, "contact_gap_correction": -recording.rows["contact_gap_correction"]}
+    report = verify(Recording(recording.world, recording.stepper, changed))
+    assert {failure.condition for failure in report.failures} == {"projection"}
+
+
+@pytest.mark.parametrize("kind", ["sphere", "box"])
+def test_what_turns_fast_is_not_deep(kind):
+    """Wherever the obstacle stands; without the correction some are 2 % and more of the rod deep."""
+    worst = 0.0
+    for gap in np.linspace(1e-3, 1.2e-2, 12):
+        recording = simulate(beside_a_turning_rod(gap, kind), TimeStepping(2e-3), steps=40)
+        worst = min(worst, recording.contacts.gap.min(initial=0.0))
+        assert verify(recording).holds
+    assert worst > -0.02 * 2 * RADIUS
+
+
 def test_the_option_is_a_flag(tmp_path):
     """In Python and in scene files; allowance and speed are numbers that are not negative."""
     with pytest.raises(SimulationConfigError, match="projection"):

@@ -140,7 +140,7 @@ def test_bad_files_are_named(tumble, tmp_path):
         "contact_step": arrays["contact_step"][::-1],
         "contact_z": arrays["contact_z"].astype(np.float32),
         "time": np.where(np.arange(251) == 7, np.nan, arrays["time"]),
-        "meta": np.array(str(arrays["meta"]).replace('"schema": 9', '"schema": 99')),
+        "meta": np.array(str(arrays["meta"]).replace('"schema": 10', '"schema": 99')),
         "island_pivots": None,
     }
     for name, value in changes.items():

@@ -268,7 +268,7 @@ def contact_table(run: EventRecording) -> ContactTable:
 _WHOLE = ("step", "island", "body_a", "body_b", "shape_a", "shape_b", "half_space", "id", "mode")
 _ROW = np.dtype(
     [(name, np.int64) for name in _WHOLE]
-    + [(name, np.float64) for name in ["gap", "mu", "restitution", "impulse_normal", "slip", "push"]]
+    + [(name, np.float64) for name in ["gap", "mu", "restitution", "impulse_normal", "slip", "push", "gap_correction"]]
     + [(name, np.float64, 3) for name in ["point", "normal", "impulse", "moment"]]
     + [(name, np.float64, 2) for name in ["impulse_tangential", "push_tangential"]]
 )

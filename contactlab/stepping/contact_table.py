@@ -101,6 +101,9 @@ class ContactTable:
         besides h v+; 0 where nothing was too deep.
     push_tangential
         (n, 2) the same along t1, t2 [kg m]: the friction of what bears or pushes holds the bodies.
+    gap_correction
+        What turning of the bodies in the step adds to gap + h N v [m], at most 0; the position projection undoes it. It
+        is 0 where nothing turns fast.
     moment
         (n, 3) impulse of torsional and rolling friction, world axes, on body B [N m s]; 0 without.
     scope
@@ -124,6 +127,7 @@ class ContactTable:
     slip: FloatArray
     push: FloatArray
     push_tangential: FloatArray
+    gap_correction: FloatArray
     shape_a: IntArray
     shape_b: IntArray
     restitution: FloatArray

@@ -46,6 +46,7 @@ _UNSOLVED: dict[str, tuple[int, ...]] = {
     "slip": (),
     "push": (),
     "push_tangential": (2,),
+    "gap_correction": (),
     "moment": (3,),
 }
 

@@ -107,6 +107,7 @@ def new_work(world: World, contacts: int, edges: int) -> Work:
         v=np.zeros(nv),
         tau=np.zeros(nv),
         tau_table=np.zeros((0, nv)),
+        W_predicted=workspace(world.model),
         W=W,
         S=S,
         origins=origins,

@@ -190,6 +190,8 @@ def _room(n: int, pairs: int, contacts: int) -> dict[str, NDArray[Any]]:
     return {
         "poses": np.zeros((n, 12)),
         "boxes": np.zeros((n, 6)),
+        "predicted": np.zeros((n, 12)),
+        "deviation": np.zeros(n),
         "reach": np.zeros(n),
         "order": np.arange(n, dtype=np.int64),
         "keys": np.zeros(n),

@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     from contactlab.world.world import World
 
 
-SCHEMA = 9
+SCHEMA = 10
 #: Older schemas that can be read: their records lack the fields of `LATER`, which are 0 in them.
-READABLE = (5, 6, 7, 8, SCHEMA)
+READABLE = (5, 6, 7, 8, 9, SCHEMA)
 LATER = (
     "contact_moment",
     "contact_push_tangential",
+    "contact_gap_correction",
     "joint_push",
     "island_choice",
     "island_attempt",
@@ -74,6 +75,7 @@ _TABLES: dict[str, _Columns] = {
         "restitution": _FLOAT,
         "push": _FLOAT,
         "push_tangential": _floats(2),
+        "gap_correction": _FLOAT,
         "moment": _floats(3),
     },
     "joint": {

@@ -103,7 +103,8 @@ def projection_findings(portion: Portion, laws: JointLaws, dq: FloatArray, frame
     np.maximum.at(largest_of_step, at, borne)
     most = (1.0 + COARSE) * mu * np.maximum(borne, 0.0) + FAINT * largest_of_step[at]
     slides = (np.hypot(*sideways.T) > 0.0) & (whole > most)
-    wrong = (push < 0.0) | ((push != 0.0) & ~rigid) | slides
+    correction = portion.column("gap_correction")
+    wrong = (push < 0.0) | ((push != 0.0) & ~rigid) | slides | ~(correction <= 0.0)
     yield "projection", at, island, portion.contacts, np.where(wrong, np.inf, 0.0)
     yield "projection", joint_at, -1, -1, np.where((of_stops < 0.0) | ((of_stops != 0.0) & ~stops), np.inf, 0.0)
     if not stepper.projection:
@@ -117,7 +118,9 @@ def projection_findings(portion: Portion, laws: JointLaws, dq: FloatArray, frame
     allowed = ALLOWED_DEPTH * extent if given is None else np.full(at.size, given)
     gap = portion.column("gap") + h * (normal_rates(portion, normals, portion.v_plus) + drive)
     own = rigid & (stepper.max_depenetration_velocity is None or np.isfinite(stepper.max_depenetration_velocity))
-    e = np.maximum(gap + LEFT * allowed, -h * fastest_of(portion, RATE))
+    # The record has the gap corrections: they depend on velocities of the step that are not kept.
+    e = np.maximum(gap + LEFT * allowed, -h * fastest_of(portion, RATE)) + correction
+    gap = gap + correction
     left = e + normal_rates(portion, normals, dq)
     J = laws.J[joint_at, numbers]
     stop_gap = rows["joint_error"][portion.joints] + portion.h[joint_at] * np.einsum(

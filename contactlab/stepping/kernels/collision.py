@@ -34,6 +34,8 @@ class Collision(NamedTuple):
     pair_mu: FloatArray  # (m, m)
     poses: FloatArray  # (n, 12) of the shapes in the world
     boxes: FloatArray  # (n, 6) bounds, moved out by the reach
+    predicted: FloatArray  # (n, 12) poses predicted for the end of the step
+    deviation: FloatArray  # (n,) m: how far the shape then has left its straight way, at most
     reach: FloatArray  # (n,) m: share in the gap up to which contacts are looked for
     order: IntArray  # (n,) by which the last sweep went
     keys: FloatArray  # (n,)

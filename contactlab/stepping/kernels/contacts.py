@@ -19,6 +19,7 @@ from contactlab.stepping.kernels.layout import (
     CONTACT_ID,
     CONTACT_INTS,
     GAP,
+    GAP_CORRECTION,
     HALF_SPACE,
     ID_BITS,
     MU,
@@ -112,6 +113,7 @@ def half_space_contacts(
                         floats[MU] = world.pair_mu[shape, s]
                         floats[RESTITUTION] = pair_restitution(world.restitution, ground, world.material[shape], -vn)
                         floats[VN_MINUS] = vn
+                        floats[GAP_CORRECTION] = 0.0
                     count += 1
                 if reduce and (i + 1 == last or world.point_shape[i + 1] != world.point_shape[i]):
                     if begin + 4 < count <= capacity:
@@ -149,6 +151,7 @@ def add_given(world: PackedWorld, work: Work, h: float, margin: float, count: in
                 for j in range(CONTACT_FLOATS):
                     work.contact_float[count, j] = from_float[j]
                 work.contact_float[count, VN_MINUS] = vn
+                work.contact_float[count, GAP_CORRECTION] = 0.0
             count += 1
     return count
 

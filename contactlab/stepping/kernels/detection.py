@@ -19,6 +19,7 @@ from contactlab.stepping.kernels.layout import (
     FAILURE_NOT_FINITE,
     FINISH,
     GAP,
+    GAP_CORRECTION,
     GO_ON,
     LABEL,
     LOOPS,
@@ -32,6 +33,7 @@ from contactlab.stepping.kernels.layout import (
 )
 from contactlab.stepping.kernels.outcome import failed
 from contactlab.stepping.kernels.pairs import pair_contacts
+from contactlab.stepping.kernels.predicted_poses import predict_poses, turns_fast
 from contactlab.stepping.kernels.sleeping import put_to_sleep
 from lcp.kernels import kernel
 
@@ -52,9 +54,20 @@ def too_deep(world: PackedWorld, work: Work, n_contacts: int, parameters: Parame
     """Whether any contact is deeper than is left alone."""
     for i in range(n_contacts):
         gap = work.contact_float[i, GAP]
+        if work.contact_float[i, GAP_CORRECTION] < 0.0:
+            return True
         if gap < 0.0 and gap < -allowance_of(world, work.contact_int[i], parameters):
             return True
     return False
+
+
+@kernel(inner=True)
+def has_corrections(work: Work, n_contacts: int) -> bool:
+    """Whether turning takes anything off the gap of any contact."""
+    least = 0.0
+    for i in range(n_contacts):
+        least = min(least, work.contact_float[i, GAP_CORRECTION])
+    return least < 0.0
 
 
 @kernel(inner=True)
@@ -103,7 +116,11 @@ def detect(
     h, margin = parameters.h, parameters.margin + parameters.more
     # By the velocities seen at the end of the step as well, where there are any.
     looks = control.again if work.listed.shape[0] == 0 else 1
-    count = pair_contacts(world, work, collision, h, margin, looks, control)
+    predicted = work.v_free[:0]
+    if control.projection != 0 and work.listed.shape[0] == 0 and (control.again > 0 or turns_fast(world, work, h)):
+        predicted = work.v_free if control.again == 0 else work.v_seen[control.again - 1]
+        predict_poses(world, work, predicted, h)
+    count = pair_contacts(world, work, collision, h, margin, looks, predicted, control)
     if count < 0:
         return NEED_SPACE
     count = half_space_contacts(world, work, h, margin, control.reduce != 0, looks, count)
@@ -113,7 +130,13 @@ def detect(
         return NEED_SPACE
     if work.listed.shape[0] > 0:
         count = keep_listed(work, count)
-    if control.again != 0 and control.missed == 0 and control.sleep == 0 and count == control.n_found:
+    if (
+        control.again != 0
+        and control.missed == 0
+        and control.sleep == 0
+        and count == control.n_found
+        and not has_corrections(work, count)
+    ):
         # Nothing was left out: what was found holds.
         control.place = FINISH
         return GO_ON

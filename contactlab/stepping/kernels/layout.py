@@ -163,7 +163,8 @@ RESTITUTION: Final = 8
 VN_MINUS: Final = 9
 VN_FREE: Final = 10  # normal velocity after the step without contact forces; this and the tangents are those of islands
 TANGENTS: Final = 11  # 6
-CONTACT_FLOATS: Final = 17
+GAP_CORRECTION: Final = 17  # what turning in the step adds to gap + h N v [m], at most 0
+CONTACT_FLOATS: Final = 18
 
 MEASURES: Final = 8  # lcp.kernels.residuals.SIZE
 CERTIFICATE: Final = 24  # of certify, certify_boxed and certify_bilateral, one behind the other
@@ -322,6 +323,7 @@ class Work(NamedTuple):
     v: FloatArray  # (nv,)
     tau: FloatArray  # (nv,)
     tau_table: FloatArray  # (steps, nv) what tau is in each step, where it is TAU_TABLE
+    W_predicted: FloatArray  # a second head: the poses predicted for the end of the step
     W: FloatArray  # workspace of the multibody kernels; its head holds the kinematics at (q, v) until FINISH
     S: FloatArray  # (nv, 6) motion columns: a view of that head
     origins: FloatArray  # (nl, 3) m, origins of the links: another one

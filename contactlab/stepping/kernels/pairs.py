@@ -19,7 +19,7 @@ from contactlab.contact.kernels.restitution import pair_restitution
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.points import velocity_at, velocity_of
 from contactlab.multibody.kernels.workspace import frames
-from contactlab.stepping.kernels.blocks import seen_depth
+from contactlab.stepping.kernels.blocks import SEEN_DEPTH, seen_depth
 from contactlab.stepping.kernels.collision import FEATURE_BITS, LOWEST_ID, Collision
 from contactlab.stepping.kernels.kinematic import body_velocity, motion_of, placed_body
 from contactlab.stepping.kernels.layout import (
@@ -29,6 +29,7 @@ from contactlab.stepping.kernels.layout import (
     BODY_ROOT,
     CONTACT_ID,
     GAP,
+    GAP_CORRECTION,
     HALF_SPACE,
     MU,
     NORMAL,
@@ -43,6 +44,7 @@ from contactlab.stepping.kernels.layout import (
     PackedWorld,
     Work,
 )
+from contactlab.stepping.kernels.predicted_poses import DEVIATION, predicted_body
 from lcp.kernels import kernel
 
 # Of the smallest extent of the smaller body: a way in a step from which on two shapes are fast.
@@ -258,6 +260,7 @@ def add_contact(
         floats[MU] = c.pair_mu[c.material[a], c.material[b]]
         floats[RESTITUTION] = pair_restitution(world.restitution, c.material[a], c.material[b], -vn)
         floats[VN_MINUS] = vn
+        floats[GAP_CORRECTION] = 0.0
     return count + 1
 
 
@@ -296,8 +299,67 @@ def add_far_ends(
 
 
 @kernel(inner=True)
+def predict_shapes(world: PackedWorld, work: Work, c: Collision, h: float, v: FloatArray) -> None:
+    """Fill the poses of the shapes at the end of the step, and how far they leave their straight ways at most."""
+    pose = work.scratch[0:12]
+    center = work.scratch[12:15]
+    motion = work.scratch[15:21]
+    for i in range(c.kind.shape[0]):
+        c.deviation[i] = 0.0
+        if c.link[i] < 0 and motion_of(world, c.body[i]) < 0:
+            for k in range(12):
+                c.predicted[i, k] = c.poses[i, k]
+            continue
+        predicted_body(world, work, c.body[i], pose)
+        place_shape(pose, c.place[i], c.predicted[i])
+        radius2 = 0.0
+        for k in range(3):
+            center[k] = 0.5 * (c.boxes[i, k] + c.boxes[i, 3 + k])
+            radius2 += (0.5 * (c.boxes[i, 3 + k] - c.boxes[i, k]) - c.reach[i]) ** 2
+        seen_velocity(world, work, v, c.body[i], center, motion)
+        # The middle of the box as a point of the shape, at the end.
+        off2, spin2 = 0.0, 0.0
+        for k in range(3):
+            there = c.predicted[i, 9 + k]
+            for m in range(3):
+                own = 0.0
+                for n in range(3):
+                    own += c.poses[i, 3 * n + m] * (center[n] - c.poses[i, 9 + n])
+                there += c.predicted[i, 3 * k + m] * own
+            off2 += (there - center[k] - h * motion[3 + k]) ** 2
+            spin2 += motion[k] * motion[k]
+        c.deviation[i] = math.sqrt(off2) + 0.5 * h * h * spin2 * math.sqrt(radius2)
+
+
+@kernel(inner=True)
+def correct_gaps(world: PackedWorld, work: Work, begin: int, end: int, deepest: float, h: float, v: FloatArray) -> None:
+    """Fill the gap corrections of a pair: its deepest gap at the predicted poses, less the least of gap + h N v."""
+    at_a = work.scratch[0:6]
+    at_b = work.scratch[6:12]
+    straight = math.inf
+    for i in range(begin, min(end, work.contact_int.shape[0])):
+        ints, floats = work.contact_int[i], work.contact_float[i]
+        seen_velocity(world, work, v, ints[BODY_A], floats[POINT : POINT + 3], at_a)
+        seen_velocity(world, work, v, ints[BODY_B], floats[POINT : POINT + 3], at_b)
+        gap = floats[GAP]
+        for k in range(3):
+            gap += h * floats[NORMAL + k] * (at_b[3 + k] - at_a[3 + k])
+        straight = min(straight, gap)
+    if deepest < straight < math.inf:
+        for i in range(begin, min(end, work.contact_int.shape[0])):
+            work.contact_float[i, GAP_CORRECTION] = deepest - straight
+
+
+@kernel(inner=True)
 def pair_contacts(
-    world: PackedWorld, work: Work, c: Collision | None, h: float, margin: float, looks: int, control: Control
+    world: PackedWorld,
+    work: Work,
+    c: Collision | None,
+    h: float,
+    margin: float,
+    looks: int,
+    predicted: FloatArray,
+    control: Control,
 ) -> int:
     """List the contacts between shapes, first of all, by pair and feature; return their number.
 
@@ -308,6 +370,8 @@ def pair_contacts(
     if c is None:
         return 0
     largest = place_shapes(world, work, c, h, margin, looks)
+    if predicted.shape[0] > 0:
+        predict_shapes(world, work, c, h, predicted)
     n = c.kind.shape[0]
     n_pairs = candidates(
         c.kind, c.size, c.poses, c.boxes, largest, c.link, c.category, c.mask, c.order, c.keys, c.pairs
@@ -331,6 +395,13 @@ def pair_contacts(
         within = c.reach[i] + c.reach[j]
         a = shapes.Posed(c.kind[i], c.size[i], c.poses[i], c.data, c.loops)
         b = shapes.Posed(c.kind[j], c.size[j], c.poses[j], c.data, c.loops)
+        deepest = 0.0
+        if predicted.shape[0] > 0 and c.deviation[i] + c.deviation[j] > DEVIATION * least_extent(world, i, j):
+            end_a = shapes.Posed(c.kind[i], c.size[i], c.predicted[i], c.data, c.loops)
+            end_b = shapes.Posed(c.kind[j], c.size[j], c.predicted[j], c.data, c.loops)
+            found = collide_pair(end_a, end_b, 0.0, reduce, room, out)
+            for k in range(min(found, c.points.shape[0])):
+                deepest = min(deepest, c.points[k, shapes.GAP])
         found = collide_pair(a, b, within, reduce, room, out)
         if found > c.points.shape[0]:
             control.want_pair_contacts = found
@@ -342,6 +413,16 @@ def pair_contacts(
             if found > c.points.shape[0]:
                 control.want_pair_contacts = found
                 return -1
+        closest = -1
+        if deepest < -SEEN_DEPTH * least_extent(world, i, j):
+            # Turning makes it deep, wherever straight ways lead.
+            closest = 0
+            for k in range(1, found):
+                closest = k if c.points[k, shapes.GAP] < c.points[closest, shapes.GAP] else closest
+        begin = count
         for k in range(found):
-            count = add_contact(world, work, c, i, j, c.points[k], c.features[k], h, margin, looks, count)
+            wide = math.inf if k == closest else margin
+            count = add_contact(world, work, c, i, j, c.points[k], c.features[k], h, wide, looks, count)
+        if deepest < 0.0:
+            correct_gaps(world, work, begin, count, deepest, h, predicted)
     return count

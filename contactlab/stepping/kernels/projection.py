@@ -6,9 +6,10 @@ linearised at its start, are e = gap + h N v+. The displacement of its island, d
     0 <= p  _|_  e + a/2 + N dq >= 0,      |h^2 fT + s| <= mu (h^2 fN + p),  T dq = 0 where less,
 
 fN and fT the forces of the step, a the depth that is allowed, and no e below -h times the greatest speed at which depth
-is undone. Equations of joints keep what they hold: G dq = 0. It is the least motion in the metric of the masses, held
-by the friction of the contacts that bear or push: piles do not spread where what is undone is small beside what they
-bear. q is moved along h v+ + dq; v+ stays what it is, so that no speed comes of it. p and s have the unit kg m.
+is undone. Where bodies turn fast, e has the gap correction of `predicted_poses` too. Equations of joints keep what they
+hold: G dq = 0. It is the least motion in the metric of the masses, held by the friction of the contacts that bear or
+push: piles do not spread where what is undone is small beside what they bear. q is moved along h v+ + dq; v+ stays what
+it is, so that no speed comes of it. p and s have the unit kg m.
 
 Contacts and stops with a stiffness take no part: their penetration is their force. Nor do drives.
 
@@ -45,6 +46,7 @@ from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     GAP,
+    GAP_CORRECTION,
     GO_ON,
     ISLANDS,
     NORMAL,
@@ -110,8 +112,11 @@ def pose_depths(
             belt_velocity(work, told, floats[POINT : POINT + 3], surface)
             rate += along(floats[NORMAL : NORMAL + 3], surface)
         gap = floats[GAP] + h * rate
-        deep = deep or gap < -allowed[c]
-        e[c] = max(gap + LEFT * allowed[c], -h * fastest_of(world, ints, parameters, PROJECTION_RATE))
+        deep = deep or gap + floats[GAP_CORRECTION] < -allowed[c]
+        e[c] = (
+            max(gap + LEFT * allowed[c], -h * fastest_of(world, ints, parameters, PROJECTION_RATE))
+            + floats[GAP_CORRECTION]
+        )
         # What is measured by it is not to be measured by nothing.
         allowed[c] = max(allowed[c], LEAST_UNIT * extent_of(world.extent, ints))
     if joints is not None:

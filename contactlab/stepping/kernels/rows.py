@@ -11,6 +11,7 @@ from contactlab.stepping.kernels.layout import (
     CERTIFICATE,
     CONTACT_ID,
     GAP,
+    GAP_CORRECTION,
     HALF_SPACE,
     MEASURES,
     MU,
@@ -110,6 +111,7 @@ def write_rows(world: PackedWorld, work: Work, island: Island, chunk: Chunk, con
         row.push = 0.0
         row.push_tangential[0] = 0.0
         row.push_tangential[1] = 0.0
+        row.gap_correction = floats[GAP_CORRECTION]
         for j in range(by_contact.shape[0]):
             chunk.contact_z[at, j] = by_contact[j]
 

@@ -145,6 +145,8 @@ def detect(
     control.deep = 1 if control.projection != 0 and too_deep(world, work, count, parameters) else 0
     for j in range(work.shift.shape[0]):
         work.shift[j] = 0.0
+        # A contact of the look before may be gone.
+        work.v_plus[j] = work.v_free[j]
     match_previous(work, count, control.n_previous)
     control.place = LABEL
     if control.again == 0 and joints is not None and joints.loop_G.shape[0] > 0:

@@ -19,7 +19,7 @@ from contactlab.contact.kernels.restitution import pair_restitution
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.points import velocity_at, velocity_of
 from contactlab.multibody.kernels.workspace import frames
-from contactlab.stepping.kernels.blocks import SEEN_DEPTH, seen_depth
+from contactlab.stepping.kernels.blocks import seen_depth
 from contactlab.stepping.kernels.collision import FEATURE_BITS, LOWEST_ID, Collision
 from contactlab.stepping.kernels.kinematic import body_velocity, motion_of, placed_body
 from contactlab.stepping.kernels.layout import (
@@ -413,16 +413,9 @@ def pair_contacts(
             if found > c.points.shape[0]:
                 control.want_pair_contacts = found
                 return -1
-        closest = -1
-        if deepest < -SEEN_DEPTH * least_extent(world, i, j):
-            # Turning makes it deep, wherever straight ways lead.
-            closest = 0
-            for k in range(1, found):
-                closest = k if c.points[k, shapes.GAP] < c.points[closest, shapes.GAP] else closest
         begin = count
         for k in range(found):
-            wide = math.inf if k == closest else margin
-            count = add_contact(world, work, c, i, j, c.points[k], c.features[k], h, wide, looks, count)
+            count = add_contact(world, work, c, i, j, c.points[k], c.features[k], h, margin, looks, count)
         if deepest < 0.0:
             correct_gaps(world, work, begin, count, deepest, h, predicted)
     return count

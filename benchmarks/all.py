@@ -90,7 +90,7 @@ FIGURES = (
     Figure("islands", "islands.py {islands} --out {out}", ("benchmarks.md: Islands",)),
     Figure("walls", "walls.py --out {out}", ("benchmarks.md: Kicked walls",)),
     Figure("simbenchmark", "simbenchmark.py --out {out}", ("benchmarks.md: SimBenchmark",)),
-    Figure("campaign", "campaign.py --scenes {scenes} --out {out}", ("attempts.md: What the campaign says",)),
+    Figure("strategies", "strategies.py {islands}", ("contact_solver.md: Ablation",)),
     Figure("simulation_campaign", "simulation_campaign.py {out} --out {out}.csv", ("benchmarks.md: A million steps",)),
     Figure("fuzz_readers", "fuzz_readers.py --out {out}", ("benchmarks.md: Damage and abuse",)),
     Figure("kills", "kills.py --out {out}", ("benchmarks.md: Damage and abuse",)),

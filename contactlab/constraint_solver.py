@@ -369,7 +369,7 @@ class ConstraintSolver(ForceHelpers):
             answer = FrictionAnswer(problem, plain, relaxed=False)
         else:
             tries = selects or h is not None
-            attempts = solver.attempts if selects else NAMES
+            attempts = solver.strategies if selects else NAMES
             result = proposed(formed, start, self.tolerance, selects, attempts) if tries else None
             # No error will name the problem of forces proposed without bilateral rows.
             named = formed.problem if result is None or blocks.nb > 0 else None
@@ -394,7 +394,7 @@ class ConstraintSolver(ForceHelpers):
         found = None
         if isinstance(solver, EqualCompliance):
             before = None if start is None else unknowns.vector(start, np.zeros(m))
-            found, solver = proposed_cones(formed, before, self.tolerance, solver.attempts), solver.cone_solver
+            found, solver = proposed_cones(formed, before, self.tolerance, solver.strategies), solver.cone_solver
         if found is None:
             cone = cone_problem(formed.to_solve(), formed.qq, blocks.r, blocks.mu)
             found = cone, lcp.solve(cone.problem, solver, z0=start, tolerance=self.tolerance)

@@ -74,7 +74,7 @@ def pivoted() -> World:
 
 def test_pivoting_that_takes_too_long_goes_to_other_solvers(asked):
     """They answer, and the record is as good."""
-    recording = simulate(pivoted(), TimeStepping(2e-3, attempts=()), steps=1)
+    recording = simulate(pivoted(), TimeStepping(2e-3, strategies=()), steps=1)
     assert len(asked) == 1
     assert verify(recording).holds
 
@@ -85,6 +85,6 @@ def test_a_step_without_an_answer_in_time_says_what_to_do(asked, monkeypatch):
     for adaptive in (False, True):
         asked.clear()
         with pytest.raises(SimulationError, match=r"takes its own limits. A smaller h") as failure:
-            simulate(pivoted(), TimeStepping(2e-3, adaptive=adaptive, attempts=()), steps=3)
+            simulate(pivoted(), TimeStepping(2e-3, adaptive=adaptive, strategies=()), steps=3)
         assert failure.value.result.status.name == "ITERATION_LIMIT"
         assert len(asked) == 1

@@ -51,7 +51,7 @@ def test_kernels_and_names_have_the_same_numbers():
         (scenes.cube_at_rest(), TimeStepping(1e-3, solver=scenes.Outside()), Choice.ANY),
         (scenes.cube_at_rest(), TimeStepping(1e-3, friction="cone", solver=lcp.NSGS()), Choice.ANY),
         (rolling_world(Material(0.8, rolling=0.01), (0.3, 0.0, 0.0)), TimeStepping(1e-3), Choice.SELECTED),
-        (scenes.cube_at_rest(), TimeStepping(1e-3, attempts=()), Choice.NOT_SELECTED),
+        (scenes.cube_at_rest(), TimeStepping(1e-3, strategies=()), Choice.NOT_SELECTED),
     ],
     ids=["default", "cone", "joints", "Lemke", "outside", "cone solver", "rolling", "no attempts"],
 )
@@ -82,8 +82,7 @@ def test_drives_alone_leave_nothing_to_select():
 
 def test_a_pile_tells_its_fall_backs():
     """Any forces that solve an island, where those selected were not found, are told."""
-    attempts = ("held", "modes", "sweeps", "path", "shifts")
-    recording = simulate(bin_of("boxes", 20, 3, 1), TimeStepping(2e-3, attempts=attempts), steps=100)
+    recording = simulate(bin_of("boxes", 20, 3, 1), TimeStepping(2e-3), steps=100)
     table = recording.certificates
     missed = table.choice == Choice.NOT_SELECTED
     assert 0 < missed.sum() < 0.2 * len(table)

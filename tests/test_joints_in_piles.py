@@ -133,7 +133,7 @@ def test_no_matrix_is_needed_of_a_large_island():
 @pytest.mark.parametrize("seed", range(5))
 def test_rows_are_judged_as_the_dense_lcp_judges_them(seed):
     """Of every kind of bounds: M z + q from the rows, and q."""
-    from lcp.contacts.kernels.attempts import EVERY, SELECTED, propose
+    from lcp.contacts.kernels.attempts import EVERY, SELECTED, UNFINISHED, propose, propose_nearer
     from lcp.contacts.kernels.judging import STATE, Answer, Case
     from lcp.contacts.kernels.search import search_ints
     from lcp.contacts.kernels.ways import attempt_floats
@@ -162,7 +162,8 @@ def test_rows_are_judged_as_the_dense_lcp_judges_them(seed):
     case = Case(rows, np.array([0, nv]), True, False, False, EVERY, np.zeros(n), 1e-8)
     sizes = (6 + nj, nv, SIZE, 24, nv + 1)
     answer = Answer(q, z, w, *(np.zeros(size) for size in sizes), best, np.zeros(STATE))
-    assert propose(case, answer, wf, wi).outcome == SELECTED
+    assert propose(case, answer, wf, wi).outcome == UNFINISHED
+    assert propose_nearer(case, answer, wf, wi).outcome == SELECTED
     np.testing.assert_allclose(q, formed.qq, rtol=0, atol=1e-12)
     np.testing.assert_allclose(w, formed.MM @ z + formed.qq, rtol=0, atol=1e-12)
     assert z.min() >= 0.0

@@ -72,7 +72,7 @@ def test_a_vertex_is_far_from_the_forces_selected():
     builder.add_free_body("box", inertia, Box.cube(0.1), rough, (0, 0, 0.1, 1, 0, 0, 0))
     ball = rolling_world(Material(0.8, rolling=0.01), (0.3, 0.0, 0.0))
     for world, least, most in ((builder.build(), 0.4, np.inf), (ball, 0.0, 0.0)):
-        recording = simulate(world, TimeStepping(1e-3, attempts=()), steps=1)
+        recording = simulate(world, TimeStepping(1e-3, strategies=()), steps=1)
         assert recording.certificates.choice[0] == Choice.NOT_SELECTED
         assert least <= recording.certificates.selection[0] <= most
 

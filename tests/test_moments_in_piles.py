@@ -49,7 +49,7 @@ def test_a_pile_is_answered_by_the_attempts(edges: int) -> None:
 
 
 @pytest.mark.parametrize("edges", [4, 6, 8])
-@pytest.mark.parametrize("alone", ["branch", "path", "shifts", "sweeps"])
+@pytest.mark.parametrize("alone", ["active_set", "interior_point"])
 def test_each_attempt_takes_moments(alone: str, edges: int) -> None:
     """A ball that slides, spins and rolls has one motion, whoever finds the forces; sweeps begin from some."""
     builder = WorldBuilder()
@@ -58,8 +58,8 @@ def test_each_attempt_takes_moments(alone: str, edges: int) -> None:
     builder.add_free_body("ball", RigidInertia.solid_sphere(1.0, RADIUS), Sphere(RADIUS), SURFACE, pose, v)
     world = builder.build()
     runs = [
-        simulate(world, TimeStepping(4e-3, edges=edges, attempts=names), steps=60)
-        for names in (("modes", "branch"), (alone, "branch" if alone == "sweeps" else "closer"))
+        simulate(world, TimeStepping(4e-3, edges=edges, strategies=names), steps=60)
+        for names in (("reuse", "active_set", "interior_point"), (alone,))
     ]
     answered = runs[1].certificates.answered()
     assert answered["solver"] == 0

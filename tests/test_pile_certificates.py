@@ -8,7 +8,7 @@ import pytest
 from contactlab.contact import HalfSpace, Material, Sphere
 from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate, verify
 from contactlab.spatial import RigidInertia
-from lcp.contacts.attempts import NAMES
+from lcp.contacts.attempts import RECORDED
 
 
 def balls(seed: int) -> World:
@@ -34,7 +34,7 @@ def test_every_step_of_a_pile_holds_mechanically_too(seed: int) -> None:
     assert recording.worst_certificate().mechanical < 1e-9
     assert verify(recording).holds
     # Counted from 1 in a record: islands that the attempts of most islands have left to the later ones.
-    later = np.flatnonzero(recording.rows["island_attempt"] > NAMES.index("closer") + 1)
+    later = np.flatnonzero(recording.rows["island_attempt"] > RECORDED.index("active_set") + 1)
     assert later.size
     # The public path doubts them as the step does, and finds the same forces.
     for row in later:

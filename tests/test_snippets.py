@@ -120,7 +120,7 @@ def own_solver() -> dict[str, Any]:
 
 
 GIVEN = {
-    "attempts": dict,
+    "contact_solver": dict,
     "bridge": bridge,
     "cone_friction": cone,
     "event_driven": lambda: {"world": falling_box().build()},

@@ -35,6 +35,7 @@ def tangent_frame(normal: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Tangents t1, t2 (3,) of a contact normal (3,), with t1 x t2 = normal.
 
     t1 is the normalised part, across the normal n, of the world axis with the smallest |n_i|; t2 = n x t1.
+    Of entries that differ by at most 1e-9 the lowest index is taken.
     """
     from contactlab.contact.kernels.friction_pyramid import tangents
 

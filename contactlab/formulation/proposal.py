@@ -15,7 +15,7 @@ from contactlab.formulation.cone import ConeProblem, cone_problem
 from contactlab.formulation.discretized import DiscretizedLCP
 from contactlab.formulation.friction_backend import friction_objection
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.contacts.attempts import NAMES, bits_of
+from lcp.contacts.attempts import NAMES, RECORDED, bits_of
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.proposing import propose_forces
 from lcp.contacts.trees import contact_spans
@@ -40,7 +40,7 @@ class Proposal:
     choice
         What it is.
     attempt
-        Name of the attempt that found it: see `lcp.contacts.attempts`.
+        Name of the strategy that found it: see `lcp.contacts.attempts`.
     """
 
     choice: Choice = Choice.ANY
@@ -64,8 +64,8 @@ class EqualCompliance:
         and where all attempts were in vain. By default Lemke's method, then what
         `lcp.default_solver` would try, for half a minute of the processor; with ``friction="cone"`` what
         `lcp.default_friction_solver` would try, for as long.
-    attempts
-        Names of the attempts that may be made: see `lcp.contacts.attempts`.
+    strategies
+        Names of the strategies that may be used: see `lcp.contacts.attempts`.
 
     Notes
     -----
@@ -73,11 +73,11 @@ class EqualCompliance:
     """
 
     otherwise: lcp.Solver | None = None
-    attempts: tuple[str, ...] = NAMES
+    strategies: tuple[str, ...] = NAMES
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "attempts", tuple(self.attempts))
-        bits_of(self.attempts)
+        object.__setattr__(self, "strategies", tuple(self.strategies))
+        bits_of(self.strategies)
         solver = self.otherwise
         if solver is not None and (isinstance(solver, type) or not hasattr(solver, "solve")):
             raise lcp.ProblemError(f"otherwise must be a solver object such as lcp.Lemke(), got {solver!r}")
@@ -235,8 +235,8 @@ def _found(
         kind, choice = "forces selected", Choice.SELECTED
         if found.outcome == OTHERS:
             kind, choice = "forces that are not those selected", Choice.NOT_SELECTED
-    name = NAMES[found.attempt]
-    detail = "the forces of z0" if name == "held" and systems == 0 else f"{kind}, {name}: {systems} linear systems"
+    name = RECORDED[found.attempt]
+    detail = "the forces of z0" if name == "reuse" and systems == 0 else f"{kind}, {name}: {systems} linear systems"
     return _Found(answer.z, answer.w, answer.measures, Proposal(choice, name), detail, rows)
 
 

@@ -28,6 +28,7 @@ from contactlab.world.errors import SimulationConfigError
 from contactlab.world.surface import ALL, Surface
 from contactlab.world.visual import Visual, VisualMesh
 from contactlab.world.world import World
+from lcp.contacts.attempts import strategies_of
 
 Json = dict[str, Any]
 
@@ -231,6 +232,9 @@ def stepper_from_json(data: Json) -> TimeStepping:
     given = {**early, **data, "solver": solver, "sleep": sleep}
     if given["max_depenetration_velocity"] == "inf":
         given["max_depenetration_velocity"] = math.inf
+    # Records of before name the attempts, each of which is a part of one strategy now.
+    if "attempts" in given:
+        given["strategies"] = strategies_of(given.pop("attempts"))
     return TimeStepping(**given)
 
 

@@ -16,7 +16,7 @@ from contactlab.spatial.errors import close_names
 from contactlab.stepping.kernels.layout import OPEN, SLIDE, STICK
 from contactlab.stepping.record_schema import Rows
 from contactlab.world.errors import SimulationConfigError
-from lcp.contacts.attempts import NAMES
+from lcp.contacts.attempts import NAMES, RECORDED
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
@@ -377,8 +377,9 @@ class CertificateTable:
 
     def answered(self) -> dict[str, int]:
         """Return how many islands each attempt answered, by name; ``"solver"`` those of no attempt."""
-        counts = np.bincount(self.attempt, minlength=len(NAMES) + 1).tolist()
-        return dict(zip(("solver", *NAMES), counts, strict=True))
+        counts = np.bincount(self.attempt, minlength=len(RECORDED) + 1).tolist()
+        named = zip(("solver", *RECORDED), counts, strict=True)
+        return {name: count for name, count in named if count or name in ("solver", *NAMES)}
 
     @property
     def mechanical(self) -> FloatArray:

@@ -72,7 +72,7 @@ def new_settings(stepper: TimeStepping, edges: int, *, moments: bool = False) ->
     # and so does a friction backend.
     control.propose = stepper.solver is None or not (cone or control.backend)
     control.select = stepper.solver is None
-    control.allowed = bits_of(stepper.attempts)
+    control.allowed = bits_of(stepper.strategies)
     control.adaptive = stepper.adaptive
     control.reduce = stepper.reduce_contacts
     control.projection = stepper.projection

@@ -135,8 +135,8 @@ class TimeStepping:
         on purpose: where the full step keeps failing, one in four steps pays for the failed try.
     h_min
         No step shorter than this is tried [s]; None for h / 1024. The last one is the last attempt.
-    attempts
-        Names of the attempts at forces selected that may be made, of `lcp.contacts.attempts`; all, but for
+    strategies
+        Names of the strategies for contact forces that may be used, of `lcp.contacts.attempts`; all, but for
         studies of what each is worth.
     angle_margin, angle_v_min
         ``margin`` and ``v_min`` of stops of angles [rad, rad/s]. None: the same numbers as of lengths where these are
@@ -186,7 +186,7 @@ class TimeStepping:
     grow: float = 1.25
     h_min: float | None = None
     friction: str = "pyramid"
-    attempts: tuple[str, ...] = NAMES
+    strategies: tuple[str, ...] = NAMES
     on_unsolved: str = "go on"
     angle_margin: float | None = None
     angle_v_min: float | None = None
@@ -227,10 +227,10 @@ class TimeStepping:
         except ContactError as error:
             raise SimulationConfigError("edges", error.detail) from error
         try:
-            object.__setattr__(self, "attempts", tuple(self.attempts))
-            bits_of(self.attempts)
+            object.__setattr__(self, "strategies", tuple(self.strategies))
+            bits_of(self.strategies)
         except lcp.ProblemError as error:
-            raise SimulationConfigError("attempts", str(error)) from error
+            raise SimulationConfigError("strategies", str(error)) from error
         for name in ("projection", "warm_start", "reduce_contacts", "adaptive"):
             if not isinstance(getattr(self, name), bool):
                 raise SimulationConfigError(name, f"must be True or False, got {getattr(self, name)!r}")
@@ -284,7 +284,7 @@ class TimeStepping:
     @property
     def constraint_solver(self) -> ConstraintSolver:
         """What solves a step's problem in public as this stepper does: to the bit, from the same start."""
-        solver = EqualCompliance(attempts=self.attempts) if self.solver is None else self.solver
+        solver = EqualCompliance(strategies=self.strategies) if self.solver is None else self.solver
         return ConstraintSolver(solver, self.tolerance, self.friction)
 
     def in_world(self, world: World) -> TimeStepping:

@@ -189,10 +189,12 @@ def frames_of(normals: FloatArray, edges: int, plane: FloatArray | None) -> Floa
     """Return normals (nc, 3) and the friction directions (nc, 1 + edges/2, 3) of their pyramids.
 
     The first one, t1, is the normalised part across the normal of the world axis that is most across it; in a plane
-    of motion, the direction in it.
+    of motion, the direction in it. Axes that are across it alike, within 1e-9, count as the first of them.
     """
     normals = np.asarray(normals)
-    axis = np.eye(3)[np.argmin(np.abs(normals), axis=1)]
+    x, y, z = np.abs(normals).T
+    first = np.where(y < x - 1e-9, 1, 0)
+    axis = np.eye(3)[np.where(z < np.where(first, y, x) - 1e-9, 2, first)]
     t1 = axis - np.sum(axis * normals, axis=1, keepdims=True) * normals
     if plane is not None:
         within = np.cross(plane, normals)

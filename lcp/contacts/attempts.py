@@ -1,6 +1,6 @@
-"""The attempts at an island's contact forces, by name; `docs/attempts.md` says when each is made and what for.
+"""The strategies for an island's contact forces, by name; `docs/contact_solver.md` describes them.
 
-The kernels are walked by `lcp.contacts.kernels.attempts.walk`, in this order.
+The kernels are those of `lcp.contacts.kernels.attempts`.
 """
 
 from __future__ import annotations
@@ -9,12 +9,17 @@ from collections.abc import Iterable
 
 import lcp
 
-#: The names of all attempts, in the order in which they are made.
-NAMES: tuple[str, ...] = ("held", "modes", "sweeps", "branch", "closer", "path", "shifts", "points")
+#: The names of the strategies, in the order in which they are used.
+NAMES: tuple[str, ...] = ("reuse", "active_set", "interior_point", "points", "rest")
+#: The names by the codes of records: those of strategies that went are for old records.
+RECORDED: tuple[str, ...] = (
+    "reuse", "active_set", "sweeps", "branch", "closer", "path", "shifts", "points", "interior_point",
+    "rest",
+)  # fmt: skip
 
 
 def bits_of(names: Iterable[str]) -> int:
-    """Return the attempts of these names as the kernels take them.
+    """Return the strategies of these names as the kernels take them.
 
     Raises
     ------
@@ -24,6 +29,13 @@ def bits_of(names: Iterable[str]) -> int:
     bits = 0
     for name in names:
         if name not in NAMES:
-            raise lcp.ProblemError(f"no attempt is called {name!r}: there are {', '.join(NAMES)}")
-        bits |= 1 << NAMES.index(name)
+            raise lcp.ProblemError(f"no strategy is called {name!r}: there are {', '.join(NAMES)}")
+        bits |= 1 << RECORDED.index(name)
     return bits
+
+
+def strategies_of(attempts: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of the strategies that do today what the attempts of an old record did."""
+    of = {"held": "reuse", "modes": "active_set", "sweeps": "active_set", "branch": "active_set"}
+    found = {of.get(name, name if name in NAMES else "interior_point") for name in attempts}
+    return tuple(name for name in NAMES if name in found)

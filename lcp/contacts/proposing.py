@@ -28,13 +28,11 @@ def propose_forces(case: Case, deadline: float = math.inf) -> Proposed:
     These are not begun when the processor's seconds have come to the ``deadline``.
     """
     from lcp.contacts.kernels.attempts import (
-        NEEDS_LINES,
         NONE,
         UNFINISHED,
         propose,
-        propose_along_lines,
-        propose_closer,
         propose_later,
+        propose_nearer,
     )
     from lcp.contacts.kernels.certify import CERT_SIZE
     from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE
@@ -60,11 +58,9 @@ def propose_forces(case: Case, deadline: float = math.inf) -> Proposed:
         state=np.zeros(STATE),
     )
     found = propose(case, answer, wf, wi)
-    if found.outcome == NEEDS_LINES:
-        found = propose_along_lines(case, answer, wf, wi)
     systems = found.systems
     if found.outcome == UNFINISHED:
-        found = propose_closer(case, answer, wf, wi)
+        found = propose_nearer(case, answer, wf, wi)
         systems += found.systems
     unsolved = found.attempt == NONE and case.selected and answer.state[NEAREST] >= 0.0
     if unsolved and processor_seconds() < deadline:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
+
+TIE: Final = 1e-9
 
 
 @kernel
 def tangents(n: FloatArray, t1: FloatArray, t2: FloatArray) -> None:
     """Fill t1, t2 (3,): unit vectors with t1 x t2 = n, a fixed function of the unit normal n.
 
-    t1 is the normalised part, across n, of the world axis e with the smallest |n_i| (the lowest index in a tie);
-    t2 = n x t1. That |n_i| is at most 1/sqrt(3), so the part never vanishes.
+    t1 is the normalised part, across n, of the world axis e with the smallest |n_i|; t2 = n x t1. That |n_i| is at most
+    1/sqrt(3), so the part never vanishes. Entries within `TIE` of one another are alike, and the lowest index is taken:
+    the forces of a step are those of the next one, whose normal may differ by rounding.
     """
     axis = 0
-    if abs(n[1]) < abs(n[axis]):
+    if abs(n[1]) < abs(n[axis]) - TIE:
         axis = 1
-    if abs(n[2]) < abs(n[axis]):
+    if abs(n[2]) < abs(n[axis]) - TIE:
         axis = 2
     along = n[axis]
     for i in range(3):

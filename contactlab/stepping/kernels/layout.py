@@ -52,7 +52,6 @@ ATTEMPTS: Final = 9  # behind one of these, where attempts are made at forces
 JUDGE: Final = 13  # in place of VERDICT, where attempts have not answered or have not certified all
 LOOPS: Final = 14  # behind DETECT, where there are loops or rows of the user's own
 LABEL: Final = 15  # behind these
-LINES: Final = 12  # behind these, where lines are to be followed
 NEARER: Final = 10  # behind these, where there are attempts that few islands need
 FORM: Final = 11  # behind all of them, where none has found any: the LCP
 
@@ -100,6 +99,11 @@ MADE: Final = 1e-6
 AWAKE: Final = 0
 ASLEEP: Final = 1
 STIRRED: Final = 2  # awake, by something other than a body that has not rested as long
+
+# Whether forces that hold an island at rest were looked for.
+REST_UNTRIED: Final = 0
+REST_WANTED: Final = 1
+REST_TRIED: Final = 2
 
 # Times in a step that contacts and stops are looked for again, by v+.
 LOOKS: Final = 4
@@ -211,6 +215,7 @@ class Control:
     attempt: int  # that answered it, of `formulation.kernels.attempts`, or NONE
     systems: int  # solved in all attempts at it
     tried: int  # whether the first attempts at forces selected were made in vain
+    rest: int  # whether forces that hold it at rest were looked for: REST_UNTRIED, REST_WANTED, REST_TRIED
     choice: int
     exhausted: int  # whether nothing is left to try
     cone_solved: int  # the verdict on an answer with exact cones

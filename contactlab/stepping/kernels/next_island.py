@@ -23,13 +23,13 @@ from contactlab.stepping.kernels.layout import (
     FINISH,
     FORM,
     GO_ON,
-    LINES,
     MOST_UNKNOWNS,
     NEARER,
     NEED_LATER,
     NEED_SOLVE,
     NEED_SPACE,
     POSE,
+    REST_UNTRIED,
     SOLVE,
     SOLVER_EXTERNAL,
     VERDICT,
@@ -43,13 +43,11 @@ from contactlab.stepping.kernels.layout import (
 from contactlab.stepping.kernels.moments import add_moments, count_moments, exchange_moments
 from contactlab.stepping.kernels.outcome import failed
 from lcp.contacts.kernels.attempts import (
-    NEEDS_LINES,
     NONE,
     UNFINISHED,
     Found,
     propose,
-    propose_along_lines,
-    propose_closer,
+    propose_nearer,
 )
 from lcp.contacts.kernels.attempts import OTHERS as FOUND_OTHERS
 from lcp.contacts.kernels.contact_system import ContactSystem
@@ -88,6 +86,7 @@ def next_island(
     control.n = n
     control.tried = 0
     control.exhausted = 0
+    control.rest = REST_UNTRIED
     control.attempt = NONE
     control.systems = 0
     control.choice = CHOICE_NOT_SELECTED if control.select != 0 and nc > 0 else CHOICE_ANY
@@ -103,9 +102,6 @@ def attempt(work: Work, island: Island, joints: Joints | None, control: Control,
     case = case_of(rows, island.starts[: trees + 1], island, joints, control, parameters)
     answer = answer_of(rows, island, control)
     found = propose(case, answer, island.proposal_floats, island.proposal_ints)
-    if found.outcome == NEEDS_LINES:
-        control.place = LINES
-        return GO_ON
     return made(found, island, control)
 
 
@@ -115,10 +111,7 @@ def attempt_nearer(work: Work, island: Island, joints: Joints | None, control: C
     rows, trees = rows_tried(work.tree_start, island, joints, control, parameters.h)
     case = case_of(rows, island.starts[: trees + 1], island, joints, control, parameters)
     answer = answer_of(rows, island, control)
-    floats, ints = island.proposal_floats, island.proposal_ints
-    if control.place == LINES:
-        return made(propose_along_lines(case, answer, floats, ints), island, control)
-    return made(propose_closer(case, answer, floats, ints), island, control)
+    return made(propose_nearer(case, answer, island.proposal_floats, island.proposal_ints), island, control)
 
 
 @kernel(inline=True)

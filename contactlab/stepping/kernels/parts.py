@@ -21,7 +21,6 @@ from contactlab.stepping.kernels.layout import (
     ISLANDS,
     JUDGE,
     LABEL,
-    LINES,
     LOOPS,
     NEARER,
     NEED_PART,
@@ -146,7 +145,7 @@ PARTS: Final = (
         (_WORLD, _WORK, _ISLAND, _CHUNK, _CONTROLS, _NUMBERS, _JOINTS, _MOMENTS),
     ),
     Part(enter_attempt, (ATTEMPTS,), _TRIED),
-    Part(enter_nearer, (NEARER, LINES), _TRIED),
+    Part(enter_nearer, (NEARER,), _TRIED),
     Part(enter_pose, (POSE,), (_WORLD, _WORK, _ISLAND, _CONTROLS, _NUMBERS, _JOINTS)),
     Part(
         enter_pivot,

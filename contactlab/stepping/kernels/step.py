@@ -44,7 +44,6 @@ from contactlab.stepping.kernels.layout import (
     ISLANDS,
     JUDGE,
     LABEL,
-    LINES,
     LOOPS,
     NEARER,
     NEED_CALLBACK,
@@ -100,7 +99,7 @@ def run(
             reason = judge(world, work, island, chunk, control, parameters, joints, moments)
         elif place == ATTEMPTS:
             reason = attempt(work, island, joints, control, parameters)
-        elif place in (NEARER, LINES):
+        elif place == NEARER:
             reason = attempt_nearer(work, island, joints, control, parameters)
         elif place == POSE:
             reason = pose(world, work, island, joints, control, parameters)

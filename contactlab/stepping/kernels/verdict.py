@@ -15,8 +15,12 @@ from contactlab.stepping.kernels.layout import (
     GO_ON,
     ISLANDS,
     JUDGE,
+    NEED_LATER,
     PROJECT,
+    REST_UNTRIED,
+    REST_WANTED,
     SOLVER_EXTERNAL,
+    TREE_DOF,
     Chunk,
     Control,
     Island,
@@ -29,12 +33,13 @@ from contactlab.stepping.kernels.moments import exchange_moments, moment_impulse
 from contactlab.stepping.kernels.outcome import failed
 from contactlab.stepping.kernels.rows import write_island, write_rows
 from contactlab.stepping.kernels.unsolved import settle, will_do
-from lcp.contacts.kernels.attempts import NONE
+from lcp.contacts.kernels.attempts import NONE, REST
 from lcp.contacts.kernels.certify import CERT_SIZE, certify
 from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.judging import Answer, judge_posed, loads_size
 from lcp.contacts.kernels.recover import recover
+from lcp.contacts.kernels.rest import STILL, is_still, may_rest
 from lcp.kernels import kernel
 from lcp.kernels.residuals import is_solved
 
@@ -59,6 +64,9 @@ def verdict(
     if others is None and (control.attempt == NONE or control.ng > 0):
         control.place = JUDGE
         return GO_ON
+    if others is None and control.rest == REST_UNTRIED and stands(world, work, island, joints, control, parameters.h):
+        control.rest = REST_WANTED
+        return NEED_LATER
     answers = is_answer(island, control, parameters.tolerance, others)
     i = control.island
     rows = posed_rows(island, joints, control, parameters.h)
@@ -110,6 +118,28 @@ def verdict(
     control.island = i + 1
     control.place = ISLANDS
     return GO_ON
+
+
+@kernel(inner=True)
+def stands(world: PackedWorld, work: Work, island: Island, joints: Joints | None, control: Control, h: float) -> bool:
+    """Whether the forces found move an island of contacts alone that was at rest before the step."""
+    if (
+        (control.allowed >> REST) & 1 == 0
+        or control.select == 0
+        or control.nl + control.ng + control.nbox > 0
+        or control.ncone > control.nc
+    ):
+        return False
+    nv = control.nv
+    if is_still(island.v_plus[:nv], island.v_free[:nv], STILL):
+        return False
+    before = island.frame[:nv]
+    for n in range(work.tree_start[control.island], work.tree_start[control.island + 1]):
+        k = work.island_trees[n]
+        a = world.trees[k, TREE_DOF]
+        for j in range(world.trees[k + 1, TREE_DOF] - a):
+            before[work.local[k] + j] = work.v[a + j]
+    return may_rest(posed_rows(island, joints, control, h), before, island.v_plus[:nv])
 
 
 @kernel(inline=True)

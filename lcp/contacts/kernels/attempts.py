@@ -1,29 +1,18 @@
-"""The attempts at an island's forces: what each is, and the one loop that walks them, judges, and keeps the best.
+"""The strategies for an island's forces, and the one loop that walks them, judges, and keeps the best.
 
-Forces are *selected* where contacts are redundant (`selection`): those of contacts that give way alike, in the limit of
-none. Each attempt leads from what is at hand to forces; `judging` decides whether they solve the problem, whoever found
-them. The table is walked from the top, and the first forces that hold end it::
+Forces are *selected* if contacts are redundant (`selection`): the forces of contacts of equal compliance, in the limit
+of zero. Each strategy leads to forces; `judging` alone decides if they solve the problem::
 
-    HELD      none where nothing approaches; forces of the step before that solve the problem still, unique or selected
-    MODES     the branch's end, by an active set from the modes of the forces before        (`active_set`)
-    SWEEPS    the same from what 20 sweeps of block Gauss-Seidel show                       (`block_gauss_seidel`)
-    BRANCH    the branch from large compliance to its end, along lines where it turns       (`selection`, `katzenelson`)
-    CLOSER    from the branch's end further, a decade a turn, and proximal points           (`proximal_newton`)
-    PATH      the branch's end by an interior point of contacts that give way more; in turns
-              after those, and of exact cones, any forces                                   (`central_path`)
-    SHIFTS    De Saxce's fixed point: any forces that solve the problem                     (`convex_points`)
-    POINTS    proximal points from the best forces so far, each along the line from the one
-              before, through the changes of modes one by one                               (`proximal_lines`)
+    REUSE           forces of the step before that solve the problem still, or proximal points next to them
+    ACTIVE_SET      selected forces from the modes of the step before, then of Gauss-Seidel sweeps  (`active_set`)
+    INTERIOR_POINT  selected forces by a path at small compliance; then any forces, by Mehrotra's method, then by a
+                    homotopy through turning points from three starts                               (`interior_point`)
+    POINTS          any forces, by proximal points from the best so far, each along the line from the one before,
+                    through the changes of modes one by one                                        (`proximal_lines`)
+    REST            if the forces found move bodies that were at rest: others that hold them        (`rest`)
 
-Where MODES to PATH have not found the forces selected, HELD comes once more: proximal points from the forces of the
-step before. Where these hardly change they are kept before CLOSER, else behind it, before any others are looked for;
-POINTS go on from them. A pile in which no forces are selected, at rest or nearly, has its own in a few systems where
-others would take hundreds.
-
-What follows a line is compiled when first asked for, with SWEEPS and CLOSER, and so is what begins with PATH, in most
-worlds never. Where MODES or BRANCH come to a line they are made once more, with it. PATH, SHIFTS and POINTS take turns:
-what one of them finds in a jam in ten systems takes another ten thousand, and nobody can say which. Each turn has other
-numbers, and SHIFTS and POINTS go on from the best that the others have left.
+The table `LATER` has their turns. Kernels are compiled when a run first needs them: `propose` (REUSE, and ACTIVE_SET
+from the modes of before), `propose_nearer` (from sweeps), `propose_later` (the rest).
 """
 
 from __future__ import annotations
@@ -38,6 +27,7 @@ from lcp.contacts.kernels.few_contacts import are_few, keep_sticking
 from lcp.contacts.kernels.held_forces import (
     DRIFT,
     KEPT,
+    TAKEN_BACK,
     closest_at_once,
     harden_before,
     needs_no_force,
@@ -50,7 +40,6 @@ from lcp.contacts.kernels.judging import (
     AT_END,
     NEAREST,
     OF_CHANGE,
-    REACHED,
     SHARE,
     SOLVED,
     Answer,
@@ -64,11 +53,11 @@ from lcp.contacts.kernels.judging import (
     strays,
 )
 from lcp.contacts.kernels.recover import recover
+from lcp.contacts.kernels.rest import AT_REST, DRIFTING, is_still, lay_out_rest, try_rest
 from lcp.contacts.kernels.rigid_forces import lead_back, stay_selected, to_rigid
 from lcp.contacts.kernels.search import (
     Search,
     as_before,
-    copy_rows,
     fill_own,
     give_forces,
     is_for_attempts,
@@ -77,261 +66,151 @@ from lcp.contacts.kernels.search import (
     search_own,
     take_forces,
 )
-from lcp.contacts.kernels.selection import NEEDS_LINE, SMALL, Reached, end_of_branch, follow_branch
+from lcp.contacts.kernels.selection import SMALL, end_of_branch, lay_out_kept
 from lcp.contacts.kernels.ways import (
     ALL_WORK,
-    CLOSER_TURNS,
     beyond_search,
-    finds_any,
     loads_at,
     own_at,
     polygon_at,
-    shifted_at,
+    select_centrally,
     systems_for,
-    try_closer,
+    try_interior,
     try_modes,
-    try_path,
     try_points,
-    try_shifts,
+    try_softest,
     try_sweeps,
 )
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.residuals import is_solved
 
-# The attempts, in order.
-HELD: Final = 0
-MODES: Final = 1
-SWEEPS: Final = 2
-BRANCH: Final = 3
-CLOSER: Final = 4
-PATH: Final = 5
-SHIFTS: Final = 6
+# The strategies, by the codes that records have; codes between belong to strategies of before.
+REUSE: Final = 0
+ACTIVE_SET: Final = 1
 POINTS: Final = 7
-#: Their names, as `TimeStepping.attempts` and records have them.
-NAMES: Final = ("held", "modes", "sweeps", "branch", "closer", "path", "shifts", "points")
-#: No attempt: nothing was found.
+INTERIOR_POINT: Final = 8
+REST: Final = 9
+#: Their names and codes, as `TimeStepping.strategies` and records have them.
+NAMES: Final = ("reuse", "active_set", "interior_point", "points", "rest")
+CODES: Final = (REUSE, ACTIVE_SET, INTERIOR_POINT, POINTS, REST)
+#: No strategy: nothing was found.
 NONE: Final = -1
-#: All may be made.
-EVERY: Final = (1 << len(NAMES)) - 1
+#: All may be used.
+EVERY: Final = 1 << REUSE | 1 << ACTIVE_SET | 1 << INTERIOR_POINT | 1 << POINTS | 1 << REST
 
-# In the order in which they are made: what most islands need, and what is compiled when first asked for. One that
-# stands there again has other numbers, its turn.
-FIRST: Final = (MODES, SWEEPS, BRANCH)
-DECADES: Final = (CLOSER,) * CLOSER_TURNS
-LATER: Final = (
-    HELD, PATH, HELD, *DECADES, HELD, POINTS, PATH, *DECADES, PATH,
-    POINTS, POINTS, POINTS, *(8 * (SHIFTS, POINTS, POINTS)),
-)  # fmt: skip
+# Turns of `propose_later`: forces of before that solve the problem as they are; selected ones; those next to the ones
+# before; any, from one start of the homotopy after the other.
+# Exact cones gain nothing from the later starts of the homotopy.
+CONE_TURNS: Final = 5
+LATER: Final = (REUSE, INTERIOR_POINT, REUSE, *(9 * (INTERIOR_POINT,)), POINTS, POINTS, POINTS)
 
-# Where nothing is certified a run goes on with forces that are off by less than this part of a condition's scale, and
-# ends with others: for those an island has so many times the systems.
+# A run continues with forces that are off by less than this fraction of a condition's scale, though nothing is
+# certified, and ends with others: for those an island has so many times the systems.
 TAKEN: Final = 1e-4
 MORE: Final = 3
-# Whether the branch's end is known, and has been left behind by CLOSER.
+# Whether the branch's end is known.
 UNKNOWN_END: Final = 0.0
 KNOWN_END: Final = 1.0
-LEFT_END: Final = 2.0
 
-NO_LIMIT: Final = 1 << 40  # on systems
-# What an attempt comes to: no forces; forces that are not those selected; those selected; those of z0, which are.
+# Outcomes: no forces; forces that are not the selected ones; the selected ones; those of z0, which are.
 NOTHING: Final = 0
 OTHERS: Final = 1
 SELECTED: Final = 2
 BEFORE: Final = 3
-# Nothing so far; `propose_closer` goes on, or `propose_along_lines` first.
+# Nothing so far; `propose_nearer` continues.
 UNFINISHED: Final = 4
-NEEDS_LINES: Final = 5
-MOVED: Final = 6  # others than at the branch's end; they may be those selected all the same, see `lead_back`
+MOVED: Final = 6  # others than at the branch's end; they may be the selected ones all the same, see `lead_back`
 
 # Part of the tolerance within which forces from before still solve a problem: so far below that what is left over adds
 # up to nothing. Of those next to them, where contacts of one body contradict one another by the rounding of their gaps.
 STRICTNESS: Final = 1e-5
 FLOOR: Final = 1e-2
-# Forces that change by no more than this part of the largest are held before CLOSER is asked for those selected.
-STEADY: Final = 1e-2
 
 
 class Made(NamedTuple):
-    """What one attempt has come to."""
+    """The result of one turn."""
 
     outcome: int
     systems: int  # solved
 
 
 class Found(NamedTuple):
-    """What the loop has found."""
+    """The result of the loop."""
 
-    attempt: int  # that answered; NONE
+    attempt: int  # code of the strategy that answered; NONE
     outcome: int
-    systems: int  # solved in all attempts
+    systems: int  # solved in all turns
 
 
 @kernel(inner=True)
-def is_next(case: Case, answer: Answer, polygon: Polygon, search: Search, attempt: int, turn: int) -> bool:
-    """The condition of an attempt, in its turn."""
-    if not case.selected or not may(case, attempt):
-        return False
-    if attempt == HELD:
-        # Before whatever finds any forces, behind what leads to those selected, which of exact cones PATH does not.
-        decades_made = turn < 2 or answer.state[AT_END] != UNKNOWN_END
-        return case.warm and (turn == 0) == polygon.exact and decades_made
-    at_end = answer.state[AT_END] != UNKNOWN_END
-    plain = not polygon.exact and search.joined.p.shape[0] == 0
-    if attempt == MODES:
-        return case.warm
-    if attempt == SWEEPS:
-        return not at_end and (case.warm or case.rows.nc > SMALL)
-    if attempt == BRANCH:
-        # Of many contacts alone there is another way, which is faster.
-        return not at_end and (case.rows.nc <= SMALL or not plain)
-    if attempt == CLOSER:
-        return answer.state[AT_END] == KNOWN_END
-    if attempt == PATH:
-        return search.joined.p.shape[0] == 0 and case.rows.nr > 0 and (finds_any(polygon, turn) or not at_end)
-    if attempt == POINTS:
-        # The first turn is for forces like those before.
-        return answer.state[NEAREST] < math.inf and (turn > 0 or case.warm)
-    return attempt == SHIFTS
-
-
-@kernel(inner=True)
-def attempt_forces(
-    case: Case,
-    answer: Answer,
-    polygon: Polygon,
-    search: Search,
-    attempt: int,
-    turn: int,
-    share: float,
-    lines: int | None,
-    closer: int | None,
-    later: int | None,
-    wf: Floats,
-) -> Made:
-    """Make one attempt.
-
-    What others need is not compiled: ``later`` is None of FIRST and DECADES, ``closer`` of FIRST.
-    """
-    rows, end = case.rows, end_of_branch(case.rows, search)
-    shifted = shifted_at(rows, search, wf)
-    reached = Reached(0.0, 0)
-    if closer is None:
-        if attempt == MODES:
-            reached = try_modes(case, polygon, search, shifted, lines)
-        elif attempt == BRANCH:
-            reached = follow_branch(rows, polygon, search, shifted, end, lines)
-        elif lines is not None:
-            reached = try_sweeps(case, polygon, search, shifted)
-        else:
-            reached = Reached(NEEDS_LINE, 0)
-        if lines is None and reached.eps == NEEDS_LINE:
-            return Made(NEEDS_LINES, 0)
-    elif attempt == CLOSER:
-        reached = try_closer(case, answer, polygon, search, turn, wf)
-        if reached.eps == 0.0:
-            return Made(NOTHING, reached.systems)
-        return Made(MOVED, reached.systems)
-    if later is not None:
-        if attempt == HELD:
-            for i in range(answer.z.shape[0]):
-                answer.z[i] = max(case.z0[i], 0.0)
-            judge(case, answer, search_own(rows, wf), loads_at(rows, wf))
-            copy_rows(search.contacts.p, shifted.fixed)
-            systems = harden_before(case, polygon, search)
-            moves = turn == 1 and answer.state[AT_END] == KNOWN_END
-            moves = moves and not as_before(rows, polygon, search, case.z0, STEADY)
-            if moves:
-                # CLOSER goes on from the forces of the branch's end.
-                copy_rows(shifted.fixed, search.contacts.p)
-            return Made(NOTHING if moves else OTHERS, systems)
-        if attempt == POINTS:
-            return Made(OTHERS, try_points(case, answer, polygon, search, turn, wf))
-        if attempt == SHIFTS:
-            return Made(OTHERS, try_shifts(case, answer, polygon, search, turn, wf))
-        reached = try_path(case, polygon, search, turn, wf)
-        if finds_any(polygon, turn):
-            return Made(OTHERS, reached.systems)
-    if reached.eps == 0.0:
-        return Made(NOTHING, reached.systems)
-    if share == 0.0 and as_before(rows, polygon, search, case.z0, KEPT):
-        return Made(BEFORE, reached.systems)
-    systems = reached.systems + to_rigid(rows, polygon, search, shifted, reached.eps, case.tolerance, lines)
-    if reached.eps != end:
-        return Made(OTHERS, systems)
-    return Made(SELECTED if stay_selected(search, shifted) else MOVED, systems)
-
-
-@kernel(inner=True)
-def walk(
-    case: Case,
-    answer: Answer,
-    polygon: Polygon,
-    search: Search,
-    attempts: tuple[int, ...],
-    lines: int | None,
-    closer: int | None,
-    later: int | None,
-    share: float,
-    most: int,
-    wf: Floats,
+def take(
+    case: Case, answer: Answer, polygon: Polygon, search: Search, strategy: int, made: Made, share: float, wf: Floats
 ) -> Found:
-    """Make attempts, one after the other, until forces solve the problem; ``lines`` to ``later`` as of one.
+    """Judge the forces in the search, and keep the best; ``share`` is that of `share_of_change`."""
+    rows, systems = case.rows, made.systems
+    drifts = 0.0 < share < 1.0 and as_before(rows, polygon, search, case.z0, KEPT)
+    give_forces(rows, polygon, search, answer.z)
+    if drifts:
+        for i in range(answer.z.shape[0]):
+            before = max(case.z0[i], 0.0)
+            answer.z[i] = before + share * (answer.z[i] - before)
+        # Of an exact cone the signed force counts: one variable of each pair is 0, as in a record.
+        for i in range(rows.nc, rows.nc + rows.nr if case.exact else rows.nc):
+            signed = answer.z[i] - answer.z[i + rows.nr]
+            answer.z[i], answer.z[i + rows.nr] = max(signed, 0.0), max(-signed, 0.0)
+    if not judge(case, answer, search_own(rows, wf), loads_at(rows, wf)):
+        return Found(NONE, NOTHING, systems)
+    if made.outcome != MOVED:
+        return Found(strategy, made.outcome, systems)
+    kept = lay_out_kept(rows.r.shape[0], search.joined.p.shape[0], beyond_search(rows, search, wf))
+    selected, more = lead_back(rows, polygon, search, kept, end_of_branch(rows, search))
+    return Found(strategy, SELECTED if selected else OTHERS, systems + more)
 
-    ``share`` is that of `share_of_change`. None is begun behind ``most`` systems, or MORE times as many: see TAKEN.
-    """
+
+@kernel(inner=True)
+def to_selected(case: Case, answer: Answer, polygon: Polygon, search: Search, systems: int, wf: Floats) -> Made:
+    """From the branch's end, in the search, to the rigid problem."""
     rows = case.rows
-    own, loads, systems = search_own(rows, wf), loads_at(rows, wf), 0
-    for place in range(len(attempts)):
-        attempt = attempts[place]
-        turn = 0
-        for before in range(place):
-            turn += 1 if attempts[before] == attempt else 0
-        limit = most if answer.state[NEAREST] <= TAKEN else MORE * most
-        if systems >= limit or not is_next(case, answer, polygon, search, attempt, turn):
-            continue
-        made = attempt_forces(case, answer, polygon, search, attempt, turn, share, lines, closer, later, wf)
-        systems += made.systems
-        if lines is None and made.outcome == NEEDS_LINES:
-            return Found(NONE, NEEDS_LINES, 0)
-        if made.outcome == BEFORE:
-            note_spread(case, answer, polygon, search, end_of_branch(rows, search))
-            return Found(HELD, SELECTED, systems)
-        if attempt == CLOSER and turn % CLOSER_TURNS == CLOSER_TURNS - 1:
-            answer.state[AT_END] = LEFT_END
-        if made.outcome == NOTHING:
-            continue
-        if attempt != CLOSER and made.outcome in (SELECTED, MOVED):
-            answer.state[AT_END] = KNOWN_END
-        drifts = 0.0 < share < 1.0 and as_before(rows, polygon, search, case.z0, KEPT)
-        give_forces(rows, polygon, search, answer.z)
-        if drifts:
-            for i in range(answer.z.shape[0]):
-                before = max(case.z0[i], 0.0)
-                answer.z[i] = before + share * (answer.z[i] - before)
-        if judge(case, answer, own, loads):
-            if made.outcome != MOVED:
-                return Found(attempt, made.outcome, systems)
-            eps = answer.state[REACHED] if attempt == CLOSER else end_of_branch(rows, search)
-            selected, more = lead_back(rows, polygon, search, shifted_at(rows, search, wf), eps)
-            return Found(attempt, SELECTED if selected else OTHERS, systems + more)
-    return Found(NONE, NOTHING, systems)
+    answer.state[AT_END] = KNOWN_END
+    kept = lay_out_kept(rows.r.shape[0], search.joined.p.shape[0], beyond_search(rows, search, wf))
+    systems += to_rigid(rows, polygon, search, kept, end_of_branch(rows, search), case.tolerance)
+    return Made(SELECTED if stay_selected(search, kept) else MOVED, systems)
 
 
 @kernel(inner=True)
 def near_before(case: Case, answer: Answer, polygon: Polygon, search: Search, wf: Floats) -> Found:
-    """HELD where any forces do: those next to the ones before."""
+    """REUSE if any forces do: those next to the ones before."""
     rows, loads = case.rows, loads_at(case.rows, wf)
     systems = harden_before(case, polygon, search)
     give_forces(rows, polygon, search, answer.z)
     measure(case, answer, search_own(rows, wf), loads)
     solved = is_solved(answer.measures, FLOOR * case.tolerance)
     holds = solved and certified(case, answer, loads) <= SHARE * case.tolerance
-    return Found(HELD if holds else NONE, OTHERS if holds else NOTHING, systems)
+    return Found(REUSE if holds else NONE, OTHERS if holds else NOTHING, systems)
+
+
+@kernel(inner=True)
+def stand_still(case: Case, answer: Answer, polygon: Polygon, search: Search, wf: Floats) -> tuple[bool, int]:
+    """Reuse forces of the step before that hold the bodies at rest; whether they do, and systems."""
+    rows, own, loads = case.rows, search_own(case.rows, wf), loads_at(case.rows, wf)
+    for i in range(answer.z.shape[0]):
+        answer.z[i] = max(case.z0[i], 0.0)
+    if not judge(case, answer, own, loads) or not is_still(answer.v_plus, rows.v_free, DRIFTING):
+        return False, 0
+    if is_still(answer.v_plus, rows.v_free, AT_REST):
+        return True, 0
+    # Speeds that rounding has added up to are taken back in parts: see `share_of_change`.
+    systems = harden_before(case, polygon, search)
+    give_forces(rows, polygon, search, answer.z)
+    for i in range(answer.z.shape[0]):
+        before = max(case.z0[i], 0.0)
+        answer.z[i] = before + TAKEN_BACK * (answer.z[i] - before)
+    return judge(case, answer, own, loads), systems
 
 
 @kernel(short_loops=True)
 def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
-    """Make the attempts that most islands need.
+    """Reuse the forces of the step before, or find new ones from their modes.
 
     Parameters
     ----------
@@ -353,12 +232,12 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     answer.state[NEAREST] = math.inf
     answer.state[AT_END] = UNKNOWN_END
     share = 1.0
-    if case.selected and may(case, HELD) and needs_no_force(rows, answer.q, loads):
+    if case.selected and may(case, REUSE) and needs_no_force(rows, answer.q, loads):
         for i in range(answer.z.shape[0]):
             answer.z[i] = 0.0
         measure(case, answer, own, loads)
         if is_solved(answer.measures, case.tolerance) and certified(case, answer, loads) <= SHARE * case.tolerance:
-            return Found(HELD, SELECTED, 0)
+            return Found(REUSE, SELECTED, 0)
     if case.warm:
         for i in range(answer.z.shape[0]):
             answer.z[i] = max(case.z0[i], 0.0)
@@ -371,13 +250,13 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
                 measure_recovered(rows, case.posed, own, answer, loads)
                 share = share_of_change(answer.measures, STRICTNESS * case.tolerance)
         # The rates y of boxed rows, which cones are not judged by, are those of the step before.
-        holds = share < 1.0 and may(case, HELD) and not (case.exact and rows.lo.shape[0] > 0)
+        holds = share < 1.0 and may(case, REUSE) and not (case.exact and rows.lo.shape[0] > 0)
         if not (holds and certified(case, answer, loads) <= SHARE * case.tolerance):
             share = 1.0
         # The forces of a single contact are unique: there is nothing to select.
         alone = rows.nc == 1 and rows.nl + rows.lo.shape[0] == 0
         if share == 0.0 and (alone or not case.selected):
-            return Found(HELD, SELECTED, 0)
+            return Found(REUSE, SELECTED, 0)
     if not (case.warm or case.selected):
         return Found(NONE, NOTHING, 0)
     lend_responses(rows, own)
@@ -386,65 +265,158 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     if case.allowed == 0 or not is_for_attempts(rows, polygon, search):
         answer.state[NEAREST] = -1.0
         return Found(NONE, NOTHING, 0)
-    if share == 0.0 and may(case, MODES) and still_selected(case, answer, polygon, search):
-        return Found(HELD, SELECTED, 1)
+    if share == 0.0 and may(case, ACTIVE_SET) and still_selected(case, answer, polygon, search):
+        return Found(REUSE, SELECTED, 1)
     if case.warm:
         take_forces(rows, polygon, search, case.z0)
-        if share == 1.0 and case.selected and may(case, MODES) and are_few(rows, polygon, search):
+        if share == 1.0 and case.selected and may(case, ACTIVE_SET) and are_few(rows, polygon, search):
             eps, memory = end_of_branch(rows, search), beyond_search(rows, search, wf)
             if keep_sticking(rows, polygon, search, eps, answer.q, memory):
                 give_forces(rows, polygon, search, answer.z)
                 if judge(case, answer, own, loads):
-                    return Found(MODES, SELECTED, 1)
+                    return Found(ACTIVE_SET, SELECTED, 1)
                 # As if it had not been tried.
                 answer.state[NEAREST] = math.inf
                 take_forces(rows, polygon, search, case.z0)
     order_elimination(search.trees, rows.spans)
-    if not case.selected:
-        return Found(NONE, UNFINISHED, 0)
     answer.state[OF_CHANGE] = share
-    if rows.nc > SMALL:
-        return Found(NONE, NEEDS_LINES, 0)
-    return first_made(walk(case, answer, polygon, search, FIRST, None, None, None, share, NO_LIMIT, wf), answer)
-
-
-@kernel(inline=True)
-def first_made(found: Found, answer: Answer) -> Found:
-    """What FIRST have come to."""
-    answer.state[SOLVED] = found.systems
-    unfinished = found.outcome == NOTHING and answer.state[AT_END] == KNOWN_END
-    return Found(found.attempt, UNFINISHED if unfinished else found.outcome, found.systems)
-
-
-@kernel(short_loops=True)
-def propose_along_lines(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
-    """Go on where `propose` NEEDS_LINES, with what it was given and has left: FIRST, from the beginning."""
-    search = lay_out(case.rows, case.starts, wf, wi)
-    polygon = polygon_at(case.rows, case.exact, wf, wi)
-    if case.warm:
-        take_forces(case.rows, polygon, search, case.z0)
-    found = walk(case, answer, polygon, search, FIRST, 1, None, None, answer.state[OF_CHANGE], NO_LIMIT, wf)
-    return first_made(found, answer)
+    if not (case.selected and case.warm and may(case, ACTIVE_SET)):
+        return Found(NONE, UNFINISHED, 0)
+    reached = try_modes(rows, polygon, search)
+    answer.state[SOLVED] = reached.systems
+    if reached.eps == 0.0:
+        if may(case, REUSE):
+            stands, more = stand_still(case, answer, polygon, search, wf)
+            if stands:
+                return Found(REUSE, OTHERS, reached.systems + more)
+        return Found(NONE, UNFINISHED, reached.systems)
+    if share == 0.0 and as_before(rows, polygon, search, case.z0, KEPT):
+        note_spread(case, answer, polygon, search, end_of_branch(rows, search))
+        return Found(REUSE, SELECTED, reached.systems)
+    made = to_selected(case, answer, polygon, search, reached.systems, wf)
+    answer.state[SOLVED] = made.systems
+    found = take(case, answer, polygon, search, ACTIVE_SET, made, share, wf)
+    return found if found.attempt != NONE else Found(NONE, UNFINISHED, found.systems)
 
 
 @kernel(short_loops=True)
-def propose_closer(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
-    """Go on where `propose` is UNFINISHED, with what it was given and has left: CLOSER, or HELD where any forces do."""
+def propose_nearer(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
+    """Continue if `propose` is UNFINISHED, with its arguments and what it has left: ACTIVE_SET from sweeps."""
     search = lay_out(case.rows, case.starts, wf, wi)
     polygon = polygon_at(case.rows, case.exact, wf, wi)
     if not case.selected:
         return near_before(case, answer, polygon, search, wf)
-    held, systems = closest_at_once(case, answer, polygon, search, wf) if may(case, CLOSER) else (False, 0)
-    if systems > 0:
-        # Held forces count as one system in all, as `still_selected` counts them.
-        return Found(HELD, SELECTED, 1 - int(answer.state[SOLVED])) if held else Found(CLOSER, SELECTED, systems)
-    return walk(case, answer, polygon, search, DECADES, 1, 1, None, 1.0, NO_LIMIT, wf)
+    if not may(case, ACTIVE_SET):
+        return Found(NONE, NOTHING, 0)
+    if answer.state[AT_END] == KNOWN_END:
+        held, systems = closest_at_once(case, answer, polygon, search, wf)
+        if systems > 0:
+            # Held forces count as one system in all, as `still_selected` counts them.
+            spent = 1 - int(answer.state[SOLVED])
+            return Found(REUSE, SELECTED, spent) if held else Found(ACTIVE_SET, SELECTED, systems)
+        return Found(NONE, NOTHING, 0)
+    systems, share = 0, answer.state[OF_CHANGE]
+    few = case.rows.nc <= SMALL or search.joined.p.shape[0] > 0
+    for start in range(2 if few else 1):
+        if start == 0:
+            reached = try_sweeps(case, polygon, search)
+        elif answer.state[AT_END] == KNOWN_END:
+            break
+        else:
+            reached = try_softest(case.rows, polygon, search, wf)
+        if reached.eps == 0.0:
+            systems += reached.systems
+            continue
+        if share == 0.0 and as_before(case.rows, polygon, search, case.z0, KEPT):
+            return Found(REUSE, SELECTED, systems + reached.systems)
+        made = to_selected(case, answer, polygon, search, reached.systems, wf)
+        found = take(case, answer, polygon, search, ACTIVE_SET, made, share, wf)
+        systems += found.systems
+        if found.attempt != NONE:
+            return Found(ACTIVE_SET, found.outcome, systems)
+    return Found(NONE, NOTHING, systems)
+
+
+@kernel(inner=True)
+def select_near(
+    case: Case, answer: Answer, polygon: Polygon, search: Search, strategy: int, systems: int, wf: Floats
+) -> Found:
+    """From forces that solve the problem, in z and in the search, to the selected ones if their modes lead there."""
+    for i in range(answer.z.shape[0]):
+        answer.best[i] = answer.z[i]
+    answer.state[NEAREST] = 0.0
+    reached = try_modes(case.rows, polygon, search)
+    systems += reached.systems
+    if reached.eps > 0.0:
+        made = to_selected(case, answer, polygon, search, 0, wf)
+        found = take(case, answer, polygon, search, strategy, made, 1.0, wf)
+        systems += found.systems
+        if found.outcome == SELECTED:
+            return Found(strategy, SELECTED, systems)
+    for i in range(answer.z.shape[0]):
+        answer.z[i] = answer.best[i]
+    judge(case, answer, search_own(case.rows, wf), loads_at(case.rows, wf))
+    return Found(strategy, OTHERS, systems)
 
 
 @kernel(short_loops=True)
 def propose_later(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
-    """Make the attempts from PATH on where those before have found nothing, with what they were given and have left."""
+    """The turns of LATER if those before have found nothing, with their arguments and what they have left."""
     search = lay_out(case.rows, case.starts, wf, wi)
-    most = systems_for(case.rows, search, ALL_WORK)
     polygon = polygon_at(case.rows, case.exact, wf, wi)
-    return walk(case, answer, polygon, search, LATER, 1, 1, 1, 1.0, most, wf)
+    most, systems, turn, lines = systems_for(case.rows, search, ALL_WORK), 0, 0, 0
+    for strategy in LATER:
+        turn += 1 if strategy == INTERIOR_POINT else 0
+        lines += 1 if strategy == POINTS else 0
+        limit = most if answer.state[NEAREST] <= TAKEN else MORE * most
+        spare = strategy == INTERIOR_POINT and polygon.exact and turn > CONE_TURNS
+        if systems >= limit or not may(case, strategy) or spare:
+            continue
+        if strategy == POINTS and not answer.state[NEAREST] < math.inf:
+            continue
+        if strategy == REUSE:
+            if not case.warm or (answer.state[OF_CHANGE] == 0.0) != (turn == 0):
+                continue
+            made = Made(OTHERS, harden_before(case, polygon, search))
+        elif strategy == POINTS:
+            made = Made(OTHERS, try_points(case, answer, polygon, search, lines - 1, wf))
+        elif turn == 1:
+            if answer.state[AT_END] == KNOWN_END or not may(case, ACTIVE_SET):
+                continue
+            reached = select_centrally(case.rows, polygon, search, wf)
+            made = Made(NOTHING, reached.systems)
+            if reached.eps > 0.0:
+                made = to_selected(case, answer, polygon, search, reached.systems, wf)
+        else:
+            made = Made(OTHERS, try_interior(case, answer, polygon, search, turn - 2, wf))
+        systems += made.systems
+        if made.outcome != NOTHING:
+            found = take(case, answer, polygon, search, strategy, made, 1.0, wf)
+            systems += found.systems - made.systems
+            if found.attempt > REUSE and found.outcome == OTHERS and turn > 1 and may(case, ACTIVE_SET):
+                return select_near(case, answer, polygon, search, strategy, systems, wf)
+            if found.attempt != NONE:
+                return Found(strategy, found.outcome, systems)
+    return Found(NONE, NOTHING, systems)
+
+
+@kernel(short_loops=True)
+def propose_rest(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
+    """Hold at rest an island that was at rest, in place of the moving forces in z; NONE where nothing holds it."""
+    rows, n = case.rows, answer.z.shape[0]
+    search = lay_out(rows, case.starts, wf, wi)
+    polygon = polygon_at(rows, case.exact, wf, wi)
+    order_elimination(search.trees, rows.spans)
+    memory = lay_out_rest(rows.nc, rows.nc + rows.nr, n, beyond_search(rows, search, wf))
+    own, loads, spent = search_own(rows, wf), loads_at(rows, wf), 0
+    if case.warm and may(case, REUSE):
+        for i in range(n):
+            memory.moving[i] = answer.z[i]
+        stands, spent = stand_still(case, answer, polygon, search, wf)
+        if stands:
+            return Found(REUSE, OTHERS, spent)
+        for i in range(n):
+            answer.z[i] = memory.moving[i]
+        judge(case, answer, own, loads)
+    rests, systems = try_rest(case, answer, polygon, search, memory, own, loads)
+    return Found(REST if rests else NONE, OTHERS if rests else NOTHING, spent + systems)

@@ -18,10 +18,9 @@ from lcp.contacts.kernels.contact_response import THREE, Polygon, force_of, mode
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import solve_panels
 from lcp.contacts.kernels.judging import OF_CHANGE, Answer, Case, count_rows, judge
-from lcp.contacts.kernels.katzenelson import lay_out_shifted
 from lcp.contacts.kernels.mode_system import push
 from lcp.contacts.kernels.proximal_points import choose, harden
-from lcp.contacts.kernels.rigid_forces import DECADE, MANY_POINTS
+from lcp.contacts.kernels.rigid_forces import MANY_POINTS
 from lcp.contacts.kernels.search import (
     Search,
     as_before,
@@ -33,9 +32,9 @@ from lcp.contacts.kernels.search import (
     stay_near,
     take_forces,
 )
-from lcp.contacts.kernels.selection import SELECTED_WITHIN, end_of_branch
+from lcp.contacts.kernels.selection import SELECTED_WITHIN, end_of_branch, lay_out_kept
 from lcp.contacts.kernels.spans import dot_of_row
-from lcp.contacts.kernels.ways import CLOSER_TURNS, beyond_search, loads_at
+from lcp.contacts.kernels.ways import beyond_search, loads_at
 from lcp.kernels import Floats, kernel
 from lcp.kernels.residuals import is_solved
 
@@ -46,8 +45,8 @@ SURELY: Final = 0.1
 # Where they have drifted off that by this much at most, the part of the way to forces found anew that they go.
 DRIFT: Final = 8.0
 TAKEN_BACK: Final = 0.25
-# The least compliance that CLOSER comes to, in that of the branch's end.
-CLOSEST: Final = DECADE ** (CLOSER_TURNS - 1)
+# The compliance of `closest_at_once`, in the branch's end.
+CLOSEST: Final = 1e-4
 # A slip is one along an edge where it is so much faster than contacts give way, and turned by this either way.
 FAST: Final = 1e3
 TURNED: Final = 1e-3
@@ -157,7 +156,7 @@ def still_selected(case: Case, answer: Answer, polygon: Polygon, search: Search)
 
 @kernel(inner=True)
 def closest_at_once(case: Case, answer: Answer, polygon: Polygon, search: Search, wf: Floats) -> tuple[bool, int]:
-    """CLOSER in one step, in the modes of the forces before, to the compliance of its last decade.
+    """In the modes of the forces before to a compliance four decades below the branch's end, in one step.
 
     Whether the forces of z0, which solve the problem, are those that it leads to; and systems, 0 where nothing came of
     it and the search is as it was. So it is of bodies whose gaps contradict one another by their rounding.
@@ -165,15 +164,15 @@ def closest_at_once(case: Case, answer: Answer, polygon: Polygon, search: Search
     rows, contacts = case.rows, search.contacts
     if not case.warm or search.joined.p.shape[0] > 0:
         return False, 0
-    shifted = lay_out_shifted(rows.r.shape[0], 0, rows.v_free.shape[0], beyond_search(rows, search, wf))
-    copy_rows(contacts.p, shifted.fixed)
+    kept = lay_out_kept(rows.r.shape[0], 0, beyond_search(rows, search, wf))
+    copy_rows(contacts.p, kept.fixed)
     take_forces(rows, polygon, search, case.z0)
     recover_velocity(rows, polygon, search)
     choose(rows, polygon, search, 0.0, 1.0)
     eps = CLOSEST * end_of_branch(rows, search)
     systems = settle(rows, polygon, search, eps, STEPS_AT_ONCE)
     if systems > 0:
-        copy_rows(contacts.p, shifted.moving)
+        copy_rows(contacts.p, kept.moving)
         held = answer.state[OF_CHANGE] == 0.0 and as_before(rows, polygon, search, case.z0, KEPT)
         if held:
             for i in range(answer.z.shape[0]):
@@ -181,12 +180,12 @@ def closest_at_once(case: Case, answer: Answer, polygon: Polygon, search: Search
         else:
             systems += harden(rows, polygon, search, eps, MANY_POINTS)
             give_forces(rows, polygon, search, answer.z)
-        near = held or stay_near(search, shifted.moving, SELECTED_WITHIN)
+        near = held or stay_near(search, kept.moving, SELECTED_WITHIN)
         if near and judge(case, answer, search_own(rows, wf), loads_at(rows, wf)):
             if held:
                 note_spread(case, answer, polygon, search, eps)
             return held, systems
-    copy_rows(shifted.fixed, contacts.p)
+    copy_rows(kept.fixed, contacts.p)
     return False, 0
 
 

@@ -15,12 +15,11 @@ from lcp.contacts.kernels.contact_modes import ALONG
 from lcp.contacts.kernels.contact_response import THREE, Polygon, slide_to, tangential_response, width_of
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels
-from lcp.contacts.kernels.katzenelson import Shifted
 from lcp.contacts.kernels.mode_system import form_system
 from lcp.contacts.kernels.proximal_newton import natural_misfit
 from lcp.contacts.kernels.proximal_points import choose, harden, take_step
 from lcp.contacts.kernels.search import Search, copy_rows, recover_velocity, stay_near
-from lcp.contacts.kernels.selection import SELECTED_WITHIN, SMALL, as_before_step, end_of_branch, keep_step
+from lcp.contacts.kernels.selection import SELECTED_WITHIN, SMALL, Kept, as_before_step, end_of_branch, keep_step
 from lcp.kernels import kernel
 
 # A compliance of more than this part of a contact's own response is none for proximal points to converge with.
@@ -46,17 +45,15 @@ def to_rigid(
     rows: ContactSystem,
     polygon: Polygon,
     search: Search,
-    shifted: Shifted,
+    kept: Kept,
     eps: float,
     tolerance: float,
-    lines: int | None,
 ) -> int:
     """From the branch at eps, whose forces and modes are kept, to the rigid problem by proximal points; systems formed.
 
-    Where eps is the branch's end its matrix is factored. ``tolerance`` is that of the case, ``lines`` None of few
-    contacts alone.
+    Where eps is the branch's end its matrix is factored. ``tolerance`` is the case's.
     """
-    keep_step(search, shifted)
+    keep_step(search, kept)
     compliance = eps if eps == end_of_branch(rows, search) else 0.0
     for c in range(rows.nc):
         if eps > SOFT * search.contacts.own[c]:
@@ -64,46 +61,42 @@ def to_rigid(
     for c in range(rows.nc, rows.r.shape[0]):
         if eps > SOFT * tangential_response(rows, polygon, search.contacts, c):
             compliance = 0.0
-    if lines is not None and are_many(rows, polygon, search):
-        formed = harden_or_keep(rows, polygon, search, shifted, compliance, FEW_POINTS)
+    if are_many(rows, polygon, search):
+        formed = harden_or_keep(rows, polygon, search, kept, compliance, FEW_POINTS)
     else:
         formed = harden(rows, polygon, search, compliance, MANY_POINTS)
-    if stay_selected(search, shifted):
+    if stay_selected(search, kept):
         return formed
-    return formed + harden_in_modes(rows, polygon, search, shifted, eps, IN_MODES * tolerance)
+    return formed + harden_in_modes(rows, polygon, search, kept, eps, IN_MODES * tolerance)
 
 
 @kernel(inline=True)
-def stay_selected(search: Search, shifted: Shifted) -> bool:
+def stay_selected(search: Search, kept: Kept) -> bool:
     """Whether the forces are near those kept, of contacts that give way."""
-    return stay_near(search, shifted.kept, SELECTED_WITHIN)
+    return stay_near(search, kept.start, SELECTED_WITHIN)
 
 
 @kernel(inner=True)
-def harden_or_keep(
-    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float, most: int
-) -> int:
+def harden_or_keep(rows: ContactSystem, polygon: Polygon, search: Search, kept: Kept, eps: float, most: int) -> int:
     """Proximal points, or the forces of modes before where these solve the rigid problem better; systems formed."""
     contacts = search.contacts
-    copy_rows(contacts.p, shifted.fixed)
+    copy_rows(contacts.p, kept.fixed)
     recover_velocity(rows, polygon, search)
     _, _, before = choose(rows, polygon, search, 0.0, 1.0)
-    copy_rows(shifted.fixed, contacts.p)
+    copy_rows(kept.fixed, contacts.p)
     for c in range(search.before.shape[0]):
         contacts.mode[c] = search.before[c]
     formed = harden(rows, polygon, search, eps, most)
-    copy_rows(contacts.p, shifted.moving)
+    copy_rows(contacts.p, kept.moving)
     recover_velocity(rows, polygon, search)
     _, _, misfit = choose(rows, polygon, search, 0.0, 1.0)
-    copy_rows(shifted.moving if misfit <= before else shifted.fixed, contacts.p)
+    copy_rows(kept.moving if misfit <= before else kept.fixed, contacts.p)
     recover_velocity(rows, polygon, search)
     return formed
 
 
 @kernel(inner=True)
-def harden_in_modes(
-    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float, close: float
-) -> int:
+def harden_in_modes(rows: ContactSystem, polygon: Polygon, search: Search, kept: Kept, eps: float, close: float) -> int:
     """Proximal points from the forces kept, in their modes alone; systems formed.
 
     Two points: where rates contradict one another the second goes as far along the self-stress as the first, and is
@@ -111,9 +104,9 @@ def harden_in_modes(
     ``close``, in parts of the speeds.
     """
     contacts, joined = search.contacts, search.joined
-    hold(search, shifted)
+    hold(search, kept)
     before = natural_misfit(rows, polygon, search)
-    copy_rows(shifted.kept, contacts.p)
+    copy_rows(kept.start, contacts.p)
     as_before_step(search)
     recover_velocity(rows, polygon, search)
     for c in range(contacts.p.shape[0]):
@@ -125,54 +118,54 @@ def harden_in_modes(
     form_system(rows, polygon, contacts, joined.slope, search.trees, search.W, search.K)
     if factor_panels(search.trees, search.K, search.W[0]):
         take_step(rows, polygon, search, eps)
-        copy_rows(contacts.p, shifted.moving)
+        copy_rows(contacts.p, kept.moving)
         recover_velocity(rows, polygon, search)
         take_step(rows, polygon, search, eps)
         for c in range(contacts.p.shape[0]):
             for i in range(THREE):
-                contacts.p[c, i] = 2.0 * shifted.moving[c, i] - contacts.p[c, i]
+                contacts.p[c, i] = 2.0 * kept.moving[c, i] - contacts.p[c, i]
     if not natural_misfit(rows, polygon, search) <= max(before, close * search.speed):
-        put_back(rows, polygon, search, shifted)
+        put_back(rows, polygon, search, kept)
     return 1
 
 
 @kernel(inner=True)
-def hold(search: Search, shifted: Shifted) -> None:
+def hold(search: Search, kept: Kept) -> None:
     """Note the forces of contacts and of rows of joints."""
     joined = search.joined
-    copy_rows(search.contacts.p, shifted.fixed)
+    copy_rows(search.contacts.p, kept.fixed)
     for i in range(joined.p.shape[0]):
-        shifted.joined[1, i] = joined.p[i]
-        shifted.joined[2, i] = joined.base[i]
+        kept.joined[0, i] = joined.p[i]
+        kept.joined[1, i] = joined.base[i]
 
 
 @kernel(inner=True)
-def put_back(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted) -> None:
+def put_back(rows: ContactSystem, polygon: Polygon, search: Search, kept: Kept) -> None:
     """Take the forces that `hold` has noted."""
     joined = search.joined
-    copy_rows(shifted.fixed, search.contacts.p)
+    copy_rows(kept.fixed, search.contacts.p)
     for i in range(joined.p.shape[0]):
-        joined.p[i] = shifted.joined[1, i]
-        joined.base[i] = shifted.joined[2, i]
+        joined.p[i] = kept.joined[0, i]
+        joined.base[i] = kept.joined[1, i]
     recover_velocity(rows, polygon, search)
 
 
 @kernel(inner=True)
-def lead_back(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> tuple[bool, int]:
+def lead_back(rows: ContactSystem, polygon: Polygon, search: Search, kept: Kept, eps: float) -> tuple[bool, int]:
     """Whether forces, far from those of the branch's end, are still of contacts that give way alike; systems formed.
 
     They are so where their own modes lead back to them for a compliance some decades below eps: where rates contradict
     one another, a contact slides or opens on the way, and what comes then changes no more.
     """
-    hold(search, shifted)
+    hold(search, kept)
     systems = 0
     near = False
     for _ in range(DECADES_ASKED):
         eps *= DECADE
         choose(rows, polygon, search, 0.0, 1.0)
         systems += max(settle(rows, polygon, search, eps, STEPS_AT_ONCE), 1)
-        near = stay_near(search, shifted.fixed, SELECTED_WITHIN)
-        put_back(rows, polygon, search, shifted)
+        near = stay_near(search, kept.fixed, SELECTED_WITHIN)
+        put_back(rows, polygon, search, kept)
         if near:
             break
     return near, systems

@@ -1,8 +1,4 @@
-"""The ways of the attempts at an island's forces, one function for each, and the workspace that they share.
-
-Each begins with what is in the search (forces of the step before, the branch's end) and leaves forces there; `attempts`
-says when which is made, and whether its forces solve the problem.
-"""
+"""Memory of the strategies for an island's forces, and how each is begun: see `attempts`."""
 
 from __future__ import annotations
 
@@ -10,83 +6,60 @@ import math
 from typing import Final
 
 from lcp.compiler.views import rows_at
-from lcp.contacts.kernels.active_set import STEPS_AT_ONCE, keep_joints, settle
+from lcp.contacts.kernels.active_set import STEPS_AT_ONCE, descend, keep_joints, settle
 from lcp.contacts.kernels.block_gauss_seidel import sweep
 from lcp.contacts.kernels.boxed_rows import boxed_variables, first_limit
-from lcp.contacts.kernels.central_path import cones_by_path, lay_out_path, path_floats, select_by_path
 from lcp.contacts.kernels.contact_response import THREE, Polygon
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.convex_points import convex_floats, follow_shifts, lay_out_convex
 from lcp.contacts.kernels.elimination import factor_work
-from lcp.contacts.kernels.judging import (
-    LEFT,
-    MISFIT,
-    NEAREST,
-    REACHED,
-    Answer,
-    Case,
-    count_rows,
-    loads_size,
+from lcp.contacts.kernels.interior_point import (
+    CURVES,
+    begin,
+    descend_centrally,
+    finish,
+    follow_curve,
+    interior_floats,
+    lay_out_interior,
 )
-from lcp.contacts.kernels.katzenelson import Shifted, follow_line, lay_out_shifted, shifted_floats
-from lcp.contacts.kernels.line_beginnings import begin_at_forces
+from lcp.contacts.kernels.judging import NEAREST, Answer, Case, count_rows, judge, loads_size
+from lcp.contacts.kernels.katzenelson import lay_out_shifted, shifted_floats
 from lcp.contacts.kernels.proximal_lines import approach_along_lines
-from lcp.contacts.kernels.proximal_newton import (
-    Approach,
-    approach,
-    approach_floats,
-    lay_out_approach,
-    natural_misfit,
-    note_forces,
-    put_forces,
-)
-from lcp.contacts.kernels.proximal_points import choose, harden
-from lcp.contacts.kernels.rigid_forces import DECADE, FEW_POINTS, to_rigid
+from lcp.contacts.kernels.proximal_newton import approach_floats, lay_out_approach, natural_misfit, note_forces
+from lcp.contacts.kernels.proximal_points import choose
 from lcp.contacts.kernels.search import (
     UNKNOWN,
     Search,
-    copy_rows,
-    forces_of,
+    give_forces,
     polygon_of,
     recover_velocity,
     search_floats,
+    search_own,
     take_forces,
 )
-from lcp.contacts.kernels.selection import (
-    NEEDS_LINE,
-    STEPS,
-    Reached,
-    along_branch,
-    as_before_step,
-    end_of_branch,
-)
+from lcp.contacts.kernels.selection import STEPS, Reached, along_branch, end_of_branch, kept_floats, lay_out_kept
 from lcp.kernels import Floats, Ints, kernel
 
-# From the end of the branch it is followed closer, a decade at a time, in so many turns with Newton's behind them; the
-# misfit, in parts of the speed, at which proximal points have arrived.
-CLOSER_TURNS: Final = 5
-CLOSE: Final = 1e-12
-# Sweeps to forces near those selected, and Newton's steps from the modes that they show.
+# Gauss-Seidel sweeps to forces near the equal-compliance ones.
 MANY_SWEEPS: Final = 20
-# Systems of the proximal points behind CLOSER, and those after which no decade is begun, beside one for each contact;
-# compliances of paths in that of the branch's end.
-SYSTEMS: Final = 80
-SOFTER: Final = (10.0, 1e4)
-# Weights of the proximal points of SHIFTS, one after the other, and the misfit that ends them.
-WEIGHTS: Final = (1e3, 1e4, 1e2)
-ENOUGH: Final = 1e-12
-# Work of one turn of SHIFTS or POINTS, or of PATH with cones, and of all later turns together, in products: a system
-# costs what its factors do, and so many products for a contact. Systems of a turn, where they cost more or less.
+# Compliance of the first path of the interior point, in the branch's end; the fraction of its own response with which
+# a rate shows a mode at the end of that path.
+SOFTER: Final = 1e3
+SHOWN: Final = 1e-5
+# Work of one curve and of all strategies together, in products: a system costs its factors, and this for a contact.
 WORK: Final = 6e8
 ALL_WORK: Final = 8e9
 WORK_OF_CONTACT: Final = 4e3
+# Systems of one curve, at least and at most; of the rounds of its polish, each of which is judged. The rounds end
+# when one leaves more than this fraction of the misfit.
 LEAST_SYSTEMS: Final = 300
-MOST_SYSTEMS: Final = 3000
-# Compliances of the proximal points of POINTS, in the least response of a contact, from forces that are near and from
+MOST_SYSTEMS: Final = 600
+ROUNDS: Final = (0, 20, 40, 80, 160)
+WORSE: Final = 0.9
+# Compliances of the proximal points of POINTS, by the least response of a contact, from forces that are near and from
 # those that are not: off by this part of a condition's scale. Pieces of their lines, beside one for each contact, or
 # for every other one where forces are near.
-NEAR_COMPLIANCES: Final = (1e-4, 1e-3, 1e-5, 1e-2, 3e-4, 3e-5)
-FAR_COMPLIANCES: Final = (1e-1, 1e-2, 1e-3, 1.0, 3e-2, 3e-3)
+NEAR_COMPLIANCES: Final = (1e-4, 1e-3, 1e-5)
+FAR_COMPLIANCES: Final = (1e-1, 1e-2, 1e-3)
 FAR: Final = 1e-4
 NEAR_PIECES: Final = 100
 FAR_PIECES: Final = 1000
@@ -95,10 +68,13 @@ FAR_PIECES: Final = 1000
 @kernel
 def attempt_floats(nc: int, ncone: int, nr: int, nj: int, nv: int) -> int:
     """Length of the float workspace, of ncone cones of contacts and of moments; nj rows [L; B]."""
-    first = search_floats(ncone, nc + nr, nj, nv) + shifted_floats(ncone, nj, nv)
-    later = path_floats(nc, ncone, nr) + approach_floats(ncone, nj, nv) + convex_floats(ncone, nj)
+    first = search_floats(ncone, nc + nr, nj, nv) + kept_floats(ncone, nj)
+    later = approach_floats(ncone, nj, nv)
+    later += max(interior_floats(ncone, nj, 2 * -(-nr // max(nc, 1))), shifted_floats(ncone, nj, nv))
     m = nc + nr + nj
-    return first + later + m + loads_size(m, nc + 2 * nr + ncone + 2 * nj) + 2 * (2 * nr + 1)
+    # `few_contacts` has a matrix of its own.
+    few = THREE * nc * nv if THREE * nc <= nv else 0
+    return first + later + few + m + loads_size(m, nc + 2 * nr + ncone + 2 * nj) + 2 * (2 * nr + 1)
 
 
 @kernel(inline=True)
@@ -133,16 +109,9 @@ def count_variables(rows: ContactSystem) -> int:
 
 @kernel(inline=True)
 def beyond_search(rows: ContactSystem, search: Search, wf: Floats) -> Floats:
-    """The workspace behind that of the search."""
+    """The workspace after the search's."""
     ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
     return wf[search_floats(ncone, rows.nc + rows.nr, nj, rows.v_free.shape[0]) :]
-
-
-@kernel(inline=True)
-def shifted_at(rows: ContactSystem, search: Search, wf: Floats) -> Shifted:
-    """Where the workspace has lines and points."""
-    ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
-    return lay_out_shifted(ncone, nj, rows.v_free.shape[0], beyond_search(rows, search, wf))
 
 
 @kernel(inner=True)
@@ -157,42 +126,18 @@ def forget_forces(search: Search) -> None:
 
 
 @kernel(inner=True)
-def settle_along_line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> int:
-    """From the contacts' forces in the search, and those of joints before, to forces at eps along a short line.
-
-    For modes of which a few go round in circles; systems solved, or 0.
-    """
-    if polygon.exact:
-        return 0
-    for i in range(search.joined.p.shape[0]):
-        search.joined.p[i] = search.joined.base[i]
-    recover_velocity(rows, polygon, search)
-    line = follow_line(rows, polygon, search, shifted, eps, begin_at_forces(rows, polygon, search, shifted, eps))
-    if not line.arrived:
-        return 0
-    more = settle(rows, polygon, search, eps, STEPS)
-    return line.systems + more if more > 0 else 0
-
-
-@kernel(inner=True)
-def try_modes(case: Case, polygon: Polygon, search: Search, shifted: Shifted, lines: int | None) -> Reached:
-    """MODES: the branch's end by the modes of the forces before, those in the search."""
-    rows, end = case.rows, end_of_branch(case.rows, search)
+def try_modes(rows: ContactSystem, polygon: Polygon, search: Search) -> Reached:
+    """ACTIVE_SET: the branch's end from the modes of the forces before, those in the search."""
+    end = end_of_branch(rows, search)
     recover_velocity(rows, polygon, search)
     choose(rows, polygon, search, 0.0, 1.0)
     solved = settle(rows, polygon, search, end, STEPS_AT_ONCE)
-    if solved == 0:
-        if lines is None:
-            return Reached(NEEDS_LINE, 0)
-        for c in range(rows.r.shape[0]):
-            forces_of(rows, polygon, c, case.z0, search.contacts.p[c])
-        solved = settle_along_line(rows, polygon, search, shifted, end)
     return Reached(end if solved > 0 else 0.0, solved)
 
 
 @kernel(inner=True)
-def try_sweeps(case: Case, polygon: Polygon, search: Search, shifted: Shifted) -> Reached:
-    """SWEEPS: the branch's end by the modes that sweeps show."""
+def try_sweeps(case: Case, polygon: Polygon, search: Search) -> Reached:
+    """ACTIVE_SET: the branch's end from the modes that Gauss-Seidel sweeps show."""
     rows, end = case.rows, end_of_branch(case.rows, search)
     if case.warm:
         take_forces(rows, polygon, search, case.z0)
@@ -204,67 +149,33 @@ def try_sweeps(case: Case, polygon: Polygon, search: Search, shifted: Shifted) -
     recover_velocity(rows, polygon, search)
     for i in range(search.joined.p.shape[0]):
         search.joined.base[i] = search.joined.p[i]
-    copy_rows(search.contacts.p, shifted.kept)
     choose(rows, polygon, search, end, 1.0)
     solved = settle(rows, polygon, search, end, STEPS)
-    if solved == 0:
-        copy_rows(shifted.kept, search.contacts.p)
-        solved = settle_along_line(rows, polygon, search, shifted, end)
     return Reached(end if solved > 0 else 0.0, solved)
 
 
 @kernel(inner=True)
-def try_closer(case: Case, answer: Answer, polygon: Polygon, search: Search, turn: int, wf: Floats) -> Reached:
-    """CLOSER: where gaps contradict one another by more than contacts give way, to where that opens some of them.
-
-    From the branch's end one decade a turn, and proximal points from there; in the last turn Newton's method from the
-    forces that came nearest. The compliance that the branch was followed to is returned, 0 where it goes no further:
-    from its end alone forces may have gone to others.
-    """
-    rows, state = case.rows, answer.state
-    ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
-    memory = beyond_search(rows, search, wf)
-    shifted = lay_out_shifted(ncone, nj, nv, memory)
-    at = shifted_floats(ncone, nj, nv) + path_floats(rows.nc, ncone, rows.nr)
-    near = lay_out_approach(ncone, nj, nv, memory[at:])
-    turn %= CLOSER_TURNS
-    if turn == 0:
-        state[REACHED], state[LEFT] = end_of_branch(rows, search), SYSTEMS + rows.nc
-        state[MISFIT] = natural_misfit(rows, polygon, search)
-        note_forces(search, near.best, near.joined[1])
-    eps = state[REACHED]
-    if turn == CLOSER_TURNS - 1:
-        put_forces(search, near.best, near.joined[1])
-        solved, _ = approach(rows, polygon, search, near, SYSTEMS)
-        return Reached(eps, solved + last_digits(rows, polygon, search, near))
-    if state[LEFT] < 0.0 or state[MISFIT] <= CLOSE * search.speed:
-        return Reached(0.0, 0)
-    copy_rows(shifted.kept, search.contacts.p)
-    as_before_step(search)
-    reached = along_branch(rows, polygon, search, shifted, eps, DECADE * eps, DECADE * eps, DECADE, 1)
-    if reached.eps == eps:
-        state[LEFT] = -1.0
-        return Reached(0.0, reached.systems)
-    solved = reached.systems + max(0, keep_joints(rows, polygon, search, reached.eps))
-    solved += to_rigid(rows, polygon, search, shifted, reached.eps, case.tolerance, 1)
-    misfit = natural_misfit(rows, polygon, search)
-    if misfit < state[MISFIT]:
-        state[MISFIT] = misfit
-        note_forces(search, near.best, near.joined[1])
-    state[REACHED], state[LEFT] = reached.eps, state[LEFT] - solved
-    return Reached(reached.eps, solved)
-
-
-@kernel(inner=True)
-def last_digits(rows: ContactSystem, polygon: Polygon, search: Search, near: Approach) -> int:
-    """Proximal points of the modes that Newton's method has left, where these come closer; systems formed."""
-    before = natural_misfit(rows, polygon, search)
-    note_forces(search, near.before, near.joined[0])
-    formed = harden(rows, polygon, search, 0.0, FEW_POINTS)
-    if not natural_misfit(rows, polygon, search) < before:
-        put_forces(search, near.before, near.joined[0])
-        recover_velocity(rows, polygon, search)
-    return formed
+def try_softest(rows: ContactSystem, polygon: Polygon, search: Search, wf: Floats) -> Reached:
+    """ACTIVE_SET: the branch's end by ever smaller compliances, from that of the largest response."""
+    ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
+    kept = lay_out_kept(ncone, nj, beyond_search(rows, search, wf))
+    end, largest = end_of_branch(rows, search), 0.0
+    for c in range(rows.nc):
+        largest = max(largest, search.contacts.own[c])
+    for i in range(nj):
+        search.joined.base[i] = min(max(0.0, search.joined.lo[i]), search.joined.hi[i])
+    forget_forces(search)
+    recover_velocity(rows, polygon, search)
+    choose(rows, polygon, search, largest, 1.0)
+    steps = descend(rows, polygon, search, largest, STEPS)
+    if steps < 0:
+        return Reached(0.0, STEPS)
+    reached = along_branch(rows, polygon, search, kept, largest, end)
+    steps += reached.systems
+    if reached.eps != end:
+        return Reached(0.0, steps)
+    more = keep_joints(rows, polygon, search, end)
+    return Reached(end if more >= 0 else 0.0, steps + max(more, 0))
 
 
 @kernel(inner=True)
@@ -274,51 +185,60 @@ def systems_for(rows: ContactSystem, search: Search, work: float) -> int:
 
 
 @kernel(inner=True)
-def systems_of_turn(rows: ContactSystem, search: Search) -> int:
-    """How many systems a turn may solve."""
-    return min(MOST_SYSTEMS, max(LEAST_SYSTEMS, systems_for(rows, search, WORK)))
-
-
-@kernel(inline=True)
-def finds_any(polygon: Polygon, turn: int) -> bool:
-    """Whether a turn of PATH looks for any forces: of exact cones, and after those to the branch."""
-    return polygon.exact or turn >= len(SOFTER)
-
-
-@kernel(inner=True)
-def try_path(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floats) -> Reached:
-    """PATH: the branch's end by way of a softer one, which an interior point finds; of cones any forces."""
-    rows = case.rows
+def select_centrally(rows: ContactSystem, polygon: Polygon, search: Search, wf: Floats) -> Reached:
+    """INTERIOR_POINT, first turn: the branch's end by way of a softer one, whose modes Mehrotra's method shows."""
+    end = end_of_branch(rows, search)
+    eps = SOFTER * end
     ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
     memory = beyond_search(rows, search, wf)
-    shifted = lay_out_shifted(ncone, nj, nv, memory)
-    at = shifted_floats(ncone, nj, nv)
-    last = at + path_floats(rows.nc, ncone, rows.nr)
-    path = lay_out_path(polygon, search, memory[at:last])
-    if finds_any(polygon, turn):
-        near = lay_out_approach(ncone, 0, nv, memory[last:])
-        solved = cones_by_path(rows, polygon, search, path, near, turn % len(SOFTER), systems_of_turn(rows, search))
-        return Reached(0.0, solved + last_digits(rows, polygon, search, near))
-    return select_by_path(rows, polygon, search, path, shifted, SOFTER[turn])
+    kept = lay_out_kept(ncone, nj, memory)
+    memory = memory[kept_floats(ncone, nj) :]
+    near = lay_out_approach(ncone, nj, nv, memory)
+    interior = lay_out_interior(polygon, search, False, memory[approach_floats(ncone, nj, nv) :])
+    unit = begin(rows, polygon, search, interior, 1.0, 1.0)
+    systems, _ = descend_centrally(rows, polygon, search, interior, near, eps, unit)
+    for i in range(nj):
+        search.joined.base[i] = search.joined.p[i]
+    choose(rows, polygon, search, eps, SHOWN)
+    steps = descend(rows, polygon, search, eps, STEPS)
+    if steps < 0:
+        return Reached(0.0, systems + STEPS)
+    reached = along_branch(rows, polygon, search, kept, eps, end)
+    systems += steps + reached.systems
+    if reached.eps != end:
+        return Reached(0.0, systems)
+    more = keep_joints(rows, polygon, search, end)
+    return Reached(end if more >= 0 else 0.0, systems + max(more, 0))
 
 
 @kernel(inner=True)
-def try_shifts(case: Case, answer: Answer, polygon: Polygon, search: Search, turn: int, wf: Floats) -> int:
-    """SHIFTS: any forces, from the best so far, by convex problems of one of the weights; systems."""
+def try_interior(case: Case, answer: Answer, polygon: Polygon, search: Search, turn: int, wf: Floats) -> int:
+    """INTERIOR_POINT: any forces, by Mehrotra's method in turn 0, by the homotopy from other starts in later ones."""
     rows = case.rows
     ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
-    at = shifted_floats(ncone, nj, nv) + path_floats(rows.nc, ncone, rows.nr)
-    memory = beyond_search(rows, search, wf)[at:]
+    memory = beyond_search(rows, search, wf)[kept_floats(ncone, nj) :]
     near = lay_out_approach(ncone, nj, nv, memory)
-    convex = lay_out_convex(ncone, nj, memory[approach_floats(ncone, nj, nv) :])
-    forget_forces(search)
-    if answer.state[NEAREST] < math.inf:
-        take_forces(rows, polygon, search, answer.best)
-    elif case.warm:
-        take_forces(rows, polygon, search, case.z0)
-    rho = WEIGHTS[turn % len(WEIGHTS)]
-    solved, _ = follow_shifts(rows, polygon, search, convex, near, systems_of_turn(rows, search), ENOUGH, rho)
-    return solved + last_digits(rows, polygon, search, near)
+    interior = lay_out_interior(polygon, search, polygon.exact and turn > 0, memory[approach_floats(ncone, nj, nv) :])
+    if turn == 0:
+        unit = begin(rows, polygon, search, interior, 1.0, 1.0)
+        systems, least = descend_centrally(rows, polygon, search, interior, near, 0.0, unit)
+    else:
+        forces, rates = CURVES[(turn - 1) % len(CURVES)]
+        begin(rows, polygon, search, interior, forces, rates)
+        most = min(MOST_SYSTEMS, max(LEAST_SYSTEMS, systems_for(rows, search, WORK)))
+        systems, least = follow_curve(rows, polygon, search, interior, near, 0.0, most)
+    # The polish, each round of which is judged.
+    for most in ROUNDS:
+        if least == math.inf:
+            break
+        more, misfit = finish(rows, polygon, search, near, least, most)
+        systems += more
+        give_forces(rows, polygon, search, answer.z)
+        solved = judge(case, answer, search_own(rows, wf), loads_at(rows, wf))
+        if solved or (most > 0 and misfit > WORSE * least):
+            break
+        least = min(misfit, least)
+    return systems
 
 
 @kernel(inner=True)
@@ -328,16 +248,16 @@ def try_points(case: Case, answer: Answer, polygon: Polygon, search: Search, tur
     ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
     memory = beyond_search(rows, search, wf)
     shifted = lay_out_shifted(ncone, nj, nv, memory)
-    at = shifted_floats(ncone, nj, nv) + path_floats(rows.nc, ncone, rows.nr)
-    near = lay_out_approach(ncone, nj, nv, memory[at:])
+    near = lay_out_approach(ncone, nj, nv, memory[shifted_floats(ncone, nj, nv) :])
     take_forces(rows, polygon, search, answer.best)
     least = math.inf
     for c in range(rows.nc):
         least = min(least, search.contacts.own[c])
     far = answer.state[NEAREST] > FAR
-    # The first turn, which is short, is made once more behind PATH.
-    eps = (FAR_COMPLIANCES if far else NEAR_COMPLIANCES)[max(turn - 1, 0) % len(NEAR_COMPLIANCES)] * least
+    eps = (FAR_COMPLIANCES if far else NEAR_COMPLIANCES)[turn % len(NEAR_COMPLIANCES)] * least
     pieces = FAR_PIECES + rows.nc if far else NEAR_PIECES + rows.nc // 2
-    most = systems_of_turn(rows, search) if turn > 0 else rows.nc
-    solved = approach_along_lines(rows, polygon, search, shifted, near, eps, min(pieces, most), most)
-    return solved + last_digits(rows, polygon, search, near)
+    most = min(MOST_SYSTEMS, max(LEAST_SYSTEMS, systems_for(rows, search, WORK)))
+    systems = approach_along_lines(rows, polygon, search, shifted, near, eps, min(pieces, most), most)
+    note_forces(search, near.best, near.joined[1])
+    more, _ = finish(rows, polygon, search, near, natural_misfit(rows, polygon, search), 0)
+    return systems + more

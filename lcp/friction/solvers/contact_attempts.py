@@ -9,7 +9,7 @@ import numpy as np
 
 from lcp.arrays import Vector
 from lcp.clock import processor_seconds
-from lcp.contacts.attempts import NAMES, bits_of
+from lcp.contacts.attempts import NAMES, RECORDED, bits_of
 from lcp.contacts.proposing import propose_forces
 from lcp.contacts.trees import contact_spans
 from lcp.friction.blocks import Scaled
@@ -47,28 +47,27 @@ class ContactAttempts(FrictionMethod):
 
     Parameters
     ----------
-    attempts
-        Names of the attempts that may be made.
+    strategies
+        Names of the strategies that may be used.
     time_limit
-        Seconds of the processor, heeded between attempts.
+        Seconds of the processor, checked between strategies.
 
     References
     ----------
-    J. Katzenelson, An algorithm for solving nonlinear resistor networks, Bell System Technical Journal 44 (1965).
-    G. De Saxce, Z.-Q. Feng, The bipotential method, Mathematical and Computer Modelling 28 (1998).
-    V. Acary, F. Cadoux, C. Lemarechal, J. Malick, A formulation of the linear discrete Coulomb friction problem via
-    convex optimization, ZAMM 91 (2011).
+    S. Mehrotra, On the implementation of a primal-dual interior point method, SIAM J. Optimization 2 (1992).
+    M. Kojima, N. Megiddo, T. Noma, Homotopy continuation methods for nonlinear complementarity problems,
+    Mathematics of Operations Research 16 (1991).
     """
 
-    attempts: tuple[str, ...] = NAMES
+    strategies: tuple[str, ...] = NAMES
     time_limit: float = positive(120.0)
 
     traits: ClassVar[Traits] = FrictionMethod.traits | Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "attempts", tuple(self.attempts))
-        bits_of(self.attempts)
+        object.__setattr__(self, "strategies", tuple(self.strategies))
+        bits_of(self.strategies)
 
     def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
         """Lay the problem out between its bodies, and make the attempts."""
@@ -92,14 +91,14 @@ class ContactAttempts(FrictionMethod):
             return watch.claim(0, "the first attempts would outlast the time limit", Status.ITERATION_LIMIT)
         # FCLIB's residual adds forces to velocities, and asks for more where W is small.
         strict = tolerance * max(_SHARE * min(1.0, watch.units.w), _STRICTEST)
-        allowed, variables = bits_of(self.attempts), rows.variables(start)
+        allowed, variables = bits_of(self.strategies), rows.variables(start)
         case = Case(rows.system, rows.starts, True, z0 is not None, True, allowed, variables, strict)
         found = propose_forces(case, watch.deadline)
         answered = found.attempt != NONE
         forces = rows.forces(found.answer.z if answered else found.answer.best)
         if watch.look(rows.swept(forces), found.systems) > 1.0:
             watch.look(forces, found.systems)
-        detail = NAMES[found.attempt] if answered else "no attempt led to forces that solve the problem"
+        detail = RECORDED[found.attempt] if answered else "no attempt led to forces that solve the problem"
         return watch.claim(found.systems, detail, Status.STALLED)
 
 

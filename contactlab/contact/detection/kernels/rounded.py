@@ -128,9 +128,11 @@ def capsule_capsule(a: Posed, b: Posed, margin: float, out: Contacts) -> int:
     if high - low <= 1e-9 * (ha + hb):
         return count
     nx, ny, nz = rows[0, NORMAL], rows[0, NORMAL + 1], rows[0, NORMAL + 2]
+    # Where both end at one place it is A's end, step after step: forces of the one before are known by the number.
+    tie = 1e-12 * (ha + hb)
     for end in range(2):
         side = 1.0 if end == 1 else -1.0
-        if (ha <= du + hb) if end == 1 else (-ha >= du - hb):
+        if (ha <= du + hb + tie) if end == 1 else (-ha >= du - hb - tie):
             s_end = side * ha
             t_end = min(max(s_end * cosine - dw, -hb), hb)
             code = (end << BITS) | NONE

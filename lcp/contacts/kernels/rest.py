@@ -1,0 +1,429 @@
+"""Rest: bodies at rest that can stay at rest do so.
+
+Rigid contacts with friction may have several motions. A pile of logs can stand where friction holds it; by the forces
+of contacts of equal compliance it falls. Both obey every law of contact. If the forces found move an island that was at
+rest, forces that hold it are sought. They are the least forces of least motion::
+
+    minimise  1/2 |v+|^2 + 1/2 eps |f|^2,     v+ = v_free + h M^-1 J' f,     f in the friction cones
+
+with |v+| in the metric of M. This problem is convex. For eps towards 0 its least value is 0 if and only if forces in
+the cones hold the bodies; no contact slips then, so that Coulomb's law holds too. Otherwise the bodies move.
+
+The forces are f = P(p0 - s / eps) at the rates s = J v+, where P moves a point to the nearest one of its cone, and p0
+is 0. Newton's method with a line search finds v+ for three values of eps, each from the velocities before. Proximal
+points, with p0 the forces before, then take the rest of eps out (Rockafellar 1976).
+
+Forces are sought only for contacts that press in the motion found, or would press without friction (the same problem
+with mu = 0). A particle between two walls is not held by a force that the walls might exert on one another through it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+from lcp.compiler.views import rows_at
+from lcp.contacts.kernels.contact_modes import enclosing_edge
+from lcp.contacts.kernels.contact_response import THREE, Polygon, place_rates
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.elimination import factor_panels, solve_panels
+from lcp.contacts.kernels.judging import SHARE, Answer, Case, judge
+from lcp.contacts.kernels.mode_system import form_system, push, spread_slope
+from lcp.contacts.kernels.search import Search, copy_rows, give_forces, recover_velocity, take_forces
+from lcp.contacts.kernels.selection import end_of_branch
+from lcp.contacts.kernels.spans import dot_of_row
+from lcp.kernels import Floats, kernel
+
+#: Rates, by the greatest free rate, up to which a contact is at rest before the step.
+STILL: Final = 1e-6
+#: Velocities, by the free ones, that are rest; and up to which rounding may add up while forces are reused.
+AT_REST: Final = 1e-12
+DRIFTING: Final = 1e-10
+# Velocities, by the free ones, at the end compliance with which there is no rest.
+HOPELESS: Final = 1e-3
+# Compliances, by the least own response of a contact: of the least forces, down to the end compliance, and of the
+# proximal points behind them. The stiffer contacts are, the more digits does a system lose.
+SOFT: Final = (1e-1, 1e-3)
+NEARER: Final = (1e-5, 1e-5, 1e-4, 1e-4, 1e-3)
+POINTS: Final = 12
+# Systems of one convex problem; evaluations of a line search, and the part of the slope at its beginning that ends it.
+SYSTEMS: Final = 30
+LOOKS: Final = 12
+FLAT: Final = 0.1
+# How exactly a convex problem is solved, by the speed; of a proximal point, by what still moves, and by rounding.
+EXACT: Final = 1e-10
+INNER: Final = 1e-3
+ROUNDED: Final = 2e-15
+# What a normal force does to the rate of its contact, by the free rates, from which on it presses.
+PRESSING: Final = 1e-6
+
+
+class Rest(NamedTuple):
+    """Memory of the method; forces along normal and axes."""
+
+    base: Floats  # (nc, 3) p0
+    held: Floats  # (nc, 3) forces that belong to the velocities
+    moved: Floats  # (nc, 3) what a whole step makes of them
+    ds: Floats  # (nc, 3) change of the rates in a whole step
+    D: Floats  # (nc, 3, 3) slopes of P
+    presses: Floats  # (nc,) 1 for a contact that may have a force
+    mu: Floats  # (nc,) coefficients: 0, or those of the contacts
+    k: Floats  # (m,) terms of the rows
+    moving: Floats  # (n,) the forces that move the island
+    x: Floats  # (9,) scratch
+
+
+@kernel
+def rest_floats(nc: int, m: int, n: int) -> int:
+    """Numbers that it keeps, for m rows [N; F] and n variables of the LCP."""
+    return 23 * nc + m + n + 9
+
+
+@kernel(inner=True)
+def lay_out_rest(nc: int, m: int, n: int, memory: Floats) -> Rest:
+    """Cut it from its memory."""
+    size = THREE * nc
+    at = 4 * size
+    D = memory[at : at + THREE * size].reshape(nc, THREE, THREE)
+    at += THREE * size
+    presses, mu, at = memory[at : at + nc], memory[at + nc : at + 2 * nc], at + 2 * nc
+    k, at = memory[at : at + m], at + m
+    moving, at = memory[at : at + n], at + n
+    return Rest(
+        rows_at(memory, 0, nc, THREE),
+        rows_at(memory, size, nc, THREE),
+        rows_at(memory, 2 * size, nc, THREE),
+        rows_at(memory, 3 * size, nc, THREE),
+        D,
+        presses,
+        mu,
+        k,
+        moving,
+        memory[at : at + 9],
+    )
+
+
+@kernel(inner=True)
+def is_still(v: Floats, v_free: Floats, part: float) -> bool:
+    """Whether velocities are at most this part of those without contact forces."""
+    fastest, free = 0.0, 0.0
+    for j in range(v.shape[0]):
+        fastest, free = max(fastest, abs(v[j])), max(free, abs(v_free[j]))
+    return fastest <= part * free
+
+
+@kernel(inner=True)
+def free_rate(rows: ContactSystem) -> float:
+    """The greatest rate of a row [N; F] without contact forces."""
+    speed = 0.0
+    for i in range(rows.nc + rows.nr):
+        speed = max(speed, abs(dot_of_row(rows, i, rows.J[i], rows.v_free)))
+    return speed
+
+
+@kernel(inner=True)
+def may_rest(rows: ContactSystem, v: Floats, v_plus: Floats) -> bool:
+    """Whether an island of rigid contacts alone was at rest at v, on still surfaces, and moves by the forces found."""
+    if rows.nc < 2 or rows.nb + rows.nl + rows.lo.shape[0] > 0 or rows.r.shape[0] != rows.nc:
+        return False
+    speed = free_rate(rows)
+    moves = False
+    for i in range(rows.nc + rows.nr):
+        if abs(dot_of_row(rows, i, rows.J[i], v)) > STILL * speed or rows.gamma[i] > 0.0:
+            return False
+        if i >= rows.nc and abs(rows.k[i]) > STILL * speed:
+            return False
+        moves = moves or abs(dot_of_row(rows, i, rows.J[i], v_plus)) > STILL * speed
+    return moves
+
+
+@kernel(inner=True)
+def with_terms(rows: ContactSystem, mu: Floats, k: Floats) -> ContactSystem:
+    """The rows with other coefficients of friction (nc,) and terms (m,)."""
+    return ContactSystem(
+        rows.h, rows.nc, rows.nr, rows.nl, rows.nb, rows.r, mu, rows.cone_contacts, rows.J, rows.Y, k, rows.gamma,
+        rows.gammaE, rows.lo, rows.hi, rows.v_free, rows.Mv, rows.spans, rows.own,
+    )  # fmt: skip
+
+
+@kernel(inner=True)
+def to_ray(x: Floats, a: Floats, p: Floats, D: Floats) -> None:
+    """Move x (3,) to the ray of a (3,), with its slope."""
+    square = a[0] * a[0] + a[1] * a[1] + a[2] * a[2]
+    share = (x[0] * a[0] + x[1] * a[1] + x[2] * a[2]) / square
+    if share > 0.0:
+        for i in range(THREE):
+            p[i] = share * a[i]
+            for j in range(THREE):
+                D[i, j] += a[i] * a[j] / square
+
+
+@kernel(inner=True)
+def to_disc_cone(mu: float, x: Floats, a: Floats, p: Floats, D: Floats) -> None:
+    """Move x (3,), outside the cone over the disc, to it; a (3,) is scratch."""
+    size = math.sqrt(x[1] * x[1] + x[2] * x[2])
+    if mu * size <= -x[0]:
+        return
+    a[0], a[1], a[2] = 1.0, mu * x[1] / size, mu * x[2] / size
+    to_ray(x, a, p, D)
+    # Across the ray the point turns with x.
+    y, z, turns = -x[2] / size, x[1] / size, mu * p[0] / size
+    D[1, 1] += turns * y * y
+    D[1, 2] += turns * y * z
+    D[2, 1] += turns * y * z
+    D[2, 2] += turns * z * z
+
+
+@kernel(inner=True)
+def to_pyramid(polygon: Polygon, mu: float, j: int, x: Floats, a: Floats, b: Floats, p: Floats, D: Floats) -> None:
+    """Move x (3,), enclosed by edges j and j + 1 outside the pyramid, to its side or edge; a, b (3,) are scratch."""
+    a[0], a[1], a[2] = 1.0, mu * polygon.turns[j, 0], mu * polygon.turns[j, 1] if polygon.r > 1 else 0.0
+    if polygon.r == 1:
+        to_ray(x, a, p, D)
+        return
+    b[0], b[1], b[2] = 1.0, mu * polygon.turns[j + 1, 0], mu * polygon.turns[j + 1, 1]
+    # By symmetry the nearest point lies between the same two edges.
+    square = 1.0 + mu * mu
+    product = a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+    along = x[0] * a[0] + x[1] * a[1] + x[2] * a[2]
+    next_along = x[0] * b[0] + x[1] * b[1] + x[2] * b[2]
+    first, second = along * square - next_along * product, next_along * square - along * product
+    if first < 0.0 or second < 0.0:
+        to_ray(x, a if first >= second else b, p, D)
+        return
+    scale = 1.0 / (square * square - product * product)
+    for i in range(THREE):
+        p[i] = scale * (first * a[i] + second * b[i])
+    # The side's plane: all but its normal a x b.
+    n0, n1, n2 = a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+    size = n0 * n0 + n1 * n1 + n2 * n2
+    a[0], a[1], a[2] = n0, n1, n2
+    for i in range(THREE):
+        D[i, i] += 1.0
+        for k in range(THREE):
+            D[i, k] -= a[i] * a[k] / size
+
+
+@kernel(inner=True)
+def nearest(polygon: Polygon, mu: float, x: Floats, a: Floats, b: Floats, p: Floats, D: Floats) -> None:
+    """Fill p (3,) with the point of the cone nearest to x (3,), and D (3, 3) = dp / dx; a, b (3,) are scratch."""
+    for i in range(THREE):
+        p[i] = 0.0
+        for j in range(THREE):
+            D[i, j] = 0.0
+    if polygon.r < 2:
+        x[2] = 0.0
+    if polygon.r == 0 or mu == 0.0:
+        p[0] = max(x[0], 0.0)
+        D[0, 0] = 1.0 if x[0] > 0.0 else 0.0
+        return
+    edge = 0
+    if polygon.exact:
+        inside = x[0] >= 0.0 and x[1] * x[1] + x[2] * x[2] <= mu * mu * x[0] * x[0]
+    else:
+        edge, along, next_along = enclosing_edge(polygon.half, polygon.turns, x[1], x[2])
+        inside = x[0] >= 0.0 and along + next_along <= mu * x[0]
+    if inside:
+        for i in range(min(THREE, 1 + polygon.r)):
+            p[i] = x[i]
+            D[i, i] = 1.0
+    elif polygon.exact:
+        to_disc_cone(mu, x, a, p, D)
+    else:
+        to_pyramid(polygon, mu, edge, x, a, b, p, D)
+
+
+@kernel(inner=True)
+def respond(
+    rows: ContactSystem, polygon: Polygon, search: Search, memory: Rest, eps: float, step: float
+) -> tuple[float, float]:
+    """Fill the forces at the rates s + step ds, with their slopes; how far they are from those held, and a slope.
+
+    The first is a speed, the second the slope of the convex function along the step, times -1.
+    """
+    contacts, x, a, b = search.contacts, memory.x[:3], memory.x[3:6], memory.x[6:9]
+    off, slope = 0.0, 0.0
+    for c in range(rows.nc):
+        p, ds = contacts.p[c], memory.ds[c]
+        if memory.presses[c] == 0.0:
+            continue
+        for i in range(THREE):
+            x[i] = memory.base[c, i] - (contacts.s[c, i] + step * ds[i]) / eps
+        nearest(polygon, rows.mu[c], x, a, b, p, memory.D[c])
+        for i in range(THREE):
+            miss = p[i] - ((1.0 - step) * memory.held[c, i] + step * memory.moved[c, i])
+            slope += ds[i] * miss
+            off = max(off, contacts.own[c] * abs(miss))
+    return off, slope
+
+
+@kernel(inner=True)
+def newton_step(rows: ContactSystem, polygon: Polygon, search: Search, memory: Rest, eps: float) -> bool:
+    """Fill the changes of velocities, in trial, and of rates, and the forces moved; False without factors."""
+    contacts, dv, x = search.contacts, search.trial, memory.x[:3]
+    # The right-hand side: what the forces at these rates differ by from those held.
+    for i in range(dv.shape[0]):
+        dv[i] = 0.0
+    for c in range(rows.nc):
+        D = memory.D[c]
+        for i in range(THREE):
+            for j in range(THREE):
+                D[i, j] = D[i, j] / eps if memory.presses[c] > 0.0 else 0.0
+            x[i] = contacts.p[c, i] - memory.held[c, i]
+        spread_slope(rows, polygon, c, D, contacts.B[c])
+        push(rows, polygon, c, x, dv)
+    form_system(rows, polygon, contacts, search.joined.slope[:0], search.trees, search.W, search.K)
+    if not factor_panels(search.trees, search.K, search.W[0]):
+        return False
+    solve_panels(search.trees, search.K, dv)
+    place_rates(rows, polygon, dv, 0.0, memory.ds)
+    for c in range(rows.nc):
+        for i in range(THREE):
+            change = 0.0
+            for j in range(THREE):
+                change += memory.D[c, i, j] * memory.ds[c, j]
+            memory.moved[c, i] = contacts.p[c, i] - change
+    return True
+
+
+@kernel(inner=True)
+def line_search(rows: ContactSystem, polygon: Polygon, search: Search, memory: Rest, eps: float) -> float:
+    """The share of the step at which the convex function is flat."""
+    _, first = respond(rows, polygon, search, memory, eps, 0.0)
+    _, last = respond(rows, polygon, search, memory, eps, 1.0)
+    # The slope grows along the step, from below 0 (here times -1): a whole step where it is below 0 still.
+    if not first > 0.0 or last >= -FLAT * first:
+        return 1.0
+    low, high, at_low, at_high, share = 0.0, 1.0, first, last, 1.0
+    for _ in range(LOOKS):
+        share = low + at_low * (high - low) / (at_low - at_high)
+        share = min(max(share, low + 0.05 * (high - low)), high - 0.05 * (high - low))
+        _, slope = respond(rows, polygon, search, memory, eps, share)
+        if abs(slope) <= FLAT * first:
+            break
+        if slope > 0.0:
+            low, at_low = share, slope
+        else:
+            high, at_high = share, slope
+    return share
+
+
+@kernel(inner=True)
+def solve_convex(rows: ContactSystem, polygon: Polygon, search: Search, memory: Rest, eps: float, enough: float) -> int:
+    """Newton's method on the convex problem of p0 in memory, from the velocities of the forces held; systems."""
+    contacts, v = search.contacts, search.v
+    memory.ds[:] = 0.0
+    solved = 0
+    off, _ = respond(rows, polygon, search, memory, eps, 0.0)
+    while off > enough and solved < SYSTEMS:
+        solved += 1
+        if not newton_step(rows, polygon, search, memory, eps):
+            break
+        share = line_search(rows, polygon, search, memory, eps)
+        for i in range(v.shape[0]):
+            v[i] += share * search.trial[i]
+        for c in range(rows.nc):
+            for i in range(THREE):
+                contacts.s[c, i] += share * memory.ds[c, i]
+                memory.held[c, i] += share * (memory.moved[c, i] - memory.held[c, i])
+        memory.ds[:] = 0.0
+        off, _ = respond(rows, polygon, search, memory, eps, 0.0)
+    # Forces that belong to the velocities.
+    copy_rows(memory.held, contacts.p)
+    recover_velocity(rows, polygon, search)
+    return solved
+
+
+@kernel(inner=True)
+def least_forces(rows: ContactSystem, polygon: Polygon, search: Search, memory: Rest, end: float) -> tuple[bool, int]:
+    """Fill the least forces of least motion, of contacts that press; whether that is rest, and systems."""
+    contacts, speed = search.contacts, free_rate(rows)
+    least, free, moving, systems = math.inf, 0.0, math.inf, 0
+    for c in range(rows.nc):
+        least = min(least, contacts.own[c])
+    for j in range(search.v.shape[0]):
+        free = max(free, abs(rows.v_free[j]))
+    contacts.p[:] = 0.0
+    recover_velocity(rows, polygon, search)
+    for point in range(len(SOFT) + 1 + POINTS):
+        # The compliance: softer ones, that of the end, those of proximal points.
+        after = point - len(SOFT) - 1
+        eps = end
+        if point < len(SOFT):
+            eps = SOFT[point] * least
+        elif after >= 0:
+            eps = NEARER[min(after, len(NEARER) - 1)] * least
+        # p0, and the forces of the velocities so far.
+        copy_rows(contacts.p, memory.held)
+        copy_rows(contacts.p, memory.base)
+        if after < 0:
+            memory.base[:] = 0.0
+        enough = EXACT if after < 0 else max(ROUNDED, INNER * moving / free)
+        systems += solve_convex(rows, polygon, search, memory, eps, speed * enough)
+        # How fast anything still moves.
+        before, moving = moving, 0.0
+        for j in range(search.v.shape[0]):
+            moving = max(moving, abs(search.v[j]))
+        hopeless = after >= -1 and moving > HOPELESS * free
+        if hopeless or (after >= len(NEARER) and moving > 0.5 * before):
+            break
+    return moving <= AT_REST * free, systems
+
+
+@kernel(inline=True)
+def presses(search: Search, c: int, speed: float) -> bool:
+    """Whether the normal force of a contact in the search does more than rounding to its rate."""
+    return search.contacts.own[c] * search.contacts.p[c, 0] > PRESSING * speed
+
+
+@kernel(inner=True)
+def note_pressing(rows: ContactSystem, search: Search, speed: float, marks: Floats) -> None:
+    """Add 2 to the marks of contacts that press, where there is one already."""
+    for c in range(rows.nc):
+        if marks[c] > 0.0 and presses(search, c, speed):
+            marks[c] += 2.0
+
+
+@kernel(inner=True)
+def try_rest(
+    case: Case, answer: Answer, polygon: Polygon, search: Search, memory: Rest, own: Floats, loads: Floats
+) -> tuple[bool, int]:
+    """Replace the forces in answer.z by others that hold the bodies at rest, where there are any; systems solved.
+
+    Where there are none, z, f and v+ stay as they were.
+    """
+    rows = case.rows
+    end, speed = end_of_branch(rows, search), free_rate(rows)
+    for i in range(answer.z.shape[0]):
+        memory.moving[i] = answer.z[i]
+    # A gap that the tolerance forgives is none: contacts of one body contradict one another by its rounding.
+    tolerance = SHARE * case.tolerance * speed
+    for i in range(rows.nc + rows.nr):
+        memory.k[i] = 0.0
+    for c in range(rows.nc):
+        memory.mu[c] = 0.0
+        memory.presses[c] = 1.0 if rows.k[c] <= tolerance else 0.0
+        if rows.k[c] < -tolerance:
+            return False, 0
+    # Bodies that are to close a gap in the step are not at rest.
+    take_forces(rows, polygon, search, answer.z)
+    for c in range(rows.nc):
+        if rows.k[c] > tolerance and presses(search, c, speed):
+            return False, 0
+    # What presses in the motion found, or without friction: 3 or more.
+    note_pressing(rows, search, speed, memory.presses)
+    _, systems = least_forces(with_terms(rows, memory.mu, memory.k), polygon, search, memory, end)
+    note_pressing(rows, search, speed, memory.presses)
+    for c in range(rows.nc):
+        memory.presses[c] = 1.0 if memory.presses[c] >= 3.0 else 0.0
+    # Forces that hold.
+    rests, more = least_forces(with_terms(rows, rows.mu, memory.k), polygon, search, memory, end)
+    systems += more
+    if rests:
+        give_forces(rows, polygon, search, answer.z)
+        if judge(case, answer, own, loads):
+            return True, systems
+    for i in range(answer.z.shape[0]):
+        answer.z[i] = memory.moving[i]
+    judge(case, answer, own, loads)
+    return False, systems

@@ -1,0 +1,45 @@
+"""INTERIOR_POINT alone: rows of every kind of bounds, exact cones, and islands that other strategies would solve."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_friction_solvers import pile_of_bodies
+
+import lcp
+from contactlab import Choice, ConstraintSolver, EqualCompliance
+from problem_data import ConstraintVelProblemData
+
+ALONE = ("interior_point",)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_of_every_kind_of_bounds_are_pairs(seed: int) -> None:
+    """Limits, drives, bounds on one side and none, a given force: v+ is that of pivoting."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((9, 9))
+    data = ConstraintVelProblemData(
+        M=A @ A.T + np.eye(9),
+        Mv=rng.standard_normal(9),
+        N=rng.standard_normal((2, 9)),
+        F=rng.standard_normal((4, 9)),
+        mu=[0.1, 0.2],
+        r=[2, 2],
+        L=rng.standard_normal((1, 9)),
+        B=rng.standard_normal((5, 9)),
+        lo=[-1.0, 0.5, -np.inf, 0.3, -np.inf],
+        hi=[1.0, np.inf, -0.5, 0.3, np.inf],
+        gammaB=rng.uniform(0.0, 0.1, 5),
+    )
+    found = ConstraintSolver(EqualCompliance(strategies=ALONE)).solve_discretized_problem(data, 0.1)
+    pivoted = ConstraintSolver(lcp.Lemke()).solve_discretized_problem(data, 0.1)
+    assert found.choice is Choice.NOT_SELECTED
+    assert "interior_point" in found.result.attempts[-1].detail
+    np.testing.assert_allclose(found.v_plus, pivoted.v_plus, atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_exact_cones_of_piles(seed: int) -> None:
+    problem = pile_of_bodies(8, seed)
+    result = lcp.solve(problem, lcp.ContactAttempts(strategies=ALONE), tolerance=1e-9)
+    assert result.status is lcp.Status.SOLVED

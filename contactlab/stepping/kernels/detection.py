@@ -33,7 +33,7 @@ from contactlab.stepping.kernels.layout import (
 )
 from contactlab.stepping.kernels.outcome import failed
 from contactlab.stepping.kernels.pairs import pair_contacts
-from contactlab.stepping.kernels.predicted_poses import predict_poses, turns_fast
+from contactlab.stepping.kernels.predicted_poses import predict_poses, turns_far
 from contactlab.stepping.kernels.sleeping import put_to_sleep
 from lcp.kernels import kernel
 
@@ -117,7 +117,7 @@ def detect(
     # By the velocities seen at the end of the step as well, where there are any.
     looks = control.again if work.listed.shape[0] == 0 else 1
     predicted = work.v_free[:0]
-    if control.projection != 0 and work.listed.shape[0] == 0 and (control.again > 0 or turns_fast(world, work, h)):
+    if control.projection != 0 and work.listed.shape[0] == 0 and (control.again > 0 or turns_far(world, work, h)):
         predicted = work.v_free if control.again == 0 else work.v_seen[control.again - 1]
         predict_poses(world, work, predicted, h)
     count = pair_contacts(world, work, collision, h, margin, looks, predicted, control)

@@ -25,7 +25,7 @@ DEVIATION = 0.002
 
 
 @kernel(inner=True)
-def turns_fast(world: PackedWorld, work: Work, h: float) -> bool:
+def turns_far(world: PackedWorld, work: Work, h: float) -> bool:
     """Whether anything turns by more than `FAST_TURN` in the step."""
     t = tree(world.ints, world.floats)
     f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])

@@ -409,14 +409,17 @@ def propose_rest(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     order_elimination(search.trees, rows.spans)
     memory = lay_out_rest(rows.nc, rows.nc + rows.nr, n, beyond_search(rows, search, wf))
     own, loads, spent = search_own(rows, wf), loads_at(rows, wf), 0
+    for i in range(n):
+        memory.moving[i] = answer.z[i]
     if case.warm and may(case, REUSE):
-        for i in range(n):
-            memory.moving[i] = answer.z[i]
         stands, spent = stand_still(case, answer, polygon, search, wf)
         if stands:
             return Found(REUSE, OTHERS, spent)
-        for i in range(n):
-            answer.z[i] = memory.moving[i]
-        judge(case, answer, own, loads)
     rests, systems = try_rest(case, answer, polygon, search, memory, own, loads)
-    return Found(REST if rests else NONE, OTHERS if rests else NOTHING, spent + systems)
+    if rests:
+        return Found(REST, OTHERS, spent + systems)
+    # The forces found, with what belongs to them.
+    for i in range(n):
+        answer.z[i] = memory.moving[i]
+    judge(case, answer, own, loads)
+    return Found(NONE, NOTHING, spent + systems)

@@ -3,8 +3,8 @@
 Contacts that give way by eps answer rates s by P(x), x = -s / eps, P linear by pieces (`contact_response`). With a
 shift, x = t b - s / eps, velocities and forces are linear in t until a contact changes its mode; there the line goes on
 in the new mode, t rising again where it turns back (Katzenelson 1965 for networks of resistors; Lemke 1965; Fujisawa
-and Kuh 1972 for the turns). Two beginnings are known at t = 1, by the shift that makes them answers: forces at another
-compliance, and those at hand, from which contacts give way or to which they do not come back (`line_beginnings`). How
+and Kuh 1972 for the turns). Its beginning is known at t = 1, by the shift that makes the forces at hand an answer
+(`proximal_lines`). How
 many pieces a line takes nobody knows beforehand; mostly few. A disc answers as its tangent does where it slides.
 
 A change of modes changes one block of the matrix; what is not factored is kept beside, and formed anew now and then.

@@ -16,12 +16,13 @@ from lcp.contacts.kernels.contact_response import (
     THREE,
     Polygon,
     force_of,
+    mode_of,
     slide_to,
+    tangential_response,
     width_of,
 )
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.katzenelson import Shifted, follow_line, next_change
-from lcp.contacts.kernels.line_beginnings import begin_at_points, take_points
 from lcp.contacts.kernels.proximal_newton import Approach, natural_misfit, note_forces, put_forces
 from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE, harden
 from lcp.contacts.kernels.search import Search, recover_velocity
@@ -38,6 +39,53 @@ EVERY: Final = 5
 LAST_POINTS: Final = 6
 # How far beyond the change of a mode a line goes on, in parts of the way.
 BEYOND: Final = 1e-12
+
+
+@kernel(inner=True)
+def take_points(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted) -> None:
+    """Fill the points that forces in the search are at by themselves, and their modes."""
+    contacts, joined = search.contacts, search.joined
+    for c in range(contacts.p.shape[0]):
+        s, x, p = contacts.s[c], shifted.fixed[c], contacts.p[c]
+        normal = rows.cone_contacts[c]
+        soft = tangential_response(rows, polygon, contacts, c)
+        x[0] = p[0] - (s[0] + rows.gamma[normal] * p[0]) / contacts.own[normal]
+        x[1] = p[1] - s[1] / soft
+        x[2] = p[2] - s[2] / soft
+        contacts.mode[c] = mode_of(polygon, width_of(rows, c), c, x[0], x[1], x[2])
+    for i in range(joined.p.shape[0]):
+        joined.slope[i] = 0.0
+        shifted.joined[1, i] = joined.p[i]
+        if joined.own[i] > 0.0:
+            point = joined.p[i] - (joined.s[i] + joined.gamma[i] * joined.p[i]) / joined.own[i]
+            shifted.joined[1, i] = point
+            joined.p[i] = min(max(point, joined.lo[i]), joined.hi[i])
+            if joined.lo[i] < point < joined.hi[i]:
+                joined.slope[i] = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.own[i])
+
+
+@kernel(inner=True)
+def begin_at_points(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> None:
+    """Fill the shift that makes the forces in the search, those of the line's points, an answer for its centre."""
+    contacts, joined = search.contacts, search.joined
+    for i in range(joined.p.shape[0]):
+        if joined.slope[i] > 0.0:
+            joined.p[i] = shifted.joined[1, i]
+        joined.base[i] = joined.p[i]
+    recover_velocity(rows, polygon, search)
+    for c in range(contacts.p.shape[0]):
+        s, x, b, p = contacts.s[c], shifted.fixed[c], shifted.shift[c], shifted.center[c]
+        b[0] = x[0] + (s[0] - eps * p[0]) / (rows.gamma[rows.cone_contacts[c]] + eps)
+        b[1] = x[1] + s[1] / eps - p[1]
+        b[2] = x[2] + s[2] / eps - p[2]
+        if c >= rows.nc:
+            b[0] = shifted.shift[rows.cone_contacts[c], 0]
+    for i in range(joined.p.shape[0]):
+        shifted.joined[0, i] = 0.0
+        if joined.own[i] > 0.0:
+            soft = JOINT_COMPLIANCE * joined.own[i]
+            rate = joined.s[i] - soft * joined.base[i]
+            shifted.joined[0, i] = shifted.joined[1, i] + rate / (joined.gamma[i] + soft)
 
 
 @kernel(inner=True)
@@ -128,7 +176,7 @@ def approach_along_lines(
     """
     least = natural_misfit(rows, polygon, search)
     note_forces(search, near.best, near.joined[1])
-    take_points(rows, polygon, search, shifted, 1.0)
+    take_points(rows, polygon, search, shifted)
     spent = 0
     turn, tried = 0, -EVERY
     while spent < most:

@@ -388,14 +388,12 @@ def note_pressing(rows: ContactSystem, search: Search, speed: float, marks: Floa
 def try_rest(
     case: Case, answer: Answer, polygon: Polygon, search: Search, memory: Rest, own: Floats, loads: Floats
 ) -> tuple[bool, int]:
-    """Replace the forces in answer.z by others that hold the bodies at rest, where there are any; systems solved.
+    """Fill answer.z with forces that hold the bodies at rest, where there are any; whether they do, and systems solved.
 
-    Where there are none, z, f and v+ stay as they were.
+    ``memory.moving`` are the forces found, which move them.
     """
     rows = case.rows
     end, speed = end_of_branch(rows, search), free_rate(rows)
-    for i in range(answer.z.shape[0]):
-        memory.moving[i] = answer.z[i]
     # A gap that the tolerance forgives is none: contacts of one body contradict one another by its rounding.
     tolerance = SHARE * case.tolerance * speed
     for i in range(rows.nc + rows.nr):
@@ -406,7 +404,7 @@ def try_rest(
         if rows.k[c] < -tolerance:
             return False, 0
     # Bodies that are to close a gap in the step are not at rest.
-    take_forces(rows, polygon, search, answer.z)
+    take_forces(rows, polygon, search, memory.moving)
     for c in range(rows.nc):
         if rows.k[c] > tolerance and presses(search, c, speed):
             return False, 0
@@ -419,11 +417,7 @@ def try_rest(
     # Forces that hold.
     rests, more = least_forces(with_terms(rows, rows.mu, memory.k), polygon, search, memory, end)
     systems += more
-    if rests:
-        give_forces(rows, polygon, search, answer.z)
-        if judge(case, answer, own, loads):
-            return True, systems
-    for i in range(answer.z.shape[0]):
-        answer.z[i] = memory.moving[i]
-    judge(case, answer, own, loads)
-    return False, systems
+    if not rests:
+        return False, systems
+    give_forces(rows, polygon, search, answer.z)
+    return judge(case, answer, own, loads), systems

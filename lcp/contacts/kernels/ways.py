@@ -26,6 +26,7 @@ from lcp.contacts.kernels.katzenelson import lay_out_shifted, shifted_floats
 from lcp.contacts.kernels.proximal_lines import approach_along_lines
 from lcp.contacts.kernels.proximal_newton import approach_floats, lay_out_approach, natural_misfit, note_forces
 from lcp.contacts.kernels.proximal_points import choose
+from lcp.contacts.kernels.rest import rest_floats
 from lcp.contacts.kernels.search import (
     UNKNOWN,
     Search,
@@ -36,7 +37,7 @@ from lcp.contacts.kernels.search import (
     search_own,
     take_forces,
 )
-from lcp.contacts.kernels.selection import STEPS, Reached, along_branch, end_of_branch, kept_floats, lay_out_kept
+from lcp.contacts.kernels.selection import STEPS, Kept, Reached, along_branch, end_of_branch, kept_floats, lay_out_kept
 from lcp.kernels import Floats, Ints, kernel
 
 # Gauss-Seidel sweeps to forces near the equal-compliance ones.
@@ -71,6 +72,7 @@ def attempt_floats(nc: int, ncone: int, nr: int, nj: int, nv: int) -> int:
     first = search_floats(ncone, nc + nr, nj, nv) + kept_floats(ncone, nj)
     later = approach_floats(ncone, nj, nv)
     later += max(interior_floats(ncone, nj, 2 * -(-nr // max(nc, 1))), shifted_floats(ncone, nj, nv))
+    later = max(later, rest_floats(nc, nc + nr, nc + 2 * nr + ncone))
     m = nc + nr + nj
     # `few_contacts` has a matrix of its own.
     few = THREE * nc * nv if THREE * nc <= nv else 0
@@ -155,6 +157,20 @@ def try_sweeps(case: Case, polygon: Polygon, search: Search) -> Reached:
 
 
 @kernel(inner=True)
+def to_end(rows: ContactSystem, polygon: Polygon, search: Search, kept: Kept, eps: float, end: float) -> Reached:
+    """Reduce the compliance from eps, for which the search shows modes, to the branch's end."""
+    steps = descend(rows, polygon, search, eps, STEPS)
+    if steps < 0:
+        return Reached(0.0, STEPS)
+    reached = along_branch(rows, polygon, search, kept, eps, end)
+    steps += reached.systems
+    if reached.eps != end:
+        return Reached(0.0, steps)
+    more = keep_joints(rows, polygon, search, end)
+    return Reached(end if more >= 0 else 0.0, steps + max(more, 0))
+
+
+@kernel(inner=True)
 def try_softest(rows: ContactSystem, polygon: Polygon, search: Search, wf: Floats) -> Reached:
     """ACTIVE_SET: the branch's end by ever smaller compliances, from that of the largest response."""
     ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
@@ -167,15 +183,7 @@ def try_softest(rows: ContactSystem, polygon: Polygon, search: Search, wf: Float
     forget_forces(search)
     recover_velocity(rows, polygon, search)
     choose(rows, polygon, search, largest, 1.0)
-    steps = descend(rows, polygon, search, largest, STEPS)
-    if steps < 0:
-        return Reached(0.0, STEPS)
-    reached = along_branch(rows, polygon, search, kept, largest, end)
-    steps += reached.systems
-    if reached.eps != end:
-        return Reached(0.0, steps)
-    more = keep_joints(rows, polygon, search, end)
-    return Reached(end if more >= 0 else 0.0, steps + max(more, 0))
+    return to_end(rows, polygon, search, kept, largest, end)
 
 
 @kernel(inner=True)
@@ -200,15 +208,8 @@ def select_centrally(rows: ContactSystem, polygon: Polygon, search: Search, wf: 
     for i in range(nj):
         search.joined.base[i] = search.joined.p[i]
     choose(rows, polygon, search, eps, SHOWN)
-    steps = descend(rows, polygon, search, eps, STEPS)
-    if steps < 0:
-        return Reached(0.0, systems + STEPS)
-    reached = along_branch(rows, polygon, search, kept, eps, end)
-    systems += steps + reached.systems
-    if reached.eps != end:
-        return Reached(0.0, systems)
-    more = keep_joints(rows, polygon, search, end)
-    return Reached(end if more >= 0 else 0.0, systems + max(more, 0))
+    reached = to_end(rows, polygon, search, kept, eps, end)
+    return Reached(reached.eps, systems + reached.systems)
 
 
 @kernel(inner=True)

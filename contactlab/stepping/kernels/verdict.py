@@ -139,6 +139,8 @@ def stands(world: PackedWorld, work: Work, island: Island, joints: Joints | None
         a = world.trees[k, TREE_DOF]
         for j in range(world.trees[k + 1, TREE_DOF] - a):
             before[work.local[k] + j] = work.v[a + j]
+    if not is_still(before, island.v_free[:nv], STILL):
+        return False
     return may_rest(posed_rows(island, joints, control, h), before, island.v_plus[:nv])
 
 

@@ -314,7 +314,11 @@ def propose_nearer(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
             # Held forces count as one system in all, as `still_selected` counts them.
             spent = 1 - int(answer.state[SOLVED])
             return Found(REUSE, SELECTED, spent) if held else Found(ACTIVE_SET, SELECTED, systems)
-        return Found(NONE, NOTHING, 0)
+        if case.warm and may(case, REUSE):
+            stands, systems = stand_still(case, answer, polygon, search, wf)
+            if stands:
+                return Found(REUSE, OTHERS, systems)
+        return Found(NONE, NOTHING, systems)
     systems, share = 0, answer.state[OF_CHANGE]
     few = case.rows.nc <= SMALL or search.joined.p.shape[0] > 0
     for start in range(2 if few else 1):

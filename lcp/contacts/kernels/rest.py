@@ -367,7 +367,7 @@ def least_forces(rows: ContactSystem, polygon: Polygon, search: Search, memory: 
         hopeless = after >= -1 and moving > HOPELESS * free
         if hopeless or (after >= len(NEARER) and moving > 0.5 * before):
             break
-    return moving <= AT_REST * free, systems
+    return moving <= DRIFTING * free, systems
 
 
 @kernel(inline=True)

@@ -21,26 +21,26 @@ def _separation(a: FloatArray, b: FloatArray, margin: float, c: FloatArray) -> t
     """Largest separation over the 15 axes, and the axis: 0 to 2 of A, 3 to 5 of B, 6 + 3 i + j an edge pair.
 
     ``a`` and ``b`` are half extents, ``c`` is the pose of B in the axes of A. The axis is -1 as soon as the separation
-    is known to exceed ``margin``. An edge pair must beat the faces by more than rounding. Where one of edges that are
-    nearly parallel does, the axis is `NEARLY`: across such edges the direction has too few digits.
+    is known to exceed ``margin``. A later axis must beat an earlier one by more than rounding, so that boxes at rest
+    corner to corner keep their normal. Where an edge pair of edges that are nearly parallel does, the axis is `NEARLY`:
+    across such edges the direction has too few digits.
     """
     best, largest = -1, -math.inf
+    slack = 2e-12 * (a[0] + a[1] + a[2] + b[0] + b[1] + b[2])
     for i in range(3):
         across = abs(c[3 * i]) * b[0] + abs(c[3 * i + 1]) * b[1] + abs(c[3 * i + 2]) * b[2]
         separation = abs(c[9 + i]) - a[i] - across
-        if separation > largest:
+        if separation > largest + slack:
             best, largest = i, separation
     if largest > margin:
         return largest, -1
     for j in range(3):
         along = c[9] * c[j] + c[10] * c[3 + j] + c[11] * c[6 + j]
         separation = abs(along) - b[j] - (abs(c[j]) * a[0] + abs(c[3 + j]) * a[1] + abs(c[6 + j]) * a[2])
-        if separation > largest:
+        if separation > largest + slack:
             best, largest = 3 + j, separation
     if largest > margin:
         return largest, -1
-    slack = 2e-12 * (a[0] + a[1] + a[2] + b[0] + b[1] + b[2])
-    largest += slack
     for i in range(3):
         i1, i2 = (i + 1) % 3, (i + 2) % 3
         for j in range(3):
@@ -53,17 +53,15 @@ def _separation(a: FloatArray, b: FloatArray, margin: float, c: FloatArray) -> t
                 of_b = b[j1] * abs(n1 * c[3 * i2 + j1] - n2 * c[3 * i1 + j1])
                 of_b += b[j2] * abs(n1 * c[3 * i2 + j2] - n2 * c[3 * i1 + j2])
                 separation = (abs(c[9 + i2] * n1 - c[9 + i1] * n2) - of_a - of_b) / math.sqrt(length2)
-                if separation > largest:
+                if separation > largest + slack:
                     best, largest = NEARLY, separation
             elif length2 > 1e-8:
                 along = c[9 + i2] * c[3 * i1 + j] - c[9 + i1] * c[3 * i2 + j]
                 of_a = a[i1] * abs(c[3 * i2 + j]) + a[i2] * abs(c[3 * i1 + j])
                 of_b = b[j1] * abs(c[3 * i + j2]) + b[j2] * abs(c[3 * i + j1])
                 separation = (abs(along) - of_a - of_b) / math.sqrt(length2)
-                if separation > largest:
+                if separation > largest + slack:
                     best, largest = 6 + 3 * i + j, separation
-    if best < 6:
-        largest -= slack
     if largest > margin:
         return largest, -1
     return largest, best

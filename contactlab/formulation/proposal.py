@@ -105,7 +105,7 @@ def _acting(rows: VelocityBlocks | ContactSystem) -> tuple[IntArray, IntArray]:
 
 
 def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
-    """First velocities of the trees that contacts join, and the spans of [N; F; L; B]; one tree where other rows do."""
+    """First velocities of the trees, those joined that rows of joints join, and the spans of [N; F; L; B]."""
     from contactlab.formulation.kernels.joint_spans import place_joint_spans
     from lcp.contacts.kernels.spans import SPAN_INTS
 
@@ -115,16 +115,16 @@ def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
         return one
     contacts = np.arange(blocks.nc)
     contact = np.concatenate((contacts, np.repeat(blocks.cone_contacts, blocks.r)))
-    of_joints = np.zeros((blocks.nl + blocks.nbox, SPAN_INTS), dtype=np.int64)
-    J, Y = blocks.J[contact.size :], blocks.Y[contact.size :]
-    if len(J) > 0 and not place_joint_spans(blocks.nl, blocks.nb, J, Y, starts, of_joints):
-        return one
+    nu = contact.size
     row, column = _acting(blocks)
-    end = np.searchsorted(row, contact.size)
+    end = np.searchsorted(row, nu)
     spans = contact_spans(starts, blocks.nc, contact[row[:end]], column[:end])
     if spans is None:
         return one
-    return starts, np.concatenate((spans[contact], of_joints))
+    starts = starts.copy()
+    spans = np.concatenate((spans[contact], np.zeros((blocks.nl + blocks.nbox, SPAN_INTS), dtype=np.int64)))
+    left = place_joint_spans(nu, blocks.nl, blocks.nb, blocks.J.copy(), blocks.Y.copy(), starts, spans)
+    return starts[: left + 1], spans
 
 
 @dataclass(frozen=True, eq=False)

@@ -288,16 +288,6 @@ def complete_rows(J: FloatArray, Y: FloatArray, spans: IntArray) -> None:
 
 
 @kernel(inner=True)
-def join_all(island: Island, m: int, nv: int) -> None:
-    """Make one tree of an island's trees, whose m rows then have all columns (`complete_rows`)."""
-    island.starts[1] = nv
-    for row in range(m):
-        span = island.spans[row]
-        span[0] = 0
-        span[1] = span[2] = span[3] = nv
-
-
-@kernel(inner=True)
 def build_blocks(world: PackedWorld, work: Work, island: Island, control: Control, parameters: Parameters) -> None:
     """Fill r, mu, k, gamma, gammaE, Mv, v_free of the island in progress, starts and spans, J and Y within the spans.
 

@@ -10,7 +10,7 @@ from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
 from contactlab.formulation.kernels.joint_spans import place_joint_spans
 from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.spatial.arrays import IntArray
-from contactlab.stepping.kernels.blocks import build_blocks, complete_rows, join_all, warm_vector
+from contactlab.stepping.kernels.blocks import build_blocks, complete_rows, warm_vector
 from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
 from contactlab.stepping.kernels.joint_island import add_joint_rows, count_joint_rows, eliminate, warm_joints
 from contactlab.stepping.kernels.joint_layout import Joints
@@ -122,8 +122,10 @@ def rows_tried(
     rows = posed_rows(island, joints, control, h)
     trees = tree_start[control.island + 1] - tree_start[control.island]
     if joints is not None:
-        # Rows of joints may have made one tree of all.
-        trees = 1 if island.starts[1] == control.nv else trees
+        # Rows of joints may have joined trees.
+        trees = 1
+        while island.starts[trees] < control.nv:
+            trees += 1
         if rows.nb > 0:
             rows = rows_left(rows, island, joints)
     return rows, trees
@@ -212,20 +214,10 @@ def pose(
         if control.warm_start != 0 and warm_joints(island, joints, rows, i, parameters.cfm):
             control.has_z0 = 1
         trees = work.tree_start[i + 1] - work.tree_start[i]
-        sparse = place_joint_spans(
-            rows.nl,
-            rows.nb,
-            rows.J[nc + nr :],
-            rows.Y[nc + nr :],
-            island.starts[: trees + 1],
-            island.spans[nc + nr :],
-        )
-        if not sparse:
-            trees = 1
-            complete_rows(rows.J[: nc + nr], rows.Y[: nc + nr], island.spans)
-            join_all(island, rows.k.shape[0], control.nv)
+        spans = island.spans[: rows.k.shape[0] - rows.nb]
+        place_joint_spans(nc + nr, rows.nl, rows.nb, rows.J, rows.Y, island.starts[: trees + 1], spans)
         if rows.nb > 0:
-            eliminate(rows, island.spans[: rows.k.shape[0] - rows.nb], joints)
+            eliminate(rows, spans, joints)
         if may_propose(control):
             control.place = ATTEMPTS
     return GO_ON

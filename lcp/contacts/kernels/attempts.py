@@ -160,8 +160,9 @@ def take(
             answer.z[i], answer.z[i + rows.nr] = max(signed, 0.0), max(-signed, 0.0)
     if not judge(case, answer, search_own(rows, wf), loads_at(rows, wf)):
         return Found(NONE, NOTHING, systems)
-    # Forces of discs change with the compliance all along the branch: smaller ones are asked, too.
-    if made.outcome != MOVED and not (made.outcome == SELECTED and polygon.exact and rows.nc > 1):
+    # Forces of discs, and of joints, change with the compliance all along the branch: smaller ones are asked, too.
+    asked = rows.nc > 1 and (polygon.exact or search.joined.p.shape[0] > 0)
+    if made.outcome != MOVED and not (made.outcome == SELECTED and asked):
         return Found(strategy, made.outcome, systems)
     kept = lay_out_kept(rows.r.shape[0], search.joined.p.shape[0], beyond_search(rows, search, wf))
     selected, more = lead_back(rows, polygon, search, kept, end_of_branch(rows, search))

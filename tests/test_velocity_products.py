@@ -45,7 +45,8 @@ def test_fast_chains_keep_their_energy_within_bounds(integrator: str, first: obj
     recording = run(world, speed * rng.standard_normal(world.nv), 0.01, 300, integrator=integrator)
     kinetic = np.asarray(recording.ledger.kinetic)
     assert kinetic.max() < 50.0 * kinetic[0]
-    assert verify(recording).holds
+    # Free motion by Runge and Kutta is verified in plain numpy, which takes long.
+    assert verify(recording, every=10).holds
 
 
 def test_the_explicit_rule_blows_up() -> None:

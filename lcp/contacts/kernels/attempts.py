@@ -54,7 +54,7 @@ from lcp.contacts.kernels.judging import (
 )
 from lcp.contacts.kernels.recover import recover
 from lcp.contacts.kernels.rest import AT_REST, DRIFTING, is_still, lay_out_rest, try_rest
-from lcp.contacts.kernels.rigid_forces import lead_back, stay_selected, to_rigid
+from lcp.contacts.kernels.rigid_forces import lead_back, lead_elsewhere, stay_selected, to_rigid
 from lcp.contacts.kernels.search import (
     Search,
     as_before,
@@ -160,12 +160,16 @@ def take(
             answer.z[i], answer.z[i + rows.nr] = max(signed, 0.0), max(-signed, 0.0)
     if not judge(case, answer, search_own(rows, wf), loads_at(rows, wf)):
         return Found(NONE, NOTHING, systems)
-    # Forces of discs, and of joints, change with the compliance all along the branch: smaller ones are asked, too.
-    asked = rows.nc > 1 and (polygon.exact or search.joined.p.shape[0] > 0)
-    if made.outcome != MOVED and not (made.outcome == SELECTED and asked):
+    # Rows of joints are rigid along the branch. Where they share a load with contacts, a smaller compliance is asked.
+    asked = made.outcome == SELECTED and rows.nc > 1 and search.joined.p.shape[0] > 0
+    if not asked and made.outcome != MOVED:
         return Found(strategy, made.outcome, systems)
     kept = lay_out_kept(rows.r.shape[0], search.joined.p.shape[0], beyond_search(rows, search, wf))
-    selected, more = lead_back(rows, polygon, search, kept, end_of_branch(rows, search))
+    end = end_of_branch(rows, search)
+    if asked:
+        elsewhere, more = lead_elsewhere(rows, polygon, search, kept, end)
+        return Found(strategy, OTHERS if elsewhere else SELECTED, systems + more)
+    selected, more = lead_back(rows, polygon, search, kept, end)
     return Found(strategy, SELECTED if selected else OTHERS, systems + more)
 
 
@@ -389,7 +393,7 @@ def propose_later(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
         elif turn == 1:
             if answer.state[AT_END] == KNOWN_END or not may(case, ACTIVE_SET):
                 continue
-            reached = select_centrally(case.rows, polygon, search, wf)
+            reached = select_centrally(case, polygon, search, wf)
             made = Made(NOTHING, reached.systems)
             if reached.eps > 0.0:
                 made = to_selected(case, answer, polygon, search, reached.systems, wf)

@@ -41,6 +41,8 @@ from lcp.kernels import Floats, kernel
 # Edges of the pyramid that stands for a disc; with less friction than this a disc's cone has hardly an inside.
 EDGES: Final = 16
 LEAST_MU: Final = 1e-3
+# Part of the first start that is added to forces and rates from before.
+INSIDE: Final = 1e-2
 # Fraction of the distance to the boundary that a step goes.
 BACK: Final = 0.9
 # Mehrotra's method: steps, the power of the corrector's aim, steps too short that end it, mean of z w that ends it.
@@ -49,6 +51,8 @@ POWER: Final = 2.0
 SHORT: Final = 0.05
 FAILURES: Final = 6
 CENTRAL_END: Final = 1e-14
+# The same of contacts that give way: their modes show earlier.
+SOFT_END: Final = 1e-10
 # Homotopy: l that ends it, and below which products are rounding; how far a point may be off the curve, in parts of its
 # products, before it is corrected; corrections before the step is taken back to this fraction; range of the curvature.
 END: Final = 1e-13
@@ -174,6 +178,30 @@ def begin(rows: ContactSystem, polygon: Polygon, search: Search, x: Interior, fo
         joined.p[i] = p
         x.kept[0, at + 2 * i] = p
     return total / rows.r.shape[0]
+
+
+@kernel(inner=True)
+def push_inside(rows: ContactSystem, search: Search, x: Interior) -> None:
+    """Move z and w of contacts to the forces in the search and their rates, and inside by a part of the start."""
+    contacts, last = search.contacts, x.width - 1
+    k = x.edges.shape[0]
+    for c in range(rows.r.shape[0]):
+        p, s, at = contacts.p[c], contacts.s[c], c * x.width
+        x.z[at] = INSIDE * x.z[at] + max(p[0], 0.0)
+        x.w[at] = INSIDE * x.w[at] + max(s[0], 0.0)
+        if x.mu[c] == 0.0:
+            continue
+        slip, spent = 0.0, 0.0
+        for i in range(k):
+            slip = max(slip, -(x.edges[i, 0] * s[1] + x.edges[i, 1] * s[2]))
+        for i in range(k):
+            along = x.edges[i, 0] * p[1] + x.edges[i, 1] * p[2]
+            f = max(along, 0.0) * (4.0 / k if k >= 4 else 1.0)
+            spent += f
+            x.z[at + 1 + i] = INSIDE * x.z[at + 1 + i] + f
+            x.w[at + 1 + i] = INSIDE * x.w[at + 1 + i] + slip + x.edges[i, 0] * s[1] + x.edges[i, 1] * s[2]
+        x.z[at + last] = INSIDE * x.z[at + last] + slip
+        x.w[at + last] = INSIDE * x.w[at + last] + max(x.mu[c] * p[0] - spent, 0.0)
 
 
 @kernel(inner=True)
@@ -650,7 +678,7 @@ def descend_centrally(
         measure_point(rows, polygon, search, x, eps)
         least = keep_best(rows, polygon, search, near, least)
         mean = mean_product(x, 0.0, pairs)
-        if mean <= CENTRAL_END * unit or (eps == 0.0 and least <= ENOUGH * search.speed):
+        if mean <= (CENTRAL_END if eps == 0.0 else SOFT_END) * unit or (eps == 0.0 and least <= ENOUGH * search.speed):
             break
         systems += 1
         # Predictor: straight to the solution.

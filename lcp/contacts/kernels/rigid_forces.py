@@ -169,3 +169,14 @@ def lead_back(rows: ContactSystem, polygon: Polygon, search: Search, kept: Kept,
         if near:
             break
     return near, systems
+
+
+@kernel(inner=True)
+def lead_elsewhere(rows: ContactSystem, polygon: Polygon, search: Search, kept: Kept, eps: float) -> tuple[bool, int]:
+    """Whether a compliance a decade below eps leads from forces, near those of the branch's end, to others; systems."""
+    hold(search, kept)
+    choose(rows, polygon, search, 0.0, 1.0)
+    systems = settle(rows, polygon, search, DECADE * eps, STEPS_AT_ONCE)
+    elsewhere = systems > 0 and not stay_near(search, kept.fixed, SELECTED_WITHIN)
+    put_back(rows, polygon, search, kept)
+    return elsewhere, max(systems, 1)

@@ -20,6 +20,7 @@ from lcp.contacts.kernels.interior_point import (
     follow_curve,
     interior_floats,
     lay_out_interior,
+    push_inside,
 )
 from lcp.contacts.kernels.judging import NEAREST, Answer, Case, count_rows, judge, loads_size
 from lcp.contacts.kernels.katzenelson import lay_out_shifted, shifted_floats
@@ -193,8 +194,9 @@ def systems_for(rows: ContactSystem, search: Search, work: float) -> int:
 
 
 @kernel(inner=True)
-def select_centrally(rows: ContactSystem, polygon: Polygon, search: Search, wf: Floats) -> Reached:
+def select_centrally(case: Case, polygon: Polygon, search: Search, wf: Floats) -> Reached:
     """INTERIOR_POINT, first turn: the branch's end by way of a softer one, whose modes Mehrotra's method shows."""
+    rows = case.rows
     end = end_of_branch(rows, search)
     eps = SOFTER * end
     ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
@@ -203,7 +205,12 @@ def select_centrally(rows: ContactSystem, polygon: Polygon, search: Search, wf: 
     memory = memory[kept_floats(ncone, nj) :]
     near = lay_out_approach(ncone, nj, nv, memory)
     interior = lay_out_interior(polygon, search, False, memory[approach_floats(ncone, nj, nv) :])
+    if case.warm:
+        take_forces(rows, polygon, search, case.z0)
+        recover_velocity(rows, polygon, search)
     unit = begin(rows, polygon, search, interior, 1.0, 1.0)
+    if case.warm:
+        push_inside(rows, search, interior)
     systems, _ = descend_centrally(rows, polygon, search, interior, near, eps, unit)
     for i in range(nj):
         search.joined.base[i] = search.joined.p[i]

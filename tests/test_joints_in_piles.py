@@ -11,6 +11,7 @@ from contactlab.constraints import LoopConstraint
 from contactlab.contact import Box, HalfSpace, Material
 from contactlab.formulation import JointLimit, PositionDrive
 from contactlab.formulation.discretized import form_discretized_lcp
+from contactlab.formulation.kernels.joint_spans import place_joint_spans
 from contactlab.formulation.proposal import _trees
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate
@@ -168,3 +169,24 @@ def test_rows_are_judged_as_the_dense_lcp_judges_them(seed):
     np.testing.assert_allclose(w, formed.MM @ z + formed.qq, rtol=0, atol=1e-12)
     assert z.min() >= 0.0
     assert lcp.residuals(formed.problem, z).natural_map < 1e-12
+
+
+def test_an_equation_joins_the_trees_that_it_acts_on_and_no_others():
+    """Four trees of two velocities; an equation of the second and third; a contact of the third and fourth."""
+    J = np.full((3, 8), np.nan)
+    J[0] = 0.0
+    J[0, 4:] = 1.0
+    J[0, 2:4] = np.nan  # outside the span of the contact, where nobody has written
+    J[1] = J[2] = 0.0
+    J[1, 6] = 1.0  # a limit of the fourth
+    J[2, [2, 5]] = 1.0  # the equation
+    Y = J.copy()
+    starts = np.array([0, 2, 4, 6, 8])
+    spans = np.zeros((2, 4), dtype=np.int64)
+    spans[0] = 4, 6, 6, 8
+    left = place_joint_spans(1, 1, 1, J, Y, starts, spans)
+    assert left == 3
+    assert starts[: left + 1].tolist() == [0, 2, 6, 8]
+    assert spans.tolist() == [[2, 6, 6, 8], [6, 8, 8, 8]]
+    assert J[0].tolist() == [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0]
+    assert Y[0].tolist() == J[0].tolist()

@@ -7,9 +7,10 @@ import pytest
 from geometry_campaign import PAIRS, campaign, one_case
 from geometry_proofs import Body, least_overlap, off_triangles, prove
 
-from contactlab.contact import Box, Cylinder
+from contactlab.contact import Box, Cylinder, Material
 from contactlab.contact.detection import ContactPoint, collide
-from contactlab.spatial import Transform
+from contactlab.simulation import TimeStepping, WorldBuilder, simulate, verify
+from contactlab.spatial import RigidInertia, Transform
 
 
 @pytest.mark.parametrize("names", PAIRS, ids="-".join)
@@ -87,3 +88,26 @@ def test_least_overlaps_are_those_of_closed_forms():
     triangle = np.array([[[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
     assert off_triangles(np.array([0.2, 0.2, 0.3]), triangle) == pytest.approx(0.3, abs=1e-15)
     assert off_triangles(np.array([1.0, 1.0, 0.0]), triangle) == pytest.approx(np.sqrt(0.5), abs=1e-15)
+
+
+def test_no_corner_is_nearer_than_the_closest_points():
+    """Two boxes a micrometre apart, near a corner of each: what their faces share is no contact of another normal."""
+    halves = (
+        (0.10492856984324858, 0.17862026159963246, 0.10034219549718833),
+        (0.10435202492568009, 0.09587229612669647, 0.10197993108376346),
+    )
+    places = (
+        (0.01789476619002523, 0.6212740967794594, 0.21637184952124278, 0.07403920567914966, 0.0003084651245909358,
+         0.8765655596807764, 0.4755532782488151),
+        (-0.008106141925642773, 0.6542996528998128, 0.5890299845983299, 0.03420071493737195, 0.5662567488302515,
+         0.6385861511442835, -0.5199916663454297),
+    )  # fmt: skip
+    builder = WorldBuilder(gravity=(0.0, 0.0, 0.0))
+    for i in range(2):
+        shape, inertia = Box(halves[i]), RigidInertia.solid_box(1.0, halves[i])
+        # They approach fast, so that corners are looked for.
+        way = (0.0, 0.0, 0.0, 0.0, 0.0, (2.0, -2.0)[i])
+        builder.add_free_body(f"box{i}", inertia, shape, Material(1.0), places[i], way)
+    recording = simulate(builder.build(), TimeStepping(2e-3), steps=1)
+    assert verify(recording).holds
+    assert np.asarray(recording.contacts.gap).min() == pytest.approx(1.1222908e-6, abs=1e-12)

@@ -188,9 +188,11 @@ def spread_contacts(a: Posed, b: Posed, count: int, margin: float, room: Workspa
     if count + more > capacity:
         return count + more
     kept = count
+    # Depths are known less well than distances.
+    least = gap - (1e-9 if gap > 0.0 else 1e-6) * scale
     for i in range(count, count + more):
         # Nothing is deeper than the closest pair: what seems so leads out another way.
-        if out.rows[i, GAP] >= gap - 1e-6 * scale and not is_known(i, count, scale, out):
+        if out.rows[i, GAP] >= least and not is_known(i, count, scale, out):
             for k in range(CONTACT):
                 out.rows[kept, k] = out.rows[i, k]
             out.features[kept] = out.features[i]

@@ -186,20 +186,24 @@ def push_inside(rows: ContactSystem, search: Search, x: Interior) -> None:
     contacts, last = search.contacts, x.width - 1
     k = x.edges.shape[0]
     for c in range(rows.r.shape[0]):
+        # Along the normal: force and rate.
         p, s, at = contacts.p[c], contacts.s[c], c * x.width
         x.z[at] = INSIDE * x.z[at] + max(p[0], 0.0)
         x.w[at] = INSIDE * x.w[at] + max(s[0], 0.0)
         if x.mu[c] == 0.0:
             continue
+        # The slip speed: of the edge that slides fastest against its direction.
         slip, spent = 0.0, 0.0
         for i in range(k):
             slip = max(slip, -(x.edges[i, 0] * s[1] + x.edges[i, 1] * s[2]))
+        # Edges share the force of friction by its parts along them, which add up to it.
         for i in range(k):
             along = x.edges[i, 0] * p[1] + x.edges[i, 1] * p[2]
             f = max(along, 0.0) * (4.0 / k if k >= 4 else 1.0)
             spent += f
             x.z[at + 1 + i] = INSIDE * x.z[at + 1 + i] + f
             x.w[at + 1 + i] = INSIDE * x.w[at + 1 + i] + slip + x.edges[i, 0] * s[1] + x.edges[i, 1] * s[2]
+        # The bound of friction, less what is spent.
         x.z[at + last] = INSIDE * x.z[at + last] + slip
         x.w[at + last] = INSIDE * x.w[at + last] + max(x.mu[c] * p[0] - spent, 0.0)
 

@@ -121,6 +121,8 @@ def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
     spans = contact_spans(starts, blocks.nc, contact[row[:end]], column[:end])
     if spans is None:
         return one
+    if len(blocks.J) == nu:
+        return starts, spans[contact]
     starts = starts.copy()
     spans = np.concatenate((spans[contact], np.zeros((blocks.nl + blocks.nbox, SPAN_INTS), dtype=np.int64)))
     left = place_joint_spans(nu, blocks.nl, blocks.nb, blocks.J.copy(), blocks.Y.copy(), starts, spans)

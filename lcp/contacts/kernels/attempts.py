@@ -6,7 +6,7 @@ of zero. Each strategy leads to forces; `judging` alone decides if they solve th
     REUSE           forces of the step before that solve the problem still, or proximal points next to them
     ACTIVE_SET      selected forces from the modes of the step before, then of Gauss-Seidel sweeps  (`active_set`)
     INTERIOR_POINT  selected forces by a path at small compliance; then any forces, by Mehrotra's method, then by a
-                    homotopy through turning points from three starts                               (`interior_point`)
+                    homotopy through turning points from eight starts, of discs from three          (`interior_point`)
     POINTS          any forces, by proximal points from the best so far, each along the line from the one before,
                     through the changes of modes one by one                                        (`proximal_lines`)
     REST            if the forces found move bodies that were at rest: others that hold them        (`rest`)

@@ -162,10 +162,8 @@ def lead_back(rows: ContactSystem, polygon: Polygon, search: Search, kept: Kept,
     near = False
     for _ in range(DECADES_ASKED):
         eps *= DECADE
-        choose(rows, polygon, search, 0.0, 1.0)
-        systems += max(settle(rows, polygon, search, eps, STEPS_AT_ONCE), 1)
-        near = stay_near(search, kept.fixed, SELECTED_WITHIN)
-        put_back(rows, polygon, search, kept)
+        more, near = ask_compliance(rows, polygon, search, kept, eps)
+        systems += max(more, 1)
         if near:
             break
     return near, systems
@@ -175,8 +173,18 @@ def lead_back(rows: ContactSystem, polygon: Polygon, search: Search, kept: Kept,
 def lead_elsewhere(rows: ContactSystem, polygon: Polygon, search: Search, kept: Kept, eps: float) -> tuple[bool, int]:
     """Whether a compliance a decade below eps leads from forces, near those of the branch's end, to others; systems."""
     hold(search, kept)
+    systems, near = ask_compliance(rows, polygon, search, kept, DECADE * eps)
+    return systems > 0 and not near, max(systems, 1)
+
+
+@kernel(inner=True)
+def ask_compliance(rows: ContactSystem, polygon: Polygon, search: Search, kept: Kept, eps: float) -> tuple[int, bool]:
+    """Solve for contacts that give way by eps, from the modes of the forces held, and take these back.
+
+    Systems solved, 0 if the modes go on changing; and whether the forces are near the ones held.
+    """
     choose(rows, polygon, search, 0.0, 1.0)
-    systems = settle(rows, polygon, search, DECADE * eps, STEPS_AT_ONCE)
-    elsewhere = systems > 0 and not stay_near(search, kept.fixed, SELECTED_WITHIN)
+    systems = settle(rows, polygon, search, eps, STEPS_AT_ONCE)
+    near = stay_near(search, kept.fixed, SELECTED_WITHIN)
     put_back(rows, polygon, search, kept)
-    return elsewhere, max(systems, 1)
+    return systems, near

@@ -158,7 +158,7 @@ def test_rows_are_judged_as_the_dense_lcp_judges_them(seed):
     )
     formed = form_discretized_lcp(data, 0.1)
     n, nv, nj, rows = formed.n, 9, 8, formed.posed
-    wf, wi = np.zeros(attempt_floats(2, 2, 4, nj, nv)), np.zeros(search_ints(2, 1), dtype=np.int64)
+    wf, wi = np.zeros(attempt_floats(2, 2, 4, nj, nv)), np.zeros(search_ints(2, 6 + nj, 1), dtype=np.int64)
     q, z, w, best = (np.zeros(n) for _ in range(4))
     case = Case(rows, np.array([0, nv]), True, False, False, EVERY, np.zeros(n), 1e-8)
     sizes = (6 + nj, nv, SIZE, 24, nv + 1)

@@ -241,7 +241,7 @@ def new_island(
         "cone_contacts": cones,
         "spans": (m, SPAN_INTS),
         "starts": trees + 1,
-        "proposal_ints": int(search_ints(cones, trees)),
+        "proposal_ints": int(search_ints(cones, m, trees)),
         "int_work": int(lemke_int_size(dense)),
         "info": INFO_SIZE,
     }

@@ -44,7 +44,7 @@ def propose_forces(case: Case, deadline: float = math.inf) -> Proposed:
     rows = case.rows
     n, nv, joined = case.z0.shape[0], rows.v_free.shape[0], rows.nl + rows.lo.shape[0]
     wf = np.zeros(int(attempt_floats(rows.nc, rows.r.shape[0], rows.nr, joined, nv)))
-    wi = np.zeros(int(search_ints(rows.r.shape[0], case.starts.size - 1)), dtype=np.int64)
+    wi = np.zeros(int(search_ints(rows.r.shape[0], rows.nc + rows.nr + joined, case.starts.size - 1)), dtype=np.int64)
     answer = Answer(
         q=np.zeros(n),
         z=np.zeros(n),

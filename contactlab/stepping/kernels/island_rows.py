@@ -45,6 +45,9 @@ def posed_rows(island: Island, joints: Joints | None, control: Control, h: float
         island.Mv[:nv],
         island.spans[: m if control.ng == 0 else nc + nr + control.nl],
         island.k[:0],
+        island.k[:0],
+        island.k[:0],
+        island.spans[:0],
     )
 
 
@@ -73,4 +76,7 @@ def rows_left(rows: ContactSystem, island: Island, joints: Joints) -> ContactSys
         rows.Mv,
         island.spans[:m],
         joints.k[:0],
+        joints.k[:0],
+        joints.k[:0],
+        island.spans[:0],
     )

@@ -21,7 +21,8 @@ from lcp.contacts.kernels.contact_response import (
 )
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
-from lcp.contacts.kernels.mode_system import form_system, push, push_row, row_speed
+from lcp.contacts.kernels.mode_system import form_system, push, push_row
+from lcp.contacts.kernels.packed_rows import row_dot
 from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE, ROUNDING, choose
 from lcp.contacts.kernels.search import Joined, Search
 from lcp.kernels import kernel
@@ -128,7 +129,7 @@ def descend(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, m
         for c in range(contacts.p.shape[0]):
             soft_force(rows, polygon, contacts, c, eps)
         for i in range(joined.p.shape[0]):
-            joined.s[i] = row_speed(rows, first + i, v) + rows.k[first + i]
+            joined.s[i] = row_dot(rows, first + i, v) + rows.k[first + i]
             stiff_force(joined, i)
         changed, turned, misfit = choose(rows, polygon, search, eps, 1.0)
         if not turned:

@@ -72,6 +72,7 @@ from lcp.contacts.kernels.ways import (
     beyond_search,
     loads_at,
     own_at,
+    packed_case,
     polygon_at,
     select_centrally,
     systems_for,
@@ -266,6 +267,8 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     if not (case.warm or case.selected):
         return Found(NONE, NOTHING, 0)
     lend_responses(rows, own)
+    case = packed_case(case, wf, wi, True)
+    rows = case.rows
     search = lay_out(rows, case.starts, wf, wi)
     polygon = polygon_at(rows, case.exact, wf, wi)
     if case.allowed == 0 or not is_for_attempts(rows, polygon, search):
@@ -308,6 +311,7 @@ def propose(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
 @kernel(short_loops=True)
 def propose_nearer(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     """Continue if `propose` is UNFINISHED, with its arguments and what it has left: ACTIVE_SET from sweeps."""
+    case = packed_case(case, wf, wi, False)
     search = lay_out(case.rows, case.starts, wf, wi)
     polygon = polygon_at(case.rows, case.exact, wf, wi)
     if not case.selected:
@@ -326,14 +330,14 @@ def propose_nearer(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
                 return Found(REUSE, OTHERS, systems)
         return Found(NONE, NOTHING, systems)
     systems, share = 0, answer.state[OF_CHANGE]
-    few = case.rows.nc <= SMALL or search.joined.p.shape[0] > 0
+    few = case.rows.nc <= SMALL or search.joined.p.shape[0] > 0 or 3 * case.rows.nc <= 1.2 * case.rows.v_free.shape[0]
     for start in range(2 if few else 1):
         if start == 0:
             reached = try_sweeps(case, polygon, search)
         elif answer.state[AT_END] == KNOWN_END:
             break
         else:
-            reached = try_softest(case.rows, polygon, search, wf)
+            reached = try_softest(case, polygon, search, wf)
         if reached.eps == 0.0:
             systems += reached.systems
             continue
@@ -372,6 +376,7 @@ def select_near(
 @kernel(short_loops=True)
 def propose_later(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     """The turns of LATER if those before have found nothing, with their arguments and what they have left."""
+    case = packed_case(case, wf, wi, False)
     search = lay_out(case.rows, case.starts, wf, wi)
     polygon = polygon_at(case.rows, case.exact, wf, wi)
     most, systems, turn, lines = systems_for(case.rows, search, ALL_WORK), 0, 0, 0
@@ -413,6 +418,7 @@ def propose_later(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
 @kernel(short_loops=True)
 def propose_rest(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
     """Hold at rest an island that was at rest, in place of the moving forces in z; NONE where nothing holds it."""
+    case = packed_case(case, wf, wi, False)
     rows, n = case.rows, answer.z.shape[0]
     search = lay_out(rows, case.starts, wf, wi)
     polygon = polygon_at(rows, case.exact, wf, wi)

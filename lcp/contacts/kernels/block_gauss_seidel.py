@@ -18,7 +18,8 @@ from lcp.contacts.kernels.contact_response import (
     width_of,
 )
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.mode_system import push, push_row, row_speed
+from lcp.contacts.kernels.mode_system import push, push_row
+from lcp.contacts.kernels.packed_rows import row_dot
 from lcp.contacts.kernels.search import Search
 from lcp.kernels import kernel
 
@@ -52,7 +53,7 @@ def sweep(rows: ContactSystem, polygon: Polygon, search: Search, eps: float) -> 
     before = rows.nc + rows.nr
     for i in range(joined.p.shape[0]):
         if joined.own[i] > 0.0:
-            rate = row_speed(rows, before + i, v) + rows.k[before + i]
+            rate = row_dot(rows, before + i, v) + rows.k[before + i]
             force = joined.p[i] - (rate + joined.gamma[i] * joined.p[i]) / joined.own[i]
             force = min(max(force, joined.lo[i]), joined.hi[i])
             push_row(rows, before + i, force - joined.p[i], v)

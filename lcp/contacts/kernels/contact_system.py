@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+import numpy as np
 
 from lcp.kernels import Floats, Ints
+
+NOT_PACKED: Final[Floats] = np.zeros(0)
+NO_OFFSETS: Final[Ints] = np.zeros((0, 2), dtype=np.int64)
 
 
 class ContactSystem(NamedTuple):
@@ -32,4 +37,8 @@ class ContactSystem(NamedTuple):
     v_free: Floats  # (nv,) velocity after the step without the forces of these rows
     Mv: Floats  # (nv,) M v_free
     spans: Ints  # columns of the rows, see `spans`; of length 0 for all
-    own: Floats  # (m,) J_i Y_i; of length 0 where they are summed when asked for
+    own: Floats  # (m,) J_i Y_i; of length 0 if they are summed when asked for
+    # The entries of J and Y in their spans, row i from offsets[i, 0] and offsets[i, 1] on; see `packed_rows`.
+    J_entries: Floats = NOT_PACKED
+    Y_entries: Floats = NOT_PACKED
+    offsets: Ints = NO_OFFSETS  # (m, 2)

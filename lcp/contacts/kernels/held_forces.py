@@ -62,7 +62,7 @@ def with_own(case: Case, own: Floats) -> Case:
         own[i] = dot_of_row(r, i, r.J[i], r.Y[i])
     rows = ContactSystem(
         r.h, r.nc, r.nr, r.nl, r.nb, r.r, r.mu, r.cone_contacts, r.J, r.Y, r.k, r.gamma, r.gammaE, r.lo, r.hi,
-        r.v_free, r.Mv, r.spans, own,
+        r.v_free, r.Mv, r.spans, own, r.J_entries, r.Y_entries, r.offsets,
     )  # fmt: skip
     return Case(
         rows, case.starts, case.selected, case.warm, case.exact, case.allowed, case.z0, case.tolerance, case.posed

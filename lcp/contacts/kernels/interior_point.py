@@ -32,7 +32,8 @@ from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.contact_response import THREE, Polygon, place_rates, tangential_response, width_of
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import Elimination, factor_panels, solve_panels, upper_panel
-from lcp.contacts.kernels.mode_system import form_system, push, push_row, row_speed, spread_slope
+from lcp.contacts.kernels.mode_system import form_system, push, push_row, spread_slope
+from lcp.contacts.kernels.packed_rows import row_dot
 from lcp.contacts.kernels.proximal_newton import ENOUGH, Approach, go_on, natural_misfit, note_forces, put_forces
 from lcp.contacts.kernels.proximal_points import harden
 from lcp.contacts.kernels.search import Search, recover_velocity
@@ -409,7 +410,7 @@ def step_to(
         dz[k] = dz[k + 1] = dw[k] = dw[k + 1] = 0.0
         if not joined.slope[i] > 0.0:
             continue
-        rate = row_speed(rows, first + i, dv)
+        rate = row_dot(rows, first + i, dv)
         dp = x.joined[0, i] - joined.slope[i] * rate
         rate += joined.gamma[i] * dp - x.off[k]
         x.joined[1, i] = dp

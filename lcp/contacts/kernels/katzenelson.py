@@ -31,7 +31,8 @@ from lcp.contacts.kernels.contact_response import (
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, panel_size, solve_panels
 from lcp.contacts.kernels.facets import facet_of
-from lcp.contacts.kernels.mode_system import add_contact, add_row, form_system, push, push_row, row_speed
+from lcp.contacts.kernels.mode_system import add_contact, add_row, form_system, push, push_row
+from lcp.contacts.kernels.packed_rows import row_dot
 from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE
 from lcp.contacts.kernels.search import Search
 from lcp.kernels import Floats, kernel
@@ -162,7 +163,7 @@ def solve_line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: S
             points[c, 2] = side * b[2] - s[2] / eps
         for i in range(joined.p.shape[0]):
             at = rows.nc + rows.nr + i
-            rate = row_speed(rows, at, v[side]) + (1.0 - side) * rows.k[at]
+            rate = row_dot(rows, at, v[side]) + (1.0 - side) * rows.k[at]
             soft = JOINT_COMPLIANCE * joined.own[i]
             kept = side * shifted.joined[0, i]
             if joined.own[i] > 0.0:

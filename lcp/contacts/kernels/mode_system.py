@@ -10,10 +10,12 @@ one another.
 
 from __future__ import annotations
 
+from lcp.compiler.views import part_at
 from lcp.contacts.kernels.contact_response import THREE, Contacts, Polygon, to_moments
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import Elimination, lower_panel, panel_size, tree_at, upper_panel
-from lcp.contacts.kernels.spans import add_on, add_three, add_within, blend_on, columns, dot_within
+from lcp.contacts.kernels.packed_rows import add_row_times
+from lcp.contacts.kernels.spans import add_on, add_three, blend_on, columns
 from lcp.kernels import Floats, kernel
 
 
@@ -52,33 +54,54 @@ def add_contact(
 ) -> None:
     """K += h Y' B J of a contact, or of a cone of moments."""
     starts, pairs = trees.starts, trees.pairs
-    J, Y = rows.J, rows.Y
     i, j, k = three(rows, polygon, c, 0), three(rows, polygon, c, 1), three(rows, polygon, c, 2)
-    begin, middle, other, end = columns(rows.spans, i, rows.v_free.shape[0])
-    for e in range(THREE):
-        f, g, h = rows.h * B[e, 0], rows.h * B[e, 1], rows.h * B[e, 2]
-        blend_on(begin, middle, f, g, h, J[i], J[j], J[k], W[e])
-        if other < end:
-            blend_on(other, end, f, g, h, J[i], J[j], J[k], W[e])
-    a = pairs[i, 0]
+    # W = h B J, by the trees that the contact acts on.
+    a, b = pairs[i, 0], pairs[i, 1]
     begin, end = starts[a], starts[a + 1]
+    n = end - begin
+    part = part_of(rows, i, begin)
+    blend(rows, B, i, j, k, part, begin, n, W)
+    x, y, z = of_Y(rows, i, part, n), of_Y(rows, j, part, n), of_Y(rows, k, part, n)
+    # The block of the first tree.
     upper = upper_panel(trees, K, a)
-    for p in range(begin, end):
-        add_three(Y[i, p], Y[j, p], Y[k, p], W[0, begin:end], W[1, begin:end], W[2, begin:end], upper[p - begin])
-    b = pairs[i, 1]
+    for p in range(n):
+        add_three(x[p], y[p], z[p], W[0, begin:end], W[1, begin:end], W[2, begin:end], upper[p])
     if b < 0:
         return
+    # The blocks of the two trees, and of the second one.
     first, last = starts[b], starts[b + 1]
     at = pairs[i, 2]
+    size = last - first
+    blend(rows, B, i, j, k, 1 - part, first, size, W)
+    u, v, w = of_Y(rows, i, 1 - part, size), of_Y(rows, j, 1 - part, size), of_Y(rows, k, 1 - part, size)
     lower = lower_panel(trees, K, a)
-    for p in range(begin, end):
-        row = upper[p - begin, at:]
-        add_three(Y[i, p], Y[j, p], Y[k, p], W[0, first:last], W[1, first:last], W[2, first:last], row)
-        row = lower[p - begin, at - (end - begin) :]
-        add_three(W[0, p], W[1, p], W[2, p], Y[i, first:last], Y[j, first:last], Y[k, first:last], row)
+    for p in range(n):
+        add_three(x[p], y[p], z[p], W[0, first:last], W[1, first:last], W[2, first:last], upper[p, at:])
+        add_three(W[0, begin + p], W[1, begin + p], W[2, begin + p], u, v, w, lower[p, at - n :])
     upper = upper_panel(trees, K, b)
-    for p in range(first, last):
-        add_three(Y[i, p], Y[j, p], Y[k, p], W[0, first:last], W[1, first:last], W[2, first:last], upper[p - first])
+    for p in range(size):
+        add_three(u[p], v[p], w[p], W[0, first:last], W[1, first:last], W[2, first:last], upper[p])
+
+
+@kernel(inline=True)
+def part_of(rows: ContactSystem, i: int, begin: int) -> int:
+    """Which of the two parts of row i begins at a column."""
+    return 0 if columns(rows.spans, i, rows.v_free.shape[0])[0] == begin else 1
+
+
+@kernel(inline=True)
+def of_Y(rows: ContactSystem, i: int, part: int, n: int) -> Floats:
+    """Return the n entries of one part of row i of Y."""
+    return part_at(rows.Y_entries, rows.offsets[i, part], n)
+
+
+@kernel(inner=True)
+def blend(rows: ContactSystem, B: Floats, i: int, j: int, k: int, part: int, begin: int, n: int, W: Floats) -> None:
+    """Fill n columns of W (3, nv) from ``begin`` on with h B J of one part of the three rows of a contact."""
+    J, at = rows.J_entries, rows.offsets
+    x, y, z = part_at(J, at[i, part], n), part_at(J, at[j, part], n), part_at(J, at[k, part], n)
+    for e in range(THREE):
+        blend_on(0, n, rows.h * B[e, 0], rows.h * B[e, 1], rows.h * B[e, 2], x, y, z, W[e, begin : begin + n])
 
 
 @kernel(inner=True)
@@ -89,10 +112,11 @@ def add_row(rows: ContactSystem, trees: Elimination, i: int, slope: float, K: Fl
     k = tree_at(trees.starts, begin)
     begin, end = trees.starts[k], trees.starts[k + 1]
     upper = upper_panel(trees, K, k)
-    for p in range(begin, end):
-        factor = rows.h * slope * rows.Y[behind, p]
+    row = part_at(rows.J_entries, rows.offsets[behind, 0], end - begin)
+    for p in range(end - begin):
+        factor = rows.h * slope * of_Y(rows, behind, 0, end - begin)[p]
         if factor != 0.0:
-            add_on(0, end - begin, factor, rows.J[behind, begin:end], upper[p - begin])
+            add_on(0, end - begin, factor, row, upper[p])
 
 
 @kernel(inline=True)
@@ -133,30 +157,21 @@ def three(rows: ContactSystem, polygon: Polygon, c: int, i: int) -> int:
 @kernel(inner=True)
 def push(rows: ContactSystem, polygon: Polygon, c: int, p: Floats, v: Floats) -> None:
     """Add h Y' p of a contact's force p (3,), along normal and axes, to the velocities v."""
-    a, b, d, e = columns(rows.spans, rows.cone_contacts[c], v.shape[0])
     impulse = rows.h
     if c >= rows.nc:
         impulse *= rows.mu[c]
     elif p[0] != 0.0:
-        add_within(a, b, d, e, impulse * p[0], rows.Y[c], v)
+        add_row_times(rows, c, impulse * p[0], v)
     if rows.r[c] > 0:
         first = polygon.first[c]
         along = p[1] + polygon.skew * p[2] if rows.r[c] > 1 else p[1]
         if along != 0.0:
-            add_within(a, b, d, e, impulse * along, rows.Y[first], v)
+            add_row_times(rows, first, impulse * along, v)
         if rows.r[c] > 1 and p[2] != 0.0:
-            add_within(a, b, d, e, impulse * polygon.stretch * p[2], rows.Y[first + polygon.across], v)
+            add_row_times(rows, first + polygon.across, impulse * polygon.stretch * p[2], v)
 
 
 @kernel(inner=True)
 def push_row(rows: ContactSystem, i: int, force: float, v: Floats) -> None:
     """Add h Y' p of the force p of row i to the velocities v."""
-    a, b, c, d = columns(rows.spans, i, v.shape[0])
-    add_within(a, b, c, d, rows.h * force, rows.Y[i], v)
-
-
-@kernel(inner=True)
-def row_speed(rows: ContactSystem, i: int, v: Floats) -> float:
-    """Rate of row i at the velocities v, without its term k."""
-    a, b, c, d = columns(rows.spans, i, v.shape[0])
-    return dot_within(a, b, c, d, rows.J[i], v)
+    add_row_times(rows, i, rows.h * force, v)

@@ -24,10 +24,10 @@ from lcp.contacts.kernels.contact_response import (
 )
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
-from lcp.contacts.kernels.mode_system import form_system, push
+from lcp.contacts.kernels.mode_system import form_system, push, push_row
+from lcp.contacts.kernels.packed_rows import row_dot
 from lcp.contacts.kernels.proximal_points import ROUNDING
 from lcp.contacts.kernels.search import Search, copy_rows, recover_velocity
-from lcp.contacts.kernels.spans import add_within, columns, dot_within
 from lcp.kernels import Floats, kernel
 
 # rho at first, by the misfit in parts of the speed; a misfit that is not near; systems in all.
@@ -142,14 +142,13 @@ def excess(rows: ContactSystem, polygon: Polygon, search: Search, memory: Approa
     for i in range(joined.p.shape[0]):
         joined.slope[i] = 0.0
         if joined.own[i] > 0.0:
-            a, b, d, e = columns(rows.spans, first + i, nv)
-            joined.s[i] = dot_within(a, b, d, e, rows.J[first + i], v) + rows.k[first + i]
+            joined.s[i] = row_dot(rows, first + i, v) + rows.k[first + i]
             weight = rho / joined.own[i]
             force = (memory.joined[0, i] - weight * joined.s[i]) / (1.0 + weight * joined.gamma[i])
             joined.p[i] = min(max(force, joined.lo[i]), joined.hi[i])
             if joined.lo[i] < force < joined.hi[i]:
                 joined.slope[i] = weight / (1.0 + weight * joined.gamma[i])
-            add_within(a, b, d, e, rows.h * joined.p[i], rows.Y[first + i], G)
+            push_row(rows, first + i, joined.p[i], G)
     largest = 0.0
     for i in range(nv):
         largest = max(largest, abs(G[i]))

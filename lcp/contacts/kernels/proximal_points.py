@@ -27,7 +27,8 @@ from lcp.contacts.kernels.contact_response import (
 )
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
-from lcp.contacts.kernels.mode_system import form_system, push, push_row, row_speed
+from lcp.contacts.kernels.mode_system import form_system, push, push_row
+from lcp.contacts.kernels.packed_rows import row_dot
 from lcp.contacts.kernels.search import Search, recover_velocity
 from lcp.kernels import Floats, kernel
 
@@ -177,7 +178,7 @@ def take_step(rows: ContactSystem, polygon: Polygon, search: Search, eps: float)
         # Of a cone of moments to the bit that of its contact, whatever their modes.
         contacts.p[c, 0] = contacts.p[rows.cone_contacts[c], 0]
     for i in range(joined.p.shape[0]):
-        rate = joined.s[i] + row_speed(rows, first + i, dv)
+        rate = joined.s[i] + row_dot(rows, first + i, dv)
         joined.p[i] -= joined.slope[i] * (rate + joined.gamma[i] * joined.p[i])
 
 

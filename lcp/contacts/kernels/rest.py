@@ -143,6 +143,7 @@ def with_terms(rows: ContactSystem, mu: Floats, k: Floats) -> ContactSystem:
     return ContactSystem(
         rows.h, rows.nc, rows.nr, rows.nl, rows.nb, rows.r, mu, rows.cone_contacts, rows.J, rows.Y, k, rows.gamma,
         rows.gammaE, rows.lo, rows.hi, rows.v_free, rows.Mv, rows.spans, rows.own,
+        rows.J_entries, rows.Y_entries, rows.offsets,
     )  # fmt: skip
 
 

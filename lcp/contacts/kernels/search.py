@@ -15,7 +15,8 @@ from lcp.contacts.kernels.contact_modes import enclosing_edge, fill_turns
 from lcp.contacts.kernels.contact_response import SLIDE_FLOATS, THREE, Contacts, Polygon, place_rates
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import Elimination, elimination_ints, lay_out_elimination
-from lcp.contacts.kernels.mode_system import push, push_row, row_speed
+from lcp.contacts.kernels.mode_system import push, push_row
+from lcp.contacts.kernels.packed_rows import packed_ints, row_dot
 from lcp.contacts.kernels.spans import columns, row_response, terms_on
 from lcp.kernels import Floats, Ints, kernel
 
@@ -59,9 +60,9 @@ def search_floats(ncone: int, m: int, nj: int, nv: int) -> int:
 
 
 @kernel
-def search_ints(ncone: int, nt: int) -> int:
-    """Length of the integer workspace, for ncone cones of contacts and of moments, and nt trees."""
-    return 3 * ncone + elimination_ints(ncone, nt)
+def search_ints(ncone: int, m: int, nt: int) -> int:
+    """Length of the integer workspace, for ncone cones of contacts and of moments, m rows, and nt trees."""
+    return 3 * ncone + elimination_ints(ncone, nt) + packed_ints(m)
 
 
 @kernel(inline=True)
@@ -201,7 +202,7 @@ def recover_velocity(rows: ContactSystem, polygon: Polygon, search: Search) -> N
         push_row(rows, first + i, joined.p[i], v)
     place_rates(rows, polygon, v, 1.0, contacts.s)
     for i in range(joined.p.shape[0]):
-        joined.s[i] = row_speed(rows, first + i, v) + rows.k[first + i]
+        joined.s[i] = row_dot(rows, first + i, v) + rows.k[first + i]
 
 
 @kernel(inner=True)

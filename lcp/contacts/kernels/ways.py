@@ -24,6 +24,7 @@ from lcp.contacts.kernels.interior_point import (
 )
 from lcp.contacts.kernels.judging import NEAREST, Answer, Case, count_rows, judge, loads_size
 from lcp.contacts.kernels.katzenelson import lay_out_shifted, shifted_floats
+from lcp.contacts.kernels.packed_rows import packed_floats, packed_ints, packed_rows
 from lcp.contacts.kernels.proximal_lines import approach_along_lines
 from lcp.contacts.kernels.proximal_newton import approach_floats, lay_out_approach, natural_misfit, note_forces
 from lcp.contacts.kernels.proximal_points import choose
@@ -43,6 +44,7 @@ from lcp.kernels import Floats, Ints, kernel
 
 # Gauss-Seidel sweeps to forces near the equal-compliance ones.
 MANY_SWEEPS: Final = 20
+SOFT_SWEEPS: Final = 1e-2
 # Compliance of the first path of the interior point, in the branch's end; the fraction of its own response with which
 # a rate shows a mode at the end of that path.
 SOFTER: Final = 1e3
@@ -71,13 +73,14 @@ FAR_PIECES: Final = 1000
 def attempt_floats(nc: int, ncone: int, nr: int, nj: int, nv: int) -> int:
     """Length of the float workspace, of ncone cones of contacts and of moments; nj rows [L; B]."""
     first = search_floats(ncone, nc + nr, nj, nv) + kept_floats(ncone, nj)
+    packed = packed_floats(nc + nr + nj)
     later = approach_floats(ncone, nj, nv)
     later += max(interior_floats(ncone, nj, 2 * -(-nr // max(nc, 1))), shifted_floats(ncone, nj, nv))
     later = max(later, rest_floats(nc, nc + nr, nc + 2 * nr + ncone))
     m = nc + nr + nj
     # `few_contacts` has a matrix of its own.
     few = THREE * nc * nv if THREE * nc <= nv else 0
-    return first + later + few + m + loads_size(m, nc + 2 * nr + ncone + 2 * nj) + 2 * (2 * nr + 1)
+    return first + packed + later + few + m + loads_size(m, nc + 2 * nr + ncone + 2 * nj) + 2 * (2 * nr + 1)
 
 
 @kernel(inline=True)
@@ -101,6 +104,18 @@ def own_at(rows: ContactSystem, wf: Floats) -> Floats:
     m = count_rows(rows)
     at = wf.shape[0] - 2 * (2 * rows.nr + 1) - loads_size(m, count_variables(rows)) - m
     return wf[at : at + m]
+
+
+@kernel(inner=True)
+def packed_case(case: Case, wf: Floats, wi: Ints, fill: bool) -> Case:
+    """Return the case with its rows packed; the workspaces are filled already if ``fill`` is False."""
+    rows = case.rows
+    m = count_rows(rows)
+    at = wf.shape[0] - 2 * (2 * rows.nr + 1) - loads_size(m, count_variables(rows)) - m - packed_floats(m)
+    rows = packed_rows(rows, wf[at : at + packed_floats(m)], wi[wi.shape[0] - packed_ints(m) :], fill)
+    return Case(
+        rows, case.starts, case.selected, case.warm, case.exact, case.allowed, case.z0, case.tolerance, case.posed
+    )
 
 
 @kernel(inline=True)
@@ -172,19 +187,27 @@ def to_end(rows: ContactSystem, polygon: Polygon, search: Search, kept: Kept, ep
 
 
 @kernel(inner=True)
-def try_softest(rows: ContactSystem, polygon: Polygon, search: Search, wf: Floats) -> Reached:
-    """ACTIVE_SET: the branch's end by ever smaller compliances, from that of the largest response."""
+def try_softest(case: Case, polygon: Polygon, search: Search, wf: Floats) -> Reached:
+    """ACTIVE_SET: the branch's end by ever smaller compliances, from sweeps at a soft one."""
+    rows, end = case.rows, end_of_branch(case.rows, search)
     ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
     kept = lay_out_kept(ncone, nj, beyond_search(rows, search, wf))
-    end, largest = end_of_branch(rows, search), 0.0
+    largest = 0.0
     for c in range(rows.nc):
         largest = max(largest, search.contacts.own[c])
-    for i in range(nj):
-        search.joined.base[i] = min(max(0.0, search.joined.lo[i]), search.joined.hi[i])
-    forget_forces(search)
+    soft = SOFT_SWEEPS * largest
+    if case.warm:
+        take_forces(rows, polygon, search, case.z0)
+    else:
+        forget_forces(search)
     recover_velocity(rows, polygon, search)
-    choose(rows, polygon, search, largest, 1.0)
-    return to_end(rows, polygon, search, kept, largest, end)
+    for _ in range(2 * MANY_SWEEPS):
+        sweep(rows, polygon, search, soft)
+    recover_velocity(rows, polygon, search)
+    for i in range(nj):
+        search.joined.base[i] = search.joined.p[i]
+    choose(rows, polygon, search, soft, 1.0)
+    return to_end(rows, polygon, search, kept, soft, end)
 
 
 @kernel(inner=True)

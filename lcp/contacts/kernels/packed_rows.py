@@ -1,0 +1,88 @@
+"""The entries of the rows within their spans, one row behind the other, for the loops that pass over all rows often.
+
+A row of J has as many columns as the island has velocities, and a free body has six of them. So rows stand far apart
+in memory, and each costs a page of its own. Here each row takes twelve numbers: those of its two bodies. Rows with more
+columns, of articulated trees, are read where they stand. Both are the same to the functions below, which find the
+two parts of row i at ``offsets[i]``. Sums have the order and the bits of `spans`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lcp.compiler.views import part_at
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.spans import add_on, columns, dot_on
+from lcp.kernels import Floats, Ints, kernel
+
+# Numbers of a packed row: the velocities of two free bodies.
+WIDTH: Final = 12
+
+
+@kernel
+def packed_floats(m: int) -> int:
+    """Length of the float workspace of m rows."""
+    return 2 * WIDTH * m
+
+
+@kernel
+def packed_ints(m: int) -> int:
+    """Length of the integer workspace of m rows."""
+    return 2 * m
+
+
+@kernel(inner=True)
+def packed_rows(rows: ContactSystem, floats: Floats, ints: Ints, fill: bool) -> ContactSystem:
+    """Return the rows with their entries packed into the workspaces; these are filled already if ``fill`` is False."""
+    nv = rows.v_free.shape[0]
+    m = rows.nc + rows.nr + rows.nl + rows.lo.shape[0]
+    offsets = ints[: 2 * m].reshape(m, 2)
+    # Whether all rows are of free bodies.
+    narrow = True
+    for i in range(m):
+        a, b, c, d = columns(rows.spans, i, nv)
+        narrow = narrow and b - a + d - c <= WIDTH
+    J, Y = part_at(rows.J, 0, m * nv), part_at(rows.Y, 0, m * nv)
+    if narrow:
+        J, Y = floats[: WIDTH * m], floats[WIDTH * m : 2 * WIDTH * m]
+    if fill:
+        for i in range(m):
+            a, b, c, d = columns(rows.spans, i, nv)
+            offsets[i, 0] = WIDTH * i if narrow else nv * i + a
+            offsets[i, 1] = WIDTH * i + b - a if narrow else nv * i + c
+            if narrow:
+                copy_part(rows, i, a, b, WIDTH * i, J, Y)
+                copy_part(rows, i, c, d, WIDTH * i + b - a, J, Y)
+    return ContactSystem(
+        rows.h, rows.nc, rows.nr, rows.nl, rows.nb, rows.r, rows.mu, rows.cone_contacts, rows.J, rows.Y, rows.k,
+        rows.gamma, rows.gammaE, rows.lo, rows.hi, rows.v_free, rows.Mv, rows.spans, rows.own, J, Y, offsets,
+    )  # fmt: skip
+
+
+@kernel(inner=True)
+def copy_part(rows: ContactSystem, i: int, begin: int, end: int, at: int, J: Floats, Y: Floats) -> None:
+    """Copy the columns of row i from ``begin`` to ``end`` to J[at:] and Y[at:]."""
+    for p in range(end - begin):
+        J[at + p] = rows.J[i, begin + p]
+        Y[at + p] = rows.Y[i, begin + p]
+
+
+@kernel(inner=True)
+def row_dot(rows: ContactSystem, i: int, v: Floats) -> float:
+    """Return J_i v."""
+    a, b, c, d = columns(rows.spans, i, v.shape[0])
+    at, then = rows.offsets[i, 0], rows.offsets[i, 1]
+    total = dot_on(0, b - a, part_at(rows.J_entries, at, b - a), part_at(v, a, b - a), 0.0)
+    if c < d:
+        total = dot_on(0, d - c, part_at(rows.J_entries, then, d - c), part_at(v, c, d - c), total)
+    return total
+
+
+@kernel(inner=True)
+def add_row_times(rows: ContactSystem, i: int, factor: float, v: Floats) -> None:
+    """Add ``factor`` times row i of Y to v."""
+    a, b, c, d = columns(rows.spans, i, v.shape[0])
+    at, then = rows.offsets[i, 0], rows.offsets[i, 1]
+    add_on(0, b - a, factor, part_at(rows.Y_entries, at, b - a), part_at(v, a, b - a))
+    if c < d:
+        add_on(0, d - c, factor, part_at(rows.Y_entries, then, d - c), part_at(v, c, d - c))

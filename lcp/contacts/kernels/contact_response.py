@@ -36,7 +36,7 @@ from lcp.contacts.kernels.contact_modes import (
     sliding_mode,
 )
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.packed_rows import row_dot
+from lcp.contacts.kernels.packed_rows import row_dot, three_dots
 from lcp.kernels import Floats, Ints, kernel
 
 #: Rows of a contact that take part: normal, first direction, direction across it.
@@ -85,16 +85,18 @@ def width_of(rows: ContactSystem, c: int) -> float:
 def rates_of(rows: ContactSystem, polygon: Polygon, c: int, v: Floats, known: float, s: Floats) -> None:
     """Fill the rates s (3,) of one contact, or of one cone of moments."""
     normal = rows.cone_contacts[c]
-    s[0] = row_dot(rows, normal, v) + known * rows.k[normal]
-    s[1] = 0.0
-    s[2] = 0.0
-    if rows.r[c] > 0:
-        first = polygon.first[c]
-        s[1] = row_dot(rows, first, v) + known * rows.k[first]
-        if rows.r[c] > 1:
-            across = first + polygon.across
-            rate = row_dot(rows, across, v) + known * rows.k[across]
-            s[2] = polygon.skew * s[1] + polygon.stretch * rate
+    first = polygon.first[c]
+    s[1] = s[2] = 0.0
+    if rows.r[c] > 1:
+        across = first + polygon.across
+        x, y, z = three_dots(rows, normal, first, across, v)
+        s[0] = x + known * rows.k[normal]
+        s[1] = y + known * rows.k[first]
+        s[2] = polygon.skew * s[1] + polygon.stretch * (z + known * rows.k[across])
+    else:
+        s[0] = row_dot(rows, normal, v) + known * rows.k[normal]
+        if rows.r[c] == 1:
+            s[1] = row_dot(rows, first, v) + known * rows.k[first]
     if c >= rows.nc:
         s[1] *= rows.mu[c]
         s[2] *= rows.mu[c]

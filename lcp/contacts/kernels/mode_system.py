@@ -14,7 +14,7 @@ from lcp.compiler.views import part_at
 from lcp.contacts.kernels.contact_response import THREE, Contacts, Polygon, to_moments
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import Elimination, lower_panel, panel_size, tree_at, upper_panel
-from lcp.contacts.kernels.packed_rows import add_row_times
+from lcp.contacts.kernels.packed_rows import add_row_times, add_three_rows
 from lcp.contacts.kernels.spans import add_on, add_three, blend_on, columns
 from lcp.kernels import Floats, kernel
 
@@ -64,23 +64,43 @@ def add_contact(
     x, y, z = of_Y(rows, i, part, n), of_Y(rows, j, part, n), of_Y(rows, k, part, n)
     # The block of the first tree.
     upper = upper_panel(trees, K, a)
-    for p in range(n):
-        add_three(x[p], y[p], z[p], W[0, begin:end], W[1, begin:end], W[2, begin:end], upper[p])
+    u, v, w = W[0, begin:end], W[1, begin:end], W[2, begin:end]
+    add_products(x, y, z, u, v, w, upper, 0)
     if b < 0:
         return
-    # The blocks of the two trees, and of the second one.
+    # The blocks of both trees, and the one of the second tree.
     first, last = starts[b], starts[b + 1]
-    at = pairs[i, 2]
-    size = last - first
+    at, size = pairs[i, 2], last - first
     blend(rows, B, i, j, k, 1 - part, first, size, W)
-    u, v, w = of_Y(rows, i, 1 - part, size), of_Y(rows, j, 1 - part, size), of_Y(rows, k, 1 - part, size)
-    lower = lower_panel(trees, K, a)
-    for p in range(n):
-        add_three(x[p], y[p], z[p], W[0, first:last], W[1, first:last], W[2, first:last], upper[p, at:])
-        add_three(W[0, begin + p], W[1, begin + p], W[2, begin + p], u, v, w, lower[p, at - n :])
-    upper = upper_panel(trees, K, b)
-    for p in range(size):
-        add_three(u[p], v[p], w[p], W[0, first:last], W[1, first:last], W[2, first:last], upper[p])
+    p, q, r = W[0, first:last], W[1, first:last], W[2, first:last]
+    add_products(x, y, z, p, q, r, upper, at)
+    x, y, z = of_Y(rows, i, 1 - part, size), of_Y(rows, j, 1 - part, size), of_Y(rows, k, 1 - part, size)
+    add_products(u, v, w, x, y, z, lower_panel(trees, K, a), at - n)
+    add_products(x, y, z, p, q, r, upper_panel(trees, K, b), 0)
+
+
+@kernel(inner=True, vectors=True)
+def add_products(x: Floats, y: Floats, z: Floats, u: Floats, v: Floats, w: Floats, panel: Floats, at: int) -> None:
+    """Add x' u + y' v + z' w to the columns of a panel from ``at`` on; six columns, of a free body, as vectors."""
+    n = u.shape[0]
+    for p in range(x.shape[0]):
+        f, g, h = x[p], y[p], z[p]
+        row = panel[p, at : at + n]
+        if n == 6:
+            a = row[0] + (f * u[0] + g * v[0] + h * w[0])
+            b = row[1] + (f * u[1] + g * v[1] + h * w[1])
+            c = row[2] + (f * u[2] + g * v[2] + h * w[2])
+            d = row[3] + (f * u[3] + g * v[3] + h * w[3])
+            e = row[4] + (f * u[4] + g * v[4] + h * w[4])
+            i = row[5] + (f * u[5] + g * v[5] + h * w[5])
+            row[0] = a
+            row[1] = b
+            row[2] = c
+            row[3] = d
+            row[4] = e
+            row[5] = i
+        else:
+            add_three(f, g, h, u, v, w, row)
 
 
 @kernel(inline=True)
@@ -157,18 +177,22 @@ def three(rows: ContactSystem, polygon: Polygon, c: int, i: int) -> int:
 @kernel(inner=True)
 def push(rows: ContactSystem, polygon: Polygon, c: int, p: Floats, v: Floats) -> None:
     """Add h Y' p of a contact's force p (3,), along normal and axes, to the velocities v."""
-    impulse = rows.h
-    if c >= rows.nc:
-        impulse *= rows.mu[c]
-    elif p[0] != 0.0:
+    if p[0] == 0.0 and p[1] == 0.0 and p[2] == 0.0:
+        return
+    impulse, first = rows.h, polygon.first[c]
+    if c < rows.nc and rows.r[c] > 1:
+        along, across = p[1] + polygon.skew * p[2], polygon.stretch * p[2]
+        add_three_rows(rows, c, first, first + polygon.across, impulse * p[0], impulse * along, impulse * across, v)
+        return
+    if c < rows.nc:
         add_row_times(rows, c, impulse * p[0], v)
+    else:
+        # A moment; the normal force of its contact does not act a second time.
+        impulse *= rows.mu[c]
     if rows.r[c] > 0:
-        first = polygon.first[c]
-        along = p[1] + polygon.skew * p[2] if rows.r[c] > 1 else p[1]
-        if along != 0.0:
-            add_row_times(rows, first, impulse * along, v)
-        if rows.r[c] > 1 and p[2] != 0.0:
-            add_row_times(rows, first + polygon.across, impulse * polygon.stretch * p[2], v)
+        add_row_times(rows, first, impulse * (p[1] + polygon.skew * p[2]), v)
+    if rows.r[c] > 1:
+        add_row_times(rows, first + polygon.across, impulse * polygon.stretch * p[2], v)
 
 
 @kernel(inner=True)

@@ -12,11 +12,13 @@ from typing import Final
 
 from lcp.compiler.views import part_at
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.spans import add_on, columns, dot_on
+from lcp.contacts.kernels.spans import add_on, add_three, columns, dot_on
 from lcp.kernels import Floats, Ints, kernel
 
-# Numbers of a packed row: the velocities of two free bodies.
+# Numbers of a packed row: the velocities of two free bodies. Entries of J from which on rows are packed: J and Y then
+# take more pages of memory than a processor finds at once.
 WIDTH: Final = 12
+MANY_ENTRIES: Final = 16384
 
 
 @kernel
@@ -37,11 +39,12 @@ def packed_rows(rows: ContactSystem, floats: Floats, ints: Ints, fill: bool) -> 
     nv = rows.v_free.shape[0]
     m = rows.nc + rows.nr + rows.nl + rows.lo.shape[0]
     offsets = ints[: 2 * m].reshape(m, 2)
-    # Whether all rows are of free bodies.
-    narrow = True
-    for i in range(m):
-        a, b, c, d = columns(rows.spans, i, nv)
-        narrow = narrow and b - a + d - c <= WIDTH
+    # Whether rows are packed: many, and all of free bodies.
+    narrow = m * nv > MANY_ENTRIES
+    if narrow:
+        for i in range(m):
+            a, b, c, d = columns(rows.spans, i, nv)
+            narrow = narrow and b - a + d - c <= WIDTH
     J, Y = part_at(rows.J, 0, m * nv), part_at(rows.Y, 0, m * nv)
     if narrow:
         J, Y = floats[: WIDTH * m], floats[WIDTH * m : 2 * WIDTH * m]
@@ -86,3 +89,37 @@ def add_row_times(rows: ContactSystem, i: int, factor: float, v: Floats) -> None
     add_on(0, b - a, factor, part_at(rows.Y_entries, at, b - a), part_at(v, a, b - a))
     if c < d:
         add_on(0, d - c, factor, part_at(rows.Y_entries, then, d - c), part_at(v, c, d - c))
+
+
+@kernel(inner=True)
+def three_dots(rows: ContactSystem, i: int, j: int, k: int, v: Floats) -> tuple[float, float, float]:
+    """Return J_i v, J_j v and J_k v of three rows with the same span, v read once."""
+    a, b, c, d = columns(rows.spans, i, v.shape[0])
+    x = y = z = 0.0
+    for part in range(2 if c < d else 1):
+        begin = a if part == 0 else c
+        n = b - a if part == 0 else d - c
+        J, at = rows.J_entries, rows.offsets
+        p, q, r, u = (
+            part_at(J, at[i, part], n),
+            part_at(J, at[j, part], n),
+            part_at(J, at[k, part], n),
+            part_at(v, begin, n),
+        )
+        for e in range(n):
+            x += p[e] * u[e]
+            y += q[e] * u[e]
+            z += r[e] * u[e]
+    return x, y, z
+
+
+@kernel(inner=True)
+def add_three_rows(rows: ContactSystem, i: int, j: int, k: int, f: float, g: float, h: float, v: Floats) -> None:
+    """Add f Y_i + g Y_j + h Y_k of three rows with the same span to v."""
+    a, b, c, d = columns(rows.spans, i, v.shape[0])
+    Y, at = rows.Y_entries, rows.offsets
+    n = b - a
+    add_three(f, g, h, part_at(Y, at[i, 0], n), part_at(Y, at[j, 0], n), part_at(Y, at[k, 0], n), part_at(v, a, n))
+    if c < d:
+        n = d - c
+        add_three(f, g, h, part_at(Y, at[i, 1], n), part_at(Y, at[j, 1], n), part_at(Y, at[k, 1], n), part_at(v, c, n))

@@ -42,7 +42,7 @@ def blocks_of(problem: FrictionProblem, W: Any) -> ContactBlocks:
 
 
 @dataclass(frozen=True, eq=False)
-class Scaled:
+class ScaledProblem:
     """W / w and q / p of a problem: r here is (w / p) r there. Coulomb's problem is homogeneous in both."""
 
     problem: FrictionProblem
@@ -64,7 +64,7 @@ class Scaled:
         return self.problem.contacts(r) / (self.p / self.w)
 
 
-def scaled(problem: FrictionProblem) -> Scaled:
+def scaled(problem: FrictionProblem) -> ScaledProblem:
     """The problem with W of median diagonal 1 and q of largest entry 1."""
     diagonal = np.abs(problem._W.diagonal())
     diagonal = diagonal[diagonal > 0.0]
@@ -72,7 +72,7 @@ def scaled(problem: FrictionProblem) -> Scaled:
     p = float(np.abs(problem._q).max(initial=0.0))
     w, p = _power_of_two(w), _power_of_two(p)
     # One factor after the other: their quotient may be beyond double precision where r is not.
-    return Scaled(problem, problem._W / w, problem.contacts(problem._q / p), w, p)
+    return ScaledProblem(problem, problem._W / w, problem.contacts(problem._q / p), w, p)
 
 
 def _power_of_two(value: float) -> float:

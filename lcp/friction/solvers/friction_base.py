@@ -9,7 +9,7 @@ import numpy as np
 
 from lcp.arrays import Vector
 from lcp.clock import processor_seconds
-from lcp.friction.blocks import Scaled, scaled
+from lcp.friction.blocks import ScaledProblem, scaled
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, FrictionResiduals, measure
 from lcp.friction.result import FrictionClaim
@@ -20,7 +20,7 @@ from lcp.trace import TraceRecorder
 from lcp.traits import Traits
 
 
-class FrictionMethod(Options):
+class FrictionSolverBase(Options):
     """A solver of friction problems; a method has its options as fields, its ``traits``, and `_claim`."""
 
     traits: ClassVar[Traits] = Traits.CONE | Traits.WARM_START | Traits.SPARSE
@@ -40,12 +40,12 @@ class FrictionMethod(Options):
     def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim: ...
 
 
-class Watch:
+class IterateMonitor:
     """Looks at iterates, in units of the scaled problem, with the eyes of the one judge."""
 
     def __init__(self, problem: FrictionProblem, tolerance: float, time_limit: float, trace: bool) -> None:
         self.problem, self.tolerance = problem, tolerance
-        self.units: Scaled = scaled(problem)
+        self.units: ScaledProblem = scaled(problem)
         self.deadline = processor_seconds() + time_limit
         self.recorder = TraceRecorder(trace, "fclib residual")
         self.best = np.zeros(problem.m)
@@ -54,11 +54,16 @@ class Watch:
         self.finite = True
 
     @property
-    def late(self) -> bool:
+    def timed_out(self) -> bool:
         """Whether the time is used up."""
         return processor_seconds() > self.deadline
 
-    def look(self, rows: Vector, iteration: int) -> float:
+    @property
+    def seconds_left(self) -> float:
+        """The rest of the time limit, at least a millisecond."""
+        return max(1e-3, self.deadline - processor_seconds())
+
+    def record_iterate(self, rows: Vector, iteration: int) -> float:
         """How far ``rows`` (nc, 3) is from being called solved: solved at 1 and below."""
         r = self.units.original(rows)
         residual, _ = measure(self.problem, r)
@@ -81,6 +86,6 @@ class Watch:
         elif status is None:
             status = Status.ITERATION_LIMIT
         said = [detail] if detail else []
-        if status is Status.ITERATION_LIMIT and self.late:
+        if status is Status.ITERATION_LIMIT and self.timed_out:
             said.append("time limit")
         return FrictionClaim(self.best, status, iteration, "; ".join(said), trace=self.recorder.trace())

@@ -11,7 +11,7 @@ from lcp.arrays import Vector
 
 if TYPE_CHECKING:
     from lcp.friction.global_problem import GlobalFrictionProblem
-    from lcp.friction.problem import FrictionProblem, Indices
+    from lcp.friction.problem import FrictionProblem, IntArray
 
 # Velocities of a free body; in the plane.
 _BODIES = (6, 3)
@@ -26,16 +26,16 @@ _PIVOT = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
-class Bodies:
+class DelassusFactor:
     """u = J (v_free + J' r) + bias, by velocities that stand together tree by tree."""
 
     J: Any  # (m, n) sparse, by rows
     v_free: Vector  # (n,)
     bias: Vector  # (m,)
-    starts: Indices  # (nt + 1,) first velocity of each tree
+    starts: IntArray  # (nt + 1,) first velocity of each tree
 
 
-def bodies_of_masses(source: GlobalFrictionProblem) -> Bodies | None:
+def factor_from_masses(source: GlobalFrictionProblem) -> DelassusFactor | None:
     """J = H' L^-T with M = L L' tree by tree; None with bilateral rows, or where M is not positive definite."""
     from scipy import sparse
 
@@ -78,10 +78,10 @@ def bodies_of_masses(source: GlobalFrictionProblem) -> Bodies | None:
     kept = values != 0.0
     inverse = sparse.csr_matrix((values[kept], (rows[kept], columns[kept])), shape=M.shape)
     J = sparse.csr_matrix((inverse @ sparse.csr_matrix(H)).T)
-    return Bodies(J, inverse @ f, w, starts)
+    return DelassusFactor(J, inverse @ f, w, starts)
 
 
-def _trees(M: Any) -> Indices:
+def _trees(M: Any) -> IntArray:
     """Number of each velocity's tree: six or three in a row, as bodies are stated, where M allows, or what M joins."""
     from scipy.sparse.csgraph import connected_components
 
@@ -93,7 +93,7 @@ def _trees(M: Any) -> Indices:
     return np.asarray(connected_components(M, directed=False)[1], dtype=np.int64)
 
 
-def bodies_of_matrix(problem: FrictionProblem) -> Bodies | None:
+def factor_from_delassus(problem: FrictionProblem) -> DelassusFactor | None:
     """J of W = J J' by its triangular factors, v_free = 0: what W joins is a tree.
 
     None where W is not symmetric and positive semidefinite, or joins too many rows.
@@ -122,7 +122,7 @@ def bodies_of_matrix(problem: FrictionProblem) -> Bodies | None:
         return None
     value, row, column = (np.concatenate(each) for each in zip(*parts, strict=True))
     J = sparse.csr_matrix((value, (row, column)), shape=(m, starts[-1]))
-    return Bodies(J, np.zeros(starts[-1]), problem._q, np.array(starts, dtype=np.int64))
+    return DelassusFactor(J, np.zeros(starts[-1]), problem._q, np.array(starts, dtype=np.int64))
 
 
 def _square_root(W: Vector) -> Vector | None:

@@ -20,25 +20,22 @@ def blocks_of(problem: FrictionProblem, W: Any) -> ContactBlocks:
 
     from lcp.kernels.friction_sweeps import ContactBlocks
 
-    nc = problem.nc
-    contact = np.repeat(np.arange(nc, dtype=np.int64), problem._dims)
-    place = np.arange(problem.m, dtype=np.int64) - (np.cumsum(problem._dims) - problem._dims)[contact]
-    entries = sparse.coo_matrix(W)
-    value = np.asarray(entries.data, dtype=np.float64)
-    row, col = entries.row.astype(np.int64), entries.col.astype(np.int64)
-    row, col, value = row[value != 0.0], col[value != 0.0], value[value != 0.0]
-    a, b, i, j = contact[row], contact[col], place[row], place[col]
+    nc, m = problem.nc, problem.m
+    # Three rows for each contact; those that it lacks are empty.
+    places = problem._index.ravel()
+    rows = np.flatnonzero(places < m)
+    pad = sparse.csr_matrix((np.ones(m), (rows, places[rows])), shape=(3 * nc, m))
+    padded = (pad @ sparse.csr_matrix(W) @ pad.T).tocsr()
+    padded.eliminate_zeros()
+    padded = padded.tobsr((3, 3))
+    padded.sort_indices()
+    row, column, block = np.repeat(np.arange(nc), np.diff(padded.indptr)), padded.indices, padded.data
+    inside = row == column
     diagonal = np.zeros((nc, 3, 3))
-    inside = a == b
-    diagonal[a[inside], i[inside], j[inside]] = value[inside]
-    a, b, i, j, value = a[~inside], b[~inside], i[~inside], j[~inside], value[~inside]
-    key, at = np.unique(a * max(nc, 1) + b, return_inverse=True)
-    block = np.zeros((key.shape[0], 3, 3))
-    block[at, i, j] = value
-    pointer = np.zeros(nc + 1, dtype=np.int64)
-    np.cumsum(np.bincount(key // max(nc, 1), minlength=nc), out=pointer[1:])
-    columns = np.ascontiguousarray(key % max(nc, 1))
-    return ContactBlocks(pointer, columns, block, diagonal, problem._mu, problem._dims)
+    diagonal[row[inside]] = block[inside]
+    pointer = np.concatenate(([0], np.cumsum(np.bincount(row[~inside], minlength=nc))))
+    columns = column[~inside].astype(np.int64)
+    return ContactBlocks(pointer, columns, block[~inside], diagonal, problem._mu, problem._dims)
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,23 +46,17 @@ def factor_from_masses(source: GlobalFrictionProblem) -> DelassusFactor | None:
     M.eliminate_zeros()
     tree = _trees(M)
     sizes = np.bincount(tree)
-    starts = np.concatenate(([0], np.cumsum(sizes)))
-    order = np.argsort(tree, kind="stable")
-    place = np.empty(source.n, dtype=np.int64)
-    place[order] = np.arange(source.n)
-    place -= starts[tree]
-    entries = M.tocoo()
-    of = tree[entries.row]
-    parts = []
-    # Trees of one size at once.
-    for size in np.unique(sizes):
-        own = np.flatnonzero(sizes == size)
-        if size > _DENSE:
+    if sizes.max() > _DENSE:
+        return None
+    # Trees of one size follow one another, so that they are factorised together.
+    order = np.lexsort((tree, sizes[tree]))
+    M = M[order][:, order]
+    inverses, first = [], 0
+    for size, count in zip(*np.unique(sizes, return_counts=True), strict=True):
+        last = first + size * count
+        blocks = M[first:last, first:last].tobsr((size, size)).data
+        if len(blocks) < count:
             return None
-        inside = sizes[of] == size
-        blocks = np.zeros((own.size, size, size))
-        row, column = entries.row[inside], entries.col[inside]
-        blocks[np.searchsorted(own, of[inside]), place[row], place[column]] = entries.data[inside]
         try:
             L = np.linalg.cholesky(blocks)
         except np.linalg.LinAlgError:
@@ -70,15 +64,13 @@ def factor_from_masses(source: GlobalFrictionProblem) -> DelassusFactor | None:
         pivots, diagonal = np.einsum("kii->ki", L) ** 2, np.einsum("kii->ki", blocks)
         if not (pivots > _PIVOT * diagonal).all():
             return None
-        at = starts[own][:, None, None] + np.arange(size)
-        parts.append((np.linalg.inv(L), np.broadcast_to(at.transpose(0, 2, 1), blocks.shape), order[at]))
-    values = np.concatenate([inverse.ravel() for inverse, _, _ in parts])
-    rows = np.concatenate([row.ravel() for _, row, _ in parts])
-    columns = np.concatenate([np.broadcast_to(column, row.shape).ravel() for _, row, column in parts])
-    kept = values != 0.0
-    inverse = sparse.csr_matrix((values[kept], (rows[kept], columns[kept])), shape=M.shape)
-    J = sparse.csr_matrix((inverse @ sparse.csr_matrix(H)).T)
-    return DelassusFactor(J, inverse @ f, w, starts)
+        inverses.append(sparse.bsr_matrix((np.linalg.inv(L), np.arange(count), np.arange(count + 1))))
+        first = last
+    inverse = sparse.block_diag(inverses, format="csr")
+    inverse.eliminate_zeros()
+    J = sparse.csr_matrix((inverse @ sparse.csr_matrix(H)[order]).T)
+    starts = np.concatenate(([0], np.cumsum(np.sort(sizes))))
+    return DelassusFactor(J, inverse @ f[order], w, starts)
 
 
 def _trees(M: Any) -> IntArray:

@@ -172,13 +172,14 @@ def _reduced(source: GlobalFrictionProblem) -> FrictionReduction:
         W, error = bodies.J @ bodies.J.T, 0.0
     else:
         W, error = _delassus(system, K, sparse.csc_matrix(H), n, p)
-    x = system(np.concatenate([f, -b]))
-    error = max(error, _scaled_residual(K, x[:, None], np.concatenate([f, -b])[:, None]))
+    right = np.concatenate([f, -b])
+    x = system(right)
+    error = max(error, _scaled_residual(K, x[:, None], right[:, None]))
     if error > _CONSISTENT and not deficient and n + p <= _DENSE:
         system, deficient = _least_squares(K), True
         W, error = _delassus(system, K, sparse.csc_matrix(H), n, p)
-        x = system(np.concatenate([f, -b]))
-        error = max(error, _scaled_residual(K, x[:, None], np.concatenate([f, -b])[:, None]))
+        x = system(right)
+        error = max(error, _scaled_residual(K, x[:, None], right[:, None]))
     finite = bool(np.isfinite(W.data).all() and np.isfinite(x).all())
     q = H.T @ x[:n] + w if finite else np.zeros(m)
     W = W if finite else sparse.csr_matrix((m, m))

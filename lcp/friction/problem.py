@@ -170,17 +170,12 @@ def padded_index(dims: IntArray) -> IntArray:
 
 def _block_sizes(W: Any, index: IntArray) -> Vector:
     """Largest |entry| of each diagonal block; where it is zero the median of the others, 1 where all are."""
-    nc, m = index.shape[0], W.shape[0]
-    size = np.zeros(nc)
-    contact = np.zeros(m + 1, dtype=np.int64)
-    contact[index.T] = np.arange(nc)
-    if isinstance(W, np.ndarray):
-        padded = np.pad(np.abs(W), ((0, 1), (0, 1)))
-        size = padded[index[:, :, None], index[:, None, :]].max(axis=(1, 2), initial=0.0)
-    else:
-        entries = W.tocoo()
-        inside = contact[entries.row] == contact[entries.col]
-        np.maximum.at(size, contact[entries.row[inside]], np.abs(entries.data[inside]))
+    present = index < W.shape[0]
+    both = present[:, :, None] & present[:, None, :]
+    entries = np.zeros(both.shape)
+    contact, row, column = np.nonzero(both)
+    entries[both] = np.abs(np.asarray(W[index[contact, row], index[contact, column]]).ravel())
+    size = entries.max(axis=(1, 2), initial=0.0)
     known = size[size > 0.0]
     return np.where(size > 0.0, size, float(np.median(known)) if known.size else 1.0)
 

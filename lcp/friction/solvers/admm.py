@@ -9,7 +9,7 @@ import numpy as np
 
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
-from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor
+from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor, factorized
 from lcp.method import Request
 from lcp.options import positive, real, whole
 from lcp.status import Status
@@ -81,6 +81,8 @@ class ADMM(FrictionSolverBase):
             if factor is None:
                 factor = _factor(units.W, rho)
                 factors += 1
+                if factor is None:
+                    return monitor.claim(iteration, f"W + rho I is singular, rho {rho:.1e}", Status.SINGULAR_BASIS)
             iteration += 1
             load = q.copy()
             normal = problem._index[:, 0]
@@ -109,15 +111,10 @@ class ADMM(FrictionSolverBase):
 
 
 def _factor(W: Any, rho: float) -> Any:
-    """A function that solves with W + rho I."""
+    """Return a function that solves with W + rho I, or None if this is singular."""
     m = int(W.shape[0])
     if not isinstance(W, np.ndarray) and W.nnz < 0.15 * m * m:
         from scipy import sparse
-        from scipy.sparse.linalg import splu
 
-        return splu(sparse.csc_matrix(W + rho * sparse.identity(m, format="csr"))).solve
-    from scipy.linalg import lu_factor, lu_solve
-
-    dense = (W if isinstance(W, np.ndarray) else W.toarray()) + rho * np.eye(m)
-    factors = lu_factor(dense)
-    return lambda right: lu_solve(factors, right)
+        return factorized(W + rho * sparse.identity(m, format="csr"))
+    return factorized((W if isinstance(W, np.ndarray) else W.toarray()) + rho * np.eye(m))

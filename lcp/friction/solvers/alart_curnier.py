@@ -23,7 +23,7 @@ import numpy as np
 from lcp.arrays import Vector
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
-from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor
+from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor, factorized
 from lcp.friction.solvers.nsgs import GaussSeidelSweeps
 from lcp.method import Request
 from lcp.options import positive, real, whole
@@ -134,51 +134,17 @@ class AlartCurnier:
         row, col = where[0][keep], where[1][keep]
         P_s = sparse.csr_matrix((P[keep], (row, col)), shape=(m, m))[at]
         Q_s = sparse.csr_matrix((Q[keep], (row, col)), shape=(m, m))[at]
-        J = Q_s @ self.W
         near = P_s + Q_s * (self.shift + extra)
-        if self.dense:
-            J = np.asarray(J) + near.toarray()
-            right = rhs[at] - J[:, ~inner] @ d[~inner]
-            solution = _dense_solve(J[:, at], right)
-        else:
-            J = (J + near).tocsc()
-            right = rhs[at] - J @ d
-            solution = _sparse_solve(J[:, at], right)
-        if solution is None:
+        J = Q_s @ self.W + (near.toarray() if self.dense else near)
+        right = rhs[at] - J @ d
+        square = J[:, at]
+        solve = factorized(square)
+        if solve is None:
             return None
-        d[at] = solution
+        x = solve(right)
+        # One step of iterative refinement.
+        d[at] = x + solve(right - square @ x)
         return self.problem.contacts(d)
-
-
-def _dense_solve(J: Vector, right: Vector) -> Vector | None:
-    from scipy.linalg import lapack
-
-    lu, piv, info = lapack.dgetrf(J, overwrite_a=False)
-    if info != 0:
-        return None
-    anorm = float(np.abs(J).sum(axis=0).max())
-    rcond, _ = lapack.dgecon(lu, anorm, norm="1")
-    if not rcond > 1e-17:
-        return None
-    x, info = lapack.dgetrs(lu, piv, right)
-    if info != 0:
-        return None
-    # One refinement.
-    more, _ = lapack.dgetrs(lu, piv, right - J @ x)
-    refined: Vector = x + more
-    return refined
-
-
-def _sparse_solve(J: Any, right: Vector) -> Vector | None:
-    from scipy.sparse.linalg import splu
-
-    try:
-        factor = splu(J.tocsc())
-    except RuntimeError:
-        return None
-    x = factor.solve(right)
-    refined: Vector = x + factor.solve(right - J @ x)
-    return refined
 
 
 @dataclass(frozen=True)

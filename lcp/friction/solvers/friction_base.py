@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,13 +12,16 @@ from lcp.arrays import Vector
 from lcp.clock import processor_seconds
 from lcp.friction.blocks import ScaledProblem, scaled
 from lcp.friction.problem import FrictionProblem
-from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, FrictionResiduals, measure
+from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, measure
 from lcp.friction.result import FrictionClaim
 from lcp.method import Request
 from lcp.options import Options
 from lcp.status import Status
 from lcp.trace import TraceRecorder
 from lcp.traits import Traits
+
+# Reciprocal condition number below which a matrix is singular.
+_SINGULAR = 1e-17
 
 
 class FrictionSolverBase(Options):
@@ -50,7 +54,6 @@ class IterateMonitor:
         self.recorder = TraceRecorder(trace, "fclib residual")
         self.best = np.zeros(problem.m)
         self.best_merit, self.best_at = np.inf, 0
-        self.last: FrictionResiduals | None = None
         self.finite = True
 
     @property
@@ -67,7 +70,6 @@ class IterateMonitor:
         """How far ``rows`` (nc, 3) is from being called solved: solved at 1 and below."""
         r = self.units.original(rows)
         residual, _ = measure(self.problem, r)
-        self.last = residual
         self.recorder.add(iteration, residual.fclib)
         if not np.isfinite(residual.fclib):
             self.finite = False
@@ -89,3 +91,20 @@ class IterateMonitor:
         if status is Status.ITERATION_LIMIT and self.timed_out:
             said.append("time limit")
         return FrictionClaim(self.best, status, iteration, "; ".join(said), trace=self.recorder.trace())
+
+
+def factorized(A: Any) -> Callable[[Vector], Vector] | None:
+    """Return a function that solves with a dense or sparse matrix A, or None if A is singular."""
+    if isinstance(A, np.ndarray):
+        from scipy.linalg import lapack
+
+        lu, pivots, info = lapack.dgetrf(A)
+        rcond, _ = lapack.dgecon(lu, float(np.abs(A).sum(axis=0).max()), norm="1")
+        return (lambda right: lapack.dgetrs(lu, pivots, right)[0]) if info == 0 and rcond > _SINGULAR else None
+    from scipy.sparse.linalg import splu
+
+    try:
+        solve: Callable[[Vector], Vector] = splu(A.tocsc()).solve
+    except RuntimeError:
+        return None
+    return solve

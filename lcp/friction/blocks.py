@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def blocks_of(problem: FrictionProblem, W: Any) -> ContactBlocks:
-    """Blocks of a matrix (m, m) by the contacts of ``problem``; blocks of zeros are left out."""
+    """Return the blocks of a matrix (m, m) by the contacts of ``problem``, without blocks of zeros."""
     from scipy import sparse
 
     from lcp.kernels.friction_sweeps import ContactBlocks
@@ -27,9 +27,9 @@ def blocks_of(problem: FrictionProblem, W: Any) -> ContactBlocks:
     pad = sparse.csr_matrix((np.ones(m), (rows, places[rows])), shape=(3 * nc, m))
     padded = (pad @ sparse.csr_matrix(W) @ pad.T).tocsr()
     padded.eliminate_zeros()
-    padded = padded.tobsr((3, 3))
-    padded.sort_indices()
-    row, column, block = np.repeat(np.arange(nc), np.diff(padded.indptr)), padded.indices, padded.data
+    stored = padded.tobsr((3, 3))
+    stored.sort_indices()
+    row, column, block = np.repeat(np.arange(nc), np.diff(stored.indptr)), stored.indices, stored.data
     inside = row == column
     diagonal = np.zeros((nc, 3, 3))
     diagonal[row[inside]] = block[inside]
@@ -51,18 +51,18 @@ class ScaledProblem:
     p: float
 
     def original(self, rows: Vector) -> Vector:
-        """R (m,) of the problem from rows (nc, 3) here."""
+        """Return r (m,) of the problem for rows (nc, 3) of the scaled one."""
         return self.problem.flat(rows * (self.p / self.w))
 
     def start(self, r: Vector | None) -> Vector:
-        """Rows (nc, 3) here of a start r (m,), zeros without one."""
+        """Return rows (nc, 3) of the scaled problem for a start r (m,), zeros if there is none."""
         if r is None:
             return np.zeros((self.problem.nc, 3))
         return self.problem.contacts(r) / (self.p / self.w)
 
 
 def scaled(problem: FrictionProblem) -> ScaledProblem:
-    """The problem with W of median diagonal 1 and q of largest entry 1."""
+    """Return the problem with a W of median diagonal 1 and a q of largest entry 1."""
     diagonal = np.abs(problem._W.diagonal())
     diagonal = diagonal[diagonal > 0.0]
     w = float(np.median(diagonal)) if diagonal.size else float(abs(problem._W).max()) if problem.m else 1.0

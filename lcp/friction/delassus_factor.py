@@ -36,7 +36,7 @@ class DelassusFactor:
 
 
 def factor_from_masses(source: GlobalFrictionProblem) -> DelassusFactor | None:
-    """J = H' L^-T with M = L L' tree by tree; None with bilateral rows, or where M is not positive definite."""
+    """Return J = H' L^-T with M = L L' tree by tree; None with bilateral rows, or if M is not positive definite."""
     from scipy import sparse
 
     M, H, f, w, _, _, _, b = source._parts
@@ -86,9 +86,9 @@ def _trees(M: Any) -> IntArray:
 
 
 def factor_from_delassus(problem: FrictionProblem) -> DelassusFactor | None:
-    """J of W = J J' by its triangular factors, v_free = 0: what W joins is a tree.
+    """Return J of W = J J' by its triangular factors, v_free = 0; rows that W joins are a tree.
 
-    None where W is not symmetric and positive semidefinite, or joins too many rows.
+    Return None if W is not symmetric and positive semidefinite, or joins too many rows.
     """
     from scipy import sparse
     from scipy.sparse.csgraph import connected_components
@@ -118,7 +118,7 @@ def factor_from_delassus(problem: FrictionProblem) -> DelassusFactor | None:
 
 
 def _square_root(W: Vector) -> Vector | None:
-    """J of W = J J', of no more columns than the rank, by Cholesky's method with pivoting; None where there is none."""
+    """Return J of W = J J' with rank(W) columns, by Cholesky's method with pivoting, or None if W has none."""
     from scipy.linalg.lapack import dpstrf
 
     size = float(np.abs(W).max(initial=0.0))

@@ -121,7 +121,7 @@ class ContactStrategies(FrictionSolverBase):
 
 
 def _products(system: ContactSystem) -> float:
-    """How many products it takes, about, to form one linear system: each contact has a block of its velocities."""
+    """Estimate the products that form one linear system: each contact has a block of its velocities."""
     spans = system.spans[: system.nc]
     if not len(spans):
         return 9.0 * system.nc * float(system.v_free.size) ** 2
@@ -131,21 +131,21 @@ def _products(system: ContactSystem) -> float:
 
 @dataclass(frozen=True, eq=False)
 class ContactSystemArrays:
-    """The rows [N; F] of a problem in its solvers' units, every contact with as many tangents as any; h is 1."""
+    """Rows [N; F] of a problem in scaled units; all contacts have the same number of tangents, and h is 1."""
 
     system: ContactSystem
     starts: IntArray  # (nt + 1,) first velocity of each tree
     present: Vector  # (nc, 1 + r) 1 for components that a contact has
 
     def variables(self, rows: Vector) -> Vector:
-        """Forces in rows (nc, 3) as variables (fN, fF+, fF-, lambda) of an LCP."""
+        """Return the variables (fN, fF+, fF-, lambda) of an LCP for forces (nc, 3)."""
         friction = (rows[:, : self.present.shape[1]] * self.present)[:, 1:].ravel()
         return np.concatenate(
             (rows[:, 0], np.maximum(friction, 0.0), np.maximum(-friction, 0.0), np.zeros(self.system.nc))
         )
 
     def forces(self, z: Vector) -> Vector:
-        """Rows (nc, 3) of such variables."""
+        """Return the forces (nc, 3) of such variables."""
         nc, nr = self.system.nc, self.system.nr
         rows = np.zeros((nc, 3))
         rows[:, 0] = z[:nc]
@@ -154,23 +154,22 @@ class ContactSystemArrays:
         return rows
 
     def drop_rounding_forces(self, rows: Vector) -> Vector:
-        """Forces (nc, 3) without those that are rounding of the largest one.
+        """Set forces (nc, 3) to zero that are rounding errors of the largest one.
 
-        They are nothing beside the rest of the problem, and everything among bodies that rest on each other as they
-        move.
+        Between bodies that rest on each other as they move, such forces would be the only ones.
         """
         size = np.abs(rows).max(axis=1, initial=0.0)
         return np.where((size > _NEGLIGIBLE_FORCE * size.max(initial=0.0))[:, None], rows, 0.0)
 
 
-def contact_rows(problem: FrictionProblem, bodies: DelassusFactor, units: ScaledProblem) -> ContactSystemArrays | None:
-    """Lay a problem out between its bodies; None where it is too large.
+def contact_rows(problem: FrictionProblem, factor: DelassusFactor, units: ScaledProblem) -> ContactSystemArrays | None:
+    """Return the arrays of a problem between its bodies, or None if it is too large.
 
     A contact that lacks a tangent has a row of zeros in its place: nothing moves along it, and no force comes of it.
     """
     from lcp.contacts.kernels.contact_system import ContactSystem
 
-    nc, nv, dims = problem.nc, bodies.v_free.shape[0], problem._dims
+    nc, nv, dims = problem.nc, factor.v_free.shape[0], problem._dims
     r = int(dims.max()) - 1
     nr = nc * r
     if nv * (nc + nr + nv) > _MAX_NUMBERS:
@@ -179,14 +178,14 @@ def contact_rows(problem: FrictionProblem, bodies: DelassusFactor, units: Scaled
     contact = np.repeat(np.arange(nc, dtype=np.int64), dims)
     component = np.arange(problem.m, dtype=np.int64) - first[contact]
     place = np.where(component == 0, contact, nc + contact * r + component - 1)
-    entries = bodies.J.tocoo()
+    entries = factor.J.tocoo()
     # Pages of zeros that nobody writes to take no memory.
     J = np.zeros((nc + nr, nv))
     J[place[entries.row], entries.col] = entries.data / np.sqrt(units.w)
     k = np.zeros(nc + nr)
-    k[place] = bodies.bias / units.p
-    v_free = bodies.v_free * (np.sqrt(units.w) / units.p)
-    starts = bodies.starts
+    k[place] = factor.bias / units.p
+    v_free = factor.v_free * (np.sqrt(units.w) / units.p)
+    starts = factor.starts
     spans = contact_spans(starts, nc, contact[entries.row], entries.col)
     if spans is None:
         starts, spans = np.array([0, nv], dtype=np.int64), np.zeros((0, 4), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The frame of the friction solvers: units, limits, best iterate, trace and claim; a method only moves r."""
+"""Base of the friction solvers: units, limits, best iterate, trace and claim; a method only moves r."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FrictionSolverBase(Options):
         tolerance: float = DEFAULT_FRICTION_TOLERANCE,
         trace: bool = False,
     ) -> FrictionClaim:
-        """The method's claim on a problem from a start; `lcp.solve` checks the arguments and verifies the claim."""
+        """Return the claim on a problem from a start; `lcp.solve` checks the arguments and verifies the claim."""
         return self._claim(problem, Request(z0, tolerance, trace))
 
     @abstractmethod
@@ -45,7 +45,7 @@ class FrictionSolverBase(Options):
 
 
 class IterateMonitor:
-    """Looks at iterates, in units of the scaled problem, with the eyes of the one judge."""
+    """Measures of iterates by the verdict's residuals, in units of the scaled problem; it keeps the best iterate."""
 
     def __init__(self, problem: FrictionProblem, tolerance: float, time_limit: float, trace: bool) -> None:
         self.problem, self.tolerance = problem, tolerance
@@ -58,16 +58,16 @@ class IterateMonitor:
 
     @property
     def timed_out(self) -> bool:
-        """Whether the time is used up."""
+        """Return True if the time limit has passed."""
         return processor_seconds() > self.deadline
 
     @property
     def seconds_left(self) -> float:
-        """The rest of the time limit, at least a millisecond."""
+        """Return the seconds until the time limit, at least a millisecond."""
         return max(1e-3, self.deadline - processor_seconds())
 
     def record_iterate(self, rows: Vector, iteration: int) -> float:
-        """How far ``rows`` (nc, 3) is from being called solved: solved at 1 and below."""
+        """Measure ``rows`` (nc, 3); return the largest residual in units of its bound, solved if at most 1."""
         r = self.units.original(rows)
         residual, _ = measure(self.problem, r)
         self.recorder.add(iteration, residual.fclib)
@@ -80,7 +80,7 @@ class IterateMonitor:
         return merit
 
     def claim(self, iteration: int, detail: str = "", status: Status | None = None) -> FrictionClaim:
-        """The claim on the best iterate looked at."""
+        """Return the claim on the best iterate."""
         if self.best_merit <= 1.0:
             status = Status.SOLVED
         elif not self.finite:

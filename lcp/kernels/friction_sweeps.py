@@ -262,6 +262,7 @@ class ContactBlocks(NamedTuple):
 @kernel
 def friction_sweeps(
     contacts: ContactBlocks,
+    shift: Floats,
     q: Floats,
     order: Ints,
     relaxation: float,
@@ -271,8 +272,8 @@ def friction_sweeps(
 ) -> int:
     """As many sweeps of r (nc, 3) as ``moved`` has entries, which become the lengths of their steps.
 
-    ``order`` is that of the contacts, ``work`` (5, 3). Returns how often a block had no mode that fitted, in the last
-    sweep.
+    ``shift`` (nc,) is what a proximal term adds to the diagonal (q holds the rest of it). ``order`` is that of the
+    contacts, ``work`` (5, 3). Returns how often a block had no mode that fitted, in the last sweep.
     """
     pointer, column, block, diagonal, mu, dims = contacts
     A = work[:3]
@@ -298,6 +299,8 @@ def friction_sweeps(
             for i in range(3):
                 for j in range(3):
                     A[i, j] = diagonal[a, i, j]
+            for i in range(dims[a]):
+                A[i, i] += shift[a]
             b[0] = b0
             b[1] = b1
             b[2] = b2

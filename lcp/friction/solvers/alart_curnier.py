@@ -24,6 +24,7 @@ from lcp.arrays import Vector
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
 from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor, factorized
+from lcp.friction.solvers.nsgs import GaussSeidelSweeps
 from lcp.method import Request
 from lcp.options import positive, real, whole
 from lcp.status import Status
@@ -220,7 +221,7 @@ class SemismoothNewton(FrictionSolverBase):
     Rockafellar (1976). W is replaced by W + alpha I and q by q - alpha r, where r are the last forces. Fixed points are
     the solutions.
     The weight alpha falls tenfold while Newton needs few steps, and convergence becomes faster than linear. It rises
-    tenfold if Newton fails.
+    tenfold if Newton fails twice, the second time from a start improved by block Gauss-Seidel.
 
     Parameters
     ----------
@@ -266,34 +267,45 @@ class SemismoothNewton(FrictionSolverBase):
         return monitor.claim(run.iterations)
 
     def _proximal_points(self, equations: AlartCurnier, monitor: IterateMonitor, rows: Vector) -> FrictionClaim:
-        alpha, spent, rounds, better = self.alpha, 0, 0, 0
+        problem, units = monitor.problem, monitor.units
+        sweeps: GaussSeidelSweeps | None = None
+        alpha, spent, rounds = self.alpha, 0, 0
         merit = monitor.record_iterate(rows, 0)
+        swept, better = False, 0
+        start = rows
         while merit > 1.0 and monitor.finite and spent < self.max_iterations and not monitor.timed_out:
             rounds += 1
             if rounds - better > _MAX_ROUNDS:
                 return monitor.claim(spent, f"no better force in {_MAX_ROUNDS} rounds", Status.STALLED)
             # The regular problem about the last forces, by Newton's method.
             equations.set_shift(alpha)
-            equations.q = monitor.units.q - alpha * rows * equations.present
+            equations.q = units.q - alpha * rows * equations.present
             opening = float(np.linalg.norm(equations.residual(rows, equations.motion(rows))))
             run = newton(
                 equations,
-                rows,
+                start,
                 lambda _, F, __, goal=_INNER * opening: bool(np.linalg.norm(F) <= goal),  # type: ignore[misc]
                 max_iterations=min(self.newton_steps, self.max_iterations - spent),
                 timed_out=lambda: monitor.timed_out,
             )
             spent += max(1, run.iterations)
             if run.converged or run.merit < _ENOUGH * opening:
-                rows = run.rows
+                start = rows = run.rows
                 least = monitor.best_merit
                 merit = monitor.record_iterate(rows, spent)
                 if merit < _BETTER * least:
                     better = rounds
+                swept = False
                 hard = run.iterations / self.newton_steps
                 alpha = max(alpha * (0.1 if hard <= 0.25 else 0.3 if hard < 0.5 else 1.0), _MIN_ALPHA)
+            elif not swept:
+                # Newton failed: the same problem from a better start.
+                sweeps = sweeps or GaussSeidelSweeps(problem, units.W)
+                start, swept = rows.copy(), True
+                sweeps(start, equations.q, min(100, 5 * sweeps.portion), np.full(problem.nc, alpha))
             else:
-                # Newton failed: a problem that is more regular.
+                # Newton failed again: a problem that is more regular.
+                start, swept = rows, False
                 alpha *= 10.0
                 if alpha > _MAX_ALPHA:
                     return monitor.claim(spent, f"no weight lets Newton converge ({rounds} rounds)", Status.STALLED)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lcp.arrays import Vector
 from lcp.friction.blocks import blocks_of
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
@@ -54,31 +55,51 @@ class NSGS(FrictionSolverBase):
     time_limit: float = positive(120.0)
 
     def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
-        from lcp.kernels.friction_sweeps import friction_sweeps
-
         z0, tolerance, trace = request
         monitor = IterateMonitor(problem, tolerance, self.time_limit, trace)
-        units = monitor.units
-        rows, blocks, work = units.start(z0), blocks_of(problem, units.W), np.empty((5, 3))
-        order = np.arange(problem.nc, dtype=np.int64)
-        if self.sweep == "symmetric":
-            order = np.concatenate([order, order[::-1]])
-        portion = max(1, _PORTION // max(1, 9 * blocks.block.shape[0] + 60 * problem.nc))
-        iteration, moved, note = 0, np.inf, ""
+        rows = monitor.units.start(z0)
+        sweeper = GaussSeidelSweeps(problem, monitor.units.W, self.sweep, self.relaxation)
+        iteration, target = 0, 0
         while monitor.record_iterate(rows, iteration) > 1.0 and monitor.finite:
             if iteration >= self.max_iterations or monitor.timed_out:
                 break
             target = iteration + 1 if trace else min(self.max_iterations, _next_check(iteration))
             while iteration < target and not monitor.timed_out:
-                steps = np.empty(min(portion, target - iteration))
-                projected = friction_sweeps(blocks, units.q, order, self.relaxation, rows, work, steps)
-                moved, note = float(steps[-1]), f"{projected} contacts by projected steps" if projected else ""
-                iteration += steps.size
-            if moved <= _STILL * float(np.linalg.norm(rows)):
+                count = min(sweeper.portion, target - iteration)
+                sweeper(rows, monitor.units.q, count)
+                iteration += count
+            if sweeper.moved <= _STILL * float(np.linalg.norm(rows)):
                 monitor.record_iterate(rows, iteration)
-                said = "sweeps no longer move r"
-                return monitor.claim(iteration, f"{said}; {note}" if note else said, Status.STALLED)
-        return monitor.claim(iteration, note)
+                return monitor.claim(iteration, f"sweeps no longer move r{sweeper.note}", Status.STALLED)
+        return monitor.claim(iteration, sweeper.note.removeprefix("; "))
+
+
+class GaussSeidelSweeps:
+    """Sweeps over one W; the last step's length in ``moved``, how many blocks had no mode in ``projected``."""
+
+    def __init__(self, problem: FrictionProblem, W: object, sweep: str = "forward", relaxation: float = 1.0) -> None:
+        self.blocks = blocks_of(problem, W)
+        self.relaxation = relaxation
+        forward = np.arange(problem.nc, dtype=np.int64)
+        self.order = np.concatenate([forward, forward[::-1]]) if sweep == "symmetric" else forward
+        self.work = np.empty((5, 3))
+        self.portion = max(1, _PORTION // max(1, 9 * self.blocks.block.shape[0] + 60 * problem.nc))
+        self.moved, self.projected = np.inf, 0
+        self.none = np.zeros(problem.nc)
+
+    @property
+    def note(self) -> str:
+        """What the sweeps have to say."""
+        return f"; {self.projected} contacts by projected steps" if self.projected else ""
+
+    def __call__(self, rows: Vector, q: Vector, count: int, shift: Vector | None = None) -> None:
+        """So many sweeps of ``rows``, in place."""
+        from lcp.kernels.friction_sweeps import friction_sweeps
+
+        steps = np.empty(count)
+        shift = self.none if shift is None else shift
+        self.projected = friction_sweeps(self.blocks, shift, q, self.order, self.relaxation, rows, self.work, steps)
+        self.moved = float(steps[-1])
 
 
 def _next_check(iteration: int) -> int:

@@ -56,9 +56,11 @@ PUBLISHED: dict[str, tuple[tuple[str, float] | None, tuple[str, float] | None]] 
 }
 
 
-def solvers(limit: float) -> tuple[object, ...]:
-    """The default, and every solver of the list."""
-    return tuple(replace(made(), time_limit=limit) for made in (lcp.FrictionCascade, *lcp.ALL_FRICTION_SOLVERS))  # type: ignore[type-var]
+def solvers(limit: float) -> dict[str, object]:
+    """Return every solver of the list, the default first, and Newton's method with a proximal weight."""
+    listed = {made.__name__: replace(made(), time_limit=limit) for made in lcp.ALL_FRICTION_SOLVERS}  # type: ignore[type-var]
+    proximal = lcp.SemismoothNewton(alpha=1.0, max_iterations=5_000, time_limit=limit)
+    return {**listed, "SemismoothNewton(alpha=1)": proximal}
 
 
 def family(name: str) -> str:
@@ -71,11 +73,11 @@ def rows(folder: Path, limit: float) -> list[dict[str, object]]:
     found = []
     files = sorted(folder.glob("*.hdf5"))
     warm = load_fclib(files[0])
-    for solver in solvers(limit):
+    for solver in solvers(limit).values():
         lcp.solve(warm, solver, tolerance=1e-2)  # type: ignore[call-overload]
     for file in files:
         problem = load_fclib(file)
-        for solver in solvers(limit):
+        for name, solver in solvers(limit).items():
             for tolerance in TOLERANCES:
                 begun = time.process_time()
                 result = lcp.solve(problem, solver, tolerance=tolerance)  # type: ignore[call-overload]
@@ -86,7 +88,7 @@ def rows(folder: Path, limit: float) -> list[dict[str, object]]:
                         "problem": file.stem,
                         "family": family(file.stem),
                         "contacts": problem.nc,
-                        "solver": type(solver).__name__,
+                        "solver": name,
                         "tolerance": tolerance,
                         "solved": int(residual.fclib <= max(tolerance, residual.fclib_rounding)),
                         "status": result.status.name,

@@ -160,8 +160,7 @@ def by_pyramid(solver: Any) -> Callable[[Island, float, float], Answer]:
 
 #: Name: (friction, package that it needs, solve).
 SOLVERS: dict[str, tuple[str, type[Any] | None, Callable[[Island, float, float], Answer]]] = {
-    "ContactAttempts": ("cone", None, by_cone(lcp.ContactAttempts())),
-    "FrictionCascade (default)": ("cone", None, by_cone(lcp.FrictionCascade())),
+    "ContactStrategies": ("cone", None, by_cone(lcp.ContactStrategies())),
     "EqualCompliance (default)": ("pyramid", None, by_pyramid(EqualCompliance())),
     "Lemke": ("pyramid", None, by_pyramid(lcp.Lemke())),
     "PinADMM": ("cone", PinADMM, by_cone(PinADMM())),

@@ -22,8 +22,8 @@ from lcp.contacts.attempts import NAMES, RECORDED, bits_of
 from lcp.contacts.kernels.attempts import NONE, SELECTED
 from lcp.contacts.kernels.judging import NEAREST, Case
 from lcp.contacts.proposing import Proposed, propose_forces
-from lcp.friction.bodies import bodies_of_masses
-from lcp.friction.solvers.contact_attempts import contact_rows
+from lcp.friction.delassus_factor import factor_from_masses
+from lcp.friction.solvers.contact_strategies import contact_rows
 
 
 def solve(path: Path, exact: bool, warm: bool, strategies: tuple[str, ...], tolerance: float) -> tuple[Proposed, float]:
@@ -34,7 +34,7 @@ def solve(path: Path, exact: bool, warm: bool, strategies: tuple[str, ...], tole
         before = file["p_before"] if warm else np.zeros((nc, 3))
     shape: Any = SimpleNamespace(nc=nc, m=3 * nc, _dims=np.full(nc, 3), _mu=island.mu)
     units: Any = SimpleNamespace(w=1.0, p=1.0)
-    rows: Any = contact_rows(shape, bodies_of_masses(island.cone()), units)  # type: ignore[arg-type]
+    rows: Any = contact_rows(shape, factor_from_masses(island.cone()), units)  # type: ignore[arg-type]
     z0 = rows.variables(before)
     case = Case(rows.system, rows.starts, True, warm, exact, bits_of(strategies), z0, tolerance)
     start = time.process_time()

@@ -91,7 +91,7 @@ class Residuals:
         return f"{text}, equations {self.equations:.1e} (scaled {self.equations_scaled:.1e})"
 
     @property
-    def brief(self) -> str:
+    def short_text(self) -> str:
         """The backward error and the natural map."""
         return f"backward_error={self.backward_error:.1e}, natural_map={self.natural_map:.1e}"
 

@@ -71,7 +71,7 @@ class Measures(Protocol):
         ...
 
     @property
-    def brief(self) -> str:
+    def short_text(self) -> str:
         """The two measures that matter, for a repr."""
         ...
 
@@ -192,7 +192,7 @@ class Outcome(Generic[R]):
     def _repr(self, size: str) -> str:
         return (
             f"{type(self).__name__}({self.status.name}, {size}, solver={type(self.solver).__name__}, "
-            f"iterations={self.iterations}, {self.residual.brief})"
+            f"iterations={self.iterations}, {self.residual.short_text})"
         )
 
 

@@ -20,7 +20,7 @@ from lcp.friction.global_problem import FrictionReduction, GlobalFrictionProblem
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE
 from lcp.friction.result import FrictionClaim, FrictionResult
-from lcp.friction.solvers import FrictionCascade
+from lcp.friction.solvers import ContactStrategies
 from lcp.hearing import heard
 from lcp.horizontal import HorizontalLCP, horizontal_to_mlcp
 from lcp.judge import friction_result, horizontal_result, nonlinear_result, result_of
@@ -56,9 +56,9 @@ class FrictionSolver(Protocol):
         ...
 
 
-def default_friction_solver() -> FrictionCascade:
-    """The solver used where none is named; see `FrictionCascade`."""
-    return FrictionCascade()
+def default_friction_solver() -> ContactStrategies:
+    """The solver used where none is named; see `ContactStrategies`."""
+    return ContactStrategies()
 
 
 def default_solver() -> Cascade:

@@ -58,11 +58,11 @@ def table(path: Path) -> list[dict[str, str]]:
 @pytest.mark.slow
 def test_islands_are_solved_anew_from_their_files(tmp_path):
     """Of two small piles, by the cone and by the pyramid; peers that are not here are named."""
-    run("islands.py", "--solver", "ContactAttempts", "Lemke", "--out", str(tmp_path / "islands"))
+    run("islands.py", "--solver", "ContactStrategies", "Lemke", "--out", str(tmp_path / "islands"))
     rows = table(tmp_path / "islands.csv")
     assert len(rows) > 12
     assert {(row["solver"], row["friction"]) for row in rows} == {
-        ("ContactAttempts", "cone"),
+        ("ContactStrategies", "cone"),
         ("Lemke", "pyramid"),
     }
     assert all(row["solved"] == "1" and float(row["residual"]) < 1e-8 for row in rows)

@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 import time
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -104,7 +105,10 @@ def hard_contacts(count):
     return lcp.FrictionProblem(B @ B.T / (3 * count), rng.standard_normal(3 * count), np.full(count, 0.7))
 
 
-@pytest.mark.parametrize("method", [lcp.NSGS, lcp.ProximalPoint, lcp.ADMM, lcp.SemismoothNewton, lcp.FrictionCascade])
+PROXIMAL = partial(lcp.SemismoothNewton, alpha=1.0, max_iterations=5_000)
+
+
+@pytest.mark.parametrize("method", [lcp.NSGS, lcp.ADMM, lcp.SemismoothNewton, PROXIMAL, lcp.ContactStrategies])
 def test_friction_solvers_end_at_their_limit(method):
     """One factorisation is not cut off."""
     lcp.solve(hard_contacts(4), method(time_limit=0.3))  # compiles
@@ -115,8 +119,8 @@ def test_friction_solvers_end_at_their_limit(method):
 
 def test_a_step_gives_friction_solvers_as_long_as_others(monkeypatch):
     """Half a minute for an island; a solver that is named keeps its own."""
-    given, claim = [], lcp.FrictionCascade._claim
-    monkeypatch.setattr(lcp.FrictionCascade, "_claim", lambda *a: given.append(a[0].time_limit) or claim(*a))
+    given, claim = [], lcp.ContactStrategies._claim
+    monkeypatch.setattr(lcp.ContactStrategies, "_claim", lambda *a: given.append(a[0].time_limit) or claim(*a))
     monkeypatch.setattr("contactlab.constraint_solver.proposed_cones", lambda *_: None)
     stepper = TimeStepping(2e-3, friction="cone")
     F = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]

@@ -181,19 +181,19 @@ def test_a_race_on_a_record_with_cones_is_one_of_cones(
     recording.save(tmp_path / "cones.npz")
     out = tmp_path / "out"
     common = ["--time-limit", "20", "--jobs", "1", "--curves", "0", "--most-steps", "2", "--out", str(out)]
-    assert main(["race", str(tmp_path / "cones.npz"), "--solvers", "NSGS,FrictionCascade", *common]) == 0
+    assert main(["race", str(tmp_path / "cones.npz"), "--solvers", "NSGS,ContactStrategies", *common]) == 0
     said = capsys.readouterr().out
     assert "friction (exact cones): 2 problems, 2 of them solved" in said
     report = race(
         [tmp_path / "cones.npz", ("plain", lcp.LCP(np.eye(2), [-1.0, 2.0]))],
-        "FrictionCascade,Lemke", jobs=1, curves=0, most_steps=1, time_limit=20.0,
+        "ContactStrategies,Lemke", jobs=1, curves=0, most_steps=1, time_limit=20.0,
     )  # fmt: skip
     assert [field.title for field in report.fields] == [
         "friction (exact cones)",
         "complementarity (friction, if any, by pyramids)",
     ]
     status = {(row.kind, row.solver): row.status for row in report.rows}
-    assert status["FrictionProblem", "FrictionCascade"] == status["LCP", "Lemke"] == "SOLVED"
+    assert status["FrictionProblem", "ContactStrategies"] == status["LCP", "Lemke"] == "SOLVED"
     assert status["FrictionProblem", "Lemke"] == "UNSUITABLE"
     for row in report.rows:
         assert (row.deciding_error <= row.tolerance) == row.solved

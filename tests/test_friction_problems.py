@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import lcp
-from lcp.friction.solvers.cascade import NoAdmissibleMotion
+from lcp.friction.infeasibility import NoAdmissibleMotion
 from lcp.kernels.cone_projection import project_cones
 
 EYE = np.eye(3)

@@ -41,13 +41,13 @@ def test_rows_of_every_kind_of_bounds_are_pairs(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_exact_cones_of_piles(seed: int) -> None:
     problem = pile_of_bodies(8, seed)
-    result = lcp.solve(problem, lcp.ContactAttempts(strategies=ALONE), tolerance=1e-9)
-    assert result.status is lcp.Status.SOLVED
+    result = lcp.solve(problem, lcp.ContactStrategies(strategies=ALONE), tolerance=1e-9)
+    assert result.attempts[0].status is lcp.Status.SOLVED
 
 
 def test_it_begins_at_the_forces_given() -> None:
     """Of piles whose loads have changed by a tenth: forces of before save systems."""
-    solver = lcp.ContactAttempts(strategies=("active_set", *ALONE))
+    solver = lcp.ContactStrategies(strategies=("active_set", *ALONE))
     spent = {"cold": 0, "warm": 0}
     for seed in range(12):
         problem = pile_of_bodies(8, seed)
@@ -56,6 +56,6 @@ def test_it_begins_at_the_forces_given() -> None:
         other = lcp.GlobalFrictionProblem(problem.M, problem.H, load, problem.w, problem.mu)
         for name, start in (("cold", None), ("warm", before)):
             result = lcp.solve(other, solver, z0=start)
-            assert result.status is lcp.Status.SOLVED
+            assert result.attempts[0].status is lcp.Status.SOLVED
             spent[name] += result.iterations
     assert spent["warm"] < 0.9 * spent["cold"]

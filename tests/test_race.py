@@ -244,16 +244,16 @@ def test_friction_races_in_a_league_of_its_own() -> None:
     still = lcp.GlobalFrictionProblem(np.eye(3), np.eye(3), [-1.0, 0.1, 0.0], np.zeros(3), [0.5])
     held = lcp.FrictionProblem(np.zeros((3, 3)), [-1.0, 0.0, 0.0], [0.5])
     problems = [("slide_1", SLIDING), ("stick_1", still), ("none_1", held), ("easy", EASY)]
-    report = race(problems, "NSGS,FrictionCascade,Lemke", time_limit=20.0, jobs=1, curves=0)
+    report = race(problems, "NSGS,ContactStrategies,Lemke", time_limit=20.0, jobs=1, curves=0)
     found = {(row.problem, row.solver): row for row in report.rows}
     assert len(found) == 12
-    for solver in ("NSGS", "FrictionCascade"):
+    for solver in ("NSGS", "ContactStrategies"):
         assert found["slide_1", solver].solved
         assert found["stick_1", solver].solved
         assert found["slide_1", solver].n == 1
         assert found["slide_1", solver].tolerance == 1e-8
         assert found["easy", solver].status == "UNSUITABLE"
-    assert found["none_1", "FrictionCascade"].status == "INFEASIBLE"
+    assert found["none_1", "ContactStrategies"].status == "INFEASIBLE"
     assert found["slide_1", "Lemke"].status == "UNSUITABLE"
     assert found["easy", "Lemke"].tolerance == 1e-9
     assert [field.league for field in report.fields] == ["friction", "complementarity"]

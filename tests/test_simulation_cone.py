@@ -136,7 +136,9 @@ def test_the_public_step_is_the_one_of_the_run() -> None:
         np.testing.assert_array_equal(state.q, recording.q[i + 1])
 
 
-@pytest.mark.parametrize("solver", [lcp.NSGS(), lcp.ProximalPoint()], ids=lambda solver: type(solver).__name__)
+@pytest.mark.parametrize(
+    "solver", [lcp.NSGS(), lcp.SemismoothNewton(alpha=1.0)], ids=lambda solver: type(solver).__name__
+)
 def test_any_friction_solver_serves(solver: Any) -> None:
     recording = simulate(sliding_brick(1.0), TimeStepping(2e-3, solver, friction="cone"), steps=10)
     np.testing.assert_allclose(np.linalg.norm(recording.v[-1, :2]), 1.0 - MU * G * 10 * 2e-3, atol=1e-6)
@@ -175,7 +177,7 @@ def test_stops_of_joints_are_contacts_without_friction() -> None:
     )
 
 
-@pytest.mark.parametrize("solver", [None, lcp.FrictionCascade()], ids=["selected", "named"])
+@pytest.mark.parametrize("solver", [None, lcp.ContactStrategies()], ids=["selected", "named"])
 def test_rows_of_bounded_force_stand_beside_cones(solver: Any) -> None:
     """Dry friction in a joint: selected in the loop, or answered by a solver of cones, to which it is an LCP's rows."""
     recording = simulate(dragging_arm(friction=True), TimeStepping(2e-3, solver, friction="cone"), steps=40)

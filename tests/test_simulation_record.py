@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import simulation_scenes as scenes
 
 import lcp
 from contactlab.recording.storage import chunk_folder
+from contactlab.recording.world_io import stepper_from_json, stepper_to_json
 from contactlab.simulation import (
     RecordError,
     Recording,
@@ -102,6 +104,24 @@ def test_interrupted_run_leaves_a_record(tmp_path):
     with pytest.raises(SimulationConfigError, match="give one of them"):
         simulate(world, stepper, steps=9, path=path, overwrite=True, resume=True)
     assert simulate(world, stepper, steps=2, path=path, overwrite=True).n_steps == 2
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize(
+    ("name", "options", "now"),
+    [
+        ("FrictionCascade", {"time_limit": 7.0}, lcp.ContactStrategies(time_limit=7.0)),
+        ("ContactAttempts", {"time_limit": 7.0}, lcp.ContactStrategies(time_limit=7.0)),
+        ("ContactAttempts", {"attempts": ["held", "modes"]}, lcp.ContactStrategies(("reuse", "active_set"))),
+        ("ProximalPoint", {"alpha": 0.1, "max_iterations": 9}, lcp.SemismoothNewton(alpha=0.1, max_iterations=9)),
+        ("SemismoothNewton", {"max_iterations": 9}, lcp.SemismoothNewton(max_iterations=9)),
+    ],
+)
+def test_solvers_of_old_records(name, options, now):
+    """A record that names a friction solver of before opens with the solver that does its work now."""
+    stepper = TimeStepping(2e-3, lcp.NSGS(), friction="cone")
+    values = stepper_to_json(stepper) | {"solver": {"name": name, "options": options}}
+    assert stepper_from_json(values) == replace(stepper, solver=now)
 
 
 @pytest.mark.nojit

@@ -122,10 +122,10 @@ def test_friction_problems_meet_friction_solvers(tmp_path: Path) -> None:
     text = "3 1 0 3 3 3 3  1 0 0 0 1 0 0 0 1  -1 0.2 0  0.5"
     (tmp_path / "block.dat").write_text(text)
     np.savez(tmp_path / "plain.npz", M=M, q=[-5.0, -6.0])
-    result = sweep(ProblemGrid([tmp_path], {"Lemke": {}, "NSGS": {}, "FrictionCascade": {}}), jobs=1)
+    result = sweep(ProblemGrid([tmp_path], {"Lemke": {}, "NSGS": {}, "ContactStrategies": {}}), jobs=1)
     assert [(row["problem"], row["solver"]) for row in result.rows] == [
         ("block", "NSGS"),
-        ("block", "FrictionCascade"),
+        ("block", "ContactStrategies"),
         ("plain", "Lemke"),
     ]
     assert {row["status"] for row in result.rows} == {"SOLVED"}

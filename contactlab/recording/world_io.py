@@ -238,13 +238,21 @@ def stepper_from_json(data: Json) -> TimeStepping:
     return TimeStepping(**given)
 
 
-_COMBINATORS = (lcp.FrictionCascade, lcp.Cascade, lcp.Fallback, lcp.Feasibility, lcp.Refined, lcp.Regularized)
+_COMBINATORS = (lcp.Cascade, lcp.Fallback, lcp.Feasibility, lcp.Refined, lcp.Regularized)
 
 
 _BACKENDS = (ConvexRelaxation, StaggeredProjections)
 
 
 _OWN = (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS, *lcp.ALL_FRICTION_SOLVERS, *_COMBINATORS, *_BACKENDS)
+
+
+# Friction solvers of old records, and the ones that do their work now.
+_RENAMED = {
+    "FrictionCascade": "ContactStrategies",
+    "ContactAttempts": "ContactStrategies",
+    "ProximalPoint": "SemismoothNewton",
+}
 
 
 def _own_solvers() -> dict[str, type]:
@@ -279,7 +287,10 @@ def _solver_from_json(data: Json) -> Any:
     if data["options"] is None:
         return forgotten
     options = {name: _option_from_json(value) for name, value in data["options"].items()}
-    cls = _own_solvers()[data["name"]]
+    name: str = data["name"]
+    cls = _own_solvers()[_RENAMED.get(name, name)]
+    if cls is lcp.ContactStrategies and "attempts" in options:
+        options["strategies"] = strategies_of(options.pop("attempts"))
     if cls is lcp.Fallback:
         solvers = options.pop("solvers")
         return None if None in solvers else lcp.Fallback(*solvers, **options)

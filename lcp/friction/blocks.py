@@ -15,34 +15,31 @@ if TYPE_CHECKING:
 
 
 def blocks_of(problem: FrictionProblem, W: Any) -> ContactBlocks:
-    """Blocks of a matrix (m, m) by the contacts of ``problem``; blocks of zeros are left out."""
+    """Return the blocks of a matrix (m, m) by the contacts of ``problem``, without blocks of zeros."""
     from scipy import sparse
 
     from lcp.kernels.friction_sweeps import ContactBlocks
 
-    nc = problem.nc
-    contact = np.repeat(np.arange(nc, dtype=np.int64), problem._dims)
-    place = np.arange(problem.m, dtype=np.int64) - (np.cumsum(problem._dims) - problem._dims)[contact]
-    entries = sparse.coo_matrix(W)
-    value = np.asarray(entries.data, dtype=np.float64)
-    row, col = entries.row.astype(np.int64), entries.col.astype(np.int64)
-    row, col, value = row[value != 0.0], col[value != 0.0], value[value != 0.0]
-    a, b, i, j = contact[row], contact[col], place[row], place[col]
+    nc, m = problem.nc, problem.m
+    # Three rows for each contact; those that it lacks are empty.
+    places = problem._index.ravel()
+    rows = np.flatnonzero(places < m)
+    pad = sparse.csr_matrix((np.ones(m), (rows, places[rows])), shape=(3 * nc, m))
+    padded = (pad @ sparse.csr_matrix(W) @ pad.T).tocsr()
+    padded.eliminate_zeros()
+    stored = padded.tobsr((3, 3))
+    stored.sort_indices()
+    row, column, block = np.repeat(np.arange(nc), np.diff(stored.indptr)), stored.indices, stored.data
+    inside = row == column
     diagonal = np.zeros((nc, 3, 3))
-    inside = a == b
-    diagonal[a[inside], i[inside], j[inside]] = value[inside]
-    a, b, i, j, value = a[~inside], b[~inside], i[~inside], j[~inside], value[~inside]
-    key, at = np.unique(a * max(nc, 1) + b, return_inverse=True)
-    block = np.zeros((key.shape[0], 3, 3))
-    block[at, i, j] = value
-    pointer = np.zeros(nc + 1, dtype=np.int64)
-    np.cumsum(np.bincount(key // max(nc, 1), minlength=nc), out=pointer[1:])
-    columns = np.ascontiguousarray(key % max(nc, 1))
-    return ContactBlocks(pointer, columns, block, diagonal, problem._mu, problem._dims)
+    diagonal[row[inside]] = block[inside]
+    pointer = np.concatenate(([0], np.cumsum(np.bincount(row[~inside], minlength=nc))))
+    columns = column[~inside].astype(np.int64)
+    return ContactBlocks(pointer, columns, block[~inside], diagonal, problem._mu, problem._dims)
 
 
 @dataclass(frozen=True, eq=False)
-class Scaled:
+class ScaledProblem:
     """W / w and q / p of a problem: r here is (w / p) r there. Coulomb's problem is homogeneous in both."""
 
     problem: FrictionProblem
@@ -54,25 +51,25 @@ class Scaled:
     p: float
 
     def original(self, rows: Vector) -> Vector:
-        """R (m,) of the problem from rows (nc, 3) here."""
+        """Return r (m,) of the problem for rows (nc, 3) of the scaled one."""
         return self.problem.flat(rows * (self.p / self.w))
 
     def start(self, r: Vector | None) -> Vector:
-        """Rows (nc, 3) here of a start r (m,), zeros without one."""
+        """Return rows (nc, 3) of the scaled problem for a start r (m,), zeros if there is none."""
         if r is None:
             return np.zeros((self.problem.nc, 3))
         return self.problem.contacts(r) / (self.p / self.w)
 
 
-def scaled(problem: FrictionProblem) -> Scaled:
-    """The problem with W of median diagonal 1 and q of largest entry 1."""
+def scaled(problem: FrictionProblem) -> ScaledProblem:
+    """Return the problem with a W of median diagonal 1 and a q of largest entry 1."""
     diagonal = np.abs(problem._W.diagonal())
     diagonal = diagonal[diagonal > 0.0]
     w = float(np.median(diagonal)) if diagonal.size else float(abs(problem._W).max()) if problem.m else 1.0
     p = float(np.abs(problem._q).max(initial=0.0))
     w, p = _power_of_two(w), _power_of_two(p)
     # One factor after the other: their quotient may be beyond double precision where r is not.
-    return Scaled(problem, problem._W / w, problem.contacts(problem._q / p), w, p)
+    return ScaledProblem(problem, problem._W / w, problem.contacts(problem._q / p), w, p)
 
 
 def _power_of_two(value: float) -> float:

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from lcp.arrays import Vector, checked_square, checked_vector, read_only, shaped_matrix
 from lcp.errors import ProblemError
-from lcp.friction.bodies import bodies_of_masses
-from lcp.friction.problem import FrictionProblem, Indices, checked_dims, checked_mu
+from lcp.friction.delassus_factor import factor_from_masses
+from lcp.friction.problem import FrictionProblem, IntArray, checked_dims, checked_mu
 
-# Scaled residual of the equations up to which a factorisation is believed, and equations are called consistent.
+# ScaledProblem residual of the equations up to which a factorisation is believed, and equations are called consistent.
 _CONSISTENT = 1e-9
 # Unknowns up to which a singular system is taken apart by a dense orthogonal decomposition.
 _DENSE = 3000
@@ -54,7 +54,7 @@ class GlobalFrictionProblem:
     f: Vector
     w: Vector
     mu: Vector
-    dims: Indices
+    dims: IntArray
     G: Any
     b: Vector
     _parts: tuple[Any, ...] = field(repr=False)
@@ -66,7 +66,7 @@ class GlobalFrictionProblem:
         f: ArrayLike,
         w: ArrayLike,
         mu: ArrayLike,
-        dim: int | Sequence[int] | Indices = 3,
+        dim: int | Sequence[int] | IntArray = 3,
         G: Any = None,
         b: ArrayLike | None = None,
     ) -> None:
@@ -166,25 +166,26 @@ def _reduced(source: GlobalFrictionProblem) -> FrictionReduction:
     K = sparse.csc_matrix(M) if p == 0 else sparse.bmat([[M, -sparse.csc_matrix(G)], [sparse.csc_matrix(G).T, None]])
     K = sparse.csc_matrix(K)
     system, deficient = _system(K)
-    bodies = bodies_of_masses(source)
+    bodies = factor_from_masses(source)
     if bodies is not None:
         # With little fill, and no column of M^-1 H.
         W, error = bodies.J @ bodies.J.T, 0.0
     else:
         W, error = _delassus(system, K, sparse.csc_matrix(H), n, p)
-    x = system(np.concatenate([f, -b]))
-    error = max(error, _miss(K, x[:, None], np.concatenate([f, -b])[:, None]))
+    right = np.concatenate([f, -b])
+    x = system(right)
+    error = max(error, _scaled_residual(K, x[:, None], right[:, None]))
     if error > _CONSISTENT and not deficient and n + p <= _DENSE:
         system, deficient = _least_squares(K), True
         W, error = _delassus(system, K, sparse.csc_matrix(H), n, p)
-        x = system(np.concatenate([f, -b]))
-        error = max(error, _miss(K, x[:, None], np.concatenate([f, -b])[:, None]))
+        x = system(right)
+        error = max(error, _scaled_residual(K, x[:, None], right[:, None]))
     finite = bool(np.isfinite(W.data).all() and np.isfinite(x).all())
     q = H.T @ x[:n] + w if finite else np.zeros(m)
     W = W if finite else sparse.csr_matrix((m, m))
     local = FrictionProblem(W if W.nnz < 0.5 * m * m else W.toarray(), q, mu, dims)
     if bodies is not None:
-        local = local._of_bodies(bodies)
+        local = local._with_factor(bodies)
     return FrictionReduction(local, finite and error <= _CONSISTENT, deficient, source, system)
 
 
@@ -229,12 +230,12 @@ def _delassus(system: Any, K: Any, H: Any, n: int, p: int) -> tuple[Any, float]:
     for first in range(0, m, width):
         right = np.vstack([H[:, first : first + width].toarray(), np.zeros((p, min(width, m - first)))])
         x = system(right)
-        error = max(error, _miss(K, x, right))
+        error = max(error, _scaled_residual(K, x, right))
         columns.append(sparse.csc_matrix(H.T @ x[:n]))
     return (sparse.hstack(columns).tocsr() if columns else sparse.csr_matrix((m, m))), error
 
 
-def _miss(K: Any, x: Vector, right: Vector) -> float:
+def _scaled_residual(K: Any, x: Vector, right: Vector) -> float:
     """Largest |K x - right| of a column, in units of its terms."""
     if x.size == 0:
         return 0.0

@@ -14,15 +14,15 @@ from lcp.arrays import Vector, checked_square, checked_vector, read_only
 from lcp.errors import ProblemError
 
 if TYPE_CHECKING:
-    from lcp.friction.bodies import Bodies
+    from lcp.friction.delassus_factor import DelassusFactor
 
-Indices = NDArray[np.int64]
+IntArray = NDArray[np.int64]
 
 #: What a contact may have: a normal alone, one tangent (planar), two tangents.
 DIMENSIONS = (1, 2, 3)
 
 
-def checked_dims(dim: int | Sequence[int] | NDArray[np.integer], nc: int) -> Indices:
+def checked_dims(dim: int | Sequence[int] | NDArray[np.integer], nc: int) -> IntArray:
     """Components of each contact, (nc,)."""
     if isinstance(dim, numbers.Integral) and not isinstance(dim, bool):
         dims = np.full(nc, int(dim), dtype=np.int64)
@@ -40,7 +40,7 @@ def checked_dims(dim: int | Sequence[int] | NDArray[np.integer], nc: int) -> Ind
     return dims
 
 
-def checked_mu(mu: ArrayLike, dims: Indices | None = None) -> Vector:
+def checked_mu(mu: ArrayLike, dims: IntArray | None = None) -> Vector:
     """Friction coefficients, finite and not negative; zero where a contact has no tangent."""
     vector = checked_vector("mu", mu)
     if (vector < 0.0).any():
@@ -86,20 +86,20 @@ class FrictionProblem:
     W: Any
     q: Vector
     mu: Vector
-    dims: Indices
+    dims: IntArray
     # The same memory, writable: a read-only array is another type to the kernels and would compile them twice.
     _W: Any = field(repr=False)
     _q: Vector = field(repr=False)
     _mu: Vector = field(repr=False)
-    _dims: Indices = field(repr=False)
+    _dims: IntArray = field(repr=False)
     # (nc, 3): place of each component in a vector (m + 1,), absent ones at m.
-    _index: Indices = field(repr=False)
+    _index: IntArray = field(repr=False)
     # (nc,): largest |entry| of each contact's own block of W, the median of all where it is zero.
     _block_size: Vector = field(repr=False)
     # Where W was made of bodies, these.
-    _bodies: Bodies | None = field(repr=False)
+    _factor: DelassusFactor | None = field(repr=False)
 
-    def __init__(self, W: Any, q: ArrayLike, mu: ArrayLike, dim: int | Sequence[int] | Indices = 3) -> None:
+    def __init__(self, W: Any, q: ArrayLike, mu: ArrayLike, dim: int | Sequence[int] | IntArray = 3) -> None:
         matrix = checked_square("W", W)
         vector = checked_vector("q", q)
         coefficients = checked_vector("mu", mu)
@@ -117,14 +117,14 @@ class FrictionProblem:
             object.__setattr__(self, f"_{name}", value)
         object.__setattr__(self, "_index", padded_index(dims))
         object.__setattr__(self, "_block_size", _block_sizes(matrix, self._index))
-        object.__setattr__(self, "_bodies", None)
+        object.__setattr__(self, "_factor", None)
 
-    def _of_bodies(self, bodies: Bodies) -> FrictionProblem:
+    def _with_factor(self, bodies: DelassusFactor) -> FrictionProblem:
         """The same problem, which knows the bodies that it was made of; pickled, it forgets."""
         problem = object.__new__(FrictionProblem)
         for each in fields(self):
             object.__setattr__(problem, each.name, getattr(self, each.name))
-        object.__setattr__(problem, "_bodies", bodies)
+        object.__setattr__(problem, "_factor", bodies)
         return problem
 
     @property
@@ -160,31 +160,26 @@ class FrictionProblem:
         return f"FrictionProblem({_count_text(self._dims)}, {'sparse' if self.sparse else 'dense'})"
 
 
-def padded_index(dims: Indices) -> Indices:
+def padded_index(dims: IntArray) -> IntArray:
     """Place of each contact's three components in a vector of all, absent ones behind its end."""
     ends = np.cumsum(dims)
-    places: Indices = (ends - dims)[:, None] + np.arange(3)[None, :]
+    places: IntArray = (ends - dims)[:, None] + np.arange(3)[None, :]
     places[np.arange(3)[None, :] >= dims[:, None]] = int(ends[-1]) if ends.size else 0
     return places
 
 
-def _block_sizes(W: Any, index: Indices) -> Vector:
+def _block_sizes(W: Any, index: IntArray) -> Vector:
     """Largest |entry| of each diagonal block; where it is zero the median of the others, 1 where all are."""
-    nc, m = index.shape[0], W.shape[0]
-    size = np.zeros(nc)
-    contact = np.zeros(m + 1, dtype=np.int64)
-    contact[index.T] = np.arange(nc)
-    if isinstance(W, np.ndarray):
-        padded = np.pad(np.abs(W), ((0, 1), (0, 1)))
-        size = padded[index[:, :, None], index[:, None, :]].max(axis=(1, 2), initial=0.0)
-    else:
-        entries = W.tocoo()
-        inside = contact[entries.row] == contact[entries.col]
-        np.maximum.at(size, contact[entries.row[inside]], np.abs(entries.data[inside]))
+    present = index < W.shape[0]
+    both = present[:, :, None] & present[:, None, :]
+    entries = np.zeros(both.shape)
+    contact, row, column = np.nonzero(both)
+    entries[both] = np.abs(np.asarray(W[index[contact, row], index[contact, column]]).ravel())
+    size = entries.max(axis=(1, 2), initial=0.0)
     known = size[size > 0.0]
     return np.where(size > 0.0, size, float(np.median(known)) if known.size else 1.0)
 
 
-def _count_text(dims: Indices) -> str:
+def _count_text(dims: IntArray) -> str:
     kinds = [f"{int((dims == d).sum())} of {d} component{'s' if d > 1 else ''}" for d in (3, 2, 1) if (dims == d).any()]
     return f"{dims.shape[0]} contacts" + (f", {', '.join(kinds)}" if kinds else "")

@@ -16,7 +16,7 @@ stop the contact, no more than that.
 
 SOLVED asks all to be within the tolerance, or within what rounding leaves: of ``fclib``, rounding of W r + q and of r
 itself (where r is large against q, u is lost in r - u); of ``scaled``, rounding of W r + q and w r, but never above
-`ROUGHEST`: forces that grow without bound must not pass as rounded ones.
+`MAX_ROUNDING_EXCUSE`: forces that grow without bound must not pass as rounded ones.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from lcp.friction.problem import FrictionProblem
 DEFAULT_FRICTION_TOLERANCE = 1e-8
 
 #: Bound on what rounding is allowed to excuse in ``scaled``.
-ROUGHEST = 1e-6
+MAX_ROUNDING_EXCUSE = 1e-6
 
 _EPS = float(np.finfo(np.float64).eps)
 # Roundings that the sums may take.
@@ -59,7 +59,7 @@ class FrictionResiduals:
     fclib_rounding, scaled_rounding
         What rounding may leave of ``fclib`` and ``scaled``.
     equations
-        Scaled residual of M v = H r + f + G lambda and G' v + b = 0 of a global problem; 0 of a local one.
+        ScaledProblem residual of M v = H r + f + G lambda and G' v + b = 0 of a global problem; 0 of a local one.
     """
 
     fclib: float
@@ -80,7 +80,8 @@ class FrictionResiduals:
         return max(
             self.fclib / max(tolerance, self.fclib_rounding),
             # Where w r is that large, u is lost in w r - u_hat, and a ``scaled`` of zero says nothing.
-            max(self.scaled, self.scaled_rounding / _ROUNDINGS) / max(tolerance, min(self.scaled_rounding, ROUGHEST)),
+            max(self.scaled, self.scaled_rounding / _ROUNDINGS)
+            / max(tolerance, min(self.scaled_rounding, MAX_ROUNDING_EXCUSE)),
             self.contact / tolerance,
             self.equations / max(tolerance, 1e-9),
         )
@@ -95,7 +96,7 @@ class FrictionResiduals:
         return f"FCLIB residual {self.fclib:.1e} and scaled residual {self.scaled:.1e} (bound of both {tolerance:.0e})"
 
     @property
-    def brief(self) -> str:
+    def short_text(self) -> str:
         """Both measures."""
         return f"fclib={self.fclib:.1e}, scaled={self.scaled:.1e}"
 

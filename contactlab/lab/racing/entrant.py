@@ -203,7 +203,6 @@ _COMBINED = (
     lcp.Refined,
     lcp.Regularized,
     lcp.Feasibility,
-    lcp.FrictionCascade,
 )
 _NO_SOLVER = " is no solver; write a name, with settings Name(field=value), or path.py:Name"
 #: A text in quotes, which is passed over, or one's own solver, ``path.py:Name`` or ``module:Name``.

@@ -26,8 +26,8 @@ from contactlab.lab.sweeps.store import standing_rows
 from contactlab.lab.sweeps.tasks import items_of, name_of
 from lcp.asking import Witness
 from lcp.compiler import watch_compilation
+from lcp.friction.infeasibility import no_admissible_motion
 from lcp.friction.residuals import measure
-from lcp.friction.solvers.cascade import no_admissible_motion
 from lcp.options import with_fields
 
 

@@ -20,7 +20,6 @@ from contactlab.lab.errors import DatasetError, SweepError
 from contactlab.lab.sweeps.scene_runs import grid
 
 _FRICTION = (lcp.FrictionProblem, lcp.GlobalFrictionProblem)
-_FRICTION_SOLVERS: tuple[type[Any], ...] = (*lcp.ALL_FRICTION_SOLVERS, lcp.FrictionCascade)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -152,11 +151,11 @@ def _suits(solver: str, problem: Problem | DatasetError) -> bool:
     """Whether a solver is for problems of this kind; a file that cannot be read is told of once per solver."""
     if isinstance(problem, DatasetError):
         return True
-    return isinstance(problem, _FRICTION) == (_solver_class(solver) in _FRICTION_SOLVERS)
+    return isinstance(problem, _FRICTION) == (_solver_class(solver) in lcp.ALL_FRICTION_SOLVERS)
 
 
 def _solver_class(name: str) -> Any:
-    known: tuple[type[Any], ...] = (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS, *_FRICTION_SOLVERS)
+    known: tuple[type[Any], ...] = (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS, *lcp.ALL_FRICTION_SOLVERS)
     classes = {cls.__name__: cls for cls in known}
     if name not in classes:
         raise SweepError(f"unknown solver '{name}'; known are {', '.join(classes)}")

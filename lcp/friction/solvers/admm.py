@@ -9,7 +9,7 @@ import numpy as np
 
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
-from lcp.friction.solvers.watch import FrictionMethod, Watch
+from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor, factorized
 from lcp.method import Request
 from lcp.options import positive, real, whole
 from lcp.status import Status
@@ -26,7 +26,7 @@ _PATIENCE = 3_000
 
 
 @dataclass(frozen=True)
-class ADMM(FrictionMethod):
+class ADMM(FrictionSolverBase):
     """Alternating direction method of multipliers, De Saxce's term brought up to date on the way.
 
     For given s = mu |u_T| the problem is that of a cone and a matrix, split as (W + rho I) r = rho (z - y) - q - s e_N
@@ -63,12 +63,12 @@ class ADMM(FrictionMethod):
         from lcp.kernels.cone_projection import project_cones
 
         z0, tolerance, trace = request
-        watch = Watch(problem, tolerance, self.time_limit, trace)
-        units, mu = watch.units, problem._mu
+        monitor = IterateMonitor(problem, tolerance, self.time_limit, trace)
+        units, mu = monitor.units, problem._mu
         q = problem.flat(units.q)
         rho, factors = self.rho, 0
         z = units.start(z0)
-        merit = watch.look(z, 0)
+        merit = monitor.record_iterate(z, 0)
         # The dual variable is -u_hat / rho.
         u = problem.contacts(units.W @ problem.flat(z)) + units.q
         s = mu * np.hypot(u[:, 1], u[:, 2])
@@ -77,10 +77,12 @@ class ADMM(FrictionMethod):
         y = -hat / rho
         factor: Any = None
         iteration = 0
-        while merit > 1.0 and watch.finite and iteration < self.max_iterations and not watch.late:
+        while merit > 1.0 and monitor.finite and iteration < self.max_iterations and not monitor.timed_out:
             if factor is None:
                 factor = _factor(units.W, rho)
                 factors += 1
+                if factor is None:
+                    return monitor.claim(iteration, f"W + rho I is singular, rho {rho:.1e}", Status.SINGULAR_BASIS)
             iteration += 1
             load = q.copy()
             normal = problem._index[:, 0]
@@ -94,9 +96,9 @@ class ADMM(FrictionMethod):
             # u_T from the dual variable: De Saxce's term touches u_N alone.
             s = mu * rho * np.hypot(y[:, 1], y[:, 2])
             if iteration % _LOOK == 0:
-                merit = watch.look(z, iteration)
-                if iteration - watch.best_at > _PATIENCE:
-                    return watch.claim(iteration, f"no better force in {_PATIENCE} iterations", Status.STALLED)
+                merit = monitor.record_iterate(z, iteration)
+                if iteration - monitor.best_at > _PATIENCE:
+                    return monitor.claim(iteration, f"no better force in {_PATIENCE} iterations", Status.STALLED)
             if iteration % _BALANCE == 0 and merit > 1.0:
                 primal = float(np.linalg.norm(r - z)) / max(float(np.linalg.norm(z)), 1e-300)
                 dual = float(np.linalg.norm(z - before)) / max(float(np.linalg.norm(y)), 1e-300)
@@ -105,19 +107,14 @@ class ADMM(FrictionMethod):
                 # Where forces grow without bound the weight would vanish beside W.
                 if not 1.0 / _UNEVEN <= ratio <= _UNEVEN and 1.0 / _HEAVY <= rho * ratio <= _HEAVY:
                     rho, y, factor = rho * ratio, y / ratio, None
-        return watch.claim(iteration, f"rho {rho:.1e}, {factors} factorisations")
+        return monitor.claim(iteration, f"rho {rho:.1e}, {factors} factorisations")
 
 
 def _factor(W: Any, rho: float) -> Any:
-    """A function that solves with W + rho I."""
+    """Return a function that solves with W + rho I, or None if this is singular."""
     m = int(W.shape[0])
     if not isinstance(W, np.ndarray) and W.nnz < 0.15 * m * m:
         from scipy import sparse
-        from scipy.sparse.linalg import splu
 
-        return splu(sparse.csc_matrix(W + rho * sparse.identity(m, format="csr"))).solve
-    from scipy.linalg import lu_factor, lu_solve
-
-    dense = (W if isinstance(W, np.ndarray) else W.toarray()) + rho * np.eye(m)
-    factors = lu_factor(dense)
-    return lambda right: lu_solve(factors, right)
+        return factorized(W + rho * sparse.identity(m, format="csr"))
+    return factorized((W if isinstance(W, np.ndarray) else W.toarray()) + rho * np.eye(m))

@@ -10,7 +10,7 @@ from lcp.arrays import Vector
 from lcp.friction.blocks import blocks_of
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
-from lcp.friction.solvers.watch import FrictionMethod, Watch
+from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor
 from lcp.method import Request
 from lcp.options import choice, positive, real, whole
 from lcp.status import Status
@@ -24,7 +24,7 @@ _STILL = 1e-16
 
 
 @dataclass(frozen=True)
-class NSGS(FrictionMethod):
+class NSGS(FrictionSolverBase):
     """Nonsmooth block Gauss-Seidel with an exact solve of each contact (Jean and Moreau; Jourdan, Alart, Jean 1998).
 
     The most dependable way to some digits, whatever the rank of W: each sweep solves one contact after the other for
@@ -56,25 +56,25 @@ class NSGS(FrictionMethod):
 
     def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
         z0, tolerance, trace = request
-        watch = Watch(problem, tolerance, self.time_limit, trace)
-        rows = watch.units.start(z0)
-        sweeper = Sweeper(problem, watch.units.W, self.sweep, self.relaxation)
+        monitor = IterateMonitor(problem, tolerance, self.time_limit, trace)
+        rows = monitor.units.start(z0)
+        sweeper = GaussSeidelSweeps(problem, monitor.units.W, self.sweep, self.relaxation)
         iteration, target = 0, 0
-        while watch.look(rows, iteration) > 1.0 and watch.finite:
-            if iteration >= self.max_iterations or watch.late:
+        while monitor.record_iterate(rows, iteration) > 1.0 and monitor.finite:
+            if iteration >= self.max_iterations or monitor.timed_out:
                 break
-            target = iteration + 1 if trace else min(self.max_iterations, _next_look(iteration))
-            while iteration < target and not watch.late:
+            target = iteration + 1 if trace else min(self.max_iterations, _next_check(iteration))
+            while iteration < target and not monitor.timed_out:
                 count = min(sweeper.portion, target - iteration)
-                sweeper(rows, watch.units.q, count)
+                sweeper(rows, monitor.units.q, count)
                 iteration += count
             if sweeper.moved <= _STILL * float(np.linalg.norm(rows)):
-                watch.look(rows, iteration)
-                return watch.claim(iteration, f"sweeps no longer move r{sweeper.note}", Status.STALLED)
-        return watch.claim(iteration, sweeper.note.removeprefix("; "))
+                monitor.record_iterate(rows, iteration)
+                return monitor.claim(iteration, f"sweeps no longer move r{sweeper.note}", Status.STALLED)
+        return monitor.claim(iteration, sweeper.note.removeprefix("; "))
 
 
-class Sweeper:
+class GaussSeidelSweeps:
     """Sweeps over one W; the last step's length in ``moved``, how many blocks had no mode in ``projected``."""
 
     def __init__(self, problem: FrictionProblem, W: object, sweep: str = "forward", relaxation: float = 1.0) -> None:
@@ -102,6 +102,6 @@ class Sweeper:
         self.moved = float(steps[-1])
 
 
-def _next_look(iteration: int) -> int:
+def _next_check(iteration: int) -> int:
     """1, 2, 4, 8, then an eighth more each time, at most 100."""
     return iteration + (max(1, iteration) if iteration < 8 else min(100, max(4, iteration // 8)))

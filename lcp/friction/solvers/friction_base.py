@@ -1,17 +1,18 @@
-"""The frame of the friction solvers: units, limits, best iterate, trace and claim; a method only moves r."""
+"""Base of the friction solvers: units, limits, best iterate, trace and claim; a method only moves r."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 
 from lcp.arrays import Vector
 from lcp.clock import processor_seconds
-from lcp.friction.blocks import Scaled, scaled
+from lcp.friction.blocks import ScaledProblem, scaled
 from lcp.friction.problem import FrictionProblem
-from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, FrictionResiduals, measure
+from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, measure
 from lcp.friction.result import FrictionClaim
 from lcp.method import Request
 from lcp.options import Options
@@ -19,8 +20,11 @@ from lcp.status import Status
 from lcp.trace import TraceRecorder
 from lcp.traits import Traits
 
+# Reciprocal condition number below which a matrix is singular.
+_SINGULAR = 1e-17
 
-class FrictionMethod(Options):
+
+class FrictionSolverBase(Options):
     """A solver of friction problems; a method has its options as fields, its ``traits``, and `_claim`."""
 
     traits: ClassVar[Traits] = Traits.CONE | Traits.WARM_START | Traits.SPARSE
@@ -33,36 +37,39 @@ class FrictionMethod(Options):
         tolerance: float = DEFAULT_FRICTION_TOLERANCE,
         trace: bool = False,
     ) -> FrictionClaim:
-        """The method's claim on a problem from a start; `lcp.solve` checks the arguments and verifies the claim."""
+        """Return the claim on a problem from a start; `lcp.solve` checks the arguments and verifies the claim."""
         return self._claim(problem, Request(z0, tolerance, trace))
 
     @abstractmethod
     def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim: ...
 
 
-class Watch:
-    """Looks at iterates, in units of the scaled problem, with the eyes of the one judge."""
+class IterateMonitor:
+    """Measures of iterates by the verdict's residuals, in units of the scaled problem; it keeps the best iterate."""
 
     def __init__(self, problem: FrictionProblem, tolerance: float, time_limit: float, trace: bool) -> None:
         self.problem, self.tolerance = problem, tolerance
-        self.units: Scaled = scaled(problem)
+        self.units: ScaledProblem = scaled(problem)
         self.deadline = processor_seconds() + time_limit
         self.recorder = TraceRecorder(trace, "fclib residual")
         self.best = np.zeros(problem.m)
         self.best_merit, self.best_at = np.inf, 0
-        self.last: FrictionResiduals | None = None
         self.finite = True
 
     @property
-    def late(self) -> bool:
-        """Whether the time is used up."""
+    def timed_out(self) -> bool:
+        """Return True if the time limit has passed."""
         return processor_seconds() > self.deadline
 
-    def look(self, rows: Vector, iteration: int) -> float:
-        """How far ``rows`` (nc, 3) is from being called solved: solved at 1 and below."""
+    @property
+    def seconds_left(self) -> float:
+        """Return the seconds until the time limit, at least a millisecond."""
+        return max(1e-3, self.deadline - processor_seconds())
+
+    def record_iterate(self, rows: Vector, iteration: int) -> float:
+        """Measure ``rows`` (nc, 3); return the largest residual in units of its bound, solved if at most 1."""
         r = self.units.original(rows)
         residual, _ = measure(self.problem, r)
-        self.last = residual
         self.recorder.add(iteration, residual.fclib)
         if not np.isfinite(residual.fclib):
             self.finite = False
@@ -73,7 +80,7 @@ class Watch:
         return merit
 
     def claim(self, iteration: int, detail: str = "", status: Status | None = None) -> FrictionClaim:
-        """The claim on the best iterate looked at."""
+        """Return the claim on the best iterate."""
         if self.best_merit <= 1.0:
             status = Status.SOLVED
         elif not self.finite:
@@ -81,6 +88,23 @@ class Watch:
         elif status is None:
             status = Status.ITERATION_LIMIT
         said = [detail] if detail else []
-        if status is Status.ITERATION_LIMIT and self.late:
+        if status is Status.ITERATION_LIMIT and self.timed_out:
             said.append("time limit")
         return FrictionClaim(self.best, status, iteration, "; ".join(said), trace=self.recorder.trace())
+
+
+def factorized(A: Any) -> Callable[[Vector], Vector] | None:
+    """Return a function that solves with a dense or sparse matrix A, or None if A is singular."""
+    if isinstance(A, np.ndarray):
+        from scipy.linalg import lapack
+
+        lu, pivots, info = lapack.dgetrf(A)
+        rcond, _ = lapack.dgecon(lu, float(np.abs(A).sum(axis=0).max()), norm="1")
+        return (lambda right: lapack.dgetrs(lu, pivots, right)[0]) if info == 0 and rcond > _SINGULAR else None
+    from scipy.sparse.linalg import splu
+
+    try:
+        solve: Callable[[Vector], Vector] = splu(A.tocsc()).solve
+    except RuntimeError:
+        return None
+    return solve

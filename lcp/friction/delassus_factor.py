@@ -11,7 +11,7 @@ from lcp.arrays import Vector
 
 if TYPE_CHECKING:
     from lcp.friction.global_problem import GlobalFrictionProblem
-    from lcp.friction.problem import FrictionProblem, Indices
+    from lcp.friction.problem import FrictionProblem, IntArray
 
 # Velocities of a free body; in the plane.
 _BODIES = (6, 3)
@@ -26,17 +26,17 @@ _PIVOT = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
-class Bodies:
+class DelassusFactor:
     """u = J (v_free + J' r) + bias, by velocities that stand together tree by tree."""
 
     J: Any  # (m, n) sparse, by rows
     v_free: Vector  # (n,)
     bias: Vector  # (m,)
-    starts: Indices  # (nt + 1,) first velocity of each tree
+    starts: IntArray  # (nt + 1,) first velocity of each tree
 
 
-def bodies_of_masses(source: GlobalFrictionProblem) -> Bodies | None:
-    """J = H' L^-T with M = L L' tree by tree; None with bilateral rows, or where M is not positive definite."""
+def factor_from_masses(source: GlobalFrictionProblem) -> DelassusFactor | None:
+    """Return J = H' L^-T with M = L L' tree by tree; None with bilateral rows, or if M is not positive definite."""
     from scipy import sparse
 
     M, H, f, w, _, _, _, b = source._parts
@@ -46,23 +46,17 @@ def bodies_of_masses(source: GlobalFrictionProblem) -> Bodies | None:
     M.eliminate_zeros()
     tree = _trees(M)
     sizes = np.bincount(tree)
-    starts = np.concatenate(([0], np.cumsum(sizes)))
-    order = np.argsort(tree, kind="stable")
-    place = np.empty(source.n, dtype=np.int64)
-    place[order] = np.arange(source.n)
-    place -= starts[tree]
-    entries = M.tocoo()
-    of = tree[entries.row]
-    parts = []
-    # Trees of one size at once.
-    for size in np.unique(sizes):
-        own = np.flatnonzero(sizes == size)
-        if size > _DENSE:
+    if sizes.max() > _DENSE:
+        return None
+    # Trees of one size follow one another, so that they are factorised together.
+    order = np.lexsort((tree, sizes[tree]))
+    M = M[order][:, order]
+    inverses, first = [], 0
+    for size, count in zip(*np.unique(sizes, return_counts=True), strict=True):
+        last = first + size * count
+        blocks = M[first:last, first:last].tobsr((size, size)).data
+        if len(blocks) < count:
             return None
-        inside = sizes[of] == size
-        blocks = np.zeros((own.size, size, size))
-        row, column = entries.row[inside], entries.col[inside]
-        blocks[np.searchsorted(own, of[inside]), place[row], place[column]] = entries.data[inside]
         try:
             L = np.linalg.cholesky(blocks)
         except np.linalg.LinAlgError:
@@ -70,18 +64,16 @@ def bodies_of_masses(source: GlobalFrictionProblem) -> Bodies | None:
         pivots, diagonal = np.einsum("kii->ki", L) ** 2, np.einsum("kii->ki", blocks)
         if not (pivots > _PIVOT * diagonal).all():
             return None
-        at = starts[own][:, None, None] + np.arange(size)
-        parts.append((np.linalg.inv(L), np.broadcast_to(at.transpose(0, 2, 1), blocks.shape), order[at]))
-    values = np.concatenate([inverse.ravel() for inverse, _, _ in parts])
-    rows = np.concatenate([row.ravel() for _, row, _ in parts])
-    columns = np.concatenate([np.broadcast_to(column, row.shape).ravel() for _, row, column in parts])
-    kept = values != 0.0
-    inverse = sparse.csr_matrix((values[kept], (rows[kept], columns[kept])), shape=M.shape)
-    J = sparse.csr_matrix((inverse @ sparse.csr_matrix(H)).T)
-    return Bodies(J, inverse @ f, w, starts)
+        inverses.append(sparse.bsr_matrix((np.linalg.inv(L), np.arange(count), np.arange(count + 1))))
+        first = last
+    inverse = sparse.block_diag(inverses, format="csr")
+    inverse.eliminate_zeros()
+    J = sparse.csr_matrix((inverse @ sparse.csr_matrix(H)[order]).T)
+    starts = np.concatenate(([0], np.cumsum(np.sort(sizes))))
+    return DelassusFactor(J, inverse @ f[order], w, starts)
 
 
-def _trees(M: Any) -> Indices:
+def _trees(M: Any) -> IntArray:
     """Number of each velocity's tree: six or three in a row, as bodies are stated, where M allows, or what M joins."""
     from scipy.sparse.csgraph import connected_components
 
@@ -93,10 +85,10 @@ def _trees(M: Any) -> Indices:
     return np.asarray(connected_components(M, directed=False)[1], dtype=np.int64)
 
 
-def bodies_of_matrix(problem: FrictionProblem) -> Bodies | None:
-    """J of W = J J' by its triangular factors, v_free = 0: what W joins is a tree.
+def factor_from_delassus(problem: FrictionProblem) -> DelassusFactor | None:
+    """Return J of W = J J' by its triangular factors, v_free = 0; rows that W joins are a tree.
 
-    None where W is not symmetric and positive semidefinite, or joins too many rows.
+    Return None if W is not symmetric and positive semidefinite, or joins too many rows.
     """
     from scipy import sparse
     from scipy.sparse.csgraph import connected_components
@@ -122,11 +114,11 @@ def bodies_of_matrix(problem: FrictionProblem) -> Bodies | None:
         return None
     value, row, column = (np.concatenate(each) for each in zip(*parts, strict=True))
     J = sparse.csr_matrix((value, (row, column)), shape=(m, starts[-1]))
-    return Bodies(J, np.zeros(starts[-1]), problem._q, np.array(starts, dtype=np.int64))
+    return DelassusFactor(J, np.zeros(starts[-1]), problem._q, np.array(starts, dtype=np.int64))
 
 
 def _square_root(W: Vector) -> Vector | None:
-    """J of W = J J', of no more columns than the rank, by Cholesky's method with pivoting; None where there is none."""
+    """Return J of W = J J' with rank(W) columns, by Cholesky's method with pivoting, or None if W has none."""
     from scipy.linalg.lapack import dpstrf
 
     size = float(np.abs(W).max(initial=0.0))

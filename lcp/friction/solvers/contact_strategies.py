@@ -1,0 +1,215 @@
+"""The default solver of friction problems: the contact strategies, a proof of infeasibility, Newton's method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lcp.arrays import Vector
+from lcp.contacts.attempts import NAMES, RECORDED, bits_of
+from lcp.contacts.proposing import propose_forces
+from lcp.contacts.trees import contact_spans
+from lcp.friction.blocks import ScaledProblem
+from lcp.friction.delassus_factor import DelassusFactor, factor_from_delassus
+from lcp.friction.infeasibility import no_admissible_motion
+from lcp.friction.problem import FrictionProblem, IntArray
+from lcp.friction.result import FrictionAttempt, FrictionClaim
+from lcp.friction.solvers.alart_curnier import SemismoothNewton
+from lcp.friction.solvers.friction_base import FrictionSolverBase, IterateMonitor
+from lcp.judge import friction_attempt
+from lcp.method import Request
+from lcp.options import positive
+from lcp.status import Status
+
+if TYPE_CHECKING:
+    from lcp.contacts.kernels.contact_system import ContactSystem
+
+# Fraction of the tolerance that the strategies meet, because the verdict sums in another order, and its minimum.
+_SHARE, _STRICTEST = 0.5, 1e-5
+# Linear systems that a strategy may solve between two checks of the clock, and products per second.
+_SYSTEMS, _SPEED = 100, 1e10
+# Numbers in the arrays of the largest problem for the strategies.
+_MAX_NUMBERS = 400_000_000
+# A force below this fraction of the largest one is rounding.
+_NEGLIGIBLE_FORCE = 1e-14
+# First proximal weight of Newton's method, and its limit on steps.
+_ALPHA, _NEWTON_STEPS = 1e-2, 5_000
+
+
+@dataclass(frozen=True)
+class ContactStrategies(FrictionSolverBase):
+    """The contact strategies of a time step with exact cones; `SemismoothNewton` if they do not solve the problem.
+
+    The strategies (`lcp.contacts.attempts`) are Newton methods in the space of the bodies. If contacts are redundant,
+    they look for the forces of equal compliance, and for any others if that fails. A linear system has a block for
+    each body and each pair of bodies in contact; it is regular even if contacts depend on one another. No matrix of
+    the contacts is formed, except a sparse one by `lcp.solve`, for the verdict. The bodies are those of a
+    `GlobalFrictionProblem` with a symmetric positive definite M and no bilateral rows. The W of a `FrictionProblem` is
+    factorised by Cholesky's method, which is dense.
+
+    The strategies need a symmetric positive semidefinite W. Any other W, and a problem that they leave unsolved, goes
+    to `SemismoothNewton` with a proximal weight, which starts from the best forces found. Before that a linear program
+    looks for a proof that no forces in the cones prevent penetration (`NoAdmissibleMotion`). ``Result.attempts`` lists
+    the methods used.
+
+    Parameters
+    ----------
+    strategies
+        Names of the strategies that are allowed.
+    time_limit
+        Seconds of the processor for all methods together.
+
+    References
+    ----------
+    S. Mehrotra, On the implementation of a primal-dual interior point method, SIAM J. Optimization 2 (1992).
+    M. Kojima, N. Megiddo, T. Noma, Homotopy continuation methods for nonlinear complementarity problems,
+    Mathematics of Operations Research 16 (1991).
+    """
+
+    strategies: tuple[str, ...] = NAMES
+    time_limit: float = positive(300.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "strategies", tuple(self.strategies))
+        bits_of(self.strategies)
+
+    def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
+        _, tolerance, trace = request
+        monitor = IterateMonitor(problem, tolerance, self.time_limit, trace)
+        first = self._use_strategies(problem, request, monitor)
+        if first.status is Status.SOLVED or monitor.timed_out:
+            return first
+        attempts: tuple[FrictionAttempt, ...] = (friction_attempt(problem, self, first, tolerance),)
+        proof = no_admissible_motion(problem, monitor.seconds_left)
+        if proof is not None:
+            detail = "no forces in the cones prevent penetration"
+            return replace(first, status=Status.INFEASIBLE, detail=detail, evidence=proof, attempts=attempts)
+        newton = SemismoothNewton(alpha=_ALPHA, max_iterations=_NEWTON_STEPS, time_limit=monitor.seconds_left)
+        claim = newton.solve(problem, z0=first.r, tolerance=tolerance, trace=trace)
+        attempts += (friction_attempt(problem, newton, claim, tolerance),)
+        spent = first.iterations + claim.iterations
+        return replace(claim, iterations=spent, attempts=attempts, solver=newton)
+
+    def _use_strategies(self, problem: FrictionProblem, request: Request, monitor: IterateMonitor) -> FrictionClaim:
+        """State the problem between its bodies, and run the strategies."""
+        from lcp.contacts.kernels.attempts import NONE
+        from lcp.contacts.kernels.judging import Case
+
+        start = monitor.units.start(request.z0)
+        if monitor.record_iterate(start, 0) <= 1.0 or monitor.timed_out:
+            return monitor.claim(0)
+        factor = problem._factor if problem._factor is not None else factor_from_delassus(problem)
+        rows = None if factor is None else contact_rows(problem, factor, monitor.units)
+        if rows is None:
+            return monitor.claim(0, "W is not symmetric and positive semidefinite, or too large", Status.UNSUITABLE)
+        if _SYSTEMS * _products(rows.system) > _SPEED * monitor.seconds_left:
+            return monitor.claim(0, "the strategies would exceed the time limit", Status.ITERATION_LIMIT)
+        # FCLIB's residual adds forces to velocities, and requires more if W is small.
+        strict = request.tolerance * max(_SHARE * min(1.0, monitor.units.w), _STRICTEST)
+        allowed, variables = bits_of(self.strategies), rows.variables(start)
+        case = Case(rows.system, rows.starts, True, request.z0 is not None, True, allowed, variables, strict)
+        found = propose_forces(case, monitor.deadline)
+        answered = found.attempt != NONE
+        forces = rows.forces(found.answer.z if answered else found.answer.best)
+        if monitor.record_iterate(rows.drop_rounding_forces(forces), found.systems) > 1.0:
+            monitor.record_iterate(forces, found.systems)
+        detail = RECORDED[found.attempt] if answered else "no strategy found forces that solve the problem"
+        return monitor.claim(found.systems, detail, Status.STALLED)
+
+
+def _products(system: ContactSystem) -> float:
+    """Estimate the products that form one linear system: each contact has a block of its velocities."""
+    spans = system.spans[: system.nc]
+    if not len(spans):
+        return 9.0 * system.nc * float(system.v_free.size) ** 2
+    widths = (spans[:, 1] - spans[:, 0] + spans[:, 3] - spans[:, 2]).astype(float)
+    return float(9.0 * np.sum(widths**2))
+
+
+@dataclass(frozen=True, eq=False)
+class ContactSystemArrays:
+    """Rows [N; F] of a problem in scaled units; all contacts have the same number of tangents, and h is 1."""
+
+    system: ContactSystem
+    starts: IntArray  # (nt + 1,) first velocity of each tree
+    present: Vector  # (nc, 1 + r) 1 for components that a contact has
+
+    def variables(self, rows: Vector) -> Vector:
+        """Return the variables (fN, fF+, fF-, lambda) of an LCP for forces (nc, 3)."""
+        friction = (rows[:, : self.present.shape[1]] * self.present)[:, 1:].ravel()
+        return np.concatenate(
+            (rows[:, 0], np.maximum(friction, 0.0), np.maximum(-friction, 0.0), np.zeros(self.system.nc))
+        )
+
+    def forces(self, z: Vector) -> Vector:
+        """Return the forces (nc, 3) of such variables."""
+        nc, nr = self.system.nc, self.system.nr
+        rows = np.zeros((nc, 3))
+        rows[:, 0] = z[:nc]
+        rows[:, 1 : self.present.shape[1]] = (z[nc : nc + nr] - z[nc + nr : nc + 2 * nr]).reshape(nc, -1)
+        rows[:, : self.present.shape[1]] *= self.present
+        return rows
+
+    def drop_rounding_forces(self, rows: Vector) -> Vector:
+        """Set forces (nc, 3) to zero that are rounding errors of the largest one.
+
+        Between bodies that rest on each other as they move, such forces would be the only ones.
+        """
+        size = np.abs(rows).max(axis=1, initial=0.0)
+        return np.where((size > _NEGLIGIBLE_FORCE * size.max(initial=0.0))[:, None], rows, 0.0)
+
+
+def contact_rows(problem: FrictionProblem, factor: DelassusFactor, units: ScaledProblem) -> ContactSystemArrays | None:
+    """Return the arrays of a problem between its bodies, or None if it is too large.
+
+    A contact that lacks a tangent has a row of zeros in its place: nothing moves along it, and no force comes of it.
+    """
+    from lcp.contacts.kernels.contact_system import ContactSystem
+
+    nc, nv, dims = problem.nc, factor.v_free.shape[0], problem._dims
+    r = int(dims.max()) - 1
+    nr = nc * r
+    if nv * (nc + nr + nv) > _MAX_NUMBERS:
+        return None
+    first = np.cumsum(dims) - dims
+    contact = np.repeat(np.arange(nc, dtype=np.int64), dims)
+    component = np.arange(problem.m, dtype=np.int64) - first[contact]
+    place = np.where(component == 0, contact, nc + contact * r + component - 1)
+    entries = factor.J.tocoo()
+    # Pages of zeros that nobody writes to take no memory.
+    J = np.zeros((nc + nr, nv))
+    J[place[entries.row], entries.col] = entries.data / np.sqrt(units.w)
+    k = np.zeros(nc + nr)
+    k[place] = factor.bias / units.p
+    v_free = factor.v_free * (np.sqrt(units.w) / units.p)
+    starts = factor.starts
+    spans = contact_spans(starts, nc, contact[entries.row], entries.col)
+    if spans is None:
+        starts, spans = np.array([0, nv], dtype=np.int64), np.zeros((0, 4), dtype=np.int64)
+    else:
+        spans = spans[np.concatenate((np.arange(nc), np.repeat(np.arange(nc), r)))]
+    system = ContactSystem(
+        h=1.0,
+        nc=nc,
+        nr=nr,
+        nl=0,
+        nb=0,
+        r=np.full(nc, r, dtype=np.int64),
+        mu=problem._mu,
+        cone_contacts=np.arange(nc, dtype=np.int64),
+        J=J,
+        Y=J,
+        k=k,
+        gamma=np.zeros(nc + nr),
+        gammaE=np.zeros(nc),
+        lo=np.zeros(0),
+        hi=np.zeros(0),
+        v_free=v_free,
+        Mv=v_free,
+        spans=spans,
+        own=np.zeros(0),
+    )
+    return ContactSystemArrays(system, starts, (np.arange(1 + r) < dims[:, None]).astype(np.float64))

@@ -20,6 +20,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "api_pages",
+    "faster_pages",
     "gallery_pages",
     "literal_links",
     "mathml",

@@ -114,13 +114,18 @@ def test_card_house__stands_from_its_least_friction_on(classic: ModuleType) -> N
 
 
 def test_tippedisk__is_stable_inverted_beyond_its_critical_spin(classic: ModuleType) -> None:
-    """Growth of the slow mode comes to that of the linearized equation; spun faster it inverts, slower it does not."""
-    assert falls_by_half(classic.errors((1e-3, 5e-4)))
+    """Growth of the slow mode comes to that of the linearized equation; spun faster it inverts."""
+    assert falls_by_half(classic.errors((2e-3, 1e-3)))
     limit = classic.critical()
     assert classic.growth(5e-4, limit - 2) > 0.1
     assert classic.growth(5e-4, limit + 2) < -0.1
     assert classic.rise(1e-3, 1.5 * limit)[1][-500:].min() > 0.8
-    assert classic.rise(1e-3, 0.8 * limit)[1][-1000:].min() < -0.5
+
+
+@pytest.mark.slow
+def test_tippedisk__does_not_invert_below_its_critical_spin(classic: ModuleType) -> None:
+    """Spun slower than the critical spin it stays as it was."""
+    assert classic.rise(1e-3, 0.8 * classic.critical())[1][-1000:].min() < -0.5
 
 
 def test_silo__keeps_weight_from_its_floor_and_runs_out_by_width(classic: ModuleType) -> None:
@@ -128,6 +133,6 @@ def test_silo__keeps_weight_from_its_floor_and_runs_out_by_width(classic: Module
     assert classic.carried(10) > 0.8 * classic.masses(10).sum()
     assert classic.carried(45) < 0.7 * classic.masses(45).sum()
     width = 10 * classic.DIAMETER
-    at = classic.settled(80, width)
+    at = classic.settled(40, width)
     slow, fast = (classic.rate(at, width, n * classic.DIAMETER, 0.6) for n in (5, 8))
     assert fast > 8 / 5 * slow

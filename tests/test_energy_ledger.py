@@ -268,7 +268,7 @@ def test_sums_and_words(tmp_path):
 def test_a_large_record_is_accounted_for_in_portions(tumble, monkeypatch):
     """Portions bounded by steps or by contacts: the same entries to the last bit; and nothing comes of no steps."""
     whole = energy_ledger(tumble)
-    for name, size in (("STEPS", 7), ("CONTACTS", 5)):
+    for name, size in (("STEPS", 25), ("CONTACTS", 20)):
         monkeypatch.setattr(record, name, size)
         parts = list(record.portions(tumble))
         assert len(parts) > 10

@@ -166,7 +166,8 @@ def test_a_ball_is_thrown_at_a_target_by_way_of_ground_and_wall():
     assert np.abs(missed).max() < 1e-12
 
 
-def test_optimal_control_of_two_balls():
+@pytest.mark.parametrize("part", [0.3, *(pytest.param(part, marks=pytest.mark.slow) for part in (0.1, 0.8))])
+def test_optimal_control_of_two_balls(part):
     """Task 3 of arXiv 2207.05060: at the control known to be best every gradient of the cost is zero.
 
     The cost is |x2(T)|^2 + eps integral of |u|^2 until the balls meet, at s, with eps = 0.1; best is a u linear in time
@@ -203,11 +204,11 @@ def test_optimal_control_of_two_balls():
     assert end @ end + power == pytest.approx(cost, abs=1e-7)
     w = np.zeros(24)
     w[6:8] = 2.0 * end
-    for t in (0.1 * s, 0.3 * s, 0.8 * s):
-        before = SHARP.run(world, t, tau=tau).state()
-        onwards = transition(SHARP.run(world, 1.0 - t, state=before, tau=tau))
-        wanted = -2.0 * eps * control(t) + eps * control(s) ** 2 * (s - t) / v
-        np.testing.assert_allclose(onwards.vjp(w)[12:14], wanted, atol=1e-8)
+    t = part * s
+    before = SHARP.run(world, t, tau=tau).state()
+    onwards = transition(SHARP.run(world, 1.0 - t, state=before, tau=tau))
+    wanted = -2.0 * eps * control(t) + eps * control(s) ** 2 * (s - t) / v
+    np.testing.assert_allclose(onwards.vjp(w)[12:14], wanted, atol=1e-8)
 
 
 def two_balls(mu):
@@ -252,16 +253,16 @@ def test_collisions_against_differences_of_runs(world, duration, h):
     np.testing.assert_allclose(found.jvp(dx), wanted, atol=1e-8 * np.abs(found.matrix).max())
 
 
-def test_a_spinning_ball_slides_until_it_rolls():
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_spinning_ball_slides_until_it_rolls(seed):
     """Slip that turns, its stop and rolling behind it: as runs from near starts on the ground differ."""
     world = ball((0, 0, R), (1.0, 0, 0, 8.0, 0, 0), mu=0.2)
-    for seed in range(2):
-        dx = np.random.default_rng(seed).normal(size=12)
-        dx[[2, 8]] = 0.0
-        wanted, found = along_runs(world, 0.25, dx)
-        assert found.unique
-        assert found.held == ("body[0] on ground",)
-        np.testing.assert_allclose(found.jvp(dx), wanted, atol=1e-8)
+    dx = np.random.default_rng(seed).normal(size=12)
+    dx[[2, 8]] = 0.0
+    wanted, found = along_runs(world, 0.25, dx)
+    assert found.unique
+    assert found.held == ("body[0] on ground",)
+    np.testing.assert_allclose(found.jvp(dx), wanted, atol=1e-8)
 
 
 def along_scenes(scene, at, way, duration, h=1e-4):
@@ -281,7 +282,10 @@ def along_scenes(scene, at, way, duration, h=1e-4):
     return found.jvp(differenced(begin, h)), differenced(end, h), found
 
 
-@pytest.mark.parametrize(("mu", "duration", "kinks"), [(0.3, 0.2, ()), (0.05, 0.45, ("from rest",))])
+@pytest.mark.parametrize(
+    ("mu", "duration", "kinks"),
+    [(0.3, 0.2, ()), pytest.param(0.05, 0.45, ("from rest",), marks=pytest.mark.slow)],
+)
 def test_a_rod_slides_on_its_end(mu, duration, kinks):
     """A sliding end, its reversal included, in the plane of the motion: as runs that start on the ground differ.
 

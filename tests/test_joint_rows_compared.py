@@ -75,14 +75,14 @@ def test_compiler_off_agrees(tmp_path):
         "import sys; sys.path[:0] = {path!r}\n"
         "import joint_scenes as s\n"
         "from contactlab.simulation import TimeStepping, simulate\n"
-        "simulate(s.busy(), TimeStepping(2e-3), steps=60, path={out!r})\n"
+        "simulate(s.busy(), TimeStepping(2e-3), steps=25, path={out!r})\n"
     )
     out = tmp_path / "plain.npz"
     path = [os.path.dirname(scenes.__file__), *(entry for entry in sys.path if entry)]
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     subprocess.run([sys.executable, "-P", "-c", code.format(path=path, out=str(out))], env=environment, check=True)
     plain = Recording.open(out)
-    compiled = simulate(scenes.busy(), TimeStepping(H), steps=60)
+    compiled = simulate(scenes.busy(), TimeStepping(H), steps=25)
     for name in ("q", "v", "kinetic", "potential", "joint_error", "joint_force", "joint_z"):
         ours, theirs = compiled.rows[name], plain.rows[name]
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12 * max(1.0, np.abs(ours).max()), err_msg=name)

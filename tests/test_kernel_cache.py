@@ -89,10 +89,10 @@ def fresh(tmp_path: Path, text: str = KERNEL) -> Any:
     forget()
     specification = importlib.util.spec_from_file_location("doubling", path)
     assert specification is not None
-    assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     sys.modules["doubling"] = module
-    specification.loader.exec_module(module)
+    # Not by the loader: of two texts of one size within a second it takes the bytecode of the first.
+    exec(compile(text, path, "exec"), module.__dict__)
     return module.twice
 
 
@@ -112,7 +112,7 @@ def damages(data: bytes) -> Iterator[bytes]:
     yield b""
     for part in (1, len(data) // 2, len(data) - 1):
         yield data[:part]
-    for place in np.random.default_rng(5).integers(0, len(data), 40):
+    for place in np.random.default_rng(5).integers(0, len(data), 12):
         start = int(place)
         yield data[:start] + bytes(byte ^ 0x5A for byte in data[start : start + 15]) + data[start + 15 :]
     yield data + b"more"

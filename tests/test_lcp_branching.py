@@ -43,7 +43,7 @@ def test_coordination_games_have_all_their_equilibria(n: int) -> None:
     assert len(supports) == 2**n - 1
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
 def test_games_of_twenty_pairs(seed: int) -> None:
     """Ten by ten strategies: an odd number of equilibria (Wilson 1971), Lemke's among them, nothing left unsearched."""
     A, B = np.random.default_rng(seed).standard_normal((2, 10, 10))

@@ -46,7 +46,7 @@ def random_blocks(seed: int, kind: str, largest: int = 4) -> Blocks:
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_any_rank_is_settled_rightly(kind: str, seed: int) -> None:
     """Solved exactly where a linear program per basis finds a solution; otherwise named with its proof."""
     blocks = random_blocks(seed, kind)

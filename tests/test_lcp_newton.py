@@ -72,7 +72,7 @@ def test_shared_problems_of_the_promised_classes(solver: MinMapNewton, shared: P
 @example(seed=609299, n=7)
 # A basis whose solution breaks no sign by more than 1e-10 of its largest entry, and is none.
 @example(seed=38631, n=7)
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_p_matrices_have_their_one_solution(solver: MinMapNewton, seed: int, n: int) -> None:
     """Definite, dominant and triangular P-matrices with ties: the answer is the one that exact enumeration finds."""
     problem = random_problem(seed + (seed % 4 == 3 and solver == FischerNewton(polish=False)), n)
@@ -209,8 +209,9 @@ def test_warm_start(solver: MinMapNewton) -> None:
     assert lcp.solve(lcp.LCP(np.eye(3), np.ones(3)), solver, z0=np.ones(3)).iterations == 0
 
 
-@each_solver
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    ("solver", "sparse"), [*((one, False) for one in SOLVERS), (SOLVERS[0], True), (SOLVERS[2], True)]
+)
 def test_unsolvable_and_trivial_problems(solver: MinMapNewton, sparse: bool) -> None:
     """No unknowns, q >= 0, all-zero M, a zero row with negative load, -M: a status, and finite numbers."""
 

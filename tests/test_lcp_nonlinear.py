@@ -17,7 +17,11 @@ from lcp.nonlinear.catalog import entries
 from lcp.traits import Traits
 
 ENTRIES = {entry.name: entry for entry in entries()}
-STARTED = [(name, start) for name, entry in ENTRIES.items() for start in entry.starts]
+STARTED = [
+    (name, start)
+    for name, entry in ENTRIES.items()
+    for start in (entry.starts if entry.outcome is lcp.Status.SOLVED else entry.starts[:1])
+]
 
 
 @pytest.mark.parametrize(("name", "start"), STARTED, ids=[f"{name}{start}" for name, start in STARTED])
@@ -37,7 +41,7 @@ def test_both_solutions_of_kojima_and_shindo_are_found() -> None:
     entry = ENTRIES["kojima_shindo"]
     rng = np.random.default_rng(3)
     found = set()
-    for start in [(1.22, 0.0, 0.0, 0.5), *rng.uniform(0.0, 20.0, (30, 4))]:
+    for start in [(1.22, 0.0, 0.0, 0.5), *rng.uniform(0.0, 20.0, (15, 4))]:
         z = lcp.solve(entry.problem, z0=start, tolerance=1e-13).z
         found.add(int(np.argmin([np.abs(z - one).max() for one in entry.solutions])))
         assert min(np.abs(z - one).max() for one in entry.solutions) <= 1e-10
@@ -94,8 +98,10 @@ def test_a_solution_is_one_of_the_function_itself(strength: float) -> None:
     assert (result.z == 0.05).any()
 
 
-@pytest.mark.parametrize("start", [0.3, 1.0, 100.0])
-@pytest.mark.parametrize("lowest", [0.0, -np.inf])
+OTHERS = [pytest.param(*other, marks=pytest.mark.slow) for other in ((0.3, -np.inf), (1.0, 0.0), (100.0, -np.inf))]
+
+
+@pytest.mark.parametrize(("start", "lowest"), [(0.3, 0.0), (1.0, -np.inf), (100.0, 0.0), *OTHERS])
 def test_a_root_to_which_no_step_leads_is_found(start: float, lowest: float) -> None:
     """F = z^3 is as small against its own terms at 1e-9 as at 1; the root is put in once it is all but reached."""
     for jacobian in (lambda z: np.diag(3.0 * z**2), None):

@@ -83,7 +83,7 @@ def test_every_promise_is_kept(solver: type[Any], kind: str) -> None:
     result = lcp.solve(lcp.LCP([[1.0]], [-1.0]), solver())
     if "not installed" in result.attempts[0].detail:
         pytest.skip(result.attempts[0].detail)
-    assert missed(solver, kind, 1, 240 // SLOW.get(solver, 1)) == []
+    assert missed(solver, kind, 1, 120 // SLOW.get(solver, 1)) == []
 
 
 @pytest.mark.campaign

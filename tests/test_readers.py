@@ -29,7 +29,7 @@ from contactlab.simulation.scene import load_scene
 from problem_data import ConstraintVelProblemData, FileError, npz_files
 from problem_data.files import content_of
 
-INPUTS = 100
+INPUTS = 40
 BY_NAME = {kind.name: kind for kind in reader_kinds.KINDS}
 
 

@@ -55,7 +55,7 @@ def test_the_adaptive_run_does_adapt(world, stepper):
     assert np.unique(whole(world, stepper).h).size > 2
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(st.sampled_from(sorted(WORLDS)), st.sampled_from(sorted(STEPPERS)), st.integers(0, STEPS), st.booleans())
 def test_from_any_step_in_memory_and_on_disk(world, stepper, step, moved):
     """The first steps saved, moved or not, and gone on with: the record of a run that was never stopped."""

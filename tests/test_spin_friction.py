@@ -62,7 +62,7 @@ def test_a_spinning_ball_stops_when_the_moment_has_taken_its_spin():
     assert np.all(energy <= 1e-12)
 
 
-@pytest.mark.parametrize("heading", [0.0, 0.7])
+@pytest.mark.parametrize("heading", [pytest.param(0.0, marks=pytest.mark.slow), 0.7])
 def test_a_rolling_ball_stops_where_rolling_friction_says(heading):
     """(I + m R^2) dw/dt = -rho m g: it rolls 7 R v0^2 / (10 rho g), in any direction, to first order in h."""
     rho, speed = 1e-3, 0.3

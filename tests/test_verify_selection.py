@@ -144,8 +144,15 @@ TWO = [((0.3, 0.28, 0.05), 5.0), ((0.22, 0.25, 0.06), 3.0)]
 FOUR = [*TWO, ((0.2, 0.16, 0.04), 1.7), ((0.12, 0.14, 0.07), 0.9)]
 
 
-@pytest.mark.parametrize("friction", ["pyramid", "cone"])
-@pytest.mark.parametrize("edges", [4, 8])
+@pytest.mark.parametrize(
+    ("friction", "edges"),
+    [
+        ("pyramid", 4),
+        ("cone", 8),
+        pytest.param("pyramid", 8, marks=pytest.mark.slow),
+        pytest.param("cone", 4, marks=pytest.mark.slow),
+    ],
+)
 def test_boxes_on_a_shaken_plate_have_the_forces_that_their_record_says(friction, edges):
     """Sticking, warm started: loads turn, and forces of the step before are near to others than those selected."""
     recording = simulate(shaken(FOUR, (0.185, 0.0765, 0.3)), TimeStepping(1e-3, friction=friction, edges=edges), 0.3)
@@ -156,7 +163,7 @@ def test_boxes_on_a_shaken_plate_have_the_forces_that_their_record_says(friction
     assert report.selection.distance < 1e-4
 
 
-@pytest.mark.parametrize("friction", ["pyramid", "cone"])
+@pytest.mark.parametrize("friction", ["pyramid", pytest.param("cone", marks=pytest.mark.slow)])
 def test_boxes_on_a_tilting_plate_have_the_forces_that_their_record_says(friction):
     """They slide, tip and stick at their bounds, where rates contradict one another."""
     plate = Transform(p=(0, 0, -0.02))

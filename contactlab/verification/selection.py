@@ -318,12 +318,12 @@ def _near(
     for _ in range(NEWTON):
         x = p - T * (A @ p + b)
         moved, slope = np.zeros(b.size), np.zeros((b.size, b.size))
-        for c in range(nc):
-            across = slice(nc + 2 * c, nc + 2 * c + 2)
-            if x[c] > 0.0:
-                moved[c], slope[c, c] = x[c], 1.0
-                point = _within(x[across], mu[c] * x[c], corners)
-                moved[across], slope[across, across], slope[across, c] = point[0], point[1], mu[c] * point[2]
+        pressed = np.flatnonzero(x[:nc] > 0.0)
+        across = nc + 2 * pressed[:, None] + np.arange(2)
+        points, turned, widened = _within(x[across], mu[pressed] * x[pressed], corners)
+        moved[pressed], slope[pressed, pressed] = x[pressed], 1.0
+        moved[across], slope[across[:, :, None], across[:, None, :]] = points, turned
+        slope[across, pressed[:, None]] = mu[pressed, None] * widened
         if np.abs(moved - p).max() <= ARRIVED * np.abs(moved).max():
             return moved
         try:
@@ -336,27 +336,38 @@ def _near(
     return None
 
 
-def _within(x: FloatArray, bound: float, corners: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the point nearest to x (2,) of a disc or polygon of this radius, its slope, and that with the radius."""
-    inside = x, np.eye(2), np.zeros(2)
+def _within(x: FloatArray, bounds: FloatArray, corners: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the points (n, 2) nearest to x (n, 2) of discs or polygons with these radii (n,), and their slopes.
+
+    Slopes by x (n, 2, 2), and by the radius (n, 2).
+    """
+    points, turned, widened = x.copy(), np.tile(np.eye(2), (len(x), 1, 1)), np.zeros_like(x)
     if corners is None:
-        length = float(np.hypot(*x))
-        if length <= bound:
-            return inside
-        unit = x / length
-        return bound * unit, bound / length * (np.eye(2) - np.outer(unit, unit)), unit
-    sides = np.roll(corners, -1, axis=0) - corners
+        lengths = np.hypot(x[:, 0], x[:, 1])
+        out = np.flatnonzero(~(lengths <= bounds))
+        unit, bound = x[out] / lengths[out, None], bounds[out, None]
+        points[out], widened[out] = bound * unit, unit
+        turned[out] = (bound / lengths[out, None])[:, :, None] * (np.eye(2) - unit[:, :, None] * unit[:, None, :])
+        return points, turned, widened
+    sides = corners[[*range(1, len(corners)), 0]] - corners
     square = float(sides[0] @ sides[0])
     middle = corners + 0.5 * sides
-    if np.all(middle @ x <= bound * (1.0 - 0.25 * square)):
-        return inside
-    share = np.clip(((x - bound * corners) * sides).sum(axis=1) / square, 0.0, bound)
-    points = bound * corners + share[:, None] * sides
-    j = int(np.argmin(((points - x) ** 2).sum(axis=1)))
-    if share[j] in (0.0, bound):
-        return points[j], np.zeros((2, 2)), points[j] / bound if bound > 0.0 else np.zeros(2)
-    along = np.outer(sides[j], sides[j]) / square
-    return points[j], along, corners[j] - along @ corners[j]
+    out = np.flatnonzero(~(x @ middle.T <= (bounds * (1.0 - 0.25 * square))[:, None]).all(axis=1))
+    # the nearest point of each side, then of all sides
+    bound, to = bounds[out, None], x[out, None]
+    share = np.clip(((to - bound[:, :, None] * corners) * sides).sum(axis=2) / square, 0.0, bound)
+    ends = bound[:, :, None] * corners + share[:, :, None] * sides
+    j = np.argmin(((ends - to) ** 2).sum(axis=2), axis=1)
+    one = np.arange(out.size)
+    points[out], share = ends[one, j], share[one, j]
+    side, at = sides[j], corners[j]
+    turned[out] = side[:, :, None] * side[:, None, :] / square
+    widened[out] = at - ((side * at).sum(axis=1) / square)[:, None] * side
+    # at a corner the point moves with the radius alone
+    corner = out[(share == 0.0) | (share == bounds[out])]
+    turned[corner], radius = 0.0, bounds[corner, None]
+    widened[corner] = np.divide(points[corner], radius, out=np.zeros((corner.size, 2)), where=radius > 0.0)
+    return points, turned, widened
 
 
 @functools.lru_cache(maxsize=4 * MOST)

@@ -2,6 +2,9 @@
 
 What a page prints by a `text` block is left out: a notebook has what it printed itself. A notebook is run again when
 its page, or the version of the package, is another. As a script it makes them without the pages.
+
+The value `notebooks_not_run` of the configuration names pages whose notebooks are written and not run:
+`sphinx-build -D notebooks_not_run=tutorial_solver`, as `.ci/run` does, since that tutorial's races take minutes.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import os
 import re
 import sys
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 
 import nbformat
@@ -61,16 +65,20 @@ def prose_cells(text: str) -> list[nbformat.NotebookNode]:
 
 def write_notebooks(app: Sphinx) -> None:
     """Make those of the pages that are built."""
-    make_notebooks(Path(app.srcdir))
+    make_notebooks(Path(app.srcdir), app.config.notebooks_not_run)
 
 
-def make_notebooks(docs: Path) -> None:
-    """Make and run a notebook for each page of a first hour."""
+def make_notebooks(docs: Path, not_run: Collection[str] = ()) -> None:
+    """Make a notebook for each page of a first hour, and run it unless its page is in ``not_run``."""
     for page in sorted(docs.glob("tutorial_*.md")):
         notebook = notebook_of(page.read_text(encoding="utf-8"))
         made_of = hashlib.sha256(f"{contactlab.__version__}\n{nbformat.writes(notebook)}".encode()).hexdigest()
         path = docs / "notebooks" / page.name.replace(".md", ".ipynb")
         if path.exists() and nbformat.read(path, as_version=4)["metadata"].get("made_of") == made_of:
+            continue
+        path.parent.mkdir(exist_ok=True)
+        if page.stem in not_run:
+            nbformat.write(notebook, path)
             continue
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "examples").symlink_to((docs.parent / "examples").resolve())
@@ -85,12 +93,12 @@ def make_notebooks(docs: Path) -> None:
             )
             client.execute(env=env)
         notebook["metadata"]["made_of"] = made_of
-        path.parent.mkdir(exist_ok=True)
         nbformat.write(notebook, path)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the notebooks."""
+    app.add_config_value("notebooks_not_run", [], "", list)
     app.connect("builder-inited", write_notebooks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 

@@ -115,8 +115,9 @@ class BatchRuns:
         # Whether some run may have made no step yet.
         self._begins = True
         self.put(range(len(states)), states)
-        # What impacts gain is looked at in every step.
-        self._passes = available() and not any(watch.bounces for watch in worlds.watches.values())
+        # What impacts gain is looked at in every step, and motions are asked for in each.
+        asks = worlds.first.motions is not None
+        self._passes = available() and not asks and not any(watch.bounces for watch in worlds.watches.values())
         self._state = states[0] if states else worlds.first.world.initial_state()
 
     def put(self, runs: Sequence[int], states: Sequence[StepperState]) -> None:

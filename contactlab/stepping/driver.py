@@ -133,9 +133,10 @@ class Driver(RunMemory):
         self.begin_again()
 
     def forget(self) -> None:
-        """Forget what the solver outside answered, and how long it took: another run begins."""
+        """Forget what the solver outside answered and user code said: another run begins."""
         self.last_result = None
         self._long = -1, 0.0
+        self._asked_of = -1
 
     def advance(self, steps: int | None = None, reason: int | None = None) -> int:
         """Run until a chunk is full, the steps are done or one failed; return that reason.
@@ -147,10 +148,10 @@ class Driver(RunMemory):
         self._aim[0] = limit
         if self._aside:
             clock = time.perf_counter()
-            reason = self._run(limit - first, reason)
+            reason = self._run(limit, reason)
             self._seconds = (time.perf_counter() - clock) / max(1, self.step - first)
         else:
-            reason = self._run(1, reason)
+            reason = self._run(limit, reason)
         if self.failed:
             return layout.FAILED
         goes_on = reason == layout.DONE and limit < self._target and self.step == limit and self.time < self._end
@@ -164,12 +165,12 @@ class Driver(RunMemory):
         IndexError
             The step has fewer islands.
         """
-        reason = self._run()
-        if reason == layout.NEED_SOLVE and 0 < island < self.control.n_islands:
+        reason = self._run(self._target)
+        if reason == layout.UNSOLVED and 0 < island < self.control.n_islands:
             self.control.island = island
             self.control.place = layout.ISLANDS
-            reason = self._run()
-        if reason != layout.NEED_SOLVE or not 0 <= island < self.control.n_islands:
+            reason = self._run(self._target)
+        if reason != layout.UNSOLVED or not 0 <= island < self.control.n_islands:
             raise IndexError(f"island {island}: the step has {self.control.n_islands}")
         return self.view()
 
@@ -179,14 +180,12 @@ class Driver(RunMemory):
 
     def compile(self) -> None:
         """Compile whatever a run of this world may come to, or find it on disk: also what most runs never need."""
-        from contactlab.stepping.kernels.outside import later, pivots
+        from contactlab.stepping.kernels.next_island import attempt_later
         from contactlab.stepping.kernels.parts import PARTS
         from lcp.compiler import compile_for
         from lcp.compiler.held import available
 
-        # The loop asks for both by itself; see `outside`.
-        compile_for(later, self.work.tree_start, self.island, self.joints, self.control, self.parameters)
-        compile_for(pivots, self.island, self.control)
+        compile_for(attempt_later, self.work.tree_start, self.island, self.joints, self.control, self.parameters)
         self.entered()
         if available():
             # What a run comes to last goes first: a run beside may come to the rest meanwhile.
@@ -200,17 +199,25 @@ class Driver(RunMemory):
         # Entered anew for each step, or for the first one, it is not.
         return not self._asked.asks and steps > 1 and steps * self._seconds > BRIEF
 
-    def _run(self, steps: int = 1, reason: int | None = None) -> int:
-        """Enter the loop, serve what it asks for, and enter it again; return what it asks for that is not served."""
-        aside = self._aside and self._takes_long(steps)
+    def _run(self, limit: int, reason: int | None = None) -> int:
+        """Enter the loop, serve what it asks for, and enter it again; return what it asks for that is not served.
+
+        The loop ends when ``limit`` steps are made.
+        """
+        aside = self._aside and self._takes_long(limit - self.step)
         entered = False
         try:
             while True:
                 if reason is None:
+                    if self._asked.asks:
+                        self._ask(limit)
                     call, entered = self.entered(), aside
                     reason = heard(call) if aside else call()
                     entered = False
-                if reason == layout.DONE or not self._serve(reason):
+                if reason == layout.DONE:
+                    if not self._asked.asks or self.step >= limit or self.time >= self._end:
+                        return reason
+                elif not self._serve(reason):
                     return reason
                 reason = None
         except BaseException:
@@ -220,37 +227,47 @@ class Driver(RunMemory):
                 self.begin_again()
             raise
 
+    def _ask(self, limit: int) -> None:
+        """Ask user code about a step that begins, and have the loop make one step alone; none beyond ``limit``."""
+        step = self.step
+        if self._place.item() == layout.BEGIN:
+            if step >= limit or self.time >= self._end or self._used[0].item() >= self._chunk_steps:
+                self._aim[0] = limit
+                return
+            if self._asked_of != step:
+                self.work = self._asked.ask(self.work, self.joints, self.time, self.h)
+                self._asked_of = step
+        self._aim[0] = step + 1
+
     def _serve(self, reason: int) -> bool:
         """Do what the loop asks for; False where that is for the caller, or cannot be done."""
-        if reason == layout.NEED_CALLBACK:
-            self.work = self._asked.ask(self.work, self.joints, self.time, self.h)
-        elif reason == layout.NEED_SPACE:
+        if reason == layout.NEED_SPACE:
             return self._has_room_for(self.grow)
         elif reason == layout.CHUNK_FULL and self.control.chunk_steps == 0:
             # Nothing to take: this one step has more contacts than there are rows.
             self.chunk = self._new_chunk(self.work.contact_int.shape[0])
-        elif reason == layout.NEED_SOLVE and not self._external:
-            self._begin()
+        elif reason == layout.UNSOLVED and (self.control.place != layout.VERDICT or not self._external):
             return self._has_room_for(self._solve)
-        elif reason == layout.NEED_LATER:
-            from contactlab.stepping.kernels.outside import later
-
-            later(self.work.tree_start, self.island, self.joints, self.control, self.parameters)
         elif reason == layout.NEED_PART:
             self.find_part(self.control.place)
-        elif reason == layout.NEED_PIVOTS:
-            from contactlab.stepping.kernels.outside import pivots
-
-            reason = int(pivots(self.island, self.control))
-            return reason == layout.GO_ON or self._serve(reason)
-        elif reason == layout.SHRINK_H and not self._external:
-            return self._shrink()
         else:
-            return reason == layout.PAUSED and self._go_on()
+            return reason == layout.FAILED and self._stepper.adaptive and not self._external and self._shrink()
         return True
 
     def _solve(self) -> None:
-        """Ask the solver outside the loop."""
+        """Make the later attempts at the island in progress, go on with its solve, or ask the solver outside."""
+        control = self.control
+        if control.place == layout.LATER:
+            from contactlab.stepping.kernels.next_island import attempt_later
+
+            attempt_later(self.work.tree_start, self.island, self.joints, control, self.parameters)
+            return
+        # A solve in the loop knows no time: after too long those outside are asked instead. Pivots after all attempts
+        # are limited in number.
+        patient = control.tried != 0 or self._begin()
+        if control.place == layout.SOLVE and (patient or self._external):
+            return
+        control.place = layout.VERDICT
         island = self.view()
         answer = island.solve()
         self.last_result = answer.result
@@ -265,15 +282,6 @@ class Driver(RunMemory):
             self._long = self.step, processor_seconds()
         return self._stepper.solver is not None or processor_seconds() - self._long[1] < PATIENCE
 
-    def _go_on(self) -> bool:
-        """Go on with a solve in the loop, which knows no time: after too long those outside are asked instead."""
-        # What is pivoted after all attempts is limited in pivots.
-        if self.control.tried or self._begin() or self._external:
-            return True
-        self.control.place = layout.VERDICT
-        self._solve()
-        return True
-
     def _has_room_for(self, act: Callable[[], None]) -> bool:
         """Act; False where memory does not suffice, for a step that cannot be tried with a smaller h."""
         try:
@@ -283,7 +291,7 @@ class Driver(RunMemory):
                 raise
             self.no_room = error
             self.control.failure = layout.FAILURE_SPACE
-            return bool(self.control.adaptive) and self._shrink()
+            return self._stepper.adaptive and self._shrink()
         return True
 
     def _shrink(self) -> bool:
@@ -340,7 +348,7 @@ def taken(
 
 def given_back(driver: Driver) -> None:
     """Keep a driver whose run came to its end, without its rows and the user's code, unless it holds much."""
-    if driver.control.ask_contacts or sum(array.nbytes for array in (*driver.work, *driver.island)) > LITTLE:
+    if driver.work.given_int.size or sum(array.nbytes for array in (*driver.work, *driver.island)) > LITTLE:
         return
     prepared = driver.prepared
     driver.serve(UserCode(prepared.world, None, None, None, prepared.motions), 1, None, None)

@@ -113,10 +113,9 @@ class RunMemory:
         if external:
             # Who asks for every problem wants them formed, neither solved nor proposed for.
             self.control.solver, self.control.propose, self.control.select = layout.SOLVER_EXTERNAL, False, False
-        # Where proposals answer nearly every island, pivoting is not part of the loop. Where it is, joints are, too: so
-        # there is one loop less to compile for each kind of world, and joints that are not there take next to no time.
+        # Where attempts answer nearly every island, the loop knows contacts alone. Elsewhere it knows joints: so there
+        # is one loop less to compile for each kind of world, and joints that are not there take next to no time.
         proposals = self._selects and arrays.joints is None and self.moments is None and stepper.cfm == 0.0
-        self._pivoting = None if proposals else 1
         self.joints = None
         if not proposals:
             packed = all_joints(world) if arrays.joints is None else arrays.joints
@@ -125,15 +124,13 @@ class RunMemory:
 
     def serve(self, asked: UserCode, chunk_steps: int, steps: int | None, end: float | None) -> None:
         """Serve another run of the same world and stepper, as by the parameters of that name."""
-        self._asked, self._chunk_steps = asked, chunk_steps
+        self._asked, self._chunk_steps, self._with_tau = asked, chunk_steps, asked.with_tau
         self._target, self._end = np.iinfo(np.int64).max if steps is None else steps, np.inf if end is None else end
         self.parameters.end = self._end
         self.work.tau[:] = 0.0
-        self.control.tau_mode = asked.first_tau(self.work)
-        self.control.ask_contacts = asked.supplied
+        asked.write_constant_tau(self.work)
         if self.joints is not None:
             asked.of_joints.start(self.joints)
-            self.control.ask_joints = asked.of_joints.asks
         self._uncertified[0] = 0
         self._take_up(self._new_chunk(self.work.contact_int.shape[0]))
 
@@ -234,7 +231,6 @@ class RunMemory:
         """
         nv = self.work.v.size
         self.work = self.work._replace(tau_table=np.zeros((0, nv)) if taus is None else taus)
-        self.control.tau_mode = layout.TAU_CONSTANT if taus is None else layout.TAU_TABLE
         if self.joints is not None:
             none = np.zeros((0, self.joints.target.size))
             self.joints = self.joints._replace(target_table=none if targets is None else targets)
@@ -401,21 +397,20 @@ class RunMemory:
     def _arguments(self) -> tuple[Any, ...]:
         """What the loop is called with, records as arrays of one: see `run_held`."""
         mechanics = (self._prepared.arrays.packed, self.work, self.island, self.chunk, self._control, self._parameters)
-        return (*mechanics, self.collision, self.joints, self.moments, self._pivoting)
+        return (*mechanics, self.collision, self.joints, self.moments)
 
     def grow(self) -> None:
         """Enlarge what the loop found too small, by half at least so that growth is rare."""
         # Other worlds are to have what there is then.
         self._others.clear()
         self.growth = object()
-        if self.collision is not None:
-            larger = grow_collision(self.collision, self.control)
-            if larger is not None:
-                self.collision = larger
-                return
-        wanted = int(self.control.want_contacts)
-        if wanted > self.work.contact_int.shape[0]:
+        short, wanted = int(self.control.short), int(self.control.wanted)
+        if short == layout.SHORT_OF_CONTACTS:
             self.work = grow_contacts(self.work, max(wanted, self.work.contact_int.shape[0] * 3 // 2))
+            return
+        if self.collision is not None and short != layout.SHORT_OF_ISLAND:
+            pairs, contacts = (wanted, 0) if short == layout.SHORT_OF_PAIRS else (0, wanted)
+            self.collision = grow_collision(self.collision, pairs, contacts)
             return
         resists, trees = self.moments is not None, self.work.parent.size
         contacts, nv, self.island = grow_island(
@@ -424,9 +419,9 @@ class RunMemory:
         if self.moments is not None:
             self.moments = new_moments(self.moments, contacts, self._edges)
         if self.joints is not None:
-            self.joints = grow_joints(self.joints, self.island.k.size, nv, int(self.control.want_island_g))
+            self.joints = grow_joints(self.joints, self.island.k.size, nv, int(self.control.ng))
 
     def _new_chunk(self, contacts: int) -> layout.Chunk:
         """Rows for chunk_steps steps with a handful of rows each, and for any one step with ``contacts``."""
-        with_tau = self.control.tau_mode != layout.TAU_ZERO
-        return new_chunk(self._world, self._stepper, self._chunk_steps, contacts, with_tau=with_tau, crowd=self._crowd)
+        steps, with_tau = self._chunk_steps, self._with_tau
+        return new_chunk(self._world, self._stepper, steps, contacts, with_tau=with_tau, crowd=self._crowd)

@@ -25,6 +25,7 @@ from contactlab.stepping.kernels.layout import (
     LOOPS,
     NEED_SPACE,
     ROOM,
+    SHORT_OF_CONTACTS,
     Control,
     FloatArray,
     PackedWorld,
@@ -126,7 +127,7 @@ def detect(
     count = half_space_contacts(world, work, h, margin, control.reduce != 0, looks, count)
     count = add_given(world, work, h, margin, count)
     if count > work.contact_int.shape[0]:
-        control.want_contacts = count
+        control.short, control.wanted = SHORT_OF_CONTACTS, count
         return NEED_SPACE
     if work.listed.shape[0] > 0:
         count = keep_listed(work, count)

@@ -28,7 +28,6 @@ from contactlab.stepping.kernels.layout import (
     FAILURE_NOT_FINITE,
     GO_ON,
     LOOKS,
-    TAU_ZERO,
     TREE_DOF,
     Chunk,
     Control,
@@ -205,7 +204,7 @@ def finish(
     if code != GOOD or not measure(world, W, work.q_plus, work.v_plus, work.scratch[0:11], work.energy):
         return failed(control, FAILURE_NOT_FINITE)
     row = control.chunk_steps
-    if control.tau_mode != TAU_ZERO:
+    if chunk.tau.shape[0] > 0:
         for j in range(work.tau.shape[0]):
             chunk.tau[row, j] = work.tau[j]
     if control.sleep != 0:

@@ -23,15 +23,18 @@ from contactlab.stepping.kernels.layout import (
     FINISH,
     FORM,
     GO_ON,
+    LATER,
     MOST_UNKNOWNS,
     NEARER,
-    NEED_LATER,
-    NEED_SOLVE,
     NEED_SPACE,
     POSE,
+    REST_TRIED,
     REST_UNTRIED,
+    REST_WANTED,
+    SHORT_OF_ISLAND,
     SOLVE,
     SOLVER_EXTERNAL,
+    UNSOLVED,
     VERDICT,
     Control,
     Island,
@@ -47,7 +50,9 @@ from lcp.contacts.kernels.attempts import (
     UNFINISHED,
     Found,
     propose,
+    propose_later,
     propose_nearer,
+    propose_rest,
 )
 from lcp.contacts.kernels.attempts import OTHERS as FOUND_OTHERS
 from lcp.contacts.kernels.contact_system import ContactSystem
@@ -112,6 +117,27 @@ def attempt_nearer(work: Work, island: Island, joints: Joints | None, control: C
     case = case_of(rows, island.starts[: trees + 1], island, joints, control, parameters)
     answer = answer_of(rows, island, control)
     return made(propose_nearer(case, answer, island.proposal_floats, island.proposal_ints), island, control)
+
+
+@kernel(short_loops=True)
+def attempt_later(
+    tree_start: IntArray, island: Island, joints: Joints | None, control: Control, parameters: Parameters
+) -> None:
+    """Make those that hardly any island needs, called by Python when the loop says UNSOLVED."""
+    rows, trees = rows_tried(tree_start, island, joints, control, parameters.h)
+    case = case_of(rows, island.starts[: trees + 1], island, joints, control, parameters)
+    answer = answer_of(rows, island, control)
+    if control.rest == REST_WANTED:
+        # Forces that move an island at rest are found: others are to hold it.
+        control.rest = REST_TRIED
+        control.place = VERDICT
+        found = propose_rest(case, answer, island.proposal_floats, island.proposal_ints)
+        control.systems += found.systems
+        if found.attempt != NONE:
+            control.attempt, control.choice = found.attempt, CHOICE_NOT_SELECTED
+        return
+    found = propose_later(case, answer, island.proposal_floats, island.proposal_ints)
+    made(found, island, control)
 
 
 @kernel(inline=True)
@@ -193,10 +219,11 @@ def made(found: Found, island: Island, control: Control) -> int:
         control.place = VERDICT
         return GO_ON
     # Forces near those of the step before, which a named solver is to better, are not gone on from.
-    later = control.select != 0 and island.state[NEAREST] >= 0.0 and control.tried == 0
-    control.tried = 1 if control.select != 0 and island.state[NEAREST] >= 0.0 else 0
-    control.place = FORM
-    return NEED_LATER if later else GO_ON
+    tried = control.select != 0 and island.state[NEAREST] >= 0.0
+    later = tried and control.tried == 0
+    control.tried = 1 if tried else 0
+    control.place = LATER if later else FORM
+    return UNSOLVED if later else GO_ON
 
 
 @kernel(inner=True)
@@ -243,7 +270,7 @@ def form(island: Island, joints: Joints | None, control: Control, parameters: Pa
     # A problem of cones, or of a friction backend, is none for the solver inside, but where there is no contact.
     if control.solver == SOLVER_EXTERNAL or ((control.cone != 0 or control.backend != 0) and control.nc > 0):
         control.place = VERDICT
-        return NEED_SOLVE
+        return UNSOLVED
     island.info[LEMKE_STAGE] = LEMKE_START
     control.place = SOLVE
     return GO_ON
@@ -265,7 +292,7 @@ def fits(
     control: Control,
     cfm: float,
 ) -> bool:
-    """Note the sizes of the island in progress; False where its buffers are too small, with those wanted noted."""
+    """Note the sizes of the island in progress; False where its buffers are too small."""
     i = control.island
     nc = work.contact_start[i + 1] - work.contact_start[i]
     nv = work.island_nv[i]
@@ -278,16 +305,9 @@ def fits(
     room = nc <= island.r.shape[0] // control.cones and nv <= island.Mv.shape[0]
     if joints is not None:
         count_joint_rows(joints, control, cfm)
-        ng = control.ng
-        m = nc + control.nr + control.nl + ng + control.nbox
+        m = nc + control.nr + control.nl + control.ng + control.nbox
         n = nc + 2 * control.nr + control.ncone + control.nl + 2 * control.nbox
         room = room and nv <= joints.v0.shape[0] and m <= min(island.k.shape[0], joints.k.shape[0])
-        room = room and n <= island.q.shape[0] and ng * ng <= joints.P.shape[0]
-        if not room:
-            control.want_island_rows = m
-            control.want_island_n = n
-            control.want_island_g = ng
-    if not room:
-        control.want_island_contacts = nc
-        control.want_island_nv = nv
+        room = room and n <= island.q.shape[0] and control.ng * control.ng <= joints.P.shape[0]
+    control.short = SHORT_OF_ISLAND
     return room

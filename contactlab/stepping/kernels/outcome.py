@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contactlab.stepping.kernels.layout import FAILED, SHRINK_H, Control
+from contactlab.stepping.kernels.layout import FAILED, Control
 from lcp.kernels import kernel
 
 
 @kernel(inline=True)
 def failed(control: Control, failure: int) -> int:
-    """Note why the step failed and return FAILED, or SHRINK_H where it may be tried again."""
+    """Note why the step failed and return FAILED."""
     control.failure = failure
-    return SHRINK_H if control.adaptive != 0 else FAILED
+    return FAILED

@@ -38,6 +38,8 @@ from contactlab.stepping.kernels.layout import (
     RESTITUTION,
     SHAPE_A,
     SHAPE_B,
+    SHORT_OF_PAIR_CONTACTS,
+    SHORT_OF_PAIRS,
     VN_MINUS,
     Control,
     FloatArray,
@@ -377,7 +379,7 @@ def pair_contacts(
         c.kind, c.size, c.poses, c.boxes, largest, c.link, c.category, c.mask, c.order, c.keys, c.pairs
     )
     if n_pairs > c.pairs.shape[0]:
-        control.want_pairs = n_pairs
+        control.short, control.wanted = SHORT_OF_PAIRS, n_pairs
         return -1
     reduce = control.reduce != 0
     room, out = shapes.Workspace(c.work, c.ints), shapes.Contacts(c.points, c.features)
@@ -404,14 +406,14 @@ def pair_contacts(
                 deepest = min(deepest, c.points[k, shapes.GAP])
         found = collide_pair(a, b, within, reduce, room, out)
         if found > c.points.shape[0]:
-            control.want_pair_contacts = found
+            control.short, control.wanted = SHORT_OF_PAIR_CONTACTS, found
             return -1
         fast = within - margin > FAST * least_extent(world, i, j) or work.listed.shape[0] > 0
         fast = fast and not reduce
         if fast and found > 0 and has_far_ends(c.kind[i], c.kind[j]):
             found = add_far_ends(a, b, found, within, room, out)
             if found > c.points.shape[0]:
-                control.want_pair_contacts = found
+                control.short, control.wanted = SHORT_OF_PAIR_CONTACTS, found
                 return -1
         begin = count
         for k in range(found):

@@ -30,9 +30,10 @@ from contactlab.stepping.kernels.layout import (
     SOLVE,
     VERDICT,
 )
-from contactlab.stepping.kernels.next_island import attempt, attempt_nearer, pose
+from contactlab.stepping.kernels.next_island import attempt, attempt_nearer, form, pose
 from contactlab.stepping.kernels.projection import project
-from contactlab.stepping.kernels.step import close_loops, judge, move, pivot, treat
+from contactlab.stepping.kernels.solve import solve
+from contactlab.stepping.kernels.step import close_loops, judge, move, treat
 from lcp.compiler.held import called, taken
 from lcp.kernels import kernel
 
@@ -103,10 +104,17 @@ def enter_pose(held: Any, types: Any) -> int:
 
 
 @kernel(short_loops=True)
-def enter_pivot(held: Any, types: Any) -> int:
-    """What nothing else answers."""
-    island, controls, numbers, joints, pivoting = taken(held, types)
-    return pivot(island, controls[0], numbers[0], joints, pivoting)
+def enter_form(held: Any, types: Any) -> int:
+    """The LCP of an island that attempts do not answer."""
+    island, controls, numbers, joints = taken(held, types)
+    return form(island, joints, controls[0], numbers[0])
+
+
+@kernel(short_loops=True)
+def enter_solve(held: Any, types: Any) -> int:
+    """The solver of that LCP."""
+    island, controls = taken(held, types)
+    return solve(island, controls[0])
 
 
 @kernel(short_loops=True)
@@ -125,7 +133,7 @@ class Part(NamedTuple):
 
 
 # The arguments of `run_held`.
-_WORLD, _WORK, _ISLAND, _CHUNK, _CONTROLS, _NUMBERS, _COLLISION, _JOINTS, _MOMENTS, _PIVOTING = range(10)
+_WORLD, _WORK, _ISLAND, _CHUNK, _CONTROLS, _NUMBERS, _COLLISION, _JOINTS, _MOMENTS = range(9)
 _TRIED: Final = (_WORK, _ISLAND, _CONTROLS, _NUMBERS, _JOINTS)
 PARTS: Final = (
     Part(
@@ -147,11 +155,8 @@ PARTS: Final = (
     Part(enter_attempt, (ATTEMPTS,), _TRIED),
     Part(enter_nearer, (NEARER,), _TRIED),
     Part(enter_pose, (POSE,), (_WORLD, _WORK, _ISLAND, _CONTROLS, _NUMBERS, _JOINTS)),
-    Part(
-        enter_pivot,
-        (FORM, SOLVE),
-        (_ISLAND, _CONTROLS, _NUMBERS, _JOINTS, _PIVOTING),
-    ),
+    Part(enter_form, (FORM,), (_ISLAND, _CONTROLS, _NUMBERS, _JOINTS)),
+    Part(enter_solve, (SOLVE,), (_ISLAND, _CONTROLS)),
     Part(
         enter_project,
         (PROJECT,),

@@ -5,10 +5,9 @@ from __future__ import annotations
 from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.layout import (
     GO_ON,
-    NEED_SOLVE,
-    PAUSED,
     PIVOT_BUDGET,
     SOLVER_LEMKE_FIRST,
+    UNSOLVED,
     VERDICT,
     Control,
     Island,
@@ -38,12 +37,12 @@ def pivot(island: Island, n: int, warm: bool) -> int:
 
 @kernel(inline=True)
 def solve(island: Island, control: Control) -> int:
-    """Solve the island's problem; what the kernel leaves unsolved may go to solvers outside."""
+    """Solve the island's problem, some pivots at a time; one that this leaves unsolved may go to solvers outside."""
     code = pivot(island, control.n, control.has_z0 != 0)
     if code == RUNNING:
-        return PAUSED
+        return UNSOLVED
     control.pivots = island.info[PIVOTS]
     control.place = VERDICT
     if code != SOLVED and control.solver == SOLVER_LEMKE_FIRST:
-        return NEED_SOLVE
+        return UNSOLVED
     return GO_ON

@@ -2,7 +2,7 @@
 
 One step from (q, v) over h, with the applied force tau::
 
-    begin         stop at the target, or with a full chunk; ask for tau and whatever else user code says about this step
+    begin         stop at the target, or with a full chunk; read tau and targets from tables
     detect        M, M^-1, v_free = M^-1 (M v + h (tau - bias)); contacts that may close within h
     label         rows of joints that take part; islands of trees
     make_room     all rows of the step in one chunk
@@ -15,9 +15,10 @@ One step from (q, v) over h, with the applied force tau::
       project       where anything is too deep: the displacement that ends penetrations
     finish        q+ along v+; energies; the state and the basis of the next step
 
-The place in it, the island in progress and every intermediate value live in the arrays and records of `layout`, so
-returning and entering again continues in mid-step. A solver outside this loop (NEED_SOLVE) and the one inside write the
-same z to the same place, and the same residual kernel is the judge of both.
+User code is asked about a step before the loop makes it (`Driver`). The place in it, the island in progress and every
+intermediate value live in the arrays and records of `layout`, so returning and entering again continues in mid-step.
+A solver outside this loop (UNSOLVED) and the one inside write the same z to the same place, and the same residual
+kernel is the judge of both.
 
 Nothing of the state changes before `finish`. A step that failed can therefore be tried again at another h from `detect`
 on: contacts, kN, M and q are formed anew for it, and the rows of islands solved already are overwritten.
@@ -46,14 +47,10 @@ from contactlab.stepping.kernels.layout import (
     LABEL,
     LOOPS,
     NEARER,
-    NEED_CALLBACK,
-    NEED_PIVOTS,
     POSE,
     PROJECT,
     ROOM,
     SOLVE,
-    TAU_CALLBACK,
-    TAU_TABLE,
     VERDICT,
     Chunk,
     Control,
@@ -81,15 +78,13 @@ def run(
     collision: Collision | None,
     joints: Joints | None,
     moments: Moments | None,
-    pivoting: int | None,
 ) -> int:
     """Step until control.target steps are finished or Python is needed; the reason (see `layout`) is returned.
 
     ``collision`` is None where no two shapes can meet: compiled for that, the loop contains no collision detection.
-    ``moments`` is None where no surface resists turning, ``pivoting`` where proposals answer nearly every island: what
-    they leave is pivoted by `outside`. ``joints`` is None where there is no
-    pivoting and nothing acts on joints: the loop then knows contacts alone. Compiled as a whole only where its parts
-    cannot be called by where they lie: see `parts`.
+    ``moments`` is None where no surface resists turning, ``joints`` where nothing acts on joints and attempts answer
+    nearly every island: the loop then knows contacts alone. Compiled as a whole only where its parts cannot be called
+    by their addresses: see `parts`.
     """
     while True:
         place = control.place
@@ -103,8 +98,10 @@ def run(
             reason = attempt_nearer(work, island, joints, control, parameters)
         elif place == POSE:
             reason = pose(world, work, island, joints, control, parameters)
-        elif place in (FORM, SOLVE):
-            reason = pivot(island, control, parameters, joints, pivoting)
+        elif place == FORM:
+            reason = form(island, joints, control, parameters)
+        elif place == SOLVE:
+            reason = solve(island, control)
         elif place == PROJECT:
             reason = project(world, work, island, joints, chunk, control, parameters)
         elif place == LOOPS:
@@ -192,39 +189,22 @@ def judge(
     return verdict(world, work, island, joints, moments, chunk, control, parameters, 1)
 
 
-@kernel(inner=True)
-def pivot(
-    island: Island,
-    control: Control,
-    parameters: Parameters,
-    joints: Joints | None,
-    pivoting: int | None,
-) -> int:
-    """The stages of an island that nothing else answers: its LCP, and the solver."""
-    if control.place == FORM:
-        return form(island, joints, control, parameters)
-    if pivoting is not None:
-        return solve(island, control)
-    return NEED_PIVOTS
-
-
 @kernel(inline=True)
 def begin(work: Work, joints: Joints | None, chunk: Chunk, control: Control, parameters: Parameters) -> int:
-    """Stop where the run or the chunk ends; otherwise look up or ask for what user code has to say about the step."""
+    """Stop where the run or the chunk ends; otherwise read what tables say about the step."""
     if control.step >= control.target or parameters.time >= parameters.end:
         return DONE
     if control.chunk_steps >= chunk.time.shape[0]:
         return CHUNK_FULL
     control.place = DETECT
     control.again = 0
-    if control.tau_mode == TAU_TABLE:
+    if work.tau_table.shape[0] > 0:
         for i in range(work.tau.shape[0]):
             work.tau[i] = work.tau_table[control.step, i]
     if joints is not None and joints.target_table.shape[0] > 0:
         for i in range(joints.target.shape[0]):
             joints.target[i] = joints.target_table[control.step, i]
-    asked = control.tau_mode == TAU_CALLBACK or control.ask_contacts + control.ask_joints > 0
-    return NEED_CALLBACK if asked or work.motion_pose.shape[0] > 0 else GO_ON
+    return GO_ON
 
 
 @kernel(inline=True)
@@ -252,7 +232,6 @@ def run_held(
     collision: Collision | None,
     joints: Joints | None,
     moments: Moments | None,
-    pivoting: int | None,
 ) -> int:
     """`run` with control and parameters as arrays of one record."""
-    return run(world, work, island, chunk, control[0], parameters[0], collision, joints, moments, pivoting)
+    return run(world, work, island, chunk, control[0], parameters[0], collision, joints, moments)

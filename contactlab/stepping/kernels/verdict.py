@@ -15,12 +15,13 @@ from contactlab.stepping.kernels.layout import (
     GO_ON,
     ISLANDS,
     JUDGE,
-    NEED_LATER,
+    LATER,
     PROJECT,
     REST_UNTRIED,
     REST_WANTED,
     SOLVER_EXTERNAL,
     TREE_DOF,
+    UNSOLVED,
     Chunk,
     Control,
     Island,
@@ -66,7 +67,8 @@ def verdict(
         return GO_ON
     if others is None and control.rest == REST_UNTRIED and stands(world, work, island, joints, control, parameters.h):
         control.rest = REST_WANTED
-        return NEED_LATER
+        control.place = LATER
+        return UNSOLVED
     answers = is_answer(island, control, parameters.tolerance, others)
     i = control.island
     rows = posed_rows(island, joints, control, parameters.h)

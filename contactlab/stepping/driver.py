@@ -11,8 +11,6 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from contactlab.formulation.proposal import PATIENCE
 from contactlab.stepping.external_contacts import Supply
 from contactlab.stepping.island_view import IslandView
@@ -24,7 +22,7 @@ from contactlab.stepping.run_memory import RunMemory
 from contactlab.stepping.user_code import Motions, Tau, UserCode
 from contactlab.world.errors import check_type
 from contactlab.world.state import StepperState
-from lcp.hearing import heard, processor_seconds
+from lcp.hearing import processor_seconds
 
 if TYPE_CHECKING:
     import lcp
@@ -34,9 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Driver", "Targets", "Tau"]
 
-# From so many on a step may take a good part of a second.
-MANY_TREES, MANY_CONTACTS = 100, 300
-# Seconds that Ctrl-C may well wait for.
+#: Seconds after which the loop returns, so that Ctrl-C is heard, unless one step takes longer.
 BRIEF = 0.05
 
 
@@ -66,9 +62,6 @@ class Driver(RunMemory):
         Steps after which the loop returns at the latest.
     external
         Form every problem and solve none: see `form`.
-    aside
-        Enter the loop on a thread of its own where it may take long, so that Ctrl-C is heard at once. Who is
-        interrupted then must not touch the driver again: what was left behind may still write to its memory.
     """
 
     def __init__(
@@ -87,7 +80,6 @@ class Driver(RunMemory):
         motions: Motions | None = None,
         chunk_steps: int = 1,
         external: bool = False,
-        aside: bool = False,
     ) -> None:
         check_type("state", state, StepperState)
         prepared = prepare(world, stepper)
@@ -101,9 +93,8 @@ class Driver(RunMemory):
         self.no_room: MemoryError | None = None
         # The last step that came to a long solve, and the processor's seconds then.
         self._long = -1, 0.0
-        self._aside = aside
-        # Of a step, as the last ones were.
-        self._seconds = np.inf
+        # Steps that took less than BRIEF.
+        self._portion = 1
         self.restart(state, first=first, h=h)
 
     def restart(self, state: StepperState, *, first: int = 0, h: float | None = None) -> None:
@@ -145,13 +136,7 @@ class Driver(RunMemory):
         """
         first = self.step
         limit = self._target if steps is None else min(self._target, first + steps)
-        self._aim[0] = limit
-        if self._aside:
-            clock = time.perf_counter()
-            reason = self._run(limit, reason)
-            self._seconds = (time.perf_counter() - clock) / max(1, self.step - first)
-        else:
-            reason = self._run(limit, reason)
+        reason = self._run(limit, reason)
         if self.failed:
             return layout.FAILED
         goes_on = reason == layout.DONE and limit < self._target and self.step == limit and self.time < self._end
@@ -192,44 +177,43 @@ class Driver(RunMemory):
             for part in reversed(PARTS):
                 self.find_part(part.places[0])
 
-    def _takes_long(self, steps: int) -> bool:
-        """Whether the loop may be away for longer than Ctrl-C should wait: a thread costs about as much as a step."""
-        if self.work.parent.size >= MANY_TREES or self.work.contact_int.shape[0] >= MANY_CONTACTS:
-            return True
-        # Entered anew for each step, or for the first one, it is not.
-        return not self._asked.asks and steps > 1 and steps * self._seconds > BRIEF
-
     def _run(self, limit: int, reason: int | None = None) -> int:
         """Enter the loop, serve what it asks for, and enter it again; return what it asks for that is not served.
 
         The loop ends when ``limit`` steps are made.
         """
-        aside = self._aside and self._takes_long(limit - self.step)
-        entered = False
         try:
             while True:
                 if reason is None:
-                    if self._asked.asks:
-                        self._ask(limit)
-                    call, entered = self.entered(), aside
-                    reason = heard(call) if aside else call()
-                    entered = False
+                    self._set_target(limit)
+                    reason = self._enter() if limit - self.step > 1 else self.entered()()
                 if reason == layout.DONE:
-                    if not self._asked.asks or self.step >= limit or self.time >= self._end:
+                    if self.step >= limit or self.time >= self._end:
                         return reason
+                    processor_seconds()  # on a thread of a batch nobody may be waiting any more
                 elif not self._serve(reason):
                     return reason
                 reason = None
         except BaseException:
-            # User code or Ctrl-C in the midst of a step, which may have asked for what was not answered. Of a loop that
-            # goes on aside nobody asks any more.
-            if not entered:
-                self.begin_again()
+            # User code or Ctrl-C in the midst of a step, which may have asked for what was not answered.
+            self.begin_again()
             raise
 
-    def _ask(self, limit: int) -> None:
-        """Ask user code about a step that begins, and have the loop make one step alone; none beyond ``limit``."""
+    def _enter(self) -> int:
+        """Enter the loop, and measure how many steps it makes while Ctrl-C may wait."""
+        first, clock = self.step, time.perf_counter()
+        reason: int = self.entered()()
+        made, seconds = self.step - first, time.perf_counter() - clock
+        if made:
+            self._portion = max(1, min(2 * self._portion, int(BRIEF * made / max(seconds, 1e-9))))
+        return reason
+
+    def _set_target(self, limit: int) -> None:
+        """Have the loop make some steps, none beyond ``limit``; or one, about which user code is asked if it begins."""
         step = self.step
+        if not self._asked.asks:
+            self._aim[0] = min(limit, step + self._portion)
+            return
         if self._place.item() == layout.BEGIN:
             if step >= limit or self.time >= self._end or self._used[0].item() >= self._chunk_steps:
                 self._aim[0] = limit
@@ -301,8 +285,7 @@ class Driver(RunMemory):
             return self._take_best()
         self.parameters.h = h
         self.control.failure = layout.FAILURE_NONE
-        self.control.place = layout.DETECT
-        self.control.again = 0
+        self.control.place = layout.BEGIN
         self.last_result = None
         # tau and contacts stay: they were asked for at the start of this step, which is still the state. What depends
         # on its end does not.
@@ -339,7 +322,7 @@ def taken(
     if last is None or last.prepared.world is not world or last.prepared.stepper is not stepper or supply is not None:
         return Driver(
             world, stepper, state, first=first, steps=steps, end=end, tau=tau, supply=supply, targets=targets,
-            chunk_steps=chunk_steps, aside=True,
+            chunk_steps=chunk_steps,
         )  # fmt: skip
     last.serve(UserCode(world, tau, targets, None, last.prepared.motions), chunk_steps, steps, end)
     last.restart(state, first=first)

@@ -17,9 +17,8 @@ from contactlab.contact.restitution import law_numbers
 from contactlab.multibody.structure import structure, world_mass
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.free_trees import pack_free_trees
-from contactlab.stepping.kernels.collision import MAX_SHAPES, Collision
 from contactlab.stepping.kernels.joint_layout import Drive, Joints, Spring
-from contactlab.stepping.kernels.layout import BODY_INTS, Moments, PackedWorld
+from contactlab.stepping.kernels.layout import BODY_INTS, MAX_SHAPES, Collision, Moments, PackedWorld
 from contactlab.stepping.records import records_of
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.joint_rows import JointRow

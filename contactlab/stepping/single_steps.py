@@ -91,7 +91,7 @@ class SingleSteps:
         entered = self._driver.entered()
         if entered is self._entered:
             return
-        from contactlab.stepping.kernels.single_steps import enter_single
+        from contactlab.stepping.kernels.parts import enter_single
         from lcp.compiler.held import HeldCall, available
 
         self._held = None

@@ -166,6 +166,12 @@ TANGENTS: Final = 11  # 6
 GAP_CORRECTION: Final = 17  # what turning in the step adds to gap + h N v [m], at most 0
 CONTACT_FLOATS: Final = 18
 
+# Shapes whose pairs fit a contact id, next to 31 bits of a feature; and the lowest of all ids. The ids of pairs are
+# negative: those of half-spaces with support points are not.
+MAX_SHAPES: Final = 1 << 16
+FEATURE_BITS: Final = 31
+LOWEST_ID: Final = -(1 << 63)
+
 MEASURES: Final = 8  # lcp.kernels.residuals.SIZE
 CERTIFICATE: Final = 24  # of certify, certify_boxed and certify_bilateral, one behind the other
 SCRATCH: Final = 64
@@ -298,6 +304,36 @@ class PackedWorld(NamedTuple):
     free: IntArray
     free_ints: IntArray  # their buffers, one behind the other
     free_floats: FloatArray
+
+
+class Collision(NamedTuple):
+    """Shapes that may touch one another, n of them, those of the bodies first, of m materials; and workspaces."""
+
+    kind: IntArray  # (n,), and the next four: `contactlab.contact.kernels.layout`
+    size: FloatArray
+    place: FloatArray
+    data: FloatArray
+    loops: IntArray
+    body: IntArray  # (n,) -1 for the world's half-spaces
+    link: IntArray  # (n,) the link it moves with, negative when fixed to the world; those of one link never touch
+    half_space: IntArray  # (n,) number of the world's half-space, -1 for other shapes
+    category: IntArray  # (n,) bits, as `sweep_and_prune.candidates` takes them
+    mask: IntArray  # (n,)
+    excluded: IntArray  # ascending: the pairs i n + j, i < j, that never touch besides
+    material: IntArray  # (n,)
+    pair_mu: FloatArray  # (m, m)
+    poses: FloatArray  # (n, 12) of the shapes in the world
+    boxes: FloatArray  # (n, 6) bounds, moved out by the reach
+    predicted: FloatArray  # (n, 12) poses predicted for the end of the step
+    deviation: FloatArray  # (n,) m: how far the shape then has left its straight way, at most
+    reach: FloatArray  # (n,) m: share in the gap up to which contacts are looked for
+    order: IntArray  # (n,) by which the last sweep went
+    keys: FloatArray  # (n,)
+    pairs: IntArray  # (capacity,) candidates
+    work: FloatArray  # of `collide_pair`
+    ints: IntArray
+    points: FloatArray  # (capacity, 7) contacts of one pair
+    features: IntArray  # (capacity,)
 
 
 class Moments(NamedTuple):

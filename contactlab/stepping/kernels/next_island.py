@@ -1,4 +1,4 @@
-"""The stages from `next_island` to `form`: rows of one island, the start of its solution, attempts; else the LCP.
+"""The stages from `next_island` to `solve`: rows of one island, the start of its solution, attempts; else its LCP.
 
 Rows of joints stand behind those of the contacts, [N; F; L; G; B], and the rows G are eliminated before the LCP is
 assembled, by the kernels that the public path calls too.
@@ -19,6 +19,7 @@ from contactlab.stepping.kernels.layout import (
     CHOICE_ANY,
     CHOICE_NOT_SELECTED,
     CHOICE_SELECTED,
+    FAILED,
     FAILURE_LARGE,
     FINISH,
     FORM,
@@ -27,6 +28,7 @@ from contactlab.stepping.kernels.layout import (
     MOST_UNKNOWNS,
     NEARER,
     NEED_SPACE,
+    PIVOT_BUDGET,
     POSE,
     REST_TRIED,
     REST_UNTRIED,
@@ -34,6 +36,7 @@ from contactlab.stepping.kernels.layout import (
     SHORT_OF_ISLAND,
     SOLVE,
     SOLVER_EXTERNAL,
+    SOLVER_LEMKE_FIRST,
     UNSOLVED,
     VERDICT,
     Control,
@@ -44,7 +47,6 @@ from contactlab.stepping.kernels.layout import (
     Work,
 )
 from contactlab.stepping.kernels.moments import add_moments, count_moments, exchange_moments
-from contactlab.stepping.kernels.outcome import failed
 from lcp.contacts.kernels.attempts import (
     NONE,
     UNFINISHED,
@@ -58,8 +60,11 @@ from lcp.contacts.kernels.attempts import OTHERS as FOUND_OTHERS
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.judging import NEAREST, Answer, Case
 from lcp.kernels import kernel
+from lcp.kernels.codes import RUNNING, SOLVED
+from lcp.kernels.lemke import PIVOTS, lemke_drive, lemke_float_size, lemke_int_size
 from lcp.kernels.lemke import STAGE as LEMKE_STAGE
 from lcp.kernels.lemke import START as LEMKE_START
+from lcp.kernels.portions import pivots_at_once
 
 
 @kernel(inline=True)
@@ -100,7 +105,7 @@ def next_island(
     return GO_ON
 
 
-@kernel(inner=True)
+@kernel(short_loops=True)
 def attempt(work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters) -> int:
     """Make the attempts that most islands need."""
     rows, trees = rows_tried(work.tree_start, island, joints, control, parameters.h)
@@ -110,7 +115,7 @@ def attempt(work: Work, island: Island, joints: Joints | None, control: Control,
     return made(found, island, control)
 
 
-@kernel(inner=True)
+@kernel(short_loops=True)
 def attempt_nearer(work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters) -> int:
     """Make those that few islands need."""
     rows, trees = rows_tried(work.tree_start, island, joints, control, parameters.h)
@@ -226,7 +231,7 @@ def made(found: Found, island: Island, control: Control) -> int:
     return UNSOLVED if later else GO_ON
 
 
-@kernel(inner=True)
+@kernel(short_loops=True)
 def pose(
     world: PackedWorld, work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters
 ) -> int:
@@ -261,7 +266,8 @@ def form(island: Island, joints: Joints | None, control: Control, parameters: Pa
         control.place = VERDICT
         return GO_ON
     if control.select != 0 and control.cone == 0 and control.n > MOST_UNKNOWNS:
-        return failed(control, FAILURE_LARGE)
+        control.failure = FAILURE_LARGE
+        return FAILED
     rows = posed
     if joints is not None and posed.nb > 0:
         rows = rows_left(posed, island, joints)
@@ -273,6 +279,36 @@ def form(island: Island, joints: Joints | None, control: Control, parameters: Pa
         return UNSOLVED
     island.info[LEMKE_STAGE] = LEMKE_START
     control.place = SOLVE
+    return GO_ON
+
+
+@kernel(inline=True)
+def pivot(island: Island, n: int, warm: bool) -> int:
+    """Go on with the LCP of n variables in M and q, from z0 where ``warm``; RUNNING, or how it ended."""
+    return lemke_drive(
+        rows_at(island.M, 0, n, n),
+        island.q[:n],
+        island.z0[:n],
+        warm,
+        island.options,
+        island.float_work[: lemke_float_size(n)],
+        island.int_work[: lemke_int_size(n)],
+        island.z[:n],
+        island.info,
+        pivots_at_once(n, PIVOT_BUDGET),
+    )
+
+
+@kernel(inline=True)
+def solve(island: Island, control: Control) -> int:
+    """Solve the island's problem, some pivots at a time; one that this leaves unsolved may go to solvers outside."""
+    code = pivot(island, control.n, control.has_z0 != 0)
+    if code == RUNNING:
+        return UNSOLVED
+    control.pivots = island.info[PIVOTS]
+    control.place = VERDICT
+    if code != SOLVED and control.solver == SOLVER_LEMKE_FIRST:
+        return UNSOLVED
     return GO_ON
 
 

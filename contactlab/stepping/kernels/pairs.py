@@ -20,7 +20,6 @@ from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.points import velocity_at, velocity_of
 from contactlab.multibody.kernels.workspace import frames
 from contactlab.stepping.kernels.blocks import seen_depth
-from contactlab.stepping.kernels.collision import FEATURE_BITS, LOWEST_ID, Collision
 from contactlab.stepping.kernels.kinematic import body_velocity, motion_of, placed_body
 from contactlab.stepping.kernels.layout import (
     BODY_A,
@@ -28,9 +27,11 @@ from contactlab.stepping.kernels.layout import (
     BODY_DOF,
     BODY_ROOT,
     CONTACT_ID,
+    FEATURE_BITS,
     GAP,
     GAP_CORRECTION,
     HALF_SPACE,
+    LOWEST_ID,
     MU,
     NORMAL,
     POINT,
@@ -41,6 +42,7 @@ from contactlab.stepping.kernels.layout import (
     SHORT_OF_PAIR_CONTACTS,
     SHORT_OF_PAIRS,
     VN_MINUS,
+    Collision,
     Control,
     FloatArray,
     PackedWorld,

@@ -26,33 +26,23 @@ on: contacts, kN, M and q are formed anew for it, and the rows of islands solved
 
 from __future__ import annotations
 
-from typing import Any
-
-from contactlab.stepping.kernels.collision import Collision
 from contactlab.stepping.kernels.detection import detect, label
 from contactlab.stepping.kernels.finish import finish
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.joint_rows import evaluate_loops
 from contactlab.stepping.kernels.layout import (
-    ATTEMPTS,
     BEGIN,
     CHUNK_FULL,
     DETECT,
     DONE,
     FINISH,
-    FORM,
     GO_ON,
     ISLANDS,
-    JUDGE,
     LABEL,
-    LOOPS,
-    NEARER,
-    POSE,
-    PROJECT,
     ROOM,
-    SOLVE,
     VERDICT,
     Chunk,
+    Collision,
     Control,
     Island,
     Moments,
@@ -60,59 +50,12 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
-from contactlab.stepping.kernels.next_island import attempt, attempt_nearer, form, next_island, pose
-from contactlab.stepping.kernels.projection import project
-from contactlab.stepping.kernels.solve import solve
+from contactlab.stepping.kernels.next_island import next_island
 from contactlab.stepping.kernels.verdict import verdict
 from lcp.kernels import kernel
 
 
 @kernel(short_loops=True)
-def run(
-    world: PackedWorld,
-    work: Work,
-    island: Island,
-    chunk: Chunk,
-    control: Control,
-    parameters: Parameters,
-    collision: Collision | None,
-    joints: Joints | None,
-    moments: Moments | None,
-) -> int:
-    """Step until control.target steps are finished or Python is needed; the reason (see `layout`) is returned.
-
-    ``collision`` is None where no two shapes can meet: compiled for that, the loop contains no collision detection.
-    ``moments`` is None where no surface resists turning, ``joints`` where nothing acts on joints and attempts answer
-    nearly every island: the loop then knows contacts alone. Compiled as a whole only where its parts cannot be called
-    by their addresses: see `parts`.
-    """
-    while True:
-        place = control.place
-        if place in (ISLANDS, VERDICT):
-            reason = treat(world, work, island, chunk, control, parameters, joints, moments)
-        elif place == JUDGE:
-            reason = judge(world, work, island, chunk, control, parameters, joints, moments)
-        elif place == ATTEMPTS:
-            reason = attempt(work, island, joints, control, parameters)
-        elif place == NEARER:
-            reason = attempt_nearer(work, island, joints, control, parameters)
-        elif place == POSE:
-            reason = pose(world, work, island, joints, control, parameters)
-        elif place == FORM:
-            reason = form(island, joints, control, parameters)
-        elif place == SOLVE:
-            reason = solve(island, control)
-        elif place == PROJECT:
-            reason = project(world, work, island, joints, chunk, control, parameters)
-        elif place == LOOPS:
-            reason = close_loops(work, control, joints)
-        else:
-            reason = move(world, work, chunk, control, parameters, collision, joints)
-        if reason != GO_ON:
-            return reason
-
-
-@kernel(inner=True)
 def move(
     world: PackedWorld,
     work: Work,
@@ -141,16 +84,16 @@ def move(
             return reason
 
 
-@kernel(inner=True)
+@kernel(short_loops=True)
 def treat(
     world: PackedWorld,
     work: Work,
     island: Island,
+    joints: Joints | None,
+    moments: Moments | None,
     chunk: Chunk,
     control: Control,
     parameters: Parameters,
-    joints: Joints | None,
-    moments: Moments | None,
 ) -> int:
     """The stages of every island: its rows, and the verdict on its forces."""
     while True:
@@ -165,7 +108,7 @@ def treat(
             return reason
 
 
-@kernel(inner=True)
+@kernel(short_loops=True)
 def close_loops(work: Work, control: Control, joints: Joints | None) -> int:
     """Rows of loops, and of the user's own."""
     if joints is not None:
@@ -174,16 +117,16 @@ def close_loops(work: Work, control: Control, joints: Joints | None) -> int:
     return GO_ON
 
 
-@kernel(inner=True)
+@kernel(short_loops=True)
 def judge(
     world: PackedWorld,
     work: Work,
     island: Island,
+    joints: Joints | None,
+    moments: Moments | None,
     chunk: Chunk,
     control: Control,
     parameters: Parameters,
-    joints: Joints | None,
-    moments: Moments | None,
 ) -> int:
     """The verdict on forces that attempts have not answered, or not certified."""
     return verdict(world, work, island, joints, moments, chunk, control, parameters, 1)
@@ -220,18 +163,3 @@ def make_room(chunk: Chunk, joints: Joints | None, control: Control) -> int:
             return CHUNK_FULL
     control.place = ISLANDS if control.n_islands > 0 else FINISH
     return GO_ON
-
-
-def run_held(
-    world: PackedWorld,
-    work: Work,
-    island: Island,
-    chunk: Chunk,
-    control: Any,
-    parameters: Any,
-    collision: Collision | None,
-    joints: Joints | None,
-    moments: Moments | None,
-) -> int:
-    """`run` with control and parameters as arrays of one record."""
-    return run(world, work, island, chunk, control[0], parameters[0], collision, joints, moments)

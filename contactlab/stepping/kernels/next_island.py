@@ -255,7 +255,7 @@ def pose(
     return GO_ON
 
 
-@kernel(inline=True)
+@kernel(short_loops=True)
 def form(island: Island, joints: Joints | None, control: Control, parameters: Parameters) -> int:
     """Form the island's LCP for SOLVE, where nothing else is left to try."""
     posed = posed_rows(island, joints, control, parameters.h)

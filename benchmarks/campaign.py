@@ -143,7 +143,7 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
 
     class Watched(Driver):
         def _serve(self, reason: int) -> bool:
-            if reason not in (layout.NEED_LATER, layout.NEED_SOLVE):
+            if reason != layout.UNSOLVED or self.control.place == layout.SOLVE:
                 return super()._serve(reason)
             hard.append(reason)
             problem = None if keep is None else held(self)

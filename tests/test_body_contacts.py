@@ -71,7 +71,7 @@ def test_public_path_gives_the_recorded_bits(scene, recordings):
 
 @each_scene
 def test_a_solver_outside_a_restart_and_a_second_run_give_the_same_record(scene, recordings):
-    """NEED_SOLVE, the state between two steps as all there is, and determinism."""
+    """UNSOLVED, the state between two steps as all there is, and determinism."""
     recording = recordings[scene]
     make, duration = SCENES[scene]
     assert same(recording, simulate(make(), TimeStepping(1e-3), duration))

@@ -68,6 +68,18 @@ def test_supplied_corners_do_what_the_half_space_does(run):
     assert floor.ledger.totals() == pytest.approx(run.ledger.totals(), abs=1e-9)
 
 
+def test_they_are_asked_for_at_the_start_of_every_step_and_once():
+    """Also of a step in whose midst the rows for contacts run out, and of the next one."""
+    times = []
+
+    def told(time, q, v):
+        times.append(time)
+        return corners(time, q, v)
+
+    recording = simulate(cube(), TimeStepping(H), steps=300, contacts=told, chunk_steps=300)
+    assert times == recording.time[:-1].tolist()
+
+
 def test_the_order_in_which_they_come_does_not_matter(run):
     """Sorted by id, and with B the body that moves, they give the same bits."""
     again = simulate(cube(), TimeStepping(H), steps=300, contacts=turned)

@@ -67,7 +67,7 @@ def test_public_path_gives_the_recorded_bits(path):
 
 @each_scene
 def test_a_solver_outside_the_loop_gives_the_same_record(path):
-    """Through NEED_SOLVE, from a state in the middle of a run."""
+    """Through UNSOLVED, from a state in the middle of a run."""
     scene = load_scene(path)
     recording = touching(scene)
     first = int(recording.contacts.step[0])

@@ -86,7 +86,7 @@ def test_public_path_follows_the_tolerance(tolerance):
 
 @each_scene
 def test_solver_outside_the_loop_gives_the_same_record(scene):
-    """A solver the loop does not know gets every problem through NEED_SOLVE."""
+    """A solver the loop does not know gets every problem through UNSOLVED."""
     make, duration = SCENES[scene]
     inside = simulate(make(), TimeStepping(1e-3, solver=lcp.Lemke()), duration)
     outside = simulate(make(), TimeStepping(1e-3, solver=scenes.Outside()), duration)

@@ -99,7 +99,8 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
     if failure == layout.FAILURE_NOT_FINITE:
         detail = "the motion is no longer finite. Look at the applied forces and the last states of the record."
     elif failure == layout.FAILURE_SPACE:
-        count = max(driver.control.n_contacts, driver.control.want_contacts)
+        control = driver.control
+        count = control.wanted if control.short == layout.SHORT_OF_CONTACTS else control.n_contacts
         detail = f"memory does not suffice for a step with {count} contacts{_amounts(driver.no_room)}."
     elif failure == layout.FAILURE_SINGULAR:
         detail = singular_joint(world.model, int(driver.control.singular_dof)).detail

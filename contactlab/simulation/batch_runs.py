@@ -23,7 +23,7 @@ from contactlab.stepping.prepared import Prepared, checked_state, differing_layo
 from contactlab.stepping.record_schema import Rows, columns_of
 from contactlab.stepping.slots import grow_slots, new_slots, read_slot, write_slot
 from contactlab.stepping.time_stepping import TimeStepping, check_run
-from contactlab.stepping.user_code import poses_at
+from contactlab.stepping.user_code import UserCode, poses_at
 from contactlab.stepping.wrenches import Wrench, applied_by
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.sensors import Sensor, StepView
@@ -115,8 +115,9 @@ class BatchRuns:
         # Whether some run may have made no step yet.
         self._begins = True
         self.put(range(len(states)), states)
-        # What impacts gain is looked at in every step.
-        self._passes = available() and not any(watch.bounces for watch in worlds.watches.values())
+        # What impacts gain is looked at in every step; motions, and rows of the user's own, are asked for in each.
+        asks = UserCode(worlds.first.world, None, None, None, worlds.first.motions).asks
+        self._passes = available() and not asks and not any(watch.bounces for watch in worlds.watches.values())
         self._state = states[0] if states else worlds.first.world.initial_state()
 
     def put(self, runs: Sequence[int], states: Sequence[StepperState]) -> None:

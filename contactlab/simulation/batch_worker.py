@@ -27,7 +27,7 @@ from lcp.hearing import processor_seconds
 if TYPE_CHECKING:
     from lcp.compiler.held import HeldCall
 
-# Steps of one run after which the compiled loop returns: at most, and in about so many seconds, that Ctrl-C waits.
+# Steps of one run after which its chunk is full; and seconds in which runs pass, for which Ctrl-C waits.
 CHUNK, SECONDS = 64, 0.05
 # How often a thread without work looks for more before it sleeps, in some 100 us: to wake it takes as long as a few
 # runs. And the seconds that all runs of a line must take for that to be worth it.
@@ -93,7 +93,6 @@ class Worker:
         self._of_held: tuple[Any, ...] = ()
         # The run that the memory holds, whose steps are made, and the one to come; -1 for none.
         self._made = self._next = -1
-        self._portion = 1
         # Of runs that pass: the call, and what it holds.
         self._passing: HeldCall | None = None
         self._of_passing: tuple[Any, ...] = ()
@@ -237,20 +236,11 @@ class Worker:
         try:
             while True:
                 processor_seconds()  # nobody may be waiting any more
-                before, clock = driver.step, time.perf_counter() if steps > 1 else 0.0
-                wanted = min(steps - before, self._portion)
-                driver.advance(wanted, reason)
+                driver.advance(steps - driver.step, reason)
                 if task.compiled is not None:
                     task.compiled.set()
                 now, chunk = driver.step, driver.chunk
-                if steps > 1 and reason is None and now > before:
-                    # As many steps at once as Ctrl-C may wait for.
-                    pace = max((time.perf_counter() - clock) / (now - before), 1e-9)
-                    self._portion = max(1, min(CHUNK, 2 * self._portion, int(SECONDS / pace)))
                 reason, ended = None, now >= steps or driver.failed
-                # What is found does not depend on portions: a chunk is looked at when it is full.
-                if not ended and now - before == wanted and int(driver.control.chunk_steps) < CHUNK:
-                    continue
                 count = now - done
                 if count:
                     self._keep(task, i, done)

@@ -13,7 +13,7 @@ from contactlab.multibody import MultibodyError
 from contactlab.multibody.arguments import check_configuration, check_velocity
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.kernels.collision import FEATURE_BITS, LOWEST_ID
+from contactlab.stepping.kernels.layout import FEATURE_BITS, LOWEST_ID
 from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.state import StepperState
 

@@ -11,8 +11,6 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from contactlab.formulation.proposal import PATIENCE
 from contactlab.stepping.external_contacts import Supply
 from contactlab.stepping.island_view import IslandView
@@ -24,7 +22,7 @@ from contactlab.stepping.run_memory import RunMemory
 from contactlab.stepping.user_code import Motions, Tau, UserCode
 from contactlab.world.errors import check_type
 from contactlab.world.state import StepperState
-from lcp.hearing import heard, processor_seconds
+from lcp.hearing import processor_seconds
 
 if TYPE_CHECKING:
     import lcp
@@ -34,9 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Driver", "Targets", "Tau"]
 
-# From so many on a step may take a good part of a second.
-MANY_TREES, MANY_CONTACTS = 100, 300
-# Seconds that Ctrl-C may well wait for.
+#: Seconds after which the loop returns, so that Ctrl-C is heard, unless one step takes longer.
 BRIEF = 0.05
 
 
@@ -66,9 +62,6 @@ class Driver(RunMemory):
         Steps after which the loop returns at the latest.
     external
         Form every problem and solve none: see `form`.
-    aside
-        Enter the loop on a thread of its own where it may take long, so that Ctrl-C is heard at once. Who is
-        interrupted then must not touch the driver again: what was left behind may still write to its memory.
     """
 
     def __init__(
@@ -87,7 +80,6 @@ class Driver(RunMemory):
         motions: Motions | None = None,
         chunk_steps: int = 1,
         external: bool = False,
-        aside: bool = False,
     ) -> None:
         check_type("state", state, StepperState)
         prepared = prepare(world, stepper)
@@ -101,9 +93,8 @@ class Driver(RunMemory):
         self.no_room: MemoryError | None = None
         # The last step that came to a long solve, and the processor's seconds then.
         self._long = -1, 0.0
-        self._aside = aside
-        # Of a step, as the last ones were.
-        self._seconds = np.inf
+        # Steps that took less than BRIEF.
+        self._portion = 1
         self.restart(state, first=first, h=h)
 
     def restart(self, state: StepperState, *, first: int = 0, h: float | None = None) -> None:
@@ -133,9 +124,10 @@ class Driver(RunMemory):
         self.begin_again()
 
     def forget(self) -> None:
-        """Forget what the solver outside answered, and how long it took: another run begins."""
+        """Forget what the solver outside answered and user code said: another run begins."""
         self.last_result = None
         self._long = -1, 0.0
+        self._asked_of = -1
 
     def advance(self, steps: int | None = None, reason: int | None = None) -> int:
         """Run until a chunk is full, the steps are done or one failed; return that reason.
@@ -144,13 +136,7 @@ class Driver(RunMemory):
         """
         first = self.step
         limit = self._target if steps is None else min(self._target, first + steps)
-        self._aim[0] = limit
-        if self._aside:
-            clock = time.perf_counter()
-            reason = self._run(limit - first, reason)
-            self._seconds = (time.perf_counter() - clock) / max(1, self.step - first)
-        else:
-            reason = self._run(1, reason)
+        reason = self._run(limit, reason)
         if self.failed:
             return layout.FAILED
         goes_on = reason == layout.DONE and limit < self._target and self.step == limit and self.time < self._end
@@ -164,12 +150,12 @@ class Driver(RunMemory):
         IndexError
             The step has fewer islands.
         """
-        reason = self._run()
-        if reason == layout.NEED_SOLVE and 0 < island < self.control.n_islands:
+        reason = self._run(self._target)
+        if reason == layout.UNSOLVED and 0 < island < self.control.n_islands:
             self.control.island = island
             self.control.place = layout.ISLANDS
-            reason = self._run()
-        if reason != layout.NEED_SOLVE or not 0 <= island < self.control.n_islands:
+            reason = self._run(self._target)
+        if reason != layout.UNSOLVED or not 0 <= island < self.control.n_islands:
             raise IndexError(f"island {island}: the step has {self.control.n_islands}")
         return self.view()
 
@@ -179,78 +165,93 @@ class Driver(RunMemory):
 
     def compile(self) -> None:
         """Compile whatever a run of this world may come to, or find it on disk: also what most runs never need."""
-        from contactlab.stepping.kernels.outside import later, pivots
+        from contactlab.stepping.kernels.next_island import attempt_later
         from contactlab.stepping.kernels.parts import PARTS
         from lcp.compiler import compile_for
         from lcp.compiler.held import available
 
-        # The loop asks for both by itself; see `outside`.
-        compile_for(later, self.work.tree_start, self.island, self.joints, self.control, self.parameters)
-        compile_for(pivots, self.island, self.control)
+        compile_for(attempt_later, self.work.tree_start, self.island, self.joints, self.control, self.parameters)
         self.entered()
         if available():
             # What a run comes to last goes first: a run beside may come to the rest meanwhile.
             for part in reversed(PARTS):
                 self.find_part(part.places[0])
 
-    def _takes_long(self, steps: int) -> bool:
-        """Whether the loop may be away for longer than Ctrl-C should wait: a thread costs about as much as a step."""
-        if self.work.parent.size >= MANY_TREES or self.work.contact_int.shape[0] >= MANY_CONTACTS:
-            return True
-        # Entered anew for each step, or for the first one, it is not.
-        return not self._asked.asks and steps > 1 and steps * self._seconds > BRIEF
+    def _run(self, limit: int, reason: int | None = None) -> int:
+        """Enter the loop, serve what it asks for, and enter it again; return what it asks for that is not served.
 
-    def _run(self, steps: int = 1, reason: int | None = None) -> int:
-        """Enter the loop, serve what it asks for, and enter it again; return what it asks for that is not served."""
-        aside = self._aside and self._takes_long(steps)
-        entered = False
+        The loop ends when ``limit`` steps are made.
+        """
         try:
             while True:
                 if reason is None:
-                    call, entered = self.entered(), aside
-                    reason = heard(call) if aside else call()
-                    entered = False
-                if reason == layout.DONE or not self._serve(reason):
+                    self._set_target(limit)
+                    reason = self._enter() if limit - self.step > 1 else self.entered()()
+                if reason == layout.DONE:
+                    if self.step >= limit or self.time >= self._end:
+                        return reason
+                    processor_seconds()  # on a thread of a batch nobody may be waiting any more
+                elif not self._serve(reason):
                     return reason
                 reason = None
         except BaseException:
-            # User code or Ctrl-C in the midst of a step, which may have asked for what was not answered. Of a loop that
-            # goes on aside nobody asks any more.
-            if not entered:
-                self.begin_again()
+            # User code or Ctrl-C in the midst of a step, which may have asked for what was not answered.
+            self.begin_again()
             raise
+
+    def _enter(self) -> int:
+        """Enter the loop, and measure how many steps it makes while Ctrl-C may wait."""
+        first, clock = self.step, time.perf_counter()
+        reason: int = self.entered()()
+        made, seconds = self.step - first, time.perf_counter() - clock
+        if made:
+            self._portion = max(1, min(2 * self._portion, int(BRIEF * made / max(seconds, 1e-9))))
+        return reason
+
+    def _set_target(self, limit: int) -> None:
+        """Have the loop make some steps, none beyond ``limit``; or one, about which user code is asked if it begins."""
+        step = self.step
+        if not self._asked.asks:
+            self._aim[0] = min(limit, step + self._portion)
+            return
+        if self._place.item() == layout.BEGIN:
+            if step >= limit or self.time >= self._end or self._used[0].item() >= self._chunk_steps:
+                self._aim[0] = limit
+                return
+            if self._asked_of != step:
+                self.work = self._asked.ask(self.work, self.joints, self.time, self.h)
+                self._asked_of = step
+        self._aim[0] = step + 1
 
     def _serve(self, reason: int) -> bool:
         """Do what the loop asks for; False where that is for the caller, or cannot be done."""
-        if reason == layout.NEED_CALLBACK:
-            self.work = self._asked.ask(self.work, self.joints, self.time, self.h)
-        elif reason == layout.NEED_SPACE:
+        if reason == layout.NEED_SPACE:
             return self._has_room_for(self.grow)
         elif reason == layout.CHUNK_FULL and self.control.chunk_steps == 0:
             # Nothing to take: this one step has more contacts than there are rows.
             self.chunk = self._new_chunk(self.work.contact_int.shape[0])
-        elif reason == layout.NEED_SOLVE and not self._external:
-            self._begin()
+        elif reason == layout.UNSOLVED and (self.control.place != layout.VERDICT or not self._external):
             return self._has_room_for(self._solve)
-        elif reason == layout.NEED_LATER:
-            from contactlab.stepping.kernels.outside import later
-
-            later(self.work.tree_start, self.island, self.joints, self.control, self.parameters)
         elif reason == layout.NEED_PART:
             self.find_part(self.control.place)
-        elif reason == layout.NEED_PIVOTS:
-            from contactlab.stepping.kernels.outside import pivots
-
-            reason = int(pivots(self.island, self.control))
-            return reason == layout.GO_ON or self._serve(reason)
-        elif reason == layout.SHRINK_H and not self._external:
-            return self._shrink()
         else:
-            return reason == layout.PAUSED and self._go_on()
+            return reason == layout.FAILED and self._stepper.adaptive and not self._external and self._shrink()
         return True
 
     def _solve(self) -> None:
-        """Ask the solver outside the loop."""
+        """Make the later attempts at the island in progress, go on with its solve, or ask the solver outside."""
+        control = self.control
+        if control.place == layout.LATER:
+            from contactlab.stepping.kernels.next_island import attempt_later
+
+            attempt_later(self.work.tree_start, self.island, self.joints, control, self.parameters)
+            return
+        # A solve in the loop knows no time: after too long those outside are asked instead. Pivots after all attempts
+        # are limited in number.
+        patient = control.tried != 0 or self._begin()
+        if control.place == layout.SOLVE and (patient or self._external):
+            return
+        control.place = layout.VERDICT
         island = self.view()
         answer = island.solve()
         self.last_result = answer.result
@@ -265,15 +266,6 @@ class Driver(RunMemory):
             self._long = self.step, processor_seconds()
         return self._stepper.solver is not None or processor_seconds() - self._long[1] < PATIENCE
 
-    def _go_on(self) -> bool:
-        """Go on with a solve in the loop, which knows no time: after too long those outside are asked instead."""
-        # What is pivoted after all attempts is limited in pivots.
-        if self.control.tried or self._begin() or self._external:
-            return True
-        self.control.place = layout.VERDICT
-        self._solve()
-        return True
-
     def _has_room_for(self, act: Callable[[], None]) -> bool:
         """Act; False where memory does not suffice, for a step that cannot be tried with a smaller h."""
         try:
@@ -283,7 +275,7 @@ class Driver(RunMemory):
                 raise
             self.no_room = error
             self.control.failure = layout.FAILURE_SPACE
-            return bool(self.control.adaptive) and self._shrink()
+            return self._stepper.adaptive and self._shrink()
         return True
 
     def _shrink(self) -> bool:
@@ -293,8 +285,7 @@ class Driver(RunMemory):
             return self._take_best()
         self.parameters.h = h
         self.control.failure = layout.FAILURE_NONE
-        self.control.place = layout.DETECT
-        self.control.again = 0
+        self.control.place = layout.BEGIN
         self.last_result = None
         # tau and contacts stay: they were asked for at the start of this step, which is still the state. What depends
         # on its end does not.
@@ -331,7 +322,7 @@ def taken(
     if last is None or last.prepared.world is not world or last.prepared.stepper is not stepper or supply is not None:
         return Driver(
             world, stepper, state, first=first, steps=steps, end=end, tau=tau, supply=supply, targets=targets,
-            chunk_steps=chunk_steps, aside=True,
+            chunk_steps=chunk_steps,
         )  # fmt: skip
     last.serve(UserCode(world, tau, targets, None, last.prepared.motions), chunk_steps, steps, end)
     last.restart(state, first=first)
@@ -340,7 +331,7 @@ def taken(
 
 def given_back(driver: Driver) -> None:
     """Keep a driver whose run came to its end, without its rows and the user's code, unless it holds much."""
-    if driver.control.ask_contacts or sum(array.nbytes for array in (*driver.work, *driver.island)) > LITTLE:
+    if driver.work.given_int.size or sum(array.nbytes for array in (*driver.work, *driver.island)) > LITTLE:
         return
     prepared = driver.prepared
     driver.serve(UserCode(prepared.world, None, None, None, prepared.motions), 1, None, None)

@@ -257,15 +257,14 @@ def grow_island(
     island: Island, control: Control, edges: int, trees: int, *, moments: bool, selects: bool
 ) -> tuple[int, int, Island]:
     """Room for the island that the loop found too large, by half as much again; its contacts and velocities."""
-    contacts, nv = island.r.size // int(control.cones), island.Mv.size
-    rows, variables = island.k.size, island.q.size
+    nc, of_joints = control.nc, control.nl + control.nbox
     contacts, nv, rows, variables = (
         max(int(wanted), size * 3 // 2) if wanted > size else size
         for wanted, size in (
-            (control.want_island_contacts, contacts),
-            (control.want_island_nv, nv),
-            (control.want_island_rows, rows),
-            (control.want_island_n, variables),
+            (nc, island.r.size // int(control.cones)),
+            (control.nv, island.Mv.size),
+            (nc + control.nr + of_joints + control.ng, island.k.size),
+            (nc + 2 * control.nr + control.ncone + of_joints + control.nbox, island.q.size),
         )
     )
     options = island.options

@@ -17,9 +17,8 @@ from contactlab.contact.restitution import law_numbers
 from contactlab.multibody.structure import structure, world_mass
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.free_trees import pack_free_trees
-from contactlab.stepping.kernels.collision import MAX_SHAPES, Collision
 from contactlab.stepping.kernels.joint_layout import Drive, Joints, Spring
-from contactlab.stepping.kernels.layout import BODY_INTS, Control, Moments, PackedWorld
+from contactlab.stepping.kernels.layout import BODY_INTS, MAX_SHAPES, Collision, Moments, PackedWorld
 from contactlab.stepping.records import records_of
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.joint_rows import JointRow
@@ -218,15 +217,11 @@ def collision_in(held: Collision, packed: Collision) -> Collision:
     return packed._replace(**{name: getattr(held, name) for name in _room(0, 0, 0)})
 
 
-def grow_collision(held: Collision, control: Control) -> Collision | None:
-    """Return larger workspaces where the loop found those held too small, None where it did not."""
-    pairs, contacts = held.pairs.size, held.features.size
-    more_pairs, more_contacts = int(control.want_pairs), int(control.want_pair_contacts)
-    if more_pairs <= pairs and more_contacts <= contacts:
-        return None
-    # By half at least, so that growth is rare.
-    pairs = max(more_pairs, pairs * 3 // 2) if more_pairs > pairs else pairs
-    return new_collision(held, pairs, max(more_contacts, contacts))
+def grow_collision(held: Collision, pairs: int, contacts: int) -> Collision:
+    """Return workspaces for so many pairs, by half as many again at least, and for so many contacts of one pair."""
+    room = held.pairs.size
+    pairs = max(pairs, room * 3 // 2) if pairs > room else room
+    return new_collision(held, pairs, max(contacts, held.features.size))
 
 
 # What does not change in a run.

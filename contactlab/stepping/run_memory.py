@@ -43,7 +43,23 @@ from contactlab.stepping.user_code import UserCode
 from contactlab.world.state import NO_IDS, NO_NUMBERS, NO_PAIRS, StepperState
 
 if TYPE_CHECKING:
+    from contactlab.stepping.kernels.joint_layout import Joints
     from lcp.compiler.held import HeldCall
+
+
+class HeldArgument:
+    """An attribute with an argument of the loop: assigning another value exchanges it in the call that holds it.
+
+    There is no ``__get__``, so that reading finds the instance's dictionary, and takes no longer than elsewhere.
+    """
+
+    def __set_name__(self, owner: type[RunMemory], name: str) -> None:
+        self._name = name
+
+    def __set__(self, memory: RunMemory, value: Any) -> None:
+        before = memory.__dict__.get(self._name)
+        memory.__dict__[self._name] = value
+        memory.exchange(before, value)
 
 
 class RunMemory:
@@ -64,6 +80,13 @@ class RunMemory:
     steps, end
         Steps wanted at most, those before included, and the time from which none begins [s]; None: no such limit.
     """
+
+    work: layout.Work = HeldArgument()  # type: ignore[assignment]
+    island: layout.Island = HeldArgument()  # type: ignore[assignment]
+    chunk: layout.Chunk = HeldArgument()  # type: ignore[assignment]
+    collision: layout.Collision | None = HeldArgument()  # type: ignore[assignment]
+    joints: Joints | None = HeldArgument()  # type: ignore[assignment]
+    moments: layout.Moments | None = HeldArgument()  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -86,6 +109,11 @@ class RunMemory:
         selects = stepper.solver is None and stepper.friction == "pyramid"
         self._selects = selects and not external
 
+        # The call of the loop, and what is known of its arguments.
+        self._held: HeldCall | None = None
+        self._known: dict[int, tuple[Any, Any]] = {}
+        # Of the worlds that were turned from, what is theirs.
+        self._others: dict[Prepared, tuple[Any, ...]] = {}
         self.collision = None if arrays.collision is None else new_collision(arrays.collision)
         self.work, self.island, self.moments = first_memory(world, stepper, edges, held, selects=self._selects)
         self.control, self.parameters = new_settings(stepper, edges, moments=resists)
@@ -99,24 +127,16 @@ class RunMemory:
         self._filled = self._control["filled"]
         self._h, self._now = self._parameters["h"], self._parameters["time"]
         self._last_h, self._previous = self._parameters["last_h"], self._control["n_previous"]
-        self.chunk: layout.Chunk
-        # The call of the loop, and the buffers that it holds.
-        self._held: HeldCall | None = None
-        self._of_held: tuple[Any, ...] = ()
-        self._known: dict[int, tuple[Any, Any]] = {}
         #: another object whenever something has grown
         self.growth = object()
         #: contacts a step for which a chunk has room
         self._crowd = HANDFUL
-        # Of the worlds that were turned from, what is theirs.
-        self._others: dict[Prepared, tuple[Any, ...]] = {}
         if external:
             # Who asks for every problem wants them formed, neither solved nor proposed for.
             self.control.solver, self.control.propose, self.control.select = layout.SOLVER_EXTERNAL, False, False
-        # Where proposals answer nearly every island, pivoting is not part of the loop. Where it is, joints are, too: so
-        # there is one loop less to compile for each kind of world, and joints that are not there take next to no time.
+        # Where attempts answer nearly every island, the loop knows contacts alone. Elsewhere it knows joints: so there
+        # is one loop less to compile for each kind of world, and joints that are not there take next to no time.
         proposals = self._selects and arrays.joints is None and self.moments is None and stepper.cfm == 0.0
-        self._pivoting = None if proposals else 1
         self.joints = None
         if not proposals:
             packed = all_joints(world) if arrays.joints is None else arrays.joints
@@ -125,26 +145,22 @@ class RunMemory:
 
     def serve(self, asked: UserCode, chunk_steps: int, steps: int | None, end: float | None) -> None:
         """Serve another run of the same world and stepper, as by the parameters of that name."""
-        self._asked, self._chunk_steps = asked, chunk_steps
+        self._asked, self._chunk_steps, self._with_tau = asked, chunk_steps, asked.with_tau
         self._target, self._end = np.iinfo(np.int64).max if steps is None else steps, np.inf if end is None else end
         self.parameters.end = self._end
         self.work.tau[:] = 0.0
-        self.control.tau_mode = asked.first_tau(self.work)
-        self.control.ask_contacts = asked.supplied
+        asked.write_constant_tau(self.work)
         if self.joints is not None:
             asked.of_joints.start(self.joints)
-            self.control.ask_joints = asked.of_joints.asks
         self._uncertified[0] = 0
-        self._take_up(self._new_chunk(self.work.contact_int.shape[0]))
+        self.chunk = self._new_chunk(self.work.contact_int.shape[0])
 
-    def _take_up(self, chunk: layout.Chunk) -> None:
-        """Write into another chunk from here on."""
-        # The call of the loop stays, where nothing else has grown.
-        if self._held is not None and self._of_held[2] is self.chunk:
-            self._held.exchange(self.chunk, chunk)
-            self._of_held = (*self._of_held[:2], chunk, *self._of_held[3:])
-            self._known.pop(id(self.chunk), None)
-        self.chunk = chunk
+    def exchange(self, before: Any, after: Any) -> None:
+        """Have the call of the loop hold another argument; calls that hold the one before for other worlds are left."""
+        self._others.clear()
+        if self._held is not None and before is not None:
+            self._held.exchange(before, after)
+            self._known.pop(id(before), None)
 
     def put(self, state: StepperState, first: int) -> None:
         """Hold a state, as if nothing had run before; ``first`` is the number of the step to come.
@@ -207,12 +223,12 @@ class RunMemory:
         """
         if prepared is self._prepared:
             return
-        own = self._asked, self.collision, self.joints, self.moments, self._held, self._of_held
+        own = self._asked, self.collision, self.joints, self.moments, self._held, self._known
         if keep:
             self._others[self._prepared] = own
         following = self._others.get(prepared)
         if following is None:
-            arrays, (_, collision, joints, moments, _, held) = prepared.arrays, own
+            arrays, (_, collision, joints, moments, _, _) = prepared.arrays, own
             if arrays.collision is not None and collision is not None:
                 collision = collision_in(collision, arrays.collision)
             if arrays.joints is not None and joints is not None:
@@ -220,10 +236,10 @@ class RunMemory:
             if arrays.moments is not None and moments is not None:
                 moments = arrays.moments._replace(axes=moments.axes)
             asked = UserCode(prepared.world, None, None, None, prepared.motions)
-            following = asked, collision, joints, moments, None, held
-        # All at once: Ctrl-C may come where anything is called.
-        self._asked, self.collision, self.joints, self.moments, self._held, self._of_held = following
-        self._prepared, self._world = prepared, prepared.world
+            following = asked, collision, joints, moments, None, {}
+        # All at once: Ctrl-C may come where anything is called. What the call holds is not exchanged: it is another.
+        names = "_asked", "collision", "joints", "moments", "_held", "_known", "_prepared", "_world"
+        self.__dict__.update(zip(names, (*following, prepared, prepared.world), strict=True))
         write_thresholds(self.parameters, prepared.stepper)
         self.lent()
 
@@ -234,11 +250,9 @@ class RunMemory:
         """
         nv = self.work.v.size
         self.work = self.work._replace(tau_table=np.zeros((0, nv)) if taus is None else taus)
-        self.control.tau_mode = layout.TAU_CONSTANT if taus is None else layout.TAU_TABLE
         if self.joints is not None:
             none = np.zeros((0, self.joints.target.size))
             self.joints = self.joints._replace(target_table=none if targets is None else targets)
-            self._others.clear()
 
     def apply(self, tau: FloatArray, targets: Wanted | None) -> None:
         """Set the applied force, and the drives' targets, for the steps from here on."""
@@ -333,7 +347,7 @@ class RunMemory:
             # The next chunk, of this run or of the next one of this driver, has room for as many.
             self._crowd = max(HANDFUL, -(-self.control.chunk_contacts // self.control.chunk_steps) + 1)
         if away and goes_on:
-            self._take_up(self._new_chunk(self.work.contact_int.shape[0]))
+            self.chunk = self._new_chunk(self.work.contact_int.shape[0])
         self.empty()
         contacts = self.work.contact_int.shape[0]
         if self.chunk.contact.size < contacts:
@@ -358,30 +372,16 @@ class RunMemory:
         )
 
     def entered(self) -> HeldCall:
-        """Return the call of the loop, made anew where buffers have grown."""
-        held = self._held
-        # One by one: a loop over them takes a tenth of the time of a small step.
-        if held is not None:
-            work, island, chunk, collision, joints, moments = self._of_held
-            same = work is self.work and island is self.island and chunk is self.chunk and joints is self.joints
-            if same and collision is self.collision and moments is self.moments:
-                return held
-        now = self.work, self.island, self.chunk, self.collision, self.joints, self.moments
-        from contactlab.stepping.kernels.parts import PLACES, enter
-        from contactlab.stepping.kernels.step import run_held
-        from lcp.compiler.held import HeldCall, available
+        """Return the call of the loop."""
+        if self._held is None:
+            from contactlab.stepping.kernels.parts import PLACES, enter, run_parts
+            from lcp.compiler.held import HeldCall, available
 
-        if available():
-            parts = np.zeros((PLACES, 2), dtype=np.int64)
-            held = HeldCall(enter, enter, (self._control, parts))
-        else:
-            held = HeldCall(run_held, enter, self._arguments)
-        # Of what has grown since, nobody asks any more.
-        current = set(map(id, self._arguments))
-        self._known = {key: known for key, known in self._known.items() if key in current}
-        # In this order: Ctrl-C may come in between.
-        self._held = held
-        self._of_held = now
+            if available():
+                parts = np.zeros((PLACES, 2), dtype=np.int64)
+                self._held = HeldCall(enter, enter, (self._control, parts))
+            else:
+                self._held = HeldCall(run_parts, enter, self._arguments)
         return self._held
 
     def find_part(self, place: int) -> None:
@@ -399,23 +399,20 @@ class RunMemory:
 
     @property
     def _arguments(self) -> tuple[Any, ...]:
-        """What the loop is called with, records as arrays of one: see `run_held`."""
+        """What the loop is called with, records as arrays of one: see `run_parts`."""
         mechanics = (self._prepared.arrays.packed, self.work, self.island, self.chunk, self._control, self._parameters)
-        return (*mechanics, self.collision, self.joints, self.moments, self._pivoting)
+        return (*mechanics, self.collision, self.joints, self.moments)
 
     def grow(self) -> None:
         """Enlarge what the loop found too small, by half at least so that growth is rare."""
-        # Other worlds are to have what there is then.
-        self._others.clear()
         self.growth = object()
-        if self.collision is not None:
-            larger = grow_collision(self.collision, self.control)
-            if larger is not None:
-                self.collision = larger
-                return
-        wanted = int(self.control.want_contacts)
-        if wanted > self.work.contact_int.shape[0]:
+        short, wanted = int(self.control.short), int(self.control.wanted)
+        if short == layout.SHORT_OF_CONTACTS:
             self.work = grow_contacts(self.work, max(wanted, self.work.contact_int.shape[0] * 3 // 2))
+            return
+        if self.collision is not None and short != layout.SHORT_OF_ISLAND:
+            pairs, contacts = (wanted, 0) if short == layout.SHORT_OF_PAIRS else (0, wanted)
+            self.collision = grow_collision(self.collision, pairs, contacts)
             return
         resists, trees = self.moments is not None, self.work.parent.size
         contacts, nv, self.island = grow_island(
@@ -424,9 +421,9 @@ class RunMemory:
         if self.moments is not None:
             self.moments = new_moments(self.moments, contacts, self._edges)
         if self.joints is not None:
-            self.joints = grow_joints(self.joints, self.island.k.size, nv, int(self.control.want_island_g))
+            self.joints = grow_joints(self.joints, self.island.k.size, nv, int(self.control.ng))
 
     def _new_chunk(self, contacts: int) -> layout.Chunk:
         """Rows for chunk_steps steps with a handful of rows each, and for any one step with ``contacts``."""
-        with_tau = self.control.tau_mode != layout.TAU_ZERO
-        return new_chunk(self._world, self._stepper, self._chunk_steps, contacts, with_tau=with_tau, crowd=self._crowd)
+        steps, with_tau = self._chunk_steps, self._with_tau
+        return new_chunk(self._world, self._stepper, steps, contacts, with_tau=with_tau, crowd=self._crowd)

@@ -38,7 +38,8 @@ class SingleSteps:
         self._driver = driver
         self.q, self.v = np.empty_like(driver.work.q), np.empty_like(driver.work.v)
         self.looks = np.zeros(2, dtype=np.int64)
-        # The call of the loop, and the one that makes single steps through it; None without the compiler.
+        # The call of the loop, and the one that makes single steps through it; None without the compiler, and where
+        # user code is asked about every step.
         self._entered: HeldCall | None = None
         self._held: HeldCall | None = None
         # Steps of a call, as many as take a moment.
@@ -90,11 +91,11 @@ class SingleSteps:
         entered = self._driver.entered()
         if entered is self._entered:
             return
-        from contactlab.stepping.kernels.single_steps import enter_single
+        from contactlab.stepping.kernels.parts import enter_single
         from lcp.compiler.held import HeldCall, available
 
         self._held = None
-        if available():
+        if available() and not self._driver.asks:
             work, (control, parts) = self._driver.work, entered.arguments
             given = control, parts, self.looks, work.q, work.v, self.q, self.v
             self._held = HeldCall(enter_single, enter_single, given)

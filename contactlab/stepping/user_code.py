@@ -1,4 +1,4 @@
-"""What the loop asks Python for: applied forces, contacts from outside, motions, and what acts on joints."""
+"""What user code says about a step: applied forces, contacts from outside, motions, and what acts on joints."""
 
 from __future__ import annotations
 
@@ -73,23 +73,19 @@ class UserCode:
 
     @property
     def asks(self) -> bool:
-        """Whether the loop has to return for every step."""
+        """Whether the loop makes one step at a time."""
         others = self._supply is not None or self._motions is not None or self.of_joints.asks
         return callable(self._tau) or others
 
     @property
-    def supplied(self) -> bool:
-        """Whether contacts come from outside."""
-        return self._supply is not None
+    def with_tau(self) -> bool:
+        """Whether there is an applied force."""
+        return self._tau is not None
 
-    def first_tau(self, work: layout.Work) -> int:
-        """Write a constant force; how the loop comes by it."""
-        if self._tau is None:
-            return layout.TAU_ZERO
-        if callable(self._tau):
-            return layout.TAU_CALLBACK
-        work.tau[:] = finite_array(self._tau, "tau", (work.v.size,), SimulationConfigError)
-        return layout.TAU_CONSTANT
+    def write_constant_tau(self, work: layout.Work) -> None:
+        """Write a force that does not change, if that is what was given."""
+        if self._tau is not None and not callable(self._tau):
+            work.tau[:] = finite_array(self._tau, "tau", (work.v.size,), SimulationConfigError)
 
     def ask(self, work: layout.Work, joints: Joints | None, time: float, h: float) -> layout.Work:
         """Ask for everything in the step that begins; the memory with contacts from outside."""

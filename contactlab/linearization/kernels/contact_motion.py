@@ -13,14 +13,16 @@ from typing import Final
 from contactlab.contact.detection.kernels.collide_pair import collide_pair
 from contactlab.contact.kernels import layout as shapes
 from contactlab.linearization.kernels.layout import Memory
-from contactlab.stepping.kernels.collision import FEATURE_BITS, LOWEST_ID, Collision
 from contactlab.stepping.kernels.layout import (
     BODY_B,
     CONTACT_ID,
+    FEATURE_BITS,
     GAP,
     ID_BITS,
+    LOWEST_ID,
     NORMAL,
     POINT,
+    Collision,
     Control,
     FloatArray,
     PackedWorld,

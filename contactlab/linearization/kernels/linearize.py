@@ -29,12 +29,12 @@ from contactlab.multibody.kernels.codes import FLOATING, GOOD, SPHERICAL
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.sizes import CUSTOM_RATES, CUSTOM_ROW, NOTHING
 from contactlab.multibody.kernels.workspace import rows_at
-from contactlab.stepping.kernels.collision import Collision
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
     ASLEEP,
     TREE_DOF,
     Chunk,
+    Collision,
     Control,
     IntArray,
     PackedWorld,

@@ -16,7 +16,6 @@ from contactlab.linearization.kernels.layout import BOUND, FORCE, RATE, Memory
 from contactlab.multibody.kernels.sizes import NOTHING
 from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.blocks import PUSH_RATE, compliance_of, fastest_of, materials_of
-from contactlab.stepping.kernels.collision import Collision
 from contactlab.stepping.kernels.free_motion import free_motion
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.joint_rows import joint_law
@@ -31,6 +30,7 @@ from contactlab.stepping.kernels.layout import (
     TREE_DOF,
     VN_MINUS,
     Chunk,
+    Collision,
     Control,
     FloatArray,
     IntArray,

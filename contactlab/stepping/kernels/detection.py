@@ -7,7 +7,6 @@ from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.blocks import allowance_of
-from contactlab.stepping.kernels.collision import Collision
 from contactlab.stepping.kernels.contacts import add_given, half_space_contacts, match_previous, move_contact
 from contactlab.stepping.kernels.free_motion import free_motion
 from contactlab.stepping.kernels.islands import label_islands
@@ -15,6 +14,7 @@ from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.joint_rows import beyond_stops, find_joint_rows
 from contactlab.stepping.kernels.layout import (
     CONTACT_ID,
+    FAILED,
     FAILURE_NONE,
     FAILURE_NOT_FINITE,
     FINISH,
@@ -25,13 +25,14 @@ from contactlab.stepping.kernels.layout import (
     LOOPS,
     NEED_SPACE,
     ROOM,
+    SHORT_OF_CONTACTS,
+    Collision,
     Control,
     FloatArray,
     PackedWorld,
     Parameters,
     Work,
 )
-from contactlab.stepping.kernels.outcome import failed
 from contactlab.stepping.kernels.pairs import pair_contacts
 from contactlab.stepping.kernels.predicted_poses import predict_poses, turns_far
 from contactlab.stepping.kernels.sleeping import put_to_sleep
@@ -112,7 +113,8 @@ def detect(
     if control.again == 0:
         failure = move_freely(world, work, joints, control, parameters)
         if failure != FAILURE_NONE:
-            return failed(control, failure)
+            control.failure = failure
+            return FAILED
     h, margin = parameters.h, parameters.margin + parameters.more
     # By the velocities seen at the end of the step as well, where there are any.
     looks = control.again if work.listed.shape[0] == 0 else 1
@@ -126,7 +128,7 @@ def detect(
     count = half_space_contacts(world, work, h, margin, control.reduce != 0, looks, count)
     count = add_given(world, work, h, margin, count)
     if count > work.contact_int.shape[0]:
-        control.want_contacts = count
+        control.short, control.wanted = SHORT_OF_CONTACTS, count
         return NEED_SPACE
     if work.listed.shape[0] > 0:
         count = keep_listed(work, count)

@@ -13,7 +13,6 @@ from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import frames, rows_at
 from contactlab.stepping.kernels.blocks import SEEN_DEPTH
-from contactlab.stepping.kernels.collision import Collision
 from contactlab.stepping.kernels.free_trees import move_free_trees
 from contactlab.stepping.kernels.joint_island import keep_joints
 from contactlab.stepping.kernels.joint_layout import Joints
@@ -25,12 +24,13 @@ from contactlab.stepping.kernels.layout import (
     BODY_ROOT,
     CONTACT_ID,
     DETECT,
+    FAILED,
     FAILURE_NOT_FINITE,
     GO_ON,
     LOOKS,
-    TAU_ZERO,
     TREE_DOF,
     Chunk,
+    Collision,
     Control,
     FloatArray,
     Island,
@@ -38,7 +38,6 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
-from contactlab.stepping.kernels.outcome import failed
 from contactlab.stepping.kernels.pairs import outruns
 from contactlab.stepping.kernels.sleeping import count_rest, keep_asleep
 from lcp.kernels import kernel
@@ -203,9 +202,10 @@ def finish(
         keep_asleep(world, work)
     code = fill_frames(ints, floats, work.q_plus, work.v_plus, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W)
     if code != GOOD or not measure(world, W, work.q_plus, work.v_plus, work.scratch[0:11], work.energy):
-        return failed(control, FAILURE_NOT_FINITE)
+        control.failure = FAILURE_NOT_FINITE
+        return FAILED
     row = control.chunk_steps
-    if control.tau_mode != TAU_ZERO:
+    if chunk.tau.shape[0] > 0:
         for j in range(work.tau.shape[0]):
             chunk.tau[row, j] = work.tau[j]
     if control.sleep != 0:

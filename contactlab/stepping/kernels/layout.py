@@ -23,19 +23,14 @@ IntArray = NDArray[np.int64]
 
 # What a stage says to the loop: to go on, or why it is to return.
 GO_ON: Final = -1
-CHUNK_FULL: Final = 0  # the rows of the chunk are used up: take them, reset the counters, enter again
-NEED_SOLVE: Final = 1  # M, q, z0 of one island are ready: write z and the pivots, enter again
-NEED_CALLBACK: Final = 2  # tau, contacts, targets or rows of the user's own are wanted: write them, enter again
-SHRINK_H: Final = 3  # what FAILED says, of an adaptive stepper: set a smaller h and enter at DETECT, or give up
-FAILED: Final = 4  # the current island's LCP is not solved, or a velocity is no longer finite
-DONE: Final = 5  # the target number of steps is reached
-NEED_SPACE: Final = 6  # a buffer is too small: see want_... in Control
-PAUSED: Final = 7  # a long solve is under way: enter again (Python can heed Ctrl-C meanwhile)
-NEED_LATER: Final = 8  # no forces were found in the loop: call `outside.later`, enter again
-NEED_PIVOTS: Final = 9  # the LCP is posed, and this loop has no pivoting: call `outside.pivots`, enter again
-NEED_PART: Final = 10  # the part of the loop that has control.place is not compiled: see `parts`
+DONE: Final = 0  # the target number of steps is reached
+CHUNK_FULL: Final = 1  # the rows of the chunk are used up: take them, reset the counters, enter again
+UNSOLVED: Final = 2  # an island's forces are wanted, and control.place says from what: see `Driver`
+FAILED: Final = 3  # the current island's LCP is not solved, or a velocity is no longer finite
+NEED_SPACE: Final = 4  # a buffer is too small, and control.short says which: enlarge it, enter again
+NEED_PART: Final = 5  # the part of the loop that has control.place is not compiled: see `parts`
 
-# Pivots between two such pauses.
+# Pivots after which a solve under way is UNSOLVED, so that Python can heed Ctrl-C.
 PIVOT_BUDGET: Final = 256
 
 # Places in the program of one step.
@@ -53,16 +48,13 @@ JUDGE: Final = 13  # in place of VERDICT, where attempts have not answered or ha
 LOOPS: Final = 14  # behind DETECT, where there are loops or rows of the user's own
 LABEL: Final = 15  # behind these
 NEARER: Final = 10  # behind these, where there are attempts that few islands need
+LATER: Final = 12  # behind these, or in the midst of VERDICT: attempts that hardly any island needs, outside the loop
 FORM: Final = 11  # behind all of them, where none has found any: the LCP
 
-# Values of Control.solver, tau_mode, gyroscopic and failure.
+# Values of Control.solver, gyroscopic, failure and short.
 SOLVER_EXTERNAL: Final = 0
 SOLVER_LEMKE: Final = 1
 SOLVER_LEMKE_FIRST: Final = 2  # what the kernel leaves unsolved goes to the rest of a cascade outside
-TAU_ZERO: Final = 0
-TAU_CONSTANT: Final = 1
-TAU_CALLBACK: Final = 2
-TAU_TABLE: Final = 3
 GYROSCOPIC_IMPLICIT: Final = 0
 GYROSCOPIC_EXPLICIT: Final = 1
 GYROSCOPIC_OFF: Final = 2
@@ -78,6 +70,10 @@ FAILURE_SINGULAR: Final = 3  # singular_dof says where
 FAILURE_INCONSISTENT: Final = 5  # the current island's bilateral equations contradict one another
 FAILURE_LARGE: Final = 6  # no forces were selected, and the LCP has too many unknowns to pivot
 FAILURE_SPACE: Final = 7  # the island's arrays would take more memory than there is
+SHORT_OF_CONTACTS: Final = 0
+SHORT_OF_PAIRS: Final = 1
+SHORT_OF_PAIR_CONTACTS: Final = 2  # of one pair of shapes
+SHORT_OF_ISLAND: Final = 3  # nc and what follows it says how large the island is
 #: Unknowns of an LCP that is formed where forces are selected.
 MOST_UNKNOWNS: Final = 4000
 
@@ -170,6 +166,12 @@ TANGENTS: Final = 11  # 6
 GAP_CORRECTION: Final = 17  # what turning in the step adds to gap + h N v [m], at most 0
 CONTACT_FLOATS: Final = 18
 
+# Shapes whose pairs fit a contact id, next to 31 bits of a feature; and the lowest of all ids. The ids of pairs are
+# negative: those of half-spaces with support points are not.
+MAX_SHAPES: Final = 1 << 16
+FEATURE_BITS: Final = 31
+LOWEST_ID: Final = -(1 << 63)
+
 MEASURES: Final = 8  # lcp.kernels.residuals.SIZE
 CERTIFICATE: Final = 24  # of certify, certify_boxed and certify_bilateral, one behind the other
 SCRATCH: Final = 64
@@ -222,18 +224,11 @@ class Control:
     backend_verdict: int  # the verdict on the answer of a friction backend: REFUSED, ANSWERED or NEARLY
     go_on: int  # whether the best forces found may do where nothing is certified
     uncertified: int  # islands so far for which they did, those of failed steps included
-    # Sizes that buffers are to have at least, where the loop returned NEED_SPACE.
-    want_contacts: int
-    want_pairs: int
-    want_pair_contacts: int
-    want_island_contacts: int
-    want_island_nv: int
-    want_island_rows: int
-    want_island_n: int
-    want_island_g: int
+    # Where the loop returned NEED_SPACE: which buffer is too small, and how many entries are wanted.
+    short: int
+    wanted: int
     # Settings.
     solver: int
-    tau_mode: int
     edges: int
     cones: int  # friction cones of a contact at most
     warm_start: int
@@ -249,8 +244,6 @@ class Control:
     projection: int  # whether q is moved out of penetrations after the step
     deep: int  # whether anything in the step is deeper than is allowed, and positions are projected
     sleep: int  # whether islands at rest sleep
-    ask_contacts: int  # whether contacts from outside the loop are asked for in every step
-    ask_joints: int  # whether targets of drives or rows of the user's own are wanted for every step
 
 
 class Parameters:
@@ -313,6 +306,36 @@ class PackedWorld(NamedTuple):
     free_floats: FloatArray
 
 
+class Collision(NamedTuple):
+    """Shapes that may touch one another, n of them, those of the bodies first, of m materials; and workspaces."""
+
+    kind: IntArray  # (n,), and the next four: `contactlab.contact.kernels.layout`
+    size: FloatArray
+    place: FloatArray
+    data: FloatArray
+    loops: IntArray
+    body: IntArray  # (n,) -1 for the world's half-spaces
+    link: IntArray  # (n,) the link it moves with, negative when fixed to the world; those of one link never touch
+    half_space: IntArray  # (n,) number of the world's half-space, -1 for other shapes
+    category: IntArray  # (n,) bits, as `sweep_and_prune.candidates` takes them
+    mask: IntArray  # (n,)
+    excluded: IntArray  # ascending: the pairs i n + j, i < j, that never touch besides
+    material: IntArray  # (n,)
+    pair_mu: FloatArray  # (m, m)
+    poses: FloatArray  # (n, 12) of the shapes in the world
+    boxes: FloatArray  # (n, 6) bounds, moved out by the reach
+    predicted: FloatArray  # (n, 12) poses predicted for the end of the step
+    deviation: FloatArray  # (n,) m: how far the shape then has left its straight way, at most
+    reach: FloatArray  # (n,) m: share in the gap up to which contacts are looked for
+    order: IntArray  # (n,) by which the last sweep went
+    keys: FloatArray  # (n,)
+    pairs: IntArray  # (capacity,) candidates
+    work: FloatArray  # of `collide_pair`
+    ints: IntArray
+    points: FloatArray  # (capacity, 7) contacts of one pair
+    features: IntArray  # (capacity,)
+
+
 class Moments(NamedTuple):
     """Torsional and rolling friction of a world in which any pair of surfaces has it."""
 
@@ -327,7 +350,7 @@ class Work(NamedTuple):
     q: FloatArray  # (nq,)
     v: FloatArray  # (nv,)
     tau: FloatArray  # (nv,)
-    tau_table: FloatArray  # (steps, nv) what tau is in each step, where it is TAU_TABLE
+    tau_table: FloatArray  # (steps, nv) what tau is in each step; no rows where it is not told so
     W_predicted: FloatArray  # a second head: the poses predicted for the end of the step
     W: FloatArray  # workspace of the multibody kernels; its head holds the kinematics at (q, v) until FINISH
     S: FloatArray  # (nv, 6) motion columns: a view of that head

@@ -1,4 +1,4 @@
-"""The stages from `next_island` to `form`: rows of one island, the start of its solution, attempts; else the LCP.
+"""The stages from `next_island` to `solve`: rows of one island, the start of its solution, attempts; else its LCP.
 
 Rows of joints stand behind those of the contacts, [N; F; L; G; B], and the rows G are eliminated before the LCP is
 assembled, by the kernels that the public path calls too.
@@ -19,19 +19,25 @@ from contactlab.stepping.kernels.layout import (
     CHOICE_ANY,
     CHOICE_NOT_SELECTED,
     CHOICE_SELECTED,
+    FAILED,
     FAILURE_LARGE,
     FINISH,
     FORM,
     GO_ON,
+    LATER,
     MOST_UNKNOWNS,
     NEARER,
-    NEED_LATER,
-    NEED_SOLVE,
     NEED_SPACE,
+    PIVOT_BUDGET,
     POSE,
+    REST_TRIED,
     REST_UNTRIED,
+    REST_WANTED,
+    SHORT_OF_ISLAND,
     SOLVE,
     SOLVER_EXTERNAL,
+    SOLVER_LEMKE_FIRST,
+    UNSOLVED,
     VERDICT,
     Control,
     Island,
@@ -41,20 +47,24 @@ from contactlab.stepping.kernels.layout import (
     Work,
 )
 from contactlab.stepping.kernels.moments import add_moments, count_moments, exchange_moments
-from contactlab.stepping.kernels.outcome import failed
 from lcp.contacts.kernels.attempts import (
     NONE,
     UNFINISHED,
     Found,
     propose,
+    propose_later,
     propose_nearer,
+    propose_rest,
 )
 from lcp.contacts.kernels.attempts import OTHERS as FOUND_OTHERS
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.judging import NEAREST, Answer, Case
 from lcp.kernels import kernel
+from lcp.kernels.codes import RUNNING, SOLVED
+from lcp.kernels.lemke import PIVOTS, lemke_drive, lemke_float_size, lemke_int_size
 from lcp.kernels.lemke import STAGE as LEMKE_STAGE
 from lcp.kernels.lemke import START as LEMKE_START
+from lcp.kernels.portions import pivots_at_once
 
 
 @kernel(inline=True)
@@ -95,7 +105,7 @@ def next_island(
     return GO_ON
 
 
-@kernel(inner=True)
+@kernel(short_loops=True)
 def attempt(work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters) -> int:
     """Make the attempts that most islands need."""
     rows, trees = rows_tried(work.tree_start, island, joints, control, parameters.h)
@@ -105,13 +115,34 @@ def attempt(work: Work, island: Island, joints: Joints | None, control: Control,
     return made(found, island, control)
 
 
-@kernel(inner=True)
+@kernel(short_loops=True)
 def attempt_nearer(work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters) -> int:
     """Make those that few islands need."""
     rows, trees = rows_tried(work.tree_start, island, joints, control, parameters.h)
     case = case_of(rows, island.starts[: trees + 1], island, joints, control, parameters)
     answer = answer_of(rows, island, control)
     return made(propose_nearer(case, answer, island.proposal_floats, island.proposal_ints), island, control)
+
+
+@kernel(short_loops=True)
+def attempt_later(
+    tree_start: IntArray, island: Island, joints: Joints | None, control: Control, parameters: Parameters
+) -> None:
+    """Make those that hardly any island needs, called by Python when the loop says UNSOLVED."""
+    rows, trees = rows_tried(tree_start, island, joints, control, parameters.h)
+    case = case_of(rows, island.starts[: trees + 1], island, joints, control, parameters)
+    answer = answer_of(rows, island, control)
+    if control.rest == REST_WANTED:
+        # Forces that move an island at rest are found: others are to hold it.
+        control.rest = REST_TRIED
+        control.place = VERDICT
+        found = propose_rest(case, answer, island.proposal_floats, island.proposal_ints)
+        control.systems += found.systems
+        if found.attempt != NONE:
+            control.attempt, control.choice = found.attempt, CHOICE_NOT_SELECTED
+        return
+    found = propose_later(case, answer, island.proposal_floats, island.proposal_ints)
+    made(found, island, control)
 
 
 @kernel(inline=True)
@@ -193,13 +224,14 @@ def made(found: Found, island: Island, control: Control) -> int:
         control.place = VERDICT
         return GO_ON
     # Forces near those of the step before, which a named solver is to better, are not gone on from.
-    later = control.select != 0 and island.state[NEAREST] >= 0.0 and control.tried == 0
-    control.tried = 1 if control.select != 0 and island.state[NEAREST] >= 0.0 else 0
-    control.place = FORM
-    return NEED_LATER if later else GO_ON
+    tried = control.select != 0 and island.state[NEAREST] >= 0.0
+    later = tried and control.tried == 0
+    control.tried = 1 if tried else 0
+    control.place = LATER if later else FORM
+    return UNSOLVED if later else GO_ON
 
 
-@kernel(inner=True)
+@kernel(short_loops=True)
 def pose(
     world: PackedWorld, work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters
 ) -> int:
@@ -223,7 +255,7 @@ def pose(
     return GO_ON
 
 
-@kernel(inline=True)
+@kernel(short_loops=True)
 def form(island: Island, joints: Joints | None, control: Control, parameters: Parameters) -> int:
     """Form the island's LCP for SOLVE, where nothing else is left to try."""
     posed = posed_rows(island, joints, control, parameters.h)
@@ -234,7 +266,8 @@ def form(island: Island, joints: Joints | None, control: Control, parameters: Pa
         control.place = VERDICT
         return GO_ON
     if control.select != 0 and control.cone == 0 and control.n > MOST_UNKNOWNS:
-        return failed(control, FAILURE_LARGE)
+        control.failure = FAILURE_LARGE
+        return FAILED
     rows = posed
     if joints is not None and posed.nb > 0:
         rows = rows_left(posed, island, joints)
@@ -243,9 +276,39 @@ def form(island: Island, joints: Joints | None, control: Control, parameters: Pa
     # A problem of cones, or of a friction backend, is none for the solver inside, but where there is no contact.
     if control.solver == SOLVER_EXTERNAL or ((control.cone != 0 or control.backend != 0) and control.nc > 0):
         control.place = VERDICT
-        return NEED_SOLVE
+        return UNSOLVED
     island.info[LEMKE_STAGE] = LEMKE_START
     control.place = SOLVE
+    return GO_ON
+
+
+@kernel(inline=True)
+def pivot(island: Island, n: int, warm: bool) -> int:
+    """Go on with the LCP of n variables in M and q, from z0 where ``warm``; RUNNING, or how it ended."""
+    return lemke_drive(
+        rows_at(island.M, 0, n, n),
+        island.q[:n],
+        island.z0[:n],
+        warm,
+        island.options,
+        island.float_work[: lemke_float_size(n)],
+        island.int_work[: lemke_int_size(n)],
+        island.z[:n],
+        island.info,
+        pivots_at_once(n, PIVOT_BUDGET),
+    )
+
+
+@kernel(inline=True)
+def solve(island: Island, control: Control) -> int:
+    """Solve the island's problem, some pivots at a time; one that this leaves unsolved may go to solvers outside."""
+    code = pivot(island, control.n, control.has_z0 != 0)
+    if code == RUNNING:
+        return UNSOLVED
+    control.pivots = island.info[PIVOTS]
+    control.place = VERDICT
+    if code != SOLVED and control.solver == SOLVER_LEMKE_FIRST:
+        return UNSOLVED
     return GO_ON
 
 
@@ -265,7 +328,7 @@ def fits(
     control: Control,
     cfm: float,
 ) -> bool:
-    """Note the sizes of the island in progress; False where its buffers are too small, with those wanted noted."""
+    """Note the sizes of the island in progress; False where its buffers are too small."""
     i = control.island
     nc = work.contact_start[i + 1] - work.contact_start[i]
     nv = work.island_nv[i]
@@ -278,16 +341,9 @@ def fits(
     room = nc <= island.r.shape[0] // control.cones and nv <= island.Mv.shape[0]
     if joints is not None:
         count_joint_rows(joints, control, cfm)
-        ng = control.ng
-        m = nc + control.nr + control.nl + ng + control.nbox
+        m = nc + control.nr + control.nl + control.ng + control.nbox
         n = nc + 2 * control.nr + control.ncone + control.nl + 2 * control.nbox
         room = room and nv <= joints.v0.shape[0] and m <= min(island.k.shape[0], joints.k.shape[0])
-        room = room and n <= island.q.shape[0] and ng * ng <= joints.P.shape[0]
-        if not room:
-            control.want_island_rows = m
-            control.want_island_n = n
-            control.want_island_g = ng
-    if not room:
-        control.want_island_contacts = nc
-        control.want_island_nv = nv
+        room = room and n <= island.q.shape[0] and control.ng * control.ng <= joints.P.shape[0]
+    control.short = SHORT_OF_ISLAND
     return room

@@ -20,7 +20,6 @@ from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.points import velocity_at, velocity_of
 from contactlab.multibody.kernels.workspace import frames
 from contactlab.stepping.kernels.blocks import seen_depth
-from contactlab.stepping.kernels.collision import FEATURE_BITS, LOWEST_ID, Collision
 from contactlab.stepping.kernels.kinematic import body_velocity, motion_of, placed_body
 from contactlab.stepping.kernels.layout import (
     BODY_A,
@@ -28,9 +27,11 @@ from contactlab.stepping.kernels.layout import (
     BODY_DOF,
     BODY_ROOT,
     CONTACT_ID,
+    FEATURE_BITS,
     GAP,
     GAP_CORRECTION,
     HALF_SPACE,
+    LOWEST_ID,
     MU,
     NORMAL,
     POINT,
@@ -38,7 +39,10 @@ from contactlab.stepping.kernels.layout import (
     RESTITUTION,
     SHAPE_A,
     SHAPE_B,
+    SHORT_OF_PAIR_CONTACTS,
+    SHORT_OF_PAIRS,
     VN_MINUS,
+    Collision,
     Control,
     FloatArray,
     PackedWorld,
@@ -377,7 +381,7 @@ def pair_contacts(
         c.kind, c.size, c.poses, c.boxes, largest, c.link, c.category, c.mask, c.order, c.keys, c.pairs
     )
     if n_pairs > c.pairs.shape[0]:
-        control.want_pairs = n_pairs
+        control.short, control.wanted = SHORT_OF_PAIRS, n_pairs
         return -1
     reduce = control.reduce != 0
     room, out = shapes.Workspace(c.work, c.ints), shapes.Contacts(c.points, c.features)
@@ -404,14 +408,14 @@ def pair_contacts(
                 deepest = min(deepest, c.points[k, shapes.GAP])
         found = collide_pair(a, b, within, reduce, room, out)
         if found > c.points.shape[0]:
-            control.want_pair_contacts = found
+            control.short, control.wanted = SHORT_OF_PAIR_CONTACTS, found
             return -1
         fast = within - margin > FAST * least_extent(world, i, j) or work.listed.shape[0] > 0
         fast = fast and not reduce
         if fast and found > 0 and has_far_ends(c.kind[i], c.kind[j]):
             found = add_far_ends(a, b, found, within, room, out)
             if found > c.points.shape[0]:
-                control.want_pair_contacts = found
+                control.short, control.wanted = SHORT_OF_PAIR_CONTACTS, found
                 return -1
         begin = count
         for k in range(found):

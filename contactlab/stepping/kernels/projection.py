@@ -335,7 +335,7 @@ def shift_island(
             work.shift[a + j] = dq[work.local[k] + j]
 
 
-@kernel(inner=True)
+@kernel(short_loops=True)
 def project(
     world: PackedWorld,
     work: Work,

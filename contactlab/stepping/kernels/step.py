@@ -2,7 +2,7 @@
 
 One step from (q, v) over h, with the applied force tau::
 
-    begin         stop at the target, or with a full chunk; ask for tau and whatever else user code says about this step
+    begin         stop at the target, or with a full chunk; read tau and targets from tables
     detect        M, M^-1, v_free = M^-1 (M v + h (tau - bias)); contacts that may close within h
     label         rows of joints that take part; islands of trees
     make_room     all rows of the step in one chunk
@@ -15,9 +15,10 @@ One step from (q, v) over h, with the applied force tau::
       project       where anything is too deep: the displacement that ends penetrations
     finish        q+ along v+; energies; the state and the basis of the next step
 
-The place in it, the island in progress and every intermediate value live in the arrays and records of `layout`, so
-returning and entering again continues in mid-step. A solver outside this loop (NEED_SOLVE) and the one inside write the
-same z to the same place, and the same residual kernel is the judge of both.
+User code is asked about a step before the loop makes it (`Driver`). The place in it, the island in progress and every
+intermediate value live in the arrays and records of `layout`, so returning and entering again continues in mid-step.
+A solver outside this loop (UNSOLVED) and the one inside write the same z to the same place, and the same residual
+kernel is the judge of both.
 
 Nothing of the state changes before `finish`. A step that failed can therefore be tried again at another h from `detect`
 on: contacts, kN, M and q are formed anew for it, and the rows of islands solved already are overwritten.
@@ -25,37 +26,23 @@ on: contacts, kN, M and q are formed anew for it, and the rows of islands solved
 
 from __future__ import annotations
 
-from typing import Any
-
-from contactlab.stepping.kernels.collision import Collision
 from contactlab.stepping.kernels.detection import detect, label
 from contactlab.stepping.kernels.finish import finish
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.joint_rows import evaluate_loops
 from contactlab.stepping.kernels.layout import (
-    ATTEMPTS,
     BEGIN,
     CHUNK_FULL,
     DETECT,
     DONE,
     FINISH,
-    FORM,
     GO_ON,
     ISLANDS,
-    JUDGE,
     LABEL,
-    LOOPS,
-    NEARER,
-    NEED_CALLBACK,
-    NEED_PIVOTS,
-    POSE,
-    PROJECT,
     ROOM,
-    SOLVE,
-    TAU_CALLBACK,
-    TAU_TABLE,
     VERDICT,
     Chunk,
+    Collision,
     Control,
     Island,
     Moments,
@@ -63,59 +50,12 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
-from contactlab.stepping.kernels.next_island import attempt, attempt_nearer, form, next_island, pose
-from contactlab.stepping.kernels.projection import project
-from contactlab.stepping.kernels.solve import solve
+from contactlab.stepping.kernels.next_island import next_island
 from contactlab.stepping.kernels.verdict import verdict
 from lcp.kernels import kernel
 
 
 @kernel(short_loops=True)
-def run(
-    world: PackedWorld,
-    work: Work,
-    island: Island,
-    chunk: Chunk,
-    control: Control,
-    parameters: Parameters,
-    collision: Collision | None,
-    joints: Joints | None,
-    moments: Moments | None,
-    pivoting: int | None,
-) -> int:
-    """Step until control.target steps are finished or Python is needed; the reason (see `layout`) is returned.
-
-    ``collision`` is None where no two shapes can meet: compiled for that, the loop contains no collision detection.
-    ``moments`` is None where no surface resists turning, ``pivoting`` where proposals answer nearly every island: what
-    they leave is pivoted by `outside`. ``joints`` is None where there is no
-    pivoting and nothing acts on joints: the loop then knows contacts alone. Compiled as a whole only where its parts
-    cannot be called by where they lie: see `parts`.
-    """
-    while True:
-        place = control.place
-        if place in (ISLANDS, VERDICT):
-            reason = treat(world, work, island, chunk, control, parameters, joints, moments)
-        elif place == JUDGE:
-            reason = judge(world, work, island, chunk, control, parameters, joints, moments)
-        elif place == ATTEMPTS:
-            reason = attempt(work, island, joints, control, parameters)
-        elif place == NEARER:
-            reason = attempt_nearer(work, island, joints, control, parameters)
-        elif place == POSE:
-            reason = pose(world, work, island, joints, control, parameters)
-        elif place in (FORM, SOLVE):
-            reason = pivot(island, control, parameters, joints, pivoting)
-        elif place == PROJECT:
-            reason = project(world, work, island, joints, chunk, control, parameters)
-        elif place == LOOPS:
-            reason = close_loops(work, control, joints)
-        else:
-            reason = move(world, work, chunk, control, parameters, collision, joints)
-        if reason != GO_ON:
-            return reason
-
-
-@kernel(inner=True)
 def move(
     world: PackedWorld,
     work: Work,
@@ -144,16 +84,16 @@ def move(
             return reason
 
 
-@kernel(inner=True)
+@kernel(short_loops=True)
 def treat(
     world: PackedWorld,
     work: Work,
     island: Island,
+    joints: Joints | None,
+    moments: Moments | None,
     chunk: Chunk,
     control: Control,
     parameters: Parameters,
-    joints: Joints | None,
-    moments: Moments | None,
 ) -> int:
     """The stages of every island: its rows, and the verdict on its forces."""
     while True:
@@ -168,7 +108,7 @@ def treat(
             return reason
 
 
-@kernel(inner=True)
+@kernel(short_loops=True)
 def close_loops(work: Work, control: Control, joints: Joints | None) -> int:
     """Rows of loops, and of the user's own."""
     if joints is not None:
@@ -177,54 +117,37 @@ def close_loops(work: Work, control: Control, joints: Joints | None) -> int:
     return GO_ON
 
 
-@kernel(inner=True)
+@kernel(short_loops=True)
 def judge(
     world: PackedWorld,
     work: Work,
     island: Island,
+    joints: Joints | None,
+    moments: Moments | None,
     chunk: Chunk,
     control: Control,
     parameters: Parameters,
-    joints: Joints | None,
-    moments: Moments | None,
 ) -> int:
     """The verdict on forces that attempts have not answered, or not certified."""
     return verdict(world, work, island, joints, moments, chunk, control, parameters, 1)
 
 
-@kernel(inner=True)
-def pivot(
-    island: Island,
-    control: Control,
-    parameters: Parameters,
-    joints: Joints | None,
-    pivoting: int | None,
-) -> int:
-    """The stages of an island that nothing else answers: its LCP, and the solver."""
-    if control.place == FORM:
-        return form(island, joints, control, parameters)
-    if pivoting is not None:
-        return solve(island, control)
-    return NEED_PIVOTS
-
-
 @kernel(inline=True)
 def begin(work: Work, joints: Joints | None, chunk: Chunk, control: Control, parameters: Parameters) -> int:
-    """Stop where the run or the chunk ends; otherwise look up or ask for what user code has to say about the step."""
+    """Stop where the run or the chunk ends; otherwise read what tables say about the step."""
     if control.step >= control.target or parameters.time >= parameters.end:
         return DONE
     if control.chunk_steps >= chunk.time.shape[0]:
         return CHUNK_FULL
     control.place = DETECT
     control.again = 0
-    if control.tau_mode == TAU_TABLE:
+    if work.tau_table.shape[0] > 0:
         for i in range(work.tau.shape[0]):
             work.tau[i] = work.tau_table[control.step, i]
     if joints is not None and joints.target_table.shape[0] > 0:
         for i in range(joints.target.shape[0]):
             joints.target[i] = joints.target_table[control.step, i]
-    asked = control.tau_mode == TAU_CALLBACK or control.ask_contacts + control.ask_joints > 0
-    return NEED_CALLBACK if asked or work.motion_pose.shape[0] > 0 else GO_ON
+    return GO_ON
 
 
 @kernel(inline=True)
@@ -240,19 +163,3 @@ def make_room(chunk: Chunk, joints: Joints | None, control: Control) -> int:
             return CHUNK_FULL
     control.place = ISLANDS if control.n_islands > 0 else FINISH
     return GO_ON
-
-
-def run_held(
-    world: PackedWorld,
-    work: Work,
-    island: Island,
-    chunk: Chunk,
-    control: Any,
-    parameters: Any,
-    collision: Collision | None,
-    joints: Joints | None,
-    moments: Moments | None,
-    pivoting: int | None,
-) -> int:
-    """`run` with control and parameters as arrays of one record."""
-    return run(world, work, island, chunk, control[0], parameters[0], collision, joints, moments, pivoting)

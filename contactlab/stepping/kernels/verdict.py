@@ -10,17 +10,19 @@ from contactlab.stepping.kernels.joint_island import recover_with_equations, wri
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
     ANSWERED,
+    FAILED,
     FAILURE_INCONSISTENT,
     FAILURE_LCP,
     GO_ON,
     ISLANDS,
     JUDGE,
-    NEED_LATER,
+    LATER,
     PROJECT,
     REST_UNTRIED,
     REST_WANTED,
     SOLVER_EXTERNAL,
     TREE_DOF,
+    UNSOLVED,
     Chunk,
     Control,
     Island,
@@ -30,7 +32,6 @@ from contactlab.stepping.kernels.layout import (
     Work,
 )
 from contactlab.stepping.kernels.moments import exchange_moments, moment_impulses
-from contactlab.stepping.kernels.outcome import failed
 from contactlab.stepping.kernels.rows import write_island, write_rows
 from contactlab.stepping.kernels.unsolved import settle, will_do
 from lcp.contacts.kernels.attempts import NONE, REST
@@ -66,7 +67,8 @@ def verdict(
         return GO_ON
     if others is None and control.rest == REST_UNTRIED and stands(world, work, island, joints, control, parameters.h):
         control.rest = REST_WANTED
-        return NEED_LATER
+        control.place = LATER
+        return UNSOLVED
     answers = is_answer(island, control, parameters.tolerance, others)
     i = control.island
     rows = posed_rows(island, joints, control, parameters.h)
@@ -84,7 +86,8 @@ def verdict(
                 answers = judge_island(rows, island, control, parameters.tolerance)
         if not answers:
             if control.go_on == 0:
-                return failed(control, FAILURE_LCP)
+                control.failure = FAILURE_LCP
+                return FAILED
             settle(island, control)
             recover_island(rows, island, joints, control)
             certify_contacts(rows, island, control)
@@ -98,11 +101,13 @@ def verdict(
             return GO_ON
     else:
         if not answers and not (consistent and will_do(rows, island, control)):
-            return failed(control, FAILURE_LCP)
+            control.failure = FAILURE_LCP
+            return FAILED
         if not consistent:
             # For who looks at the problem.
             complete_rows(rows.J, rows.Y, rows.spans)
-            return failed(control, FAILURE_INCONSISTENT)
+            control.failure = FAILURE_INCONSISTENT
+            return FAILED
     if joints is not None:
         write_joint_rows(rows, island, joints, chunk, control)
         of_joints = joints.row_start[i + 1] - joints.row_start[i]

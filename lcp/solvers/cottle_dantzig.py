@@ -16,7 +16,7 @@ from lcp.options import positive, real, whole
 from lcp.polish.active_set import refine
 from lcp.problem import LCP
 from lcp.result import Claim
-from lcp.solvers.shared.principal_run import PrincipalRun
+from lcp.solvers.shared.principal_pivoting import PivotingState
 from lcp.status import STATUS_OF_CODE, Status
 from lcp.traits import MONOTONE, Traits
 
@@ -68,15 +68,15 @@ class CottleDantzig(Method[LCP | BoxLCP]):
 
     def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
         """Pivot until a verified solution, a proof that there is none, or a limit."""
-        run = PrincipalRun(problem, request, self.time_limit)
-        if run.rests():
+        run = PivotingState(problem, request, self.time_limit)
+        if run.zero_is_solution():
             return run.claim(Status.SOLVED, 0)
         claim = self._from(run, request.z0)
-        if claim.status is not Status.SOLVED and request.z0 is not None and not run.late():
+        if claim.status is not Status.SOLVED and request.z0 is not None and not run.timed_out():
             claim = self._from(run, None)
         return claim
 
-    def _from(self, run: PrincipalRun, start: Vector | None) -> Claim:
+    def _from(self, run: PivotingState, start: Vector | None) -> Claim:
         from lcp.kernels import cottle_dantzig as k
         from lcp.kernels.portions import pivots_at_once
 
@@ -98,7 +98,7 @@ class CottleDantzig(Method[LCP | BoxLCP]):
                 run.record(int(info[k.PIVOTS]))
                 if code != codes.RUNNING:
                     break
-                if run.late():
+                if run.timed_out():
                     return run.claim(Status.ITERATION_LIMIT, int(info[k.PIVOTS]), "time limit")
             status = STATUS_OF_CODE[code]
             solution = run.solution(int(info[k.PIVOTS]))
@@ -117,7 +117,7 @@ class CottleDantzig(Method[LCP | BoxLCP]):
         return run.claim(status, pivots, detail)
 
     @staticmethod
-    def _proof(run: PrincipalRun, driven: int) -> Farkas | None:
+    def _proof(run: PivotingState, driven: int) -> Farkas | None:
         """Along a ray of a semidefinite problem z moves in the null space of M + M^T: a Farkas vector, or None."""
         if not isinstance(run.problem, LCP) or driven < 0:
             return None

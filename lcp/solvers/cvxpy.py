@@ -15,7 +15,7 @@ from lcp.method import Request
 from lcp.options import flag, positive
 from lcp.problem import LCP
 from lcp.result import Claim
-from lcp.solvers.shared.quadratic import Answer, Program, ProgramMethod
+from lcp.solvers.shared.quadratic import QPResult, QPSolverBase, QuadraticProgram
 from lcp.traits import MONOTONE, Traits
 
 # Added to the diagonal, which is near one.
@@ -33,7 +33,7 @@ _TIME_LIMITS = {"CLARABEL": "time_limit", "OSQP": "time_limit", "SCS": "time_lim
 
 
 @dataclass(frozen=True)
-class CVXPY(ProgramMethod):
+class CVXPY(QPSolverBase):
     """Any QP code that CVXPY knows, on the QP of a positive semidefinite problem (Diamond and Boyd 2016).
 
     UNSUITABLE for any other. Scaled before and polished after as in `OSQP`; sparse stays sparse, bounds stay bounds.
@@ -78,7 +78,7 @@ class CVXPY(ProgramMethod):
     def _name(self) -> str:
         return _DEFAULT if self.engine is None else self.engine.upper()
 
-    def _answer(self, program: Program, start: Vector | None) -> Answer:
+    def _answer(self, program: QuadraticProgram, start: Vector | None) -> QPResult:
         import cvxpy
         from scipy import sparse
 
@@ -101,10 +101,10 @@ class CVXPY(ProgramMethod):
             try:
                 _run_engine(task, name, limit)
             except cvxpy.error.SolverError as error:
-                return Answer(None, f"CVXPY with {name}: {error}", 0)
+                return QPResult(None, f"CVXPY with {name}: {error}", 0)
         steps = task.solver_stats.num_iters if task.solver_stats is not None else 0
         limited = task.status == cvxpy.USER_LIMIT
-        return Answer(x.value, f"CVXPY with {name}: {task.status}", int(steps or 0), limited)
+        return QPResult(x.value, f"CVXPY with {name}: {task.status}", int(steps or 0), limited)
 
 
 def _between(value: Any, low: Vector, high: Vector) -> list[Any]:

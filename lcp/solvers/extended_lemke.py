@@ -15,7 +15,7 @@ from lcp.method import Method, Request
 from lcp.options import positive, whole
 from lcp.polish.active_set import refine
 from lcp.polish.extended_basis import solve_basis_extended
-from lcp.polish.extended_rounding import settle
+from lcp.polish.extended_rounding import round_to_float64
 from lcp.problem import LCP, kernel_arrays
 from lcp.residuals import measure
 from lcp.result import Claim, Ray
@@ -37,7 +37,7 @@ _ROUNDED = 1e-14
 _ENOUGH = 3
 
 
-class _Try(NamedTuple):
+class _PathOptions(NamedTuple):
     """One path: relative uncertainty of the data (0: every digit is meant), and which covering vector."""
 
     trust: float
@@ -47,21 +47,21 @@ class _Try(NamedTuple):
 # Physical data are rounded, and redundant contacts make zeros that rounding fills: first they count as zeros. Data made
 # of few digits, and dependencies that rounding has truly broken, are only right when every digit is meant.
 _TRIES = (
-    _Try(2.0**-53, 0),
-    _Try(2.0**-50, 0),
-    _Try(2.0**-53, 1),
-    _Try(0.0, 0),
-    _Try(2.0**-50, 1),
-    _Try(2.0**-53, 2),
-    _Try(2.0**-47, 0),
-    _Try(2.0**-53, 3),
-    _Try(0.0, 1),
-    _Try(2.0**-47, 1),
-    _Try(0.0, 2),
-    _Try(2.0**-50, 3),
-    _Try(2.0**-47, 3),
-    _Try(0.0, 3),
-    _Try(2.0**-53, 4),
+    _PathOptions(2.0**-53, 0),
+    _PathOptions(2.0**-50, 0),
+    _PathOptions(2.0**-53, 1),
+    _PathOptions(0.0, 0),
+    _PathOptions(2.0**-50, 1),
+    _PathOptions(2.0**-53, 2),
+    _PathOptions(2.0**-47, 0),
+    _PathOptions(2.0**-53, 3),
+    _PathOptions(0.0, 1),
+    _PathOptions(2.0**-47, 1),
+    _PathOptions(0.0, 2),
+    _PathOptions(2.0**-50, 3),
+    _PathOptions(2.0**-47, 3),
+    _PathOptions(0.0, 3),
+    _PathOptions(2.0**-53, 4),
 )
 
 
@@ -116,10 +116,10 @@ class ExtendedLemke(Method[LCP]):
             warm = solve_basis_extended(problem, z0 > 0.0)
             if warm is not None and measure(problem, np.maximum(warm, 0.0))[0].solved(_STRICTNESS * tolerance):
                 return Claim(np.maximum(warm, 0.0), Status.SOLVED, 0, "warm basis accepted", trace=recorder.trace())
-        return _Search(problem, tolerance, self, recorder).run()
+        return _Solve(problem, tolerance, self, recorder).run()
 
 
-class _Search:
+class _Solve:
     """One solve: the paths it follows, and the best candidate so far."""
 
     def __init__(self, problem: LCP, tolerance: float, options: ExtendedLemke, recorder: TraceRecorder) -> None:
@@ -145,7 +145,7 @@ class _Search:
         ray_trust = math.inf
         detail = ""
         for number in range(self.restarts + 1):
-            attempt = _TRIES[number] if number < len(_TRIES) else _Try(2.0**-53 if number % 3 else 0.0, number)
+            attempt = _TRIES[number] if number < len(_TRIES) else _PathOptions(2.0**-53 if number % 3 else 0.0, number)
             # A path that long often cycles; the last may use up the limit.
             share = self.spent + max(100, 6 * self.problem.n) if number < self.restarts else self.limit
             code = self.follow(attempt, min(self.limit, share))
@@ -170,7 +170,7 @@ class _Search:
             status, ray = Status.SOLVED, None
         return Claim(self.best, status, self.spent, detail, evidence=ray, trace=self.recorder.trace())
 
-    def follow(self, attempt: _Try, share: int) -> int:
+    def follow(self, attempt: _PathOptions, share: int) -> int:
         """Pivot along one path to its end, or to ``share`` pivots of the whole solve."""
         from lcp.kernels import extended_lemke as k
 
@@ -213,7 +213,7 @@ class _Search:
         z = np.maximum(z, 0.0)
         residual = measure(self.problem, z)[0]
         if not residual.solved(self.tolerance) and residual.scaled < _NEAR:
-            better = settle(self.problem, z, self.tolerance) if residual.scaled < _SETTLED else None
+            better = round_to_float64(self.problem, z, self.tolerance) if residual.scaled < _SETTLED else None
             if better is None:
                 better = refine(self.problem, z, self.tolerance)
             if better is not None:

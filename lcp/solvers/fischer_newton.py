@@ -19,7 +19,7 @@ from lcp.solvers.shared.damped_newton import (
     gradient,
     line_search,
 )
-from lcp.solvers.shared.progress import NewtonMethod, Progress, polished, search
+from lcp.solvers.shared.progress import NewtonMethod, SolveMonitor, exchange_wrong_signs, polished
 from lcp.solvers.shared.scaled_box import ScaledBox, States
 from lcp.status import Status
 from lcp.traits import Traits
@@ -82,14 +82,14 @@ class FischerNewton(NewtonMethod):
         Traits.POSITIVE_DEFINITE | Traits.P_MATRIX | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
     )
 
-    def _from_start(self, progress: Progress, start: Vector) -> Claim:
+    def _from_start(self, progress: SolveMonitor, start: Vector) -> Claim:
         """Newton steps, perhaps from a second start, until a verified solution, a point of no headway or a limit."""
         box = progress.box
         function = fischer_burmeister(self.penalty)
         self._iterate(progress, function, start, _PATIENCE if self.smoothing else _LAST_PATIENCE)
         if self.smoothing and not progress.accurate() and not progress.exhausted:
             second = follow_smoothing(progress, start)
-            if second is not None and not progress.done():
+            if second is not None and not progress.should_stop():
                 self._iterate(progress, function, second, _LAST_PATIENCE)
         if progress.accurate():
             return progress.claim(Status.SOLVED)
@@ -97,10 +97,10 @@ class FischerNewton(NewtonMethod):
             return progress.limit()
         if self.polish:
             best = box.start(progress.z)
-            return search(progress, box.states(best, box.rows(best)))
+            return exchange_wrong_signs(progress, box.states(best, box.rows(best)))
         return progress.claim(Status.STALLED, "the Fischer-Burmeister equations do not fall any further")
 
-    def _iterate(self, progress: Progress, function: Reformulation, x: Vector, patience: int) -> None:
+    def _iterate(self, progress: SolveMonitor, function: Reformulation, x: Vector, patience: int) -> None:
         box = progress.box
         at = function(box, x, box.rows(x))
         states: States | None = None
@@ -111,10 +111,10 @@ class FischerNewton(NewtonMethod):
             if step is None:
                 return
             x, at = step
-            solved = progress.solved(x)
+            solved = progress.check_iterate(x)
             if self.polish:
                 states = polished(progress, x, states, solved=solved)
-            if progress.done():
+            if progress.should_stop():
                 return
             left -= 1
             size = float(np.abs(at.F).max())

@@ -13,7 +13,7 @@ from lcp.farkas import infeasibility_proof
 from lcp.options import flag, positive, whole
 from lcp.result import Claim
 from lcp.solvers.shared.factors import Factors, factorized, shifted
-from lcp.solvers.shared.progress import NewtonMethod, Progress, basic_point, block
+from lcp.solvers.shared.progress import NewtonMethod, SolveMonitor, basic_point, block
 from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, UPPER, ScaledBox, States
 from lcp.status import Status
 from lcp.traits import MONOTONE, Traits
@@ -78,14 +78,14 @@ class InteriorPoint(NewtonMethod):
     congruent: ClassVar[bool] = True
     traits: ClassVar[Traits] = MONOTONE | Traits.SPARSE | Traits.BOXED
 
-    def _from_start(self, progress: Progress, start: Vector) -> Claim:
+    def _from_start(self, progress: SolveMonitor, start: Vector) -> Claim:
         """Follow the path until a verified solution, divergence or a limit; ``z0`` is only looked at."""
         problem, whole = progress.problem, progress.box
         moving = np.flatnonzero(whole.lo < whole.hi)
         part = _part(whole, moving)
         for distance in _STARTS:
             status = self._follow(progress, part, moving, distance)
-            if progress.done():
+            if progress.should_stop():
                 return progress.claim(Status.SOLVED)
             if status is Status.ITERATION_LIMIT:
                 return progress.limit()
@@ -93,13 +93,13 @@ class InteriorPoint(NewtonMethod):
                 return progress.claim(Status.SOLVED)
             proof = None
             if distance == _STARTS[0] and problem.n <= _PROOF_SIZE:
-                proof = infeasibility_proof(problem, min(60.0, progress.left))
+                proof = infeasibility_proof(problem, min(60.0, progress.seconds_left))
             if proof is not None:
                 return progress.claim(proof.status(problem), "the iterates diverged", evidence=proof)
         return progress.claim(status, "the path could not be followed further")
 
-    def _follow(self, progress: Progress, box: ScaledBox, moving: NDArray[np.intp], distance: float) -> Status:
-        """Why the path ended; `Progress.solved` has been told of every point."""
+    def _follow(self, progress: SolveMonitor, box: ScaledBox, moving: NDArray[np.intp], distance: float) -> Status:
+        """Why the path ended; `SolveMonitor.check_iterate` has measured every point."""
         whole = progress.box
 
         def embedded(x: Vector) -> Vector:
@@ -119,13 +119,13 @@ class InteriorPoint(NewtonMethod):
             at, length = step
             if not np.isfinite(at.x).all():
                 return Status.NOT_FINITE
-            solved = progress.solved(embedded(at.x))
-            states = states_of(at, area)
+            solved = progress.check_iterate(embedded(at.x))
+            states = active_bounds(at, area)
             key = states.tobytes()
             if self.polish and (solved or (key != tried and area.mean(at) < _CLOSE * area.first_mean)):
                 tried = key
                 candidate = basic_point(box, states, near=at.x)
-                solved |= candidate is not None and progress.solved(embedded(candidate), record=False)
+                solved |= candidate is not None and progress.check_iterate(embedded(candidate), record=False)
             if solved:
                 return Status.SOLVED
             short = short + 1 if length < 1e-3 else 0
@@ -137,7 +137,7 @@ class InteriorPoint(NewtonMethod):
                         area.low & (at.p <= np.maximum(at.s, near)),
                         area.high & (at.r <= np.maximum(at.t, near)),
                     )
-                    progress.solved(embedded(np.where(low, box.lo, np.where(high, box.hi, at.x))), record=False)
+                    progress.check_iterate(embedded(np.where(low, box.lo, np.where(high, box.hi, at.x))), record=False)
                 return Status.STALLED
         return Status.ITERATION_LIMIT
 
@@ -247,7 +247,7 @@ def step_from(box: ScaledBox, at: Point, area: Neighbourhood) -> tuple[Point, fl
         return Point(x, p, r, np.where(low, s, 0.0), np.where(high, t, 0.0))
 
     predictor = newton(np.where(low, -at.p * at.s, 0.0), np.where(high, -at.r * at.t, 0.0))
-    far = at.moved(predictor, _room(at, predictor, 1.0))
+    far = at.moved(predictor, _step_to_boundary(at, predictor, 1.0))
     centring = min(1.0, max(area.mean(far), 0.0) / mean) ** 3 if mean > 0.0 else 0.0
     c_low = np.where(low, centring * mean - at.p * at.s - predictor.p * predictor.s, 0.0)
     c_high = np.where(high, centring * mean - at.r * at.t - predictor.r * predictor.t, 0.0)
@@ -280,7 +280,7 @@ def _factors(box: ScaledBox, diagonal: Vector) -> Factors | None:
     return Factors(lambda b: d * inner(d * b))
 
 
-def _room(at: Point, step: Point, share: float) -> float:
+def _step_to_boundary(at: Point, step: Point, share: float) -> float:
     """``share`` of the way to the first bound, at most 1."""
     length = 1.0
     for value, change in ((at.p, step.p), (at.r, step.r), (at.s, step.s), (at.t, step.t)):
@@ -294,7 +294,7 @@ def _longest(at: Point, step: Point, area: Neighbourhood, *, falling: bool = Fal
     """The longest step, up to a factor 0.8, that stays in the neighbourhood (and lowers the mean); or length 0."""
     mean = area.mean(at)
     share = max(0.995, 1.0 - mean / area.first_mean)
-    length = _room(at, step, min(share, 1.0 - 1e-9))
+    length = _step_to_boundary(at, step, min(share, 1.0 - 1e-9))
     while length >= _SHORTEST:
         there = at.moved(step, length)
         if area.holds(there) and not (falling and area.mean(there) > (1.0 - _FALL * length) * mean):
@@ -303,7 +303,7 @@ def _longest(at: Point, step: Point, area: Neighbourhood, *, falling: bool = Fal
     return at, 0.0
 
 
-def states_of(at: Point, area: Neighbourhood) -> States:
+def active_bounds(at: Point, area: Neighbourhood) -> States:
     """Which unknowns are on a bound: nearer to it than its multiplier is to zero."""
     on_low, on_high = area.low & (at.p < at.s), area.high & (at.r < at.t)
     return np.where(on_low, LOWER, np.where(on_high, UPPER, BETWEEN)).astype(np.int8)

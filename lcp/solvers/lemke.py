@@ -112,7 +112,7 @@ class Lemke(Method[LCP | MLCP]):
         options[k.COVERED] = self.covering_vector is not None
         return options
 
-    def _judged(self, problem: LCP, z0: NDArray[np.float64] | None, tolerance: float) -> Result | None:
+    def _solve_and_verify(self, problem: LCP, z0: NDArray[np.float64] | None, tolerance: float) -> Result | None:
         clock = time.perf_counter()
         M, q = problem._M, problem._q
         n = q.shape[0]
@@ -183,7 +183,7 @@ class Lemke(Method[LCP | MLCP]):
         warm = z0 is not None
         start = z if z0 is None else z0
         recorder = TraceRecorder(trace, "artificial variable") if trace else None
-        budget = 1 if trace else _at_once(n)
+        budget = 1 if trace else _pivots_per_call(n)
         deadline = processor_seconds() + self.time_limit
         while True:
             code = k.lemke_drive(M, q, start, warm, options, wf, wi, z, info, budget)
@@ -195,13 +195,13 @@ class Lemke(Method[LCP | MLCP]):
                 # The iterate of an unfinished path is no candidate for a solution.
                 return Claim(np.zeros(n), Status.ITERATION_LIMIT, int(info[k.PIVOTS]), "time limit")
         pivots, used, restarts, _, _, _, _, spent = info.tolist()
-        detail = _words(used, restarts, spent)
+        detail = _detail_text(used, restarts, spent)
         status = STATUS_OF_CODE[code]
         ray = _ray(wf, n) if status is Status.RAY_TERMINATION else None
         return Claim(z, status, pivots, detail, ray, trace=recorder.trace() if recorder is not None else None)
 
 
-def _words(used: int, restarts: int, in_vain: int) -> str:
+def _detail_text(used: int, restarts: int, in_vain: int) -> str:
     """What the account of a solve says."""
     if used:
         return "warm basis accepted" if used == _kernel().WARM_BASIS else "warm start"
@@ -232,7 +232,7 @@ def _residual(result: Result, answer: NDArray[np.float64]) -> Residuals:
 def _attempts(result: Result, answer: NDArray[np.float64]) -> tuple[Attempt, ...]:
     pivots, *account, claimed = _account(answer)
     false_claim = claimed == codes.SOLVED and not result.solved
-    return (Attempt(result.solver, result.status, pivots, result.residual, _words(*account), false_claim),)
+    return (Attempt(result.solver, result.status, pivots, result.residual, _detail_text(*account), false_claim),)
 
 
 #: How the parts of a result are made of what `lcp.kernels.batch.lemke_judged` leaves.
@@ -252,7 +252,7 @@ def _judging(n: int) -> tuple[Any, int, int, int]:
     """The kernel `lemke_judged`, the lengths of its workspace and answer, and how many pivots it does at once."""
     from lcp.kernels import batch
 
-    return batch.lemke_judged, int(batch.judged_size(n)), 2 * n + batch.ANSWER_SIZE, _at_once(n)
+    return batch.lemke_judged, int(batch.judged_size(n)), 2 * n + batch.ANSWER_SIZE, _pivots_per_call(n)
 
 
 @functools.cache
@@ -264,7 +264,7 @@ def _kernel() -> ModuleType:
 
 
 @functools.lru_cache(maxsize=256)
-def _at_once(n: int) -> int:
+def _pivots_per_call(n: int) -> int:
     from lcp.kernels.portions import pivots_at_once
 
     return int(pivots_at_once(n, _BUDGET))

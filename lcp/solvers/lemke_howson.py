@@ -71,7 +71,7 @@ class LemkeHowson(Method[LCP]):
         n = problem.n
         recorder = TraceRecorder(request.trace)
         best: Vector = np.zeros(n)
-        players = sides(problem)
+        players = player_strategies(problem)
         if players is None:
             return Claim(best, Status.UNSUITABLE, 0, "not of the form of a game", trace=recorder.trace())
         if self.label >= n:
@@ -107,7 +107,7 @@ class LemkeHowson(Method[LCP]):
         return Claim(best, status, spent, detail, trace=recorder.trace())
 
 
-def sides(problem: LCP) -> NDArray[np.bool_] | None:
+def player_strategies(problem: LCP) -> NDArray[np.bool_] | None:
     """Which unknowns (n,) are the strategies of one of two players, the others being the other's; None for no game.
 
     A game is M >= 0 with q < 0 and no entry between two strategies of one player, each strategy being connected with
@@ -150,7 +150,7 @@ def _follow(path: ComplementaryPath, label: int) -> Status:
     for _ in range(2):
         # Far out all rows of the other player hold; coming in, the last one to hold stops it.
         rows = np.flatnonzero(M[:, entering])
-        path.lift(entering, 2.0 * float((-q[rows] / M[rows, entering]).max()))
+        path.set_nonbasic(entering, 2.0 * float((-q[rows] / M[rows, entering]).max()))
         leaving = path.enter(entering, False)
         if leaving == n + label:
             return Status.SOLVED

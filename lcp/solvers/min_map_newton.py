@@ -11,7 +11,7 @@ from lcp.arrays import Vector
 from lcp.options import flag, positive, whole
 from lcp.result import Claim
 from lcp.solvers.shared.damped_newton import Equations, direction, follow_smoothing, gradient, line_search
-from lcp.solvers.shared.progress import NewtonMethod, Progress, basic_point, search
+from lcp.solvers.shared.progress import NewtonMethod, SolveMonitor, basic_point, exchange_wrong_signs
 from lcp.solvers.shared.scaled_box import BETWEEN, ScaledBox
 from lcp.status import Status
 from lcp.traits import Traits
@@ -59,7 +59,7 @@ class MinMapNewton(NewtonMethod):
         Traits.POSITIVE_DEFINITE | Traits.P_MATRIX | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
     )
 
-    def _from_start(self, progress: Progress, start: Vector) -> Claim:
+    def _from_start(self, progress: SolveMonitor, start: Vector) -> Claim:
         """Damped steps, then the smoothing path, then principal pivoting, until a verified solution or a limit."""
         box = progress.box
         x = _damped(progress, start)
@@ -70,10 +70,10 @@ class MinMapNewton(NewtonMethod):
             if progress.accurate():
                 return progress.claim(Status.SOLVED, "from the smoothing path")
             x = x if end is None else end
-        return search(progress, box.states(x, box.rows(x)))
+        return exchange_wrong_signs(progress, box.states(x, box.rows(x)))
 
 
-def _damped(progress: Progress, x: Vector) -> Vector:
+def _damped(progress: SolveMonitor, x: Vector) -> Vector:
     """The last iterate: a solution, or where the method makes no headway."""
     box = progress.box
     best, patience = np.inf, _PATIENCE
@@ -84,7 +84,7 @@ def _damped(progress: Progress, x: Vector) -> Vector:
         if step is None:
             return x
         x, at = step
-        if progress.solved(x):
+        if progress.check_iterate(x):
             return x
         size = float(np.abs(at.F).max())
         patience -= 1

@@ -15,7 +15,7 @@ from lcp.method import Method, Request
 from lcp.options import positive, real, whole
 from lcp.problem import LCP
 from lcp.result import Claim
-from lcp.solvers.shared.principal_run import PrincipalRun
+from lcp.solvers.shared.principal_pivoting import PivotingState
 from lcp.status import Status
 from lcp.traits import Traits
 
@@ -75,8 +75,8 @@ class Murty(Method[LCP | BoxLCP]):
         order = np.arange(n) if self.order is None else np.array(self.order, dtype=np.int64)
         if order.shape[0] != n:
             raise ProblemError(f"Murty.order has length {order.shape[0]}, the problem {n}")
-        run = PrincipalRun(problem, request, self.time_limit)
-        if run.rests():
+        run = PivotingState(problem, request, self.time_limit)
+        if run.zero_is_solution():
             return run.claim(Status.SOLVED, 0)
         status, detail = Status.STALLED, ""
         info = np.zeros(k.INFO_SIZE, dtype=np.int64)
@@ -90,7 +90,7 @@ class Murty(Method[LCP | BoxLCP]):
                     1 if request.trace else int(pivots_at_once(run.problem.n, _BUDGET)),
                 )  # fmt: skip
                 run.record(int(info[k.PIVOTS]))
-                if code != codes.RUNNING or run.late():
+                if code != codes.RUNNING or run.timed_out():
                     break
             status, detail = _END[code]
             solution = run.solution(int(info[k.PIVOTS]))

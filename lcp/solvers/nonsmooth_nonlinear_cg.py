@@ -9,8 +9,8 @@ import numpy as np
 
 from lcp.arrays import Vector
 from lcp.options import choice, positive, real, whole
-from lcp.solvers.projected_gauss_seidel import SWEEPS
-from lcp.solvers.shared.iterating import BoxedRows, IterativeMethod, Motion, is_symmetric
+from lcp.solvers.projected_gauss_seidel import SWEEP_ORDERS
+from lcp.solvers.shared.iterative_base import BoxProblemArrays, Iteration, IterativeMethod, is_symmetric
 from lcp.traits import SYMMETRIC_MONOTONE, Traits
 
 # Iterations of the shortest phase after which the objective is compared.
@@ -48,7 +48,7 @@ class NonsmoothNonlinearCG(IterativeMethod):
     """
 
     relaxation: float = real(1.0, least=0.0, most=2.0, open_ends=True)
-    sweep: str = choice("symmetric", SWEEPS)
+    sweep: str = choice("symmetric", SWEEP_ORDERS)
     max_iterations: int = whole(100_000)
     time_limit: float = positive(300.0)
     check_interval: int | None = whole(None, least=1)
@@ -56,15 +56,15 @@ class NonsmoothNonlinearCG(IterativeMethod):
     by_diagonal: ClassVar[bool] = True
     traits: ClassVar[Traits] = SYMMETRIC_MONOTONE | Traits.H_PLUS | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
 
-    def _motion(self, rows: BoxedRows, start: Vector) -> Motion:
+    def _make_iteration(self, rows: BoxProblemArrays, start: Vector) -> Iteration:
         method = _Directions(rows, start, self.relaxation, self.sweep == "symmetric")
-        return Motion(method.advance, rows.work * (2 if self.sweep == "symmetric" else 1), method.note)
+        return Iteration(method.advance, rows.work * (2 if self.sweep == "symmetric" else 1), method.note)
 
 
 class _Directions:
     """The iteration and, for symmetric M, its safeguard: phases that must not raise the objective."""
 
-    def __init__(self, rows: BoxedRows, start: Vector, relaxation: float, symmetric_sweep: bool) -> None:
+    def __init__(self, rows: BoxProblemArrays, start: Vector, relaxation: float, symmetric_sweep: bool) -> None:
         from lcp.kernels import nonsmooth_nonlinear_cg as k
         from lcp.kernels.projected_gauss_seidel import FORWARD, SYMMETRIC
 

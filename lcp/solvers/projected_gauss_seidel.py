@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector
 from lcp.options import choice, positive, real, whole
-from lcp.solvers.shared.iterating import BoxedRows, IterativeMethod, Motion, is_symmetric
+from lcp.solvers.shared.iterative_base import BoxProblemArrays, Iteration, IterativeMethod, is_symmetric
 from lcp.traits import SYMMETRIC_MONOTONE, Traits
 
-SWEEPS = ("forward", "symmetric")
+SWEEP_ORDERS = ("forward", "symmetric")
 # Sweeps of the shortest window over which a rate is measured.
 _SHORTEST = 16
 # A rate that reduces the steps a hundredfold within such a window needs no help.
@@ -54,7 +54,7 @@ class ProjectedGaussSeidel(IterativeMethod):
     """
 
     relaxation: float | None = real(None, least=0.0, most=2.0, open_ends=True)
-    sweep: str = choice("forward", SWEEPS)
+    sweep: str = choice("forward", SWEEP_ORDERS)
     max_iterations: int = whole(200_000)
     time_limit: float = positive(300.0)
     check_interval: int | None = whole(None, least=1)
@@ -62,12 +62,12 @@ class ProjectedGaussSeidel(IterativeMethod):
     by_diagonal: ClassVar[bool] = True
     traits: ClassVar[Traits] = SYMMETRIC_MONOTONE | Traits.H_PLUS | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
 
-    def _motion(self, rows: BoxedRows, start: Vector) -> Motion:
+    def _make_iteration(self, rows: BoxProblemArrays, start: Vector) -> Iteration:
         from lcp.kernels import projected_gauss_seidel as k
 
         symmetric_sweep = self.sweep == "symmetric"
         order = k.SYMMETRIC if symmetric_sweep else k.FORWARD
-        search = Relaxation() if self.relaxation is None and is_symmetric(rows) else None
+        search = RelaxationTuner() if self.relaxation is None and is_symmetric(rows) else None
         fixed = 1.0 if self.relaxation is None else self.relaxation
         inverse, w = rows.inverse_diagonal(), np.empty(rows.n)
 
@@ -82,14 +82,14 @@ class ProjectedGaussSeidel(IterativeMethod):
                     search.record(moved)
                 count -= now
 
-        return Motion(
+        return Iteration(
             advance,
             rows.work * (2 if symmetric_sweep else 1),
             lambda: "" if search is None or search.omega == 1.0 else f"relaxation {search.omega:.4g}",
         )
 
 
-class Relaxation:
+class RelaxationTuner:
     """Tries relaxation factors on windows of sweeps and keeps those that do better.
 
     For symmetric matrices sweeps with any sequence of factors within [1, 2 - e] converge (Mangasarian 1977), so that

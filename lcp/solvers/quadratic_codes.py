@@ -9,7 +9,7 @@ import numpy as np
 
 from lcp.arrays import Vector
 from lcp.options import flag, positive, real, whole
-from lcp.solvers.shared.quadratic import Answer, Program, ProgramMethod
+from lcp.solvers.shared.quadratic import QPResult, QPSolverBase, QuadraticProgram
 from lcp.traits import MONOTONE, Traits
 
 # What ProxQP takes for infinite.
@@ -17,7 +17,7 @@ _INFINITE = 1e20
 
 
 @dataclass(frozen=True)
-class _Code(ProgramMethod):
+class _Code(QPSolverBase):
     """The options of all; `OSQP` documents them."""
 
     eps: float = real(1e-9, least=0.0, most=1.0, open_ends=True)
@@ -61,7 +61,7 @@ class OSQP(_Code):
 
     traits: ClassVar[Traits] = _Code.traits | Traits.WARM_START
 
-    def _answer(self, program: Program, start: Vector | None) -> Answer:
+    def _answer(self, program: QuadraticProgram, start: Vector | None) -> QPResult:
         import osqp
         from scipy import sparse
 
@@ -88,7 +88,7 @@ class OSQP(_Code):
         answer = solver.solve(raise_error=False)
         word = str(answer.info.status)
         limited = "maximum iterations" in word or "time limit" in word
-        return Answer(answer.x, f"OSQP: {word}", int(answer.info.iter), limited)
+        return QPResult(answer.x, f"OSQP: {word}", int(answer.info.iter), limited)
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Clarabel(_Code):
 
     package: ClassVar[str | None] = "clarabel"
 
-    def _answer(self, program: Program, start: Vector | None) -> Answer:
+    def _answer(self, program: QuadraticProgram, start: Vector | None) -> QPResult:
         import clarabel
         from scipy import sparse
 
@@ -133,7 +133,7 @@ class Clarabel(_Code):
         answer = clarabel.DefaultSolver(P, program.c, R, b, cones, settings).solve()
         word = str(answer.status)
         limited = word in ("MaxIterations", "MaxTime")
-        return Answer(answer.x, f"Clarabel: {word}", int(answer.iterations), limited)
+        return QPResult(answer.x, f"Clarabel: {word}", int(answer.iterations), limited)
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class PIQP(_Code):
 
     package: ClassVar[str | None] = "piqp"
 
-    def _answer(self, program: Program, start: Vector | None) -> Answer:
+    def _answer(self, program: QuadraticProgram, start: Vector | None) -> QPResult:
         import piqp
 
         A, b, C, low, high = program.split_rows()
@@ -169,7 +169,7 @@ class PIQP(_Code):
         status = solver.solve()
         word = status.name.removeprefix("PIQP_").lower().replace("_", " ")
         limited = status == piqp.PIQP_MAX_ITER_REACHED
-        return Answer(solver.result.x, f"PIQP: {word}", int(solver.result.info.iter), limited)
+        return QPResult(solver.result.x, f"PIQP: {word}", int(solver.result.info.iter), limited)
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ class ProxQP(_Code):
     package: ClassVar[str | None] = "proxsuite"
     traits: ClassVar[Traits] = _Code.traits | Traits.WARM_START
 
-    def _answer(self, program: Program, start: Vector | None) -> Answer:
+    def _answer(self, program: QuadraticProgram, start: Vector | None) -> QPResult:
         from proxsuite import proxqp
 
         n = program.c.shape[0]
@@ -216,7 +216,7 @@ class ProxQP(_Code):
         info = task.results.info
         word = info.status.name.removeprefix("PROXQP_").lower().replace("_", " ")
         limited = info.status == proxqp.PROXQP_MAX_ITER_REACHED
-        return Answer(task.results.x, f"ProxQP: {word}", int(info.iter), limited)
+        return QPResult(task.results.x, f"ProxQP: {word}", int(info.iter), limited)
 
 
 def _finite(bound: Vector) -> Vector:

@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 from problem_data.blocks import AccelerationBlocks, evaluate_acceleration_blocks
 from problem_data.constrained import (
     ConstrainedDynamics,
-    free_rows,
     known_of_blocks,
+    map_of_any_rows,
     row_terms,
     rows_known,
     rows_of_blocks,
@@ -57,7 +57,7 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
         Rows of bilateral constraints.
     kN, kF, kL, kG : array_like, shapes (nc,), (nr,), (nl,), (nb,)
         Acceleration terms of the rows, in each row's own unit (m/s^2 or rad/s^2): the rate of change of the row times
-        v, plus stabilisation where wanted. Zeros where missing.
+        v, plus stabilisation where wanted. Zeros if missing.
     scaleG, errorG : array_like, shape (nb,)
         Sizes of the terms that the entries of each row of G were computed from, and position errors [m, rad], as for
         `ConstraintVelProblemData`.
@@ -65,7 +65,7 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
         Kinetic friction coefficients, >= 0, in the order of `sliding_contacts`; zeros where both this
         and Q are missing.
     mu_non_sliding : array_like, shape (nns,)
-        Static friction coefficients, >= 0, in the order of `non_sliding_contacts`; zeros where missing.
+        Static friction coefficients, >= 0, in the order of `non_sliding_contacts`; zeros if missing.
     sliding_contacts, non_sliding_contacts : array_like of int, shapes (ns,), (nns,)
         Contacts with and without tangential speed: ascending, and each of 0 to nc - 1 in exactly one. A missing list is
         the complement of the other; without both, no contact slides.
@@ -171,7 +171,7 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
         tangents = as_linear_map(
             "F", F, nv=nv, rows=nr, pair_rows=None, why="sum(r) rows, of non-sliding contacts only"
         )
-        limits, bilaterals = free_rows("L", L, kL, nv), free_rows("G", G, kG, nv)
+        limits, bilaterals = map_of_any_rows("L", L, kL, nv), map_of_any_rows("G", G, kG, nv)
         rows = {"N": nc, "F": nr, "L": limits.shape[0], "G": bilaterals.shape[0]}
         maps = {"N": normals, "Q": slips, "F": tangents, "L": limits, "G": bilaterals}
         terms = row_terms({"N": kN, "F": kF, "L": kL, "G": kG}, rows)

@@ -157,7 +157,7 @@ def evaluate_acceleration_blocks(data: ConstraintAccelProblemData) -> Accelerati
 
 
 def normal_minus_friction(N: FloatArray, Q: FloatArray, mu: FloatArray, sliding: IntArray) -> FloatArray:
-    """The rows of N - mu Q as a new dense array (nc, nv), from dense N (nc, nv) and Q (ns, nv).
+    """Return the rows of N - mu Q as a new dense array (nc, nv), from dense N (nc, nv) and Q (ns, nv).
 
     A contact that slides has the friction -mu fN along its sliding direction, so that its normal force acts along its
     row of (N - mu Q)^T. The rows of Q of the non-sliding contacts, which are not stored, are zero.

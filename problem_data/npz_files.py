@@ -27,7 +27,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from problem_data.files import ARRAY_BYTES, ErrorOf, size_text
+from problem_data.files import ARRAY_BYTES, ErrorFactory, size_text
 
 ALIGNMENT = 64
 BLOCK_BYTES = 1 << 24
@@ -99,16 +99,16 @@ class NpzFile:
     every method raises of a file that is not there, truncated, damaged or foreign.
     """
 
-    def __init__(self, path: Path, error: ErrorOf) -> None:
+    def __init__(self, path: Path, error: ErrorFactory) -> None:
         self.path = path
         self._error = error
         self.members: dict[str, Member] = {}
         with self._reading() as at, path.open("rb") as file:
             if not zipfile.is_zipfile(file):
-                raise _Flaw("", "is not an .npz file, or is cut short")
+                raise _ArrayError("", "is not an .npz file, or is cut short")
             with zipfile.ZipFile(file) as archive:
                 if len(archive.infolist()) > _MOST_MEMBERS:
-                    raise _Flaw("", f"has {len(archive.infolist())} members, at most {_MOST_MEMBERS} are read")
+                    raise _ArrayError("", f"has {len(archive.infolist())} members, at most {_MOST_MEMBERS} are read")
                 for info in archive.infolist():
                     at[0] = info.filename.removesuffix(".npy")
                     self.members[at[0]] = _member(file, archive, info)
@@ -126,7 +126,7 @@ class NpzFile:
                     crc = zlib.crc32(file.read(member.head))
                     _fill(file, numbers, name)
                 if zlib.crc32(numbers.data, crc) != member.crc:
-                    raise _Flaw(name, "is damaged: its checksum is another")
+                    raise _ArrayError(name, "is damaged: its checksum is another")
             else:
                 with zipfile.ZipFile(self.path) as archive, archive.open(f"{name}.npy") as stream:
                     stream.read(member.head)
@@ -140,7 +140,7 @@ class NpzFile:
         self._check_size(self.members.values())
         return {name: self.read(name) for name in self.members}
 
-    def parts(self, name: str) -> Iterator[NDArray[Any]]:
+    def iter_chunks(self, name: str) -> Iterator[NDArray[Any]]:
         """Yield an array in parts of some megabytes along its first axis, in order."""
         member = self.members[name]
         if member.nbytes <= BLOCK_BYTES or member.start < 0 or member.columns:
@@ -157,7 +157,7 @@ class NpzFile:
                     raise self._error(self.path, name, "is cut short")
                 yield part.reshape(rows, *member.shape[1:])
 
-    def mapped(self, names: Iterable[str]) -> dict[str, NDArray[Any]]:
+    def memory_map(self, names: Iterable[str]) -> dict[str, NDArray[Any]]:
         """Return arrays that read the file when they are looked at; those that are compressed as copies in memory."""
         arrays = {}
         with self._reading():
@@ -185,7 +185,7 @@ class NpzFile:
         at = [name]
         try:
             yield at
-        except _Flaw as flaw:
+        except _ArrayError as flaw:
             raise self._error(self.path, *flaw.args) from None
         except _UNREADABLE as failure:
             where = f"{at[0]}: " if at[0] else ""
@@ -193,7 +193,7 @@ class NpzFile:
             raise self._error(self.path, "", detail) from failure
 
 
-class _Flaw(Exception):
+class _ArrayError(Exception):
     """What is wrong with a file: the array at fault, and the words for it."""
 
 
@@ -209,7 +209,7 @@ def write_npz(path: Path, sources: Mapping[str, Source], *, compress: bool) -> N
     _write(path, write)
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_atomic(path: Path, content: bytes) -> None:
     """Write a file that appears whole or not at all; raises as `write_npz`."""
     _write(path, lambda file: file.write(content))
 
@@ -243,7 +243,7 @@ def _write(path: Path, fill: Callable[[IO[bytes]], object]) -> None:
 
 def _member(file: IO[bytes], archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
     if not info.filename.endswith(".npy"):
-        raise _Flaw(info.filename, "is a foreign member: an .npz file holds .npy arrays only")
+        raise _ArrayError(info.filename, "is a foreign member: an .npz file holds .npy arrays only")
     if info.compress_type not in _COMPRESSIONS:
         raise ValueError(f"{info.filename} is packed by another method than numpy's")
     with archive.open(info) as stream:
@@ -266,7 +266,7 @@ def _fill(file: Any, into: NDArray[np.uint8], name: str) -> None:
     while done < into.size:
         got = file.readinto(into[done:].data)
         if not got:
-            raise _Flaw(name, "is cut short")
+            raise _ArrayError(name, "is cut short")
         done += got
 
 

@@ -74,7 +74,7 @@ class SparseMatrix(Protocol):
         ...
 
     def tocsr(self, copy: bool = ...) -> Any:
-        """The matrix in compressed rows."""
+        """Return the matrix in compressed rows."""
         ...
 
 
@@ -110,7 +110,7 @@ class FunctionMap:
         return out
 
     def _apply(self, x: FloatArray) -> FloatArray:
-        return call("product", self.field, self.forward, x, (self.shape[0],))
+        return call_checked("product", self.field, self.forward, x, (self.shape[0],))
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> FloatArray:
         return cast(FloatArray, dense(self).astype(dtype or np.float64))
@@ -119,7 +119,9 @@ class FunctionMap:
         return f"FunctionMap({self.field}, shape={self.shape})"
 
 
-def call(what: str, field: str, function: VectorFunction, argument: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+def call_checked(
+    what: str, field: str, function: VectorFunction, argument: FloatArray, shape: tuple[int, ...]
+) -> FloatArray:
     """Result of a user's function, checked for shape and finiteness.
 
     The argument is handed over as a copy: a function that works in place must not change what comes next.
@@ -165,17 +167,17 @@ def as_linear_map(
             raise ProblemDataError(
                 field, f"the number of rows of a pair of callables cannot be told: give {why} of full length"
             )
-        return _probed(FunctionMap(field, (count, nv), value[0], value[1]))
+        return _check_adjoint(FunctionMap(field, (count, nv), value[0], value[1]))
     if isinstance(value, ScipyLinearOperator):
         check_shape(field, tuple(value.shape), (rows, nv), why)
-        return _probed(FunctionMap(field, (int(value.shape[0]), nv), value.matvec, value.rmatvec))
+        return _check_adjoint(FunctionMap(field, (int(value.shape[0]), nv), value.matvec, value.rmatvec))
     if callable(value):
         raise ProblemDataError(field, "one callable, wanted a pair (forward, transpose)")
     return cast(LinearMap, read_only(float_array(field, cast(ArrayLike, value), (rows, nv), why)))
 
 
 def dense(linear_map: LinearMap) -> FloatArray:
-    """The matrix of a linear map, as a new C-contiguous array. Functions are evaluated on the shorter side."""
+    """Return the matrix of a linear map, as a new C-contiguous array. Functions are evaluated on the shorter side."""
     if isinstance(linear_map, FunctionMap):
         rows, columns = linear_map.shape
         if rows <= columns:
@@ -205,8 +207,8 @@ def _sparse_map(field: str, value: Any, wanted: tuple[int | None, int], why: str
     return cast(LinearMap, matrix)
 
 
-def _probed(linear_map: FunctionMap) -> LinearMap:
-    """The map itself, after one seeded random product each way has shown that the two are adjoint."""
+def _check_adjoint(linear_map: FunctionMap) -> LinearMap:
+    """Return the map itself, after one seeded random product each way has shown that the two are adjoint."""
     rows, columns = linear_map.shape
     random = np.random.default_rng(PROBE_SEED)
     x, y = random.standard_normal(columns), random.standard_normal(rows)

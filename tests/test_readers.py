@@ -27,7 +27,7 @@ from contactlab.simulation import RecordError, Recording, TimeStepping, World, s
 from contactlab.simulation.explanation import explain_failure
 from contactlab.simulation.scene import load_scene
 from problem_data import ConstraintVelProblemData, FileError, npz_files
-from problem_data.files import content_of
+from problem_data.files import read_bytes
 
 INPUTS = 100
 BY_NAME = {kind.name: kind for kind in reader_kinds.KINDS}
@@ -116,14 +116,14 @@ def test_the_door_lets_regular_files_of_some_size_in(tmp_path):
     """Others are told by the error of who reads."""
     path = tmp_path / "a"
     path.write_bytes(b"12345")
-    assert content_of(path, DatasetError, 5) == b"12345"
+    assert read_bytes(path, DatasetError, 5) == b"12345"
     for file, most, words in (
         (path, 4, "larger than"),
         (tmp_path, 9, "not a regular file"),
         (tmp_path / "b", 9, "no such"),
     ):
         with pytest.raises(DatasetError, match=words):
-            content_of(file, DatasetError, most)
+            read_bytes(file, DatasetError, most)
 
 
 def test_a_row_that_is_zero_but_for_rounding_is_read_back(tmp_path):

@@ -28,8 +28,25 @@ from contactlab.conformance.suite import Report, conform
 from contactlab.naming import doors
 
 __all__ = [
-    "CASES", "Body", "Case", "Contacts", "Engine", "Joint", "Measure", "NotOfferedError", "NotToldError", "Pin",
-    "Report", "CaseResult", "Run", "Scene", "ShapeSpec", "UnknownEngineError", "CaseVerdict", "Wall", "conform",
+    "CASES",
+    "Body",
+    "Case",
+    "CaseResult",
+    "CaseVerdict",
+    "Contacts",
+    "Engine",
+    "Joint",
+    "Measure",
+    "NotOfferedError",
+    "NotToldError",
+    "Pin",
+    "Report",
+    "Run",
+    "Scene",
+    "ShapeSpec",
+    "UnknownEngineError",
+    "Wall",
+    "conform",
     "engine_of",
 ]  # fmt: skip
 

@@ -11,7 +11,7 @@ from contactlab.naming import doors
 from contactlab.tour.guide import SCENES, Guide, tour, write_replays
 from contactlab.tour.scene import Slider, TourScene
 
-__all__ = ["SCENES", "Guide", "TourScene", "Slider", "tour", "write_replays"]
+__all__ = ["SCENES", "Guide", "Slider", "TourScene", "tour", "write_replays"]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = doors(__name__, __all__, {})

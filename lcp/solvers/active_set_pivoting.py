@@ -47,7 +47,7 @@ class ActiveSetPivoting(Method[LCP]):
         What counts as zero, relative: of z_i to the largest z, of w_i to |q_i| + max_j |M_ij| max_j z_j. Sharpened by
         the method itself where the answer is not accepted.
     time_limit
-        Seconds, heeded between portions of 16 rounds.
+        Seconds, checked between portions of 16 rounds.
 
     References
     ----------
@@ -64,7 +64,7 @@ class ActiveSetPivoting(Method[LCP]):
     traits: ClassVar[Traits] = SYMMETRIC_MONOTONE | Traits.P_MATRIX | Traits.WARM_START
 
     def kernel_options(self, tolerance: float = DEFAULT_TOLERANCE) -> NDArray[np.float64]:
-        """The options as the kernel takes them; see `lcp.kernels.active_set_pivoting`."""
+        """Return the options as the kernel takes them; see `lcp.kernels.active_set_pivoting`."""
         from lcp.kernels import active_set_pivoting as k
 
         options = np.zeros(k.OPTIONS_SIZE)

@@ -30,11 +30,11 @@ class ConcaveMinimization(Method[LCP]):
 
     A solvable problem has a solution at a vertex of {z >= 0, w = M z + q >= 0}, where the sum is zero and nowhere
     smaller. Mangasarian goes from vertex to vertex by linear programs of the sum's slopes; here the slopes are taken
-    anew at every pivot of the simplex method, along whose edges a concave sum falls at least as they say. From a vertex
-    that no edge leads down from, a few random pivots lead on (iterated local search). Nothing is proven of it but that
-    what it finds is a solution, for any M; where there is none it ends at a limit, or where kicks lead to no other
-    minimum. It is meant for problems of no known class: of planted ones with random M it solves those of 50 unknowns
-    within a second and half of 100 within five (docs/benchmarks.md). A sparse M is made dense.
+    again at every pivot of the simplex method, along whose edges a concave sum falls at least as they say. From a
+    vertex that no edge leads down from, a few random pivots lead on (iterated local search). Nothing is proven of it
+    but that what it finds is a solution, for any M; if there is none it ends at a limit, or where kicks lead to no
+    other minimum. It is meant for problems of no known class: of planted ones with random M it solves those of 50
+    unknowns within a second and half of 100 within five (docs/benchmarks.md). A sparse M is made dense.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class ConcaveMinimization(Method[LCP]):
     max_pivots
         Limit on pivots, of n^2 operations each; None for two millions.
     time_limit
-        Seconds of the processor, heeded every tenth of a second or so.
+        Seconds of the processor, checked every tenth of a second or so.
 
     References
     ----------

@@ -22,7 +22,7 @@ from lcp.traits import MONOTONE, Traits
 
 # Pivots between two returns to Python, where Ctrl-C and the time limit are heeded; fewer of large problems.
 _BUDGET = 128
-# How often a final basis that is no solution is formed anew, with sharper eyes, and pivoting goes on from there.
+# How often a final basis that is not a solution is formed again, with sharper eyes, and pivoting continues from there.
 _ROUNDS = 3
 # How far a violated pair may go, where nothing else blocks, in units of the largest value of the first tableau.
 _FAR = 1024.0
@@ -48,7 +48,7 @@ class CottleDantzig(Method[LCP | BoxLCP]):
     pivot_tolerance
         Smallest admissible pivot relative to the entries it couples.
     time_limit
-        Seconds, heeded between portions of 128 pivots at most.
+        Seconds, checked between portions of 128 pivots at most.
 
     References
     ----------

@@ -72,9 +72,9 @@ class ExtendedLemke(Method[LCP]):
     Where `Lemke` loses its path to rounding: mass ratios of 1e6 and more, redundant contacts, units that differ by
     twenty orders. The tableau is balanced by geometric means and powers of two; its entries are double-double numbers
     that carry the size of their error, from which follows what is zero, which ratios tie, and when the dictionary is
-    formed anew from the data. Paths are tried with the data taken as rounded, so that what is zero but for their last
-    digits is zero, and with every digit meant. The final basis is solved anew in double-double numbers and rounded so
-    that its rows hold. A pivot takes 8 to 20 times as long as one of `Lemke`.
+    formed again from the data. Paths are tried with the data taken as rounded, so that what is zero except for their
+    last digits is zero, and with every digit meant. The final basis is solved again in double-double numbers and
+    rounded so that its rows hold. A pivot takes 8 to 20 times as long as one of `Lemke`.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class ExtendedLemke(Method[LCP]):
     restarts
         Further paths, with other error models and covering vectors, after one without a verified solution.
     time_limit
-        Seconds, heeded every tenth of a second or every pivot, whichever is longer.
+        Seconds, checked every tenth of a second or every pivot, whichever is longer.
     max_size
         Largest n; larger problems are UNSUITABLE. The workspace takes 24 n^2 bytes.
 
@@ -165,7 +165,7 @@ class _Solve:
         return self.claim(first or Status.STALLED, detail)
 
     def claim(self, status: Status, detail: str, ray: Ray | None = None) -> Claim:
-        """The best candidate, a solution wherever one was met."""
+        """Return the best candidate, a solution wherever one was met."""
         if measure(self.problem, self.best)[0].solved(self.tolerance):
             status, ray = Status.SOLVED, None
         return Claim(self.best, status, self.spent, detail, evidence=ray, trace=self.recorder.trace())
@@ -226,13 +226,13 @@ class _Solve:
         return residual.solved(_STRICTNESS * self.tolerance)
 
     def is_rounded(self, z: Vector) -> bool:
-        """Whether every row holds to rounding of its own terms: more digits of the path would not help."""
+        """Return True if every row holds to rounding of its own terms: more digits of the path would not help."""
         M, q = kernel_arrays(self.problem)
         w, terms = M @ z + q, np.abs(M) @ z + np.abs(q)
         return bool((np.abs(np.minimum(z, w)) <= np.where(w < z, _ROUNDED * terms, 0.0)).all())
 
     def ray(self) -> Ray:
-        """The direction the path ended in, in the problem's own units."""
+        """Return the direction the path ended in, in the problem's own units."""
         n = self.problem.n
         d = self.direction
         return Ray(d[:n] / self.row, d[n : 2 * n] * self.column, float(d[2 * n]))

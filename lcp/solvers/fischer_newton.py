@@ -61,7 +61,7 @@ class FischerNewton(NewtonMethod):
     max_iterations
         Limit on the Newton and pivoting steps together.
     time_limit
-        Seconds, heeded between steps.
+        Seconds, checked between steps.
 
     References
     ----------
@@ -123,7 +123,7 @@ class FischerNewton(NewtonMethod):
 
 
 def _step(box: ScaledBox, function: Reformulation, x: Vector, at: Equations) -> tuple[Vector, Equations] | None:
-    """The Newton step where it descends enough, else that along the gradient."""
+    """Return the Newton step where it descends enough, else that along the gradient."""
     down = gradient(box, at)
     d = direction(box, at)
     if d is not None:
@@ -138,7 +138,7 @@ def _step(box: ScaledBox, function: Reformulation, x: Vector, at: Equations) -> 
 
 
 def fischer_burmeister(penalty: float = 0.0) -> Reformulation:
-    """The equations of `FischerNewton` with an element of their generalised Jacobian."""
+    """Return the equations of `FischerNewton` with an element of their generalised Jacobian."""
 
     def phi(a: Vector, b: Vector) -> tuple[Vector, Vector, Vector]:
         value, da, db = _phi(a, b)

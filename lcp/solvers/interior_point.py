@@ -47,7 +47,7 @@ class InteriorPoint(NewtonMethod):
     path, lowers mu and is no shorter than 0.1; otherwise the plain path-following step of Wright's algorithm IPF.
     Begun far enough inside that converges wherever a solution exists (Wright 1997, chapters 6 and 8; the feasible
     method is that of Kojima, Mizuno and Yoshise 1989). How far is enough depends on the solution: where a path breaks,
-    it is begun anew a thousand times further inside, twice. Both bounds of a box keep a multiplier each; unknowns
+    it is begun again a thousand times further inside, twice. Both bounds of a box keep a multiplier each; unknowns
     without bounds have none, given ones are put in. The data are scaled by a congruence, which keeps M semidefinite.
 
     Near the end the active set is guessed from z - lo < s and solved for, which gives the last digits. A problem of up
@@ -61,7 +61,7 @@ class InteriorPoint(NewtonMethod):
     polish
         Whether the active set is guessed and solved for.
     time_limit
-        Seconds, heeded between iterations.
+        Seconds, checked between iterations.
 
     References
     ----------
@@ -143,7 +143,7 @@ class InteriorPoint(NewtonMethod):
 
 
 def _part(box: ScaledBox, moving: NDArray[np.intp]) -> ScaledBox:
-    """The problem of the unknowns that are not given (lo = hi), the others put in."""
+    """Return the problem of the unknowns that are not given (lo = hi), the others put in."""
     if moving.shape[0] == box.n:
         return box
     given = np.where(box.lo == box.hi, box.lo, 0.0)
@@ -165,7 +165,7 @@ class Point:
     t: Vector
 
     def moved(self, step: Point, length: float) -> Point:
-        """The point a step further."""
+        """Return the point a step further."""
         return Point(
             self.x + length * step.x,
             self.p + length * step.p,
@@ -176,7 +176,7 @@ class Point:
 
 
 def start(box: ScaledBox, times: float) -> Point:
-    """A point well inside: its distance to the bounds some ``times`` the size of (M + 0.001 I)^-1 q, or of 1."""
+    """Return a point well inside: its distance to the bounds some ``times`` the size of (M + 0.001 I)^-1 q, or of 1."""
     n = box.n
     low, high = np.isfinite(box.lo), np.isfinite(box.hi)
     matrix = shifted(box.M, 1e-3)
@@ -216,12 +216,12 @@ class Neighbourhood:
         return float(at.p @ at.s + at.r @ at.t) / self.pairs
 
     def smallest(self, at: Point) -> float:
-        """The smallest product."""
+        """Return the smallest product."""
         below = (at.p * at.s)[self.low].min(initial=np.inf)
         return min(float(below), float((at.r * at.t)[self.high].min(initial=np.inf)))
 
     def holds(self, at: Point) -> bool:
-        """Whether a point is in the neighbourhood."""
+        """Return True if a point is in the neighbourhood."""
         mean = self.mean(at)
         if not self.smallest(at) >= self.least * mean:
             return False
@@ -232,7 +232,7 @@ class Neighbourhood:
 
 
 def step_from(box: ScaledBox, at: Point, area: Neighbourhood) -> tuple[Point, float] | None:
-    """The next point and how long the step was; None where no shift makes the matrix regular."""
+    """Return the next point and how long the step was; None if no shift makes the matrix regular."""
     low, high = area.low, area.high
     factors = _factors(box, at.s / at.p + at.t / at.r)
     if factors is None:
@@ -291,7 +291,10 @@ def _step_to_boundary(at: Point, step: Point, share: float) -> float:
 
 
 def _longest(at: Point, step: Point, area: Neighbourhood, *, falling: bool = False) -> tuple[Point, float]:
-    """The longest step, up to a factor 0.8, that stays in the neighbourhood (and lowers the mean); or length 0."""
+    """Return the longest step, up to a factor 0.8, that stays in the neighbourhood (and lowers the mean).
+
+    Or length 0.
+    """
     mean = area.mean(at)
     share = max(0.995, 1.0 - mean / area.first_mean)
     length = _step_to_boundary(at, step, min(share, 1.0 - 1e-9))

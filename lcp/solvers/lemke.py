@@ -41,7 +41,7 @@ class Lemke(Method[LCP | MLCP]):
     Ends in a solution for P and strictly copositive M, for positive semidefinite M wherever the problem is feasible,
     and for the copositive matrices of frictional contact with q in their dual range (Anitescu and Potra 1997), ties
     being broken lexicographically. The tableau holds nonbasic columns only and is equilibrated by powers of two; the
-    final basis is solved anew from the original data and refined once. A sparse M is made dense.
+    final basis is solved again from the original data and refined once. A sparse M is made dense.
 
     A start z0 is taken as a guess at the basis {z > 0}. Where that does not solve, pivoting begins at it, dependent
     indices left out, on the principal pivot transform; where such a path ends in no solution, a cold
@@ -66,8 +66,8 @@ class Lemke(Method[LCP | MLCP]):
         feasible for no t, which raises `ProblemError`. None for ones in equilibrated units. For a mixed problem, of the
         rows that are left once the free unknowns are pivoted in.
     time_limit
-        Seconds, heeded every tenth of a second or so, but for the last basis, which is solved in one piece (not inside
-        a compiled simulation loop).
+        Seconds, checked every tenth of a second or so, except for the last basis, which is solved in one piece (not
+        inside a compiled simulation loop).
 
     References
     ----------
@@ -101,7 +101,7 @@ class Lemke(Method[LCP | MLCP]):
             object.__setattr__(self, "covering_vector", tuple(cover.tolist()))
 
     def kernel_options(self, tolerance: float = DEFAULT_TOLERANCE) -> NDArray[np.float64]:
-        """The options as the kernel takes them; see `lcp.kernels.lemke`."""
+        """Return the options as the kernel takes them; see `lcp.kernels.lemke`."""
         k = _kernel()
         options = np.zeros(k.OPTIONS_SIZE)
         options[k.MAX_PIVOTS] = math.nan if self.max_pivots is None else self.max_pivots
@@ -134,7 +134,7 @@ class Lemke(Method[LCP | MLCP]):
                     claim = Claim(np.zeros(n), Status.ITERATION_LIMIT, _pivots(answer), "time limit")
                     return plain_result(problem, self, claim, tolerance, clock)
                 code = call(M, q, start, warm, options, work, answer, False, budget)
-            # As claimed: measures that are not finite have another status, and the path has met the ray all the same.
+            # Use the claimed code: residuals that are not finite have another status, but the path has met the ray.
             if code != codes.SOLVED and answer[-1] == codes.RAY:
                 ray = _ray(work, n)
                 parts = {**PARTS, "evidence": lambda *_: ray}
@@ -202,7 +202,7 @@ class Lemke(Method[LCP | MLCP]):
 
 
 def _detail_text(used: int, restarts: int, in_vain: int) -> str:
-    """What the account of a solve says."""
+    """Return the detail text of a solve."""
     if used:
         return "warm basis accepted" if used == _kernel().WARM_BASIS else "warm start"
     words = [f"{in_vain} pivots from the start in vain"] if in_vain else []
@@ -210,17 +210,17 @@ def _detail_text(used: int, restarts: int, in_vain: int) -> str:
 
 
 def _ray(work: NDArray[np.float64], n: int) -> Ray:
-    """The ray that the kernel leaves at the head of its workspace."""
+    """Return the ray that the kernel leaves at the head of its workspace."""
     return Ray(work[:n].copy(), work[n : 2 * n].copy(), float(work[2 * n]))
 
 
 def _pivots(answer: NDArray[np.float64]) -> int:
-    """Pivots so far: all that an answer has to say before its solve has ended."""
+    """Return the pivots so far, the only number of a result that is valid before its solve has ended."""
     return int(answer[-5])
 
 
 def _account(answer: NDArray[np.float64]) -> list[int]:
-    """Pivots, use of the start, restarts, pivots in vain, the code that was claimed."""
+    """Return pivots, use of the start, restarts, pivots without success, and the claimed status code."""
     return [int(number) for number in answer[-5:]]
 
 
@@ -235,7 +235,7 @@ def _attempts(result: Result, answer: NDArray[np.float64]) -> tuple[Attempt, ...
     return (Attempt(result.solver, result.status, pivots, result.residual, _detail_text(*account), false_claim),)
 
 
-#: How the parts of a result are made of what `lcp.kernels.batch.lemke_judged` leaves.
+#: Functions that make the parts of a result from the output of `lcp.kernels.batch.lemke_judged`.
 PARTS: Parts = {
     "w": lambda result, answer: answer[(n := result.z.shape[0]) : 2 * n],
     "iterations": lambda _, answer: _pivots(answer),
@@ -249,7 +249,7 @@ PARTS: Parts = {
 
 @functools.lru_cache(maxsize=256)
 def _judging(n: int) -> tuple[Any, int, int, int]:
-    """The kernel `lemke_judged`, the lengths of its workspace and answer, and how many pivots it does at once."""
+    """Return the kernel `lemke_judged`, the lengths of its workspace and result, and its pivots per call."""
     from lcp.kernels import batch
 
     return batch.lemke_judged, int(batch.judged_size(n)), 2 * n + batch.ANSWER_SIZE, _pivots_per_call(n)
@@ -257,7 +257,7 @@ def _judging(n: int) -> tuple[Any, int, int, int]:
 
 @functools.cache
 def _kernel() -> ModuleType:
-    """The kernel's module, imported when first needed (an import statement at every solve costs a microsecond)."""
+    """Return the kernel's module, imported once (an import statement at every solve costs a microsecond)."""
     from lcp.kernels import lemke
 
     return lemke

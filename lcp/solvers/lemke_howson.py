@@ -36,7 +36,7 @@ class LemkeHowson(Method[LCP]):
     permutation, that form. Other problems are UNSUITABLE.
 
     Ties are broken lexicographically, so that degenerate games end. Zeros among the costs are lifted by adding the same
-    to all of a player's; the equilibrium found is no solution where the cost itself is zero, and then the next label
+    to all of a player's; the equilibrium found is not a solution where the cost itself is zero, and then the next label
     is tried.
 
     Parameters
@@ -49,7 +49,7 @@ class LemkeHowson(Method[LCP]):
         Limit over all labels; None for max(1000, 100 n). Some games need exponentially many (Savani and von Stengel
         2006).
     time_limit
-        Seconds, heeded at every pivot.
+        Seconds, checked at every pivot.
 
     References
     ----------
@@ -133,7 +133,7 @@ def player_strategies(problem: LCP) -> NDArray[np.bool_] | None:
 
 
 def _lifted(box: ScaledBox, first: NDArray[np.bool_]) -> ScaledBox:
-    """The game; where costs are zero, with the same added to all costs of each player."""
+    """Return the game; where costs are zero, with the same added to all costs of each player."""
     across = first[:, None] != first
     if (box.M[across] > 0.0).all():
         return box

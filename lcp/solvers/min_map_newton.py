@@ -41,7 +41,7 @@ class MinMapNewton(NewtonMethod):
     smoothing
         Whether the smoothing path may be used. It matters for large obstacle problems.
     time_limit
-        Seconds, heeded between steps.
+        Seconds, checked between steps.
 
     References
     ----------
@@ -74,7 +74,7 @@ class MinMapNewton(NewtonMethod):
 
 
 def _damped(progress: SolveMonitor, x: Vector) -> Vector:
-    """The last iterate: a solution, or where the method makes no headway."""
+    """Return the last iterate: a solution, or where the method makes no headway."""
     box = progress.box
     best, patience = np.inf, _PATIENCE
     at = natural_map(box, x, box.rows(x))
@@ -94,7 +94,7 @@ def _damped(progress: SolveMonitor, x: Vector) -> Vector:
 
 
 def natural_map(box: ScaledBox, x: Vector, w: Vector) -> Equations:
-    """The natural map and the element of its generalised Jacobian that takes the bound at a tie."""
+    """Return the natural map and the element of its generalised Jacobian that takes the bound at a tie."""
     between = (box.states(x, w) == BETWEEN).astype(np.float64)
     return Equations(box.natural(x, w), 1.0 - between, between)
 

@@ -21,7 +21,7 @@ from lcp.traits import Traits
 
 # Pivots between two returns to Python, where Ctrl-C and the time limit are heeded; fewer of large problems.
 _BUDGET = 128
-# How often a final basis that is no solution is formed anew, with sharper eyes, and pivoting goes on from there.
+# How often a final basis that is not a solution is formed again, with sharper eyes, and pivoting continues from there.
 _ROUNDS = 3
 
 
@@ -44,7 +44,7 @@ class Murty(Method[LCP | BoxLCP]):
         What counts as zero relative to the magnitudes a value came from. Sharpened by the method itself where the
         answer is not accepted.
     time_limit
-        Seconds, heeded between portions of 128 pivots at most.
+        Seconds, checked between portions of 128 pivots at most.
 
     References
     ----------

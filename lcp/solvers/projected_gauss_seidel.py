@@ -40,7 +40,7 @@ class ProjectedGaussSeidel(IterativeMethod):
     max_iterations
         Limit on iterations.
     time_limit
-        Seconds, heeded between portions of some hundredths of a second.
+        Seconds, checked between portions of some hundredths of a second.
     check_interval
         Iterations between two looks at the residual; None for 1, 2, 4, 8, 16 and then ever more seldom.
 

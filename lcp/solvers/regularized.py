@@ -109,7 +109,7 @@ class Regularized(Method[LCP]):
         return replace(best, iterations=spent, detail=f"no answer under {len(shifts)} shifts", attempts=())
 
     def _verified(self, problem: LCP, claim: Claim, shift: float, tolerance: float) -> Claim | None:
-        """The claim if it solves the original problem, polished if need be."""
+        """Return the claim if it solves the original problem, polished if need be."""
         if shift == 0.0 and np.isfinite(claim.z).all() and measure(problem, claim.z)[0].solved(tolerance):
             return replace(claim, status=Status.SOLVED)
         if shift == 0.0 and claim.status not in (Status.SOLVED, Status.STALLED):

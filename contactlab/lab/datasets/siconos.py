@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 import lcp
 from contactlab.lab.errors import DatasetError
 from contactlab.spatial.arrays import FloatArray, IntArray
-from problem_data.files import ARRAY_BYTES, content_of, size_text
+from problem_data.files import ARRAY_BYTES, read_bytes, size_text
 
 MOST_ROWS = 20_000
 
@@ -59,7 +59,7 @@ def load_siconos(path: str | Path) -> lcp.LCP | lcp.MLCP:
 
 def file_text(path: Path) -> str:
     """The characters of a file of reasonable size."""
-    return content_of(path, DatasetError).decode("ascii", errors="replace")
+    return read_bytes(path, DatasetError).decode("ascii", errors="replace")
 
 
 class Numbers:

@@ -30,7 +30,7 @@ from contactlab.lab.racing.statistics import (
 from contactlab.lab.racing.trial import ResidualCurve
 from contactlab.lab.sweeps.store import write_csv
 from contactlab.recording.environment import environment
-from problem_data.npz_files import write_whole
+from problem_data.npz_files import write_atomic
 
 _PACKAGES = ("numpy", "scipy", "numba", "osqp", "cvxpy", "clarabel", "piqp", "proxsuite")
 _DISTRIBUTION = {"pydrake": "drake", "pinocchio": "pin"}
@@ -170,7 +170,7 @@ class RaceReport:
         from contactlab.lab.racing.html.page import page
 
         path = Path(path)
-        write_whole(path, page(self).encode())
+        write_atomic(path, page(self).encode())
         return path
 
     def to_csv(self, path: str | Path) -> Path:
@@ -200,5 +200,5 @@ class RaceReport:
             for name in ("time_limit", "repeats", "jobs", "cluster", "skipped", "began", "seconds", "load")
         }
         facts |= {"machine": asdict(self.machine), "sources": sources_digest(), "problems": dict(self.digests)}
-        write_whole(folder / "race.json", f"{json.dumps(facts, indent=1)}\n".encode())
+        write_atomic(folder / "race.json", f"{json.dumps(facts, indent=1)}\n".encode())
         return self.to_html(folder / "report.html")

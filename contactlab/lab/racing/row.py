@@ -13,7 +13,7 @@ from typing import Any
 
 from contactlab.lab.errors import DatasetError
 from contactlab.lab.sweeps.store import write_csv
-from problem_data.files import text_of
+from problem_data.files import read_text
 
 #: Statuses beside those of `lcp.Status`: over the time limit; an exception, or a process that died.
 TIMEOUT, CRASHED = "TIMEOUT", "CRASHED"
@@ -130,7 +130,7 @@ def read_rows(path: str | Path) -> list[Row]:
         For a missing column, or an entry of another type, with its line.
     """
     path = Path(path)
-    reader = csv.DictReader(io.StringIO(text_of(path, DatasetError), newline=""))
+    reader = csv.DictReader(io.StringIO(read_text(path, DatasetError), newline=""))
     try:
         wanted = [field.name for field in fields(Row) if field.default is MISSING]
         missing = [name for name in wanted if name not in (reader.fieldnames or ())]

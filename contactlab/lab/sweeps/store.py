@@ -15,7 +15,7 @@ from typing import Any
 from contactlab.lab.errors import RowsError, SweepError
 from contactlab.lab.sweeps.tasks import RESERVED
 from contactlab.recording.lock import Lock, Taken
-from problem_data.npz_files import partial_files, write_whole
+from problem_data.npz_files import partial_files, write_atomic
 
 ROWS = "rows.jsonl"
 LOCK = "lock"
@@ -145,7 +145,7 @@ def write_csv(path: str | os.PathLike[str], rows: Sequence[dict[str, Any]], firs
     writer = csv.writer(stream)
     writer.writerow(names)
     writer.writerows([_cell(row.get(name)) for name in names] for row in rows)
-    write_whole(path, stream.getvalue().encode())
+    write_atomic(path, stream.getvalue().encode())
     return path
 
 

@@ -13,7 +13,7 @@ from contactlab.multibody.urdf.guarded_xml import MAX_BYTES, Guard, UrdfError, s
 from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.transform import Transform
-from problem_data.files import content_of
+from problem_data.files import read_bytes
 
 MAX_NAME = 1000
 # Everything else (transmissions, simulator settings) is skipped without being kept.
@@ -75,7 +75,7 @@ def read(path_or_text: str | PathLike[str]) -> tuple[Element, Path | None]:
         raise UrdfError("XML", "does not begin with <", line=1)
     path = Path(fspath(path_or_text))
     path.stat()  # a FileNotFoundError where there is none, as with `open`
-    return _Reader(path.name, None, 0).robot_of(content_of(path, _refused, MAX_BYTES)), path
+    return _Reader(path.name, None, 0).robot_of(read_bytes(path, _refused, MAX_BYTES)), path
 
 
 def _refused(path: Path, field: str, detail: str) -> UrdfError:

@@ -15,6 +15,16 @@ from contactlab.studies.identification.recordings import Recordings, fit
 from contactlab.studies.identification.windows import Windows, window_problem, world_with
 
 __all__ = [
-    "Identified", "IdentificationError", "Parameter", "Problem", "Recordings", "Verdict", "Windows", "differences",
-    "fit", "identify", "window_problem", "world_with",
+    "IdentificationError",
+    "Identified",
+    "Parameter",
+    "Problem",
+    "Recordings",
+    "Verdict",
+    "Windows",
+    "differences",
+    "fit",
+    "identify",
+    "window_problem",
+    "world_with",
 ]  # fmt: skip

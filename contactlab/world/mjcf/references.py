@@ -11,7 +11,7 @@ from xml.parsers import expat
 
 from contactlab.world.mjcf.attributes import Said
 from contactlab.world.mjcf.errors import MjcfError
-from problem_data.files import content_of
+from problem_data.files import read_bytes
 
 MOST_BYTES = 16 * 2**20
 MOST_FILES = 100
@@ -119,7 +119,7 @@ def _scan(file: Path, said: list[Said]) -> tuple[list[str], list[str], list[str]
     parser.EndElementHandler = end
     parser.StartDoctypeDeclHandler = doctype
     try:
-        parser.Parse(content_of(file, _refused, MOST_BYTES), True)
+        parser.Parse(read_bytes(file, _refused, MOST_BYTES), True)
     except expat.ExpatError as error:
         raise MjcfError("XML", f"{file.name}: {error}") from error
     return folders, names, includes

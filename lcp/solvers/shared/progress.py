@@ -85,7 +85,7 @@ class SolveMonitor:
         return self._solved
 
     def start(self, z0: Vector | None) -> Vector:
-        """The x to begin at; `done` where it, or the point of the box nearest to zero, solves as it is.
+        """Return the x to begin at; `should_stop` is true if it, or the point of the box nearest to zero, solves.
 
         A z0 so large that its residual overflows is no help and is left out.
         """
@@ -103,7 +103,7 @@ class SolveMonitor:
         return x
 
     def check_iterate(self, x: Vector, *, record: bool = True) -> bool:
-        """Whether the work is `done`, after x was measured on the original problem and kept if it is the best."""
+        """Measure x on the original problem, keep it if it is the best, and return `should_stop`."""
         z = self.box.original(x)
         if not np.isfinite(z).all():
             return False

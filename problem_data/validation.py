@@ -167,12 +167,15 @@ def checked_tree_starts(value: ArrayLike | None, nv: int) -> IntArray:
 
 
 def contact_count(cones: IntArray) -> int:
-    """Return the number of contacts with their own friction cone; further cones share the normal force of one of them."""
+    """Return the number of contacts with their own friction cone.
+
+    Further cones share the normal force of one of them.
+    """
     return int(cones.max(initial=-1)) + 1
 
 
 def checked_cone_contacts(value: ArrayLike, mu: FloatArray | None) -> IntArray:
-    """Return the contact whose normal force bounds each friction cone: 0 .. nc - 1 in order, then contacts of others."""
+    """Return the contact whose normal force bounds each friction cone: 0 .. nc - 1, then contacts of further cones."""
     if mu is None:
         raise ProblemDataError("mu", "missing, wanted one entry per entry of cone_contacts")
     cones = integer_vector("cone_contacts", value, mu.size, "a contact's number", "one entry per entry of mu")

@@ -10,7 +10,7 @@ from contactlab.contact import PowerLaw, RestitutionLaw
 from contactlab.impact.brach import Brach
 from contactlab.impact.chatterjee_ruina import ChatterjeeRuina
 from contactlab.impact.collision import Collision, ImpactProblem
-from contactlab.impact.compare import Comparison, compare, every_law, uniqueness
+from contactlab.impact.compare import Comparison, all_laws, compare, uniqueness
 from contactlab.impact.errors import ImpactError
 from contactlab.impact.impulse_path import Phase, Segment, State
 from contactlab.impact.law import ImpactLaw, SequentialLaw
@@ -27,7 +27,7 @@ from contactlab.impact.stronge import Stronge
 from contactlab.impact.tangential_compliance import TangentialCompliance
 from contactlab.naming import doors
 
-#: Every law, as a class; `every_law` has those three of them that have an order, in both.
+#: Every law, as a class; `all_laws` has those three of them that have an order, in both.
 ALL_LAWS = (Newton, Poisson, Stronge, ChatterjeeRuina, Brach, Smith, TangentialCompliance)
 
 __all__ = [
@@ -60,8 +60,8 @@ __all__ = [
     "State",
     "Stronge",
     "TangentialCompliance",
+    "all_laws",
     "compare",
-    "every_law",
     "impact_map",
     "outcome_set",
     "painleve_map",

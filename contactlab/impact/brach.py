@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from contactlab.impact.collision import Collision
-from contactlab.impact.impulse_path import Stopped
+from contactlab.impact.impulse_path import NoSeparationError
 from contactlab.impact.law import SequentialLaw
 from contactlab.impact.single import SingleImpact
 from contactlab.spatial.arrays import FloatArray
@@ -53,7 +53,7 @@ class Brach(SequentialLaw):
         """Return the impact of one contact alone."""
         W, mu, bounce = collision.W, collision.mu, -(1.0 + e) * float(u[0])
         if W[0, 0] <= 0.0:
-            raise Stopped("no impulse, however large, separates the bodies")
+            raise NoSeparationError("no impulse, however large, separates the bodies")
         direction = slip_direction(collision, u)
         nn, nd, dd = float(W[0, 0]), float(W[0, 1:] @ direction), float(direction @ W[1:, 1:] @ direction)
         slip = float(u[1:] @ direction)

@@ -14,7 +14,7 @@ import numpy as np
 
 from contactlab.impact.collision import Collision
 from contactlab.impact.errors import ImpactError
-from contactlab.impact.impulse_path import Stopped
+from contactlab.impact.impulse_path import NoSeparationError
 from contactlab.impact.law import SequentialLaw
 from contactlab.impact.single import SingleImpact
 from contactlab.spatial.arrays import FloatArray, finite_number
@@ -27,8 +27,8 @@ class ChatterjeeRuina(SequentialLaw):
     Parameters
     ----------
     restitution : float, (nc,) or RestitutionLaw, optional
-        Coefficient of the normal velocity, u_n+ = -e u_n-. Without it, that of the materials, which event-driven runs
-        know.
+        Coefficient of the normal velocity, u_n+ = -e u_n-. Without it, the one of the materials, which event-driven
+        runs know.
     tangential : float
         Coefficient of tangential restitution, -1 (no friction) to 1 (slip turns round): u_t+ = -e_t u_t-, as far as
         friction goes, where normal and tangent do not move one another; then -e_t u_t- + (e - e_t) W_tn P_I.
@@ -70,7 +70,7 @@ class ChatterjeeRuina(SequentialLaw):
         """Return the impact of one contact alone."""
         W, mu = collision.W, collision.mu
         if W[0, 0] <= 0.0:
-            raise Stopped("no impulse, however large, separates the bodies")
+            raise NoSeparationError("no impulse, however large, separates the bodies")
         P = np.zeros(len(u))
         P[0] = -(1.0 + e) * u[0] / W[0, 0]
         if mu > 0.0:

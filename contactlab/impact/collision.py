@@ -91,7 +91,7 @@ class ImpactProblem:
         return self.rows.terms(self.blocks)[1]
 
     @cached_property
-    def leading(self) -> ConstraintForces:
+    def bilateral_impulses(self) -> ConstraintForces:
         """The bilateral impulses alone that led the velocity before onto the bilateral rows."""
         b = self.blocks
         return self.outcome_of(np.zeros(b.nc + b.nr + b.nl + b.nbox))[0]
@@ -109,7 +109,7 @@ class ImpactProblem:
             friction = slice(int(starts[c]), int(starts[c + 1]))
             self._check_regular(c, friction, tangents)
             select = np.asarray(np.linalg.pinv(tangents) if b.r[c] else np.zeros((0, 0)), dtype=np.float64)
-            along = _movable(select @ np.column_stack((self.rows.J[friction], k[friction])))
+            along = _effective_tangents(select @ np.column_stack((self.rows.J[friction], k[friction])))
             select = along.T @ select
             J = np.vstack((self.rows.J[c : c + 1], select @ self.rows.J[friction]))
             Y = np.vstack((self.rows.Y[c : c + 1], select @ self.rows.Y[friction]))
@@ -184,7 +184,7 @@ class ImpactProblem:
             raise ImpactError("data", f"{detail}; {self.law} needs the two tangents")
 
 
-def _movable(T: FloatArray) -> FloatArray:
+def _effective_tangents(T: FloatArray) -> FloatArray:
     """Directions (t, m) in which rows T (t, ...) of tangents, with their terms, move: one where they move along it."""
     longest = T[int(np.argmax(np.linalg.norm(T, axis=1)))] if len(T) == 2 else np.zeros(0)
     if not longest.any():

@@ -65,7 +65,7 @@ class Segment:
     states: tuple[State, ...]
 
 
-class Stopped(Exception):
+class NoSeparationError(Exception):
     """The course cannot reach its end: no impulse, however large, separates the bodies."""
 
 
@@ -89,7 +89,9 @@ def normal_work(state: State) -> float:
 
 
 def impulse_path(W: FloatArray, mu: float, start: State, quantity: Quantity, end: float) -> tuple[Segment, ...]:
-    """Follow the course from ``start`` until ``quantity`` has risen to ``end``; `Stopped` where it never gets there.
+    """Follow the course from ``start`` until ``quantity`` has risen to ``end``.
+
+    Raise `NoSeparationError` if it never reaches it.
 
     The response W (1 + m, 1 + m) of the contact is symmetric positive semidefinite, m = 0, 1, 2. The quantity is
     `normal_velocity`, `normal_impulse` or `normal_work`; work must begin at or after the greatest compression.
@@ -114,7 +116,7 @@ def impulse_path(W: FloatArray, mu: float, start: State, quantity: Quantity, end
         if arrived:
             return tuple(segments)
         state = segment.states[-1]
-    raise Stopped(f"more than {_MAX_SEGMENTS} changes between slip and stick")
+    raise NoSeparationError(f"more than {_MAX_SEGMENTS} changes between slip and stick")
 
 
 def _from_rest(W: FloatArray, mu: float, state: State, quantity: Quantity, end: float) -> Segment:
@@ -174,7 +176,9 @@ def _straight(
     steps = _distance(state, float(rate[0]), quantity, end)
     step = min(steps, longest)
     if not np.isfinite(step):
-        raise Stopped(f"{phase.value}: the normal velocity changes by {rate[0]:.3g} m/s per N s and never gets there")
+        raise NoSeparationError(
+            f"{phase.value}: the normal velocity changes by {rate[0]:.3g} m/s per N s and never gets there"
+        )
     u = state.u + step * rate
     if quantity is normal_velocity and step == steps:
         u[0] = end
@@ -234,7 +238,7 @@ def _slip_in_space(
     integrated = partial(solve_ivp, rates, method="DOP853", rtol=1e-12, atol=1e-14 * sizes * scale)
     found = integrated((0.0, horizon), y0, events=(reached, stopped))
     if found.status != 1:
-        raise Stopped(f"slip neither stops nor gets there: {found.message}")
+        raise NoSeparationError(f"slip neither stops nor gets there: {found.message}")
     halted = bool(found.t_events is not None and found.t_events[1].size)
     # Events are found on an interpolant of lower order than the steps, up to 1e-7 away where these are long: the last
     # stretch is integrated again, to where the quantity itself says that it ends.

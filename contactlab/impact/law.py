@@ -1,4 +1,4 @@
-"""What a law is, the laws' common parts, checks of parameters, and problem data with other normal terms."""
+"""Base classes of impact laws, checks of their parameters, and problem data with other normal terms."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class SequentialLaw(RestitutedLaw):
     Parameters
     ----------
     restitution : float, (nc,) or RestitutionLaw, optional
-        Coefficient. Without it, that of the materials, which event-driven runs know.
+        Coefficient. Without it, the one of the materials, which event-driven runs know.
     max_collisions : int
         After which the outcome is `SEQUENCE_LIMIT`.
     """
@@ -90,7 +90,7 @@ class SequentialLaw(RestitutedLaw):
 
     @abstractmethod
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
-        """Return the impact of one contact alone from its velocity u (1 + m,), u[0] < 0; `Stopped` where none ends."""
+        """Return the impact of one contact alone from its velocity u (1 + m,), u[0] < 0."""
 
 
 @dataclass(frozen=True, eq=False)

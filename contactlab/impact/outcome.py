@@ -137,7 +137,7 @@ def outcome(
         np.add.at(friction, np.repeat(np.arange(nc), blocks.r), f[nc : nc + nr] * mean[nc:])
         work = f[:nc] * mean[:nc], friction
     # M v of the velocities on the bilateral rows: what led the velocity there belongs to the state before.
-    before = 0.5 * float((blocks.Mv + problem.leading.packed() @ J) @ v_minus)
+    before = 0.5 * float((blocks.Mv + problem.bilateral_impulses.packed() @ J) @ v_minus)
     after = 0.5 * float((blocks.Mv + impulses.packed() @ J) @ v_plus)
     told = J[:nc] @ v_minus, J[:nc] @ v_plus, *work, before, after, sequence, certificate, message
     return ImpactOutcome(problem.law, status, v_minus, v_plus, impulses, *told, accuracy=accuracy)

@@ -25,7 +25,7 @@ from contactlab.formulation.acceleration import AccelerationLCP, form_accelerati
 from contactlab.formulation.blocks import free_motion
 from contactlab.formulation.uniqueness import Velocities, motion_is_unique
 from contactlab.impact.errors import ImpactError
-from contactlab.impact.mapping import grid, posed
+from contactlab.impact.mapping import grid, problem_at
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, finite_number
 from problem_data import ConstraintAccelProblemData
 
@@ -34,7 +34,7 @@ _NONE = 1e-9
 
 
 class InstantMode(enum.IntEnum):
-    """What rigid friction makes of a contact at one instant."""
+    """Accelerations that rigid friction admits at a contact at one instant."""
 
     #: on a boundary, to rounding, or too many unknowns
     UNDECIDED = -1
@@ -60,9 +60,9 @@ class PainleveMap:
     mode : ndarray of int
         `InstantMode` of the contact that was asked for, in the branch that was.
     force : ndarray
-        Its normal force in that branch [N]; NaN where there is no solution.
+        Its normal force in that branch [N]; NaN if there is not a solution.
     acceleration : ndarray, shape (..., nv)
-        Acceleration in that branch; NaN where there is none.
+        Acceleration in that branch; NaN if there is none.
     """
 
     axes: dict[str, FloatArray]
@@ -107,7 +107,7 @@ def painleve_map(
     force = np.full(shape, np.nan)
     acceleration: FloatArray | None = None
     for point, at in points:
-        data = posed(problem, at, ConstraintAccelProblemData)
+        data = problem_at(problem, at, ConstraintAccelProblemData)
         if not 0 <= contact < data.nc:
             raise ImpactError("contact", f"{contact} is none of the {data.nc} at {at}")
         if acceleration is None:

@@ -14,9 +14,9 @@ import numpy as np
 from contactlab.impact.collision import Collision, ImpactProblem
 from contactlab.impact.errors import ImpactError
 from contactlab.impact.impulse_path import (
+    NoSeparationError,
     Segment,
     State,
-    Stopped,
     impulse_path,
     normal_impulse,
     normal_velocity,
@@ -71,7 +71,7 @@ def single_impact(collision: Collision, u: FloatArray, e: float, ending: Ending)
     """Follow a collision from its velocity u (1 + m,), u[0] < 0, through compression and restitution.
 
     Its end: u_n+ = -e u_n-; p = (1 + e) p_c; or W_r = -e^2 W_c (Stronge 1990), c for compression and r for restitution.
-    It is `Stopped` where no impulse, however large, separates the bodies.
+    It raises `NoSeparationError` if no impulse, however large, separates the bodies.
     """
     zero = np.zeros(len(u))
     course = list(impulse_path(collision.W, collision.mu, State(zero, u, 0.0), normal_velocity, 0.0))
@@ -112,7 +112,7 @@ class RouthDiagram:
     contact: Collision
     u_minus: FloatArray
     restitution: float
-    courses: dict[str, SingleImpact]
+    impulse_paths: dict[str, SingleImpact]
     failures: dict[str, str]
 
     @property
@@ -137,8 +137,8 @@ class RouthDiagram:
 
     def path(self, law: str = "stronge") -> FloatArray:
         """Return the course under a law, normal impulse first, shape (k, 1 + m) [N s]."""
-        states = [s.p for segment in self.courses[law].segments for s in segment.states[:-1]]
-        return np.array([*states, self.courses[law].impulse])
+        states = [s.p for segment in self.impulse_paths[law].segments for s in segment.states[:-1]]
+        return np.array([*states, self.impulse_paths[law].impulse])
 
     def _planar(self) -> tuple[FloatArray, FloatArray]:
         if not self.planar:
@@ -167,6 +167,6 @@ def routh_diagram(data: ConstraintVelProblemData, contact: int = 0, *, restituti
     for law in _ENDINGS:
         try:
             courses[law] = single_impact(collision, u, e, law)
-        except Stopped as error:
+        except NoSeparationError as error:
             failures[law] = str(error)
     return RouthDiagram(collision, u, e, courses, failures)

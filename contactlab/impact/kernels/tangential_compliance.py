@@ -16,7 +16,7 @@ NOTHING = 1e-6
 
 
 @kernel
-def comply(
+def solve_two_springs(
     W: FloatArray,
     mu: float,
     e: FloatArray,

@@ -16,7 +16,7 @@ from contactlab.formulation.proposal import _trees
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia, Transform
-from contactlab.world.joint_actions import Follower, JointActions
+from contactlab.world.joint_actions import JointActions, MimicJoint
 from problem_data import ConstraintVelProblemData
 
 H = 2e-3
@@ -61,7 +61,7 @@ def gripped_wall(layers: int = 6, columns: int = 5, *, follower: bool = False, t
     builder.add_drive(PositionDrive("palm", -0.1, 1e4, 50.0, max_force=30.0))
     builder.add_drive(PositionDrive("left", 0.05, 1e4, 50.0, max_force=20.0))
     if follower:
-        builder.add_actions(JointActions(followers=(Follower("right", "left", 1.0, 0.0),)))
+        builder.add_actions(JointActions(mimics=(MimicJoint("right", "left", 1.0, 0.0),)))
     else:
         builder.add_drive(PositionDrive("right", 0.05, 1e4, 50.0, max_force=20.0))
     inertia = RigidInertia.solid_box(1.0, HALF)

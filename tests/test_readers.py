@@ -166,7 +166,7 @@ def test_damaged_dumps_end_explain_in_one_line(tmp_path, capsys):
 def test_joints_that_are_called_as_their_links_mimic():
     """Which is a good URDF; found by damaging one."""
     text = good_files.URDF.replace('name="k"', 'name="c"')
-    (follower,) = World.from_urdf(text, collisions=False).joint_actions.followers
+    (follower,) = World.from_urdf(text, collisions=False).joint_actions.mimics
     assert (follower.body, follower.followed) == ("c", "b")
 
 

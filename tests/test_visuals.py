@@ -115,7 +115,7 @@ def test_loading_keeps_looks_and_reads_none(robot, monkeypatch):
     assert isinstance(lamp.shape, Cylinder)
     assert lamp.rgba is None
     # Hidden is what its own link, or one fixed to it, stands for.
-    shown = {world.model.names[i]: s.shown for i, s in zip(world.surface_bodies, world.surfaces, strict=True)}
+    shown = {world.model.names[i]: s.visible for i, s in zip(world.surface_bodies, world.surfaces, strict=True)}
     assert shown == {"trunk": False, "fin": False, "guard": False, "wheel": True}
     assert World.from_urdf(robot, floating_base=True, collisions=False).visuals
 

@@ -197,7 +197,7 @@ def parts_of(world: World, *, collision: bool) -> tuple[tuple[Part, ...], frozen
     parts: list[Part] = []
     for i in range(world.model.nb):
         own = [s for s, body in zip(world.surfaces, world.surface_bodies, strict=True) if body == i]
-        seen = [s for s in own if collision or s.shown or i in lost]
+        seen = [s for s in own if collision or s.visible or i in lost]
         parts += [Part(i, solid_of(s.shape).moved(s.placement.R, s.placement.p), color[i]) for s in seen]
         for look in (look for body, look in owned if body == i and look is not None):
             parts += [Part(i, one.solid, one.color or color[i], opacity=one.opacity) for one in look]

@@ -103,7 +103,7 @@ class RouthDiagram:
         Its velocity before the impact [m/s].
     restitution : float
         Coefficient.
-    courses : dict
+    impulse_paths : dict
         `SingleImpact` by law: "newton", "poisson", "stronge".
     failures : dict
         Why a law has no end, by law.

@@ -370,7 +370,7 @@ def joint_entries(recording: Record) -> dict[str, FloatArray]:
     """Return the entries (n_steps,) [J] of what acts on joints."""
     n, world = recording.n_steps, recording.world
     entries = {name: np.zeros(n) for name in JOINT_ENTRIES}
-    if world.joint_actions.none:
+    if world.joint_actions.is_empty:
         return entries
     mean, h = 0.5 * (recording.v[:-1] + recording.v[1:]), recording.h
     damping, drives = implicit_forces(world, recording.q[:-1], recording.v[1:], recording.rows["drive_target"], h)

@@ -69,6 +69,7 @@ from contactlab.stepping import (
 from contactlab.stepping.wrenches import Wrench
 from contactlab.verification import VerificationFailure, VerificationReport, verify
 from contactlab.world import (
+    Collider,
     ConstantVelocity,
     Conveyor,
     JointActions,
@@ -82,7 +83,6 @@ from contactlab.world import (
     RowKind,
     SimulationConfigError,
     StepperState,
-    Surface,
     Visual,
     VisualMesh,
     World,
@@ -100,6 +100,7 @@ __all__ = [
     "Capsule",
     "CertificateTable",
     "Choice",
+    "Collider",
     "ConstantVelocity",
     "ContactEvent",
     "ContactPair",
@@ -153,7 +154,6 @@ __all__ = [
     "Sphere",
     "StepResult",
     "StepperState",
-    "Surface",
     "TimeStepping",
     "Transform",
     "Transition",

@@ -392,7 +392,7 @@ class TimeStepping:
 
     def check_world(self, world: World) -> None:
         """Refuse a world with rows that ``friction="cone"``, or a friction backend, has no place for."""
-        if not world.resists_turning:
+        if not world.has_moment_friction:
             return
         if self.asks_backend:
             name = type(self.solver).__name__

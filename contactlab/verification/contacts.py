@@ -291,7 +291,7 @@ def fastest_of(portion: Portion, rate: float) -> FloatArray:
     given = portion.recording.stepper.max_depenetration_velocity
     if given is not None:
         return np.full(portion.contacts.size, given)
-    return rate * extent_of(portion, portion.recording.world.extents.long)
+    return rate * extent_of(portion, portion.recording.world.extents.max_length)
 
 
 def normal_terms(

@@ -230,7 +230,7 @@ def _may_touch(world: World) -> list[tuple[int, int]]:
         for body in model.bodies
         if body.parent != WORLD and welds[body.parent] != welds[body.name]
     }
-    ignored = {frozenset(pair) for pair in world.ignored}
+    ignored = {frozenset(pair) for pair in world.excluded_pairs}
     pairs = []
     for i, j in itertools.combinations(range(len(world.surfaces)), 2):
         a, b = world.surface_bodies[i], world.surface_bodies[j]

@@ -114,7 +114,7 @@ def projection_findings(portion: Portion, laws: JointLaws, dq: FloatArray, frame
     normals = frames[:, 0]
     drive = -np.einsum("nj,nj->n", normals, surface_motion(portion, normals)[:, :3])
     given = stepper.penetration_allowance
-    extent = extent_of(portion, recording.world.extents.thick)
+    extent = extent_of(portion, recording.world.extents.min_width)
     allowed = ALLOWED_DEPTH * extent if given is None else np.full(at.size, given)
     gap = portion.column("gap") + h * (normal_rates(portion, normals, portion.v_plus) + drive)
     own = rigid & (stepper.max_depenetration_velocity is None or np.isfinite(stepper.max_depenetration_velocity))

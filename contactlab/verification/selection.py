@@ -66,7 +66,7 @@ class Selections:
     def of(recording: Recording) -> Selections | None:
         """Return an empty account, None for a record in which nothing was to be selected."""
         stepper = recording.stepper
-        selects = stepper.solver is None and not recording.world.resists_turning
+        selects = stepper.solver is None and not recording.world.has_moment_friction
         return Selections() if selects else None
 
     def report(self) -> SelectionReport:

@@ -81,7 +81,7 @@ class JointRow:
 
     @property
     def kind_name(self) -> str:
-        """What kind of row it is, in words."""
+        """Kind of the row in words."""
         return self.kind.words
 
     @property
@@ -122,7 +122,7 @@ def joint_rows(world: World) -> tuple[JointRow, ...]:
         dof, place, trees, _ = _coordinate(world, drive.joint, drive.coordinate)
         if drive.row_kind is not None:
             rows.append(JointRow(drive.row_kind, str(drive.name), trees, dof, place, bound=drive.max_force, drive=i))
-    for follower in actions.followers:
+    for follower in actions.mimics:
         dof, place, trees, name = _coordinate(world, follower.body, 0)
         other, other_place, more, _ = _coordinate(world, follower.followed, 0)
         rows.append(

@@ -17,7 +17,7 @@ from contactlab.world.errors import SimulationConfigError, check_type
 
 @runtime_checkable
 class PrescribedMotion(Protocol):
-    """What a kinematic body does.
+    """Motion of a kinematic body.
 
     A step from t to t + h stands on ``pose(t)`` and sees the velocity ``twist(t + h/2)`` all along: positions then
     follow to second order in h, exactly for constant accelerations.

@@ -14,7 +14,7 @@ from contactlab.world.errors import SimulationConfigError
 
 @dataclass(frozen=True, eq=False)
 class JointPolynomial(CustomConstraint):
-    """One row: the position of a joint of one coordinate is a polynomial of that of another.
+    """One row: the position of a joint of one coordinate is a polynomial of the position of another joint.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What rays meet in a world."""
+"""Ray casting in a world."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RayHits:
-    """What n rays meet first.
+    """First hits of n rays.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ def cast_rays(
             raise SimulationConfigError("exclude", f"must name {name!r}: its shape, a {kind}, has no surface for rays")
     n, n_half_spaces = len(world.surfaces), len(world.half_spaces)
     chosen = np.array([*shapes, *range(n, n + n_half_spaces)], dtype=np.int64)
-    # Behind those of the bodies that of the world, for the half-spaces.
+    # The pose of the world, for half-spaces, follows the poses of the bodies.
     rows = np.vstack(
         [np.concatenate([poses[0].reshape(-1, 9), poses[1]], axis=1), [1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]]
     )

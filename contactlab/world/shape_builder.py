@@ -15,7 +15,7 @@ from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.joint_builder import JointBuilder
 from contactlab.world.motion import PrescribedMotion
 from contactlab.world.plane import check_in_plane
-from contactlab.world.surface import ALL, Surface, as_surfaces, check_filter
+from contactlab.world.surface import ALL, Collider, as_colliders, check_filter
 from contactlab.world.visual import Visual, VisualMesh, as_visual
 
 #: What a body may touch with: a shape, or one of the user's own with support points, which touches half-spaces alone.
@@ -31,7 +31,7 @@ class ShapeBuilder(JointBuilder):
     def __init__(self, plane: FloatArray | None) -> None:
         super().__init__()
         self._plane = plane
-        self._surfaces: dict[str, tuple[Surface, ...]] = {}
+        self._surfaces: dict[str, tuple[Collider, ...]] = {}
         self._visuals: dict[str, tuple[Visual, ...]] = {}
         self._motions: dict[str, PrescribedMotion] = {}
         self._ignored: dict[tuple[str, str], None] = {}
@@ -65,14 +65,14 @@ class ShapeBuilder(JointBuilder):
 
         Two shapes may touch where the category of either has a bit in common with the other's mask, 32 bits each; so
         shapes of category 2 with the mask ``~2 & 0xFFFFFFFF`` touch all but one another. Half-spaces have filters too.
-        Pictures leave out what is not ``shown``: `add_visual` says what is to be seen instead.
+        Pictures leave out shapes that are not ``shown``; `add_visual` adds what is seen instead.
         """
         self._check_body(body)
-        added = as_surfaces(shape, material, placement, LIMIT, category, mask)
+        added = as_colliders(shape, material, placement, LIMIT, category, mask)
         if body in self._motions:
             check_moves(added)
         if not shown:
-            added = tuple(dataclasses.replace(surface, shown=False) for surface in added)
+            added = tuple(dataclasses.replace(surface, visible=False) for surface in added)
         self._surfaces[body] = (*self._surfaces.get(body, ()), *added)
 
     def move_body(self, body: str, motion: PrescribedMotion) -> None:
@@ -121,7 +121,7 @@ class ShapeBuilder(JointBuilder):
         self._check_body(body)
         self._visuals[body] = (*self._visuals.get(body, ()), as_visual(shape, placement, rgba))
 
-    def ignore(self, a: str, b: str) -> None:
+    def exclude_collision(self, a: str, b: str) -> None:
         """Let two bodies pass through each other."""
         for body in (a, b):
             self._check_body(body)
@@ -148,7 +148,7 @@ def start_of(motion: object) -> Transform:
     return motion.pose(0.0)
 
 
-def check_moves(surfaces: Iterable[Surface]) -> None:
+def check_moves(surfaces: Iterable[Collider]) -> None:
     """Refuse shapes that a kinematic body cannot have."""
     if any(isinstance(surface.shape, HeightField) for surface in surfaces):
         raise SimulationConfigError("shape", "a HeightField must stand still")

@@ -18,7 +18,7 @@ from contactlab.world.mjcf.source import BALL, FREE, SCALAR, Source, name_in
 def actuators_of(source: Source) -> tuple[MjcfActuator, ...]:
     """Return the actuators in the file's order; what is not taken has no terms, and does nothing."""
     m = source.m
-    if source.off("actuation"):
+    if source.is_flag_disabled("actuation"):
         return ()
     if getattr(m, "nactuator", m.nu) != m.nu:
         raise MjcfError("actuator", "some have several controls, which is not taken")
@@ -38,14 +38,14 @@ def tendon_ranges(source: Source) -> list[tuple[list[int], tuple[float, float]]]
     import mujoco
 
     m, by_tendon = source.m, dict[int, list[int]]()
-    for a in range(0 if source.off("actuation") else m.nu):
+    for a in range(0 if source.is_flag_disabled("actuation") else m.nu):
         if m.actuator_trntype[a] == mujoco.mjtTrn.mjTRN_TENDON and m.tendon_actfrclimited[m.actuator_trnid[a, 0]]:
             by_tendon.setdefault(int(m.actuator_trnid[a, 0]), []).append(a)
     return [(numbers, _range(m.tendon_actfrcrange[t], True)) for t, numbers in by_tendon.items()]
 
 
 def is_disabled(m: Any, a: int) -> bool:
-    """Whether the file switches off an actuator's group (actuatorgroupdisable): it does nothing."""
+    """Return True if the file switches off an actuator's group (actuatorgroupdisable): it does nothing."""
     group = int(m.actuator_group[a])
     return bool(0 <= group < 31 and int(m.opt.disableactuator) >> group & 1)
 
@@ -82,7 +82,7 @@ def _actuator(source: Source, a: int) -> MjcfActuator:
     by_length = bool(m.actuator_gainprm[a, 1] or m.actuator_biasprm[a, 1])
     taken = affine and word is not None and not is_disabled(m, a)
     terms, offset = _terms(source, a, by_length) if taken else ((), 0.0)
-    clamped = m.actuator_ctrllimited[a] and not source.off("clampctrl")
+    clamped = m.actuator_ctrllimited[a] and not source.is_flag_disabled("clampctrl")
     name = source.prefix + name_in(m, "actuator", a)
     law = np.array(m.actuator_gainprm[a, :3])
     if gain == gains.mjGAIN_FIXED:
@@ -133,7 +133,7 @@ def _terms(source: Source, a: int, by_length: bool) -> tuple[tuple[ActuatorTerm,
 
 
 def on_scalar_joint(m: Any, a: int) -> bool:
-    """Whether an actuator acts on a hinge or slide by itself."""
+    """Return True if an actuator acts on a hinge or slide by itself."""
     import mujoco
 
     on_joint = int(m.actuator_trntype[a]) in (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))

@@ -30,7 +30,7 @@ class Attached(NamedTuple):
     point: FloatArray  # (3,) in the body's frame [m]
 
 
-class Lifted(NamedTuple):
+class GravityCompensated(NamedTuple):
     """A body of which a share of the weight is borne."""
 
     at: Attached  # its centre of mass
@@ -68,9 +68,9 @@ class Tendon:
 
 @dataclass(frozen=True, eq=False)
 class PassiveForces:
-    """What of them is taken: bodies whose weight is borne, and tendons."""
+    """Supported passive forces: bodies with gravity compensation, and tendons."""
 
-    lifted: tuple[Lifted, ...] = ()
+    lifted: tuple[GravityCompensated, ...] = ()
     tendons: tuple[Tendon, ...] = ()
 
     def tau(self, world: World, q: ArrayLike, v: ArrayLike) -> FloatArray:
@@ -98,7 +98,7 @@ class PassiveForces:
         """Return the length of a tendon, and how it grows with the velocities (nv,)."""
         length, arm = tendon.offset, np.zeros(world.nv)
         for body, coefficient in tendon.terms:
-            dof, place = world.places[body, 0]
+            dof, place = world.coordinate_index[body, 0]
             length += coefficient * q[place]
             arm[dof] += coefficient
         pulls = []

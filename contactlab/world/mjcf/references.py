@@ -1,4 +1,4 @@
-"""What a MuJoCo file refers to: nothing outside one folder, no plugins, no entities; looked at before it is read."""
+"""Check the references of a MuJoCo file before it is read: no file outside one folder, no plugins, no entities."""
 
 from __future__ import annotations
 

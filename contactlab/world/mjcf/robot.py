@@ -1,4 +1,4 @@
-"""What a MuJoCo file brought into a world: names, actuators, keyframes, and what of it was left out."""
+"""Robot from a MuJoCo file: names, actuators, keyframes, and unsupported features."""
 
 from __future__ import annotations
 
@@ -75,7 +75,10 @@ class MjcfActuator:
 
 
 class _Law(NamedTuple):
-    """What `MjcfRobot.tau` computes of all actuators at once: those that are drives do nothing, or what is left."""
+    """Arrays from which `MjcfRobot.tau` computes all actuators together.
+
+    Actuators that are drives add only a remainder.
+    """
 
     coordinates: tuple[tuple[str, int], ...]  # bodies and coordinates, nc of them
     gears: FloatArray  # (nu, nc)
@@ -92,7 +95,7 @@ class _Law(NamedTuple):
 
     @classmethod
     def of(cls, actuators: tuple[MjcfActuator, ...], ranges: Mapping[tuple[str, int], tuple[float, float]]) -> _Law:
-        """Return that of a robot's actuators."""
+        """Return the arrays of a robot's actuators."""
         numbers: dict[tuple[str, int], int] = {}
         for place in (*(term[:2] for one in actuators for term in one.terms), *ranges):
             numbers.setdefault(place, len(numbers))
@@ -135,7 +138,7 @@ class Keyframe:
 
 @dataclass(frozen=True, eq=False)
 class MjcfRobot:
-    """What a file brought into a world.
+    """Robot that was read from a file into a world.
 
     Attributes
     ----------
@@ -177,7 +180,7 @@ class MjcfRobot:
 
     @cached_property
     def na(self) -> int:
-        """How many actuators have a state."""
+        """Number of actuators with a state."""
         return sum(one.dynamics != "none" for one in self.actuators)
 
     @cached_property
@@ -200,7 +203,7 @@ class MjcfRobot:
         act
             (na,) states of the actuators that have one, default 0; or B times.
         """
-        law, places = self._law, world.places
+        law, places = self._law, world.coordinate_index
         try:
             where = np.array([places[one] for one in law.coordinates], dtype=np.int64).reshape(-1, 2)
         except KeyError as unknown:

@@ -1,4 +1,4 @@
-"""What a device makes of a reading: noise, and a range."""
+"""Errors of a measuring device: noise, and a range."""
 
 from __future__ import annotations
 

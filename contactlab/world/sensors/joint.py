@@ -16,7 +16,7 @@ from contactlab.world.sensors.step_view import StepView
 
 
 def bodies_beyond(model: Model, body: str) -> set[str]:
-    """Return the names of a body and of all that hang on it; of "world" those of all bodies, and its own."""
+    """Return the names of a body and of all its descendants; "world" has all bodies as descendants."""
     model.index_or_world(body)  # an unknown one raises, with the close names
     beyond = {body}
     for one in model.bodies:
@@ -185,7 +185,7 @@ def _transmitted(view: StepView, sensor: OnBody) -> FloatArray:
     world, model, table = view.world, view.world.model, view.contact_table(sensor.body)
     if world.joint_actions.loops:
         raise SimulationConfigError("sensor", "reads what a joint carries, and loops may carry some of it")
-    (q, v), lead = view.begun, view.q.shape[:-1]
+    (q, v), lead = view.start_state, view.q.shape[:-1]
     frame, origin = view.pose(sensor.body, sensor.placement, before=True)
     rotations, origins = body_poses(model, q)
     beyond = bodies_beyond(model, sensor.body)

@@ -42,7 +42,7 @@ class State:
     t: float
 
     def after(self, model: Model, h: float) -> State:
-        """A little later on a motion with these v and a; right to second order."""
+        """Return a little later on a motion with these v and a; right to second order."""
         return State(integrate(model, self.q, self.v + 0.5 * h * self.a, h), self.v + h * self.a, self.a, self.t + h)
 
 
@@ -135,7 +135,7 @@ def free_run(
 
 
 def _acceleration(model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, t: float) -> FloatArray:
-    """The accelerations under the constraints, by least squares of the whole system, whatever the rank."""
+    """Return the accelerations under the constraints, by least squares of the whole system, whatever the rank."""
     zero = np.zeros(model.nv)
     system = constrained_system(model, q, v, zero, cs, t=t)
     # Scaled to a unit diagonal of H, lest light bodies count as no bodies.
@@ -210,7 +210,7 @@ class ConstraintReport:
         return all(check.ok for check in self.checks)
 
     def check(self, name: str) -> ConstraintCheck:
-        """The comparison whose name begins so."""
+        """Return the comparison whose name begins so."""
         for check in self.checks:
             if check.name.startswith(name):
                 return check
@@ -337,7 +337,7 @@ def _as_set(model: Model, constraint: AnyConstraint | ConstraintSet | Iterable[A
 
 
 def _assembled(model: Model, cs: ConstraintSet, state: State) -> State | None:
-    """The state nearby that meets the constraints, if one is found."""
+    """Return the state nearby that meets the constraints, if one is found."""
     weights = np.ones(model.nv)
     place = assemble_q(model, state.q, cs, weights, t=state.t)
     motion = assemble_v(model, place.q, state.v, cs, weights, t=state.t)

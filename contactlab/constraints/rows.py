@@ -185,7 +185,7 @@ class LoopConstraint:
     that translation rows are derivatives of their errors and both bodies feel the force along one line.
 
     A loop whose bodies do not move against each other (frames on one body, or on bodies fixed to the world) is legal:
-    its rows are zero, but for translation rows of origins that lie apart on a body that turns, if not ``sliding``.
+    its rows are zero, except for translation rows of origins that lie apart on a body that turns, if not ``sliding``.
 
     Parameters
     ----------

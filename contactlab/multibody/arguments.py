@@ -111,7 +111,7 @@ UNIT_TOLERANCE = 1e-6
 
 
 def check_configuration(model: Model, q: ArrayLike) -> FloatArray:
-    """A copy of ``q`` (nq,); a `MultibodyError` names a bad entry, or the body of a quaternion not of length 1.
+    """Return a copy of ``q`` (nq,); a `MultibodyError` names a bad entry, or the body of a quaternion not of length 1.
 
     Quaternions are left as they are: the kinematics divide their length out, see `normalize`.
     """
@@ -130,7 +130,7 @@ def check_configuration(model: Model, q: ArrayLike) -> FloatArray:
 
 
 def check_velocity(model: Model, v: ArrayLike, field: str = "v") -> FloatArray:
-    """A copy of ``v`` (nv,), or of any vector of that length; a `MultibodyError` names a bad entry."""
+    """Return a copy of ``v`` (nv,), or of any vector of that length; a `MultibodyError` names a bad entry."""
     return _checked(v, field, model.nv, lambda: [(body.name, model.v_slice(body.name)) for body in model.bodies])
 
 

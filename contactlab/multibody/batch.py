@@ -90,7 +90,7 @@ def solve_mass_matrix_batch(model: Model, q: Instant, tau: ArrayLike, *, threads
 
 
 def _solve_size(nl: int, nv: int) -> int:
-    """The workspace of `factor_inertia`, the factor and the scratch of `solve_inertia`."""
+    """Return the workspace of `factor_inertia`, the factor and the scratch of `solve_inertia`."""
     return factor_size(nl, nv) + 13 * nv + 6 * nl
 
 

@@ -179,7 +179,7 @@ class ModelBuilder:
         return self
 
     def build(self) -> Model:
-        """The model of the bodies added so far.
+        """Return the model of the bodies added so far.
 
         Raises
         ------

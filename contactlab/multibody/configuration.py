@@ -19,7 +19,7 @@ from contactlab.spatial.arrays import FloatArray, finite_array
 
 
 def neutral(model: Model) -> FloatArray:
-    """The configuration (nq,) of zeros and identity quaternions; custom joints say their own."""
+    """Return the configuration (nq,) of zeros and identity quaternions; custom joints say their own."""
     return model.neutral
 
 
@@ -49,7 +49,7 @@ def random_configuration(model: Model, seed: int | np.random.Generator, *, sprea
 
 
 def normalize(model: Model, q: ArrayLike) -> FloatArray:
-    """A copy of q, (nq,) or (..., nq), with every quaternion divided by its length."""
+    """Return a copy of q, (nq,) or (..., nq), with every quaternion divided by its length."""
     out = finite_array(q, "q", (*np.shape(q)[:-1], model.nq), MultibodyError)
     for row in out.reshape(math.prod(out.shape[:-1]), model.nq):
         for at in model.quaternion_places:
@@ -58,7 +58,7 @@ def normalize(model: Model, q: ArrayLike) -> FloatArray:
 
 
 def integrate(model: Model, q: ArrayLike, v: ArrayLike, dt: ArrayLike) -> FloatArray:
-    """The configuration (nq,) after moving at constant v (nv,) for dt [s].
+    """Return the configuration (nq,) after moving at constant v (nv,) for dt [s].
 
     Quaternions are multiplied from the right by the exponential of dt times their angular velocity, which is in body
     axes, and renormalised.

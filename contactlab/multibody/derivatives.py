@@ -86,7 +86,7 @@ class ForwardDynamicsDerivatives(NamedTuple):
 def inverse_dynamics_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike, f_ext: ArrayLike | None = None
 ) -> InverseDynamicsDerivatives:
-    """Derivatives of `inverse_dynamics`, exact but for rounding, at a small multiple of its cost.
+    """Derivatives of `inverse_dynamics`, exact except for rounding, at a small multiple of its cost.
 
     Carpentier and Mansard, "Analytical derivatives of rigid body dynamics algorithms" (2018), as in Singh, Russell,
     Wensing (2022). What joints of the user's own do within themselves is differenced, their methods being called four
@@ -138,7 +138,7 @@ def forward_dynamics_derivatives(
 def _derivatives(
     model: Model, q: Instant, v: ArrayLike | None, name: str, x: ArrayLike, f_ext: ArrayLike | None, forward: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """All three, of one instant or many."""
+    """Return all three, of one instant or many."""
     packed, nv = model.packed, model.nv
     if type(q) is np.ndarray and f_ext is None and not packed.custom:
         out = _empty((3 + forward, nv, nv))
@@ -170,7 +170,7 @@ def _derivatives(
 def _many(
     model: Model, q: Instant, v: ArrayLike | None, name: str, x: ArrayLike, f_ext: ArrayLike | None, forward: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """All three for every instant of a batch."""
+    """Return all three for every instant of a batch."""
     nv = model.nv
     many = Instants.of_dynamics(model, q, v, operand(name, x, nv), f_ext)
     out = np.empty((many.count, 3 + forward, nv, nv))
@@ -266,7 +266,7 @@ class CentroidalRateDerivatives(NamedTuple):
 def point_velocity_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, body: str, point: ArrayLike
 ) -> PointVelocityDerivatives:
-    """Derivatives of `point_velocity_6d`, exact but for rounding; that of `point_position` by q is `point_jacobian`.
+    """Derivatives of `point_velocity_6d`, exact except for rounding; that of `point_position` by q is `point_jacobian`.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ def point_velocity_derivatives(
 def point_acceleration_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike, body: str, point: ArrayLike
 ) -> PointAccelerationDerivatives:
-    """Derivatives of `point_acceleration_6d`, exact but for rounding.
+    """Derivatives of `point_acceleration_6d`, exact except for rounding.
 
     Carpentier and Mansard, "Analytical derivatives of rigid body dynamics algorithms" (2018), for the links.
 
@@ -304,7 +304,7 @@ def point_acceleration_derivatives(
 
 
 def centroidal_momentum_derivatives(model: Model, q: Instant, v: ArrayLike | None) -> CentroidalMomentumDerivatives:
-    """Derivatives of angular momentum about the centre of mass and of linear momentum, exact but for rounding.
+    """Derivatives of angular momentum about the centre of mass and of linear momentum, exact except for rounding.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ def centroidal_momentum_derivatives(model: Model, q: Instant, v: ArrayLike | Non
 def centroidal_rate_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike
 ) -> CentroidalRateDerivatives:
-    """Derivatives of the rates of both momenta, exact but for rounding: of what contacts must exert less gravity.
+    """Derivatives of the rates of both momenta, exact except for rounding: of what contacts must exert less gravity.
 
     Parameters
     ----------
@@ -361,7 +361,7 @@ def _filled(
     more: tuple[tuple[str, FloatArray, int], ...],
     last: object,
 ) -> tuple[FloatArray, ...]:
-    """The four results (..., 6, nv) of a kernel of `kernels.batch`."""
+    """Return the four results (..., 6, nv) of a kernel of `kernels.batch`."""
     nv = model.nv
     if isinstance(q, Kinematics):
         q, v = at_state(model, q, v, head_size(model.packed.nl, nv))[:2]

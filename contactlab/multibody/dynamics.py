@@ -153,7 +153,7 @@ def forward_dynamics_lagrangian(
     *,
     linear_solver: LinearSolver = "cholesky",
 ) -> FloatArray:
-    """The same accelerations by forming M and h and solving M a = tau - h + J^T f_ext.
+    """Return the same accelerations by forming M and h and solving M a = tau - h + J^T f_ext.
 
     Parameters
     ----------

@@ -160,14 +160,14 @@ class Freedom:
     """Limits and couplings of one model."""
 
     model: Model
-    #: lower, upper: Limits (nq,); infinite where there is none.
+    #: lower, upper: Limits (nq,); infinite if there is none.
     lower: FloatArray
     upper: FloatArray
-    coordinate: NDArray[np.intp]  # (nv,) the entry of q that an entry of v is the derivative of, -1 where there is none
-    basis: FloatArray | None  # (nv, ny): v = basis y for the independent velocities y; None where all are
+    coordinate: NDArray[np.intp]  # (nv,) the entry of q that an entry of v is the derivative of, -1 if there is none
+    basis: FloatArray | None  # (nv, ny): v = basis y for the independent velocities y; None if all are
 
     def admitted(self, q: FloatArray) -> FloatArray:
-        """The configuration with every coordinate moved to where it may be."""
+        """Return the configuration with every coordinate moved to where it may be."""
         out = np.clip(q, self.lower, self.upper)
         if self.basis is None:
             return out
@@ -178,7 +178,7 @@ class Freedom:
         return out if not least.any() else self._followed(integrate(self.model, out, self.basis @ least, 1.0))
 
     def elsewhere(self, q: FloatArray, number: int, rng: np.random.Generator) -> FloatArray:
-        """A random configuration, the further from q the larger the number: to start anew from.
+        """Return a random configuration, the further from q the larger the number: to start again from.
 
         Coordinates between two limits end up anywhere between them, the others within about half a turn or two metres.
         """
@@ -204,11 +204,11 @@ class Freedom:
         return lowest, highest
 
     def reduced(self, J: FloatArray) -> FloatArray:
-        """A Jacobian over the independent velocities."""
+        """Return a Jacobian over the independent velocities."""
         return J if self.basis is None else np.asarray(J @ self.basis)
 
     def moved(self, q: FloatArray, y: FloatArray) -> FloatArray:
-        """The configuration after a step y of the independent velocities."""
+        """Return the configuration after a step y of the independent velocities."""
         v = y if self.basis is None else self.basis @ y
         return self._followed(integrate(self.model, q, v, 1.0))
 
@@ -253,7 +253,7 @@ def _limit(name: str, value: ArrayLike, nq: int) -> FloatArray:
 
 
 def _coordinates(model: Model) -> NDArray[np.intp]:
-    """The entry of q that each entry of v changes at its rate, -1 for quaternions and custom joints."""
+    """Return the entry of q that each entry of v changes at its rate, -1 for quaternions and custom joints."""
     out = np.full(model.nv, -1, dtype=np.intp)
     for body in model.bodies:
         if isinstance(body.joint, CustomJoint | Spherical):
@@ -265,7 +265,7 @@ def _coordinates(model: Model) -> NDArray[np.intp]:
 
 
 def _independent(model: Model) -> FloatArray | None:
-    """Basis (nv, ny) of the velocities that keep the mimic relations; None where there are none."""
+    """Basis (nv, ny) of the velocities that keep the mimic relations; None if there are none."""
     coupling = mimic_coupling(model, model.neutral)
     G = coupling.G
     if G.shape[0] == 0:

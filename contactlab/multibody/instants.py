@@ -27,7 +27,7 @@ _WIDEST = 4096
 
 
 def batched(*vectors: object, rows: object = None) -> bool:
-    """Whether one of these has more than one axis, or ``rows`` more than two: those of one instant do not."""
+    """Return True if one of these has more than one axis, or ``rows`` more than two: those of one instant do not."""
     if rows is not None and np.ndim(rows) > 2:  # type: ignore[arg-type]
         return True
     for value in vectors:
@@ -40,9 +40,9 @@ def batched(*vectors: object, rows: object = None) -> bool:
 
 
 def operand(name: str, value: ArrayLike | Kinematics | None, *tail: int) -> tuple[str, FloatArray, int]:
-    """A named float array whose last axes are ``tail``, and their number.
+    """Return a named float array whose last axes are ``tail``, and their number.
 
-    A `Kinematics` stands for its q: a batch computes kinematics anew.
+    A `Kinematics` stands for its q: a batch computes kinematics again.
     """
     if value is None:
         raise MultibodyError(name, "is needed")

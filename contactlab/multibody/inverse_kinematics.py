@@ -111,7 +111,7 @@ def inverse_kinematics(
         row of weight 0 is free. All 1 by default. They matter where not everything can be met.
     limits
         True: the joint limits and mimic relations of the model's description, if it has one. A pair (lower, upper) of
-        (nq,) arrays, infinite where there is none: these. False: no limits.
+        (nq,) arrays, infinite if there is none: these. False: no limits.
     tolerance
         Largest error [m, rad] that counts as converged.
     max_iterations
@@ -261,7 +261,7 @@ def _row_weights(goals: tuple[Target, ...], weights: Weights | None) -> FloatArr
 
 
 def damped_step(J: FloatArray, e: FloatArray, damping: float, lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """The x (n,) with lower <= x <= upper that minimises |J x - e|^2 + damping |x|^2; lower <= 0 <= upper.
+    """Return the x (n,) with lower <= x <= upper that minimises |J x - e|^2 + damping |x|^2; lower <= 0 <= upper.
 
     Entries beyond a bound are put on it and those that want to leave it are freed, all at once while that may still
     help, then one by one (Murty's rule), which ends because the problem is strictly convex: block principal pivoting

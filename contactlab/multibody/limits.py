@@ -17,7 +17,7 @@ from contactlab.spatial.arrays import FloatArray, read_only
 
 @dataclass(frozen=True, eq=False)
 class JointLimits:
-    """Limits of degrees of freedom, infinite where there is none.
+    """Limits of degrees of freedom, infinite if there is none.
 
     Each is one number for all degrees of freedom of a joint, or an array, (nv,); those of a model are arrays.
 
@@ -52,7 +52,7 @@ class JointLimits:
             object.__setattr__(self, one.name, read_only(value))
 
     def of(self, joint: Joint) -> JointLimits:
-        """The same, checked, with one number per degree of freedom of a joint."""
+        """Return the same, checked, with one number per degree of freedom of a joint."""
         try:
             spread = JointLimits(*(np.broadcast_to(getattr(self, one.name), (joint.nv,)) for one in fields(self)))
         except ValueError as cause:

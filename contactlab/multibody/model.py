@@ -217,7 +217,7 @@ class Model:
 
     @property
     def limits(self) -> JointLimits:
-        """Limits of every degree of freedom, arrays (nv,), infinite where there is none: data, never forces."""
+        """Limits of every degree of freedom, arrays (nv,), infinite if there is none: data, never forces."""
         return JointLimits.joined(body.limits for body in self.bodies)
 
     @property
@@ -304,7 +304,7 @@ class Model:
         return self.index(name)
 
     def __str__(self) -> str:
-        """The tree, then a line per entry of v with the joint's name, limits and rotors."""
+        """Return the tree, then a line per entry of v with the joint's name, limits and rotors."""
         from contactlab.multibody.overview import dof_overview, hierarchy_overview
 
         return "\n".join([repr(self), hierarchy_overview(self), dof_overview(self)]).rstrip()

@@ -188,7 +188,7 @@ def _buffers(
 
 
 def _is_chain(dof_parent: Sequence[int]) -> bool:
-    """Whether `factor_dense` is faster than `factor_sparse`.
+    """Return True if `factor_dense` is faster than `factor_sparse`.
 
     Both were timed on chains, two to four arms and bushy trees of 6 to 100 degrees of freedom: an update along the
     branches takes 0.65 ns; without them there are n^3 / 6 updates of 0.03 ns and 1.2 ns n^2 besides.

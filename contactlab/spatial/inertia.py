@@ -46,7 +46,7 @@ class RigidInertia:
     Attributes
     ----------
     oddity
-        What no mass distribution has, in words; None where there is nothing.
+        What no mass distribution has, in words; None if there is nothing.
 
     Raises
     ------
@@ -96,7 +96,7 @@ class RigidInertia:
 
     @classmethod
     def point(cls, mass: float, com: ArrayLike = (0.0, 0.0, 0.0)) -> RigidInertia:
-        """All mass in one point: no moment about it."""
+        """Return all mass in one point: no moment about it."""
         return cls(mass, com, np.zeros((3, 3)))
 
     @classmethod
@@ -239,7 +239,7 @@ class RigidInertia:
         return np.concatenate([w @ self.inertia + np.cross(self.com, linear), linear], axis=-1)
 
     def moved(self, X: Transform) -> RigidInertia:
-        """The same mass distribution in the parent of the frame X it is given in."""
+        """Return the same mass distribution in the parent of the frame X it is given in."""
         return self._made(self.mass, X.apply(self.com), X.R @ self.inertia @ X.R.T)
 
     def join(self, other: RigidInertia, placement: Transform | None = None) -> RigidInertia:
@@ -305,7 +305,7 @@ def _symmetric(value: ArrayLike) -> FloatArray:
 
 
 def round_off(mass: float, largest: float) -> float:
-    """The moment [kg m^2] that counts as zero beside the largest one."""
+    """Return the moment [kg m^2] that counts as zero beside the largest one."""
     return SLACK * abs(largest) + mass * POINT**2
 
 

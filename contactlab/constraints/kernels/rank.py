@@ -59,7 +59,7 @@ def row_length(row: FloatArray) -> float:
 
 @kernel(inline=True)
 def is_zero_row(row: FloatArray, scale: float) -> bool:
-    """Whether a row is only rounding of terms of size ``scale``."""
+    """Return True if a row is only rounding of terms of size ``scale``."""
     return not largest_entry(row) > RANK_TOLERANCE * scale
 
 

@@ -73,7 +73,7 @@ from contactlab.constraints.kernels.pairs_of_frames import (
     length_of,
     line_between,
     relative_pose,
-    turned,
+    rotate,
 )
 from contactlab.constraints.kernels.rank import is_zero_row
 from contactlab.multibody.kernels.codes import GOOD
@@ -169,7 +169,10 @@ def contact_rows(
 
 @kernel(inner=True)
 def settle_row(G: FloatArray, scale: FloatArray, i: int, size: float) -> bool:
-    """Whether row i is only rounding of terms of this size: it becomes zero. Notes the size where it is wanted."""
+    """Return True if row i is only rounding of terms of this size: it becomes zero.
+
+    Notes the size where it is wanted.
+    """
     if scale.shape[0] > 0:
         scale[i] = size
     if not is_zero_row(G[i], size):
@@ -181,7 +184,7 @@ def settle_row(G: FloatArray, scale: FloatArray, i: int, size: float) -> bool:
 
 @kernel(inline=True)
 def settled(value: float, terms: float) -> float:
-    """The value, or 0 where it is only rounding of its terms."""
+    """Return the value, or 0 where it is only rounding of its terms."""
     return value if abs(value) > RANK_TOLERANCE * terms else 0.0
 
 
@@ -282,8 +285,8 @@ def constraint_rows(
             else:
                 angular = length_of(s, 0)
                 linear = length_of(s, 3)
-                turned(Rp, s, 0, a)
-                turned(Rp, s, 3, a)
+                rotate(Rp, s, 0, a)
+                rotate(Rp, s, 3, a)
                 error = s[0] * e[0] + s[1] * e[1] + s[2] * e[2] + s[3] * e[3] + s[4] * e[4] + s[5] * e[5]
             zero = False
             if want & JACOBIAN:

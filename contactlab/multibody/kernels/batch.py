@@ -28,7 +28,7 @@ from lcp.kernels import kernel
 
 @kernel(inline=True)
 def at(rows: Any, b: int) -> Any:
-    """The row of instant b."""
+    """Return the row of instant b."""
     return rows[b % rows.shape[0]]
 
 

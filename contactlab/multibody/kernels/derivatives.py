@@ -312,7 +312,7 @@ def columns(
                 j = t.dof_parent[j]
             if j >= 0:
                 # A free body: its shifts bear no moment, its turns no force; no shift of all changes any force, nor
-                # does its velocity, but for the moments of external forces.
+                # does its velocity, except for the moments of external forces.
                 for k in range(3):
                     s = S[at + k]
                     dq[at + k, l] = s[3] * d3 + s[4] * d4 + s[5] * d5

@@ -70,7 +70,7 @@ def residual(
 def midpoint_step(
     inertia: FloatArray, tx: float, ty: float, tz: float, wx: float, wy: float, wz: float, h: float
 ) -> tuple[float, float, float, bool]:
-    """The change d = w+ - w of one step of the rule, and whether it solves the equation.
+    """Return the change d = w+ - w of one step of the rule, and whether it solves the equation.
 
     Newton's method with its step halved until the residual falls; it ends when the residual no longer does, at rounding
     or where it stalls.
@@ -152,7 +152,7 @@ def midpoint_spin(
 
 @kernel(inline=True)
 def turns_freely(t: Tree, first: int, last: int) -> bool:
-    """Whether links first ... last - 1, a whole tree, are one link to which the midpoint rule applies.
+    """Return True if links first ... last - 1, a whole tree, are one link to which the midpoint rule applies.
 
     Rotors behind its degrees of freedom, whose own velocity products nobody knows, leave it to the explicit rule.
     """

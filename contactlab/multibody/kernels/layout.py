@@ -50,7 +50,7 @@ class Tree(NamedTuple):
 
 @kernel
 def tree(I: IntArray, F: FloatArray) -> Tree:
-    """The views. Order and sizes are those of `contactlab.multibody.packing.pack`."""
+    """Return the views. Order and sizes are those of `contactlab.multibody.packing.pack`."""
     nl = I[LINKS]
     nv = I[NV]
     nb = I[BODIES]
@@ -81,7 +81,7 @@ def tree(I: IntArray, F: FloatArray) -> Tree:
 
 @kernel(inline=True)
 def opened(I: IntArray, F: FloatArray, W: FloatArray) -> tuple[Tree, Frames, int, int]:
-    """The views of a model and of the head of a workspace; how many links and degrees of freedom there are."""
+    """Return the views of a model and of the head of a workspace; how many links and degrees of freedom there are."""
     nl = I[LINKS]
     nv = I[NV]
     return tree(I, F), frames(W, nl, nv), nl, nv

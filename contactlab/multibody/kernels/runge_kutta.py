@@ -39,7 +39,7 @@ def runge_kutta_size(nl: int, nv: int, nq: int) -> int:
 
 @kernel(inner=True)
 def displacement_rate(t: Tree, d: FloatArray, v: FloatArray, out: FloatArray) -> None:
-    """Rate of the displacement d (nv,) from where a part begins, at velocities v: v but for rotation vectors."""
+    """Rate of the displacement d (nv,) from where a part begins, at velocities v: v except for rotation vectors."""
     for j in range(v.shape[0]):
         out[j] = v[j]
     for i in range(t.parent.shape[0]):

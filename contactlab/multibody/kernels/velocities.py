@@ -94,7 +94,7 @@ def velocities(t: Tree, v: FloatArray, custom: FloatArray, at: Frames) -> None:
         if kind == SCREW:
             add_shift_of_axis(at.p[i], at.p[t.root[i]], at.S[first], v[first], Ci)
         elif kind == CUSTOM:
-            # S is constant in the child's axes but for c, its own velocity product, which is turned to world axes.
+            # S is constant in the child's axes except for c, its own velocity product, which is turned to world axes.
             row = custom[t.custom[i]]
             Ri = at.R[i]
             root = at.p[t.root[i]]

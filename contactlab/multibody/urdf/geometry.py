@@ -40,7 +40,7 @@ class Packages:
 
     @classmethod
     def of(cls, package_roots: PackageRoots, file: Path | None) -> Packages:
-        """The caller's folders, which must exist, and that of the file."""
+        """Return the caller's folders, which must exist, and that of the file."""
         home = file.resolve().parent if file is not None else None
         if package_roots is None:
             return cls({}, (), home)
@@ -50,7 +50,7 @@ class Packages:
         return cls({}, tuple(_folder(at, f"[{i}]") for i, at in enumerate(several)), home)
 
     def find(self, element: Element, uri: str) -> Path | None:
-        """The existing file a URI names, None where it is in no folder the caller named.
+        """Return the existing file a URI names, None if it is in no folder the caller named.
 
         A URI that names a place of its own choosing (an absolute path, or steps upwards out of the folders) is refused,
         whether there is such a file or not.
@@ -100,7 +100,7 @@ class Packages:
 
 
 def _real(path: Path) -> Path | None:
-    """The file a path leads to once links are followed; None where there is none or its name cannot be one."""
+    """Return the file a path leads to once links are followed; None if there is none or its name cannot be one."""
     try:
         real = path.resolve(strict=True)
         return real if real.is_file() else None
@@ -109,7 +109,7 @@ def _real(path: Path) -> Path | None:
 
 
 def _leaves(parts: Iterable[str]) -> bool:
-    """Whether a relative path steps above where it starts."""
+    """Return True if a relative path steps above where it starts."""
     depth = 0
     for part in parts:
         depth += -1 if part == ".." else 0 if part in ("", ".") else 1
@@ -157,7 +157,7 @@ class UrdfMesh:
     uri
         As written.
     path
-        The file, None where none was found in the folders given; it lies inside them, links followed.
+        The file, None if none was found in the folders given; it lies inside them, links followed.
     scale
         Factors along x, y, z.
     """
@@ -190,7 +190,7 @@ class UrdfGeometry:
     shape
         What it is.
     rgba
-        Of its <material>, each entry from 0 to 1; None where none is given, or what is given is no colour.
+        Of its <material>, each entry from 0 to 1; None if none is given, or what is given is no colour.
     """
 
     body: str

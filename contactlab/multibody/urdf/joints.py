@@ -55,7 +55,7 @@ def _motion(element: Element, kind: str) -> Joint:
 
 
 def _axis(element: Element) -> FloatArray:
-    """The axis in joint axes, x where none is written."""
+    """Return the axis in joint axes, x where none is written."""
     given = element.only("axis")
     axis = vector(given, "xyz", 3, (1.0, 0.0, 0.0)) if given is not None else np.array([1.0, 0.0, 0.0])
     if given is not None and not axis.any():
@@ -165,7 +165,7 @@ def _close(name: str, names: Iterable[str]) -> str:
 
 
 def ordered(robot: Element, links: Mapping[str, Element], joints: Sequence[UrdfJoint]) -> tuple[str, list[UrdfJoint]]:
-    """The root link, and the joints depth first, those of one link in the order of the file.
+    """Return the root link, and the joints depth first, those of one link in the order of the file.
 
     Refuses unknown links, a link with two joints above it, several roots, and cycles.
     """
@@ -203,7 +203,7 @@ def ordered(robot: Element, links: Mapping[str, Element], joints: Sequence[UrdfJ
 
 
 def _cycle(start: UrdfJoint, above: Mapping[str, UrdfJoint]) -> str:
-    """The links of the cycle above a joint that no root reaches."""
+    """Return the links of the cycle above a joint that no root reaches."""
     seen: dict[str, int] = {}
     link = start.data.body
     while link not in seen:

@@ -81,7 +81,7 @@ class UrdfModel(Model):
 
 
 def inertia_of(link: Element, *, strict: bool) -> RigidInertia | None:
-    """The <inertial> of a <link> in link axes, None where there is none or it is all zero.
+    """Return the <inertial> of a <link> in link axes, None if there is none or it is all zero.
 
     What no mass distribution has is taken as it is written, unless ``strict``.
     """

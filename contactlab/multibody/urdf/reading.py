@@ -56,7 +56,7 @@ class Element:
         return child
 
     def text(self, attribute: str) -> str:
-        """An attribute that must be there and not be empty."""
+        """Return an attribute that must be there and not be empty."""
         value = self.attributes.get(attribute, "")
         if not value.strip():
             raise self.error(f"has no attribute {attribute!r}")
@@ -66,7 +66,10 @@ class Element:
 
 
 def read(path_or_text: str | PathLike[str]) -> tuple[Element, Path | None]:
-    """The <robot> element of a file, or of a text, which begins with "<" after white space; and the file, if any."""
+    """Return the <robot> element of a file, or of a text, which begins with "<" after white space.
+
+    And the file, if any.
+    """
     if isinstance(path_or_text, str) and (text := path_or_text.lstrip(_BLANK)).startswith("<"):
         # XML must begin with its declaration; the lines cut off before it still count.
         skipped = path_or_text[: len(path_or_text) - len(text)].count("\n")
@@ -74,7 +77,7 @@ def read(path_or_text: str | PathLike[str]) -> tuple[Element, Path | None]:
     if isinstance(path_or_text, str) and ("\n" in path_or_text or "\0" in path_or_text):
         raise UrdfError("XML", "does not begin with <", line=1)
     path = Path(fspath(path_or_text))
-    path.stat()  # a FileNotFoundError where there is none, as with `open`
+    path.stat()  # a FileNotFoundError if there is none, as with `open`
     return _Reader(path.name, None, 0).robot_of(read_bytes(path, _refused, MAX_BYTES)), path
 
 
@@ -164,7 +167,7 @@ def rotation(rpy: FloatArray) -> FloatArray:
 
 
 def origin(element: Element) -> Transform:
-    """The pose in the <origin> of an element, the identity where there is none.
+    """Return the pose in the <origin> of an element, the identity if there is none.
 
     Attributes: ``xyz`` [m], and ``rpy`` [rad] or, since version 1.2 of the format, ``quat_xyzw``.
     """

@@ -46,7 +46,7 @@ from contactlab.constraints.solve.solution import (
     unit_columns,
 )
 from contactlab.multibody.arguments import check_finite, checked, checked_vector, failure
-from contactlab.multibody.entries import ON_STACK, Entry, strict
+from contactlab.multibody.entries import ON_STACK, Entry, single_signature
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
 from contactlab.multibody.kinematics import Instant, Kinematics, at_state, kinematics
 from contactlab.multibody.mass_matrix import factorize_mass_matrix
@@ -111,9 +111,9 @@ def _kernels() -> Any:
 # integers, order, floats, q, v, tau, workspace, a, forces; dense, method.
 _full_mass_matrix = Entry(lambda: _kernels().full_mass_matrix)
 _full_unit_forces = Entry(lambda: _kernels().full_unit_forces)
-_quick_mass_matrix = Entry(lambda: strict(_kernels().fast_mass_matrix, 2, (1,) * 7, 0, 0))
+_fast_mass_matrix = Entry(lambda: single_signature(_kernels().fast_mass_matrix, 2, (1,) * 7, 0, 0))
 # Integers, floats, q, v, tau, workspace, a, forces.
-_quick_unit_forces = Entry(lambda: strict(_kernels().fast_unit_forces, 1, (1,) * 7))
+_fast_unit_forces = Entry(lambda: single_signature(_kernels().fast_unit_forces, 1, (1,) * 7))
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +199,7 @@ def forward_dynamics_constraints(
             try:
                 if size >= 0 and method == "kokkevis":
                     work = _empty(size) if size else ON_STACK
-                    residual: float = _quick_unit_forces.call(ints, floats, q, v, tau, work, a, forces)
+                    residual: float = _fast_unit_forces.call(ints, floats, q, v, tau, work, a, forces)
                     rank = m if residual >= 0.0 else int(residual)
                 if rank == DEPENDENT:
                     rank, residual = _by_mass_matrix(model, q, v, tau, cs, method, a, forces)
@@ -230,7 +230,7 @@ def _by_mass_matrix(
     nv, m, packed = a.shape[0], forces.shape[0], cs.packed
     order = _empty(nv + m, dtype=np.int64) if number == DIRECT else _NO_ORDER
     work = _empty(_work_size(number, model.packed.nl, nv, m, 0))
-    rank, residual = _quick_mass_matrix.call(
+    rank, residual = _fast_mass_matrix.call(
         packed.model_ints, order, packed.model_floats, q, v, tau, work, a, forces, model.packed.chain, number
     )
     return rank, residual

@@ -123,7 +123,7 @@ def check_configuration(model: Model, q: ArrayLike) -> FloatArray:
             raise
         detail = f"{error.detail}; a free body or floating base has seven: x, y, z and the quaternion w, x, y, z"
         raise MultibodyError("q", detail) from None
-    for at in model.quaternion_places:
+    for at in model.quaternion_starts:
         if not abs(math.hypot(*array[at : at + 4].tolist()) - 1.0) <= UNIT_TOLERANCE:
             raise bad_configuration(model, array, at)
     return array

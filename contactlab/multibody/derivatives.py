@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import checked, checked_vector, failure
-from contactlab.multibody.entries import ON_STACK, Entry, kernels, strict
+from contactlab.multibody.batch_operands import BatchOperands, batched, operand, velocity
+from contactlab.multibody.entries import ON_STACK, Entry, kernels, single_signature
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.instants import Instants, batched, operand, velocity
 from contactlab.multibody.joints import CustomJoint
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import (
@@ -40,7 +40,7 @@ _NO_RATES = np.zeros((0, CUSTOM_RATES))
 # One look-up less, 30 ns, in a call of a few microseconds.
 _empty = np.empty
 
-_quick = Entry(lambda: strict(kernels().quick.quick_derivatives, 1, (1, 1, 1, 1, 2, 2, 2, 1, 3), 0, 0))
+_quick = Entry(lambda: single_signature(kernels().fast_entries.fast_derivatives, 1, (1, 1, 1, 1, 2, 2, 2, 1, 3), 0, 0))
 
 #: Fourth-order differences of what users write: step, places, and what each counts; either error is some 1e-13.
 STEP = 1e-3
@@ -159,7 +159,7 @@ def _derivatives(
     forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
     rates = joint_rates(model, q_, v_) if packed.custom else _NO_RATES
     out = np.empty((3 + forward, nv, nv))
-    code = kernels().quick.quick_derivatives(
+    code = kernels().fast_entries.fast_derivatives(
         packed.ints, packed.floats, q_, v_, given, forces, custom, rates, work, out, ready, forward
     )
     if code != GOOD:
@@ -172,14 +172,14 @@ def _many(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return all three for every instant of a batch."""
     nv = model.nv
-    many = Instants.of_dynamics(model, q, v, operand(name, x, nv), f_ext)
+    many = BatchOperands.of_dynamics(model, q, v, operand(name, x, nv), f_ext)
     out = np.empty((many.count, 3 + forward, nv, nv))
     operands = (*many.rows, many.custom(), rates_of(many), forward)
     many.fill(kernels().batch.derivatives, derivatives_size(model.packed.nl, nv), None, operands, out)
     return many.shaped(out[:, 0]), many.shaped(out[:, 1]), many.shaped(out[:, 2])
 
 
-def rates_of(many: Instants) -> FloatArray:
+def rates_of(many: BatchOperands) -> FloatArray:
     """`joint_rates` of every instant, q and v being the first two operands: (B or 1, n, 252)."""
     if not many.model.packed.custom or not many.count:
         return np.zeros((1, len(many.model.packed.custom), CUSTOM_RATES))
@@ -365,7 +365,7 @@ def _filled(
     nv = model.nv
     if isinstance(q, Kinematics):
         q, v = at_state(model, q, v, head_size(model.packed.nl, nv))[:2]
-    many = Instants.of(model, operand("q", q, model.nq), velocity(q, v, nv), operand("a", a, nv), *more)
+    many = BatchOperands.of(model, operand("q", q, model.nq), velocity(q, v, nv), operand("a", a, nv), *more)
     out = np.zeros((many.count, 4, 6, nv))
     many.fill(kernel, size(model.packed.nl, nv), None, (*many.rows, many.custom(), rates_of(many), last), out)
     return tuple(many.shaped(out[:, number]) for number in range(4))

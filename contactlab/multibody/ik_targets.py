@@ -156,7 +156,7 @@ def _turn(wanted: FloatArray, R: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Freedom:
+class ConfigurationSpace:
     """Limits and couplings of one model."""
 
     model: Model
@@ -166,7 +166,7 @@ class Freedom:
     coordinate: NDArray[np.intp]  # (nv,) the entry of q that an entry of v is the derivative of, -1 if there is none
     basis: FloatArray | None  # (nv, ny): v = basis y for the independent velocities y; None if all are
 
-    def admitted(self, q: FloatArray) -> FloatArray:
+    def clip_to_limits(self, q: FloatArray) -> FloatArray:
         """Return the configuration with every coordinate moved to where it may be."""
         out = np.clip(q, self.lower, self.upper)
         if self.basis is None:
@@ -177,7 +177,7 @@ class Freedom:
         least = np.clip(0.0, low, np.maximum(low, high))
         return out if not least.any() else self._followed(integrate(self.model, out, self.basis @ least, 1.0))
 
-    def elsewhere(self, q: FloatArray, number: int, rng: np.random.Generator) -> FloatArray:
+    def random_restart(self, q: FloatArray, number: int, rng: np.random.Generator) -> FloatArray:
         """Return a random configuration, the further from q the larger the number: to start again from.
 
         Coordinates between two limits end up anywhere between them, the others within about half a turn or two metres.
@@ -187,7 +187,7 @@ class Freedom:
         between = np.isfinite(self.lower) & np.isfinite(self.upper)
         anywhere = rng.uniform(self.lower[between], self.upper[between])
         out[between] = q[between] + min(0.25 * number, 1.0) * (anywhere - q[between])
-        return self.admitted(out)
+        return self.clip_to_limits(out)
 
     def bounds(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest change of q along each independent velocity, in unit time."""
@@ -218,7 +218,7 @@ class Freedom:
         return out if self.basis is None else apply_mimic(self.model, out)
 
 
-def freedom_of(model: Model, limits: bool | tuple[ArrayLike, ArrayLike]) -> Freedom:
+def freedom_of(model: Model, limits: bool | tuple[ArrayLike, ArrayLike]) -> ConfigurationSpace:
     """Limits and couplings that ``limits`` of `inverse_kinematics` stands for."""
     coordinate = _coordinates(model)
     lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
@@ -240,7 +240,7 @@ def freedom_of(model: Model, limits: bool | tuple[ArrayLike, ArrayLike]) -> Free
     if limited.any():
         at = int(np.flatnonzero(limited)[0])
         raise MultibodyError("limits", f"entry [{at}] of q belongs to an orientation or a custom joint, which has none")
-    return Freedom(model, lower, upper, coordinate, basis)
+    return ConfigurationSpace(model, lower, upper, coordinate, basis)
 
 
 def _limit(name: str, value: ArrayLike, nq: int) -> FloatArray:

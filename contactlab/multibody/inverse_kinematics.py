@@ -13,7 +13,7 @@ from contactlab.multibody.arguments import checked
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.ik_targets import (
     CenterOfMassTarget,
-    Freedom,
+    ConfigurationSpace,
     OrientationTarget,
     PointTarget,
     PoseTarget,
@@ -40,9 +40,10 @@ Weights: TypeAlias = Sequence[ArrayLike] | FloatArray
 
 # Damping added to the part that vanishes with the error, relative to the mean square of J's singular values.
 _BIAS: Final = 1e-3
-# The whole damping falls by _EASE after a step that lowered the objective as much as foreseen, and rises where not.
-_EASE: Final = 1.0 / 3.0
-_RAISE: Final = 6.0
+# The whole damping falls by _DAMPING_DECREASE after a step that lowered the objective as much as foreseen, and rises
+# where not.
+_DAMPING_DECREASE: Final = 1.0 / 3.0
+_DAMPING_INCREASE: Final = 6.0
 _LARGEST: Final = 1e12
 # A step that lowers the objective by less than this part of it is the last of all.
 _STALLED: Final = 1e-14
@@ -134,12 +135,12 @@ def inverse_kinematics(
 
     # What is left for the end brings the best one down to the last digit, where none converges.
     exploring = int(steps) - int(steps) // 5
-    best = problem.descend(freedom.admitted(first.q), exploring, _PATIENCE)
+    best = problem.descend(freedom.clip_to_limits(first.q), exploring, _PATIENCE)
     used, agreeing, attempt = best.iterations, 1, 0
     rng = np.random.default_rng(0)
     while not best.error <= tolerance and used < exploring and agreeing < _AGREEING and model.nv > 0:
         attempt += 1
-        start = freedom.elsewhere(first.q, attempt, rng)
+        start = freedom.random_restart(first.q, attempt, rng)
         other = problem.descend(start, exploring - used, _PATIENCE)
         used += max(1, other.iterations)  # a start may be a minimum itself
         if other.error <= tolerance:
@@ -172,7 +173,7 @@ class _Problem:
     model: Model
     targets: tuple[Target, ...]
     weight: FloatArray
-    freedom: Freedom
+    freedom: ConfigurationSpace
     tolerance: float
 
     def errors(self, at: Kinematics) -> tuple[FloatArray, float, float]:
@@ -206,14 +207,18 @@ class _Problem:
                 # At the foot of a descent every step fails, by rounding.
                 if foreseen <= _STALLED * objective or factor > _LARGEST:
                     break
-                factor *= _RAISE
+                factor *= _DAMPING_INCREASE
                 continue
             at, e, objective, error = trial, e_trial, objective_trial, error_trial
             passed.append(objective)
             hopeless = len(passed) > patience and objective > 0.9 * passed[-1 - patience]
             if lowered <= _STALLED * objective or hopeless:
                 break
-            factor *= _EASE if lowered > 0.75 * foreseen else (1.0 if lowered > 0.25 * foreseen else 1.0 / _EASE)
+            factor *= (
+                _DAMPING_DECREASE
+                if lowered > 0.75 * foreseen
+                else (1.0 if lowered > 0.25 * foreseen else 1.0 / _DAMPING_DECREASE)
+            )
             factor = max(factor, 1.0 / _LARGEST)
             J, scale = self.jacobian(at)
         return _End(np.array(at.q), objective, error, taken)

@@ -53,7 +53,7 @@ def dof_overview(model: Model) -> str:
         place = model.v_slice(body.name)
         for index, axis in zip(range(place.start, place.stop), joint_axes(body.joint), strict=True):
             in_body = isinstance(body.joint, Spherical | FloatingBase) and axis.startswith("R")
-            more = _said(body, index - place.start)
+            more = _dof_details(body, index - place.start)
             lines.append(f"{index:{width}d}: {body.name} {axis}{' (body axes)' if in_body else ''}{more}")
     return "\n".join(lines)
 
@@ -108,7 +108,7 @@ def joint_axes(joint: Joint) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def _said(body: BodySpec, k: int) -> str:
+def _dof_details(body: BodySpec, k: int) -> str:
     """Name, limits and rotor of one degree of freedom, "" if there are none."""
     words = [f"joint {body.joint_name!r}"] if body.joint_name != body.name else []
     lower, upper, velocity, effort = (

@@ -33,7 +33,7 @@ class _Link:
     mass: float
     com: FloatArray
     inertia: FloatArray
-    odd: bool = False  # whether a body of it has what no mass distribution has
+    inertia_fault: bool = False  # whether a body of it has what no mass distribution has
     largest: float = 0.0  # entry of its bodies' inertias
 
 
@@ -109,14 +109,14 @@ def _add(link: _Link, inertia: RigidInertia, frame: Transform) -> None:
         d = at - common
         about += inertia_at + mass * (d @ d * np.eye(3) - np.outer(d, d))
     link.mass, link.com, link.inertia = total, common, about
-    if inertia.oddity is not None:
-        link.odd = True
+    if inertia.physical_fault is not None:
+        link.inertia_fault = True
     link.largest = max(link.largest, float(np.abs(inertia.inertia).max()))
 
 
 def _check_moments(link: _Link) -> None:
     """Refuse what would move with negative energy. What was added and taken away again leaves round-off."""
-    if link.odd:
+    if link.inertia_fault:
         low, _, high = (float(moment) for moment in np.linalg.eigvalsh(link.inertia))
         if low < -round_off(link.mass, max(high, link.largest)):
             detail = f"with all that is fixed to it, has the negative principal moment {low:.4g} kg m^2"

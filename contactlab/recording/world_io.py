@@ -114,7 +114,7 @@ def _body_to_json(world: World, i: int) -> Json:
         "q": world.initial_q[world.model.q_slice(body.name)].tolist(),
         "v": world.initial_v[world.model.v_slice(body.name)].tolist(),
     }
-    if inertia is not None and inertia.oddity is not None:
+    if inertia is not None and inertia.physical_fault is not None:
         entry["inertia_as_written"] = True
     if body.parent != WORLD:
         entry["parent"] = body.parent

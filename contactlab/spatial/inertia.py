@@ -45,7 +45,7 @@ class RigidInertia:
 
     Attributes
     ----------
-    oddity
+    physical_fault
         What no mass distribution has, in words; None if there is nothing.
 
     Raises
@@ -57,7 +57,7 @@ class RigidInertia:
     mass: float
     com: FloatArray
     inertia: FloatArray
-    oddity: str | None
+    physical_fault: str | None
 
     def __init__(
         self,
@@ -72,19 +72,20 @@ class RigidInertia:
         checked = finite_number(mass, "mass", SpatialError, least=0.0)
         self._fill(checked, finite_array(com, "com", (3,), SpatialError), _symmetric(inertia), 0.0)
         if physical:
-            self._insist()
+            self._check_physical()
 
     def _fill(self, mass: float, com: FloatArray, inertia: FloatArray, noise: float) -> None:
         """Set the fields; ``noise`` [kg m^2] is what the moments may be off by."""
         object.__setattr__(self, "mass", mass)
         object.__setattr__(self, "com", read_only(com))
         object.__setattr__(self, "inertia", read_only(inertia))
-        object.__setattr__(self, "oddity", _oddity(mass, inertia, noise))
+        object.__setattr__(self, "physical_fault", _oddity(mass, inertia, noise))
 
-    def _insist(self) -> None:
-        if self.oddity is not None:
+    def _check_physical(self) -> None:
+        if self.physical_fault is not None:
             raise SpatialError(
-                "inertia", f"belongs to no mass distribution, it has {self.oddity}; physical=False takes it as it is"
+                "inertia",
+                f"belongs to no mass distribution, it has {self.physical_fault}; physical=False takes it as it is",
             )
 
     @classmethod
@@ -219,7 +220,7 @@ class RigidInertia:
             i, j = (int(k) for k in np.unravel_index(int(np.argmax(off)), (6, 6)))
             raise SpatialError("matrix", f"belongs to no rigid body: entry [{i}, {j}] contradicts the others")
         if physical:
-            made._insist()
+            made._check_physical()
         return made
 
     def matrix(self) -> FloatArray:
@@ -270,7 +271,7 @@ class RigidInertia:
             raise SpatialError("mass", f"nothing remains: {other.mass} kg taken from {self.mass} kg")
         rest = self._sum(other if placement is None else other.moved(placement), -1.0)
         if physical:
-            rest._insist()
+            rest._check_physical()
         return rest
 
     def _sum(self, other: RigidInertia, sign: float) -> RigidInertia:

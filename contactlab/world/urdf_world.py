@@ -154,7 +154,7 @@ def with_joints(model: UrdfModel, positions: Mapping[str, float], *, mimics: boo
     told: dict[str, str] = {}
     for name, position in positions.items():
         # A link's name stands for its joint.
-        first = told.setdefault(model.moved_by(name), name)
+        first = told.setdefault(model.body_of_joint(name), name)
         if first != name:
             raise SimulationConfigError(f"q[{name!r}]", f"is of the same joint as q[{first!r}]")
         place = model.joint_q(name)

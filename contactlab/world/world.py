@@ -319,7 +319,7 @@ class World:
         place = self.coordinate_index.get((joint, coordinate))
         if place is None and joint not in self.model.names:
             # An unknown one raises, with the close names.
-            place = self.coordinate_index.get((self.model.moved_by(joint), coordinate))
+            place = self.coordinate_index.get((self.model.body_of_joint(joint), coordinate))
         if place is None:
             raise SimulationConfigError("coordinate", f"joint {joint!r} has none of the number {coordinate!r}")
         return place

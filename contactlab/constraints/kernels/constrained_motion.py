@@ -28,10 +28,10 @@ from contactlab.constraints.kernels.rank import largest_entry, row_tolerances
 from contactlab.constraints.kernels.rows import constraint_rows, contact_rows
 from contactlab.constraints.kernels.unit_forces import add_contact_forces, contact_products, propagate_contacts
 from contactlab.multibody.kernels.articulated import articulate, outward
-from contactlab.multibody.kernels.codes import GOOD, UNUSUAL
+from contactlab.multibody.kernels.codes import GOOD, NEEDS_GENERAL_ENTRY
 from contactlab.multibody.kernels.crba import crba
 from contactlab.multibody.kernels.inertias import world_inertias
-from contactlab.multibody.kernels.layout import NQ, NV, opened
+from contactlab.multibody.kernels.layout import NQ, NV, model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import newton_euler
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.workspace import part_at, rows_at, stack
@@ -112,11 +112,11 @@ def full_unit_forces(
 ) -> float:
     """Fill a (nv,) and forces (m,); W of `unit_forces_size`. I and F hold the model and a set of contacts."""
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or tau.shape[0] != I[NV]:
-        return float(UNUSUAL)
+        return float(NEEDS_GENERAL_ENTRY)
     code = newton_euler(I, F, q, v, a[:0], f_ext, custom, W, ready)
     if code != GOOD:
         return float(MULTIBODY_CODE_OFFSET - code)
-    t, f, nl, nv = opened(I, F, W)
+    t, f, nl, nv = model_and_workspace_views(I, F, W)
     r = rows_view(I, F)
     m = forces.shape[0]
     start = f.start
@@ -218,11 +218,11 @@ def full_mass_matrix(
     Returns the rank of the rows and the residual, or a code < 0 (`contactlab.constraints.kernels.kkt_codes`).
     """
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or tau.shape[0] != I[NV]:
-        return UNUSUAL, 0.0
+        return NEEDS_GENERAL_ENTRY, 0.0
     code = newton_euler(I, F, q, v, a[:0], f_ext, custom, W, ready)
     if code != GOOD:
         return MULTIBODY_CODE_OFFSET - code, 0.0
-    t, f, nl, nv = opened(I, F, W)
+    t, f, nl, nv = model_and_workspace_views(I, F, W)
     m = forces.shape[0]
     start = f.start
     P = rows_at(W, start + 6 * nl, nl, 6)

@@ -28,8 +28,8 @@ from contactlab.constraints.kernels.layout import (
 )
 from contactlab.constraints.kernels.pairs_of_frames import line_between, rotate
 from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.displaced import column_rates
-from contactlab.multibody.kernels.layout import opened
+from contactlab.multibody.kernels.column_derivatives import column_rates
+from contactlab.multibody.kernels.layout import model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.point_rates import rates_at
 from contactlab.multibody.kernels.points import acceleration_at, frame_at, velocity_at
@@ -151,7 +151,7 @@ def row_rates(
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
     if code != GOOD:
         return code
-    t, f, nl, nv = opened(I, F, W)
+    t, f, nl, nv = model_and_workspace_views(I, F, W)
     r = rows_view(I, F)
     A = rows_at(W, f.start, nl, 6)
     K = rows_at(W, f.start + 6 * nl, nv, 18)

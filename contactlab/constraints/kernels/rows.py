@@ -77,7 +77,7 @@ from contactlab.constraints.kernels.pairs_of_frames import (
 )
 from contactlab.constraints.kernels.rank import is_zero_row
 from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.layout import opened
+from contactlab.multibody.kernels.layout import model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.points import frame_at, velocity_at
 from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
@@ -100,7 +100,7 @@ def contact_rows(
     scale: FloatArray,
 ) -> None:
     """`constraint_rows` of contacts alone, all but their position errors, which are zero."""
-    t, f, nl, _ = opened(I, F, W)
+    t, f, nl, _ = model_and_workspace_views(I, F, W)
     r = rows_view(I, F)
     A = rows_at(W, f.start, nl, 6)
     for block in range(r.frame.shape[0]):
@@ -204,7 +204,7 @@ def constraint_rows(
 ) -> None:
     """Fill what is wanted of the rows of contacts, loops and distances; see the head of this file."""
     contact_rows(I, F, W, weight, want, G, gamma, phid, scale)
-    t, f, nl, _ = opened(I, F, W)
+    t, f, nl, _ = model_and_workspace_views(I, F, W)
     r = rows_view(I, F)
     A = rows_at(W, f.start, nl, 6)
     a = w[0:6]  # the row's wrench
@@ -329,7 +329,7 @@ def evaluate_rows(
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES if want & MOVING else POSES, W)
     if code != GOOD:
         return code
-    t, f, nl, _ = opened(I, F, W)
+    t, f, nl, _ = model_and_workspace_views(I, F, W)
     A = rows_at(W, f.start, nl, 6)
     if want & GAMMA:
         accelerations(t, f.S, f.C, W[0:0], 0.0, A)

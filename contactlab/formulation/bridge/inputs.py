@@ -185,7 +185,7 @@ class Inputs:
     @cached_property
     def momentum(self) -> FloatArray:
         """M v (nv,) in O(nv): the forces that would bring about the accelerations v at rest, without gravity."""
-        return inverse_dynamics(self.model.weightless, self.kin._q, np.zeros(self.model.nv), self.kin._v)
+        return inverse_dynamics(self.model.without_gravity, self.kin._q, np.zeros(self.model.nv), self.kin._v)
 
     @cached_property
     def slip_speed(self) -> FloatArray:

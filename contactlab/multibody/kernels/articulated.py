@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, PIVOT, SINGULAR
 from contactlab.multibody.kernels.inertias import world_inertias
-from contactlab.multibody.kernels.layout import Tree, opened, tree
+from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views, tree
 from contactlab.multibody.kernels.newton_euler import newton_euler
 from contactlab.multibody.kernels.poses import poses
 from contactlab.multibody.kernels.sizes import POSES
@@ -252,7 +252,7 @@ def aba(
     code = newton_euler(I, F, q, v, a[:0], f_ext, custom, W, ready)
     if code != GOOD:
         return code
-    t, f, nl, nv = opened(I, F, W)
+    t, f, nl, nv = model_and_workspace_views(I, F, W)
     P = rows_at(W, f.start + 6 * nl, nl, 6)
     B = rows_at(W, f.start + 12 * nl, nl, 10)
     K = rows_at(W, f.start + 22 * nl, nl, 23)
@@ -276,7 +276,7 @@ def factor_inertia(
     I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: FloatArray, ready: int, factor: FloatArray
 ) -> int:
     """Fill factor (13 nv,): S (nv, 6), U (nv, 6) and 1 / D (nv,) of `articulate`; `GOOD`, or what stopped it."""
-    t, f, nl, nv = opened(I, F, W)
+    t, f, nl, nv = model_and_workspace_views(I, F, W)
     if ready < POSES:
         code = poses(I, F, q, custom, W)
         if code != GOOD:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
 from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
-from contactlab.multibody.kernels.layout import Tree, opened
+from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations, body_forces
 from contactlab.multibody.kernels.poses import poses
 from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
@@ -169,7 +169,7 @@ def body_sums(
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES if order > 0 else POSES, W)
     if code != GOOD:
         return code
-    t, f, nl, _ = opened(I, F, W)
+    t, f, nl, _ = model_and_workspace_views(I, F, W)
     sum_masses(t, f.R, f.p, fixed, out)
     last = 4
     if order > 0:
@@ -205,7 +205,7 @@ def centroidal_columns(
     Each column is the composite inertia beyond a joint times its motion column (Featherstone 2008, section 6.2, before
     the projection). The workspace is as long as that of `crba`.
     """
-    t, f, nl, _ = opened(I, F, W)
+    t, f, nl, _ = model_and_workspace_views(I, F, W)
     if ready < POSES:
         code = poses(I, F, q, custom, W)
         if code != GOOD:

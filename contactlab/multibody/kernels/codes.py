@@ -29,7 +29,7 @@ NOT_FINITE: Final = -2
 # -3 - j: moving along degree of freedom j meets no inertia.
 SINGULAR: Final = -3
 # Of the quick entries: not the usual call.
-UNUSUAL: Final = -1_000_000_000
+NEEDS_GENERAL_ENTRY: Final = -1_000_000_000
 
 # A pivot this small, relative to the inertia it is left over from, is rounding.
 PIVOT: Final = 64 * 2.220446049250313e-16

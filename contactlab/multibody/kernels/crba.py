@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import FLOATING, GOOD, NOT_FINITE
 from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
-from contactlab.multibody.kernels.layout import Tree, opened
+from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.poses import poses
 from contactlab.multibody.kernels.sizes import POSES
 from contactlab.multibody.kernels.workspace import rows_at
@@ -80,7 +80,7 @@ def crba(
 
     Only entries between degrees of freedom of one branch are written: the others are zero in every configuration.
     """
-    t, f, nl, _ = opened(I, F, W)
+    t, f, nl, _ = model_and_workspace_views(I, F, W)
     if ready < POSES:
         code = poses(I, F, q, custom, W)
         if code != GOOD:

@@ -80,7 +80,7 @@ def tree(I: IntArray, F: FloatArray) -> Tree:
 
 
 @kernel(inline=True)
-def opened(I: IntArray, F: FloatArray, W: FloatArray) -> tuple[Tree, Frames, int, int]:
+def model_and_workspace_views(I: IntArray, F: FloatArray, W: FloatArray) -> tuple[Tree, Frames, int, int]:
     """Return the views of a model and of the head of a workspace; how many links and degrees of freedom there are."""
     nl = I[LINKS]
     nv = I[NV]

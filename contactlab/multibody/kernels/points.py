@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.layout import Tree, opened
+from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
@@ -168,7 +168,7 @@ def point_motion(
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES if order > 0 else POSES, W)
     if code != GOOD:
         return code
-    t, f, nl, _ = opened(I, F, W)
+    t, f, nl, _ = model_and_workspace_views(I, F, W)
     pose = W[f.start + 6 * nl : f.start + 6 * nl + 12]
     x = W[f.start + 6 * nl + 12 : f.start + 6 * nl + 15]
     body_pose(t, f.R, f.p, body, pose)
@@ -204,7 +204,7 @@ def point_columns(
     code = fill_frames(I, F, q, q, custom, ready, POSES, W)
     if code != GOOD:
         return code
-    t, f, nl, _ = opened(I, F, W)
+    t, f, nl, _ = model_and_workspace_views(I, F, W)
     x = W[f.start + 6 * nl + 12 : f.start + 6 * nl + 15]
     body_pose(t, f.R, f.p, body, pose)
     world_point(pose, point, x)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, GOOD, PRISMATIC, SCREW, SPHERICAL
-from contactlab.multibody.kernels.layout import Tree, opened
+from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.poses import poses
 from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
 from contactlab.multibody.kernels.workspace import Frames
@@ -117,7 +117,7 @@ def fill_frames(
     I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, custom: FloatArray, ready: int, until: int, W: FloatArray
 ) -> int:
     """Fill the head of a workspace up to ``until``; `GOOD`, or where in q a quaternion is not one."""
-    t, f, _, _ = opened(I, F, W)
+    t, f, _, _ = model_and_workspace_views(I, F, W)
     if ready < POSES:
         code = poses(I, F, q, custom, W)
         if code != GOOD:

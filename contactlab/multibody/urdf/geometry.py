@@ -12,7 +12,7 @@ from os import PathLike, fspath
 from os.path import normpath
 from pathlib import Path
 
-from contactlab.multibody.urdf.guarded_xml import UrdfError, shown
+from contactlab.multibody.urdf.guarded_xml import UrdfError, quoted
 from contactlab.multibody.urdf.reading import Element, number, origin, vector
 from contactlab.spatial.transform import Transform
 
@@ -60,13 +60,15 @@ class Packages:
         kind = scheme.group(1).lower() if scheme else ""
         if kind not in ("", "package"):
             if kind == "file":
-                raise element.error(f"{shown(uri)} is a place of the file's own choosing; only package:// and relative")
+                raise element.error(
+                    f"{quoted(uri)} is a place of the file's own choosing; only package:// and relative"
+                )
             return None  # "model://", "http://": nothing is fetched, the record keeps the text
         if kind == "package":
             rest = rest.lstrip("/")  # "package:///name/..." is in use; the name is looked up among the roots either way
         parts = re.split(r"[/\\]", rest)
         if rest.startswith(("/", "\\")) or _DRIVE.match(rest):
-            raise element.error(f"{shown(uri)} is absolute; only package:// and relative paths are followed")
+            raise element.error(f"{quoted(uri)} is absolute; only package:// and relative paths are followed")
         if kind == "package":
             return self._in_package(element, uri, parts)
         return self._first(element, uri, parts, [] if self.home is None else [self.home])
@@ -74,13 +76,13 @@ class Packages:
     def _in_package(self, element: Element, uri: str, parts: list[str]) -> Path | None:
         name, inside = parts[0], parts[1:]
         if name in ("", ".", "..") or not any(inside):
-            raise element.error(f"{shown(uri)} names no package and file")
+            raise element.error(f"{quoted(uri)} names no package and file")
         bases = [self.named[name]] if name in self.named else [root / name for root in self.roots]
         return self._first(element, uri, inside, bases)
 
     def _first(self, element: Element, uri: str, parts: list[str], bases: list[Path]) -> Path | None:
-        refusal = element.error(f"{shown(uri)} leads out of the folders meshes may lie in (see package_roots)")
-        if not bases and _leaves(parts):
+        refusal = element.error(f"{quoted(uri)} leads out of the folders meshes may lie in (see package_roots)")
+        if not bases and _escapes_folder(parts):
             raise refusal
         for base in bases:
             path = base.joinpath(*parts)
@@ -108,7 +110,7 @@ def _real(path: Path) -> Path | None:
         return None
 
 
-def _leaves(parts: Iterable[str]) -> bool:
+def _escapes_folder(parts: Iterable[str]) -> bool:
     """Return True if a relative path steps above where it starts."""
     depth = 0
     for part in parts:

@@ -19,7 +19,7 @@ from contactlab.multibody.joints import Fixed, FloatingBase
 from contactlab.multibody.limits import JointLimits
 from contactlab.multibody.model import WORLD, Model
 from contactlab.multibody.urdf.geometry import PackageRoots, Packages, UrdfGeometry, geometry_of
-from contactlab.multibody.urdf.guarded_xml import shown, warn_of
+from contactlab.multibody.urdf.guarded_xml import quoted, warn_of
 from contactlab.multibody.urdf.joints import UrdfJoint, by_name, check_mimics, joint_of, ordered
 from contactlab.multibody.urdf.reading import Element, number, origin, read
 from contactlab.spatial.arrays import FloatArray
@@ -101,8 +101,8 @@ def inertia_of(link: Element, *, strict: bool) -> RigidInertia | None:
     turned = frame.R @ about @ frame.R.T
     turned = 0.5 * (turned + turned.T)
     inertia = RigidInertia(mass, frame.p, inertia=turned, physical=False)
-    if strict and inertia.oddity is not None:
-        raise inertial.error(f"inertia belongs to no mass distribution, it has {inertia.oddity}")
+    if strict and inertia.physical_fault is not None:
+        raise inertial.error(f"inertia belongs to no mass distribution, it has {inertia.physical_fault}")
     return inertia
 
 
@@ -149,7 +149,11 @@ def load_urdf(
     check_mimics(joints)
     packages = Packages.of(package_roots, file)
     inertias = {name: inertia_of(element, strict=strict_inertia) for name, element in links.items()}
-    odd = {name: inertia.oddity for name, inertia in inertias.items() if inertia is not None and inertia.oddity}
+    odd = {
+        name: inertia.physical_fault
+        for name, inertia in inertias.items()
+        if inertia is not None and inertia.physical_fault
+    }
     loose = _check_motion(root, order, links, inertias, odd, floating_base=floating_base)
     if strict_inertia and loose:
         name, words = next(iter(loose.items()))
@@ -175,7 +179,7 @@ def load_urdf(
         )
     model = builder.build()
     if odd:
-        named = "; ".join(f"link {shown(name)} has {words}" for name, words in list(odd.items())[:10])
+        named = "; ".join(f"link {quoted(name)} has {words}" for name, words in list(odd.items())[:10])
         more = f"; and {len(odd) - 10} more" if len(odd) > 10 else ""
         text = f"{robot.source}: inertias used as they are: {named}{more}"
         warn_of(text)
@@ -229,11 +233,11 @@ def _check_motion(
         if head == root and not floating_base:
             continue
         if carried[head] == 0.0:
-            above = f"moves by joint {shown(carriers[head].data.name)}" if head in carriers else "floats"
+            above = f"moves by joint {quoted(carriers[head].data.name)}" if head in carriers else "floats"
             loose[head] = f"no mass, nor has what it carries, but {above}: the mass matrix is singular"
         low = group.negative_moment()
         if low is not None:
-            blamed = [shown(name) for name in names if heads[name] == head and name in odd][:5]
+            blamed = [quoted(name) for name in names if heads[name] == head and name in odd][:5]
             detail = f"with all that is fixed to it, it has the negative principal moment {low:.4g} kg m^2"
             raise links[head].error(f"{detail}; at fault: {', '.join(blamed) or 'round-off'}")
     return loose

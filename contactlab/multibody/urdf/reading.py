@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from contactlab.multibody.urdf.guarded_xml import MAX_BYTES, Guard, UrdfError, shown
+from contactlab.multibody.urdf.guarded_xml import MAX_BYTES, Guard, UrdfError, quoted
 from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.transform import Transform
@@ -99,7 +99,7 @@ class _Reader(Guard):
             raise self.refuse("has no element")
         return self.robot
 
-    def opened(self, tag: str, attributes: dict[str, str], depth: int) -> None:
+    def on_start(self, tag: str, attributes: dict[str, str], depth: int) -> None:
         if len(self.stack) < depth or (depth == 1 and tag not in KEPT and not tag.startswith("xacro:")):
             return  # it, or what it lies in, is not kept
         if tag.startswith("xacro:"):
@@ -114,9 +114,9 @@ class _Reader(Guard):
     def label(self, tag: str, attributes: dict[str, str]) -> str:
         if len(self.stack) >= 2:
             return f"{self.stack[-1].where} <{tag[:60]}>"
-        return f"{tag} {shown(attributes.get('name', ''))}"
+        return f"{tag} {quoted(attributes.get('name', ''))}"
 
-    def closed(self) -> None:
+    def on_end(self) -> None:
         if len(self.stack) > self.depth:
             self.stack.pop()
 
@@ -147,10 +147,10 @@ def vector(element: Element, attribute: str, length: int, default: tuple[float, 
 
 def _parsed(element: Element, attribute: str, text: str, largest: float) -> float:
     if len(text) > _LENGTH or _NUMBER.fullmatch(text) is None:
-        raise element.error(f"attribute {attribute!r}: {shown(text)} is not a finite number")
+        raise element.error(f"attribute {attribute!r}: {quoted(text)} is not a finite number")
     value = float(text)
     if not abs(value) <= largest:
-        raise element.error(f"attribute {attribute!r}: {shown(text)} is too large to compute with")
+        raise element.error(f"attribute {attribute!r}: {quoted(text)} is too large to compute with")
     return value
 
 

@@ -77,7 +77,7 @@ def _parameters(world: World, log: ArmLog, joints: list[str]) -> tuple[Parameter
     }
     found = []
     for joint in joints:
-        body = world.model.moved_by(joint)
+        body = world.model.body_of_joint(joint)
         force = max(float(np.std(log.tau[:, world.place_of(joint)[1]])), 1e-3)
         found.append(Parameter(f"friction:{joint}", told.get(f"friction:{body}", 0.0), 1e-3 * force, 0.0, unit="N m"))
         found.append(Parameter(f"damping:{joint}", told.get(f"damping:{body}", 0.0), 1e-3 * force, 0.0, unit="N m s"))

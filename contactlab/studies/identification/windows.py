@@ -65,7 +65,9 @@ def world_with(world: World, values: Mapping[str, float]) -> World:
     bodies = tuple(_body(body, values) for body in model.bodies)
     gravity = np.array([0.0, 0.0, -values["gravity"]]) if "gravity" in values else model.gravity
     for kind in ("friction", "damping"):
-        told = {model.moved_by(name[len(kind) + 1 :]): x for name, x in values.items() if name.startswith(kind + ":")}
+        told = {
+            model.body_of_joint(name[len(kind) + 1 :]): x for name, x in values.items() if name.startswith(kind + ":")
+        }
         actions = _with_coefficients(world, actions, kind, told)
     return replace(
         world,

@@ -132,4 +132,4 @@ def _generalised(
         if at.body != WORLD:
             (x, y, z), (fx, fy, fz) = _place(model, poses, at).tolist(), force.tolist()
             f_ext[model.index(at.body)] += (y * fz - z * fy, z * fx - x * fz, x * fy - y * fx, fx, fy, fz)
-    return 0.0 - nonlinear_effects(model.weightless, q, np.zeros(model.nv), f_ext)
+    return 0.0 - nonlinear_effects(model.without_gravity, q, np.zeros(model.nv), f_ext)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from contactlab.contact import Box, HalfSpace, Material
-from contactlab.formulation import proposal
+from contactlab.formulation import strategy_solver
 from contactlab.simulation import (
     ImplausibleWarning,
     SimulationError,
@@ -81,7 +81,7 @@ def test_pivoting_that_takes_too_long_goes_to_other_solvers(asked):
 
 def test_a_step_without_an_answer_in_time_says_what_to_do(asked, monkeypatch):
     """Default solvers that are given no time; with an adaptive stepper, too, there is one try."""
-    monkeypatch.setattr(proposal, "PATIENCE", 1e-9)
+    monkeypatch.setattr(strategy_solver, "PATIENCE", 1e-9)
     for adaptive in (False, True):
         asked.clear()
         with pytest.raises(SimulationError, match=r"takes its own limits. A smaller h") as failure:

@@ -12,7 +12,7 @@ from contactlab.contact import Box, HalfSpace, Material
 from contactlab.formulation import JointLimit, PositionDrive
 from contactlab.formulation.discretized import form_discretized_lcp
 from contactlab.formulation.kernels.joint_spans import place_joint_spans
-from contactlab.formulation.proposal import _trees
+from contactlab.formulation.strategy_solver import _trees
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia, Transform
@@ -157,7 +157,7 @@ def test_rows_are_judged_as_the_dense_lcp_judges_them(seed):
         gammaB=rng.uniform(0.0, 0.1, 6),
     )
     formed = form_discretized_lcp(data, 0.1)
-    n, nv, nj, rows = formed.n, 9, 8, formed.posed
+    n, nv, nj, rows = formed.n, 9, 8, formed.kernel_rows
     wf, wi = np.zeros(attempt_floats(2, 2, 4, nj, nv)), np.zeros(search_ints(2, 1), dtype=np.int64)
     q, z, w, best = (np.zeros(n) for _ in range(4))
     case = Case(rows, np.array([0, nv]), True, False, False, EVERY, np.zeros(n), 1e-8)

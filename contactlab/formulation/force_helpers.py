@@ -23,7 +23,7 @@ from problem_data import ConstraintAccelProblemData, ConstraintForces, Constrain
 
 ProblemData = ConstraintAccelProblemData | ConstraintVelProblemData
 
-# How far columns may be from unit length, and their product from zero.
+# Largest deviation of columns from unit length, and of their product from zero.
 _ORTHONORMAL = float(np.sqrt(np.finfo(np.float64).eps))
 
 
@@ -34,7 +34,7 @@ def check_level(data: object, wanted: type) -> None:
 
 
 def packed_forces(data: ProblemData, forces: ConstraintForces | ArrayLike) -> FloatArray:
-    """The forces as one vector, checked against the row counts of the problem."""
+    """Return the forces as one vector, checked against the row counts of the problem."""
     if not isinstance(forces, ConstraintForces):
         forces = ConstraintForces.from_packed(data, forces)
     counts = (data.nc, data.nr, data.nl, data.nb, data.nbox)

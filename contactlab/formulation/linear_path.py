@@ -38,7 +38,7 @@ class LinearResult:
     Parameters
     ----------
     z : ndarray, shape (nc + 2 nr + nns + nl,)
-        The forces as a vector of the complementarity problem, with slack 0; it solves that problem only where the
+        The forces as a vector of the complementarity problem, with slack 0; it solves that problem only if the
         certificate holds. Read-only.
     status : lcp.Status
         SOLVED where all equations hold, INCONSISTENT where they contradict one another; inequalities have no say.
@@ -57,7 +57,7 @@ class LinearResult:
 
     @property
     def solved(self) -> bool:
-        """Whether all rows could be made active at once."""
+        """Whether all rows could be made active together."""
         return self.status is lcp.Status.SOLVED
 
 

@@ -1,6 +1,6 @@
-"""How far forces of a step are from those selected among all that do the same (`docs/theory/load_sharing.md`).
+"""Distance of the forces of a step from the equal-compliance forces (`docs/theory/load_sharing.md`).
 
-The forces selected are found anew by the step's own kernels, from no forces and, where the branch is lost that way,
+The forces selected are found again by the step's own kernels, from no forces and, where the branch is lost that way,
 from those that the step began with. `contactlab.verification.selection` asks the same of a record by another method.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from contactlab.certificate import Choice
 from contactlab.formulation.discretized import DiscretizedLCP, form_discretized_lcp, recover_forces
-from contactlab.formulation.proposal import Proposal, proposed, proposed_cones
+from contactlab.formulation.strategy_solver import StrategySolver, solve_cones_with_strategies, solve_with_strategies
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintForces, ConstraintVelProblemData, VelocityBlocks
 
@@ -52,7 +52,7 @@ def distance_from_selected(
     if _unique(formed, blocks, forces):
         return 0.0
     for start in (None,) if z0 is None else (None, z0):
-        selected = _selected(formed, start, data.friction if friction is None else friction, tolerance)
+        selected = _equal_compliance_forces(formed, start, data.friction if friction is None else friction, tolerance)
         if selected is not None:
             size = np.abs(_along_axes(blocks, forces)).max()
             off = float(np.abs(_along_axes(blocks, selected) - _along_axes(blocks, forces)).max())
@@ -60,17 +60,17 @@ def distance_from_selected(
     return math.inf
 
 
-def _selected(
+def _equal_compliance_forces(
     formed: DiscretizedLCP, z0: FloatArray | None, friction: str, tolerance: float
 ) -> ConstraintForces | None:
-    """Return the forces selected, None where they are not found."""
+    """Return the forces selected, None if they are not found."""
     if friction == "cone":
-        found = proposed_cones(formed, z0, tolerance)
+        found = solve_cones_with_strategies(formed, z0, tolerance)
         z, by = (None, None) if found is None else (found[0].vector(found[1].r, found[1].u), found[1].solver)
     else:
-        answer = proposed(formed, z0, tolerance, True)
+        answer = solve_with_strategies(formed, z0, tolerance, True)
         z, by = (None, None) if answer is None else (answer.z.copy(), answer.solver)
-    if z is None or not isinstance(by, Proposal) or by.choice is not Choice.SELECTED:
+    if z is None or not isinstance(by, StrategySolver) or by.choice is not Choice.SELECTED:
         return None
     packed, _ = recover_forces(formed.h, formed.rows, formed.data.blocks(), z)
     return ConstraintForces.from_packed(formed.data, packed)

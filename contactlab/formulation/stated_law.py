@@ -19,8 +19,8 @@ import numpy as np
 
 import lcp
 from contactlab.certificate import FORMULAS, Certificate
+from contactlab.formulation.certificates import certify_blocks, certify_forces
 from contactlab.formulation.discretized import DiscretizedLCP, recover_forces
-from contactlab.formulation.verdict import certify_blocks, certify_forces
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData
 
@@ -74,7 +74,7 @@ def certify_relaxed_forces(
 
 @dataclass(frozen=True, eq=False)
 class LawCheck:
-    """How well forces over a step meet the law that their solver states.
+    """Residual of forces over a step in the law that their solver states.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class LawCheck:
     coulomb: Certificate
 
     def holds(self, tolerance: float = VERIFIED) -> bool:
-        """Whether the residual is within the tolerance, with a tenth of it to spare."""
+        """Return True if the residual is within the tolerance, with a tenth of it to spare."""
         return self.residual <= _SHARE * tolerance
 
 

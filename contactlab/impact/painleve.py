@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.formulation.acceleration import AccelerationLCP, form_acceleration_lcp
 from contactlab.formulation.blocks import free_motion
-from contactlab.formulation.uniqueness import Velocities, motion_is_unique
+from contactlab.formulation.uniqueness import VelocityCount, motion_is_unique
 from contactlab.impact.errors import ImpactError
 from contactlab.impact.mapping import grid, problem_at
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, finite_number
@@ -113,7 +113,7 @@ def painleve_map(
         if acceleration is None:
             acceleration = np.full((*shape, data.nv), np.nan)
         found = motion_is_unique(data, max_n=14)
-        if found.verdict is Velocities.NOT_SEARCHED:
+        if found.verdict is VelocityCount.NOT_SEARCHED:
             continue
         counts[point] = len(found.solutions)
         modes[point] = InstantMode.JAMS

@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 
 import lcp
 from contactlab.constraint_solver import ConstraintSolver
+from contactlab.formulation.certificates import certify_forces
 from contactlab.formulation.discretized import form_impact_lcp, recover_forces
 from contactlab.formulation.solution import ConstraintSolveError, advice_on
-from contactlab.formulation.verdict import certify_forces
 from contactlab.impact.collision import ImpactProblem
 from contactlab.impact.errors import ImpactError
 from contactlab.impact.law import OrderedLaw, check_law, given_restitution, with_normal_terms

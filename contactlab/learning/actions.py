@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.formulation.bridge import JointLimit, PositionDrive, VelocityDrive
+from contactlab.formulation.model_problem import JointLimit, PositionDrive, VelocityDrive
 from contactlab.learning.errors import LearningError
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
 from contactlab.spatial.errors import close_names

@@ -48,7 +48,7 @@ class Entry:
 
 
 def fast_entry(name: str, *ndims: int) -> Entry:
-    """A kernel of `kernels.fast_entries`, compiled for (ints, floats, float64 arrays of ``ndims``) when it is first called."""
+    """Return a kernel of `fast_entries`, compiled on its first call for (ints, floats, float64 arrays of ``ndims``)."""
     return Entry(lambda: single_signature(getattr(kernels().fast_entries, name), 1, (1, *ndims)))
 
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import numpy as np
 
 from contactlab.constraints import ContactConstraint, DistanceConstraint, LoopConstraint
-from contactlab.formulation.bridge.joint_actions import Drive, JointLimit
+from contactlab.formulation.model_problem.joint_actions import Drive, JointLimit
 from contactlab.multibody import JointLimits, joints
 from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray, read_only

@@ -174,7 +174,7 @@ def rigid_stops(world: World, stepper: TimeStepping) -> list[JointRow]:
     """The joints' limits that hold what they find."""
     if stepper.erp > 0.0 or stepper.projection:
         return []
-    return [row for row in world.joint_rows if row.kind == RowKind.STOP and row.stiffness == 0.0]
+    return [row for row in world.joint_rows if row.kind == RowKind.LIMIT and row.stiffness == 0.0]
 
 
 def excess(stops: list[JointRow], q: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.formulation.proposal import PATIENCE
+from contactlab.formulation.strategy_solver import MAX_SECONDS
 from contactlab.stepping.external_contacts import Supply
 from contactlab.stepping.island_view import IslandView
 from contactlab.stepping.joint_service import Targets
@@ -263,7 +263,7 @@ class Driver(RunMemory):
         """
         if self._long[0] != self.step:
             self._long = self.step, processor_seconds()
-        return self._stepper.solver is not None or processor_seconds() - self._long[1] < PATIENCE
+        return self._stepper.solver is not None or processor_seconds() - self._long[1] < MAX_SECONDS
 
     def _go_on(self) -> bool:
         """Go on with a solve in the loop, which knows no time: after too long those outside are asked instead."""

@@ -129,7 +129,7 @@ class _Rated:
         own = np.asarray(system.J.multiply(system.Y).sum(axis=1)).ravel()
         root = np.sqrt(np.maximum(0.0, h * own + gamma))
         kinds = [row.kind for row in portion.recording.world.joint_rows]
-        stops = np.array([kind == RowKind.STOP for kind in kinds] or [False])[numbers]
+        stops = np.array([kind == RowKind.LIMIT for kind in kinds] or [False])[numbers]
         unilateral = np.concatenate((np.ones(n, dtype=bool), stops))
         # An island with rows of moments has as many more rows as those.
         turning = np.zeros(island.size, dtype=bool)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.constraints import ContactConstraint, LoopConstraint, PointPair
-from contactlab.formulation.bridge.joint_actions import PositionDrive
+from contactlab.formulation.model_problem.joint_actions import PositionDrive
 from contactlab.spatial.arrays import FloatArray
 from contactlab.verification.contacts import normal_terms
 from contactlab.verification.dynamics import Blocks, solved
@@ -104,8 +104,8 @@ def joint_laws(portion: Portion, loops: Loops, J: FloatArray, momentum: FloatArr
     free = solved(laws.inertia(portion.state.M, h), momentum + h[:, None] * push) if n else momentum
     for number, row in enumerate(world.joint_rows):
         erp = stepper.erp if math.isnan(row.erp) else row.erp
-        soft = row.kind in (RowKind.FOLLOW, RowKind.LOOP) and stepper.cfm > 0.0
-        laws.equation[number] = row.kind in (RowKind.HOLD, RowKind.FOLLOW, RowKind.LOOP) and not soft
+        soft = row.kind in (RowKind.MIMIC, RowKind.LOOP) and stepper.cfm > 0.0
+        laws.equation[number] = row.kind in (RowKind.VELOCITY_DRIVE_RIGID, RowKind.MIMIC, RowKind.LOOP) and not soft
         if row.kind == RowKind.SPRING:
             error[:, number] = phi[:, row.loop_row]
             gamma[:, number], lo[number] = 1.0 / (h * row.stiffness + row.dissipation), -math.inf
@@ -115,7 +115,7 @@ def joint_laws(portion: Portion, loops: Loops, J: FloatArray, momentum: FloatArr
             term = rate[:, row.loop_row] + erp * phi[:, row.loop_row] / h
             scale[:, number] = np.maximum(scale[:, number], sizes[:, row.loop_row])
             gamma[:, number], lo[number] = stepper.cfm, -math.inf
-        elif row.kind == RowKind.STOP:
+        elif row.kind == RowKind.LIMIT:
             gap = row.sign * (q[:, row.place] - row.bound)
             before, after = row.sign * v[:, row.dof], row.sign * free[:, row.dof]
             error[:, number] = gap
@@ -136,10 +136,10 @@ def joint_laws(portion: Portion, loops: Loops, J: FloatArray, momentum: FloatArr
             expected[:, number] = margin + h * approach - gap
             if not yields:
                 continue
-        elif row.kind == RowKind.FOLLOW:
+        elif row.kind == RowKind.MIMIC:
             error[:, number] = q[:, row.place] - (row.factor * q[:, row.other_place] + row.offset)
             term, gamma[:, number], lo[number] = erp * error[:, number] / h, stepper.cfm, -math.inf
-        elif row.kind == RowKind.SERVO:
+        elif row.kind == RowKind.POSITION_DRIVE:
             drive = actions.drives[row.drive]
             assert isinstance(drive, PositionDrive)
             error[:, number] = q[:, row.place] - targets[:, row.drive]
@@ -168,8 +168,8 @@ def joint_jacobian(world: World, loops: Loops) -> FloatArray:
         if row.kind in (RowKind.LOOP, RowKind.SPRING):
             J[:, number] = G[:, row.loop_row]
             continue
-        J[:, number, row.dof] = row.sign if row.kind == RowKind.STOP else 1.0
-        if row.kind == RowKind.FOLLOW:
+        J[:, number, row.dof] = row.sign if row.kind == RowKind.LIMIT else 1.0
+        if row.kind == RowKind.MIMIC:
             J[:, number, row.other] -= row.factor
     return J
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.constraints.custom import CustomRows
-from contactlab.formulation.bridge.joint_actions import RowKind
+from contactlab.formulation.model_problem.joint_actions import RowKind
 from contactlab.multibody import integrate
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.overview import joint_axes
@@ -82,7 +82,7 @@ class JointRow:
     @property
     def kind_name(self) -> str:
         """Kind of the row in words."""
-        return self.kind.words
+        return self.kind.label
 
     @property
     def rank(self) -> int:
@@ -101,7 +101,7 @@ def joint_rows(world: World) -> tuple[JointRow, ...]:
             if math.isfinite(bound):
                 rows.append(
                     JointRow(
-                        RowKind.STOP,
+                        RowKind.LIMIT,
                         f"{end} limit of {name}",
                         trees,
                         dof,
@@ -127,7 +127,7 @@ def joint_rows(world: World) -> tuple[JointRow, ...]:
         other, other_place, more, _ = _coordinate(world, follower.followed, 0)
         rows.append(
             JointRow(
-                RowKind.FOLLOW,
+                RowKind.MIMIC,
                 f"mimic of {name}",
                 tuple(sorted({*trees, *more})),
                 dof,

@@ -1,4 +1,4 @@
-"""Whether bilateral equations hold, nearly agree, or contradict one another; the bounds of all three stand here."""
+"""Decide whether bilateral equations are satisfied, nearly agree, or contradict one another; with all bounds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contactlab.spatial.arrays import FloatArray
 from lcp.contacts.kernels.condition_scales import keep_worst, least_rate
 from lcp.kernels import kernel
 
-# Scaled residual of G v+ + kG up to which the equations hold, but for rounding,
+# Scaled residual of G v+ + kG up to which the equations hold, except for rounding,
 CONSISTENT: Final = 1e-9
 # and the share of a row's terms by which it may be off before the equations are taken to contradict one another.
 NEARLY: Final = 1e-2
@@ -75,7 +75,7 @@ def contradicted_row(
     u: FloatArray,
     work: FloatArray,
 ) -> int:
-    """Return the row that is off by most beyond what errors of assembly explain, -1 where there is none.
+    """Return the row that is off by most beyond what errors of assembly explain, -1 if there is none.
 
     Equations that do not quite agree are met by least squares, in the rows' own units. Their terms k_i are explained by
     position errors e_i where there are any, up to |e_i| / h over a step h (0.0: no step), and then no least-squares

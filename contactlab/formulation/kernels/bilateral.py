@@ -104,7 +104,7 @@ def _factor_independent(
     nb, nv = G.shape
     clear = _CLEAR
     for i in range(nb):
-        # What is known of a row in the metric M^-1 is not known well: by far more than is needed.
+        # The error of a row in the metric M^-1 is estimated generously.
         clear = max(clear, (_FAR * tolerance[i]) ** 2)
         order[i] = i
         for j in range(nb):
@@ -226,7 +226,7 @@ def _factor_dependent(
             elif value > 0.0:
                 K[i, i] = math.sqrt(value)
             else:
-                # No inertia resists: the response of the row is not that of a mass matrix.
+                # The row has no inertia, so its response is not the response of a mass matrix.
                 rank = i
         if rank == i:
             break

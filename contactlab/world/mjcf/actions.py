@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from contactlab.constraints import LoopConstraint
-from contactlab.formulation.bridge import JointLimit, PositionDrive
+from contactlab.formulation.model_problem import JointLimit, PositionDrive
 from contactlab.spatial import Transform
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.joint_actions import JointActions, MimicJoint

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.formulation.bridge import PositionDrive
+from contactlab.formulation.model_problem import PositionDrive
 from contactlab.world.mjcf.actions import tendon_terms
 from contactlab.world.mjcf.errors import MjcfError
 from contactlab.world.mjcf.robot import DYNAMICS, ActuatorTerm, MjcfActuator

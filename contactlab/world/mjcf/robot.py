@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.formulation.bridge import PositionDrive
+from contactlab.formulation.model_problem import PositionDrive
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.world.mjcf.errors import MjcfError
 from contactlab.world.mjcf.passive import PassiveForces

@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from contactlab.contact import PowerLaw
 from contactlab.contact.friction_pyramid import edge_directions
-from contactlab.formulation.bridge.branches import Instantaneous, SparseRows, pair_rows
-from contactlab.formulation.bridge.errors import BridgeError
-from contactlab.formulation.bridge.options import at_least_zero, number, share
+from contactlab.formulation.model_problem.branches import Instantaneous, SparseRows, pair_rows
+from contactlab.formulation.model_problem.errors import BridgeError
+from contactlab.formulation.model_problem.options import at_least_zero, fraction, number
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
 
@@ -147,7 +147,7 @@ class ContactPoint:
             "mu_non_sliding": static,
             "restitution": restitution
             if isinstance(restitution, PowerLaw)
-            else share(restitution, prefix + "restitution"),
+            else fraction(restitution, prefix + "restitution"),
             "stiffness": at_least_zero(stiffness, prefix + "stiffness"),
             "dissipation": at_least_zero(dissipation, prefix + "dissipation"),
             "radius": at_least_zero(radius, prefix + "radius"),
@@ -196,7 +196,7 @@ class ContactGeometry:
     link_b: IntArray
     gap: FloatArray  # (nc,) [m]
     velocity: FloatArray  # (nc, 3) of B's point relative to A's [m/s]
-    centre: FloatArray  # (nc, 3) the points that stay points of B: x_b but for balls
+    centre: FloatArray  # (nc, 3) the points that stay points of B: x_b except for balls
     radius: FloatArray  # (nc,) of the balls [m]
     turning: IntArray  # (nc,) link with which normal and tangents turn, -1 for none
 

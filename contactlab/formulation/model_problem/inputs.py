@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from contactlab.constraints import ConstraintSet, baumgarte_term
 from contactlab.constraints.evaluation import evaluated
 from contactlab.constraints.kernels.kkt_codes import BAUMGARTE, GAMMA, JACOBIAN, POSITION_ERROR, VELOCITY_ERROR
-from contactlab.formulation.bridge.contact_geometry import ContactGeometry, ContactPoint
-from contactlab.formulation.bridge.errors import BridgeError
-from contactlab.formulation.bridge.held_joints import Holder, Servo, Stop
-from contactlab.formulation.bridge.options import Stabilisation, Thresholds
-from contactlab.formulation.bridge.rows import Operator, Row, RowTable
+from contactlab.formulation.model_problem.contact_geometry import ContactGeometry, ContactPoint
+from contactlab.formulation.model_problem.errors import BridgeError
+from contactlab.formulation.model_problem.joint_limit_rows import LimitRow, PositionDriveRow, SpeedRow
+from contactlab.formulation.model_problem.options import Stabilisation, Thresholds
+from contactlab.formulation.model_problem.rows import Operator, Row, RowTable
 from contactlab.multibody.dynamics import inverse_dynamics, nonlinear_effects
 from contactlab.multibody.joint_data import mimic_coupling
 from contactlab.multibody.kinematics import Kinematics
@@ -142,7 +142,7 @@ Data = TypeVar("Data", ConstraintAccelProblemData, ConstraintVelProblemData)
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
+class ProblemInputs:
     """Arguments of `problem_data_from`, checked and placed at their instant; see there."""
 
     model: Model
@@ -152,9 +152,9 @@ class Inputs:
     contacts: tuple[ContactPoint, ...]
     geometry: ContactGeometry
     loads: FloatArray  # (nc,) [N] of the contacts with torsional or rolling friction
-    stops: tuple[Stop, ...]
-    holders: tuple[Holder, ...]
-    servos: tuple[Servo, ...]
+    stops: tuple[LimitRow, ...]
+    holders: tuple[SpeedRow, ...]
+    servos: tuple[PositionDriveRow, ...]
     loops: BilateralRows
     mimics: BilateralRows
     constraint_set: ConstraintSet | None
@@ -199,7 +199,7 @@ class Inputs:
 
 
 @dataclass(frozen=True, eq=False)
-class Level(Generic[Data]):
+class LevelData(Generic[Data]):
     """Problem data of one level."""
 
     data: Data
@@ -207,13 +207,13 @@ class Level(Generic[Data]):
     contacts: IntArray  # (nc,) place, among all contacts given, of each row of N
 
 
-def place(rows: dict[Operator, list[Row]], operator: Operator, row: Row) -> None:
-    """Append a row to those of an operator."""
+def append_row(rows: dict[Operator, list[Row]], operator: Operator, row: Row) -> None:
+    """Append a row to the rows of an operator."""
     rows.setdefault(operator, []).append(row)
 
 
 def contact_rows(
-    p: Inputs,
+    p: ProblemInputs,
     rows: dict[Operator, list[Row]],
     operator: Operator,
     contacts: IntArray,
@@ -229,4 +229,4 @@ def contact_rows(
         edge = None if edges is None else int(edges[i])
         what = kind if edge is None else f"edge {edge}"
         bodies = (contact.body_a, contact.body_b)
-        place(rows, operator, Row(operator, 0, kind, name, f"{name}: {what}", *bodies, edge, fixed[i]))
+        append_row(rows, operator, Row(operator, 0, kind, name, f"{name}: {what}", *bodies, edge, fixed[i]))

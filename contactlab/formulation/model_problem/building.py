@@ -12,15 +12,22 @@ from numpy.typing import ArrayLike
 from contactlab.constraints import ConstraintSet
 from contactlab.contact.errors import ContactError
 from contactlab.contact.friction_pyramid import check_edges
-from contactlab.formulation.bridge.branches import instantaneous
-from contactlab.formulation.bridge.contact_geometry import ContactPoint, contact_geometry
-from contactlab.formulation.bridge.errors import BridgeError
-from contactlab.formulation.bridge.held_joints import Coordinates, Friction, Limits, holders, servos, stops
-from contactlab.formulation.bridge.inputs import Inputs, loop_rows, mimic_rows
-from contactlab.formulation.bridge.joint_actions import Drive
-from contactlab.formulation.bridge.options import Stabilisation, Thresholds, number, several, stabilisations
-from contactlab.formulation.bridge.problem import ModelProblem
-from contactlab.formulation.bridge.velocity_level import checked_loads
+from contactlab.formulation.model_problem.branches import instantaneous
+from contactlab.formulation.model_problem.contact_geometry import ContactPoint, contact_geometry
+from contactlab.formulation.model_problem.errors import BridgeError
+from contactlab.formulation.model_problem.inputs import ProblemInputs, loop_rows, mimic_rows
+from contactlab.formulation.model_problem.joint_actions import Drive
+from contactlab.formulation.model_problem.joint_limit_rows import (
+    Coordinates,
+    Friction,
+    Limits,
+    limit_rows,
+    servos,
+    speed_rows,
+)
+from contactlab.formulation.model_problem.options import Stabilisation, Thresholds, as_tuple, number, stabilisations
+from contactlab.formulation.model_problem.problem import ModelProblem
+from contactlab.formulation.model_problem.velocity_level import checked_loads
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import Model
@@ -79,7 +86,7 @@ def problem_data_from(
         Dry joint friction: "model" for that of the description, None, or its bound [N m or N] by joint.
     drives
         `VelocityDrive` and `PositionDrive` values. They and dry friction are boxed rows over a step; at acceleration
-        level, see `ModelProblem.beyond_bounds`.
+        level, see `ModelProblem.overloaded_joints`.
     loads
         Normal force [N] by name of contact, of those with torsional or rolling friction: it sets their bounds. As a
         rule that of the step before, ``{c.name: c.normal_force for c in problem.contact_forces(solution)}``; the error
@@ -142,12 +149,12 @@ def problem_data_from(
     at = Thresholds() if thresholds is None else thresholds
     if not isinstance(at, Thresholds):
         raise BridgeError("thresholds", f"must be Thresholds, got {type(at).__name__}")
-    listed, driven = several(contacts, "contacts"), several(drives, "drives")
+    listed, driven = as_tuple(contacts, "contacts"), as_tuple(drives, "drives")
     motion = instantaneous(model, kin)
     coordinates = Coordinates(model, motion.branches.tree)
     geometry = contact_geometry(model, motion, listed)
     return ModelProblem(
-        Inputs(
+        ProblemInputs(
             model=model,
             kin=kin,
             tau=np.zeros(model.nv) if tau is None else finite_array(tau, "tau", (model.nv,), MultibodyError),
@@ -155,8 +162,8 @@ def problem_data_from(
             contacts=listed,
             geometry=geometry,
             loads=checked_loads(listed, geometry.names, loads),
-            stops=stops(model, coordinates, kin.q, limits),
-            holders=holders(model, coordinates, kin._v, friction, driven),
+            stops=limit_rows(model, coordinates, kin.q, limits),
+            holders=speed_rows(model, coordinates, kin._v, friction, driven),
             servos=servos(coordinates, kin.q, kin._v, driven),
             loops=loop_rows(model, kin, loops, how["loops"], time),
             mimics=mimic_rows(model, kin, mimics, how["mimics"]),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from contactlab.formulation.bridge.errors import BridgeError
+from contactlab.formulation.model_problem.errors import BridgeError
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import close_names
 
@@ -38,7 +38,7 @@ class Row:
         (3,) world axes, of a contact's row; None for other rows.
     bounds
         Force [N or N m] that the row can bear; at acceleration level nothing holds it to them, see
-        `ModelProblem.beyond_bounds`.
+        `ModelProblem.overloaded_joints`.
     """
 
     operator: Operator

@@ -1,7 +1,8 @@
 """Distance of the forces of a step from the equal-compliance forces (`docs/theory/load_sharing.md`).
 
 The forces selected are found again by the step's own kernels, from no forces and, where the branch is lost that way,
-from those that the step began with. `contactlab.verification.selection` asks the same of a record by another method.
+from those that the step began with. `contactlab.verification.equal_compliance_check` asks the same of a record by
+another method.
 """
 
 from __future__ import annotations

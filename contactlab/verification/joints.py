@@ -13,9 +13,9 @@ from contactlab.constraints import ContactConstraint, LoopConstraint, PointPair
 from contactlab.formulation.model_problem.joint_actions import PositionDrive
 from contactlab.spatial.arrays import FloatArray
 from contactlab.verification.contacts import normal_terms
-from contactlab.verification.dynamics import Blocks, solved
-from contactlab.verification.motion import Body, shifting, turned
-from contactlab.verification.portion import Portion, length_of
+from contactlab.verification.dynamics import Blocks, mass_solve
+from contactlab.verification.motion import BodyKinematics, rotate, shifting
+from contactlab.verification.portion import StepSlice, length_of
 from contactlab.world.joint_rows import RowKind
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class JointLaws:
 
     J: FloatArray  # (ns, n, nv) rows
     error: FloatArray  # (ns, n) position errors, gaps of stops
-    # (ns, n, 2) what each row's term may be: two values only where rounding decides between them.
+    # (ns, n, 2) what each row's term may be: two values only if rounding decides between them.
     k: FloatArray
     # (n,) softening [s/kg], (ns, n) where it depends on h, and bounds of the forces.
     gamma: FloatArray
@@ -54,7 +54,7 @@ class JointLaws:
     stiffness: FloatArray
     push: FloatArray  # (ns, nv) force of those drives at v+ = 0
 
-    def unlisted(self, listed: NDArray[np.bool_]) -> FloatArray:
+    def missing_rows(self, listed: NDArray[np.bool_]) -> FloatArray:
         """Return by how much the worst row of each step that should take part and is not ``listed`` (ns, n) should."""
         missing = np.where(listed, 0.0, self.expected / self.unit).max(axis=1, initial=0.0)
         return np.where(missing > NEAR, missing, 0.0)
@@ -80,7 +80,7 @@ def added(M: Blocks, diagonal: FloatArray) -> Blocks:
     return tuple(out)
 
 
-def joint_laws(portion: Portion, loops: Loops, J: FloatArray, momentum: FloatArray) -> JointLaws:
+def joint_laws(portion: StepSlice, loops: Loops, J: FloatArray, momentum: FloatArray) -> JointLaws:
     """Return what the rows J (ns, n, nv) say; M v_free = momentum (ns, nv) without what acts on joints."""
     recording, h = portion.recording, portion.h
     world, stepper, ns = recording.world, recording.stepper, portion.h.size
@@ -101,7 +101,7 @@ def joint_laws(portion: Portion, loops: Loops, J: FloatArray, momentum: FloatArr
     _, phi, rate, sizes = loops
     scale, unit, equation = np.abs(J).max(axis=2, initial=0.0), _units(world), np.zeros(n, dtype=bool)
     laws = JointLaws(J, error, k, gamma, lo, hi, equation, scale, unit, expected, drag, stiffness, push)
-    free = solved(laws.inertia(portion.state.M, h), momentum + h[:, None] * push) if n else momentum
+    free = mass_solve(laws.inertia(portion.state.M, h), momentum + h[:, None] * push) if n else momentum
     for number, row in enumerate(world.joint_rows):
         erp = stepper.erp if math.isnan(row.erp) else row.erp
         soft = row.kind in (RowKind.MIMIC, RowKind.LOOP) and stepper.cfm > 0.0
@@ -174,7 +174,7 @@ def joint_jacobian(world: World, loops: Loops) -> FloatArray:
     return J
 
 
-def loops_of(portion: Portion) -> Loops:
+def loops_of(portion: StepSlice) -> Loops:
     """Return the rows of all loops of a world."""
     recording, world, ns = portion.recording, portion.recording.world, portion.h.size
     n = len(world.loops)
@@ -191,7 +191,7 @@ def loops_of(portion: Portion) -> Loops:
             phi[:, at] = _stretch(loop.constraint, bodies, G[:, at], size[:, at])
         elif isinstance(loop.constraint, ContactConstraint):
             body = bodies[loop.constraint.body]
-            x = body.p + turned(body.R, loop.constraint.point)
+            x = body.p + rotate(body.R, loop.constraint.point)
             G[:, at, body.own] = loop.constraint.normal @ body.point_jacobian(x)
             size[:, at] = _terms(body, x, bodies, 0.0, 1.0)
         else:
@@ -208,21 +208,23 @@ def loops_of(portion: Portion) -> Loops:
     return G, phi, rate, size
 
 
-def _terms(body: Body, x: FloatArray, bodies: dict[str, Body], angular: float, linear: float) -> FloatArray:
+def _terms(
+    body: BodyKinematics, x: FloatArray, bodies: dict[str, BodyKinematics], angular: float, linear: float
+) -> FloatArray:
     """Return the sizes (ns,) of the terms of a row at x, with halves of these lengths, at most."""
     reach = np.max([np.linalg.norm(x - other.p, axis=1) for other in bodies.values()], axis=0)
     turns, moves = (np.linalg.norm(part, axis=1) for part in (body.Jw, body.point_jacobian(x)))
     return np.asarray(((angular + linear * reach[:, None]) * turns + linear * moves).max(axis=1, initial=0.0))
 
 
-def _closure(loop: LoopConstraint, bodies: dict[str, Body], G: FloatArray, size: FloatArray) -> FloatArray:
+def _closure(loop: LoopConstraint, bodies: dict[str, BodyKinematics], G: FloatArray, size: FloatArray) -> FloatArray:
     """Fill the row (ns, nv) and its size, and return the position errors (ns,) as `LoopConstraint` states them."""
     p, s = bodies[loop.predecessor], bodies[loop.successor]
     R_p, R_s = p.R @ loop.X_p.R, s.R @ loop.X_s.R
-    x_p, x_s = p.p + turned(p.R, loop.X_p.p), s.p + turned(s.R, loop.X_s.p)
+    x_p, x_s = p.p + rotate(p.R, loop.X_p.p), s.p + rotate(s.R, loop.X_s.p)
     turn = np.swapaxes(R_p, 1, 2) @ R_s
     sine = 0.5 * np.stack([turn[:, j, i] - turn[:, i, j] for i, j in ((1, 2), (2, 0), (0, 1))], axis=1)
-    error = np.hstack((sine, turned(np.swapaxes(R_p, 1, 2), x_s - x_p)))
+    error = np.hstack((sine, rotate(np.swapaxes(R_p, 1, 2), x_s - x_p)))
     at = x_s if loop.sliding else x_p
     angular, linear = ((R_p @ part)[:, None] for part in (loop.axis[:3], loop.axis[3:]))
     for body, point, sign in ((s, x_s, 1.0), (p, at, -1.0)):
@@ -232,10 +234,10 @@ def _closure(loop: LoopConstraint, bodies: dict[str, Body], G: FloatArray, size:
     return np.asarray(error @ loop.axis)
 
 
-def _stretch(pair: PointPair, bodies: dict[str, Body], G: FloatArray, size: FloatArray) -> FloatArray:
+def _stretch(pair: PointPair, bodies: dict[str, BodyKinematics], G: FloatArray, size: FloatArray) -> FloatArray:
     """Fill the row (ns, nv), 0 where the points coincide, and its size; return the errors (ns,) of the distance."""
     a, b = bodies[pair.body_a], bodies[pair.body_b]
-    x_a, x_b = a.p + turned(a.R, pair.point_a), b.p + turned(b.R, pair.point_b)
+    x_a, x_b = a.p + rotate(a.R, pair.point_a), b.p + rotate(b.R, pair.point_b)
     distance = np.linalg.norm(x_b - x_a, axis=1)
     n = (x_b - x_a) / np.where(distance > 0.0, distance, 1.0)[:, None]
     for body, point, sign in ((b, x_b, 1.0), (a, x_a, -1.0)):
@@ -244,7 +246,7 @@ def _stretch(pair: PointPair, bodies: dict[str, Body], G: FloatArray, size: Floa
     return np.asarray(distance - pair.zero)
 
 
-def row_forces(portion: Portion) -> FloatArray:
+def row_forces(portion: StepSlice) -> FloatArray:
     """Return the recorded forces (ns, n) of all rows of the world; 0 for those that took no part."""
     rows = portion.recording.rows
     forces = np.zeros((portion.h.size, len(portion.recording.world.joint_rows)))

@@ -1,4 +1,4 @@
-"""How near two convex shapes are, in plain numpy: nearest points of the two, and proofs of contacts said of them.
+"""Distance of two convex shapes, in plain numpy: their nearest points, and proofs of recorded contacts.
 
 The nearest point of their difference to the origin is found as by P. Wolfe, Finding the nearest point in a polytope,
 Mathematical Programming 11 (1976). Exact after finitely many steps for polytopes; for the rim of a cylinder it ends
@@ -32,7 +32,7 @@ Support = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class ShapePose:
     """A shape at one instant: rotation, origin, and the velocity field of its body, whose origin is ``body``."""
 
     R: FloatArray
@@ -169,7 +169,7 @@ def nearest(a: Support, b: Support, guess: FloatArray) -> tuple[FloatArray, Floa
             break
         A, B, weights = np.vstack((A, pa)), np.vstack((B, pb)), np.append(weights, 0.0)
         if weights.size > AT_MOST:
-            A, B, weights = _fewer(A, B, weights)
+            A, B, weights = _reduce_simplex(A, B, weights)
         while True:
             wanted = _affine(B - A)
             down = np.flatnonzero(wanted < weights)
@@ -177,7 +177,7 @@ def nearest(a: Support, b: Support, guess: FloatArray) -> tuple[FloatArray, Floa
             if not down.size or ratio.min() >= 1.0:
                 weights = wanted
                 break
-            # As far towards it as all weights stay positive; what becomes 0 is left out.
+            # Move towards it while all weights stay positive; drop points whose weight becomes 0.
             weights = weights + ratio.min() * (wanted - weights)
             weights[down[int(ratio.argmin())]] = 0.0
             keep = weights > 1e-15
@@ -185,7 +185,7 @@ def nearest(a: Support, b: Support, guess: FloatArray) -> tuple[FloatArray, Floa
     return found
 
 
-def _fewer(A: FloatArray, B: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _reduce_simplex(A: FloatArray, B: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Do without one of many points, the last one apart: in space five depend on one another (Caratheodory).
 
     Along a rim each would stay with a weight next to nothing, until hundreds made systems that take seconds.

@@ -13,7 +13,7 @@ from contactlab.conformance.case import Case, CaseResult, CaseVerdict, Measure, 
 from contactlab.conformance.cases import CASES
 from contactlab.conformance.scene import Engine
 from contactlab.lab.sweeps.tasks import name_of
-from contactlab.lab.sweeps.worker import Worker
+from contactlab.lab.sweeps.worker import ProcessWorker
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _rows_here(one: str | Engine, cases: Sequence[Case]) -> Iterator[CaseResult]
 
 def rows_apart(name: str, cases: Sequence[Case], seconds: float) -> Iterator[CaseResult]:
     """Yield a row for each case; the process is ended, and another started, when a case has taken so long [s]."""
-    worker, version = Worker(name_of(held), 0), ""
+    worker, version = ProcessWorker(name_of(held), 0), ""
     try:
         for case in cases:
             answer = worker.run(json.dumps({"engine": name, "case": case.name}), seconds)

@@ -158,7 +158,7 @@ def _smith(W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArray
 
 
 def _sprung(W: FloatArray, u: FloatArray, mu: float, e: FloatArray, eta2: float, resolution: float) -> FloatArray:
-    """The course of a normal and a tangential spring."""
+    """Return the course of a normal and a tangential spring."""
     from contactlab.impact.kernels.tangential_compliance import solve_two_springs
 
     n = len(u)

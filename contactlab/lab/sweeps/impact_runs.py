@@ -60,7 +60,7 @@ class ImpactGrid:
         }
         return [{**shared, "at": at} for _, at in grid(self.axes)[1]]
 
-    def map_of(self, result: SweepResult) -> ImpactMap:
+    def to_impact_map(self, result: SweepResult) -> ImpactMap:
         """Return the map of what `contactlab.lab.sweep` of this grid returned.
 
         Raises

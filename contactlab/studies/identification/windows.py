@@ -58,7 +58,7 @@ def check_names(world: World, names: tuple[str, ...]) -> None:
             raise IdentificationError("parameters", f"no number is called {name!r}{close_names(name, known)}")
 
 
-def world_with(world: World, values: Mapping[str, float]) -> World:
+def with_parameters(world: World, values: Mapping[str, float]) -> World:
     """Return the world with these numbers; those that are not named stay, and a name that is none is refused."""
     check_names(world, tuple(values))
     model, actions = world.model, world.joint_actions
@@ -188,7 +188,7 @@ def window_problem(
         v = windows.v + off[:, nv:]
         states = [world.initial_state(stepper.h, q=a, v=b) for a, b in zip(q, v, strict=True)]
         with warnings.catch_warnings():
-            # Of trials, whose numbers are not what is found.
+            # Trials have parameters other than the result.
             warnings.simplefilter("ignore", ImplausibleWarning)
             found = rollout(world, stepper, states, taus=windows.taus, steps=steps, threads=threads)
         sampled = found.q[:, :: windows.every]

@@ -46,7 +46,7 @@ def compiling_beside() -> Iterator[None]:
 
 
 def is_of_use() -> bool:
-    """Whether there is a second core, and a place to hand over what is compiled."""
+    """Return True if there is a second core, and a folder to hand over compiled kernels."""
     return all_cores() > 1 and tried("cache") and cache_folder() is not None
 
 
@@ -62,7 +62,7 @@ def compile_part(name: str) -> None:
 
 
 def _nearer() -> None:
-    """What the loop comes to last; most kernels of the attempts before are made with it, and are taken from disk."""
+    """Compile the last stages of the loop; most kernels of the previous strategies are read from disk."""
     _demo()[2].find_part(layout.NEARER)
 
 

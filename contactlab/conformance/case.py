@@ -28,7 +28,7 @@ class Measure:
 
     @property
     def passed(self) -> bool:
-        """Whether it keeps the limit; what is not a number does not."""
+        """Whether the figure is within its limit; NaN is not."""
         return self.value <= self.limit
 
     @property
@@ -117,7 +117,7 @@ def load_on(contacts: Contacts, body: int) -> FloatArray:
 
 
 class CaseVerdict(enum.Enum):
-    """What became of a case."""
+    """Outcome of a case."""
 
     KEPT = "kept"
     LOST = "lost"

@@ -33,7 +33,7 @@ def page(report: Report) -> str:
         rows = [report.row(name, case.name) for name in names]
         cells = "".join(f'<td class="{_class(row)}">{escape(cell(row))}</td>' for row in rows)
         lines.append(f'<tr><td><a href="#case-{i}">{escape(case.name)}</a></td>{cells}</tr>')
-        # What was lost comes first, the worst of it at the top.
+        # Failed cases come first, with the worst at the top.
         rows.sort(key=lambda row: (_class(row) != "bad", -row.times if _class(row) == "bad" else 0.0))
         reasons = "".join(
             f'<tr><td>{escape(row.engine)}</td><td class="{_class(row)}">{escape(cell(row))}</td>'

@@ -18,7 +18,7 @@ from contactlab.world.world import World
 
 
 class ActionMap(Protocol):
-    """What an action does. The ready ones work entry by entry, so that a run has the same bits among any others.
+    """Map of an action to inputs. The ready ones work entry by entry, so a run has the same bits in any batch.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Torques:
 
 
 class Targets:
-    """What drives aim at: one entry of the action, from -1 to 1, for each, over the range of its targets.
+    """Targets of drives: one entry of the action, from -1 to 1, for each, over the range of its targets.
 
     Parameters
     ----------

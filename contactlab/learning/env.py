@@ -60,7 +60,7 @@ def refuse(options: dict[str, Any] | None) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came of an action in B runs."""
+    """Results of an action in B runs."""
 
     reward: FloatArray  # (B,)
     terms: Mapping[str, FloatArray]  # what it is the sum of where the task says so
@@ -85,7 +85,7 @@ class TaskRuns:
         self._rest, self._coming = rest, np.tile(rest, (task.delays[1] + 1, runs, 1))
         self._delays = np.full(runs, task.delays[0], dtype=np.int64)
         self.batch = Batch(given, task.stepper, threads=threads)
-        # What of the sensors only steps can tell, with its length.
+        # Sensors that need a step, with their lengths.
         self._of_steps = {name: size for name, one in task.sensors.items() if (size := self._size_of(one)) is not None}
         self.batch.reset()
         self.size: int | None = None

@@ -1,4 +1,4 @@
-"""What is to be learnt, as one frozen value, what its functions see, B runs at one instant, and where runs begin."""
+"""Learning tasks as frozen values, the arguments of their functions, and the starts of runs."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ Terms = Mapping[str, FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What `Env` and `VectorEnv` play: a world, what may be done in it, what is seen of it and what that is worth.
+    """Task of `Env` and `VectorEnv`: a world, actions, observations and rewards.
 
     Its functions are plain numpy over arrays with a leading axis of runs.
 

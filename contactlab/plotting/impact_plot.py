@@ -9,7 +9,7 @@ import numpy as np
 
 from contactlab.impact import ContactMotion, ImpactMap, PainleveMap, RouthDiagram
 from contactlab.impact.errors import ImpactError
-from contactlab.plotting.paper import legend_above, new_figure, save_figure
+from contactlab.plotting.figures import legend_above, new_figure, save_figure
 from contactlab.spatial.arrays import FloatArray
 
 # Marks of ends that coincide lie inside one another. All follow Routh's course: `compare` calls them sequential.

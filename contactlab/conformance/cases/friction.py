@@ -178,7 +178,7 @@ def _cone(engine: Engine) -> list[Measure]:
     )
     load = max(float(normal.sum()), 1e-300)
     beyond = float((np.linalg.norm(tangent, axis=1) - mu * normal).max())
-    # Where it slides, friction has all of mu N and points against the motion.
+    # If the contact slides, friction is mu N against the motion.
     v = track.velocities[-1, 0, :3]
     short = float(np.linalg.norm(tangent.sum(0) + mu * load * v / np.linalg.norm(v)))
     return [gap, Measure("pulled at a contact, of the load, with", float(-normal.min(initial=0.0)) / load, 1e-9),

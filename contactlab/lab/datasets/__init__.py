@@ -10,7 +10,7 @@ from contactlab.lab.datasets.siconos import load_siconos, load_siconos_friction
 from contactlab.lab.errors import DatasetError
 
 __all__ = [
-    "SOURCES", "CubeTosses", "DatasetError", "Problem", "Source", "Toss", "lcp_from_problem_data", "fetch",
+    "SOURCES", "CubeTosses", "DatasetError", "Problem", "Source", "Toss", "fetch", "lcp_from_problem_data",
     "load_cube_tosses", "load_fclib", "load_problem", "load_problems", "load_siconos", "load_siconos_friction",
     "save_cube_tosses", "save_fclib",
 ]  # fmt: skip

@@ -20,7 +20,7 @@ from contactlab.lab.racing.statistics import (
 from contactlab.lab.racing.trial import CurvePoint, ResidualCurve, residual_curve
 
 __all__ = [
-    "ALL_PEERS", "CurvePoint", "Competitor", "RaceGroup", "Growth", "PerformanceProfile", "RaceError", "RaceReport",
-    "ResidualCurve", "RaceRow", "SolverSummary", "entrant_of", "fit_growth", "performance_profile", "race", "read_rows",
+    "ALL_PEERS", "Competitor", "CurvePoint", "Growth", "PerformanceProfile", "RaceError", "RaceGroup", "RaceReport",
+    "RaceRow", "ResidualCurve", "SolverSummary", "entrant_of", "fit_growth", "performance_profile", "race", "read_rows",
     "residual_curve", "shifted_geometric_mean", "write_rows",
 ]  # fmt: skip

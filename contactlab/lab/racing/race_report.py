@@ -132,7 +132,7 @@ class RaceReport:
 
     @property
     def fields(self) -> list[RaceGroup]:
-        """Solvers grouped by the problems they met: one group for LCP, MLCP and BoxLCP, one for friction with the exact cone."""
+        """Solvers grouped by their problems: LCP, MLCP and BoxLCP are one group, friction with the exact cone is another."""
         return fields_of(self.rows)
 
     def summary(self) -> list[SolverSummary]:

@@ -233,8 +233,8 @@ def _of_field(field: RaceGroup) -> list[str]:
     sizes = sorted({row.n for row in field.rows.values()})
     kinds = sorted({row.kind for row in field.rows.values()})
     sentences = [
-        f"{field.problem_class.capitalize()} ({', '.join(kinds)}): {len(field.problems)} problems with n from {sizes[0]} "
-        f"to {sizes[-1]}; nothing is said about other sizes."
+        f"{field.problem_class.capitalize()} ({', '.join(kinds)}): {len(field.problems)} problems with n from "
+        f"{sizes[0]} to {sizes[-1]}; nothing is said about other sizes."
     ]
     undecided = [name for name in field.problems if name not in field.decided]
     if undecided:

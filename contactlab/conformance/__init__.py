@@ -10,19 +10,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.conformance.adapters import UnknownEngineError, engine_of
-from contactlab.conformance.case import Case, CaseResult, CaseVerdict, Measure, NotToldError
+from contactlab.conformance.case import Case, CaseResult, CaseVerdict, Measure, NotReportedError
 from contactlab.conformance.cases import CASES
 from contactlab.conformance.scene import (
     Body,
-    Contacts,
     Engine,
+    EngineContacts,
+    HalfSpaceSpec,
     Joint,
-    NotOfferedError,
+    NotSupportedError,
     Pin,
     Run,
     Scene,
     ShapeSpec,
-    Wall,
 )
 from contactlab.conformance.suite import Report, conform
 from contactlab.naming import doors
@@ -33,19 +33,19 @@ __all__ = [
     "Case",
     "CaseResult",
     "CaseVerdict",
-    "Contacts",
     "Engine",
+    "EngineContacts",
+    "HalfSpaceSpec",
     "Joint",
     "Measure",
-    "NotOfferedError",
-    "NotToldError",
+    "NotReportedError",
+    "NotSupportedError",
     "Pin",
     "Report",
     "Run",
     "Scene",
     "ShapeSpec",
     "UnknownEngineError",
-    "Wall",
     "conform",
     "engine_of",
 ]  # fmt: skip

@@ -9,7 +9,12 @@ from contactlab.conformance.case import CaseResult, CaseVerdict
 from contactlab.conformance.suite import Report, cell
 from contactlab.lab.racing.html.page import STYLE, whole
 
-_CLASS = {CaseVerdict.KEPT: "good", CaseVerdict.LOST: "bad", CaseVerdict.CRASHED: "bad", CaseVerdict.TIMED_OUT: "bad"}
+_CLASS = {
+    CaseVerdict.PASSED: "good",
+    CaseVerdict.FAILED: "bad",
+    CaseVerdict.CRASHED: "bad",
+    CaseVerdict.TIMED_OUT: "bad",
+}
 _ISSUE = re.compile(r"(MuJoCo issue (\d+))")
 _LINK = r'<a href="https://github.com/google-deepmind/mujoco/issues/\2">\1</a>'
 _LOOKS = """

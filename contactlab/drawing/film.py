@@ -120,7 +120,7 @@ RATE, MOST_STATES = 400.0, 4000
 SLIPPING = 1e-6  # [m/s]
 
 #: What can be shown: records, and a `Simulation` that keeps one.
-Filmed: TypeAlias = Recording | EventRecording | Simulation
+Playable: TypeAlias = Recording | EventRecording | Simulation
 
 
 class Playback(Protocol):
@@ -151,7 +151,7 @@ class Playback(Protocol):
 
 
 def playback_of(recording: Playable) -> Playback:
-    """Return a run as it is shown; of a `Simulation` what it has recorded.
+    """Return the playback of a run; for a `Simulation` the steps it has recorded.
 
     States of an event-driven run are 400 a second, interpolated between those recorded. A force is that of the time
     shown; in the state after an impact it is the impact's impulse over the time since the state before.

@@ -132,7 +132,7 @@ class RaceReport:
 
     @property
     def fields(self) -> list[RaceGroup]:
-        """Solvers grouped by their problems: LCP, MLCP and BoxLCP are one group, friction with the exact cone is another."""
+        """Solvers grouped by their problems: LCP, MLCP and BoxLCP form one group, exact friction cones another."""
         return fields_of(self.rows)
 
     def summary(self) -> list[SolverSummary]:

@@ -17,10 +17,10 @@ from contactlab.studies.identification.windows import Windows, window_problem, w
 __all__ = [
     "IdentificationError",
     "IdentificationResult",
+    "IdentificationVerdict",
     "Parameter",
     "Problem",
     "Recordings",
-    "IdentificationVerdict",
     "Windows",
     "differences",
     "fit",

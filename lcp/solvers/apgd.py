@@ -25,10 +25,10 @@ from lcp.traits import SYMMETRIC_MONOTONE, Traits
 class APGD(IterativeMethod):
     """Accelerated projected gradient descent with restarts (Mazhar, Heyn, Negrut, Tasora 2015).
 
-    Minimises z . M z / 2 + q . z between the bounds, whose stationary points are the solutions of the problem where M
-    is symmetric; UNSUITABLE where it is not. Proven for semidefinite M wherever there is a solution. Gradients are
-    taken in the metric of the diagonal of M, rounded to powers of two, so that units of the unknowns do not matter. A
-    sparse M stays sparse.
+    Minimises z . M z / 2 + q . z between the bounds. If M is symmetric, its stationary points are the solutions of the
+    problem; otherwise the status is UNSUITABLE. Convergence is proven for semidefinite M if there is a solution.
+    Gradients use the metric of the diagonal of M, rounded to powers of two, so that units of the unknowns do not
+    matter. A sparse M stays sparse.
 
     Parameters
     ----------

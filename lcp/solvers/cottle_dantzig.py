@@ -32,23 +32,23 @@ _FAR = 1024.0
 class CottleDantzig(Method[LCP | BoxLCP]):
     """Principal pivoting that mends one pair at a time and never spoils another (Cottle and Dantzig 1968).
 
-    Each major cycle drives one pair to complementarity along a path on which all complementary pairs stay so; where a
-    diagonal entry vanishes two pairs are exchanged at once. Ends for P matrices, and for positive semidefinite (more
-    generally sufficient) M either in a solution or in a proof that the problem is infeasible, ties being broken by the
-    least index. Bounds on both sides are native, infinite and equal ones included: a driven unknown may also come to
-    rest at its far bound. The tableau is dense, n^2 operations per pivot, and a sparse M is made dense.
+    Each major cycle drives one pair to complementarity along a path on which all complementary pairs stay
+    complementary. If a diagonal entry vanishes, two pairs are exchanged together. The method ends for P matrices. For
+    positive semidefinite (more generally sufficient) M it ends either in a solution or in a proof that the problem is
+    infeasible; ties are broken by the least index. Bounds on both sides are native, also infinite and equal ones: a
+    driven unknown may also stop at its far bound. The tableau is dense, with n^2 operations per pivot, and a sparse M
+    is made dense.
 
     Parameters
     ----------
     max_pivots
         Limit on pivots; None for max(1000, 50 n).
     zero_tolerance
-        What counts as zero relative to the magnitudes a value came from. Sharpened by the method itself where the
-        answer is not accepted.
+        Size that counts as zero relative to the terms of a value. The method reduces it if a solution is not accepted.
     pivot_tolerance
         Smallest admissible pivot relative to the entries it couples.
     time_limit
-        Seconds, checked between portions of 128 pivots at most.
+        Seconds, checked between calls of at most 128 pivots.
 
     References
     ----------
@@ -118,7 +118,7 @@ class CottleDantzig(Method[LCP | BoxLCP]):
 
     @staticmethod
     def _proof(run: PivotingState, driven: int) -> Farkas | None:
-        """Along a ray of a semidefinite problem z moves in the null space of M + M^T: a Farkas vector, or None."""
+        """Return a Farkas vector, or None: a ray of a semidefinite problem is in the null space of M + M^T."""
         if not isinstance(run.problem, LCP) or driven < 0:
             return None
         y = np.where(run.inside == 1, run.direction, 0.0)

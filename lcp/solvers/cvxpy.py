@@ -36,17 +36,18 @@ _TIME_LIMITS = {"CLARABEL": "time_limit", "OSQP": "time_limit", "SCS": "time_lim
 class CVXPY(QPSolverBase):
     """Any QP code that CVXPY knows, on the QP of a positive semidefinite problem (Diamond and Boyd 2016).
 
-    UNSUITABLE for any other. Scaled before and polished after as in `OSQP`; sparse stays sparse, bounds stay bounds.
+    Other problems are UNSUITABLE. The problem is scaled before and the solution polished after, as in `OSQP`; a sparse
+    M stays sparse, and bounds stay bounds.
 
     Parameters
     ----------
     engine
         Name of an installed solver of CVXPY for quadratic programs, such as CLARABEL, OSQP, SCS, HIGHS, PIQP, PROXQP;
-        None for Clarabel, an interior-point method that comes with CVXPY.
+        None for Clarabel, an interior-point method that is installed with CVXPY.
     polish
         Polish on the active set (see `Refined`).
     time_limit
-        Seconds, for the engines CLARABEL, OSQP, SCS and HIGHS; others take none, or have it under another name.
+        Seconds, for the engines CLARABEL, OSQP, SCS and HIGHS; the others have no limit, or another name for it.
 
     References
     ----------
@@ -60,14 +61,17 @@ class CVXPY(QPSolverBase):
     traits: ClassVar[Traits] = MONOTONE | Traits.SPARSE | Traits.BOXED
 
     def __post_init__(self) -> None:
-        """Refuse what is no name."""
+        """Refuse an engine that is not a name."""
         super().__post_init__()
         name: object = self.engine  # whatever the caller's types say
         if name is not None and not (isinstance(name, str) and name):
             raise ProblemError(f"CVXPY.engine must be the name of a solver or None, got {name!r}")
 
     def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
-        """As the other QP codes; an engine that is not installed is a `ProblemError` that names those that are."""
+        """Solve as the other QP codes.
+
+        An engine that is not installed is a `ProblemError` that lists the installed ones.
+        """
         import cvxpy
 
         if self._name() not in cvxpy.installed_solvers():
@@ -108,14 +112,17 @@ class CVXPY(QPSolverBase):
 
 
 def _between(value: Any, low: Vector, high: Vector) -> list[Any]:
-    """low <= value <= high for the bounds that are finite."""
+    """Return low <= value <= high for the bounds that are finite."""
     below, above = np.flatnonzero(np.isfinite(low)), np.flatnonzero(np.isfinite(high))
     conditions = [value[below] >= low[below]] if below.shape[0] else []
     return conditions + ([value[above] <= high[above]] if above.shape[0] else [])
 
 
 def _run_engine(task: Any, name: str, limit: dict[str, float]) -> None:
-    """Solve with tight tolerances; where CVXPY discards what came short of them, once more with the engine's own."""
+    """Solve with tight tolerances.
+
+    If CVXPY discards a less accurate result, solve again with the tolerances of the engine.
+    """
     import cvxpy
 
     tight = _TOLERANCES.get(name)

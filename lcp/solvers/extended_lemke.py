@@ -1,4 +1,4 @@
-"""Lemke's method in double-double arithmetic, for problems whose numbers span more digits than float64 has."""
+"""Lemke's method in double-double arithmetic, for problems whose numbers span more digits than float64."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ENOUGH = 3
 
 
 class _PathOptions(NamedTuple):
-    """One path: relative uncertainty of the data (0: every digit is meant), and which covering vector."""
+    """Options of one path: relative uncertainty of the data (0 means exact data), and number of the covering vector."""
 
     trust: float
     cover: int
@@ -69,12 +69,12 @@ _TRIES = (
 class ExtendedLemke(Method[LCP]):
     """Complementary pivoting in numbers of 32 digits, every entry with the size of its error (Lemke 1965).
 
-    Where `Lemke` loses its path to rounding: mass ratios of 1e6 and more, redundant contacts, units that differ by
-    twenty orders. The tableau is balanced by geometric means and powers of two; its entries are double-double numbers
-    that carry the size of their error, from which follows what is zero, which ratios tie, and when the dictionary is
-    formed again from the data. Paths are tried with the data taken as rounded, so that what is zero except for their
-    last digits is zero, and with every digit meant. The final basis is solved again in double-double numbers and
-    rounded so that its rows hold. A pivot takes 8 to 20 times as long as one of `Lemke`.
+    For problems on which `Lemke` loses its path to rounding: mass ratios of 1e6 and more, redundant contacts, units
+    that differ by twenty orders. The tableau is balanced by geometric means and powers of two. Its entries are
+    double-double numbers with an error bound. The bounds decide which entries are zero, which ratios tie, and when the
+    dictionary is formed again from the data. Some paths treat the data as rounded, so that entries which are zero up to
+    their last digits count as zero. Other paths treat them as exact. The final basis is solved again in double-double
+    numbers and rounded so that its rows are satisfied. A pivot takes 8 to 20 times as long as a pivot of `Lemke`.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class ExtendedLemke(Method[LCP]):
     restarts
         Further paths, with other error models and covering vectors, after one without a verified solution.
     time_limit
-        Seconds, checked every tenth of a second or every pivot, whichever is longer.
+        Seconds, checked every tenth of a second or at every pivot, if a pivot takes longer.
     max_size
         Largest n; larger problems are UNSUITABLE. The workspace takes 24 n^2 bytes.
 
@@ -120,7 +120,7 @@ class ExtendedLemke(Method[LCP]):
 
 
 class _Solve:
-    """One solve: the paths it follows, and the best candidate so far."""
+    """State of one solve: the paths it follows, and the best candidate."""
 
     def __init__(self, problem: LCP, tolerance: float, options: ExtendedLemke, recorder: TraceRecorder) -> None:
         from lcp.kernels import extended_lemke as k
@@ -139,7 +139,7 @@ class _Solve:
         self.rounded = 0
 
     def run(self) -> Claim:
-        """Try after try; see `_TRIES`."""
+        """Follow one path after another; see `_TRIES`."""
         first: Status | None = None
         ray: Ray | None = None
         ray_trust = math.inf
@@ -165,7 +165,7 @@ class _Solve:
         return self.claim(first or Status.STALLED, detail)
 
     def claim(self, status: Status, detail: str, ray: Ray | None = None) -> Claim:
-        """Return the best candidate, a solution wherever one was met."""
+        """Return the claim on the best candidate, which is a solution if any was found."""
         if measure(self.problem, self.best)[0].solved(self.tolerance):
             status, ray = Status.SOLVED, None
         return Claim(self.best, status, self.spent, detail, evidence=ray, trace=self.recorder.trace())
@@ -202,7 +202,7 @@ class _Solve:
         return int(code)
 
     def accept(self) -> bool:
-        """Solve the basis the path ended in from the original data; whether it is beyond doubt a solution."""
+        """Solve the last basis of the path from the original data; return True if it is certainly a solution."""
         n = self.problem.n
         basis = self.wi[:n]
         active = np.zeros(n, dtype=np.bool_)
@@ -226,20 +226,20 @@ class _Solve:
         return residual.solved(_STRICTNESS * self.tolerance)
 
     def is_rounded(self, z: Vector) -> bool:
-        """Return True if every row holds to rounding of its own terms: more digits of the path would not help."""
+        """Return True if every row is satisfied to rounding of its terms; more digits of the path would not help."""
         M, q = kernel_arrays(self.problem)
         w, terms = M @ z + q, np.abs(M) @ z + np.abs(q)
         return bool((np.abs(np.minimum(z, w)) <= np.where(w < z, _ROUNDED * terms, 0.0)).all())
 
     def ray(self) -> Ray:
-        """Return the direction the path ended in, in the problem's own units."""
+        """Return the direction in which the path ended, in the units of the problem."""
         n = self.problem.n
         d = self.direction
         return Ray(d[:n] / self.row, d[n : 2 * n] * self.column, float(d[2 * n]))
 
 
 def covering_vector(n: int, number: int) -> Vector:
-    """Ones, then fixed irregular powers of two: exact in every comparison, and the same on every machine."""
+    """Return ones, or fixed irregular powers of two: exact in every comparison, and the same on every machine."""
     if number == 0:
         return np.ones(n)
     turn = np.arange(1, n + 1) * (0.6180339887498949 + 0.1 * number)

@@ -35,27 +35,27 @@ _HALF_ROOT = math.sqrt(0.5)
 class FischerNewton(NewtonMethod):
     """Semismooth Newton on z + w - sqrt(z^2 + w^2) with line search (Fischer 1992; De Luca, Facchinei, Kanzow 1996).
 
-    The merit function 1/2 |F|^2 is smooth, so that the line search always ends: the Newton step is taken where it
-    descends enough, the gradient where it does not. For a P-matrix the level sets are bounded and every stationary
-    point is a solution, so that the method converges from any start, fast at the end; stationary points are solutions
-    for P0-matrices too, positive semidefinite ones among them, but the iterates need not stay bounded. Bounds on both
-    sides are handled as Billups (1995) does, z - lo against -phi(hi - z, -w); unknowns without a bound keep their
-    equation w = 0, given ones z - lo = 0. At z = w = 0, where phi has a kink, both derivatives are 1 - sqrt(1/2).
+    The merit function 1/2 |F|^2 is smooth, so the line search always ends. The Newton step is used if it descends
+    enough, otherwise the gradient. For a P-matrix the level sets are bounded and every stationary point is a solution.
+    The method then converges from any start, fast at the end. For P0-matrices, such as positive semidefinite ones,
+    stationary points are solutions too, but the iterates may be unbounded. Bounds on both sides are treated as by
+    Billups (1995): z - lo against -phi(hi - z, -w). Unknowns without a bound have the equation w = 0, and fixed ones z
+    - lo = 0. At z = w = 0, where phi has a kink, both derivatives are 1 - sqrt(1/2).
 
-    Where the equations are not halved within some steps, a start nearer the solution is sought along the smoothing
-    path. The unknowns on bounds are guessed where two iterates agree on them and the rest solved for, which ends the
-    method with full accuracy. Far solutions of ill-conditioned problems lie at the end of valleys too long for any
-    line search (triangular P-matrices with entries of 64 beside a unit diagonal suffice); what is left there is done
-    from the last guess by the least-index pivoting that `MinMapNewton` ends with, finite for P-matrices.
+    If the equations are not halved within some steps, a start nearer the solution is searched along the smoothing path.
+    If two iterates agree which unknowns are at bounds, the others are solved for, which ends the method with full
+    accuracy. Far solutions of ill-conditioned problems are at the end of valleys too long for any line search;
+    triangular P-matrices with entries of 64 and a unit diagonal are an example. Then the least-index pivoting of
+    `MinMapNewton` continues from the last active set; it is finite for P-matrices.
 
     Parameters
     ----------
     penalty
-        Weight in [0, 1) of a second term max(z, 0) max(w, 0) beside the first, of weight 1 - penalty: the penalised
-        function of Chen, Chen and Kanzow, who take 0.05. It bounds the level sets of strictly feasible monotone
-        problems.
+        Weight in [0, 1) of a second term max(z, 0) max(w, 0); the first term has the weight 1 - penalty. This is the
+        penalised function of Chen, Chen and Kanzow, who use 0.05. It bounds the level sets of strictly feasible
+        monotone problems.
     polish
-        Whether the active set is guessed and solved for, and pivoting may end what Newton's method does not.
+        Whether active sets are guessed and solved, and pivoting may end the solve.
     smoothing
         Whether the smoothing path may be used.
     max_iterations
@@ -83,7 +83,7 @@ class FischerNewton(NewtonMethod):
     )
 
     def _from_start(self, progress: SolveMonitor, start: Vector) -> Claim:
-        """Newton steps, perhaps from a second start, until a verified solution, a point of no headway or a limit."""
+        """Make Newton steps, possibly from a second start, until a verified solution, a stall or a limit."""
         box = progress.box
         function = fischer_burmeister(self.penalty)
         self._iterate(progress, function, start, _PATIENCE if self.smoothing else _LAST_PATIENCE)
@@ -123,7 +123,7 @@ class FischerNewton(NewtonMethod):
 
 
 def _step(box: ScaledBox, function: Reformulation, x: Vector, at: Equations) -> tuple[Vector, Equations] | None:
-    """Return the Newton step where it descends enough, else that along the gradient."""
+    """Return the Newton step if it descends enough, otherwise the step along the gradient."""
     down = gradient(box, at)
     d = direction(box, at)
     if d is not None:
@@ -170,7 +170,7 @@ def fischer_burmeister(penalty: float = 0.0) -> Reformulation:
 
 
 def _phi(a: Vector, b: Vector) -> tuple[Vector, Vector, Vector]:
-    """a + b - sqrt(a^2 + b^2) and its derivatives, each in the form without cancellation."""
+    """Return a + b - sqrt(a^2 + b^2) and its derivatives, each in a form without cancellation."""
     root = np.hypot(a, b)
     kink = root == 0.0
     safe = np.where(kink, 1.0, root)

@@ -38,36 +38,36 @@ _BUDGET = 256
 class Lemke(Method[LCP | MLCP]):
     """Complementary pivoting along the path of an artificial variable (Lemke 1965).
 
-    Ends in a solution for P and strictly copositive M, for positive semidefinite M wherever the problem is feasible,
-    and for the copositive matrices of frictional contact with q in their dual range (Anitescu and Potra 1997), ties
-    being broken lexicographically. The tableau holds nonbasic columns only and is equilibrated by powers of two; the
-    final basis is solved again from the original data and refined once. A sparse M is made dense.
+    The method finds a solution for P and strictly copositive M, for positive semidefinite M if the problem is feasible,
+    and for the copositive matrices of frictional contact with q in their dual range (Anitescu and Potra 1997); ties are
+    broken lexicographically. The tableau has only nonbasic columns and is equilibrated by powers of two. The final
+    basis is solved again from the original data and refined once. A sparse M is made dense.
 
-    A start z0 is taken as a guess at the basis {z > 0}. Where that does not solve, pivoting begins at it, dependent
-    indices left out, on the principal pivot transform; where such a path ends in no solution, a cold
-    start follows, to which the whole limit is left. For P and semidefinite M that path is Lemke's own.
+    A start z0 is a guess of the basis {z > 0}. If this basis is not a solution, pivoting starts from it on the
+    principal pivot transform, without dependent indices. If this path ends without a solution, a cold start follows
+    with the whole limit. For P and semidefinite M the cold path is Lemke's.
 
     Parameters
     ----------
     max_pivots
-        Limit over all restarts, a start z0 apart; None for max(1000, 50 n). Some problems need 2^n (Murty
-        1978, Fathi 1979).
+        Limit over all restarts, without the path from z0; None for max(1000, 50 n). Some problems need 2^n (Murty 1978,
+        Fathi 1979).
     pivot_tolerance
         Smallest admissible pivot relative to its column, in the first try; restarts admit smaller ones.
     tie_tolerance
         Ratios that differ by less, relative to the largest right-hand side, are ties: the artificial variable leaves
-        first, then the lexicographic rule.
+        first, then the lexicographic rule decides.
     restarts
-        Fresh starts, with other pivot thresholds and covering vectors, after a path that did not end in a verified
-        solution. The sixth and seventh scale by geometric means, which is for bodies a trillion times as heavy as
+        Limit on new starts, with other pivot thresholds and covering vectors, after a path that did not end in a
+        verified solution. The sixth and seventh scale by geometric means, for bodies a trillion times as heavy as
         others.
     covering_vector
-        Vector d (n,) of the artificial variable, d >= 0, positive wherever q < 0: of another q the start w = q + d t is
-        feasible for no t, which raises `ProblemError`. None for ones in equilibrated units. For a mixed problem, of the
-        rows that are left once the free unknowns are pivoted in.
+        Vector d (n,) of the artificial variable: d >= 0, and positive if q < 0. For another q the start w = q + d t is
+        feasible for no t, which raises `ProblemError`. None for ones in equilibrated units. For a mixed problem it
+        covers the rows that remain after the free unknowns are pivoted in.
     time_limit
-        Seconds, checked every tenth of a second or so, except for the last basis, which is solved in one piece (not
-        inside a compiled simulation loop).
+        Seconds, checked about every tenth of a second, except during the solve of the last basis (not inside a compiled
+        simulation loop).
 
     References
     ----------
@@ -156,7 +156,7 @@ class Lemke(Method[LCP | MLCP]):
         return options
 
     def _claim(self, problem: LCP | MLCP, request: Request) -> Claim:
-        """Pivot until a verified solution, a ray or a limit; of a mixed problem the free unknowns first."""
+        """Pivot until a verified solution, a ray or a limit; free unknowns of a mixed problem are pivoted in first."""
         z0, tolerance, trace = request
         if isinstance(problem, MLCP):
             return solve_mixed(problem, self, z0=z0, tolerance=tolerance, trace=trace)

@@ -24,15 +24,16 @@ _PATIENCE = 6
 class MinMapNewton(NewtonMethod):
     """Nonsmooth Newton with line search on min(z, Mz + q), finite on P-matrices (Pang 1990; Harker and Pang 1990).
 
-    A step fixes the unknowns whose bound is nearer than their row is to zero and solves the rows of the others: a
-    system of their number, sparse where M is. The full step is tried first; at a nondegenerate solution it is exact, so
-    that the method ends there in finitely many steps. Steps are halved until 1/2 |min(z, w)|^2 falls (Armijo); where
-    the block is singular it is shifted, and where nothing helps the projected gradient is followed.
+    In each step the unknowns that are nearer to their bound than their row is to zero are set to the bound, and the
+    rows of the others are solved: a system of their number, sparse if M is. The full step is tried first. At a
+    nondegenerate solution it is exact, so that the method ends there in finitely many steps. Steps are halved until 1/2
+    |min(z, w)|^2 decreases (Armijo). A singular block is shifted, and if nothing helps, a projected gradient step is
+    made.
 
-    The line search alone is no proof: the natural map has kinks at which no Newton step descends. After a few steps
-    that do not halve the map, a start nearer the solution is sought along the smoothing path (Chen and Harker 1993),
-    and what is left is done by undamped steps under the least-index safeguard of Judice and Pires (1994). That is
-    finite for every P-matrix, with bounds on both sides too; for other matrices nothing is promised.
+    The line search alone does not prove convergence: the natural map has kinks at which no Newton step descends. After
+    a few steps that do not halve the map, a start nearer the solution is searched along the smoothing path (Chen and
+    Harker 1993). Then undamped steps follow under the least-index safeguard of Judice and Pires (1994). This is finite
+    for every P-matrix, also with bounds on both sides; for other matrices nothing is proven.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ class MinMapNewton(NewtonMethod):
 
 
 def _damped(progress: SolveMonitor, x: Vector) -> Vector:
-    """Return the last iterate: a solution, or where the method makes no headway."""
+    """Return the last iterate: a solution, or a point at which the method does not make progress."""
     box = progress.box
     best, patience = np.inf, _PATIENCE
     at = natural_map(box, x, box.rows(x))

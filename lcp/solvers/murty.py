@@ -29,22 +29,21 @@ _ROUNDS = 3
 class Murty(Method[LCP | BoxLCP]):
     """Principal pivoting on the least infeasible index, a Bard-type scheme (Murty 1974).
 
-    The plainest method there is for P matrices: of the pairs that are not complementary the first changes places, and
-    no basis comes back. Bounds on both sides are native. The number of pivots depends on the order of the indices and
-    may be exponential; a pivot costs n^2 operations. Where a diagonal entry of the tableau is not positive M is no P
-    matrix and the method stops. A sparse M is made dense.
+    The simplest method for P matrices: the first pair that is not complementary is exchanged, and no basis is met
+    twice. Bounds on both sides are native. The number of pivots depends on the order of the indices and may be
+    exponential; a pivot costs n^2 operations. If a diagonal entry of the tableau is not positive, M is not a P matrix
+    and the method stops. A sparse M is made dense.
 
     Parameters
     ----------
     order
-        The order of the indices, a permutation of 0 .. n - 1, the first being preferred; None for the natural one.
+        Order of the indices, a permutation of 0 .. n - 1 with the preferred index first; None for the natural order.
     max_pivots
         Limit on pivots; None for max(10000, 50 n).
     zero_tolerance
-        What counts as zero relative to the magnitudes a value came from. Sharpened by the method itself where the
-        answer is not accepted.
+        Size that counts as zero relative to the terms of a value. The method reduces it if a solution is not accepted.
     time_limit
-        Seconds, checked between portions of 128 pivots at most.
+        Seconds, checked between calls of at most 128 pivots.
 
     References
     ----------

@@ -18,7 +18,7 @@ _INFINITE = 1e20
 
 @dataclass(frozen=True)
 class _Code(QPSolverBase):
-    """The options of all; `OSQP` documents them."""
+    """Common options of the QP codes; `OSQP` documents them."""
 
     eps: float = real(1e-9, least=0.0, most=1.0, open_ends=True)
     max_iter: int = whole(1000, least=1)
@@ -31,13 +31,13 @@ class _Code(QPSolverBase):
 class OSQP(_Code):
     """Operator splitting on the QP of a positive semidefinite problem by OSQP (Stellato et al. 2020).
 
-    UNSUITABLE where M, symmetric or not, is not positive semidefinite. A first-order method: its answer, scaled to unit
-    diagonal and unit load before, is polished on its active set from the original data, which brings it to the accuracy
-    of a pivoting method where the active set is right. Infeasible problems are named so with a Farkas vector (of sparse
-    ones up to n = 1000 only). A sparse M stays sparse, bounds stay bounds.
+    UNSUITABLE if M, symmetric or not, is not positive semidefinite. OSQP is a first-order method. The problem is scaled
+    to unit diagonal and unit load before. The solution is polished on its active set from the original data, and has
+    the accuracy of a pivoting method if the active set is right. Infeasible problems are reported with a Farkas vector
+    (sparse ones only up to n = 1000). A sparse M stays sparse, and bounds stay bounds.
 
-    `Clarabel`, `PIQP` and `ProxQP` share all that but the order of the method, and its options; they are UNSUITABLE too
-    where their packages are not installed.
+    `Clarabel`, `PIQP` and `ProxQP` share all this except the order of the method and its options; they are also
+    UNSUITABLE if their packages are not installed.
 
     Parameters
     ----------
@@ -45,11 +45,11 @@ class OSQP(_Code):
         Absolute and relative tolerance of the code: of OSQP's residuals; of Clarabel and PIQP on gap and feasibility;
         of ProxQP the absolute one on primal and dual feasibility.
     max_iter
-        Its limit on iterations, of ProxQP on outer ones.
+        Limit on iterations of the code, for ProxQP on outer ones.
     polish
-        Polish on the active set (see `Refined`); the code's own polishing is not used.
+        Polish on the active set (see `Refined`); the polishing of the code is not used.
     time_limit
-        Seconds; PIQP and ProxQP take none.
+        Seconds; PIQP and ProxQP have none.
 
     References
     ----------

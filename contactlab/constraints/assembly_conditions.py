@@ -181,7 +181,7 @@ def loop_closures(rows: Sequence[LoopConstraint]) -> list[LoopClosure]:
 
 def _closure(group: list[LoopConstraint]) -> LoopClosure:
     first = group[0]
-    # Of unit length: residuals are angles and lengths, whatever units the rows of the dynamics have.
+    # Unit vectors, so that residuals are angles and lengths in any units of the dynamics.
     axes = np.array([row.axis / np.linalg.norm(row.axis) for row in group])
     turning = axes[:, :3].any(axis=1)
     aligned, hinge = 0, np.zeros(3)
@@ -254,7 +254,7 @@ def _motion(J: FloatArray, reach: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _reach(model: Model, kin: Kinematics, body: str, point: FloatArray) -> float:
-    """How far from other bodies a point is at most [m]: levers are no longer."""
+    """Return the largest distance of a point from other bodies [m], a bound on all levers."""
     origins = np.array([body_pose(model, kin, other.name).p for other in model.bodies])
     here = point_position(model, kin, body, point)
     return float(np.linalg.norm(origins - here, axis=1).max(initial=0.0))

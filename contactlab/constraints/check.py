@@ -1,4 +1,4 @@
-"""Whether a constraint's Jacobian, bias, errors and wrenches belong together, by finite differences and free runs."""
+"""Check the Jacobian, bias, errors and wrenches of a constraint against each other, by differences and free runs."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ class ConstraintCheck:
 
     @property
     def skipped(self) -> bool:
-        """Whether there was nothing to compare."""
+        """Whether the comparison was skipped because there is nothing to compare."""
         return bool(np.isnan(self.error))
 
     @property
@@ -349,7 +349,7 @@ def _assembled(model: Model, cs: ConstraintSet, state: State) -> State | None:
 def _energy(
     model: Model, cs: ConstraintSet, met: Sequence[State], duration: float, none_met: str
 ) -> tuple[ConstraintCheck, tuple[FreeRun, ...]]:
-    """Whether the energy of a free run stays, the better the smaller its steps."""
+    """Check that the energy of a free run is constant, with an error that decreases with the step."""
     name = "energy kept, the better the smaller the step"
     why = none_met or ("" if duration > 0.0 else "no duration")
     if not why:
@@ -358,9 +358,9 @@ def _energy(
         return ConstraintCheck(name, np.nan, 1.0, note=why), ()
     runs = tuple(free_run(model, cs, met[0].q, met[0].v, duration, steps, met[0].t) for steps in _STEPS)
     first, last = runs[0], runs[-1]
-    # What is left after halving twice, against what may be left.
+    # Remaining error after halving the step twice, and its bound.
     allowed = max(_GAIN**2 * first.energy_drift, _ROUNDING * last.energy_scale)
-    # What cannot move at all has no energy to lose.
+    # A mechanism that cannot move has no energy to lose.
     return ConstraintCheck(name, last.energy_drift / allowed if allowed > 0.0 else 0.0, 1.0), runs
 
 

@@ -24,7 +24,7 @@ _ROWS = JACOBIAN | GAMMA | BAUMGARTE
 
 
 class ConstrainedMotionDerivatives(NamedTuple):
-    """Derivatives of a `ConstrainedMotion`: [i, j] is that of entry i by entry j.
+    """Derivatives of a `ConstrainedMotion`: [i, j] is the derivative of entry i by entry j.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class ConstrainedMotionDerivatives(NamedTuple):
 
 
 class _FixedMultipliers(NamedTuple):
-    """What rows are multiplied by while they move."""
+    """Multipliers of the rows, held constant while the rows are differentiated."""
 
     a: FloatArray  # accelerations
     forces: FloatArray
@@ -138,7 +138,7 @@ def _solved(H: FloatArray, G: FloatArray, pushed: FloatArray, wanted: FloatArray
 
 
 class _Moving(NamedTuple):
-    """What `row_rates` fills, custom rows left out, and the wrenches of the forces on bodies, (nb, 6)."""
+    """Output of `row_rates`, without custom rows, and the wrenches of the forces on bodies, (nb, 6)."""
 
     by_q: FloatArray
     by_v: FloatArray
@@ -150,7 +150,7 @@ class _Moving(NamedTuple):
 def _moving(
     model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, a: FloatArray, forces: FloatArray
 ) -> _Moving:
-    """How contacts and loops move at accelerations a (nv,) and forces (nc,)."""
+    """Return the derivatives of contacts and loops at accelerations a (nv,) and forces (nc,)."""
     from contactlab.constraints.kernels.row_rates import row_rates
 
     nl, nv, n, packed = model.packed.nl, model.nv, cs.n_rows, cs.packed

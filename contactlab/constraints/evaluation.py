@@ -196,7 +196,7 @@ def baumgarte_term(
 def constraint_position_error(
     model: Model, q: Instant, cs: ConstraintSet, *, group: str | int | None = None, t: float = 0.0
 ) -> FloatArray:
-    """Position errors (nc,), or of one group's rows: those of loops and of custom constraints at position level.
+    """Return position errors (nc,), or the errors of one group, of loops and custom constraints at position level.
 
     A contact's is zero, there being no ground to measure from; a loop's rotation error is the sine of the angle, zero
     at 180 degrees too. ``group`` is the name or id of a group, the other arguments are as for `constraint_jacobian`.
@@ -218,7 +218,7 @@ def constraint_velocity_error(
 
 
 def tolerances(G: FloatArray, scale: FloatArray, error: FloatArray) -> FloatArray:
-    """What of the length of each row (nc,) is rounding, 1 for zero rows, by the rule of `kernels.rank`."""
+    """Return the fraction of the length of each row (nc,) that is rounding, 1 for zero rows (`kernels.rank`)."""
     from contactlab.constraints.kernels.rank import row_tolerances
 
     out = np.empty(G.shape[0])

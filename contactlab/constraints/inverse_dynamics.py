@@ -21,7 +21,7 @@ from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 
 @dataclass(frozen=True)
 class Actuation:
-    """Whether drives and constraints together determine the motion; true where they do.
+    """Decide whether drives and constraints together determine the motion.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ def wanted_acceleration(a_desired: ArrayLike, actuated: NDArray[np.bool_]) -> Fl
 def is_fully_actuated(
     model: Model, q: Instant, cs: ConstraintSet, actuated: ArrayLike, *, v: ArrayLike | None = None, t: float = 0.0
 ) -> Actuation:
-    """Whether the accelerations of the actuated entries and the constraints determine all others: rank(G P^T) = nu.
+    """Decide whether accelerations of actuated entries and the constraints determine all others: rank(G P^T) = nu.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def actuation_of(G: FloatArray, tolerance: FloatArray, actuated: NDArray[np.bool
     """Actuation of a given G (nc, nv), of which ``tolerance`` (nc,) of each row's length is rounding."""
     reduced = G[:, ~actuated]
     length = np.linalg.norm(reduced, axis=1)
-    # What is known of a whole row is what is known of a part of it.
+    # A part of a row has the rounding of the whole row.
     floor = tolerance * np.linalg.norm(G, axis=1)
     known = np.minimum(1.0, np.divide(floor, length, out=np.ones(len(G)), where=length > 0.0))
     return Actuation(row_space(reduced, known).rank, reduced.shape[1])
@@ -228,7 +228,7 @@ def inverse_dynamics_result(
     forces: FloatArray,
     rank: int,
 ) -> ConstrainedInverseDynamics:
-    """Inverse dynamics of accelerations a under the rows' forces, ``load`` being H a + C, ``wanted`` that of drives."""
+    """Return the inverse dynamics of a under the forces of the rows; ``load`` is H a + C, ``wanted`` the drive rates."""
     G, gamma = system.G, system.gamma
     tau = load - G.T @ forces
     tau[~mask] = 0.0

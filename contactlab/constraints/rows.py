@@ -77,7 +77,7 @@ def baumgarte_of(value: float | Baumgarte | bool | None) -> Baumgarte | None:
     return Baumgarte() if value is True else Baumgarte.from_time_constant(value)
 
 
-# How far the length of a normal may be from 1: normals typed by hand pass.
+# Largest deviation of the length of a normal from 1, wide enough for normals typed by hand.
 UNIT = 1e-6
 
 

@@ -106,7 +106,7 @@ def singular_joint(model: Model, dof: int) -> MultibodyError:
     return MultibodyError("q", f"the mass matrix is singular at v[{dof}]")
 
 
-# How far a quaternion's length may be from 1; rounding alone stays below 1e-15 per step.
+# Largest deviation of the length of a quaternion from 1; rounding is below 1e-15 per step.
 UNIT_TOLERANCE = 1e-6
 
 

@@ -48,7 +48,7 @@ STENCIL = ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0))
 
 
 class InverseDynamicsDerivatives(NamedTuple):
-    """Derivatives of tau = `inverse_dynamics`, (..., nv, nv) each: [i, j] is that of entry i by entry j.
+    """Derivatives of tau = `inverse_dynamics`, (..., nv, nv) each: [i, j] is the derivative of entry i by entry j.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class InverseDynamicsDerivatives(NamedTuple):
 
 
 class ForwardDynamicsDerivatives(NamedTuple):
-    """Derivatives of a = `forward_dynamics`, (..., nv, nv) each: [i, j] is that of entry i by entry j.
+    """Derivatives of a = `forward_dynamics`, (..., nv, nv) each: [i, j] is the derivative of entry i by entry j.
 
     Attributes
     ----------
@@ -210,7 +210,7 @@ def _moved(joint: CustomJoint, q: FloatArray, v: FloatArray, k: int, by: float) 
 
 
 class PointVelocityDerivatives(NamedTuple):
-    """Derivatives of `point_velocity_6d`, (..., 6, nv) each; rows 3 to 5 are those of `point_velocity`.
+    """Derivatives of `point_velocity_6d`, (..., 6, nv) each; rows 3 to 5 belong to `point_velocity`.
 
     Attributes
     ----------
@@ -223,7 +223,7 @@ class PointVelocityDerivatives(NamedTuple):
 
 
 class PointAccelerationDerivatives(NamedTuple):
-    """Derivatives of `point_acceleration_6d`, (..., 6, nv) each; rows 3 to 5 are those of `point_acceleration`.
+    """Derivatives of `point_acceleration_6d`, (..., 6, nv) each; rows 3 to 5 belong to `point_acceleration`.
 
     Attributes
     ----------

@@ -133,7 +133,7 @@ def inverse_kinematics(
     first = kinematics(model, checked("q0", q0, model.nq))  # q0 as given is checked here
     problem = _Problem(model, goals, weight, freedom, tolerance)
 
-    # What is left for the end brings the best one down to the last digit, where none converges.
+    # If no start converges, the remaining iterations improve the best one to the last digit.
     exploring = int(steps) - int(steps) // 5
     best = problem.descend(freedom.clip_to_limits(first.q), exploring, _PATIENCE)
     used, agreeing, attempt = best.iterations, 1, 0

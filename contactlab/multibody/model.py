@@ -207,7 +207,7 @@ class Model:
 
     @property
     def armature(self) -> FloatArray:
-        """What rotors add to the diagonal of M, (nv,) [kg m^2, kg]."""
+        """Armature on the diagonal of M, (nv,) [kg m^2, kg]."""
         return np.concatenate([np.zeros(0), *(body.armature for body in self.bodies)])
 
     @property

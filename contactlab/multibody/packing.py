@@ -38,7 +38,7 @@ class _Link:
 
 
 class Packing(NamedTuple):
-    """What follows from the bodies and the gravity of a model."""
+    """Data that follow from the bodies and the gravity of a model."""
 
     nq: int
     nv: int

@@ -15,7 +15,7 @@ from contactlab.spatial.transform import Transform
 
 # Relative slack of symmetry.
 SLACK = 1e-9
-# Of the triangle inequality: people and files give four digits or so, and a flat plate meets it with equality.
+# Tolerance of the triangle inequality: files have about four digits, and a flat plate meets it with equality.
 ROUNDED = 1e-3
 # Radius of gyration [m] below which a body is a point: point masses come with the round-off of a program in them.
 POINT = 1e-6
@@ -90,7 +90,7 @@ class RigidInertia:
 
     @classmethod
     def _made(cls, mass: float, com: FloatArray, inertia: FloatArray, noise: float = 0.0) -> RigidInertia:
-        """Of values that were checked, odd ones too."""
+        """Make an inertia of checked values, also of one that is physically impossible."""
         made = object.__new__(cls)
         made._fill(mass, com, 0.5 * (inertia + inertia.T), noise)
         return made
@@ -212,7 +212,7 @@ class RigidInertia:
         if mass < 0.0:
             raise SpatialError("matrix", f"entry [3, 3], the mass, must not be negative, got {mass}")
         c = np.array([given[2, 4], given[0, 5], given[1, 3]]) / mass if mass > 0.0 else np.zeros(3)
-        # What is left of the difference has the rounding of its terms.
+        # The difference has the rounding error of its terms.
         noise = ROUNDING * float(np.max(np.abs(given[:3, :3])))
         made = cls._made(mass, c, given[:3, :3] - _parallel_axis(mass, c), noise)
         off = np.abs(made.matrix() - given)
@@ -311,7 +311,7 @@ def round_off(mass: float, largest: float) -> float:
 
 
 def _oddity(mass: float, inertia: FloatArray, noise: float) -> str | None:
-    """What no mass distribution has, in words; None for points, rods, plates and solid bodies."""
+    """Return the reason why no mass distribution has this inertia; None for points, rods, plates and solid bodies."""
     low, middle, high = (float(moment) for moment in np.linalg.eigvalsh(inertia))
     zero = round_off(mass, high) + noise
     moments = f"principal moments {low:.6g}, {middle:.6g}, {high:.6g} kg m^2"

@@ -12,7 +12,7 @@ from contactlab.spatial.algebra import cross_matrix
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only, rows_of
 from contactlab.spatial.errors import SpatialError
 
-# How far R^T R may be from the identity, entry by entry: rotations typed by hand or read from text pass.
+# Largest deviation of R^T R from the identity, entry by entry; rotations typed by hand or read from text pass.
 ORTHOGONALITY = 1e-6
 
 

@@ -18,7 +18,7 @@ BAUMGARTE: Final = 4
 POSITION_ERROR: Final = 8
 VELOCITY_ERROR: Final = 16
 
-# What needs velocities.
+# Outputs that need velocities.
 MOVING: Final = GAMMA | BAUMGARTE | VELOCITY_ERROR
 
 # Scratch of `constraint_rows`.

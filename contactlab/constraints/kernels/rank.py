@@ -88,7 +88,7 @@ def row_floors(G: FloatArray, scale: FloatArray, error: FloatArray, floor: Float
         return
     off = False
     for i in range(error.shape[0]):
-        # Of errors that add less than a thousandth to the floor nothing has to be said.
+        # Errors that add less than a thousandth to the floor are not reported.
         off = off or abs(error[i]) > 1e-3 / CONFIGURATION * RANK_TOLERANCE * scale[i]
     for i in range(m):
         relative = RANK_TOLERANCE

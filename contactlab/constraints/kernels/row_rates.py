@@ -1,4 +1,4 @@
-"""How the rows of contacts and loops change with q and v, at fixed accelerations and forces; analytical.
+"""Analytical derivatives of the rows of contacts and loops by q and v, at fixed accelerations and forces.
 
 A row of axis a, with u and c the relative velocity and acceleration of its two frames, c with the terms of
 `constraints.kernels.rows` of an axis that turns with the predecessor, omega_p x a, has

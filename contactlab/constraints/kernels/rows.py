@@ -110,7 +110,7 @@ def contact_rows(
         link = r.block[at + SUCCESSOR]
         first = r.block[at + FIRST]
         last = first + r.block[at + COUNT]
-        # Of the point: where it is from the root's origin, its velocity and its acceleration, the world at rest.
+        # Position of the point from the root's origin, its velocity and its acceleration, with the world at rest.
         dx = dy = dz = 0.0
         ux = uy = uz = 0.0
         ax = ay = az = 0.0

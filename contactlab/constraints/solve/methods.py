@@ -72,7 +72,7 @@ def direct(
     return make_solution(system, z[:n] * scale, basis.multipliers(-z[n:]), rank)
 
 
-# How far from zero G Z may be, beside |G| |Z|.
+# Largest G Z relative to |G| |Z|.
 _NULL = 1e-8
 
 

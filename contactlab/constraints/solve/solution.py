@@ -97,7 +97,7 @@ def read_operands(
 
 
 def raw_tolerances(G: FloatArray, tolerance: float) -> FloatArray:
-    """What of the length of each row (nc,) is rounding where nothing is known of its terms: 1 for zero rows."""
+    """Return the rounding of each row (nc,) relative to its length if its terms are unknown: 1 for zero rows."""
     sizes = np.linalg.norm(G, axis=1)
     zero = sizes <= np.finfo(np.float64).eps * max(G.shape) * sizes.max(initial=0.0)
     return np.asarray(np.where(zero, 1.0, tolerance))
@@ -149,7 +149,7 @@ def make_solution(
     return KKTSolution(x, multipliers, int(rank), residual_of(system.G, x, system.gamma, scale))
 
 
-# What of a scaled matrix counts as zero.
+# Entries of a scaled matrix below this count as zero.
 _SINGULAR = 1e-14
 # A tolerance of 0 stands for this one.
 _EXACT = 1e-100

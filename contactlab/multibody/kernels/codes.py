@@ -28,7 +28,7 @@ GOOD: Final = -1
 NOT_FINITE: Final = -2
 # -3 - j: moving along degree of freedom j meets no inertia.
 SINGULAR: Final = -3
-# Of the quick entries: not the usual call.
+# Code of the fast entries: not the usual call.
 NEEDS_GENERAL_ENTRY: Final = -1_000_000_000
 
 # A pivot this small, relative to the inertia it is left over from, is rounding.

@@ -35,7 +35,7 @@ def fill_column_derivatives(
         up = t.parent[i]
         kind = t.kind[i]
         first = t.iv[i]
-        # What the joint stands on: velocity, acceleration.
+        # Velocity and acceleration of the joint's base.
         if up >= 0:
             for k in range(6):
                 base[k] = f.V[up, k]
@@ -103,7 +103,7 @@ def screw_change(at: FloatArray, about: FloatArray, s: FloatArray, out: FloatArr
 
 @kernel
 def screw_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, K: FloatArray) -> None:
-    """What a screw with a skew axis adds to its row: t x w stands still where the joint does."""
+    """Add the term of a screw with a skew axis to its row: t x w is constant if the joint does not move."""
     j = t.iv[i]
     e = part_at(f.scratch, 6, 6)
     screw_change(f.p[i], f.p[t.root[i]], f.S[j], e)
@@ -134,7 +134,7 @@ def motion_in_world(R: FloatArray, at: FloatArray, about: FloatArray, s: FloatAr
 
 @kernel
 def custom_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, rates: FloatArray, K: FloatArray) -> None:
-    """What a joint of the user's adds to its rows, its columns changing in child axes."""
+    """Add the terms of a custom joint to its rows; its columns change in child axes."""
     first = t.iv[i]
     out = part_at(f.scratch, 0, 6)
     e = part_at(f.scratch, 6, 6)

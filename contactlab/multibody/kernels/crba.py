@@ -67,7 +67,7 @@ def free_root_block(B: FloatArray, S: FloatArray, at: int, M: FloatArray) -> flo
             value = a * other[0] + b * other[1] + c * other[2]
             turned[at + 3 + l] = value
             M[at + 3 + l, at + 3 + k] = value
-        # What is not finite in h shows on no diagonal.
+        # Entries of h that are not finite do not appear on a diagonal.
         total += hx + hy + hz + shifted[at + k] + turned[at + 3 + k]
     return total
 

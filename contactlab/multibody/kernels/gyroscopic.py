@@ -220,7 +220,7 @@ def turning_impulse(
     inertia: FloatArray,
     Mv: FloatArray,
 ) -> None:
-    """Turn the explicit gyroscopic impulse in M v + h (tau - bias) into that of the midpoint rule, or take it out.
+    """Replace the explicit gyroscopic impulse in M v + h (tau - bias) by the midpoint rule's impulse, or remove it.
 
     Parameters
     ----------

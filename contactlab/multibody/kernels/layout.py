@@ -1,4 +1,4 @@
-"""How a model lies in memory for the kernels: two flat buffers, and the views into them.
+"""Memory layout of a model for the kernels: two flat buffers, and the views into them.
 
 A call from Python costs about 0.1 us per array handed over, so a model travels as one buffer of integers and one of
 floats; `tree` cuts them into views, which costs next to nothing in compiled code.

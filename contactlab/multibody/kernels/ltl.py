@@ -32,7 +32,7 @@ def factor_sparse(dof_parent: IntArray, L: FloatArray) -> int:
         while i >= 0:
             factor = row[i]
             other = L[i]
-            # Of a body about its centre of mass, shifts and turns have nothing in common.
+            # About its centre of mass, translation and rotation of a body are decoupled.
             j = i if factor != 0.0 else -1
             while j >= 0:
                 other[j] -= factor * row[j]

@@ -1,4 +1,4 @@
-"""Where the links are, and how each degree of freedom moves them: poses and motion columns in world axes.
+"""Poses of the links, and motion columns of each degree of freedom, in world axes.
 
 Featherstone, Rigid Body Dynamics Algorithms (2008), section 4.4, with all spatial vectors in world axes about the
 origin of the root link of their tree: inertias and columns then add up along the tree without change of frame.
@@ -26,7 +26,7 @@ from contactlab.multibody.kernels.workspace import frames, part_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
-# How far the square of a quaternion's length may be from 1.
+# Largest deviation of the squared length of a quaternion from 1.
 UNIT = 2e-6
 
 

@@ -27,7 +27,7 @@ def add_cross_motion(v: FloatArray, s: FloatArray, factor: float, out: FloatArra
 
 @kernel
 def add_shift_of_axis(at: FloatArray, about: FloatArray, s: FloatArray, rate: float, out: FloatArray) -> None:
-    """What a screw's axis adds by moving along: its shift t (world axes) gives one more linear term, t x w rate^2."""
+    """Add the effect of a screw's moving axis: its shift t (world axes) gives the linear term t x w rate^2."""
     dx = at[0] - about[0]
     dy = at[1] - about[1]
     dz = at[2] - about[2]

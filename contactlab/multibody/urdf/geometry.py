@@ -40,7 +40,7 @@ class Packages:
 
     @classmethod
     def of(cls, package_roots: PackageRoots, file: Path | None) -> Packages:
-        """Return the caller's folders, which must exist, and that of the file."""
+        """Return the caller's folders, which must exist, and the folder of the file."""
         home = file.resolve().parent if file is not None else None
         if package_roots is None:
             return cls({}, (), home)

@@ -127,7 +127,7 @@ class RigidGroup:
         com = self.moment / self.mass if self.mass > 0.0 else np.zeros(3)
         about = self.inertia - self.mass * (com @ com * np.eye(3) - np.outer(com, com))
         low, _, high = np.linalg.eigvalsh(about)
-        # What was added and taken away again leaves the round-off of the largest summand.
+        # Terms that cancel leave the rounding error of the largest one.
         zero = round_off(self.mass, max(high, float(np.max(np.abs(self.inertia)))))
         return float(low) if low < -zero or not math.isfinite(low) else None
 

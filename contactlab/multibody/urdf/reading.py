@@ -121,7 +121,7 @@ class _Reader(Guard):
             self.stack.pop()
 
 
-# What `float` takes beyond this ("1_000", "nan", digits of other scripts) is a mistake in a file.
+# Other texts that `float` accepts ("1_000", "nan", digits of other scripts) are mistakes in a file.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _LENGTH = 400  # characters of one number
 #: Lengths, masses and moments beyond this overflow when they are multiplied together.

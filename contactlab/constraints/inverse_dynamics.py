@@ -228,7 +228,7 @@ def inverse_dynamics_result(
     forces: FloatArray,
     rank: int,
 ) -> ConstrainedInverseDynamics:
-    """Return the inverse dynamics of a under the forces of the rows; ``load`` is H a + C, ``wanted`` the drive rates."""
+    """Return the inverse dynamics of a; ``load`` is H a + C, ``wanted`` are accelerations of the drives."""
     G, gamma = system.G, system.gamma
     tau = load - G.T @ forces
     tau[~mask] = 0.0

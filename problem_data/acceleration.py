@@ -47,7 +47,7 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
         scipy.sparse matrix, a LinearOperator or a pair of callables (forward, transpose), each of one vector.
     Q : operator, shape (ns, nv)
         Rows of the sliding contacts' velocities along their sliding directions, in the order of `sliding_contacts`:
-        Q v is the slip speed, and friction is -mu_sliding fN along it. May be missing where all mu_sliding are 0.
+        Q v is the slip speed, and friction is -mu_sliding fN along it. May be missing if all mu_sliding are 0.
     F : operator, shape (nr, nv)
         Rows of the friction directions of the non-sliding contacts only, contact by contact; the negated directions
         are implied.
@@ -57,12 +57,12 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
         Rows of bilateral constraints.
     kN, kF, kL, kG : array_like, shapes (nc,), (nr,), (nl,), (nb,)
         Acceleration terms of the rows, in each row's own unit (m/s^2 or rad/s^2): the rate of change of the row times
-        v, plus stabilisation where wanted. Zeros if missing.
+        v, plus stabilisation if wanted. Zeros if missing.
     scaleG, errorG : array_like, shape (nb,)
         Sizes of the terms that the entries of each row of G were computed from, and position errors [m, rad], as for
         `ConstraintVelProblemData`.
     mu_sliding : array_like, shape (ns,)
-        Kinetic friction coefficients, >= 0, in the order of `sliding_contacts`; zeros where both this
+        Kinetic friction coefficients, >= 0, in the order of `sliding_contacts`; zeros if both this
         and Q are missing.
     mu_non_sliding : array_like, shape (nns,)
         Static friction coefficients, >= 0, in the order of `non_sliding_contacts`; zeros if missing.
@@ -89,8 +89,8 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
 
     Notes
     -----
-    Inputs are copied; the attributes are read-only and stay what they were at construction. Fields, shapes and
-    signs are those of Drake's ``ConstraintAccelProblemData``, with `Q` as an operator of its own; there is no softening
+    Inputs are copied; the attributes are read-only and never change. Fields, shapes and
+    signs agree with Drake's ``ConstraintAccelProblemData``, with `Q` as a separate operator; there is no softening
     at this level.
 
     Examples
@@ -230,9 +230,9 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
 
     @property
     def N_minus_muQ_T(self) -> LinearMap:
-        """The map (N - mu_sliding Q)^T, shape (nv, nc), where rows of Q of non-sliding contacts count as zero.
+        """The map (N - mu_sliding Q)^T, shape (nv, nc); rows of Q of non-sliding contacts count as zero.
 
-        Applied to normal forces it gives their generalised force together with that of the sliding friction they bring.
+        It maps normal forces to their generalised force, including the sliding friction that they cause.
         """
         return FunctionMap("N_minus_muQ_T", (self.nv, self.nc), self._with_sliding_friction, self._less_sliding)
 

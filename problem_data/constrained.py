@@ -27,7 +27,7 @@ from problem_data.validation import (
 
 Blocks = TypeVar("Blocks", VelocityBlocks, AccelerationBlocks)
 
-# One entry of a vector k or gamma per what.
+# Thing that has one entry in a vector k or gamma.
 _ROW = {"N": "contact", "F": "row of F", "L": "row of L", "G": "row of G", "B": "row of B"}
 
 
@@ -48,7 +48,7 @@ class ConstrainedDynamics(ABC, Generic[Blocks]):
     errorG: FloatArray | None
     r: IntArray
     solve_inertia: SolveInertia
-    #: the mass matrix, where it is known
+    #: the mass matrix, if it is known
     M: FloatArray | None
     _blocks: Blocks | None = field(init=False)
 

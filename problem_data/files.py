@@ -1,4 +1,4 @@
-"""The door for files from anybody: regular ones, of bounded size, with every error that of who reads."""
+"""Read untrusted files: regular ones, of bounded size, with all errors of the type that the reader states."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
-#: Makes the error of who reads, of the path, what in the file is at fault (empty: all of it) and what is wrong with it.
+#: Makes the reader's error from the path, the faulty part of the file (empty for the whole file) and the reason.
 ErrorFactory: TypeAlias = Callable[[Path, str, str], Exception]
 
 #: Bytes of a file of text, and of numbers that are taken into memory at once.

@@ -127,7 +127,7 @@ def cholesky_inertia(M: ArrayLike, nv: int) -> CholeskyInertia:
 
 
 def check_symmetric_with_positive_diagonal(field: str, matrix: FloatArray, tolerance: float) -> FloatArray:
-    """Square roots of the diagonal; raises where the diagonal or the symmetry is at fault."""
+    """Return square roots of the diagonal; raise if an entry is not positive or the matrix not symmetric."""
     diagonal = np.diagonal(matrix)
     if (diagonal <= 0.0).any():
         i = int(np.argmax(diagonal <= 0.0))

@@ -1,7 +1,7 @@
 """Problem data in one ``.npz`` file, without pickle: written atomically, read with every entry checked.
 
 The file holds the blocks, so that a problem read back gives the very bits that were saved, and the mass
-matrix where it is known, its inverse where not. A tag in it tells which kind of problem it is.
+matrix if it is known, otherwise its inverse. A tag in it has the kind of the problem.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ VERSION = 1
 RESPONSE_TOLERANCE = 1e-6
 # A row that is zero except for rounding, beside the largest.
 CANCELLED = 1e-13
-# Relative to |N| + mu |Q|. The rows may come from compiled code that rounds once where numpy rounds twice.
+# Relative to |N| + mu |Q|. The rows may come from compiled code that rounds once when numpy rounds twice.
 SLIDING_ROW_TOLERANCE = 1e-14
 
 # Members of a file, and the fields of the blocks that they hold.
@@ -163,7 +163,7 @@ def _block_members(
 
 
 def _known_members(arrays: Members, nb: int) -> dict[str, Any]:
-    """How well the rows of G are known, where a file says so."""
+    """Return the scales and errors of the rows of G, if the file has them."""
     scales = row_scales(arrays.get("scaleG"), nb)
     errors = position_errors(arrays.get("errorG"), scales, nb)
     return {name: value for name, value in zip(_KNOWN, (scales, errors), strict=True) if value is not None}
@@ -206,7 +206,7 @@ def velocity_problem(arrays: Members) -> ConstraintVelProblemData:
         hi=hi,
         **_known_members(arrays, nb),
     )
-    # As with cone_contacts: what was saved before there was a choice has pyramids.
+    # As with cone_contacts: files saved before there was a choice have pyramids.
     law = friction_law(short_repr(arrays["friction"]) if "friction" in arrays else None)
     if law == "cone":
         check_cones(r, nc, blocks.gammaE)
@@ -272,7 +272,7 @@ def acceleration_problem(arrays: Members) -> ConstraintAccelProblemData:
 
 
 def _check_sliding_rows(N: FloatArray, Q: FloatArray, R: FloatArray, mu: FloatArray, sliding: IntArray) -> None:
-    """Raise where R is not N - mu Q: the two are stored apart to keep their bits, not to differ."""
+    """Raise if R is not N - mu Q: both are stored only to keep their bits."""
     with np.errstate(over="ignore"):
         wanted = normal_minus_friction(N, Q, mu, sliding)
         scale = normal_minus_friction(np.abs(N), -np.abs(Q), mu, sliding)
@@ -325,7 +325,7 @@ def inertia_from(arrays: Members, nv: int) -> SolveInertia:
 def check_response(arrays: Members, forces: str, response: str) -> None:
     """Refuse a file whose ``response`` is not M^-1 times its ``forces`` (one vector, or one per row), rounding apart.
 
-    Where M is known the backward error |M y - f| is held against |M| |y|, so that a badly conditioned M is no excuse
+    If M is known, the backward error |M y - f| is compared with |M| |y|, so that a badly conditioned M is no excuse
     and no obstacle.
     """
     f = np.atleast_2d(member(arrays, forces)).astype(np.float64)
@@ -335,7 +335,7 @@ def check_response(arrays: Members, forces: str, response: str) -> None:
     error = np.abs(mapped @ matrix.T - given).max(axis=1, initial=0.0)
     size = np.abs(matrix).max(initial=0.0) * np.abs(mapped).max(axis=1, initial=0.0) * max(1, matrix.shape[0])
     size = size + np.abs(given).max(axis=1, initial=0.0)
-    # What is left of terms that cancel in a row is rounding beside the other rows.
+    # Terms that cancel in a row leave rounding relative to the other rows.
     wrong = np.flatnonzero(~(error <= RESPONSE_TOLERANCE * size + CANCELLED * size.max(initial=0.0)))
     if wrong.size:
         where = f"row {wrong[0]} " if f.shape[0] > 1 else ""

@@ -25,12 +25,12 @@ VectorFunction = Callable[[FloatArray], ArrayLike]
 ADJOINT_TOLERANCE = 1e-8
 PROBE_SEED = 20170530
 
-# What a user's function raises when it cannot digest the shape it is given.
+# Exceptions of a user's function that does not accept the shape of its argument.
 SHAPE_FAULTS = (ValueError, TypeError, IndexError, AttributeError, NotImplementedError)
 
 
 class LinearMap(Protocol):
-    """What ``data.N``, ``data.F``, ``data.L`` and ``data.G`` can do, whatever form they were given in."""
+    """Linear map: the operations of ``data.N``, ``data.F``, ``data.L`` and ``data.G``, given in any form."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -124,7 +124,7 @@ def call_checked(
 ) -> FloatArray:
     """Result of a user's function, checked for shape and finiteness.
 
-    The argument is handed over as a copy: a function that works in place must not change what comes next.
+    The argument is a copy, so that a function that works in place changes nothing else.
     """
     try:
         value = function(argument.copy())
@@ -136,7 +136,7 @@ def call_checked(
 
 
 def is_sparse(value: object) -> TypeGuard[Any]:
-    """True for a scipy.sparse matrix or array. Where scipy.sparse is not loaded nobody can hold one."""
+    """Return True for a scipy.sparse matrix or array. If scipy.sparse is not loaded, no value is one."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and bool(sparse.issparse(value))
 

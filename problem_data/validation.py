@@ -41,7 +41,7 @@ def real_numbers(field: str, value: ArrayLike) -> NDArray[np.generic]:
 def raise_for_entries(
     field: str, array: NDArray[Any], bad: NDArray[np.bool_], wanted: str, *, counted: bool = False
 ) -> None:
-    """Raise where entries are marked as bad, naming the first of them, and how many there are where ``counted``."""
+    """Raise if entries are marked as bad. The error names the first, and with ``counted`` also their number."""
     if bad.any():
         index = tuple(int(i) for i in np.argwhere(bad)[0])
         count = f", {np.count_nonzero(bad)} such entries" if counted else ""
@@ -69,7 +69,7 @@ def float_array(field: str, value: ArrayLike, shape: tuple[int | None, ...], why
 
 
 def check_shape(field: str, met: tuple[int, ...], wanted: tuple[int | None, ...], why: str = "") -> None:
-    """Raise where a shape is another than that wanted; None stands for any length and is written ``*``."""
+    """Raise if a shape differs from the wanted one; None means any length and is written ``*``."""
     if len(met) != len(wanted) or any(w not in (None, m) for m, w in zip(met, wanted, strict=True)):
         text = ", ".join("*" if n is None else str(n) for n in wanted)
         comma = "," if len(wanted) == 1 else ""
@@ -180,7 +180,7 @@ def checked_cone_contacts(value: ArrayLike, mu: FloatArray | None) -> IntArray:
         raise ProblemDataError("mu", "missing, wanted one entry per entry of cone_contacts")
     cones = integer_vector("cone_contacts", value, mu.size, "a contact's number", "one entry per entry of mu")
     own = cones == np.arange(cones.size)
-    nc = cones.size if own.all() else int(np.argmin(own))  # where the contacts' own cones end
+    nc = cones.size if own.all() else int(np.argmin(own))  # number of the contacts' own cones
     wrong = ~own & (cones >= nc)
     if wrong.any():
         i = int(np.argmax(wrong))

@@ -70,7 +70,7 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         Boxed rows: constraints whose force has bounds on both sides, such as dry joint friction, drives of limited
         force, torsional and rolling friction under a given normal load.
     mu : array_like, shape (ncone,)
-        Friction coefficients, >= 0. Its length defines nc, the number of contacts, where there are no further cones;
+        Friction coefficients, >= 0. Its length defines nc, the number of contacts, if there are no further cones;
         without it the contacts of N are frictionless.
     r : array_like of int, shape (ncone,)
         Number of friction directions of each contact (k/2 for a cone of k edges); nr is their sum. 0 is a contact
@@ -85,8 +85,8 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         Velocity terms of the rows, in each row's own unit (m/s or rad/s); zeros if missing.
     scaleG : array_like, shape (nb,)
         Size of the terms that the entries of each row of G were computed from, > 0, in the unit of the row's entries:
-        what is below 1e-10 of it is rounding, whatever the size of other rows. Without it only the size of G is known:
-        what is below eps max(nb, nv) of the largest row counts as zero, as `numpy.linalg.lstsq` has it.
+        entries below 1e-10 of it are rounding, for any size of other rows. Without it only the size of G is known:
+        entries below eps max(nb, nv) of the largest row count as zero, as in `numpy.linalg.lstsq`.
     errorG : array_like, shape (nb,)
         Position errors of the bilateral rows [m, rad], for which scaleG is needed: a mechanism that is not quite
         assembled has rows that depend on each other, and terms kG that agree, no better than these errors tell.
@@ -119,8 +119,8 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
 
     Notes
     -----
-    Inputs are copied; the attributes are read-only and stay what they were at construction. Fields, shapes and
-    signs are those of Drake's ``ConstraintVelProblemData``; the friction model is that of Anitescu and Potra (1997),
+    Inputs are copied; the attributes are read-only and never change. Fields, shapes and
+    signs agree with Drake's ``ConstraintVelProblemData``; the friction model is from Anitescu and Potra (1997),
     doi:10.1023/A:1008292328909.
 
     Examples
@@ -257,7 +257,7 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         Raises
         ------
         ProblemDataError
-            There is no such law, or the rows are not those of a cone.
+            There is no such law, or the rows are not tangents of a cone.
         """
         law = friction_law(friction)
         if law == "cone":

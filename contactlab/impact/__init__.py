@@ -1,4 +1,4 @@
-"""Impacts: laws of restitution side by side, the course of a single impact, and where rigid friction has no answer.
+"""Impacts: laws of restitution side by side, the path of a single impact, and Painleve's paradox.
 
 Every law takes one `problem_data.ConstraintVelProblemData`, whose Mv is the momentum before the impact, and returns an
 `ImpactOutcome`. No law is right for all impacts: `compare` shows how far they differ, and which of them gain energy.

@@ -1,7 +1,7 @@
 """Chatterjee and Ruina's law: an algebraic one with a coefficient for each direction, which never gains energy.
 
 In a contact's impulse space P_I stops the approach without friction, and P_II stops approach and slip, W P_II = -u-.
-The impulse is (1 + e) P_I + (1 + e_t) (P_II - P_I), or, where that is beyond friction, the point of the cone on the
+The impulse is (1 + e) P_I + (1 + e_t) (P_II - P_I), or, if this is outside the friction cone, its point on the
 line from (1 + e) P_I towards it.
 """
 

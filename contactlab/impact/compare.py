@@ -42,7 +42,7 @@ class Comparison:
     outcomes : dict
         `ImpactOutcome` by the name of the law.
     failures : dict
-        What the solver said, by the name of the law that has no outcome.
+        Messages of the solver, by the name of the law that has no outcome.
     uniqueness : Uniqueness
         Whether the simultaneous Newton problem has one velocity; impulses need not be unique where contacts are
         redundant.
@@ -116,7 +116,7 @@ def compare(
     data : ConstraintVelProblemData
         Problem with Mv = M v before the impact.
     laws : mapping or sequence of ImpactLaw, optional
-        By name, or by their title; those of `all_laws` if not given, which need ``restitution``.
+        By name, or by their title; by default the laws of `all_laws`, which need ``restitution``.
         ``[law(e) for law in ALL_LAWS]`` has the laws of one collision, too.
     restitution : float, (nc,) or RestitutionLaw, optional
         For the laws of `all_laws`, and for the enumeration.

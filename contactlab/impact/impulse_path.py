@@ -120,7 +120,7 @@ def impulse_path(W: FloatArray, mu: float, start: State, quantity: Quantity, end
 
 
 def _from_rest(W: FloatArray, mu: float, state: State, quantity: Quantity, end: float) -> Segment:
-    """Stick where friction can hold, slip along the invariant direction where not; to the end."""
+    """Stick if friction can hold, otherwise slip along the invariant direction, to the end."""
     still = State(state.p, np.concatenate((state.u[:1], np.zeros(len(W) - 1))), state.work)
     if mu == 0.0:
         return _straight(Phase.SLIP, W, state, np.eye(len(W))[0], quantity, end, np.inf)
@@ -187,7 +187,7 @@ def _straight(
 
 
 def _distance(state: State, rate: float, quantity: Quantity, end: float) -> float:
-    """Normal impulse until the quantity reaches ``end`` at a constant rate of u_n; infinite where never."""
+    """Return the normal impulse until the quantity reaches ``end`` at a constant rate of u_n; infinite for never."""
     if quantity is normal_impulse:
         return end - float(state.p[0])
     missing = end - quantity(state)
@@ -241,7 +241,7 @@ def _slip_in_space(
         raise NoSeparationError(f"slip neither stops nor gets there: {found.message}")
     halted = bool(found.t_events is not None and found.t_events[1].size)
     # Events are found on an interpolant of lower order than the steps, up to 1e-7 away where these are long: the last
-    # stretch is integrated again, to where the quantity itself says that it ends.
+    # stretch is integrated again until the quantity itself reaches its end.
     before, tau = found.t[-2], found.t[-1]
     entries: dict[Quantity, int] = {normal_impulse: 0, normal_velocity: 3, normal_work: 6}
     at = entries[quantity]

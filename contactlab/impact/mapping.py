@@ -54,13 +54,13 @@ class ImpactMap:
     laws : tuple of str
         Names of the laws.
     energy_ratio : ndarray
-        Energy after over energy before; NaN where nothing was solved.
+        Energy after over energy before; NaN if the law was not solved.
     motion : ndarray of int
         `ContactMotion` of the contact that approached fastest.
     v_plus : ndarray, shape (..., nv)
-        Velocity after; NaN where nothing was solved.
+        Velocity after; NaN if the law was not solved.
     notices : ndarray of bool
-        Where the order of contacts decided the outcome.
+        Mask of points at which the order of contacts decided the outcome.
     """
 
     axes: dict[str, FloatArray]

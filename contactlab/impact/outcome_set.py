@@ -51,7 +51,7 @@ class OutcomeSet:
     v_minus : ndarray, shape (nv,)
         Velocity before.
     v_plus : ndarray, shape (m, nv)
-        Members: first those of whole impacts one after the other, then interleavings.
+        Members: first outcomes of whole impacts one after the other, then of interleavings.
     orders : int
         How many of them are of whole impacts.
     complete : bool
@@ -59,7 +59,7 @@ class OutcomeSet:
     unfinished : int
         Courses that did not end within their limits, left out.
     M : ndarray, shape (nv, nv)
-        Mass matrix: distances are those of kinetic energy.
+        Mass matrix: distances are measured by kinetic energy.
     """
 
     v_minus: FloatArray
@@ -91,7 +91,7 @@ class OutcomeSet:
 
     @property
     def dimension(self) -> int:
-        """Dimension of the smallest flat space that holds all members: 0 where the outcome is one."""
+        """Dimension of the smallest affine space that contains all members; 0 if there is one outcome."""
         return int(self._flat.shape[1])
 
     @property
@@ -193,7 +193,7 @@ def outcome_set(
     law : {"newton", "poisson", "stronge"}
         What is given back: for Newton's law, which knows no part of an impact, there are whole impacts only.
     contacts : (k,), optional
-        Numbers of the contacts that take part, as those of a recorded step whose gap is closed; all if not given.
+        Numbers of the contacts that take part, such as the closed ones of a recorded step; all if not given.
     samples, seed : int
         Interleavings that are drawn, and of what.
     max_orders : int
@@ -235,7 +235,7 @@ def outcome_set(
 
 
 class _ImpactSequences:
-    """Courses of one impact: where contacts stand, what is possible next, and what it does."""
+    """Sequences of one impact: states of the contacts, possible next pieces, and their effects."""
 
     def __init__(
         self, problem: ImpactProblem, chosen: IntArray, restitution: Restitution, law: Ending, max_collisions: int
@@ -311,7 +311,7 @@ class _ImpactSequences:
         prefer = random.dirichlet(np.full(n, 0.5)) + 1e-3
         late = random.choice([0.02, 0.3, 1.0, 5.0, 50.0])  # how readily contacts give back while others still compress
         pieces = float(np.exp(random.uniform(np.log(0.03), np.log(0.06) if even else 0.0)))
-        # Of each contact the impulse so far, that of its longest compression alone, and the most it had to give back.
+        # For each contact: impulse so far, impulse of its longest compression, and its largest restitution impulse.
         taken, longest, stored = np.zeros(n), np.zeros(n), np.zeros(n)
         for _ in range(self.most):
             u = self._normal(v)

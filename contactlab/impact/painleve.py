@@ -1,7 +1,7 @@
-"""Where rigid friction has no acceleration, or several: Painleve's paradox, of any mechanism and of his rod.
+"""Painleve's paradox: rigid friction may admit no acceleration, or several, in any mechanism and for his rod.
 
-At one instant the normal acceleration of a contact that slides is A fN + b, with A = N M^-1 (N - mu Q)' and b that of
-the motion without it. 0 <= fN _|_ A fN + b >= 0 has one solution where A > 0; where A < 0 two for b > 0, and none for
+At one instant the normal acceleration of a contact that slides is A fN + b, with A = N M^-1 (N - mu Q)' and b for
+the motion without it. 0 <= fN _|_ A fN + b >= 0 has one solution if A > 0; if A < 0 it has two for b > 0, none for
 b < 0: then an impulse stops the slip. Several contacts, and those at rest, are decided by their LCP.
 
 Of a rod of half length l that slides on its low end, away from under its centre (Genot and Brogliato 1999; inertia
@@ -56,7 +56,7 @@ class PainleveMap:
     axes : dict
         Values of each parameter, by name, in the order of the array axes.
     solutions : ndarray of int
-        How many accelerations there are (`motion_is_unique`); -1 where that is not decided.
+        Number of accelerations (`motion_is_unique`); -1 if it is not decided.
     mode : ndarray of int
         `InstantMode` of the contact that was asked for, in the branch that was.
     force : ndarray

@@ -28,7 +28,7 @@ _REST = 1e-13
 _EQUAL = 1e-9
 
 
-#: What solves a single collision from its velocity (1 + m,) and coefficient, where it is not Routh's course to an end.
+#: Solver of a single collision from its velocity (1 + m,) and coefficient, for laws without Routh's impulse path.
 Collide = Callable[[Collision, FloatArray, float], SingleImpact]
 
 
@@ -54,7 +54,7 @@ def solve_in_sequence(
 def solve_if_decoupled(
     problem: ImpactProblem, restitution: Restitution, ending: Ending, max_collisions: int
 ) -> ImpactOutcome | None:
-    """Return the outcome where all at once is one after the other; None if contacts press on one another.
+    """Return the outcome if contacts are independent, so that their order does not matter; otherwise None.
 
     Contacts of which none moves another, or one that approaches and sets no other approaching on its whole course.
     """

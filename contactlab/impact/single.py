@@ -1,7 +1,7 @@
 """One collision by Routh's method, up to the end that a law of restitution sets; and its diagram.
 
 In the coordinates (p_t, p_n) of a planar contact: the line of sticking u_t = 0, the line of greatest compression
-u_n = 0, the two edges of friction, and the course from the origin. The laws differ only in where they end it.
+u_n = 0, the two edges of friction, and the path from the origin. The laws differ only in its end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from contactlab.impact.restitution import Restitution, coefficients
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData
 
-#: What restitution is a ratio of: normal velocities, normal impulses, or the root of the ratio of normal works.
+#: Definition of restitution: ratio of normal velocities, of normal impulses, or root of the ratio of normal works.
 Ending = Literal["newton", "poisson", "stronge"]
 
 
@@ -123,7 +123,7 @@ class RouthDiagram:
     def sticking_line(self, p_n: FloatArray) -> FloatArray:
         """Tangential impulse at which the contact sticks, for normal impulses [N s]; planar contacts.
 
-        NaN where it cannot be reached, W_tt being 0.
+        NaN if it cannot be reached because W_tt is 0.
         """
         W, u = self._planar()
         if W[1, 1] == 0.0:

@@ -2,7 +2,7 @@
 
     P_t = -mu P_n (|s-| s- + |s+| s+) / (|s-|^2 + |s+|^2)        u_n+ = -e u_n-
 
-with s the slip. Work of friction is never positive, and that of the normal impulse is (1 - e) P_n u_n- / 2: no
+with s the slip. Work of friction is never positive, and work of the normal impulse is (1 - e) P_n u_n- / 2: no
 geometry makes it gain energy.
 """
 

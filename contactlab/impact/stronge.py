@@ -1,7 +1,7 @@
 """Stronge's law: the normal work of restitution is -e^2 times the normal work of compression.
 
 One contact by its impulse course; several compressed all at once, by stiffness, or one after the other. No friction and
-no geometry makes it gain energy: what restitution gives back, compression has taken.
+no geometry makes it gain energy: restitution returns only energy that compression has absorbed.
 
 All at once: between rigid bodies only ratios of the stiffnesses matter. What a contact gives back is e^2 of the work it
 took, and how much each took is a matter of the course, followed step by step: for steel balls, Hertz's.
@@ -39,7 +39,7 @@ class Stronge(RestitutedLaw):
         Coefficient. Without it, the one of the materials, which event-driven runs know. The data's kN is not used.
     order : {"simultaneous", "sequential"}
         All contacts are compressed at once and share the work by their stiffness (Liu, Zhao and Brogliato); or they
-        collide one after the other, the fastest first, which breaks what symmetry the contacts have.
+        collide one after the other, the fastest first, which breaks a symmetry of the contacts.
     max_collisions : int
         Of the sequential law.
     stiffness : float or (nc,)

@@ -21,7 +21,7 @@ from lcp.status import STATUS_OF_CODE, Status
 from lcp.trace import TraceRecorder
 from lcp.traits import SYMMETRIC_MONOTONE, Traits
 
-# Rounds between two returns to Python, where Ctrl-C and the time limit are heeded.
+# Rounds between two returns to Python, which check Ctrl-C and the time limit.
 _BUDGET = 16
 
 
@@ -79,7 +79,7 @@ class ActiveSetPivoting(Method[LCP]):
 
         n = problem.n
         M, q = kernel_arrays(problem)
-        # A round may end with indices that have entered but have no values yet: what a trace reads must not be chance.
+        # A round may end with indices that have entered but have no values yet; a trace must not read random numbers.
         wf = np.zeros(k.active_set_float_size(n))
         wi = np.empty(k.active_set_int_size(n), dtype=np.int64)
         z = np.zeros(n)

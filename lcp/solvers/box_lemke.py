@@ -27,7 +27,7 @@ from lcp.traits import MONOTONE, Traits
 
 @dataclass(frozen=True)
 class BoxLemke(Method[LCP | BoxLCP]):
-    """Complementary pivoting from a vertex of the box, whatever M is where all bounds are finite (Cao and Ferris 1996).
+    """Complementary pivoting from a vertex of the box, for any M if all bounds are finite (Cao and Ferris 1996).
 
     The artificial variable shifts the rows, never the bounds. With the upper multipliers as further unknowns,
     M' = [[M, I], [-I, 0]], the covering vector is (1, 0), and a path can end in a ray only if an unknown can grow

@@ -74,7 +74,7 @@ class ConcaveMinimization(Method[LCP]):
         limit = 2_000_000 if self.max_pivots is None else self.max_pivots
         T, x, slope = np.empty((n, n + 1)), np.empty(n), np.empty(n + 1)
         basis, outside, place = (np.empty(size, dtype=np.int64) for size in (n, n + 1, 2 * n + 1))
-        # All w, but t where it is needed most.
+        # All w are basic, except that t replaces the most negative one.
         first = np.repeat(np.array([1, 0], dtype=np.int64), [n, n + 1])
         first[[int(np.argmin(box.q)), 2 * n]] = 0, 1
         info = np.zeros(k.INFO_SIZE, dtype=np.int64)
@@ -91,7 +91,8 @@ class ConcaveMinimization(Method[LCP]):
         wanted, kick = first, False
         minima, known = set[bytes](), 0
         while True:
-            # Anew from the data every few hundred pivots; from the first basis where rounding has led astray.
+            # Form again from the data every few hundred pivots; if rounding has spoiled the basis, start from the first
+            # one.
             if not formed(wanted) and not formed(first):
                 return Claim(zero, Status.ITERATION_LIMIT, int(info[k.PIVOTS]), "time limit", trace=recorder.trace())
             info[k.STILL] = 0

@@ -20,11 +20,11 @@ from lcp.solvers.shared.principal_pivoting import PivotingState
 from lcp.status import STATUS_OF_CODE, Status
 from lcp.traits import MONOTONE, Traits
 
-# Pivots between two returns to Python, where Ctrl-C and the time limit are heeded; fewer of large problems.
+# Pivots between two returns to Python, which check Ctrl-C and the time limit; fewer for large problems.
 _BUDGET = 128
 # How often a final basis that is not a solution is formed again, with sharper eyes, and pivoting continues from there.
 _ROUNDS = 3
-# How far a violated pair may go, where nothing else blocks, in units of the largest value of the first tableau.
+# Largest step of a violated pair if nothing else blocks, in units of the largest value of the first tableau.
 _FAR = 1024.0
 
 

@@ -21,7 +21,7 @@ from lcp.traits import MONOTONE, Traits
 # Added to the diagonal, which is near one.
 _ROUNDING = 1e-12
 _DEFAULT = "CLARABEL"
-# What the engines call their tolerances and their limit on seconds. Others run with their own.
+# Names of the tolerances and time limits of some engines. The others run with their defaults.
 _TOLERANCES: dict[str, dict[str, float]] = {
     "CLARABEL": {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11},
     "OSQP": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 20000, "polishing": False},

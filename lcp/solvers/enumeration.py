@@ -24,7 +24,7 @@ from lcp.result import Claim
 from lcp.status import Status
 from lcp.traits import MONOTONE, Traits
 
-# Of linear programs in integers, before what they leave open is called undecided.
+# Limit on linear programs in integers, after which a basis is called undecided.
 _SECONDS = 5.0
 
 

@@ -30,7 +30,7 @@ _PORTION = 20_000_000
 _STRICTNESS = 1e-3
 # Scaled residual below which an answer is worth a polish.
 _NEAR = 1e-5
-# Scaled residual below which the rounding of z may be what is wrong with it.
+# Scaled residual below which the rounding of z may be its cause.
 _SETTLED = 1e-10
 # Residual beside the terms of its own row that is the rounding of z alone, and answers of this kind that end a search.
 _ROUNDED = 1e-14

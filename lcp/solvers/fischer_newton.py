@@ -157,7 +157,7 @@ def fischer_burmeister(penalty: float = 0.0) -> Reformulation:
         given = box.lo == box.hi
         above = np.where(low, x - np.where(low, box.lo, 0.0), 0.0)
         below = np.where(high, np.where(high, box.hi, 0.0) - x, 0.0)
-        # From the inside out: u stands for w, bent down where an upper bound asks for w <= 0.
+        # From the inside out: u is w, bent down if an upper bound requires w <= 0.
         value, of_room, of_minus_w = phi(below, -w)
         u, u_x, u_w = np.where(high, -value, w), np.where(high, of_room, 0.0), np.where(high, of_minus_w, 1.0)
         value, of_above, of_u = phi(above, u)

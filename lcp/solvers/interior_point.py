@@ -24,7 +24,7 @@ _STARTS = (1.0, 1e3, 1e6)
 _CLOSE = 1e-4
 # Steps too short to matter that may follow one another, and the growth of x and the fall of mu at which all ends.
 _SHORT_STEPS, _DIVERGED, _CENTRAL = 15, 1e14, 1e-34
-# Part of the largest unknown below which one may be zero together with its multiplier, where the path ends.
+# Fraction of the largest unknown below which an unknown and its multiplier may both be zero at the end of the path.
 _TIE = 1e-8
 #: Unknowns up to which a linear program is asked whether a problem that could not be solved is infeasible.
 _PROOF_SIZE = 2000

@@ -30,7 +30,7 @@ from lcp.traits import MONOTONE, Traits
 
 # Unknowns up to which a solve is one call; single pieces of work of larger problems take long (`lcp.solve.LARGE`).
 _IN_ONE = 500
-# Pivots between two returns to Python, where Ctrl-C and the time limit are heeded; fewer of large problems.
+# Pivots between two returns to Python, which check Ctrl-C and the time limit; fewer for large problems.
 _BUDGET = 256
 
 

@@ -19,7 +19,7 @@ from lcp.solvers.shared.principal_pivoting import PivotingState
 from lcp.status import Status
 from lcp.traits import Traits
 
-# Pivots between two returns to Python, where Ctrl-C and the time limit are heeded; fewer of large problems.
+# Pivots between two returns to Python, which check Ctrl-C and the time limit; fewer for large problems.
 _BUDGET = 128
 # How often a final basis that is not a solution is formed again, with sharper eyes, and pivoting continues from there.
 _ROUNDS = 3

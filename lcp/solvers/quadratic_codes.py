@@ -12,7 +12,7 @@ from lcp.options import flag, positive, real, whole
 from lcp.solvers.shared.quadratic import QPResult, QPSolverBase, QuadraticProgram
 from lcp.traits import MONOTONE, Traits
 
-# What ProxQP takes for infinite.
+# Bound that ProxQP treats as infinite.
 _INFINITE = 1e20
 
 
@@ -80,7 +80,7 @@ class OSQP(_Code):
             eps_dual_inf=1e-9,
             max_iter=self.max_iter,
             time_limit=self.time_limit,
-            # Ours follows, and OSQP's prints to the console where it finds nothing to do.
+            # Our polishing follows, and OSQP's prints to the console if it has nothing to do.
             polishing=False,
         )
         if start is not None:
@@ -113,7 +113,7 @@ class Clarabel(_Code):
         import clarabel
         from scipy import sparse
 
-        # Rows R x with R x + s = b: equations, then what is bounded from above, then what is from below.
+        # Rows R x with R x + s = b: equations, then rows with upper bounds, then rows with lower bounds.
         rows, low, high = program.all_rows()
         rows = rows.tocsr()
         equal = low == high

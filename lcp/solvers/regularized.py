@@ -86,7 +86,7 @@ class Regularized(Method[LCP]):
         least = math.inf
         for tried, shift in enumerate(shifts):
             if best is not None and processor_seconds() > deadline:
-                # What the plain problem was proved to be stays so.
+                # A proof for the plain problem stays valid.
                 status = best.status if best.evidence is not None else Status.ITERATION_LIMIT
                 detail = f"time limit; no answer under {tried} of {len(shifts)} shifts"
                 return replace(best, status=status, iterations=spent, detail=detail, attempts=())
@@ -96,7 +96,7 @@ class Regularized(Method[LCP]):
             if answer is not None:
                 detail = "no shift needed" if shift == 0.0 else f"shift {shift:.1e}"
                 return replace(answer, iterations=spent, detail=detail, regularization=shift, attempts=())
-            # What a solver proves of a shifted problem is not proved of the original one.
+            # A proof for a shifted problem is not a proof for the original one.
             status = claim.status if shift == 0.0 or claim.status in _OF_THE_PATH else Status.STALLED
             evidence = claim.evidence if shift == 0.0 else None
             # An answer of size 1 / shift leaves a residual within rounding of M z: it must not pass for a solution.

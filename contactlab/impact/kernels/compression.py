@@ -24,14 +24,14 @@ PARTS, SMALL = 50, 0.1
 
 @kernel(inner=True)
 def add_impulse(W: FloatArray, row: int, size: float, u: FloatArray) -> None:
-    """Add to u (n,) what an impulse along a row does."""
+    """Add the velocity change by an impulse along a row to u (n,)."""
     for j in range(u.shape[0]):
         u[j] += W[j, row] * size
 
 
 @kernel(inner=True)
 def compression_rate(u: float, d: float, e: float) -> float:
-    """d' of a contact; where e = 0, d falls at once as the bodies part, and else stays."""
+    """Return d' of a contact. If e = 0, d falls to its limit as soon as the bodies part."""
     if u <= 0.0 or d <= 0.0:
         return -u
     return 0.0 if e == 0.0 else -u / (e * e)
@@ -39,7 +39,7 @@ def compression_rate(u: float, d: float, e: float) -> float:
 
 @kernel(inner=True)
 def advance_compression(d: float, step: float, e: float) -> float:
-    """d after a step; what opens continues at the speed of its gap."""
+    """Return d after a step; a contact that opens continues at the speed of its gap."""
     after = d + step
     return after * e * e if d > 0.0 and after < 0.0 else after
 
@@ -115,12 +115,12 @@ def retained_compression(
 def shortest_contact_time(
     W: FloatArray, stiffness: FloatArray, exponent: float, u: FloatArray, d: FloatArray, rest: float
 ) -> float:
-    """Shortest time of a contact at the speeds there are; 0 where what moves and what is stored is less than rest."""
+    """Return the shortest contact time at the present speeds; 0 if kinetic and stored energy are below ``rest``."""
     fastest, shortest = 0.0, math.inf
     for i in range(stiffness.shape[0]):
         speed = abs(u[3 * i]) if d[i] > 0.0 or u[3 * i] < 0.0 else 0.0
         if d[i] > 0.0:
-            # The speed that what is stored can make.
+            # Speed that the stored energy can produce.
             stored = 2.0 * stiffness[i] * d[i] ** (exponent + 1.0) / (exponent + 1.0)
             speed = max(speed, math.sqrt(stored * W[3 * i, 3 * i]))
         fastest = max(fastest, speed)
@@ -184,7 +184,7 @@ def compress(
                     approach = max(approach, -u[3 * i])
             if approach == 0.0:
                 return DONE
-            # What is apart flies until it meets; the next contact sets its own time.
+            # Separated bodies fly until they meet; the next contact has its own time scale.
             for i in range(nc):
                 d[i] = min(d[i], 0.0) - u[3 * i] * flight
             longest = resolution * shortest_contact_time(W, stiffness, exponent, u, d, 0.0)

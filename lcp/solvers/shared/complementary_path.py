@@ -34,9 +34,10 @@ class ComplementaryPath:
     """One path: basis, dictionary, values."""
 
     def __init__(self, box: ScaledBox, cover: Vector, upper: NDArray[np.bool_], limit: int, deadline: float) -> None:
-        """Start at the vertex where the unknowns marked in ``upper`` are at their upper bound, the others at the lower.
+        """Start at the vertex with the unknowns marked in ``upper`` at their upper bound, the others at the lower.
 
-        Unknowns without bounds are basic; `numpy.linalg.LinAlgError` where their block is singular. ``cover`` is d.
+        Unknowns without bounds are basic; `numpy.linalg.LinAlgError` is raised if their block is singular. ``cover`` is
+        d.
         """
         n = self.n = box.n
         self.box, self.limit, self.deadline = box, limit, deadline

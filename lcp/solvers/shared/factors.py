@@ -22,7 +22,7 @@ _SHIFTS = (1e-12, 1e-9, 1e-6, 1e-3)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Factors:
-    """A factorised matrix A: ``solve(b)`` is A^-1 b, with entries infinite or NaN where A is nearly singular."""
+    """A factorised matrix A: ``solve(b)`` is A^-1 b, with infinite or NaN entries if A is nearly singular."""
 
     solve: Callable[[Vector], Vector]
 

@@ -40,7 +40,7 @@ _ROUNDING = 1e-12
 class BoxProblemArrays:
     """Arrays of a problem with bounds lo <= z <= hi. M is dense by columns, or sparse by rows."""
 
-    C: NDArray[np.float64]  # dense: row i is column i of M (M itself where it is exactly symmetric). Sparse: (0, 0).
+    C: NDArray[np.float64]  # dense: row i is column i of M (M itself if it is exactly symmetric). Sparse: (0, 0).
     #: indptr, indices, data: Sparse: the rows. Dense: empty.
     indptr: NDArray[np.int64]
     indices: NDArray[np.int64]

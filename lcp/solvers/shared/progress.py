@@ -205,7 +205,7 @@ def basic_point(box: ScaledBox, states: States, *, accurate: bool = False, near:
 
 
 def polished(progress: SolveMonitor, x: Vector, former: States | None, *, solved: bool) -> States:
-    """Try the basic point of x's active set where x solves, or where it is that of the point before; the states of x.
+    """Try the basic point of x's active set if x solves, or if the previous point has the same set; return the states.
 
     A candidate that solves is kept by ``progress``, of two solutions the one with the smaller residual.
     """

@@ -208,7 +208,7 @@ class QPSolverBase(Method[LCP | BoxLCP]):
     package: ClassVar[str | None] = None
     traits: ClassVar[Traits]
     polish: bool
-    time_limit: float = 300.0  # of a proof, where the code itself has no limit
+    time_limit: float = 300.0  # of a proof, if the code itself has no limit
 
     @abstractmethod
     def _answer(self, program: QuadraticProgram, start: Vector | None) -> QPResult:

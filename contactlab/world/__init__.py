@@ -1,4 +1,4 @@
-"""Worlds as descriptions: bodies, shapes, joints and what acts on them, and the foreign files they are read from."""
+"""Worlds as descriptions: bodies, shapes, joints and their actions, and readers of robot description files."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class WorldBuilder(ShapeBuilder):
             (6,) start: velocity of the origin in world axes [m/s], angular velocity in body axes [rad/s]; default 0. In
             a planar world also (3,).
         category, mask
-            What it may touch, as in `add_shape`.
+            Collision filter, as in `add_shape`.
         """
         check_name(name, self._bodies)
         check_type("inertia", inertia, RigidInertia)
@@ -159,7 +159,7 @@ class WorldBuilder(ShapeBuilder):
         motion
             One of `contactlab.world.motion`, or of the user's own: pose and twist as functions of time.
         category, mask
-            What it may touch, as in `add_shape`.
+            Collision filter, as in `add_shape`.
         """
         check_name(name, self._bodies)
         start, surfaces = start_of(motion), as_colliders(shape, material, None, LIMIT, category, mask)
@@ -192,9 +192,9 @@ class WorldBuilder(ShapeBuilder):
         prefix
             Put before the names of bodies and joints, none of which may be taken.
         limits
-            Stops: "model" for those of a robot's description, None, or `JointLimit` values.
+            Joint limits: "model" for the limits of the robot description, None, or `JointLimit` values.
         damping, friction
-            Viscous damping and dry friction: "model" for those of the description, None, or a number by joint.
+            Viscous damping and dry friction: "model" for the values of the description, None, or a number by joint.
         mimics
             Whether joints that follow others, by the description, do so.
         effort_limits
@@ -214,7 +214,7 @@ class WorldBuilder(ShapeBuilder):
             raise SimulationConfigError("model", "has custom joints, which the compiled loop cannot evaluate")
         if self._plane is not None:
             check_moves_in_plane(model, self._plane)
-        # A body that the prefix makes "world" would be taken for what the roots hang on.
+        # A body whose name becomes "world" by the prefix would be mistaken for the parent of the roots.
         taken = {WORLD, *self._bodies}
         for body in model.bodies:
             check_name(prefix + body.name, taken)
@@ -275,7 +275,7 @@ class WorldBuilder(ShapeBuilder):
             are not convex cannot meet; "skip", nothing. Or a mapping from links to these, "convex" for the others.
             Reading them needs the extra ``collision``.
         bad_meshes
-            What becomes of meshes that cannot be used: "raise"; "skip", an `UrdfWarning` lists them and why.
+            Treatment of meshes that cannot be used: "raise"; "skip", and an `UrdfWarning` lists them with reasons.
         self_collisions
             Whether links of this robot touch one another; those a joint joins never do.
         q, v
@@ -284,12 +284,12 @@ class WorldBuilder(ShapeBuilder):
         limits, damping, friction, mimics, effort_limits
             As in `add_model`; joints by the names of the description.
         category, mask
-            What the links may touch, as in `add_shape`.
+            Collision filter of the links, as in `add_shape`.
 
         Raises
         ------
         SimulationConfigError
-            A shape that cannot be taken, with its link, its file, and what to do; an argument that cannot be used.
+            A shape that is not supported, with its link, its file, and advice; an argument that cannot be used.
         """
         if name is not None:
             check_name(name, ())
@@ -383,7 +383,7 @@ class WorldBuilder(ShapeBuilder):
         keyframe: str | None = None,
         surroundings: bool = True,
     ) -> MjcfRobot:
-        """Add what a MuJoCo file (MJCF) describes: `contactlab.world.mjcf.load_mjcf` says what is taken.
+        """Add the bodies of a MuJoCo file (MJCF); `contactlab.world.mjcf.load_mjcf` lists the supported elements.
 
         Parameters
         ----------
@@ -393,14 +393,14 @@ class WorldBuilder(ShapeBuilder):
             Put before the names of bodies, half-spaces and drives, with a stroke: "spot" makes "spot/hip" of "hip".
             None for names as in the file, none of which may be taken.
         pose
-            Where the file's world stands in this one.
+            Pose of the file's world in this one.
         surroundings
             Whether the geoms of the file's world come too: its floor, walls, terrain.
 
         Returns
         -------
         MjcfRobot
-            Names, actuators, keyframes, and what was left out, which an `MjcfWarning` names too.
+            Names, actuators, keyframes, and unsupported features, which an `MjcfWarning` names too.
 
         Notes
         -----
@@ -429,7 +429,7 @@ class WorldBuilder(ShapeBuilder):
         return self._gravity.copy()
 
     def _snapshot(self) -> dict[str, Any]:
-        """Return what is held, to go back to."""
+        """Return a snapshot of the builder, for `restore`."""
         return {field: value.copy() if isinstance(value, dict) else value for field, value in vars(self).items()}
 
     def _model_so_far(self) -> Model:

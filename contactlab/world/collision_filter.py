@@ -35,7 +35,7 @@ class CollisionFilter(NamedTuple):
 
 
 def build_collision_filter(world: World) -> CollisionFilter | None:
-    """Return what decides on the pairs of shapes, None if no pair may touch; two meshes are refused."""
+    """Return the collision filter, or None if no pair of shapes can touch; a pair of two meshes raises an error."""
     n_half_spaces = len(world.half_spaces)
     body = np.array([*world.surface_bodies, *[-1] * n_half_spaces], dtype=np.int64)
     body_link = structure(world.model).body_link
@@ -50,7 +50,7 @@ def build_collision_filter(world: World) -> CollisionFilter | None:
 def _filters(world: World) -> tuple[IntArray, IntArray]:
     """Return category and mask of every shape: support points meet the world's half-spaces on a way of their own.
 
-    The bits of the user's filters stand above those of this module.
+    The bits of the user's filters are above the bits of this module.
     """
     rows = []
     for surface in world.surfaces:
@@ -129,7 +129,7 @@ def _welds(model: Model) -> list[int]:
 
 
 def _any_pair(touching: CollisionFilter) -> bool:
-    """Return True if some pair of shapes may touch; what is fixed to the world is one body."""
+    """Return True if some pair of shapes can touch; all shapes fixed to the world are one body."""
     _, link, category, mask, excluded = touching
     n = link.size
     for i in range(n):

@@ -22,28 +22,28 @@ from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.joint_actions import Coefficient, JointActions, Loop, MimicJoint
 from contactlab.world.point_spring import PointSpring
 
-#: "model" for those of the model's description, None for none, or one's own.
+#: "model" for the limits of the model's description, None for none, or `JointLimit` values.
 Limits = Literal["model"] | Iterable[JointLimit] | None
-#: "model" for those of the model's description, None for none, or a number by joint.
+#: "model" for the values of the model's description, None for none, or a number by joint.
 Coefficients = Literal["model"] | Mapping[str, float] | None
 
-# Radians or metres by which a start may be off what it should follow.
+# Largest error of a mimic joint at the start, in radians or metres.
 FOLLOWS = 1e-9
 
 
 class JointBuilder(ABC):
-    """Collects what acts on joints; `WorldBuilder` is one."""
+    """Collects joint actions; `WorldBuilder` is one."""
 
     def __init__(self) -> None:
         self._bodies: dict[str, tuple[BodySpec, FloatArray, FloatArray]] = {}
         self._efforts: dict[str, FloatArray] = {}  # of bodies whose joints' drives have the limits of a description
-        self._joints: dict[str, str] = {}  # names of joints, where a model has such, and the bodies they move
+        self._joints: dict[str, str] = {}  # names of joints, if a model has them, and the bodies they move
         self._actions = JointActions()
 
     def add_joint_limit(self, limit: JointLimit) -> None:
         """Add a range of a joint's coordinate, whose ends act as stops.
 
-        A rigid stop takes the stepper's ``erp`` and ``cfm``; `JointLimit` says what else one can do.
+        A rigid limit uses the stepper's ``erp`` and ``cfm``; see `JointLimit` for other options.
         """
         check_type("limit", limit, JointLimit)
         body, _ = self._with_position("limit", limit.joint, limit.coordinate)
@@ -140,7 +140,7 @@ class JointBuilder(ABC):
         Parameters
         ----------
         name
-            What tables and the ledger's drives know it by; no other spring has it.
+            Name in tables and in the ledger's drives, different from other springs.
         body_a, body_b
             Names of bodies; "world" for a point that stands.
         point_a, point_b
@@ -241,7 +241,7 @@ class JointBuilder(ABC):
         mimics: bool,
         effort_limits: bool,
     ) -> None:
-        """Act on what a model's description says of its joints, or what is said instead."""
+        """Add joint limits, damping, friction and mimics from the description, or the values given in their place."""
         joints = model.joints if isinstance(model, UrdfModel) else ()
         moving = [joint for joint in joints if joint.v.stop > joint.v.start]
         for body in model.bodies:

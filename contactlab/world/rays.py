@@ -24,9 +24,9 @@ class RayHits:
     Attributes
     ----------
     distance
-        (n,) from the origin along the ray [m]; infinite where it meets nothing.
+        (n,) from the origin along the ray [m]; infinite if it meets nothing.
     normal
-        (n, 3) outward unit normal, world axes; 0 where there is nothing.
+        (n, 3) outward unit normal, world axes; 0 if there is nothing.
     body
         (n,) number of the body; -1 for half-spaces and nothing.
     shape, half_space
@@ -48,7 +48,7 @@ def cast_rays(
     reach: float,
     exclude: Collection[str],
 ) -> RayHits:
-    """Return what rays meet with the bodies at poses (nb, 3, 3) and (nb, 3); see `World.cast_rays`."""
+    """Return the hits of rays with the bodies at poses (nb, 3, 3) and (nb, 3); see `World.cast_rays`."""
     from contactlab.contact.detection.rays import first_hits
 
     out = {world.model.index(name) for name in exclude}
@@ -67,7 +67,7 @@ def cast_rays(
     packed = world.packed_shapes
     packed = packed._replace(kind=packed.kind[chosen], size=packed.size[chosen], place=packed.place[chosen])
     distance, number, normal = first_hits(packed, rows[owner[chosen]], origins, directions, reach)
-    # A last entry for what meets nothing, whose number is -1.
+    # A last entry for rays without a hit, whose number is -1.
     number = np.append(chosen, -1)[number]
     return RayHits(
         distance=distance,

@@ -78,7 +78,7 @@ class StepperState:
     def of_run(cls, time: float, h: float, **arrays: NDArray[Any]) -> StepperState:
         """Return the state with these values, of the right types and found good by the run that made them.
 
-        Arrays that nobody may write to, `NO_IDS` and the like, are kept as they are.
+        Read-only arrays, such as `NO_IDS`, are not copied.
         """
         state = object.__new__(cls)
         held = state.__dict__

@@ -33,9 +33,9 @@ class Collider:
     placement
         From the shape's axes to the body's.
     category, mask
-        32 bits each: two shapes may touch where the category of either has a bit in common with the other's mask.
+        32 bits each: two shapes can touch if the category of either has a bit in common with the other's mask.
     visible
-        Whether pictures show it; False where visuals stand for it.
+        Whether pictures show it; False if visuals replace it.
     """
 
     shape: Shape | BodyShape
@@ -83,7 +83,7 @@ def as_colliders(
     category: int = 1,
     mask: int = ALL,
 ) -> tuple[Collider, ...]:
-    """Check a shape, bare or `Placed`, or a sequence of them; a `SimulationConfigError` names what is wrong."""
+    """Check a shape, bare or `Placed`, or a sequence of them; a `SimulationConfigError` has the reason."""
     if not isinstance(material, Material):
         raise SimulationConfigError("material", f"must be a Material, got {type(material).__name__}")
     if placement is not None:

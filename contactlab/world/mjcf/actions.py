@@ -68,7 +68,7 @@ def tendon_terms(m: Any, tendon: int) -> dict[int, float] | None:
 
 
 def add_actions(builder: WorldBuilder, source: Source, actuators: tuple[MjcfActuator, ...]) -> None:
-    """Hand the builder what acts on the joints; of the actuators those that are drives."""
+    """Add the joint actions to the builder, with the actuators that are drives."""
     m = source.m
     for j in source.moved:
         joint = source.handle(j)
@@ -133,7 +133,7 @@ def _loop(source: Source, e: int) -> list[LoopConstraint]:
 
 
 def passive_forces(source: Source) -> PassiveForces:
-    """Return what a file's bodies and tendons do by themselves, as far as it is taken."""
+    """Return the supported passive forces of bodies and tendons of a file."""
     m, lifted, tendons = source.m, list[GravityCompensated](), list[Tendon]()
     if source.is_flag_disabled("passive") or (source.is_flag_disabled("spring") and source.is_flag_disabled("damper")):
         return PassiveForces()

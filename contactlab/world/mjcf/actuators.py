@@ -16,7 +16,7 @@ from contactlab.world.mjcf.source import BALL, FREE, SCALAR, Source, name_in
 
 
 def actuators_of(source: Source) -> tuple[MjcfActuator, ...]:
-    """Return the actuators in the file's order; what is not taken has no terms, and does nothing."""
+    """Return the actuators in the file's order; unsupported ones have no terms and do nothing."""
     m = source.m
     if source.is_flag_disabled("actuation"):
         return ()
@@ -27,14 +27,14 @@ def actuators_of(source: Source) -> tuple[MjcfActuator, ...]:
 
 
 def force_ranges(source: Source) -> dict[tuple[str, int], tuple[float, float]]:
-    """Return the ranges of what all actuators together do to a hinge or slide, by body and coordinate."""
+    """Return the ranges of the total actuator force on a hinge or slide, by body and coordinate."""
     m = source.m
     joints = [j for j in range(m.njnt) if m.jnt_actfrclimited[j] and m.jnt_type[j] in SCALAR]
     return {(source.moved[j], 0): _range(m.jnt_actfrcrange[j], True) for j in joints}
 
 
 def tendon_ranges(source: Source) -> list[tuple[list[int], tuple[float, float]]]:
-    """Return the ranges of what all actuators of a tendon together do, with the numbers of these."""
+    """Return the ranges of the total force of all actuators of a tendon, with their numbers."""
     import mujoco
 
     m, by_tendon = source.m, dict[int, list[int]]()
@@ -53,7 +53,7 @@ def is_disabled(m: Any, a: int) -> bool:
 def _within_range(
     servo: MjcfActuator, actuators: list[MjcfActuator], ranges: dict[tuple[str, int], tuple[float, float]]
 ) -> MjcfActuator:
-    """Return a servo within the range of its joint: the bound of its drive, or, where a drive cannot say it, a force.
+    """Return a servo within the range of its joint: as the bound of its drive, or as a force if a drive cannot have it.
 
     The range is that of the sum of all actuators there; a drive has a bound of its own, the same both ways, and that of
     a speed servo does not have the force of its target.
@@ -106,7 +106,7 @@ def _actuator(source: Source, a: int) -> MjcfActuator:
 
 
 def _terms(source: Source, a: int, by_length: bool) -> tuple[tuple[ActuatorTerm, ...], float]:
-    """Return what the actuator's force does to which coordinates, and its length where all of them are 0."""
+    """Return the coordinates that the actuator acts on, with gears, and its length if all of them are 0."""
     import mujoco
 
     m, kinds = source.m, mujoco.mjtTrn

@@ -14,7 +14,7 @@ class AttributeSupport(NamedTuple):
     """Attributes of a kind of element, apart by spaces."""
 
     supported: str = ""
-    no_effect: str = ""  # what is seen, what is told to MuJoCo's own solver or the user, what has no effect by itself
+    no_effect: str = ""  # attributes of pictures, of MuJoCo's solver, for the user, or without effect by themselves
     unsupported: str = ""  # on load, unless it has the value behind "="
     partial: str = ""  # looked at in the compiled model: `notes` names the elements of which it is not taken
 
@@ -93,7 +93,7 @@ TABLE = {
     "sensor": AttributeSupport(
         "name site joint objtype objname reftype refname actuator tendon body geom camera mesh body1 body2 "
         "geom1 geom2 subtree1 subtree2 enclosed data num reduce datatype dim needstage plugin instance cutoff",
-        "user interp nsample noise",  # noise is what a file tells of a device: mujoco adds none
+        "user interp nsample noise",  # noise describes a device; mujoco adds none
         "delay=0 interval=0",
     ),
     "key": AttributeSupport("name time qpos qvel act ctrl", "", "mpos mquat plastic"),
@@ -101,7 +101,7 @@ TABLE = {
 
 
 def row_of(section: str, tag: str) -> AttributeSupport | None:
-    """Return the row of an element in a section, an empty one for an unknown element; None for what counts whole."""
+    """Return the row of an element in a section: empty for an unknown element, None if it is unsupported as a whole."""
     if section in ("equality", "tendon", "actuator", "sensor") and tag != "config":
         return TABLE[section]
     if tag in WHOLE or (section in WHOLE and section not in ("default", "worldbody", "contact", "keyframe")):
@@ -110,7 +110,7 @@ def row_of(section: str, tag: str) -> AttributeSupport | None:
 
 
 def unknown_attributes(said: Iterable[Said]) -> list[str]:
-    """Return what a file says and nobody reads, as "geom margin", each once."""
+    """Return attributes of a file that are not read, as "geom margin", each once."""
     found: dict[str, None] = {}
     for section, tag, attributes in said:
         row = row_of(section, tag)

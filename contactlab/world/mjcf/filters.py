@@ -16,7 +16,7 @@ MOST_CLASSES = 32
 
 #: contype, conaffinity and, of a geom that has partners of its own, a number that no other class has.
 GeomClass = tuple[int, int, int]
-#: Bit of each class of geoms in a world. The first is that of geoms as they are by default, and of shapes without
+#: Bit of each class of geoms in a world. The first belongs to default geoms, and to shapes without
 #: filters.
 Classes = dict[GeomClass, int]
 PLAIN: GeomClass = (1, 1, 0)
@@ -116,7 +116,7 @@ def is_ground(source: Source, g: int) -> bool:
 
 
 def ignore_bodies(builder: WorldBuilder, source: Source, geoms: list[int]) -> list[str]:
-    """Let bodies pass through each other that do so in MuJoCo; return notes on what was not exact.
+    """Exclude collisions of bodies that do not collide in MuJoCo; return notes on inexact cases.
 
     Bodies without joints are one with what they are welded to. Such a weld does not touch the one it hangs on, unless
     that is the world: the builder knows so of what one joint joins, and has to be told where there are several.

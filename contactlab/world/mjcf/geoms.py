@@ -1,4 +1,4 @@
-"""Bodies and joints of a compiled MuJoCo model, and its geoms as shapes, and as what is to be seen."""
+"""Bodies and joints of a compiled MuJoCo model, and its geoms as shapes and as visuals."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def model_of(source: Source, gravity: ArrayLike) -> Model:
         for j in range(first, first + count):
             kind, anchor = int(m.jnt_type[j]), np.array(m.jnt_pos[j])
             if kind == FREE:
-                # Its configuration is the pose in the world: where the body was put is in the start alone.
+                # Its configuration is the pose in the world; only the start has the place of the body.
                 place, anchor = Transform(), np.zeros(3)
             name = source.moved[j]
             inertia = _inertia(m, i) if name == names[i] else None
@@ -73,7 +73,7 @@ def model_of(source: Source, gravity: ArrayLike) -> Model:
 
 
 def configuration(source: Source, qpos: Any) -> FloatArray:
-    """Return q of a qpos: angles and shifts count from the joint's reference, free bodies stand where the file is put.
+    """Return q of a qpos: joints count from their reference, and free bodies move with the pose of the file.
 
     The order is the file's.
     """
@@ -128,7 +128,7 @@ def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surrou
     """Give the bodies in the builder their geoms, and say who passes through whom; return notes.
 
     Those of the file's world that collide become fixed bodies, planes half-spaces; without ``surroundings`` they are
-    left out. What MuJoCo's viewer shows of a body pictures show.
+    left out. Pictures show the geoms that MuJoCo's viewer shows.
     """
     import mujoco
 
@@ -173,9 +173,9 @@ def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surrou
 
 
 def _material(m: Any, g: int) -> Material:
-    """Return the material of a geom, whose priority says what condim does: a frictionless geom leaves it to others.
+    """Return the material of a geom; its priority represents condim: a frictionless geom has no influence on others.
 
-    So two of them have no friction, and one has that of what it touches, unless its own priority is higher.
+    So two of them have no friction, and one has the friction of the other geom, unless its own priority is higher.
     """
     slips, priority = bool(m.geom_condim[g] == 1), int(m.geom_priority[g])
     return Material(0.0 if slips else float(m.geom_friction[g, 0]), priority=2 * priority - slips)
@@ -217,7 +217,7 @@ def _rgba(m: Any, g: int) -> tuple[float, float, float, float] | None:
 
 
 def _add_visuals(builder: WorldBuilder, source: Source, geoms: set[int]) -> None:
-    """Give the bodies in the builder what is to be seen; geoms of one mesh share it."""
+    """Add visuals to the bodies in the builder; geoms of one mesh share it."""
     import mujoco
 
     m, meshes = source.m, dict[int, VisualMesh]()

@@ -1,4 +1,4 @@
-"""From a MuJoCo file to a world, with a list of what was left out."""
+"""Read a MuJoCo file into a world, with a list of unsupported features."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class MjcfScene:
     world
         The world.
     robot
-        What the file brought into it: actuators, keyframes, notes.
+        Robot of the file: actuators, keyframes, notes.
     """
 
     world: World
@@ -58,7 +58,7 @@ class MjcfScene:
 def load_mjcf(
     path: str | PathLike[str], *, root: str | PathLike[str] | None = None, keyframe: str | None = None
 ) -> MjcfScene:
-    """Read a MuJoCo file; `World.from_mjcf` says what the arguments are.
+    """Read a MuJoCo file; `World.from_mjcf` documents the arguments.
 
     Taken are bodies, free, ball, hinge and slide joints, inertias (given or from geoms), the geoms that collide (plane,
     sphere, capsule, cylinder, box, ellipsoid and mesh as hulls, height field), sliding friction, contype, conaffinity,
@@ -108,7 +108,7 @@ def add_compiled(
     keyframe: str | None = None,
     surroundings: bool = True,
 ) -> MjcfRobot:
-    """Add what a compiled model holds to a builder, whose classes of geoms are in ``classes``.
+    """Add a compiled model to a builder, whose classes of geoms are in ``classes``.
 
     ``ignored`` are the attributes that were said without success, to be named.
     """
@@ -147,7 +147,7 @@ def add_compiled(
 
 
 def warn_of(notes: tuple[str, ...]) -> None:
-    """Name what was left out in one `MjcfWarning`, attributed to whoever called the library."""
+    """Name the unsupported features in one `MjcfWarning`, attributed to the caller of the library."""
     if notes:
         warn_caller("; ".join(notes), MjcfWarning)
 

@@ -36,7 +36,7 @@ def unsupported_notes(source: Source, actuators: tuple[MjcfActuator, ...], senso
         return [name_in(m, kind, int(i)) for i in numbers]
 
     def given(field: str) -> Any:
-        # Where this mujoco has such a thing.
+        # If this version of mujoco has it.
         values = np.asarray(getattr(m, field, ()))
         return np.flatnonzero(values.reshape(len(values), -1).any(axis=1)) if values.size else ()
 
@@ -99,7 +99,7 @@ def _special_actuators(given: Any) -> list[int]:
 
 
 def _acting_tendons(m: Any, bound: bool) -> list[int]:
-    """Return the tendons that do by themselves what is not taken; others are springs, or what actuators refer to."""
+    """Return the tendons with unsupported passive forces; others are springs, or belong to actuators."""
     found = []
     for t in range(m.ntendon):
         fields = ("tendon_armature", *(("tendon_frictionloss", "tendon_limited") if bound else ()))

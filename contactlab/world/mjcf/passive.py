@@ -1,6 +1,6 @@
 """Forces that a MuJoCo file's bodies and tendons have by themselves: gravity compensation, springs and dampers.
 
-They depend on the state alone. A world has no place for them; `MjcfRobot.tau` adds them to those of the actuators.
+They depend only on the state. A world does not have them; `MjcfRobot.tau` adds them to the forces of the actuators.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Tendon:
     terms
         Of a sum: the bodies whose joints it counts, with their coefficients.
     offset
-        Length of a sum where q is 0.
+        Length of a sum at q = 0.
     stiffness, damping
         [N/m, N s/m] of a path.
     rest
@@ -113,7 +113,7 @@ class PassiveForces:
 
 
 def _place(model: Model, poses: Poses, at: Attached) -> FloatArray:
-    """Return where a point is in the world."""
+    """Return the position of a point in the world."""
     if at.body == WORLD:
         return at.point
     body, (R, p) = model.index(at.body), poses
@@ -123,7 +123,7 @@ def _place(model: Model, poses: Poses, at: Attached) -> FloatArray:
 def _generalised(
     model: Model, q: FloatArray, poses: Poses, forces: Sequence[tuple[Attached, FloatArray]]
 ) -> FloatArray:
-    """Return what forces at points of bodies, world axes, do to the joints (nv,).
+    """Return the generalised force (nv,) of forces at points of bodies, world axes.
 
     As `external_forces` has it, in a third of the time: it is asked in every step of a controller.
     """

@@ -30,7 +30,7 @@ from contactlab.world.sensors import (
     Velocimeter,
 )
 
-#: Of frames, by what mujoco calls them.
+#: Frames by their names in mujoco.
 ON_FRAMES: dict[str, Callable[[str, Transform], Sensor]] = {
     "accelerometer": Accelerometer,
     "velocimeter": Velocimeter,
@@ -87,7 +87,7 @@ def _sensor(source: Source, s: int) -> Sensor | None:
     if kind in ("jointvel", "ballangvel"):
         return JointVelocity(source.handle(number))
     if kind in ON_SUBTREES:
-        # What hangs on a body that stands hangs on the world here; one without mass has no centre.
+        # Children of a static body belong to the world here; a body without mass has no centre.
         whole = not source.is_static(number) and m.body_subtreemass[number] > 0.0
         return ON_SUBTREES[kind](source.bodies[number]) if whole else None
     frame = _frame(source, int(m.sensor_objtype[s]), number)

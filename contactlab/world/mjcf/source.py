@@ -1,4 +1,4 @@
-"""A compiled MuJoCo model on its way into a world: under which names, and where it is put."""
+"""A compiled MuJoCo model that is added to a world, with its names and its pose."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Source:
         return found
 
     def handle(self, j: int) -> str:
-        """Return the name by which a builder of worlds finds a joint: its own where joints have names."""
+        """Return the name by which a world builder finds a joint: its own name if joints have names."""
         return self.prefix + self.joints[j]
 
     def is_static(self, i: int) -> bool:

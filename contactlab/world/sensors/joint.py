@@ -1,4 +1,4 @@
-"""Sensors of joints, and of bodies with all that they carry: encoders, what a joint transmits, centres of mass."""
+"""Sensors of joints and subtrees: encoders, wrenches transmitted by joints, centres of mass."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class JointPosition:
     joint
         Its name (`Model.joint_names`).
     offset
-        What is added: the reading at q = 0.
+        Offset: the reading at q = 0.
     """
 
     joint: str
@@ -202,7 +202,7 @@ def _transmitted(view: StepView, sensor: OnBody) -> FloatArray:
         arm = origins[..., i, :] + R @ inertia.com - origin
         turn = turned(I, motion[..., :3]) + np.cross(w, turned(I, w))
         moment, force = moment + turn + np.cross(arm, pull), force + pull
-    # Less what contacts do; those between two of the bodies cancel.
+    # Subtract the contact forces; forces between two of the bodies cancel.
     sign = np.isin(table.body_b, numbers).astype(np.float64) - np.isin(table.body_a, numbers)
     steps = table.step - table.scope.first
     arm = table.point - np.broadcast_to(origin, (*lead, 3)).reshape(-1, 3)[steps]

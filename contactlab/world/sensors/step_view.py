@@ -36,7 +36,7 @@ class StepView:
     Attributes
     ----------
     world
-        What was stepped.
+        World that was stepped.
     q, v
         State after the step, (nq,) and (nv,).
     start
@@ -44,7 +44,7 @@ class StepView:
     h
         Size of the step [s], (n,) of n steps that differ.
     contacts
-        What returns the `ContactTable` of the steps; None if contacts are not known.
+        Function that returns the `ContactTable` of the steps; None if contacts are not known.
     kinematic_poses
         Poses of the kinematic bodies before and after the step, (number of motions, 12) each: rotation by rows, origin.
     asleep

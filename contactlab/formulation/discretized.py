@@ -136,7 +136,7 @@ class BaseLCP:
         Raises
         ------
         ProblemDataError
-            They do; the text names n and what needs no matrix.
+            They do; the text has n and names the ways that need no matrix.
         """
         if _MATRICES * 8 * self.n**2 > _memory():
             raise self.memory_error()
@@ -201,7 +201,7 @@ def update_discretized_time_lcp(base: BaseLCP, data: ConstraintVelProblemData, h
     Raises
     ------
     ProblemDataError
-        h is not positive, or the row counts differ from those of ``base``.
+        h is not positive, or the row counts differ from ``base``.
     """
     step = check_step(h)
     for name in ("nv", "nc", "ncone", "nr", "nl", "nb", "nbox"):
@@ -212,7 +212,7 @@ def update_discretized_time_lcp(base: BaseLCP, data: ConstraintVelProblemData, h
 
 
 def form_discretized_lcp(data: ConstraintVelProblemData, h: float) -> DiscretizedLCP:
-    """State the LCP of a step h [s]: what `update_discretized_time_lcp` gives, without a base to keep."""
+    """State the LCP of a step h [s] as `update_discretized_time_lcp`, without keeping a base."""
     step = check_step(h)
     return DiscretizedLCP(rows=unilateral_rows(data.blocks()), data=data, h=step)
 
@@ -245,7 +245,7 @@ def populate_packed_constraint_forces_from_lcp_solution(
     Raises
     ------
     ProblemDataError
-        h is not positive or not that of the LCP, or zz has the wrong length or an entry that is not finite.
+        h is not positive or differs from the LCP's h, or zz has the wrong length or an entry that is not finite.
     """
     step = check_step(h)
     if step != discretized.h:
@@ -300,7 +300,7 @@ def add_bilateral_forces(
 
 
 def _memory() -> float:
-    """Memory [bytes] of this machine; inf where the system does not tell."""
+    """Return the memory [bytes] of this machine; inf if the system does not report it."""
     names = ("SC_PHYS_PAGES", "SC_PAGE_SIZE")
     if not hasattr(os, "sysconf") or not set(names) <= set(os.sysconf_names):
         return math.inf

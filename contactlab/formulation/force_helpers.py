@@ -71,7 +71,7 @@ def contact_forces_in_frames(
 ) -> list[FloatArray]:
     """Force of each contact of a planar problem along its normal and its tangent, nc vectors (2,).
 
-    It is n fN + t fF, or n fN - t mu_s fN where the contact slides along t; in the frame R = [n, t] (columns in world
+    It is n fN + t fF, or n fN - t mu_s fN if the contact slides along t; in the frame R = [n, t] (columns in world
     axes) its components are R' times that.
 
     Parameters

@@ -108,7 +108,7 @@ def verified(problem: lcp.LCP, backend: object, run: Callable[[], lcp.Claim], to
 
 
 def sharpened(problem: lcp.LCP, z: FloatArray) -> FloatArray:
-    """Return z with the rows solved at once that are active there, where that leaves a smaller scaled residual.
+    """Return z with its active rows solved together, if this reduces the scaled residual.
 
     To rounding, whatever the problem's q is known to: its noise may excuse more than a step does. An answer whose
     active rows lead nowhere, and that is not within `CLOSE`, is the start of an LCP solver.
@@ -135,19 +135,19 @@ def refuse(problem: lcp.LCP, backend: object, why: str) -> lcp.Result:
 
 
 def check_qp(qp: object) -> None:
-    """Refuse what is no solver object of `lcp`."""
+    """Raise if the value is not a solver object of `lcp`."""
     if isinstance(qp, type) or not isinstance(qp, lcp.Solver):
         raise ProblemDataError("qp", f"{qp!r}, wanted a solver object of lcp such as OSQP() or CVXPY()")
 
 
 def check_tolerance(tolerance: object) -> None:
-    """Refuse what is not a number between 0 and 1."""
+    """Raise if the value is not a number between 0 and 1."""
     if not isinstance(tolerance, (int, float, np.floating)) or not 0.0 < tolerance < 1.0:
         raise ProblemDataError("tolerance", f"{tolerance!r}, wanted a number between 0 and 1")
 
 
 def check_flag(field: str, value: object) -> None:
-    """Refuse what is neither True nor False."""
+    """Raise if the value is neither True nor False."""
     if not isinstance(value, bool):
         raise ProblemDataError(field, f"{value!r}, wanted True or False")
 
@@ -169,7 +169,7 @@ def qp_code_objection(solver: object) -> str | None:
 
 
 def friction_objection(friction: str, solver: object) -> tuple[str, str] | None:
-    """Field and reason where there is no such ``friction`` or ``solver`` does not solve it; None if all is well."""
+    """Return field and reason if ``friction`` is unknown or ``solver`` does not solve it, otherwise None."""
     if friction not in FRICTION:
         return "friction", f"must be one of {', '.join(FRICTION)}, got {friction!r}"
     traits, name = getattr(solver, "traits", None), type(solver).__name__

@@ -37,16 +37,16 @@ def distance_from_selected(
     Parameters
     ----------
     data, h, forces
-        Problem of a step of h [s], its friction directions those of a step; and forces that solve it.
+        Problem of a step of h [s] with its friction directions, and forces that solve it.
     z0
-        (n,) What the step began with.
+        (n,) Start of the step's solve.
     friction, tolerance
         As of `ConstraintSolver`: without the one, the law of the data.
 
     Returns
     -------
     float
-        0 where no other forces make the same velocities, infinite where none were selected.
+        0 if no other forces cause the same velocities, infinite if no forces were selected.
     """
     blocks = data.blocks()
     formed = form_discretized_lcp(data, h)

@@ -38,7 +38,7 @@ class StrategySolver:
     Parameters
     ----------
     choice
-        What it is.
+        Description.
     attempt
         Name of the strategy that found it: see `lcp.contacts.attempts`.
     """
@@ -69,7 +69,7 @@ class EqualCompliance:
 
     Notes
     -----
-    A backend of `ConstraintSolver` for impacts and steps, and what ``TimeStepping(solver=None)`` does.
+    A backend of `ConstraintSolver` for impacts and steps, and the method of ``TimeStepping(solver=None)``.
     """
 
     fallback: lcp.Solver | None = None
@@ -87,14 +87,14 @@ class EqualCompliance:
 
     @property
     def lcp_solver(self) -> lcp.Solver:
-        """The solver that is asked where nothing was selected."""
+        """Solver that is called if no forces were selected."""
         if self.fallback is not None:
             return self.fallback
         return lcp.Fallback(lcp.Lemke(), lcp.default_solver(), time_limit=MAX_SECONDS)
 
     @property
     def cone_solver(self) -> lcp.FrictionSolver:
-        """The solver that is asked where nothing was selected of contacts with the exact cone."""
+        """Solver that is called if no forces were selected for contacts with the exact cone."""
         return replace(lcp.default_friction_solver(), time_limit=MAX_SECONDS)
 
 
@@ -169,7 +169,7 @@ def solve_with_strategies(
 ) -> lcp.Result | None:
     """Return the result of the strategies, near z0 (n,) or selected, or None if the problem needs the solver.
 
-    The kernels, and with them every bit, are those of the compiled step.
+    It calls the kernels of the compiled step, so the results agree in every bit.
     """
     from lcp.kernels.residuals import GAP
 

@@ -43,7 +43,7 @@ from problem_data import (
 
 # Of the speeds that go in, and of those that the forces make: velocities that are nearer are one.
 DISTINCT = 1e-6
-# Of the terms of a row: below it is zero. Of the largest singular value: none. Of the speeds: what rounding leaves.
+# Fractions that count as zero: of the terms of a row, of the largest singular value, and of the speeds.
 ZERO, SINGULAR, DUST = 1e-8, 1e-10, 1e-14
 # Variables that are zero on both sides whose choices are all tried, and answers asked of larger problems.
 MOST_DEGENERATE, ANSWERS = 12, 8
@@ -71,7 +71,7 @@ class Uniqueness:
     reason
         By what.
     velocities
-        Distinct v+ (nv,) that were found: those of ``SEVERAL`` are two or more.
+        Distinct v+ (nv,) that were found; two or more for ``SEVERAL``.
     solutions
         For each of them a z (n,) of the LCP (`contactlab.formulation.discretized`) that makes it.
     enumerated
@@ -124,7 +124,7 @@ def motion_is_unique(
     max_nodes : int
         Of larger ones, nodes of the search by branches, some 5 to 20 ms each; 0 for none.
     tolerance : float
-        Bound on the backward error of what is called a solution.
+        Bound on the backward error of a solution.
 
     Raises
     ------
@@ -180,7 +180,7 @@ _Verdict = tuple[VelocityCount, str, int | None]
 
 @dataclass(eq=False)
 class _UniquenessSearch:
-    """One search: the problem, what z does to the velocity, and solutions of distinct velocities so far."""
+    """State of one search: the problem, the map from z to velocities, and solutions with distinct velocities."""
 
     problem: lcp.LCP
     R: FloatArray  # (m, n)
@@ -190,7 +190,7 @@ class _UniquenessSearch:
     status: str = ""  # of the solver that was asked
 
     def monotone(self) -> _Verdict | None:
-        """Decide where z' M z >= 0 for all z, and = 0 for none that changes the velocity."""
+        """Decide problems with z' M z >= 0 for all z, and > 0 for all z that change the velocity."""
         M = self.problem.M
         S = 0.5 * (M + M.T)
         sizes = np.diagonal(S)
@@ -275,7 +275,7 @@ class _UniquenessSearch:
         return True
 
     def follow(self, z: FloatArray) -> bool:
-        """Enter what solutions connected with z move differently; whether all pieces that z lies on were looked at."""
+        """Add solutions connected with z that have other velocities; return True if all pieces of z were checked."""
         M, q = self.problem.M, self.problem.q
         # Forces that rounding left if there are none: beside nothing else in their rows they would count.
         effect = np.linalg.norm(self.R, axis=0) * z
@@ -341,7 +341,7 @@ class _UniquenessSearch:
             self.enter(end)
 
     def _solved(self, how: str) -> _Verdict | None:
-        """ONE of a problem known to have at most one, NONE where the solver proves it; None if it does neither."""
+        """Return ONE for a problem known to have at most one velocity, NONE if the solver proves it, otherwise None."""
         result = lcp.solve(self.problem, tolerance=self.tolerance)
         self.status = result.status.name
         if result.status is lcp.Status.SOLVED:

@@ -1,6 +1,6 @@
-"""Problem data of both levels from a model, its state and what touches it, and the way from forces back to the model.
+"""Problem data of both levels from a model, its state and its contacts, and the effect of forces on the model.
 
-`problem_data_from` is the way in, `ModelProblem` what it gives; `delassus` serves problems too large to be dense.
+`problem_data_from` returns a `ModelProblem`; `delassus` is for problems too large to be dense.
 """
 
 from __future__ import annotations

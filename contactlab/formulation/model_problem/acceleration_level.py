@@ -76,7 +76,7 @@ def _limits(p: ProblemInputs, rows: dict[Operator, list[Row]]) -> tuple[SparseRo
 
 
 def _held(p: ProblemInputs) -> tuple[FloatArray, list[Row]]:
-    """Applied forces with those of joints that give way, and the rows of joints that hold, coordinates as index."""
+    """Applied forces, including forces of joints that slip, and rows of joints that stick, by coordinate."""
     tau, held = p.applied.copy(), []
     for servo in p.servos:
         tau[servo.coordinate.v] += servo.force

@@ -86,7 +86,7 @@ class Instantaneous:
         return R, p
 
     def links(self, bodies: IntArray) -> IntArray:
-        """Link that carries each body, -1 for the world and for what is fixed to it."""
+        """Link that carries each body, -1 for the world and for bodies fixed to it."""
         out = np.full(bodies.size, -1, dtype=np.int64)
         out[bodies >= 0] = self.branches.tree.body_link[bodies[bodies >= 0]]
         return out
@@ -103,7 +103,7 @@ class Instantaneous:
         return self._field(self.V, links, x)
 
     def bias_accelerations(self, links: IntArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Angular and linear accelerations (m, 3) at a = 0: those of `point_bias_acceleration_6d`."""
+        """Return angular and linear accelerations (m, 3) at a = 0, as `point_bias_acceleration_6d` does."""
         angular, linear = self._field(self.A, links, x)
         w, u = self._field(self.V, links, x)
         return angular, linear + np.cross(w, u)
@@ -132,7 +132,7 @@ SparseRows: TypeAlias = Any
 
 
 def sparse_rows(rows: IntArray, columns: IntArray, values: FloatArray, shape: tuple[int, int]) -> SparseRows:
-    """Return a sparse matrix from its entries; those of one place are added, and what is zero then is not kept."""
+    """Return a sparse matrix from its entries; entries of one position are added, and zeros are dropped."""
     from scipy.sparse import coo_array
 
     matrix = coo_array((values, (rows, columns)), shape=shape).tocsr()

@@ -1,4 +1,4 @@
-"""The bridge: from a model, its state and what touches it to problem data."""
+"""The bridge from a model, its state and its contacts to problem data."""
 
 from __future__ import annotations
 
@@ -77,25 +77,25 @@ def problem_data_from(
         `ContactPoint` values. Acceleration level: the closed ones that do not separate have rows, and those that slide
         have the one friction row along their slip. Over a step all have rows.
     limits
-        "model" for those of the model's description, None, or `JointLimit` values.
+        "model" for the limits of the model's description, None, or `JointLimit` values.
     loops
         Bilateral rows: a `ConstraintSet` of this model.
     mimics
         Whether joints that follow others, by the model's description, are held to it (bilateral rows).
     friction
-        Dry joint friction: "model" for that of the description, None, or its bound [N m or N] by joint.
+        Dry joint friction: "model" for the values of the description, None, or its bound [N m or N] by joint.
     drives
         `VelocityDrive` and `PositionDrive` values. They and dry friction are boxed rows over a step; at acceleration
         level, see `ModelProblem.overloaded_joints`.
     loads
         Normal force [N] by name of contact, of those with torsional or rolling friction: it sets their bounds. As a
-        rule that of the step before, ``{c.name: c.normal_force for c in problem.contact_forces(solution)}``; the error
+        rule from the previous step, ``{c.name: c.normal_force for c in problem.contact_forces(solution)}``; the error
         in the motion is then of order h.
     h
         Step [s]; None for an impact.
     rows_at
-        When the rows of a step hold: with those of its start, J(q) v+, as `TimeStepping` has them, or, to first order,
-        with those of its end, J(q + h v) v+ = J v+ + h (dJ/dt) v, for loops and for closed contacts that neither
+        Instant of the rows of a step: at its start, J(q) v+, as in `TimeStepping`, or, to first order,
+        at its end, J(q + h v) v+ = J v+ + h (dJ/dt) v, for loops and for closed contacts that neither
         approach nor separate. The forces of one step from rest are the same; where bodies turn only "end" has the
         centripetal part in them at once.
     edges
@@ -108,7 +108,7 @@ def problem_data_from(
     stabilisation
         `Stabilisation` by kind of row: "contacts", "limits", "loops", "mimics"; none if not given.
     thresholds
-        When rows are there, and what slides: `Thresholds`.
+        Bounds that decide which rows exist and which contacts slide: `Thresholds`.
     t
         Time [s], for custom constraints that depend on it.
 

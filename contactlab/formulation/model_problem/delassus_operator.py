@@ -79,7 +79,7 @@ class Delassus:
         return _swept(self.J, self._tree, S, U, inverse), inverse
 
     def matrix(self) -> SparseRows:
-        """W (m, m), sparse and symmetric to the last bit, zero where no branch holds both rows."""
+        """Return W (m, m), sparse and symmetric to the last bit; zero for rows without a common branch."""
         E, inverse = self.half_factor()
         W = (E.multiply(inverse[None, :]) @ E.T).tocsr()
         W = (0.5 * (W + W.T)).tocsr()

@@ -35,7 +35,7 @@ from problem_data.inertia import FunctionInertia
 class BilateralRows:
     """Bilateral rows of one kind."""
 
-    rows: tuple[Row, ...]  # what each stands for
+    rows: tuple[Row, ...]  # meaning of each row
     jacobian: FloatArray  # (nb, nv)
     scale: FloatArray  # (nb,) sizes of the terms of its entries
     acceleration: FloatArray  # (nb,) kG of the acceleration level
@@ -174,7 +174,7 @@ class ProblemInputs:
 
     @cached_property
     def applied(self) -> FloatArray:
-        """Forces (nv,) but those of constraints: tau, weights, gyroscopic terms and f_ext."""
+        """Return all forces (nv,) except constraint forces: tau, weights, gyroscopic terms and f_ext."""
         return self.tau - nonlinear_effects(self.model, self.kin, self.kin.v, self.f_ext)
 
     @property
@@ -203,7 +203,7 @@ class LevelData(Generic[Data]):
     """Problem data of one level."""
 
     data: Data
-    rows: RowTable  # what their rows stand for
+    rows: RowTable  # meaning of their rows
     contacts: IntArray  # (nc,) place, among all contacts given, of each row of N
 
 

@@ -50,14 +50,14 @@ class RowKind(IntEnum):
     SPRING = 7, "spring", "B", "drives"
 
     def __new__(cls, code: int, words: str, rows: str, work: str) -> RowKind:
-        """Make a member of its number and what else is known of it."""
+        """Make a member from its number, label, class and ledger entry."""
         member = int.__new__(cls, code)
         member._value_ = code
         member.label, member.rank, member.ledger_entry = words, _CLASSES.index(rows), work
         return member
 
     def class_of(self, soft: bool) -> str:
-        """Return whether such a row is one of L, G or B, where equations of positions give way (``soft``) or not."""
+        """Return the class of the row, L, G or B; ``soft`` means that position equations have compliance."""
         return _CLASSES[self.rank].split(" or ")[-1 if soft else 0]
 
 
@@ -101,7 +101,7 @@ class JointLimit:
 
 @dataclass(frozen=True)
 class VelocityDrive:
-    """A motor that holds a speed with what force it has.
+    """A motor that keeps a speed with a force of limited size.
 
     Parameters
     ----------
@@ -177,10 +177,10 @@ class PositionDrive:
 
     @property
     def row_kind(self) -> RowKind | None:
-        """The kind of its row; None without a bound, where it acts within the mass matrix."""
+        """Kind of its row; None without a bound, because it then acts within the mass matrix."""
         return None if math.isinf(self.max_force) else RowKind.POSITION_DRIVE
 
 
 Drive = VelocityDrive | PositionDrive
-#: What a drive must be, in words.
+#: Requirement for a drive, in words.
 DRIVE_NAMES = " or ".join(kind.__name__ for kind in get_args(Drive))

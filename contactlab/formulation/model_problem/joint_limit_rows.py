@@ -1,4 +1,4 @@
-"""Joints by name, their limits as one-sided rows, and what holds them at a speed: dry friction and drives.
+"""Joints by name, their limits as one-sided rows, and their dry friction and drives as bounded rows.
 
 Forces between bounds are boxed rows over a step: whether a joint holds or gives way is decided with the contacts. The
 acceleration level has no boxed rows. What gives way at the instant has its force there, known from the speed alone;
@@ -30,7 +30,7 @@ from contactlab.spatial.errors import close_names
 class Coordinate:
     """One degree of freedom of a joint."""
 
-    name: str  # the joint's name, with "[i]" behind it where it has several degrees of freedom
+    name: str  # the joint's name, followed by "[i]" if it has several degrees of freedom
     q: int | None  # place in q of the position whose rate it is; None if there is none (quaternions)
     v: int  # place in v
 
@@ -236,7 +236,7 @@ def servos(
 
 
 def _labelled(coordinates: Coordinates, drives: Sequence[Drive]) -> list[tuple[Drive, Coordinate, str]]:
-    """Drives with what they drive and labels that tell them apart."""
+    """Drives with their coordinates and unique labels."""
     labelled: list[tuple[Drive, Coordinate, str]] = []
     count: dict[str, int] = {}
     for i, drive in enumerate(drives):

@@ -52,7 +52,7 @@ KINDS = ("contacts", "limits", "loops", "mimics")
 
 @dataclass(frozen=True)
 class Stabilisation:
-    """Pull on the rows of one kind where positions have drifted; by default there is none.
+    """Stabilisation of the rows of one kind against position drift; by default there is none.
 
     Velocity level: either `erp`, or a spring and damper in place of the rigid row. Acceleration level: `baumgarte`.
 
@@ -119,7 +119,7 @@ class Thresholds:
     slip
         Tangential speed [m/s] beyond which a contact slides.
     margin
-        Over a step, a limit takes part when its gap is at most this plus what it may close within the step.
+        Over a step, a limit takes part if its gap is at most this plus its possible motion within the step.
     v_min
         Speed of approach beyond which restitution acts.
     """

@@ -1,6 +1,6 @@
-"""Problem data of both levels from one model at one instant, and the way back from forces to what they act on.
+"""Problem data of both levels from one model at one instant, and the effect of forces on bodies.
 
-Forces of a solution are read as what they physically are: contact forces in the world, and what bears on a body.
+Forces of a solution are converted to contact forces in the world and to loads on bodies.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def contact_forces(p: ProblemInputs, level: LevelData[Any], forces: ConstraintFo
 def load_on(
     p: ProblemInputs, level: LevelData[Any], forces: ConstraintForces, body: str, about: FloatArray | None
 ) -> BodyLoad:
-    """Sum of what acts on a body by contacts and loops, about a point, its origin if not given."""
+    """Return the total load of contacts and loops on a body, about a point, by default its origin."""
     p.model.index_or_world(body)
     point = body_pose(p.model, p.kin, body).p.copy() if about is None else about
     moment, force = np.zeros(3), np.zeros(3)
@@ -216,7 +216,7 @@ class ModelProblem:
 
     @property
     def acceleration(self) -> ConstraintAccelProblemData:
-        """For ``solve_constraint_problem``. Raises where no finite acceleration does what a drive asks for.
+        """Data for ``solve_constraint_problem``. Raises if a drive requires an infinite acceleration.
 
         Nor does this level know torsional and rolling friction: it raises where a contact has such.
         """
@@ -280,7 +280,7 @@ class ModelProblem:
         Parameters
         ----------
         body
-            Its name; "world" for what the world bears.
+            Its name; "world" for the load on the world.
         solution, level
             As for `contact_forces`.
         about
@@ -302,7 +302,7 @@ class ModelProblem:
     def overloaded_joints(self, solution: Solution | ConstraintForces) -> dict[str, float]:
         """Joints held at acceleration level with more force than their friction or drive has, by label [N m or N].
 
-        Where there are any, the solution is not one: see `with_released_joints`.
+        If there are any, the solution is not valid: see `with_released_joints`.
         """
         stated, forces = self._read(solution, "acceleration" if isinstance(solution, ConstraintForces) else None)
         beyond = {}

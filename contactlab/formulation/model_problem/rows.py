@@ -22,7 +22,7 @@ class Row:
     Attributes
     ----------
     operator, index
-        Where it stands: row `index` of "N", "F", "Q", "L", "G" or "B".
+        Its position: row `index` of "N", "F", "Q", "L", "G" or "B".
     kind
         "normal", "friction", "sliding", "lower limit", "upper limit", "loop", "mimic", "dry friction", "drive",
         "torsional friction" or "rolling friction".
@@ -97,7 +97,7 @@ class RowTable:
         raise BridgeError("label", f"no row is labelled {label!r}{close_names(label, self.labels)}")
 
     def of_source(self, source: str) -> tuple[Row, ...]:
-        """Rows of a contact, joint, loop or drive by its name; none where it has none at this level."""
+        """Return the rows of a contact, joint, loop or drive by its name; empty if it has none at this level."""
         return tuple(row for row in self if row.source == source)
 
     def __str__(self) -> str:

@@ -68,7 +68,7 @@ def checked_loads(
 
 
 def spin_rows(p: ProblemInputs) -> tuple[SparseRows | None, list[tuple[Row, float]]]:
-    """Return the rows of all closed contacts with spin friction, and what each stands for with its bound [N m]."""
+    """Return the rows of all closed contacts with spin friction, and the meaning and bound [N m] of each."""
     g = p.geometry
     found: list[tuple[int, FloatArray, Row, float]] = []
     for c, contact in enumerate(p.contacts):
@@ -141,7 +141,7 @@ class _Boxed:
 
 
 def velocity_level(p: ProblemInputs) -> LevelData[ConstraintVelProblemData]:
-    """State the velocity-level problem: a step where ``p.h`` is given, otherwise an impact."""
+    """State the velocity-level problem: a step if ``p.h`` is given, otherwise an impact."""
     rows: dict[Operator, list[Row]] = {}
     g, h = p.geometry, p.h
     momentum = p.momentum if h is None else p.momentum + h * p.applied

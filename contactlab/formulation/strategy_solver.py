@@ -38,7 +38,7 @@ class StrategySolver:
     Parameters
     ----------
     choice
-        Description.
+        Which of several force solutions was found.
     attempt
         Name of the strategy that found it: see `lcp.contacts.attempts`.
     """

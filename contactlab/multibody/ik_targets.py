@@ -49,7 +49,7 @@ class PointTarget:
         object.__setattr__(self, "position", _triple("PointTarget.position", position))
 
     def error(self, model: Model, at: Kinematics) -> FloatArray:
-        """From the point to where it shall be, (3,) [m]."""
+        """Vector from the point to its target, (3,) [m]."""
         return np.asarray(self.position - point_position(model, at, self.body, self.point))
 
     def jacobian(self, model: Model, at: Kinematics) -> FloatArray:
@@ -78,7 +78,7 @@ class OrientationTarget:
         object.__setattr__(self, "R", Transform(R).R)
 
     def error(self, model: Model, at: Kinematics) -> FloatArray:
-        """Rotation vector (3,) [rad], world axes, of the shorter turn to the target; pi long where it is opposite."""
+        """Rotation vector (3,) [rad], world axes, of the shorter turn to the target; of length pi if it is opposite."""
         return _turn(self.R, body_pose(model, at, self.body).R)
 
     def jacobian(self, model: Model, at: Kinematics) -> FloatArray:
@@ -134,7 +134,7 @@ class CenterOfMassTarget:
         object.__setattr__(self, "position", _triple("CenterOfMassTarget.position", position))
 
     def error(self, model: Model, at: Kinematics) -> FloatArray:
-        """From the centre of mass to where it shall be, (3,) [m]."""
+        """Vector from the centre of mass to its target, (3,) [m]."""
         return np.asarray(self.position - center_of_mass(model, at))
 
     def jacobian(self, model: Model, at: Kinematics) -> FloatArray:
@@ -142,7 +142,7 @@ class CenterOfMassTarget:
         return center_of_mass_jacobian(model, at)
 
 
-#: What `inverse_kinematics` takes.
+#: Kinds of targets of `inverse_kinematics`.
 Target: TypeAlias = PointTarget | OrientationTarget | PoseTarget | CenterOfMassTarget
 
 
@@ -167,7 +167,7 @@ class ConfigurationSpace:
     basis: FloatArray | None  # (nv, ny): v = basis y for the independent velocities y; None if all are
 
     def clip_to_limits(self, q: FloatArray) -> FloatArray:
-        """Return the configuration with every coordinate moved to where it may be."""
+        """Return the configuration with every coordinate moved within its limits."""
         out = np.clip(q, self.lower, self.upper)
         if self.basis is None:
             return out

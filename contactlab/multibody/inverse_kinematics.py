@@ -1,4 +1,4 @@
-"""Configurations that put points, bodies or the centre of mass where they shall be."""
+"""Configurations that put points, bodies or the centre of mass at given places."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def inverse_kinematics(
     tolerance: float = 1e-10,
     max_iterations: int = 300,
 ) -> IKResult:
-    """Find q, near q0 where there are many, at which all targets are met, or missed by as little as possible.
+    """Find q, near q0 if there are many, at which all targets are met, or missed by as little as possible.
 
     Minimises the sum of the squares of all rows, each times its weight, by the Levenberg-Marquardt method with the
     damping of Sugihara ("Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", IEEE

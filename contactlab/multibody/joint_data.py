@@ -58,7 +58,7 @@ class JointData:
     parent, body
         The links it connects; the body named ``body`` moves.
     q, v
-        Where its coordinates and velocities stand in those of the model; empty for a fixed joint.
+        Slices of its coordinates and velocities in the model's; empty for a fixed joint.
     lower, upper
         Smallest and largest position [rad or m]; infinite if there is none.
     effort, velocity
@@ -114,7 +114,7 @@ def _data(model: Model) -> Mapping[str, JointData]:
 
 
 def position_limits(model: Model) -> tuple[FloatArray, FloatArray]:
-    """Smallest and largest q, (nq,) each; infinite where a coordinate has no limit (quaternions have none)."""
+    """Smallest and largest q, (nq,) each; infinite if a coordinate has no limit (quaternions have none)."""
     return in_configuration(((one.joint, model.q_slice(one.name), one.limits) for one in model.bodies), model.nq)
 
 

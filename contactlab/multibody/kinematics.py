@@ -48,7 +48,7 @@ class Kinematics:
     _head: FloatArray = field(repr=False)
 
 
-#: What every function of one instant takes for ``q``.
+#: Accepted types of ``q`` in every function of one instant.
 Instant: TypeAlias = ArrayLike | Kinematics
 
 

@@ -45,7 +45,7 @@ class BodySpec:
     armature
         (nv,) [kg m^2, kg] what rotors behind the joint's degrees of freedom add to the diagonal of M.
     joint_name
-        Name of the joint, the body's where it has none of its own.
+        Name of the joint, the name of the body if it has none.
     limits
         Those of the joint's degrees of freedom, arrays (nv,).
     """

@@ -1,4 +1,4 @@
-"""A model as text: its tree, its degrees of freedom, where its bodies are."""
+"""A model as text: its tree, its degrees of freedom, the positions of its bodies."""
 
 from __future__ import annotations
 

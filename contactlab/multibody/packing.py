@@ -33,7 +33,7 @@ class _Link:
     mass: float
     com: FloatArray
     inertia: FloatArray
-    inertia_fault: bool = False  # whether a body of it has what no mass distribution has
+    inertia_fault: bool = False  # whether a body of it has an inertia that no mass distribution has
     largest: float = 0.0  # entry of its bodies' inertias
 
 
@@ -49,7 +49,10 @@ class Packing(NamedTuple):
 
 
 def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> Packing:
-    """What follows from ``bodies``; a `MultibodyError` for what would move with negative energy, or makes no tree."""
+    """Return the data that follow from ``bodies``.
+
+    Raise `MultibodyError` for negative energy or if they are not a tree.
+    """
     links: list[_Link] = []
     index: dict[str, int] = {}
     body_link: list[int] = []
@@ -115,7 +118,7 @@ def _add(link: _Link, inertia: RigidInertia, frame: Transform) -> None:
 
 
 def _check_moments(link: _Link) -> None:
-    """Refuse what would move with negative energy. What was added and taken away again leaves round-off."""
+    """Raise if a body would move with negative energy. Inertias that cancel leave rounding errors."""
     if link.inertia_fault:
         low, _, high = (float(moment) for moment in np.linalg.eigvalsh(link.inertia))
         if low < -round_off(link.mass, max(high, link.largest)):

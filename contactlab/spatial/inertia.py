@@ -46,7 +46,7 @@ class RigidInertia:
     Attributes
     ----------
     physical_fault
-        What no mass distribution has, in words; None if there is nothing.
+        Reason why no mass distribution has this inertia; None if one can.
 
     Raises
     ------

@@ -101,13 +101,13 @@ class Transform:
     def motion_matrix(self) -> FloatArray:
         """Return the matrix (6, 6) of `apply_motion`: [[R, 0], [p x R, R]].
 
-        Its transpose is that of `apply_force_inverse`.
+        Its transpose is the matrix of `apply_force_inverse`.
         """
         return np.block([[self.R, np.zeros((3, 3))], [cross_matrix(self.p) @ self.R, self.R]])
 
     def force_matrix(self) -> FloatArray:
         """Return the matrix (6, 6) of `apply_force`: [[R, p x R], [0, R]].
 
-        Its transpose is that of `apply_motion_inverse`.
+        Its transpose is the matrix of `apply_motion_inverse`.
         """
         return np.block([[self.R, cross_matrix(self.p) @ self.R], [np.zeros((3, 3)), self.R]])

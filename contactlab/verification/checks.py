@@ -63,7 +63,7 @@ def findings(portion: StepSlice, pairs: PairCoverage, selections: EqualComplianc
 
 
 def _free(portion: StepSlice, push: FloatArray, forces: FloatArray) -> tuple[FloatArray, JointLaws, FloatArray]:
-    """Return M v_free (ns, nv) without what acts on joints, their laws, and what all impulses did."""
+    """Return M v_free (ns, nv) without joint actions, their laws, and the effect of all impulses."""
     recording, state, h = portion.recording, portion.state, portion.h
     loops = loops_of(portion)
     J = joint_jacobian(recording.world, loops)
@@ -132,7 +132,7 @@ def _integration(portion: StepSlice, dq: FloatArray, free: FreeMotion | None) ->
 
 
 def _kinematic(portion: StepSlice) -> Iterator[Found]:
-    """Yield how far pose and twist of each kinematic body are from its motion, where the record knows it."""
+    """Yield the distance of pose and twist of each kinematic body from its motion, if the record has the motion."""
     rows, length = portion.recording.rows, length_of(portion.recording.world)
     # A pose has rotation, then position; a twist has angular, then linear velocity.
     pose_unit, twist_unit = np.repeat((1.0, length), (9, 3)), np.repeat((1.0, length), 3)
@@ -259,7 +259,7 @@ SLIDING, EDGE = 1e-8, 1e-6
 
 
 def table_findings(portion: StepSlice, frames: FloatArray) -> Iterator[Found]:
-    """Yield what the contact table says twice: impulses and forces, gap and place."""
+    """Check values that the contact table has twice: impulses and forces, gap and position."""
     world = portion.recording.world
     r, h, z = frames.shape[1] - 1, portion.h[portion.at][:, None], portion.column("z")
     normal, point, island = portion.column("normal"), portion.column("point"), portion.numbers("island")

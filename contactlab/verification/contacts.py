@@ -34,7 +34,7 @@ class ContactRows:
 
     at: IntArray  # (nc,) their steps in the portion
     directions: FloatArray  # (nc, 1 + r, 3) normal and friction directions, world axes
-    # (nc, 2) what kN [m/s] may be: two values only if rounding decides between them.
+    # (nc, 2) admissible kN [m/s]: two values only if rounding decides between them.
     k: FloatArray
     mu: FloatArray  # (ncone,) coefficients of friction, then lengths of moments [m]
     # (ncone,) the contact of each cone; (nr,) the cone of each row of friction.
@@ -171,7 +171,7 @@ def normal_rates(
 
 
 def surface_motion(portion: StepSlice, normals: FloatArray) -> FloatArray:
-    """Return velocity and turning (nc, 6) of body A's surface where A is a kinematic body.
+    """Return velocity and angular velocity (nc, 6) of body A's surface if A is a kinematic body.
 
     Along the normal (nc, 3) it is the velocity of the body: a belt moves along its body alone.
     """
@@ -281,7 +281,7 @@ def rigid_contacts(portion: StepSlice) -> NDArray[np.bool_]:
 
 
 def extent_of(portion: StepSlice, sizes: FloatArray) -> FloatArray:
-    """Return the size (nc,) of the smaller of the two shapes, of ``sizes``; of all shapes, where none is known."""
+    """Return the size (nc,) of the smaller of the two shapes, of ``sizes``; of all shapes, if none is known."""
     least = float(np.min(sizes, initial=np.inf))
     known = np.append(sizes, np.inf)
     size = np.minimum(known[portion.numbers("shape_a")], known[portion.numbers("shape_b")])
@@ -306,7 +306,7 @@ def normal_terms(
     erp: FloatArray | float,
     fastest: FloatArray | float,
 ) -> FloatArray:
-    """Return kN (n, 2) of impacts, or of contacts that may close their gap; both where rounding decides.
+    """Return kN (n, 2) of impacts, or of contacts that may close their gap; both if rounding decides.
 
     ``fastest`` bounds the speed at which a depth is undone; where it is infinite an impact has e N v- whatever its gap.
     """
@@ -331,7 +331,7 @@ STILL = 1e-9
 class MomentRows:
     """The further cones of the contacts of a portion: torsional ones, then rolling ones; nt rows in all."""
 
-    k: FloatArray  # (nt,) what turning kinematic bodies add to the turning of B less that of A [rad/s]
+    k: FloatArray  # (nt,) contribution of rotating kinematic bodies to the relative angular velocity [rad/s]
     directions: FloatArray  # (nt, 3) world axes
     lengths: FloatArray  # (n,) of each cone [m]
     # (n,) the contact that each leans on, its number of directions, and where its variables begin among those kept by

@@ -51,7 +51,7 @@ class Dynamics:
     potential: FloatArray
 
     def at(self, states: Any) -> Dynamics:
-        """Return what some of the states say."""
+        """Return the quantities of some of the states."""
         return Dynamics(
             {name: body.at(states) for name, body in self.bodies.items()},
             tuple(block[states] for block in self.M),
@@ -148,7 +148,7 @@ def dynamics(world: World, q: FloatArray, v: FloatArray) -> Dynamics:
 
 
 def weights(world: World, bodies: dict[str, BodyKinematics]) -> FloatArray:
-    """Return the generalised weights (ns, nv), on the left-hand side: what lifts all bodies."""
+    """Return the generalised weights (ns, nv), on the left-hand side: the forces that carry all bodies."""
     some = next(iter(bodies.values()))
     out = np.zeros((some.p.shape[0], world.nv))
     for spec, tree in zip(world.model.bodies, world.body_trees, strict=True):
@@ -204,7 +204,7 @@ def free_momentum(
 def _limit_gyroscopic_energy(
     world: World, state: Dynamics, q: FloatArray, v: FloatArray, h: FloatArray, momentum: FloatArray
 ) -> None:
-    """Take out of M v_free what velocity products have gained in trees that turn fast, as the stepper does.
+    """Remove from M v_free the energy gained by velocity products in trees that turn fast, as the stepper does.
 
     `contactlab.multibody.kernels.velocity_products` says what that is.
     """

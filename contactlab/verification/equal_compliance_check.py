@@ -41,7 +41,7 @@ BY_LEMKE = [0, 1, 2, 3, 11, 19, 27]
 RATIO = 4.0  # of a compliance, from which the line to none is read
 NEAR = 1e-5  # distance that is not looked at more closely
 WITHIN_SIGHT = 1e-2  # distance up to which the answers of a compliance in between count
-ROUNDING = 1e-10  # of the forces that would stop the motion: where none is larger, all are rounding
+ROUNDING = 1e-10  # of the forces that would stop the motion: if none is larger, all are rounding
 CLOSED = 1e-8  # rate of an unloaded contact, of the largest that a load of the island makes: below, it may act
 WITHIN = 1e-9  # of a bound: a force nearer is at it
 NEWTON, ARRIVED = 40, 1e-12  # steps with the exact cone, and what is left of the largest force
@@ -70,7 +70,7 @@ class EqualComplianceCheck:
         return EqualComplianceCheck() if selects else None
 
     def report(self) -> SelectionReport:
-        """Return what was found."""
+        """Return the findings."""
         distance = np.inf if self.lost and not self.compared else self.worst
         looked = self.compared + self.unique + self.lost
         return SelectionReport(looked, self.unique, self.larger, self.lost, distance, self.step, self.island)
@@ -361,7 +361,7 @@ def _within(x: FloatArray, bound: float, corners: FloatArray | None) -> tuple[Fl
 
 @functools.lru_cache(maxsize=4 * MOST)
 def _pattern(nc: int, r: int) -> tuple[Any, ...]:
-    """Return what LCPs of nc contacts with r directions have in common.
+    """Return the common part of LCPs of nc contacts with r directions.
 
     Axes of the directions; the compliance alike for normals and tangents; rows and signs of the forces, which are along
     the rows, then against the directions; the slacks that the directions lean on.

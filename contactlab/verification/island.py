@@ -17,7 +17,7 @@ from contactlab.verification.joints import JointLaws
 
 #: Measures: condition, contacts or rows they are of, values.
 Measures = tuple[str, IntArray, FloatArray]
-#: Measure, and no condition: what Coulomb's law is off by where a friction backend was asked.
+#: A measure, not a condition: the residual in Coulomb's law if a friction backend was used.
 COULOMB = "coulomb"
 # Share of the island's largest force below which a force is as good as none: its rounding is 1e-10 of that.
 NOTHING = 1e-6
@@ -97,7 +97,7 @@ class ContactProblem:
     def measures(self) -> list[Measures]:
         """Return every condition's worst violations over their scales.
 
-        Where rounding decides what kN is, the better choice for an island counts.
+        If rounding decides the value of kN, the better choice for an island counts.
         """
         k, island = self.rows.k, self.island
         if not island.size:
@@ -235,7 +235,7 @@ class ContactProblem:
         return "lcp", worst, off[worst]
 
     def _mechanics(self, k: FloatArray) -> Iterator[Measures]:
-        """Yield the mechanical conditions of each contact on the recorded velocity, not on what z makes of it.
+        """Check the mechanical conditions of each contact on the recorded velocity, not on the velocity from z.
 
         A rate is measured against the size its terms had before cancellation, a force against the one that would change
         the row by that rate: a few units of rounding, whatever the masses, when all is well. A force is known no better
@@ -274,7 +274,7 @@ class ContactProblem:
         slip_force = most(force[nc:]) + rows.mu * force[:nc][leans]
         used, bound, fastest = total(plus + minus), rows.mu * fN[leans], most(np.abs(slip))
         if self.cone:
-            # Lengths over orthonormal tangents, where a pyramid has sums and the fastest edge.
+            # Lengths over orthonormal tangents; a pyramid has sums and the fastest edge instead.
             used, fastest = np.sqrt(total(friction**2)), np.sqrt(total(slip**2))
         power = np.maximum((np.abs(bound) + used) * slip_scale, slip_force * fastest)
         yield "sign", leans, np.maximum(0.0, most(np.maximum(-plus, -minus)) / _unit(slip_force))
@@ -310,7 +310,7 @@ class JointProblem:
     h: FloatArray  # (m,)
 
     def measures(self, laws: JointLaws) -> Iterator[Measures]:
-        """Yield the conditions of the rows; where rounding decides what a row's term is, the better choice counts."""
+        """Check the conditions of the rows; if rounding decides the term of a row, the better choice counts."""
         rows, f, at = self.number, self.force, (self.at, self.number)
         equation, gamma, lo, hi = laws.equation[rows], laws.gamma[at], laws.lo[rows], laws.hi[rows]
         wanted = laws.error[at]
@@ -384,5 +384,5 @@ def _inverse(values: FloatArray) -> FloatArray:
 
 
 def _unit(scale: FloatArray) -> FloatArray:
-    """Return the scale, or the smallest number there is: what is 0 out of nothing holds, anything else does not."""
+    """Return the scale, or the smallest positive number: with scale 0 only a violation of 0 is accepted."""
     return np.where(scale > 0.0, scale, TINY)

@@ -114,7 +114,7 @@ class _Rated:
         pushing: FloatArray,
         numbers: IntArray,
     ) -> _Rated:
-        """Return those of the rows [N; F] and of joints, whose forces are ``pushing`` and numbers ``numbers``.
+        """Return the rows [N; F] and joint rows with forces ``pushing`` and numbers ``numbers``.
 
         A unilateral force counts with at least NOTHING of the island's largest. Balanced forces f sqrt(h W_ii + gamma)
         are compared where some are moments: where stops take part, or moments resist turning.

@@ -58,7 +58,7 @@ class IslandSystem:
 
     @staticmethod
     def of(portion: StepSlice, rows: tuple[TreeRows, ...], at: IntArray, island: IntArray, M: Blocks) -> IslandSystem:
-        """Join the rows; ``at`` and ``island`` (m,) are those of every row."""
+        """Join the rows; ``at`` and ``island`` (m,) belong to every row."""
         world = portion.recording.world
         trees = world.tree_starts.size - 1
         keys = np.concatenate([np.zeros(0, dtype=np.int64), *(island[one.of[:, 0]] * trees + one.tree for one in rows)])
@@ -106,14 +106,14 @@ class IslandSystem:
 
 
 def largest_of(values: FloatArray, island: IntArray, count: int) -> FloatArray:
-    """Return the largest of the values (m,), none negative, of every island (count,); 0 where it has none."""
+    """Return the largest of the nonnegative values (m,) of every island (count,); 0 for islands without values."""
     out = np.zeros(count)
     np.maximum.at(out, island, values)
     return out
 
 
 def worst_of(values: FloatArray, island: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the islands that have values (m,), and where the largest of each is; what is not a number is larger."""
+    """Return the islands with values (m,), and the index of the largest of each; NaN counts as largest."""
     order = np.lexsort((np.where(np.isnan(values), np.inf, values), island))
     found, first = np.unique(island[order], return_index=True)
     last = np.append(first[1:], order.size) - 1

@@ -29,19 +29,19 @@ NEAR = 1e-9  # rad, or part of the world's length: on which side of its reach a 
 Loops = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
-#: Speed [rad/s or m/s] at which what is beyond a stop is undone, by default.
+#: Default speed [rad/s or m/s] at which the violation of a limit is undone.
 STOP_PUSH_RATE = 20.0
 
 
 @dataclass(frozen=True, eq=False)
 class JointLaws:
-    """All n rows of a world at the steps of a portion, by number, and what acts within the mass matrix."""
+    """All n rows of a world at the steps of a slice, by number, and the terms within the mass matrix."""
 
     J: FloatArray  # (ns, n, nv) rows
     error: FloatArray  # (ns, n) position errors, gaps of stops
-    # (ns, n, 2) what each row's term may be: two values only if rounding decides between them.
+    # (ns, n, 2) admissible term of each row: two values only if rounding decides between them.
     k: FloatArray
-    # (n,) softening [s/kg], (ns, n) where it depends on h, and bounds of the forces.
+    # (n,) softening [s/kg], (ns, n) if it depends on h, and bounds of the forces.
     gamma: FloatArray
     lo: FloatArray
     hi: FloatArray
@@ -60,11 +60,11 @@ class JointLaws:
         return np.where(missing > NEAR, missing, 0.0)
 
     def inertia(self, M: Blocks, h: FloatArray) -> Blocks:
-        """Return M with what acts within it."""
+        """Return M with the terms that act within it."""
         return added(M, self.within(h))
 
     def within(self, h: FloatArray) -> FloatArray:
-        """Return what joins the diagonal of M (ns, nv)."""
+        """Return the terms on the diagonal of M (ns, nv)."""
         return h[:, None] * self.drag + h[:, None] ** 2 * self.stiffness
 
 
@@ -81,7 +81,7 @@ def added(M: Blocks, diagonal: FloatArray) -> Blocks:
 
 
 def joint_laws(portion: StepSlice, loops: Loops, J: FloatArray, momentum: FloatArray) -> JointLaws:
-    """Return what the rows J (ns, n, nv) say; M v_free = momentum (ns, nv) without what acts on joints."""
+    """Return the laws of the rows J (ns, n, nv); M v_free = momentum (ns, nv) without joint actions."""
     recording, h = portion.recording, portion.h
     world, stepper, ns = recording.world, recording.stepper, portion.h.size
     actions, nv = world.joint_actions, world.nv
@@ -154,7 +154,7 @@ def joint_laws(portion: StepSlice, loops: Loops, J: FloatArray, momentum: FloatA
 
 
 def _units(world: World) -> FloatArray:
-    """Return what errors of the rows (n,) are compared with beside themselves: 1, or the world's length."""
+    """Return the scales of errors of the rows (n,): 1, or the world's length."""
     straight = shifting(world.model)[1]
     shifts = [row.dof >= 0 and bool(straight[row.dof]) for row in world.joint_rows]
     return np.where(shifts, length_of(world), 1.0) if shifts else np.zeros(0)
@@ -235,7 +235,7 @@ def _closure(loop: LoopConstraint, bodies: dict[str, BodyKinematics], G: FloatAr
 
 
 def _stretch(pair: PointPair, bodies: dict[str, BodyKinematics], G: FloatArray, size: FloatArray) -> FloatArray:
-    """Fill the row (ns, nv), 0 where the points coincide, and its size; return the errors (ns,) of the distance."""
+    """Fill the row (ns, nv), 0 if the points coincide, and its size; return the errors (ns,) of the distance."""
     a, b = bodies[pair.body_a], bodies[pair.body_b]
     x_a, x_b = a.p + rotate(a.R, pair.point_a), b.p + rotate(b.R, pair.point_b)
     distance = np.linalg.norm(x_b - x_a, axis=1)

@@ -56,7 +56,7 @@ class BodyKinematics:
     w: FloatArray
     a: FloatArray
     alpha: FloatArray
-    own: slice  # where the velocities of its tree stand in v
+    own: slice  # the velocities of its tree in v
 
     def at(self, states: Any) -> BodyKinematics:
         """Return the frame at some of the states."""
@@ -73,7 +73,7 @@ class BodyKinematics:
         return self.Jv - skew(x - self.p) @ self.Jw
 
     def point_acceleration(self, x: FloatArray) -> FloatArray:
-        """Return what constant generalised velocities give the body's point at x, (ns, 3) [m/s^2]."""
+        """Return the acceleration of the body's point at x under constant generalised velocities, (ns, 3) [m/s^2]."""
         d = x - self.p
         return np.asarray(self.a + cross(self.alpha, d) + cross(self.w, cross(self.w, d)))
 

@@ -51,7 +51,7 @@ class PairCoverage:
             for s, core in zip(world.surfaces, self.cores, strict=True)
         ]
         self.pairs = np.array(_may_touch(world), dtype=np.int64).reshape(-1, 2)
-        # Points touch half-spaces one by one; only what has none touches as a whole.
+        # Points touch half-spaces one by one; only shapes without such points touch as a whole.
         self.round = [
             i
             for i, surface in enumerate(world.surfaces)
@@ -276,7 +276,7 @@ INSIDE = 4.0  # times that depth: as far from the triangle's edges no way past t
 
 
 def mesh_excess(mesh: Mesh, at: ShapePose, core: Core, at_b: ShapePose, margin: float, length: float = 1.0) -> float:
-    """Return by how much a convex shape is nearer to a mesh than ``margin``, over their place's size; 0 where not."""
+    """Return the relative amount by which a convex shape is nearer to a mesh than ``margin``, or 0."""
     # In the mesh's axes.
     R, p = at.R.T @ at_b.R, at.R.T @ (at_b.p - at.p)
     size = length + float(np.abs(at.p).sum()) + float(np.abs(at_b.p).sum()) + core.reach

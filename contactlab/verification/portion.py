@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 TINY = float(np.finfo(float).tiny)
 
-#: Condition, steps in the portion, islands, rows of the contact table, values (n,); -1 where it is of none.
+#: Condition, steps in the slice, islands, rows of the contact table, values (n,); -1 for none.
 Found = tuple[str, Any, Any, Any, FloatArray]
 
 
 def max_relative(off: FloatArray, size: FloatArray) -> FloatArray:
-    """Return max |off| / size (n,) of rows (n, m); what is 0 out of nothing holds."""
+    """Return max |off| / size (n,) of rows (n, m); 0 / 0 counts as 0."""
     return np.asarray(np.max(np.abs(off) / np.maximum(size, TINY), axis=1, initial=0.0))
 
 
 def length_of(world: World) -> float:
-    """Return a length that goes with the size of the world's bodies [m]: 1 where the thinnest that moves has 0.1 m."""
+    """Return a length proportional to the world's bodies [m]: 1 if the thinnest moving body has 0.1 m."""
     return ARM * size_of(world)
 
 
@@ -53,13 +53,13 @@ class TreeRows:
 
 @dataclass(frozen=True, eq=False)
 class StepSlice:
-    """Steps and what is formed of them; ``at`` counts the steps of the portion."""
+    """Steps and quantities computed from them; ``at`` counts the steps of the slice."""
 
     recording: Recording
     steps: IntArray  # (ns,)
     state: Dynamics
     energies: FloatArray  # (ns, 2, 2) kinetic and potential [J] before and after
-    # (ns, nv) velocities before and after, and what is applied; (ns,) [s].
+    # (ns, nv) velocities before and after, and applied forces; (ns,) [s].
     v: FloatArray
     v_plus: FloatArray
     tau: FloatArray
@@ -139,7 +139,7 @@ def _points(
 
 
 def groups(numbers: IntArray) -> list[tuple[int, IntArray]]:
-    """Return each number there is, and where."""
+    """Return each distinct number, and its positions."""
     if not numbers.size:
         return []
     order = np.argsort(numbers, kind="stable")
@@ -181,5 +181,5 @@ def portions(recording: Recording, steps: IntArray, pairs: int) -> Iterator[IntA
 
 
 def tree_columns(world: World, tree: int) -> IntArray:
-    """Return where the velocities of a tree stand in v."""
+    """Return the velocities of a tree in v, as a slice."""
     return np.arange(world.tree_starts[tree], world.tree_starts[tree + 1])

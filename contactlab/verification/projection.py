@@ -23,9 +23,9 @@ RATE, STOP_RATE = 10.0, 100.0
 ROUNDING = 1e-6
 #: Of the friction that a contact can bear: by how much a polygon or a certificate may be off.
 COARSE = 1e-6
-#: Of the largest multiplier of a step: what is rounding.
+#: Fraction of the largest multiplier of a step that is rounding.
 FAINT = 1e-9
-#: Of the smaller body: what depths are measured by where none is allowed.
+#: Fraction of the smaller body that is the scale of depths if no depth is allowed.
 LEAST_UNIT = 1e-6
 
 
@@ -85,7 +85,7 @@ def _shifted(portion: StepSlice) -> FloatArray:
 
 
 def projection_findings(portion: StepSlice, laws: JointLaws, dq: FloatArray, frames: FloatArray) -> Iterator[Found]:
-    """Yield whether what pushes may, no more than it may, and leaves nothing deeper than the deepest was."""
+    """Check that only admissible rows push, within their bounds, and that no depth exceeds the previous maximum."""
     recording, stepper = portion.recording, portion.recording.stepper
     rows, h, at, island = recording.rows, portion.h[portion.at], portion.at, portion.numbers("island")
     push, sideways = portion.column("push"), portion.column("push_tangential")

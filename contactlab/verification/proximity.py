@@ -105,7 +105,7 @@ class Core:
 
     @cached_property
     def faces(self) -> FloatArray:
-        """Outward normals (k, 3) of faces, of a cylinder its caps'; what bounds a flat set is among them."""
+        """Return outward normals (k, 3) of faces, for a cylinder of its caps, including the sides of a flat set."""
         return np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]) if self.disc else self._planes[0]
 
 
@@ -149,7 +149,7 @@ def corners(points: FloatArray) -> Support:
 
 
 def nearest(a: Support, b: Support, guess: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the nearest points (3,), (3,) of two convex sets in common axes; equal where they overlap.
+    """Return the nearest points (3,), (3,) of two convex sets in common axes; equal if they overlap.
 
     ``guess`` (3,): about the direction from a to b.
     """
@@ -221,7 +221,7 @@ def contact_errors(
     margin: float,
     reduced: bool,
 ) -> FloatArray:
-    """Return by how much m contacts of A and B are wrong, over what they may be, times `APART`.
+    """Return the errors of m contacts of A and B, relative to their tolerance, times `APART`.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def contact_errors(
     first = np.flatnonzero(np.diff(at, prepend=at[0] - 1) != 0)
     groups = np.repeat(np.arange(first.size), np.diff(np.append(first, at.size)))
     closest = np.minimum.reduceat(gap, first)
-    # Beyond the margin the closest may be left out, where it does not approach.
+    # Beyond the margin the closest point may be left out if it does not approach.
     is_closest = (gap <= closest[groups]) & (gap <= margin)
     # Both points lie in their shapes, of the closest contact on what is round. Of another contact one of them may be on
     # a plane that bears its shape, next to it: a corner stands above a face that leans.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-#: Every condition that is checked, and what it states.
+#: Every condition that is checked, with its statement.
 CONDITIONS = {
     "form": "what the step refers to exists, and its equations can be formed",
     "solved": "every island says it was solved: its recorded residual is within the stepper's tolerance",
@@ -35,7 +35,7 @@ CONDITIONS = {
 #: Those that a solver outside the loop is asked for, to its tolerance.
 OF_LAW = ("solved", "lcp", "sign", "gap", "complementarity", "cone", "dissipation", "bounds", "joint_law")
 
-#: What a record holds that is not compared.
+#: Parts of a record that are not compared.
 UNCHECKED = (
     "not compared: contacts of meshes that are not convex and of terrain with shapes, numbers of contacts, variables "
     "of rows of joints, residuals of islands beside the scaled one, their certificates, pivots, warm starts, "
@@ -58,9 +58,9 @@ class VerificationFailure:
     step, island, contact
         Where; the contact is its row in the record's contact table. -1: of the island, or of the step, as a whole.
     value, tolerance
-        Violation over scale, and what it may be.
+        Violation over scale, and its tolerance.
     bodies
-        Names of the bodies that touch there, A first; empty where it is not a contact of two of the world.
+        Names of the touching bodies, A first; empty if it is not a contact of two bodies of the world.
     """
 
     condition: str

@@ -28,9 +28,9 @@ from contactlab.world.errors import SimulationConfigError, whole_number
 if TYPE_CHECKING:
     from contactlab.recording.recording import Recording
 
-#: What a condition's violation over its scale may be.
+#: Tolerance of a condition's violation over its scale.
 ALLOWED = 1e-9
-# What a residual may be, formed again to other roundings, of what it was when the step was certified.
+# Factor by which a residual may differ from the certified one, because of other roundings.
 REFORMED = 1.001
 # Conditions by which a step is certified, beside its LCP's residual.
 CERTIFIED = ("sign", "gap", "complementarity", "cone", "dissipation", "bounds", "joint_law")
@@ -44,7 +44,7 @@ def verify(
     max_failures: int = 20,
     progress: Callable[[int, int], None] | None = None,
 ) -> VerificationReport:
-    """Check that the steps of a record are what they say: solved, certified, and motion.
+    """Verify the steps of a record: solutions, certificates, and motion.
 
     Nothing of the package's kernels is called: kinematics, mass matrix, rows and LCP are formed a second time, in plain
     numpy, from the world and the recorded states. `Recording.problem` would give the kernels' own problem instead.
@@ -111,7 +111,7 @@ def _checked(
 ) -> list[tuple[IntArray, list[Found]]]:
     """Return all that is said of steps; a record from anybody may hold numbers of which nothing can be formed.
 
-    Where that is so the step is found by halves.
+    The step is then found by halving.
     """
     try:
         with np.errstate(all="ignore"):
@@ -147,7 +147,7 @@ class _FindingCollector:
         self.elsewhere = 0
 
     def add(self, steps: IntArray, found: list[Found]) -> None:
-        """Enter what was found of some steps."""
+        """Add the findings of some steps."""
         bad: list[VerificationFailure] = []
         for condition, at, island, contact, values in found:
             if not values.size:

@@ -78,7 +78,7 @@ def zero_floor(G: FloatArray, scale: FloatArray, i: int) -> float:
 def row_floors(G: FloatArray, scale: FloatArray, error: FloatArray, floor: FloatArray) -> None:
     """Fill floor (nb,), to which rows are known.
 
-    ``scale`` and ``error`` are (nb,), of length 0 where they are not known. A scale below |G_i| counts as |G_i|.
+    ``scale`` and ``error`` are (nb,), of length 0 if they are not known. A scale below |G_i| counts as |G_i|.
     """
     m = G.shape[0]
     if scale.shape[0] == 0:

@@ -142,7 +142,7 @@ def row_rates(
     carried: FloatArray,
     wrenches: FloatArray,
 ) -> int:
-    """Fill what the caller has zeroed; `GOOD`, or where in q a quaternion is not one.
+    """Fill what the caller has zeroed; return `GOOD`, or the place in q of a quaternion that is not one.
 
     by_q, by_v, speed, errors (n, nv): of gamma - G a by q and by v, of G v and of the position errors by q.
     carried (nv, nv): of G^T forces by q, except for what the external forces ``wrenches`` (bodies, 6), moment about the

@@ -184,7 +184,7 @@ def settle_row(G: FloatArray, scale: FloatArray, i: int, size: float) -> bool:
 
 @kernel(inline=True)
 def settled(value: float, terms: float) -> float:
-    """Return the value, or 0 where it is only rounding of its terms."""
+    """Return the value, or 0 if it is only rounding of its terms."""
     return value if abs(value) > RANK_TOLERANCE * terms else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Articulated-body inertias, one degree of freedom eliminated at a time, and what solves with them, in world axes.
+"""Articulated-body inertias, one degree of freedom eliminated at a time, and solves with them, in world axes.
 
 Featherstone 2008, section 7.3, about the origin of the root link: an articulated inertia passes from child to parent as
 it is. A joint of several degrees of freedom is eliminated as a chain of one-axis joints, by updates of rank one: no
@@ -245,7 +245,7 @@ def aba(
     ready: int,
     a: FloatArray,
 ) -> int:
-    """Fill a (nv,) with M^-1 (tau - h + J^T f_ext); `GOOD`, or what stopped it.
+    """Fill a (nv,) with M^-1 (tau - h + J^T f_ext); return `GOOD`, or the code of the failure.
 
     ``f_ext`` of length 0 stands for no external forces.
     """
@@ -275,7 +275,10 @@ def aba(
 def factor_inertia(
     I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: FloatArray, ready: int, factor: FloatArray
 ) -> int:
-    """Fill factor (13 nv,): S (nv, 6), U (nv, 6) and 1 / D (nv,) of `articulate`; `GOOD`, or what stopped it."""
+    """Fill factor (13 nv,): S (nv, 6), U (nv, 6) and 1 / D (nv,) of `articulate`.
+
+    Return `GOOD`, or the code of the failure.
+    """
     t, f, nl, nv = model_and_workspace_views(I, F, W)
     if ready < POSES:
         code = poses(I, F, q, custom, W)

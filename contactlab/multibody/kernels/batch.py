@@ -1,4 +1,4 @@
-"""Many instants of one model, one after the other: what a thread runs.
+"""Many instants of one model, one after the other, for one thread.
 
 Every kernel takes the model, the operands of its quantity, the instants start to stop, the workspace W of one instant,
 the codes (B,) and the results to be filled. Operands that differ between instants have one row for each, or a single

@@ -160,7 +160,7 @@ def body_sums(
     order: int,
     out: FloatArray,
 ) -> int:
-    """Fill out (17,); `GOOD`, or what stopped it. The workspace is as long as that of `rnea`.
+    """Fill out (17,); return `GOOD`, or the code of the failure. The workspace has the length of the one of `rnea`.
 
     Order 0: mass and centre of mass; 1: also linear momentum, angular momentum about the centre of mass and kinetic
     energy (out[4:11]); 2: also the rates of both momenta at the accelerations ``a`` (out[11:17]), without gravity.
@@ -200,10 +200,12 @@ def centroidal_columns(
     ready: int,
     A: FloatArray,
 ) -> int:
-    """Fill A (6, nv): momentum about the centre of mass per unit of each entry of v; `GOOD`, or what stopped it.
+    """Fill A (6, nv): momentum about the centre of mass per unit of each entry of v.
+
+    Return `GOOD`, or the code of the failure.
 
     Each column is the composite inertia beyond a joint times its motion column (Featherstone 2008, section 6.2, before
-    the projection). The workspace is as long as that of `crba`.
+    the projection). The workspace has the length of the one of `crba`.
     """
     t, f, nl, _ = model_and_workspace_views(I, F, W)
     if ready < POSES:

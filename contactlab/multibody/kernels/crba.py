@@ -76,7 +76,7 @@ def free_root_block(B: FloatArray, S: FloatArray, at: int, M: FloatArray) -> flo
 def crba(
     I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: FloatArray, ready: int, M: FloatArray
 ) -> int:
-    """Fill M (nv, nv), zeroed by the caller; `GOOD`, or what stopped it.
+    """Fill M (nv, nv), zeroed by the caller; return `GOOD`, or the code of the failure.
 
     Only entries between degrees of freedom of one branch are written: the others are zero in every configuration.
     """

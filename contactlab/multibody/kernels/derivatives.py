@@ -43,7 +43,7 @@ def dynamics_derivatives(
     forward: int,
     out: FloatArray,
 ) -> int:
-    """Fill the first three of out (3 + forward, nv, nv); `GOOD`, or what stopped it.
+    """Fill the first three of out (3 + forward, nv, nv); return `GOOD`, or the code of the failure.
 
     Of the forces by q, v, a at the accelerations ``x``; with ``forward`` of the accelerations by q, v, tau at the
     forces ``x``, the fourth being scratch. ``rates`` as for `fill_column_derivatives`, ``f_ext`` of length 0 stands for

@@ -29,7 +29,7 @@ def newton_euler(
     """Fill a workspace: after the head accelerations (nl, 6) and forces (nl, 6), weight included, f_ext taken off.
 
     ``a`` of length 0 stands for no accelerations of the joints, ``f_ext`` of length 0 for no external forces. Returns
-    `GOOD`, or where in q a quaternion is not one.
+    Return `GOOD`, or the place in q of a quaternion that is not one.
     """
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
     if code != GOOD:
@@ -174,7 +174,7 @@ def rnea(
     ready: int,
     tau: FloatArray,
 ) -> int:
-    """Fill tau (nv,) with M a + h - J^T f_ext; `GOOD`, or what stopped it.
+    """Fill tau (nv,) with M a + h - J^T f_ext; return `GOOD`, or the code of the failure.
 
     ``a`` of length 0 stands for no accelerations, ``f_ext`` of length 0 for no external forces.
     """

@@ -102,7 +102,7 @@ def point_rates(
     point: FloatArray,
     out: FloatArray,
 ) -> int:
-    """`rates_at` of a point of an added body, -1 being the world; `GOOD`, or what stopped it."""
+    """`rates_at` of a point of an added body, -1 being the world; return `GOOD`, or the code of the failure."""
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
     if code != GOOD:
         return code
@@ -138,7 +138,9 @@ def centroidal_rates(
     ready: int,
     out: FloatArray,
 ) -> int:
-    """Fill out (4, 6, nv); `GOOD`, or what stopped it. The workspace is as long as that of `dynamics_derivatives`.
+    """Fill out (4, 6, nv); return `GOOD`, or the code of the failure.
+
+    The workspace has the length of the one of `dynamics_derivatives`.
 
     Momentum, angular part first, by q and by v, then its rate at the accelerations ``a`` by q and by v; ``fixed`` as
     for `body_sums`.

@@ -1,4 +1,4 @@
-"""Points of bodies: where they are, how they move, and their Jacobians."""
+"""Points of bodies: positions, motion and Jacobians."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def point_motion(
     order: int,
     out: FloatArray,
 ) -> int:
-    """Motion of one point; `GOOD`, or where in q a quaternion is not one.
+    """Motion of one point; return `GOOD`, or the place in q of a quaternion that is not one.
 
     Order 0: position, out (3,); 1: angular and linear velocity, out (6,); 2: accelerations, out (6,). ``a`` of length 0
     stands for no accelerations of the joints.

@@ -32,7 +32,7 @@ UNIT = 2e-6
 
 @kernel
 def quaternion_matrix(q: FloatArray, at: int, B: FloatArray) -> bool:
-    """Rotation matrix (9,) by rows of the quaternion q[at:at + 4], its length divided out; False where it has none."""
+    """Rotation matrix (9,) by rows of the quaternion q[at:at + 4], its length divided out; False if it has none."""
     w, x, y, z = q[at], q[at + 1], q[at + 2], q[at + 3]
     squared = w * w + x * x + y * y + z * z
     if not abs(squared - 1.0) <= UNIT:
@@ -77,7 +77,9 @@ def times(A: FloatArray, B: FloatArray, out: FloatArray) -> None:
 
 @kernel
 def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: FloatArray) -> int:
-    """Fill R, p and the motion columns S of a workspace; `GOOD`, or where in q a quaternion is not one.
+    """Fill R, p and the motion columns S of a workspace.
+
+    Return `GOOD`, or the place in q of a quaternion that is not one.
 
     ``custom`` (n, 54) holds the numbers of custom joints. The buffers are taken instead of their views: every field of
     every array that a compiled function takes is one more word to push, 250 of them for a `Tree`.

@@ -95,7 +95,7 @@ def runge_kutta(
     Returns
     -------
     int
-        How many parts; 0 where none are enough, or the motion is not finite, and the outputs are as they were.
+        How many parts; 0 if none are enough, or the motion is not finite, and the outputs are as they were.
     """
     nv, nq = v.shape[0], q.shape[0]
     rows, rest = rows_at(memory, 0, VECTORS, nv), VECTORS * nv

@@ -116,7 +116,10 @@ def velocities(t: Tree, v: FloatArray, custom: FloatArray, at: Frames) -> None:
 def fill_frames(
     I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, custom: FloatArray, ready: int, until: int, W: FloatArray
 ) -> int:
-    """Fill the head of a workspace up to ``until``; `GOOD`, or where in q a quaternion is not one."""
+    """Fill the head of a workspace up to ``until``.
+
+    Return `GOOD`, or the place in q of a quaternion that is not one.
+    """
     t, f, _, _ = model_and_workspace_views(I, F, W)
     if ready < POSES:
         code = poses(I, F, q, custom, W)

@@ -92,7 +92,7 @@ def limit_products(
     scratch: tuple[FloatArray, FloatArray],
     Mv: FloatArray,
 ) -> None:
-    """Take what the explicit rule gains out of Mv = M v + h (tau - bias) of a whole tree.
+    """Remove the energy gain of the explicit rule from Mv = M v + h (tau - bias) of a whole tree.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""XML from strangers: looked through within limits; what reaches outside the text is refused, with the line."""
+"""Untrusted XML: parsed within limits; references outside the text are errors with their line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class UrdfError(MultibodyError, FileError):
     detail
         What is wrong with it.
     line
-        Where it begins in the file; 0 where no line is to blame.
+        Where it begins in the file; 0 if no line is to blame.
     source
         The file, "text" for a description given as text.
     """
@@ -90,7 +90,7 @@ class Guard:
         return UrdfError("XML", detail, line=self.line, source=self.source)
 
     def read(self, data: bytes) -> None:
-        """Look through the whole text; an `UrdfError` says what is wrong with it."""
+        """Parse the whole text; an `UrdfError` has the reason of a fault."""
         if len(data) > self.most_bytes:
             raise UrdfError("XML", f"is larger than {self.most_bytes // 2**20} MiB", source=self.source)
         try:

@@ -26,7 +26,7 @@ class UrdfJoint:
     """One <joint>."""
 
     element: Element  # for messages
-    data: JointData  # what is kept of it; its places in q and v, yet empty, are those of the model
+    data: JointData  # its data in the model; its slices of q and v are still empty
     placement: Transform  # pose of the joint frame in the parent link
     joint: Joint  # how the child moves
 
@@ -39,7 +39,7 @@ def joint_of(element: Element) -> UrdfJoint:
     parent, child = element.need("parent").text("link"), element.need("child").text("link")
     placement, joint = origin(element), _motion(element, kind)
     data = JointData(name, kind, parent, child, slice(0, 0), slice(0, 0))
-    # Of a fixed joint, what files carry over from one that moved is not kept.
+    # A fixed joint in a file may have limits from a moving one; they are not kept.
     return UrdfJoint(element, data if kind == "fixed" else _with_limits(data, element), placement, joint)
 
 

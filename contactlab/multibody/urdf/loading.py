@@ -29,7 +29,7 @@ from contactlab.spatial.transform import Transform
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UrdfModel(Model):
-    """A `Model` whose bodies are the links of a robot description, with what else the description says.
+    """A `Model` whose bodies are the links of a robot description, with the description's other data.
 
     Attributes
     ----------
@@ -202,7 +202,7 @@ def _check_motion(
     *,
     floating_base: bool,
 ) -> dict[str, str]:
-    """Refuse what would move with a negative moment; the links that move no mass at all, with words for it.
+    """Raise for links that would move with a negative moment; return links without mass, with the reasons.
 
     The world's own mass, and that of everything fixed to it, moves nothing and is not looked at.
     """

@@ -84,7 +84,7 @@ def test_a_step_without_an_answer_in_time_says_what_to_do(asked, monkeypatch):
     monkeypatch.setattr(strategy_solver, "MAX_SECONDS", 1e-9)
     for adaptive in (False, True):
         asked.clear()
-        with pytest.raises(SimulationError, match=r"takes its own limits. A smaller h") as failure:
+        with pytest.raises(SimulationError, match=r"has its own limits. A smaller h") as failure:
             simulate(pivoted(), TimeStepping(2e-3, adaptive=adaptive, strategies=()), steps=3)
         assert failure.value.result.status.name == "ITERATION_LIMIT"
         assert len(asked) == 1

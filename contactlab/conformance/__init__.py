@@ -28,26 +28,9 @@ from contactlab.conformance.suite import Report, conform
 from contactlab.naming import doors
 
 __all__ = [
-    "CASES",
-    "Body",
-    "Case",
-    "CaseResult",
-    "CaseVerdict",
-    "Engine",
-    "EngineContacts",
-    "HalfSpaceSpec",
-    "Joint",
-    "Measure",
-    "NotReportedError",
-    "NotSupportedError",
-    "Pin",
-    "Report",
-    "Run",
-    "Scene",
-    "ShapeSpec",
-    "UnknownEngineError",
-    "conform",
-    "engine_of",
+    "CASES", "Body", "Case", "CaseResult", "CaseVerdict", "Engine", "EngineContacts", "HalfSpaceSpec", "Joint",
+    "Measure", "NotReportedError", "NotSupportedError", "Pin", "Report", "Run", "Scene", "ShapeSpec",
+    "UnknownEngineError", "conform", "engine_of",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -10,15 +10,8 @@ from contactlab.event_driven.transition import Transition, transition
 from contactlab.naming import doors
 
 __all__ = [
-    "Event",
-    "EventDriven",
-    "EventError",
-    "EventKind",
-    "EventKink",
-    "EventRecording",
-    "InconsistentContact",
-    "Transition",
-    "transition",
+    "Event", "EventDriven", "EventError", "EventKind", "EventRecording", "InconsistentContact", "EventKink",
+    "Transition", "transition",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -15,6 +15,6 @@ from contactlab.studies.identification.recordings import Recordings, fit
 from contactlab.studies.identification.windows import Windows, window_problem, with_parameters
 
 __all__ = [
-    "IdentificationResult", "IdentificationError", "Parameter", "Problem", "Recordings", "IdentificationVerdict", "Windows", "differences",
-    "fit", "identify", "window_problem", "with_parameters",
+    "IdentificationError", "IdentificationResult", "IdentificationVerdict", "Parameter", "Problem", "Recordings",
+    "Windows", "differences", "fit", "identify", "window_problem", "with_parameters",
 ]  # fmt: skip

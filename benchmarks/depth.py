@@ -374,7 +374,7 @@ def main() -> None:
             print(kind, seed, "failed:", str(error).split("\n")[0][:150], flush=True)
             continue
         took = time.process_time() - begin
-        m = measured(recording, world.extents.thick)
+        m = measured(recording, world.extents.min_width)
         held = verify(recording).holds if arguments.verify else "-"
         said = [f"{m['begin']:.3f}", f"{m['depth']:8.4f}", f"{m['over']:6.2f}", f"{m['steps']:4.0f}", f"{m['mm']:7.3f}"]
         said += [f"{m['stop']:.4f}", f"{m['moved']:.3f}", f"{len(recording.contacts) / recording.n_steps:.0f}"]

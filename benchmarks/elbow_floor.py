@@ -45,7 +45,7 @@ from contactlab.studies.identification.tosses import (
     stepper_for,
     toss_errors,
 )
-from contactlab.studies.identification.windows import world_with
+from contactlab.studies.identification.windows import with_parameters
 
 FloatArray, IntArray = NDArray[np.float64], NDArray[np.int64]
 SAMPLES = np.arange(-5, 3)  # about the start, which is three samples before the first touch
@@ -122,7 +122,7 @@ def ensembles(tosses: Tosses, numbers: str, factor: float, members: int, threads
             for name, width in SPREAD[numbers].items():
                 x, one = factor * width * rng.standard_normal(), values[name]
                 own[name] = one * np.exp(x / one) if name == "dissipation" else min(max(one + x, 0.02), 0.9)
-        of = world_with(world, own)
+        of = with_parameters(world, own)
         states = [of.initial_state(stepper.h, q=q, v=v) for q, v in drawn]
         found.append(rollout(of, stepper, states, steps=steps, threads=threads).q[:, ::SUBSTEPS].copy())
     return np.array(found)
@@ -250,7 +250,7 @@ def main() -> None:
         show_ensembles(tosses, data.toss_id // BLOCK, arguments.members, arguments.workers)
         return
     values = NUMBERS[arguments.numbers]
-    world, stepper = world_with(elbow_world(), values), stepper_for(tosses.dt, values)
+    world, stepper = with_parameters(elbow_world(), values), stepper_for(tosses.dt, values)
     rows = np.arange(len(tosses.paths))
     off, pose = start_noise(tosses, world)
     turned = pose_error(tosses, world)
@@ -278,7 +278,7 @@ def main() -> None:
         found = np.empty((rows.size, 3))
         for group in np.array_split(rng.permutation(rows), GROUPS):
             own = {k: min(max(values[k] + s * rng.standard_normal(), 0.02), 0.9) for k, s in SCATTER.items()}
-            found[group] = errors(of, world_with(world, {**values, **own}), group)
+            found[group] = errors(of, with_parameters(world, {**values, **own}), group)
         return found
 
     for horizon in HORIZONS:

@@ -262,9 +262,9 @@ def fclibs() -> list[bytes]:
 
 
 def races() -> list[bytes]:
-    from contactlab.lab.racing.row import Row, write_rows
+    from contactlab.lab.racing.row import RaceRow, write_rows
 
-    row = Row(
+    row = RaceRow(
         "p", "Lemke", "SOLVED", 1e-12, 3, 1e-3, 2, "", "LCP", "p", 1e-12, 1e-3, 3, "SOLVED", "contactlab", 1e-9, ""
     )
     return [written(lambda path: write_rows(path, [row, row]), "rows.csv")]

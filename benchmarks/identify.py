@@ -24,7 +24,7 @@ from contactlab.lab.datasets.planar_impacts import PlanarImpacts
 from contactlab.simulation import ImplausibleWarning, TimeStepping, World, rollout
 from contactlab.spatial import quaternion
 from contactlab.studies import TossSettings, synthesize_tosses
-from contactlab.studies.identification import Recordings, fit, world_with
+from contactlab.studies.identification import Recordings, fit, with_parameters
 from contactlab.studies.identification.arm import arm_log
 from contactlab.studies.identification.impacts import planar_impacts
 from contactlab.studies.identification.tosses import cube_tosses
@@ -109,7 +109,7 @@ def arm_log_of(seed: int, samples: int = 801, noise: float = 2e-4) -> ArmLog:
     tau = np.stack((first, second), axis=1)
     start = world.initial_state(h, q=rng.uniform(-0.5, 0.5, 2), v=rng.uniform(-0.5, 0.5, 2))
     taus = np.repeat(tau[:-1], 5, axis=0)[None]
-    found = rollout(world_with(world, ARM), TimeStepping(h, friction="cone"), [start], taus=taus, threads=1)
+    found = rollout(with_parameters(world, ARM), TimeStepping(h, friction="cone"), [start], taus=taus, threads=1)
     q = found.q[0, ::5] + noise * rng.standard_normal((samples, 2))
     return ArmLog(Path("made"), t, q, tau, None)
 

@@ -35,7 +35,7 @@ from tables import markdown, write
 import lcp
 from contactlab import Choice, ConstraintSolveError, ConstraintSolver, EqualCompliance
 from contactlab.lab.racing.entrant import limited
-from contactlab.lab.racing.peers import PinADMM, PinPGS, SiconosLCP, installed
+from contactlab.lab.racing.external_solvers import PinADMM, PinPGS, SiconosLCP, installed
 from contactlab.lab.racing.trial import measured
 from contactlab.simulation import TimeStepping, simulate
 from lcp.compiler import watch_compilation

@@ -35,7 +35,7 @@ import lcp
 from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.lab import SweepError, sweep
 from contactlab.lab.racing import race
-from contactlab.lab.racing.row import Row, read_rows
+from contactlab.lab.racing.row import RaceRow, read_rows
 from contactlab.simulation import Recording, RecordWriteError, TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia
 
@@ -179,7 +179,7 @@ class Race:
         return bool(left) or not wanted <= here or verdicts(read_rows(self.out / "rows.csv")) != undisturbed_race()
 
 
-def verdicts(rows: Iterable[Row]) -> list[tuple[str, str, str, float, int]]:
+def verdicts(rows: Iterable[RaceRow]) -> list[tuple[str, str, str, float, int]]:
     """What does not depend on the clock."""
     return [(row.problem, row.solver, row.status, row.residual, row.iterations) for row in rows]
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from tables import write_rows
 
 import lcp
-from lcp.solvers.shared.mixed_pivoting import pivot_in, solve_mixed
+from lcp.solvers.shared.mixed_pivoting import pivot_free_variables, solve_mixed
 from lcp.traits import Traits
 
 Vector = NDArray[np.float64]
@@ -71,7 +71,7 @@ def load(file: Path) -> lcp.MLCP | None:
 
 
 def raw_direct(problem: lcp.MLCP) -> Vector | None:
-    pivoted = pivot_in(problem)
+    pivoted = pivot_free_variables(problem)
     return None if pivoted is None else pivoted.recover(lcp.solve(pivoted.lcp, SOLVER).z)
 
 

@@ -104,7 +104,7 @@ def main() -> None:
 
 def draw(path: Path, single: FloatArray, nearest: FloatArray) -> None:
     """Draw how the errors of rest (n, 2) are distributed, of the single path and of the nearest member."""
-    from contactlab.plotting.paper import CYCLE, new_figure, save_figure
+    from contactlab.plotting.figures import CYCLE, new_figure, save_figure
 
     figure, axes = new_figure(8.0, 3.2, 2)
     share = (np.arange(len(single)) + 1.0) / len(single)

@@ -53,7 +53,7 @@ def answers(formed: DiscretizedLCP, limit: float) -> Iterator[tuple[str, float, 
     yield "EqualCompliance", seconds, found.status.name, found.residual.natural_map
     if formed.n > LARGEST:
         return
-    problem = formed.stated(sparse.csr_array(formed.MM))
+    problem = formed.with_matrix(sparse.csr_array(formed.MM))
     for solver in (lcp.FischerNewton(time_limit=limit), lcp.Lemke(time_limit=limit)):
         lcp.solve(lcp.LCP(sparse.csr_array(np.eye(2)), -np.ones(2)), solver)  # compiles
         start = time.process_time()

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from contactlab.constraint_solver import ConstraintSolveError, ConstraintSolver
     from contactlab.contact import Box, Capsule, Cylinder, HalfSpace, Material, Sphere
     from contactlab.event_driven import EventDriven
-    from contactlab.formulation.bridge import problem_data_from
     from contactlab.formulation.convex_relaxation import ConvexRelaxation
-    from contactlab.formulation.proposal import EqualCompliance
+    from contactlab.formulation.model_problem import problem_data_from
     from contactlab.formulation.staggered_projections import StaggeredProjections
+    from contactlab.formulation.strategy_solver import EqualCompliance
     from contactlab.recording import Recording
     from contactlab.simulation import Batch, Simulation, rollout
     from contactlab.simulation.simulating import simulate
@@ -52,9 +52,9 @@ _NAMES = {
     "contactlab.verification": "verify",
     "contactlab.certificate": "Choice",
     "contactlab.constraint_solver": "ConstraintSolveError ConstraintSolver",
-    "contactlab.formulation.bridge": "problem_data_from",
+    "contactlab.formulation.model_problem": "problem_data_from",
     "contactlab.formulation.convex_relaxation": "ConvexRelaxation",
-    "contactlab.formulation.proposal": "EqualCompliance",
+    "contactlab.formulation.strategy_solver": "EqualCompliance",
     "problem_data": "ConstraintAccelProblemData ConstraintVelProblemData",
     "problem_data.errors": "FileError",
     "contactlab.formulation.staggered_projections": "StaggeredProjections",

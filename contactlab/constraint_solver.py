@@ -15,6 +15,12 @@ import lcp
 from contactlab.certificate import Certificate, Choice
 from contactlab.formulation.acceleration import form_acceleration_lcp
 from contactlab.formulation.blocks import bilateral_part, factor_bilateral_rows, lcp_size_text
+from contactlab.formulation.certificates import (
+    certify_accelerations,
+    certify_cone_forces,
+    certify_forces,
+    contradicted_row,
+)
 from contactlab.formulation.cone import ConeUnknowns, check_cone_data, cone_problem
 from contactlab.formulation.discretized import DiscretizedLCP, form_discretized_lcp, form_impact_lcp, recover_forces
 from contactlab.formulation.force_helpers import ForceHelpers, check_level, generalized_force
@@ -26,7 +32,6 @@ from contactlab.formulation.friction_backend import (
     refuse,
 )
 from contactlab.formulation.linear_path import NOT_ENFORCED, LinearResult, solve_linear_path
-from contactlab.formulation.proposal import EqualCompliance, Proposal, proposed, proposed_cones
 from contactlab.formulation.shrinking import solve_with_shrinking_step
 from contactlab.formulation.solution import (
     AccelerationSolution,
@@ -36,11 +41,11 @@ from contactlab.formulation.solution import (
     StepSolution,
     advice_on,
 )
-from contactlab.formulation.verdict import (
-    certify_accelerations,
-    certify_cone_forces,
-    certify_forces,
-    contradicted_row,
+from contactlab.formulation.strategy_solver import (
+    EqualCompliance,
+    StrategySolver,
+    solve_cones_with_strategies,
+    solve_with_strategies,
 )
 from contactlab.spatial.arrays import FloatArray
 from lcp.contacts.attempts import NAMES
@@ -128,7 +133,7 @@ class ConstraintSolver(ForceHelpers):
 
     def _check_law(self, friction: str) -> None:
         """Refuse a law that there is not, and one that the solver does not know."""
-        behind = self.lcp_solver.otherwise if isinstance(self.lcp_solver, EqualCompliance) else None
+        behind = self.lcp_solver.fallback if isinstance(self.lcp_solver, EqualCompliance) else None
         if friction == "cone" and behind is not None:
             raise lcp.ProblemError('otherwise solves LCPs alone: write friction="pyramid", or EqualCompliance()')
         objection = friction_objection(friction, self.lcp_solver)
@@ -251,7 +256,7 @@ class ConstraintSolver(ForceHelpers):
             Step [s]; with a callable, the largest.
         z0 : array_like, shape (2 nc + 2 nr + nl and the variables of boxed rows,), optional
             LCP solution of a similar problem to start from. Of contacts alone, forces next to it that meet the LCP
-            almost to rounding are the answer, whatever the solver (`contactlab.formulation.proposal`).
+            almost to rounding are the answer, whatever the solver (`contactlab.formulation.strategy_solver`).
         shrink, min_h : float, optional
             With a callable: factor from one step to the next, and the smallest step [s], h / 1024 if not given.
 
@@ -290,7 +295,7 @@ class ConstraintSolver(ForceHelpers):
         try:
             answer, z = self._answer(formed, law, h, z0)
         except MemoryError as error:
-            raise formed.too_large() from error
+            raise formed.memory_error() from error
         if isinstance(self.lcp_solver, FrictionBackend):
             what += f" by {type(self.lcp_solver).__name__} ({answer.result.attempts[-1].detail})"
         packed, v_plus = recover_forces(formed.h, formed.rows, blocks, z)
@@ -307,7 +312,7 @@ class ConstraintSolver(ForceHelpers):
         return kind(
             forces=ConstraintForces.from_packed(data, packed),
             result=answer.result,
-            choice=by.choice if isinstance(by, Proposal) else choice,
+            choice=by.choice if isinstance(by, StrategySolver) else choice,
             relaxed=answer.relaxed,
             certificate=certificate,
             generalized_force=packed @ blocks.J,
@@ -370,7 +375,7 @@ class ConstraintSolver(ForceHelpers):
         else:
             tries = selects or h is not None
             attempts = solver.strategies if selects else NAMES
-            result = proposed(formed, start, self.tolerance, selects, attempts) if tries else None
+            result = solve_with_strategies(formed, start, self.tolerance, selects, attempts) if tries else None
             # No error will name the problem of forces proposed without bilateral rows.
             named = formed.problem if result is None or blocks.nb > 0 else None
             if result is None:
@@ -394,9 +399,12 @@ class ConstraintSolver(ForceHelpers):
         found = None
         if isinstance(solver, EqualCompliance):
             before = None if start is None else unknowns.vector(start, np.zeros(m))
-            found, solver = proposed_cones(formed, before, self.tolerance, solver.strategies), solver.cone_solver
+            found, solver = (
+                solve_cones_with_strategies(formed, before, self.tolerance, solver.strategies),
+                solver.cone_solver,
+            )
         if found is None:
-            cone = cone_problem(formed.to_solve(), formed.qq, blocks.r, blocks.mu)
+            cone = cone_problem(formed.dense_matrix(), formed.qq, blocks.r, blocks.mu)
             found = cone, lcp.solve(cone.problem, solver, z0=start, tolerance=self.tolerance)
         cone, result = found
         return FrictionAnswer(cone.problem, result, relaxed=False), cone.vector(result.r, result.u)

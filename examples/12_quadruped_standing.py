@@ -41,7 +41,7 @@ def main() -> dict[str, float]:
     weight = model.mass * G
     for solution in (instant, step):  # both levels: the ground bears the weight, and the brakes hold
         assert np.allclose(problem.forces_on("world", solution).force, [0.0, 0.0, -weight])
-    assert problem.beyond_bounds(instant) == {}
+    assert problem.overloaded_joints(instant) == {}
 
     # %% A push on the feet's height: below mu m g it stands, above it slides with what is left.
     found = {}

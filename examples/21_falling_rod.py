@@ -57,7 +57,7 @@ slides = impact.impact_map(
 )
 print(slides)
 assert slides.spread.max() > 0.1
-gains = {law: int(slides.gains[i].sum()) for i, law in enumerate(slides.laws)}
+gains = {law: int(slides.energy_gain_mask[i].sum()) for i, law in enumerate(slides.laws)}
 assert gains["Newton"] > 0
 assert gains["Stronge"] == gains["Poisson"] == 0
 

@@ -84,20 +84,21 @@ if TYPE_CHECKING:
     from lcp.analysis.sensitivity import Sensitivity, sensitivity
     from lcp.batch import BatchResult, solve_batch
     from lcp.branching import AllSolutions, BlockSolutions, all_solutions
-    from lcp.matrix_classes import MatrixClasses, Verdict, Witness, classify
+    from lcp.matrix_classes import ClassVerdict, Counterexample, MatrixClasses, classify
 
 __all__ = [
     "ADMM", "ALL_FRICTION_SOLVERS", "ALL_SOLVERS", "APGD", "CVXPY", "DEFAULT_FRICTION_TOLERANCE", "LCP", "MCP", "MLCP",
     "NCP", "NSGS", "OPTIONAL_SOLVERS", "OSQP", "PIQP", "ActiveSetPivoting", "AllSolutions", "Attempt", "BatchResult",
     "BlockPrincipalPivoting", "BlockSolutions", "BlockTriangular", "BoxLCP", "BoxLemke", "Cascade", "Claim", "Clarabel",
-    "ContactStrategies", "Conversion", "ConcaveMinimization", "CottleDantzig", "CoupledBoxLCP", "DomainError",
+    "ClassVerdict", "ContactStrategies", "Conversion", "ConcaveMinimization", "CottleDantzig", "Counterexample",
+    "CoupledBoxLCP", "DomainError",
     "Enumerated", "Enumeration", "ErrorBound", "ExtendedLemke", "Fallback", "Farkas", "Feasibility", "FischerNewton",
     "FrictionAttempt", "FrictionClaim", "FrictionProblem", "FrictionReduction", "FrictionResiduals",
     "FrictionResult", "FrictionSolver", "GlobalFrictionProblem", "HorizontalLCP", "InteriorPoint", "JosephyNewton",
     "Lemke", "LemkeHowson", "MCPClaim", "MCPResult", "MLCPResult", "MatrixClasses", "MinMapNewton", "MixedSolution",
     "Murty", "NonsmoothNonlinearCG", "ParametricPath", "ProblemError", "ProjectedGaussSeidel", "ProxQP",
     "Ray", "Reduction", "Refined", "Regularized", "Residuals", "Result", "SemismoothNewton",
-    "Sensitivity", "SolveError", "Solver", "Status", "Step", "Trace", "TraceRecorder", "Traits", "Verdict", "Witness",
+    "Sensitivity", "SolveError", "Solver", "Status", "Step", "Trace", "TraceRecorder", "Traits",
     "all_solutions", "box_to_lcp", "box_to_mlcp", "classify", "coupled_to_box", "default_friction_solver",
     "default_solver", "enumerate_solutions", "error_bound", "friction_residuals", "horizontal_to_lcp",
     "horizontal_to_mlcp", "infeasibility_proof", "lcp_to_mlcp", "mlcp_to_lcp", "parametric", "reduce", "residuals",
@@ -112,7 +113,7 @@ _HOME = {
         "lcp.analysis.sensitivity": ("Sensitivity", "sensitivity"),
         "lcp.batch": ("BatchResult", "solve_batch"),
         "lcp.branching": ("AllSolutions", "BlockSolutions", "all_solutions"),
-        "lcp.matrix_classes": ("MatrixClasses", "Verdict", "Witness", "classify"),
+        "lcp.matrix_classes": ("MatrixClasses", "ClassVerdict", "Counterexample", "classify"),
     }.items()
     for name in names
 }

@@ -209,7 +209,7 @@ def _singles(
     matrices, vectors = M.copy(), q.copy()
     shared = matrices.shape[0] == 1
     check_method(method)
-    judged = getattr(type(method), "_judged", None)
+    judged = getattr(type(method), "_solve_and_verify", None)
 
     def several(numbers: list[int]) -> list[Result]:
         results = []

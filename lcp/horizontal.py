@@ -15,7 +15,7 @@ from lcp.mixed import MLCP
 from lcp.problem import LCP
 
 if TYPE_CHECKING:
-    from lcp.matrix_classes import Verdict
+    from lcp.matrix_classes import ClassVerdict
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -65,7 +65,7 @@ class HorizontalLCP:
     def __repr__(self) -> str:
         return f"HorizontalLCP(n={self.n})"
 
-    def column_w(self) -> Verdict | None:
+    def column_w(self) -> ClassVerdict | None:
         """Whether {N, M} has the column W-property: there is one solution for every q. None where N is singular.
 
         All 2^n matrices whose column i is that of N or of M have determinants of one sign, which is so exactly where

@@ -25,8 +25,8 @@ class Request(NamedTuple):
 class Method(Options, Generic[P_contra]):
     """A solver of problems of one kind; a method has its options as fields, its ``traits``, and `_claim`.
 
-    One that has a plain problem's whole solve compiled in one piece, verdict included, has it as ``_judged`` beside:
-    of a problem, a start or None and a tolerance the result, or None where `_claim` is to be asked.
+    One that has a plain problem's whole solve compiled in one piece, verdict included, has it as ``_solve_and_verify``
+    beside: of a problem, a start or None and a tolerance the result, or None where `_claim` is to be asked.
     """
 
     def solve(

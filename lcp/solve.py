@@ -62,9 +62,9 @@ def default_friction_solver() -> ContactStrategies:
 
 
 def default_solver() -> Cascade:
-    """The solver used where none is named: a line-up chosen by the problem's form, size and structure.
+    """Return the default solver: a sequence of solvers chosen by the form, size and structure of the problem.
 
-    See `Cascade`; ``default_solver().line_up(problem)`` shows the choice for a problem.
+    See `Cascade`; ``default_solver().solver_sequence(problem)`` shows the choice for a problem.
     """
     return Cascade()
 
@@ -156,7 +156,7 @@ def solve(
         check_tolerance(tolerance)
     if type(problem) is LCP and not trace and not (z0 is not None and isinstance(z0, FrictionResult)):
         solver = default_solver() if solver is None else solver
-        judged = getattr(type(solver), "_judged", None)
+        judged = getattr(type(solver), "_solve_and_verify", None)
         if judged is not None:
             start = None if z0 is None else _start(z0, problem.n)
             found: Result | None = judged(solver, problem, start, DEFAULT_TOLERANCE if tolerance is None else tolerance)

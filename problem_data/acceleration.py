@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 from problem_data.blocks import AccelerationBlocks, evaluate_acceleration_blocks
 from problem_data.constrained import (
     ConstrainedDynamics,
-    free_rows,
     known_of_blocks,
+    map_of_any_rows,
     row_terms,
     rows_known,
     rows_of_blocks,
@@ -47,7 +47,7 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
         scipy.sparse matrix, a LinearOperator or a pair of callables (forward, transpose), each of one vector.
     Q : operator, shape (ns, nv)
         Rows of the sliding contacts' velocities along their sliding directions, in the order of `sliding_contacts`:
-        Q v is the slip speed, and friction is -mu_sliding fN along it. May be missing where all mu_sliding are 0.
+        Q v is the slip speed, and friction is -mu_sliding fN along it. May be missing if all mu_sliding are 0.
     F : operator, shape (nr, nv)
         Rows of the friction directions of the non-sliding contacts only, contact by contact; the negated directions
         are implied.
@@ -57,15 +57,15 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
         Rows of bilateral constraints.
     kN, kF, kL, kG : array_like, shapes (nc,), (nr,), (nl,), (nb,)
         Acceleration terms of the rows, in each row's own unit (m/s^2 or rad/s^2): the rate of change of the row times
-        v, plus stabilisation where wanted. Zeros where missing.
+        v, plus stabilisation if wanted. Zeros if missing.
     scaleG, errorG : array_like, shape (nb,)
         Sizes of the terms that the entries of each row of G were computed from, and position errors [m, rad], as for
         `ConstraintVelProblemData`.
     mu_sliding : array_like, shape (ns,)
-        Kinetic friction coefficients, >= 0, in the order of `sliding_contacts`; zeros where both this
+        Kinetic friction coefficients, >= 0, in the order of `sliding_contacts`; zeros if both this
         and Q are missing.
     mu_non_sliding : array_like, shape (nns,)
-        Static friction coefficients, >= 0, in the order of `non_sliding_contacts`; zeros where missing.
+        Static friction coefficients, >= 0, in the order of `non_sliding_contacts`; zeros if missing.
     sliding_contacts, non_sliding_contacts : array_like of int, shapes (ns,), (nns,)
         Contacts with and without tangential speed: ascending, and each of 0 to nc - 1 in exactly one. A missing list is
         the complement of the other; without both, no contact slides.
@@ -89,8 +89,8 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
 
     Notes
     -----
-    Inputs are copied; the attributes are read-only and stay what they were at construction. Fields, shapes and
-    signs are those of Drake's ``ConstraintAccelProblemData``, with `Q` as an operator of its own; there is no softening
+    Inputs are copied; the attributes are read-only and never change. Fields, shapes and
+    signs agree with Drake's ``ConstraintAccelProblemData``, with `Q` as a separate operator; there is no softening
     at this level.
 
     Examples
@@ -171,7 +171,7 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
         tangents = as_linear_map(
             "F", F, nv=nv, rows=nr, pair_rows=None, why="sum(r) rows, of non-sliding contacts only"
         )
-        limits, bilaterals = free_rows("L", L, kL, nv), free_rows("G", G, kG, nv)
+        limits, bilaterals = map_of_any_rows("L", L, kL, nv), map_of_any_rows("G", G, kG, nv)
         rows = {"N": nc, "F": nr, "L": limits.shape[0], "G": bilaterals.shape[0]}
         maps = {"N": normals, "Q": slips, "F": tangents, "L": limits, "G": bilaterals}
         terms = row_terms({"N": kN, "F": kF, "L": kL, "G": kG}, rows)
@@ -230,9 +230,9 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
 
     @property
     def N_minus_muQ_T(self) -> LinearMap:
-        """The map (N - mu_sliding Q)^T, shape (nv, nc), where rows of Q of non-sliding contacts count as zero.
+        """The map (N - mu_sliding Q)^T, shape (nv, nc); rows of Q of non-sliding contacts count as zero.
 
-        Applied to normal forces it gives their generalised force together with that of the sliding friction they bring.
+        It maps normal forces to their generalised force, including the sliding friction that they cause.
         """
         return FunctionMap("N_minus_muQ_T", (self.nv, self.nc), self._with_sliding_friction, self._less_sliding)
 

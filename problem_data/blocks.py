@@ -36,7 +36,7 @@ class VelocityBlocks(NamedTuple):
     nb: int  #: number of bilateral rows
     r: IntArray  #: (ncone,) spanning directions per friction cone
     mu: FloatArray  #: (ncone,) friction coefficients; lengths [m] for cones of moments
-    #: (ncone,) the contact on whose normal force each cone leans: 0 .. nc - 1, then those of further cones
+    #: (ncone,) the contact whose normal force bounds each cone: 0 .. nc - 1, then contacts of further cones
     cone_contacts: IntArray
     J: FloatArray  #: (m, nv) Jacobian rows, [N; F; L; G; B]
     Y: FloatArray  #: (m, nv), row i is M^-1 applied to row i of J
@@ -50,9 +50,9 @@ class VelocityBlocks(NamedTuple):
     hi: FloatArray  #: (nbox,) upper bounds, inf for none
     tree_starts: IntArray  #: (nt + 1,) first velocity of each tree, then nv: M couples none of one to any of another
     scaleG: FloatArray = (
-        _UNKNOWN  #: (nb,) sizes of the terms of each bilateral row's entries; (0,) where they are not known
+        _UNKNOWN  #: (nb,) sizes of the terms of each bilateral row's entries; (0,) if they are not known
     )
-    errorG: FloatArray = _UNKNOWN  #: (nb,) position errors of the bilateral rows; (0,) where they are not known
+    errorG: FloatArray = _UNKNOWN  #: (nb,) position errors of the bilateral rows; (0,) if they are not known
 
     @property
     def ncone(self) -> int:
@@ -64,7 +64,7 @@ class AccelerationBlocks(NamedTuple):
     """All operators of an acceleration-level problem evaluated once, rows stacked in the order [N; F; L; G].
 
     Every array is C-contiguous, float64 or int64. With m = nc + nr + nl + nb rows, J Y^T is the Delassus matrix of the
-    rows, and J YR^T what normal forces do to them together with the sliding friction they bring. Without sliding
+    rows, and J YR^T maps normal forces, including the sliding friction that they cause, to row rates. Without sliding
     contacts R and YR equal the normal rows of J and Y bit for bit. The arrays are not to be written to, although they
     are flagged writable.
     """
@@ -83,16 +83,16 @@ class AccelerationBlocks(NamedTuple):
     non_sliding: IntArray  #: (nns,) the non-sliding contacts, ascending
     J: FloatArray  #: (m, nv) Jacobian rows, [N; F; L; G]
     Q: FloatArray  #: (ns, nv) Jacobian rows of the sliding directions
-    R: FloatArray  #: (nc, nv) rows of N - mu_sliding Q; those of non-sliding contacts are those of N
+    R: FloatArray  #: (nc, nv) rows of N - mu_sliding Q; for non-sliding contacts they are rows of N
     Y: FloatArray  #: (m, nv), row i is M^-1 applied to row i of J
     YR: FloatArray  #: (nc, nv), row i is M^-1 applied to row i of R
     k: FloatArray  #: (m,) [kN; kF; kL; kG], in the unit of each row's acceleration
     tau: FloatArray  #: (nv,) external generalised forces
     a_free: FloatArray  #: (nv,) M^-1 tau, the acceleration without constraint forces
     scaleG: FloatArray = (
-        _UNKNOWN  #: (nb,) sizes of the terms of each bilateral row's entries; (0,) where they are not known
+        _UNKNOWN  #: (nb,) sizes of the terms of each bilateral row's entries; (0,) if they are not known
     )
-    errorG: FloatArray = _UNKNOWN  #: (nb,) position errors of the bilateral rows; (0,) where they are not known
+    errorG: FloatArray = _UNKNOWN  #: (nb,) position errors of the bilateral rows; (0,) if they are not known
 
     @property
     def nbox(self) -> int:
@@ -157,7 +157,7 @@ def evaluate_acceleration_blocks(data: ConstraintAccelProblemData) -> Accelerati
 
 
 def normal_minus_friction(N: FloatArray, Q: FloatArray, mu: FloatArray, sliding: IntArray) -> FloatArray:
-    """The rows of N - mu Q as a new dense array (nc, nv), from dense N (nc, nv) and Q (ns, nv).
+    """Return the rows of N - mu Q as a new dense array (nc, nv), from dense N (nc, nv) and Q (ns, nv).
 
     A contact that slides has the friction -mu fN along its sliding direction, so that its normal force acts along its
     row of (N - mu Q)^T. The rows of Q of the non-sliding contacts, which are not stored, are zero.
@@ -193,7 +193,7 @@ def _rows(field: str, linear_map: LinearMap) -> FloatArray:
 def _solved(solve_inertia: SolveInertia, rows: FloatArray) -> FloatArray:
     """M^-1 applied to each row, or to one vector, in a new array."""
     if rows.size == 0:
-        return np.zeros(rows.shape)  # a user's function need not know what to do with no columns
+        return np.zeros(rows.shape)  # a user's function need not support zero columns
     solved = np.array(solve_inertia(rows.T).T, dtype=np.float64, order="C")
     check_finite("solve_inertia", solved)
     return solved

@@ -1,4 +1,4 @@
-"""What problem data of either level are made of: rows N, F, L, G with their terms k, an inertia, and the blocks."""
+"""Common parts of problem data of both levels: rows N, F, L, G with their terms k, an inertia, and the blocks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from problem_data.validation import (
 
 Blocks = TypeVar("Blocks", VelocityBlocks, AccelerationBlocks)
 
-# One entry of a vector k or gamma per what.
+# Thing that has one entry in a vector k or gamma.
 _ROW = {"N": "contact", "F": "row of F", "L": "row of L", "G": "row of G", "B": "row of B"}
 
 
@@ -43,12 +43,12 @@ class ConstrainedDynamics(ABC, Generic[Blocks]):
     kF: FloatArray
     kL: FloatArray
     kG: FloatArray
-    #: (nb,) sizes of the terms that entries of each row of G are made of, and position errors; None where not given
+    #: (nb,) sizes of the terms that entries of each row of G are made of, and position errors; None if not given
     scaleG: FloatArray | None
     errorG: FloatArray | None
     r: IntArray
     solve_inertia: SolveInertia
-    #: the mass matrix, where it is known
+    #: the mass matrix, if it is known
     M: FloatArray | None
     _blocks: Blocks | None = field(init=False)
 
@@ -86,7 +86,7 @@ class ConstrainedDynamics(ABC, Generic[Blocks]):
         return 0
 
     def blocks(self) -> Blocks:
-        """The operators evaluated into dense arrays: computed once, then the same arrays at every call.
+        """Return the operators evaluated into dense arrays: computed once, then the same arrays at every call.
 
         The arrays are for reading; see `VelocityBlocks` for why they are not flagged so.
         """
@@ -100,8 +100,8 @@ class ConstrainedDynamics(ABC, Generic[Blocks]):
     def _evaluate(self) -> Blocks: ...
 
 
-def free_rows(name: str, rows: Operator | None, k: ArrayLike | None, nv: int) -> LinearMap:
-    """The map of a class of rows that says itself how many they are, or by the length of its k."""
+def map_of_any_rows(name: str, rows: Operator | None, k: ArrayLike | None, nv: int) -> LinearMap:
+    """Return the map of a class of rows whose number follows from the map itself, or from the length of its k."""
     return as_linear_map(name, rows, nv=nv, rows=None, pair_rows=length(f"k{name}", k), why=f"k{name}")
 
 
@@ -134,14 +134,14 @@ def rows_known(scaleG: ArrayLike | None, errorG: ArrayLike | None, nb: int) -> d
 
 
 def known_of_blocks(blocks: VelocityBlocks | AccelerationBlocks) -> dict[str, FloatArray | None]:
-    """The same from blocks, where what is not known has no entries."""
+    """Return the same from blocks, in which unknown values have no entries."""
     given = blocks.nb > 0 and len(blocks.scaleG) == blocks.nb
     errors = given and len(blocks.errorG) == blocks.nb
     return {"scaleG": blocks.scaleG if given else None, "errorG": blocks.errorG if errors else None}
 
 
 def rows_of_blocks(J: FloatArray, k: FloatArray, counts: tuple[int, ...]) -> dict[str, FloatArray]:
-    """The maps N, F, ... and terms kN, kF, ... that were stacked into J and k, so many rows each."""
+    """Return the maps N, F, ... and terms kN, kF, ... that were stacked into J and k, so many rows each."""
     ends, names = np.cumsum(counts)[:-1], "NFLGB"[: len(counts)]
     maps = dict(zip(names, np.split(J, ends), strict=True))
     return maps | {f"k{name}": part for name, part in zip(names, np.split(k, ends), strict=True)}

@@ -7,7 +7,7 @@ class FileError(ValueError):
     """A file that cannot be used: not there, too large, damaged, foreign, or with contents outside their meaning.
 
     Whatever reads files, here and in the packages above, raises an error derived from this one for whatever is in
-    them. What the operating system refuses may be an OSError.
+    them. Errors of the operating system may be an OSError.
     """
 
 
@@ -20,7 +20,7 @@ class ProblemDataError(ValueError):
         Name of the faulty field, in the symbols of the problem (``"N"``, ``"mu"``, ``"gammaF"``, ...);
         ``"path"`` when a file as a whole cannot be read.
     message : str
-        What is wrong with it: the offending entry with its index and value, or the shape met and wanted.
+        Reason: the offending entry with its index and value, or the actual and the wanted shape.
     """
 
     def __init__(self, field: str, message: str) -> None:

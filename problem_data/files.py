@@ -1,4 +1,4 @@
-"""The door for files from anybody: regular ones, of bounded size, with every error that of who reads."""
+"""Read untrusted files: regular ones, of bounded size, with all errors of the type that the reader states."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
-#: Makes the error of who reads, of the path, what in the file is at fault (empty: all of it) and what is wrong with it.
-ErrorOf: TypeAlias = Callable[[Path, str, str], Exception]
+#: Makes the reader's error from the path, the faulty part of the file (empty for the whole file) and the reason.
+ErrorFactory: TypeAlias = Callable[[Path, str, str], Exception]
 
 #: Bytes of a file of text, and of numbers that are taken into memory at once.
 TEXT_BYTES = 1 << 26
 ARRAY_BYTES = 1 << 30
 
 
-def content_of(path: Path, error: ErrorOf, most_bytes: int = TEXT_BYTES) -> bytes:
-    """Return the bytes of a file; what cannot be read, is no file or is larger is told by the error of who reads."""
+def read_bytes(path: Path, error: ErrorFactory, most_bytes: int = TEXT_BYTES) -> bytes:
+    """Return the bytes of a regular file of at most `most_bytes` bytes.
+
+    Raises the error built by `error(path, reason)` if the file cannot be read, is not a regular file, or is larger.
+    """
     try:
         # A pipe or a device could be read for ever.
         if not stat.S_ISREG(path.stat().st_mode):
@@ -37,9 +40,9 @@ def size_text(size: int) -> str:
     return f"{size / 2**20:.4g} MiB" if size < 1 << 30 else f"{size / 2**30:.4g} GiB"
 
 
-def text_of(path: Path, error: ErrorOf, most_bytes: int = TEXT_BYTES) -> str:
-    """Return the text of a file in UTF-8; raises as `content_of`."""
-    content = content_of(path, error, most_bytes)
+def read_text(path: Path, error: ErrorFactory, most_bytes: int = TEXT_BYTES) -> str:
+    """Return the text of a file in UTF-8; raises as `read_bytes`."""
+    content = read_bytes(path, error, most_bytes)
     try:
         return content.decode()
     except UnicodeDecodeError as failure:

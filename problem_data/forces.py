@@ -53,7 +53,7 @@ class ConstraintForces:
         return np.concatenate((self.fN, self.fF, self.fL, self.fG, self.fB))
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        """The vector `packed`, for numpy; it is a copy, so that ``copy=False`` raises."""
+        """Return the vector `packed`, for numpy; it is a copy, so that ``copy=False`` raises."""
         if copy is False:
             raise ValueError("ConstraintForces are five vectors: one array of them is a copy")
         return self.packed() if dtype is None else self.packed().astype(dtype)

@@ -19,10 +19,10 @@ from problem_data.operators import (
     ScipyLinearOperator,
     SparseMatrix,
     VectorFunction,
-    call,
+    call_checked,
     is_sparse,
 )
-from problem_data.validation import FloatArray, entry, float_array, read_only
+from problem_data.validation import FloatArray, float_array, format_entry, read_only
 
 SolveInertia = Callable[[FloatArray], FloatArray]
 InertiaSolve = VectorFunction | SparseMatrix | ScipyLinearOperator | ArrayLike
@@ -86,7 +86,7 @@ class FunctionInertia:
         return out
 
     def _call(self, right: FloatArray) -> FloatArray:
-        return call("result", "solve_inertia", self.function, right, right.shape)
+        return call_checked("result", "solve_inertia", self.function, right, right.shape)
 
 
 def inertia_solve(solve: InertiaSolve | None, M: ArrayLike | None, nv: int) -> SolveInertia:
@@ -107,7 +107,7 @@ def inertia_solve(solve: InertiaSolve | None, M: ArrayLike | None, nv: int) -> S
         return cholesky_inertia(M, nv)
     if solve is None:
         raise ProblemDataError("solve_inertia", "missing, and M is missing too; give exactly one of the two")
-    return _check_solve(_adapted(solve, nv), nv)
+    return _check_solve(_wrap(solve, nv), nv)
 
 
 def cholesky_inertia(M: ArrayLike, nv: int) -> CholeskyInertia:
@@ -127,12 +127,13 @@ def cholesky_inertia(M: ArrayLike, nv: int) -> CholeskyInertia:
 
 
 def check_symmetric_with_positive_diagonal(field: str, matrix: FloatArray, tolerance: float) -> FloatArray:
-    """Square roots of the diagonal; raises where the diagonal or the symmetry is at fault."""
+    """Return square roots of the diagonal; raise if an entry is not positive or the matrix not symmetric."""
     diagonal = np.diagonal(matrix)
     if (diagonal <= 0.0).any():
         i = int(np.argmax(diagonal <= 0.0))
         raise ProblemDataError(
-            field, f"not positive definite: {entry(field, matrix, (i, i))} on the diagonal (shape {matrix.shape})"
+            field,
+            f"not positive definite: {format_entry(field, matrix, (i, i))} on the diagonal (shape {matrix.shape})",
         )
     scale = np.sqrt(diagonal)
     gap = np.abs(matrix - matrix.T) / np.outer(scale, scale)
@@ -140,7 +141,8 @@ def check_symmetric_with_positive_diagonal(field: str, matrix: FloatArray, toler
         i, j = (int(k) for k in np.unravel_index(int(np.argmax(gap)), gap.shape))
         raise ProblemDataError(
             field,
-            f"not symmetric: {entry(field, matrix, (i, j))} but {entry(field, matrix, (j, i))} (shape {matrix.shape})",
+            f"not symmetric: {format_entry(field, matrix, (i, j))} but {format_entry(field, matrix, (j, i))} "
+            f"(shape {matrix.shape})",
         )
     return scale
 
@@ -165,7 +167,7 @@ def _right_hand_side(B: ArrayLike, nv: int) -> FloatArray:
     return right
 
 
-def _adapted(solve: InertiaSolve, nv: int) -> SolveInertia:
+def _wrap(solve: InertiaSolve, nv: int) -> SolveInertia:
     if isinstance(solve, CholeskyInertia | InverseInertia | FunctionInertia):
         return solve
     if is_sparse(solve):
@@ -178,28 +180,28 @@ def _adapted(solve: InertiaSolve, nv: int) -> SolveInertia:
         return InverseInertia(
             read_only(float_array("solve_inertia", cast(ArrayLike, solve), (nv, nv), "the inverse of M"))
         )
-    return _understood(solve, nv)
+    return _detect_arguments(solve, nv)
 
 
-def _understood(function: VectorFunction, nv: int) -> FunctionInertia:
+def _detect_arguments(function: VectorFunction, nv: int) -> FunctionInertia:
     """Find out by trial which arguments a user's function takes.
 
-    A matrix result is trusted only where it equals the results for its columns: ``lambda b: b / masses`` returns
+    A matrix result is trusted only if it equals the results for its columns: ``lambda b: b / masses`` returns
     the right shape for nv columns and the wrong numbers.
     """
     probe = np.random.default_rng(PROBE_SEED).standard_normal((nv, 2))
-    first, second, both = (_attempt(function, part) for part in (probe[:, 0], probe[:, 1], probe))
+    first, second, both = (_try_call(function, part) for part in (probe[:, 0], probe[:, 1], probe))
     if first is None or second is None:
         if both is None:  # neither form works: call again for an error that says how
-            call("result", "solve_inertia", function, probe[:, 0], (nv,))
+            call_checked("result", "solve_inertia", function, probe[:, 0], (nv,))
         return FunctionInertia(function, nv, vectors=False, matrices=True)
     expected = np.column_stack([float_array("solve_inertia", column, (nv,)) for column in (first, second)])
     agrees = both is not None and np.allclose(both, expected, rtol=0.0, atol=1e-8 * np.abs(expected).max(initial=0.0))
     return FunctionInertia(function, nv, vectors=True, matrices=agrees)
 
 
-def _attempt(function: VectorFunction, argument: FloatArray) -> FloatArray | None:
-    """Result for the argument, or None where the function cannot take an argument of this shape."""
+def _try_call(function: VectorFunction, argument: FloatArray) -> FloatArray | None:
+    """Result for the argument, or None if the function cannot take an argument of this shape."""
     try:
         value = np.asarray(function(np.array(argument, order="C")), dtype=np.float64)
     except SHAPE_FAULTS:
@@ -208,7 +210,7 @@ def _attempt(function: VectorFunction, argument: FloatArray) -> FloatArray | Non
 
 
 def _check_solve(solve: SolveInertia, nv: int) -> SolveInertia:
-    """The solve itself, after one seeded random probe of shape, finiteness, symmetry and sign."""
+    """Return the solve, after one seeded random test of shape, finiteness, symmetry and sign."""
     x, y = np.random.default_rng(PROBE_SEED + 1).standard_normal((2, nv))
     X, Y = float_array("solve_inertia", solve(x), (nv,)), float_array("solve_inertia", solve(y), (nv,))
     gap = abs(float(y @ X) - float(x @ Y))

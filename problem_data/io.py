@@ -1,7 +1,7 @@
 """Problem data in one ``.npz`` file, without pickle: written atomically, read with every entry checked.
 
 The file holds the blocks, so that a problem read back gives the very bits that were saved, and the mass
-matrix where it is known, its inverse where not. A tag in it tells which kind of problem it is.
+matrix if it is known, otherwise its inverse. A tag in it has the kind of the problem.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from problem_data.validation import (
     FloatArray,
     IntArray,
     check_cones,
+    checked_cone_contacts,
+    checked_tree_starts,
+    contact_count,
     direction_counts,
-    entry,
     float_array,
     force_bounds,
+    format_entry,
     friction_law,
-    leaning_cones,
     nonnegative,
-    own_cones,
     position_errors,
     read_only,
     row_scales,
     split_contacts,
-    starts_of_trees,
 )
 from problem_data.velocity import ConstraintVelProblemData
 
@@ -50,9 +50,9 @@ VELOCITY_FORMAT = "problem_data.ConstraintVelProblemData"
 VERSION = 1
 # A user's own inertia solve may be this far from the matrix it was sampled into.
 RESPONSE_TOLERANCE = 1e-6
-# A row that is zero but for rounding, beside the largest.
+# A row that is zero except for rounding, beside the largest.
 CANCELLED = 1e-13
-# Relative to |N| + mu |Q|. The rows may come from compiled code that rounds once where numpy rounds twice.
+# Relative to |N| + mu |Q|. The rows may come from compiled code that rounds once when numpy rounds twice.
 SLIDING_ROW_TOLERANCE = 1e-14
 
 # Members of a file, and the fields of the blocks that they hold.
@@ -130,15 +130,15 @@ def _problem(arrays: Members) -> ConstraintVelProblemData | ConstraintAccelProbl
     form = member(arrays, "format")
     kind = str(form) if form.shape == () else ""
     if kind not in (ACCELERATION_FORMAT, VELOCITY_FORMAT):
-        raise ProblemDataError("format", f"{short(form)}, wanted '{VELOCITY_FORMAT}' or '{ACCELERATION_FORMAT}'")
+        raise ProblemDataError("format", f"{short_repr(form)}, wanted '{VELOCITY_FORMAT}' or '{ACCELERATION_FORMAT}'")
     version = member(arrays, "version")
     if version.shape != () or version.dtype.kind not in "iu" or int(version) != VERSION:
-        raise ProblemDataError("version", f"{short(version)}, this release reads {VERSION}")
+        raise ProblemDataError("version", f"{short_repr(version)}, this release reads {VERSION}")
     return acceleration_problem(arrays) if kind == ACCELERATION_FORMAT else velocity_problem(arrays)
 
 
 def velocity_members(data: ConstraintVelProblemData) -> Members:
-    """The blocks of velocity-level data, without the inertia."""
+    """Return the blocks of velocity-level data, without the inertia."""
     further = {"cone_contacts": data.cone_contacts} if data.ncone > data.nc else {}
     if data.tree_starts.size > 2:
         further["tree_starts"] = data.tree_starts
@@ -148,7 +148,7 @@ def velocity_members(data: ConstraintVelProblemData) -> Members:
 
 
 def acceleration_members(data: ConstraintAccelProblemData) -> Members:
-    """The blocks of acceleration-level data and the choice of solver, without the inertia."""
+    """Return the blocks of acceleration-level data and the choice of solver, without the inertia."""
     members = _block_members(data.blocks(), _ACCELERATION_COUNTS, _ACCELERATION)
     return members | {"use_complementarity_problem_solver": np.array(data.use_complementarity_problem_solver)}
 
@@ -157,29 +157,29 @@ def _block_members(
     blocks: VelocityBlocks | AccelerationBlocks, counts: tuple[str, ...], fields: dict[str, str]
 ) -> Members:
     rows = np.array([getattr(blocks, count) for count in counts], dtype=np.int64)
-    # Files have these members only where they say something: the others are what they were before there were any.
+    # Files have these members only if they are not trivial, so that other files stay as they were before.
     known = {name: getattr(blocks, name) for name in _KNOWN if len(getattr(blocks, name))}
     return {"rows": rows, **{name: getattr(blocks, field) for name, field in fields.items()}, **known}
 
 
 def _known_members(arrays: Members, nb: int) -> dict[str, Any]:
-    """How well the rows of G are known, where a file says so."""
+    """Return the scales and errors of the rows of G, if the file has them."""
     scales = row_scales(arrays.get("scaleG"), nb)
     errors = position_errors(arrays.get("errorG"), scales, nb)
     return {name: value for name, value in zip(_KNOWN, (scales, errors), strict=True) if value is not None}
 
 
 def velocity_problem(arrays: Members) -> ConstraintVelProblemData:
-    """The velocity-level problem from the members of a file."""
+    """Return the velocity-level problem from the members of a file."""
     Mv = _vector(arrays, "Mv", None)
     mu = nonnegative("mu", member(arrays, "mu"), member(arrays, "mu").size)
     r = direction_counts(member(arrays, "r"), mu)
     nc, nr, nl, nb, nbox = counts = row_counts(arrays, *_VELOCITY_COUNTS)
-    # Files have the member only where there are further cones: the others are what they were before there were any.
-    cones = leaning_cones(arrays["cone_contacts"] if "cone_contacts" in arrays else np.arange(mu.size), mu)
-    if (nc, nr) != (own_cones(cones), sum(r.tolist())):
+    # Files have the member only if there are further cones, so that other files stay as they were before.
+    cones = checked_cone_contacts(arrays["cone_contacts"] if "cone_contacts" in arrays else np.arange(mu.size), mu)
+    if (nc, nr) != (contact_count(cones), sum(r.tolist())):
         raise ProblemDataError(
-            "rows", f"nc, nr = {nc}, {nr}, but mu has {own_cones(cones)} entries and r adds up to {sum(r.tolist())}"
+            "rows", f"nc, nr = {nc}, {nr}, but mu has {contact_count(cones)} entries and r adds up to {sum(r.tolist())}"
         )
     nu = nc + nr + nl
     nv, m = Mv.size, nu + nb + nbox
@@ -194,7 +194,7 @@ def velocity_problem(arrays: Members) -> ConstraintVelProblemData:
         r=r,
         mu=mu,
         cone_contacts=cones,
-        tree_starts=starts_of_trees(arrays.get("tree_starts"), Mv.size),
+        tree_starts=checked_tree_starts(arrays.get("tree_starts"), Mv.size),
         J=_matrix(arrays, "J", m, nv),
         Y=_matrix(arrays, "Y", m, nv),
         k=_vector(arrays, "k", m),
@@ -206,8 +206,8 @@ def velocity_problem(arrays: Members) -> ConstraintVelProblemData:
         hi=hi,
         **_known_members(arrays, nb),
     )
-    # As with cone_contacts: what was saved before there was a choice has pyramids.
-    law = friction_law(short(arrays["friction"]) if "friction" in arrays else None)
+    # As with cone_contacts: files saved before there was a choice have pyramids.
+    law = friction_law(short_repr(arrays["friction"]) if "friction" in arrays else None)
     if law == "cone":
         check_cones(r, nc, blocks.gammaE)
     solve_inertia = inertia_from(arrays, nv)
@@ -217,7 +217,7 @@ def velocity_problem(arrays: Members) -> ConstraintVelProblemData:
 
 
 def acceleration_problem(arrays: Members) -> ConstraintAccelProblemData:
-    """The acceleration-level problem from the members of a file."""
+    """Return the acceleration-level problem from the members of a file."""
     tau = _vector(arrays, "tau", None)
     mu_sliding = nonnegative("mu_sliding", member(arrays, "mu_sliding"), member(arrays, "mu_sliding").size)
     static = member(arrays, "mu_non_sliding")
@@ -265,21 +265,21 @@ def acceleration_problem(arrays: Members) -> ConstraintAccelProblemData:
         check_response(arrays, forces, response)
     flag = member(arrays, "use_complementarity_problem_solver")
     if flag.shape != () or flag.dtype.kind != "b":
-        raise ProblemDataError("use_complementarity_problem_solver", f"{short(flag)}, wanted one truth value")
+        raise ProblemDataError("use_complementarity_problem_solver", f"{short_repr(flag)}, wanted one truth value")
     return ConstraintAccelProblemData.from_blocks(
         blocks, solve_inertia=solve_inertia, use_complementarity_problem_solver=bool(flag)
     )
 
 
 def _check_sliding_rows(N: FloatArray, Q: FloatArray, R: FloatArray, mu: FloatArray, sliding: IntArray) -> None:
-    """Raise where R is not N - mu Q: the two are stored apart to keep their bits, not to differ."""
+    """Raise if R is not N - mu Q: both are stored only to keep their bits."""
     with np.errstate(over="ignore"):
         wanted = normal_minus_friction(N, Q, mu, sliding)
         scale = normal_minus_friction(np.abs(N), -np.abs(Q), mu, sliding)
         differs = ~np.isfinite(wanted) | (np.abs(R - wanted) > SLIDING_ROW_TOLERANCE * scale)
     if differs.any():
         i, j = (int(n) for n in np.argwhere(differs)[0])
-        raise ProblemDataError("R", f"{entry('R', R, (i, j))}, but N - mu_sliding Q is {wanted[i, j]} there")
+        raise ProblemDataError("R", f"{format_entry('R', R, (i, j))}, but N - mu_sliding Q is {wanted[i, j]} there")
 
 
 def _vector(arrays: Members, name: str, size: int | None, why: str = "") -> FloatArray:
@@ -291,7 +291,7 @@ def _matrix(arrays: Members, name: str, rows: int, columns: int) -> FloatArray:
 
 
 def member(arrays: Members, name: str) -> NDArray[np.generic]:
-    """The member of this name; where it is missing, an error that says what there is instead."""
+    """Return the member of this name, or raise an error that lists the members of the file."""
     if name not in arrays:
         present = ", ".join(sorted(arrays)[:20]) or "none"
         raise ProblemDataError(name, f"missing; the file holds {present}")
@@ -302,17 +302,17 @@ def row_counts(arrays: Members, *names: str) -> tuple[int, ...]:
     """Counts of these names (nc, nr, ...) as the file states them."""
     rows = member(arrays, "rows")
     if rows.shape != (len(names),) or rows.dtype.kind not in "iu" or (rows < np.int64(0)).any():
-        raise ProblemDataError("rows", f"{short(rows)}, wanted the {len(names)} whole numbers {', '.join(names)}")
+        raise ProblemDataError("rows", f"{short_repr(rows)}, wanted the {len(names)} whole numbers {', '.join(names)}")
     return tuple(int(n) for n in rows)
 
 
 def inertia_members(M: FloatArray | None, solve_inertia: SolveInertia, nv: int) -> Members:
-    """The mass matrix where it is known, its inverse (nv, nv) where not."""
+    """Return the mass matrix if it is known, otherwise its inverse (nv, nv)."""
     return {"M_inverse": solve_inertia(np.eye(nv))} if M is None else {"M": M}
 
 
 def inertia_from(arrays: Members, nv: int) -> SolveInertia:
-    """The inertia solve from the matrix in the file."""
+    """Return the inertia solve from the matrix in the file."""
     if "M" in arrays:
         return cholesky_inertia(arrays["M"], nv)
     if "M_inverse" not in arrays:
@@ -325,7 +325,7 @@ def inertia_from(arrays: Members, nv: int) -> SolveInertia:
 def check_response(arrays: Members, forces: str, response: str) -> None:
     """Refuse a file whose ``response`` is not M^-1 times its ``forces`` (one vector, or one per row), rounding apart.
 
-    Where M is known the backward error |M y - f| is held against |M| |y|, so that a badly conditioned M is no excuse
+    If M is known, the backward error |M y - f| is compared with |M| |y|, so that a badly conditioned M is no excuse
     and no obstacle.
     """
     f = np.atleast_2d(member(arrays, forces)).astype(np.float64)
@@ -335,13 +335,13 @@ def check_response(arrays: Members, forces: str, response: str) -> None:
     error = np.abs(mapped @ matrix.T - given).max(axis=1, initial=0.0)
     size = np.abs(matrix).max(initial=0.0) * np.abs(mapped).max(axis=1, initial=0.0) * max(1, matrix.shape[0])
     size = size + np.abs(given).max(axis=1, initial=0.0)
-    # What is left of terms that cancel in a row is rounding beside the other rows.
+    # Terms that cancel in a row leave rounding relative to the other rows.
     wrong = np.flatnonzero(~(error <= RESPONSE_TOLERANCE * size + CANCELLED * size.max(initial=0.0)))
     if wrong.size:
         where = f"row {wrong[0]} " if f.shape[0] > 1 else ""
         raise ProblemDataError(response, f"{where}is not M^-1 times {forces} (off by {error[wrong[0]]:.1e})")
 
 
-def short(array: NDArray[np.generic]) -> str:
-    """The array as text that fits into an error message."""
+def short_repr(array: NDArray[np.generic]) -> str:
+    """Return the array as text that fits into an error message."""
     return str(array)[:80] if array.size <= 8 else f"array of shape {array.shape}"

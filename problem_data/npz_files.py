@@ -1,10 +1,10 @@
-"""``.npz`` files: the one reader, for files that nobody vouches for, and a writer, both piece by piece.
+"""``.npz`` files: a reader for untrusted files, and a writer, both piece by piece.
 
 A file is believed as far as it proves itself. Nothing is unpickled; its members are arrays, stored or deflated; memory
-is taken for as many numbers as a member has bytes for, and none is handed out before its checksum is met. What is wrong
-is told by the error of who reads: of the path, the array at fault (empty for the whole file) and what is wrong with it.
+is allocated only for numbers that a member has bytes for, and arrays are returned after their checksum. Any fault
+raises the reader's error with the path, the faulty array (empty for the whole file) and the reason.
 
-What is written here is what ``numpy.savez`` writes, and `numpy.load` reads it; members that are not compressed begin
+The format is the one of ``numpy.savez``, and `numpy.load` reads it; members that are not compressed begin
 at multiples of 64 bytes, so that they can be mapped into memory and handed to kernels as they are.
 """
 
@@ -27,12 +27,12 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from problem_data.files import ARRAY_BYTES, ErrorOf, size_text
+from problem_data.files import ARRAY_BYTES, ErrorFactory, size_text
 
 ALIGNMENT = 64
 BLOCK_BYTES = 1 << 24
 
-# What a member's local header has before name and extra field, and what zipfile adds for sizes above 4 GB.
+# Bytes of a member's local header before name and extra field, and bytes that zipfile adds for sizes above 4 GB.
 _LOCAL_HEADER, _ZIP64_EXTRA = 30, 20
 _PADDING_ID = 0xD935
 
@@ -73,7 +73,7 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True)
 class Member:
-    """An array of a file: type, shape, where its numbers begin (-1: compressed), and what guards them.
+    """An array of a file: type, shape, offset of its numbers (-1: compressed), and their checksum.
 
     ``columns`` says that they stand column by column. ``head`` is the length of its own header, which ends at
     ``start``; ``crc`` the checksum of header and numbers.
@@ -99,16 +99,16 @@ class NpzFile:
     every method raises of a file that is not there, truncated, damaged or foreign.
     """
 
-    def __init__(self, path: Path, error: ErrorOf) -> None:
+    def __init__(self, path: Path, error: ErrorFactory) -> None:
         self.path = path
         self._error = error
         self.members: dict[str, Member] = {}
         with self._reading() as at, path.open("rb") as file:
             if not zipfile.is_zipfile(file):
-                raise _Flaw("", "is not an .npz file, or is cut short")
+                raise _ArrayError("", "is not an .npz file, or is cut short")
             with zipfile.ZipFile(file) as archive:
                 if len(archive.infolist()) > _MOST_MEMBERS:
-                    raise _Flaw("", f"has {len(archive.infolist())} members, at most {_MOST_MEMBERS} are read")
+                    raise _ArrayError("", f"has {len(archive.infolist())} members, at most {_MOST_MEMBERS} are read")
                 for info in archive.infolist():
                     at[0] = info.filename.removesuffix(".npy")
                     self.members[at[0]] = _member(file, archive, info)
@@ -126,12 +126,12 @@ class NpzFile:
                     crc = zlib.crc32(file.read(member.head))
                     _fill(file, numbers, name)
                 if zlib.crc32(numbers.data, crc) != member.crc:
-                    raise _Flaw(name, "is damaged: its checksum is another")
+                    raise _ArrayError(name, "is damaged: its checksum is another")
             else:
                 with zipfile.ZipFile(self.path) as archive, archive.open(f"{name}.npy") as stream:
                     stream.read(member.head)
                     _fill(stream, numbers, name)
-                    # The checksum is compared where the end is met.
+                    # The checksum is compared at the end.
                     stream.read(1)
         return np.ascontiguousarray(array.T) if member.columns else array
 
@@ -140,7 +140,7 @@ class NpzFile:
         self._check_size(self.members.values())
         return {name: self.read(name) for name in self.members}
 
-    def parts(self, name: str) -> Iterator[NDArray[Any]]:
+    def iter_chunks(self, name: str) -> Iterator[NDArray[Any]]:
         """Yield an array in parts of some megabytes along its first axis, in order."""
         member = self.members[name]
         if member.nbytes <= BLOCK_BYTES or member.start < 0 or member.columns:
@@ -157,11 +157,11 @@ class NpzFile:
                     raise self._error(self.path, name, "is cut short")
                 yield part.reshape(rows, *member.shape[1:])
 
-    def mapped(self, names: Iterable[str]) -> dict[str, NDArray[Any]]:
+    def memory_map(self, names: Iterable[str]) -> dict[str, NDArray[Any]]:
         """Return arrays that read the file when they are looked at; those that are compressed as copies in memory."""
         arrays = {}
         with self._reading():
-            # What is mapped stays readable when another file takes this one's place.
+            # A mapped array stays readable when another file replaces this one.
             whole = np.memmap(self.path, np.uint8, "r")
         for name in names:
             member = self.members[name]
@@ -173,7 +173,7 @@ class NpzFile:
         return arrays
 
     def _check_size(self, members: Iterable[Member]) -> None:
-        """Refuse more than memory should be taken for; what is not compressed can be mapped, however large."""
+        """Refuse arrays too large for memory; uncompressed arrays of any size can be mapped."""
         size = sum(member.nbytes for member in members)
         if size > ARRAY_BYTES:
             most = size_text(ARRAY_BYTES)
@@ -181,11 +181,11 @@ class NpzFile:
 
     @contextlib.contextmanager
     def _reading(self, name: str = "") -> Iterator[list[str]]:
-        """Tell what is wrong by the error of who reads, and of which array: what is yielded holds its name."""
+        """Convert exceptions to the reader's error, with the name of the array that the yielded object has."""
         at = [name]
         try:
             yield at
-        except _Flaw as flaw:
+        except _ArrayError as flaw:
             raise self._error(self.path, *flaw.args) from None
         except _UNREADABLE as failure:
             where = f"{at[0]}: " if at[0] else ""
@@ -193,12 +193,12 @@ class NpzFile:
             raise self._error(self.path, "", detail) from failure
 
 
-class _Flaw(Exception):
-    """What is wrong with a file: the array at fault, and the words for it."""
+class _ArrayError(Exception):
+    """Raised for a faulty file: the array at fault, and the reason."""
 
 
 def write_npz(path: Path, sources: Mapping[str, Source], *, compress: bool) -> None:
-    """Write arrays to one file that appears whole or not at all: after an OSError what stood there still stands."""
+    """Write arrays to one file, completely or not at all: after an OSError the previous file is unchanged."""
 
     def write(file: IO[bytes]) -> None:
         method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
@@ -209,13 +209,13 @@ def write_npz(path: Path, sources: Mapping[str, Source], *, compress: bool) -> N
     _write(path, write)
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_atomic(path: Path, content: bytes) -> None:
     """Write a file that appears whole or not at all; raises as `write_npz`."""
     _write(path, lambda file: file.write(content))
 
 
 def partial_files(path: Path) -> list[Path]:
-    """Return what interrupted writings of ``path`` left beside it."""
+    """Return temporary files of interrupted writings of ``path``."""
     return sorted(path.parent.glob(f".{_escaped(path.name)}.*.partial"))
 
 
@@ -232,7 +232,7 @@ def _write(path: Path, fill: Callable[[IO[bytes]], object]) -> None:
             os.fsync(file.fileno())
         partial.replace(path)
     except OSError as error:
-        # A disk that is full does not say of what.
+        # The error of a full disk has no file name.
         error.filename = error.filename or os.fspath(path)
         raise
     finally:
@@ -243,7 +243,7 @@ def _write(path: Path, fill: Callable[[IO[bytes]], object]) -> None:
 
 def _member(file: IO[bytes], archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
     if not info.filename.endswith(".npy"):
-        raise _Flaw(info.filename, "is a foreign member: an .npz file holds .npy arrays only")
+        raise _ArrayError(info.filename, "is a foreign member: an .npz file holds .npy arrays only")
     if info.compress_type not in _COMPRESSIONS:
         raise ValueError(f"{info.filename} is packed by another method than numpy's")
     with archive.open(info) as stream:
@@ -266,7 +266,7 @@ def _fill(file: Any, into: NDArray[np.uint8], name: str) -> None:
     while done < into.size:
         got = file.readinto(into[done:].data)
         if not got:
-            raise _Flaw(name, "is cut short")
+            raise _ArrayError(name, "is cut short")
         done += got
 
 

@@ -25,12 +25,12 @@ VectorFunction = Callable[[FloatArray], ArrayLike]
 ADJOINT_TOLERANCE = 1e-8
 PROBE_SEED = 20170530
 
-# What a user's function raises when it cannot digest the shape it is given.
+# Exceptions of a user's function that does not accept the shape of its argument.
 SHAPE_FAULTS = (ValueError, TypeError, IndexError, AttributeError, NotImplementedError)
 
 
 class LinearMap(Protocol):
-    """What ``data.N``, ``data.F``, ``data.L`` and ``data.G`` can do, whatever form they were given in."""
+    """Linear map: the operations of ``data.N``, ``data.F``, ``data.L`` and ``data.G``, given in any form."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -74,7 +74,7 @@ class SparseMatrix(Protocol):
         ...
 
     def tocsr(self, copy: bool = ...) -> Any:
-        """The matrix in compressed rows."""
+        """Return the matrix in compressed rows."""
         ...
 
 
@@ -110,7 +110,7 @@ class FunctionMap:
         return out
 
     def _apply(self, x: FloatArray) -> FloatArray:
-        return call("product", self.field, self.forward, x, (self.shape[0],))
+        return call_checked("product", self.field, self.forward, x, (self.shape[0],))
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> FloatArray:
         return cast(FloatArray, dense(self).astype(dtype or np.float64))
@@ -119,10 +119,12 @@ class FunctionMap:
         return f"FunctionMap({self.field}, shape={self.shape})"
 
 
-def call(what: str, field: str, function: VectorFunction, argument: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+def call_checked(
+    what: str, field: str, function: VectorFunction, argument: FloatArray, shape: tuple[int, ...]
+) -> FloatArray:
     """Result of a user's function, checked for shape and finiteness.
 
-    The argument is handed over as a copy: a function that works in place must not change what comes next.
+    The argument is a copy, so that a function that works in place changes nothing else.
     """
     try:
         value = function(argument.copy())
@@ -134,7 +136,7 @@ def call(what: str, field: str, function: VectorFunction, argument: FloatArray, 
 
 
 def is_sparse(value: object) -> TypeGuard[Any]:
-    """True for a scipy.sparse matrix or array. Where scipy.sparse is not loaded nobody can hold one."""
+    """Return True for a scipy.sparse matrix or array. If scipy.sparse is not loaded, no value is one."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and bool(sparse.issparse(value))
 
@@ -165,17 +167,17 @@ def as_linear_map(
             raise ProblemDataError(
                 field, f"the number of rows of a pair of callables cannot be told: give {why} of full length"
             )
-        return _probed(FunctionMap(field, (count, nv), value[0], value[1]))
+        return _check_adjoint(FunctionMap(field, (count, nv), value[0], value[1]))
     if isinstance(value, ScipyLinearOperator):
         check_shape(field, tuple(value.shape), (rows, nv), why)
-        return _probed(FunctionMap(field, (int(value.shape[0]), nv), value.matvec, value.rmatvec))
+        return _check_adjoint(FunctionMap(field, (int(value.shape[0]), nv), value.matvec, value.rmatvec))
     if callable(value):
         raise ProblemDataError(field, "one callable, wanted a pair (forward, transpose)")
     return cast(LinearMap, read_only(float_array(field, cast(ArrayLike, value), (rows, nv), why)))
 
 
 def dense(linear_map: LinearMap) -> FloatArray:
-    """The matrix of a linear map, as a new C-contiguous array. Functions are evaluated on the shorter side."""
+    """Return the matrix of a linear map, as a new C-contiguous array. Functions are evaluated on the shorter side."""
     if isinstance(linear_map, FunctionMap):
         rows, columns = linear_map.shape
         if rows <= columns:
@@ -205,8 +207,8 @@ def _sparse_map(field: str, value: Any, wanted: tuple[int | None, int], why: str
     return cast(LinearMap, matrix)
 
 
-def _probed(linear_map: FunctionMap) -> LinearMap:
-    """The map itself, after one seeded random product each way has shown that the two are adjoint."""
+def _check_adjoint(linear_map: FunctionMap) -> LinearMap:
+    """Return the map itself, after one seeded random product each way has shown that the two are adjoint."""
     rows, columns = linear_map.shape
     random = np.random.default_rng(PROBE_SEED)
     x, y = random.standard_normal(columns), random.standard_normal(rows)

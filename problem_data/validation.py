@@ -20,7 +20,7 @@ IntArray = NDArray[np.int64]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
-def entry(field: str, array: NDArray[np.generic], index: tuple[int, ...]) -> str:
+def format_entry(field: str, array: NDArray[np.generic], index: tuple[int, ...]) -> str:
     """Text ``field[i, j] = value`` for one entry of an array."""
     return f"{field}[{', '.join(str(i) for i in index)}] = {array[index]!s}"
 
@@ -38,17 +38,21 @@ def real_numbers(field: str, value: ArrayLike) -> NDArray[np.generic]:
     return array
 
 
-def refuse(field: str, array: NDArray[Any], bad: NDArray[np.bool_], wanted: str, *, counted: bool = False) -> None:
-    """Raise where entries are marked as bad, naming the first of them, and how many there are where ``counted``."""
+def raise_for_entries(
+    field: str, array: NDArray[Any], bad: NDArray[np.bool_], wanted: str, *, counted: bool = False
+) -> None:
+    """Raise if entries are marked as bad. The error names the first, and with ``counted`` also their number."""
     if bad.any():
         index = tuple(int(i) for i in np.argwhere(bad)[0])
         count = f", {np.count_nonzero(bad)} such entries" if counted else ""
-        raise ProblemDataError(field, f"{entry(field, array, index)}, wanted {wanted} (shape {array.shape}{count})")
+        raise ProblemDataError(
+            field, f"{format_entry(field, array, index)}, wanted {wanted} (shape {array.shape}{count})"
+        )
 
 
 def check_finite(field: str, array: FloatArray) -> None:
     """Raise unless every entry is finite, naming the first that is not."""
-    refuse(field, array, ~np.isfinite(array), "a finite number", counted=True)
+    raise_for_entries(field, array, ~np.isfinite(array), "a finite number", counted=True)
 
 
 def float_array(field: str, value: ArrayLike, shape: tuple[int | None, ...], why: str = "") -> FloatArray:
@@ -65,7 +69,7 @@ def float_array(field: str, value: ArrayLike, shape: tuple[int | None, ...], why
 
 
 def check_shape(field: str, met: tuple[int, ...], wanted: tuple[int | None, ...], why: str = "") -> None:
-    """Raise where a shape is another than that wanted; None stands for any length and is written ``*``."""
+    """Raise if a shape differs from the wanted one; None means any length and is written ``*``."""
     if len(met) != len(wanted) or any(w not in (None, m) for m, w in zip(met, wanted, strict=True)):
         text = ", ".join("*" if n is None else str(n) for n in wanted)
         comma = "," if len(wanted) == 1 else ""
@@ -73,7 +77,7 @@ def check_shape(field: str, met: tuple[int, ...], wanted: tuple[int | None, ...]
 
 
 def vector(field: str, value: ArrayLike | None, size: int, why: str = "") -> FloatArray:
-    """Finite vector of ``size`` entries; zeros where it is missing."""
+    """Finite vector of ``size`` entries; zeros if it is missing."""
     if value is None:
         return np.zeros(size)
     return float_array(field, value, (size,), why)
@@ -81,31 +85,31 @@ def vector(field: str, value: ArrayLike | None, size: int, why: str = "") -> Flo
 
 def check_nonnegative(field: str, array: FloatArray) -> None:
     """Raise unless every entry is at least 0, naming the first that is not."""
-    refuse(field, array, array < 0.0, ">= 0")
+    raise_for_entries(field, array, array < 0.0, ">= 0")
 
 
 def nonnegative(field: str, value: ArrayLike | None, size: int, why: str = "") -> FloatArray:
-    """Finite vector of ``size`` entries, all at least 0; zeros where it is missing."""
+    """Finite vector of ``size`` entries, all at least 0; zeros if it is missing."""
     array = vector(field, value, size, why)
     check_nonnegative(field, array)
     return array
 
 
 def optional_vector(field: str, value: ArrayLike | None, size: int, why: str = "") -> FloatArray | None:
-    """Finite vector of ``size`` entries; None where it is missing."""
+    """Finite vector of ``size`` entries; None if it is missing."""
     return None if value is None else float_array(field, value, (size,), why)
 
 
 def row_scales(value: ArrayLike | None, nb: int) -> FloatArray | None:
-    """Positive scales of nb rows; None where they are missing."""
+    """Positive scales of nb rows; None if they are missing."""
     scales = optional_vector("scaleG", value, nb, "one entry per row of G")
     if scales is not None:
-        refuse("scaleG", scales, scales <= 0.0, "> 0")
+        raise_for_entries("scaleG", scales, scales <= 0.0, "> 0")
     return scales
 
 
 def position_errors(value: ArrayLike | None, scales: FloatArray | None, nb: int) -> FloatArray | None:
-    """Position errors of nb rows; None where they are missing. They say nothing without scales."""
+    """Return position errors of nb rows, or None if they are missing. They require scales."""
     errors = optional_vector("errorG", value, nb, "one entry per row of G")
     if errors is not None and scales is None:
         raise ProblemDataError("scaleG", f"missing, wanted shape ({nb},): errorG is given, and compared with it")
@@ -117,7 +121,7 @@ def length(field: str, value: ArrayLike | None) -> int | None:
     return None if value is None else float_array(field, value, (None,)).size
 
 
-def whole_numbers(field: str, value: ArrayLike, size: int | None, wanted: str, why: str = "") -> IntArray:
+def integer_vector(field: str, value: ArrayLike, size: int | None, wanted: str, why: str = "") -> IntArray:
     """Vector of whole numbers, at least 0; floats that hold whole numbers are as good as integers.
 
     ``size`` None: any number of entries. ``wanted`` and ``why`` say, in errors, what an entry should be and where the
@@ -125,30 +129,30 @@ def whole_numbers(field: str, value: ArrayLike, size: int | None, wanted: str, w
     """
     numbers = float_array(field, value, (size,), why)
     # 2**53: beyond it float64 no longer holds every whole number, and no problem has so many rows.
-    refuse(field, numbers, (numbers != np.floor(numbers)) | (numbers < 0) | (numbers > 2.0**53), wanted)
+    raise_for_entries(field, numbers, (numbers != np.floor(numbers)) | (numbers < 0) | (numbers > 2.0**53), wanted)
     return numbers.astype(np.int64)
 
 
 def direction_counts(r: ArrayLike, mu: FloatArray, mu_field: str = "mu") -> IntArray:
     """Spanning directions per contact: whole numbers, at least 1 wherever the contact has friction.
 
-    0 marks a contact without friction rows and is accepted only where ``mu``, already checked, is 0, because a friction
+    0 marks a contact without friction rows and is accepted only if ``mu``, already checked, is 0, because a friction
     coefficient without a direction to act along would be dropped in silence.
     """
-    counts = whole_numbers("r", r, mu.size, "a whole number of directions", f"one entry per entry of {mu_field}")
+    counts = integer_vector("r", r, mu.size, "a whole number of directions", f"one entry per entry of {mu_field}")
     idle = (counts < 1) & (mu > 0.0)
     if idle.any():
         index = int(np.argmax(idle))
         raise ProblemDataError(
             "r",
-            f"r[{index}] = 0, wanted at least 1 where {mu_field} is positive: {entry(mu_field, mu, (index,))} "
+            f"r[{index}] = 0, wanted at least 1 where {mu_field} is positive: {format_entry(mu_field, mu, (index,))} "
             f"(shape {mu.shape})",
         )
     return counts
 
 
-def starts_of_trees(value: ArrayLike | None, nv: int) -> IntArray:
-    """First velocity of each tree, then nv; one tree where None is given."""
+def checked_tree_starts(value: ArrayLike | None, nv: int) -> IntArray:
+    """Return the first velocity of each tree, then nv; None means one tree."""
     if value is None:
         return np.array([0, nv], dtype=np.int64)
     starts = np.array(value)
@@ -162,18 +166,21 @@ def starts_of_trees(value: ArrayLike | None, nv: int) -> IntArray:
     return starts.astype(np.int64)
 
 
-def own_cones(cones: IntArray) -> int:
-    """Number of contacts that friction cones lean on, each of which has one of its own."""
+def contact_count(cones: IntArray) -> int:
+    """Return the number of contacts with their own friction cone.
+
+    Further cones share the normal force of one of them.
+    """
     return int(cones.max(initial=-1)) + 1
 
 
-def leaning_cones(value: ArrayLike, mu: FloatArray | None) -> IntArray:
-    """The contact on whose normal force each friction cone leans: 0 .. nc - 1 in order, then those of further cones."""
+def checked_cone_contacts(value: ArrayLike, mu: FloatArray | None) -> IntArray:
+    """Return the contact whose normal force bounds each friction cone: 0 .. nc - 1, then contacts of further cones."""
     if mu is None:
         raise ProblemDataError("mu", "missing, wanted one entry per entry of cone_contacts")
-    cones = whole_numbers("cone_contacts", value, mu.size, "a contact's number", "one entry per entry of mu")
+    cones = integer_vector("cone_contacts", value, mu.size, "a contact's number", "one entry per entry of mu")
     own = cones == np.arange(cones.size)
-    nc = cones.size if own.all() else int(np.argmin(own))  # where the contacts' own cones end
+    nc = cones.size if own.all() else int(np.argmin(own))  # number of the contacts' own cones
     wrong = ~own & (cones >= nc)
     if wrong.any():
         i = int(np.argmax(wrong))
@@ -187,7 +194,7 @@ def leaning_cones(value: ArrayLike, mu: FloatArray | None) -> IntArray:
 def friction(
     mu: FloatArray | None, r: ArrayLike | None, has_F: bool, n: int, mu_field: str = "mu"
 ) -> tuple[FloatArray, IntArray]:
-    """Coefficients and direction counts of n contacts, where either may have been left out."""
+    """Return coefficients and direction counts of n contacts; either may be missing."""
     coefficients = np.zeros(n) if mu is None else mu
     if r is not None:
         counts = direction_counts(r, coefficients, mu_field)
@@ -209,7 +216,7 @@ FRICTION = ("pyramid", "cone")
 
 
 def friction_law(value: object) -> str:
-    """The law of friction; a pyramid where None is given."""
+    """Return the law of friction; a pyramid if None is given."""
     law = "pyramid" if value is None else value
     if not isinstance(law, str) or law not in FRICTION:
         raise ProblemDataError("friction", f"{value!r} of type {type(value).__name__}, wanted 'pyramid' or 'cone'")
@@ -217,7 +224,7 @@ def friction_law(value: object) -> str:
 
 
 def check_cones(r: IntArray, nc: int, gammaE: FloatArray) -> None:
-    """Refuse what the exact cone has no place for: cones of moments, other than two tangents or one, softened slack.
+    """Refuse data that the exact cone does not support: cones of moments, wrong numbers of tangents, softened slack.
 
     ``r`` are the directions of all cones, of which the first ``nc`` are the contacts' own.
     """
@@ -240,7 +247,7 @@ def check_cones(r: IntArray, nc: int, gammaE: FloatArray) -> None:
 
 
 def force_bounds(lo: ArrayLike | None, hi: ArrayLike | None, nbox: int) -> tuple[FloatArray, FloatArray]:
-    """Bounds lo <= hi of nbox forces, -inf and inf where there is none; both may be missing where nbox is 0.
+    """Return bounds lo <= hi of nbox forces, -inf and inf for none; both may be missing if nbox is 0.
 
     Refused are a NaN, an infinity on the wrong side, and two finite bounds farther apart than any number.
     """
@@ -268,7 +275,7 @@ def _force_bound(field: str, value: ArrayLike | None, size: int, wrong: float) -
         array = np.ascontiguousarray(numbers, dtype=np.float64)
     # A wider float that overflows float64 is no bound that someone meant to be infinite.
     bad = np.isnan(array) | (array == wrong) | (np.isinf(array) & np.isfinite(numbers))
-    refuse(field, array, bad, "a number or -inf" if field == "lo" else "a number or inf", counted=True)
+    raise_for_entries(field, array, bad, "a number or -inf" if field == "lo" else "a number or inf", counted=True)
     return array
 
 
@@ -297,9 +304,9 @@ def split_contacts(sliding: ArrayLike | None, non_sliding: ArrayLike | None, nc:
 
 
 def _ascending(field: str, value: ArrayLike, nc: int) -> IntArray:
-    contacts = whole_numbers(field, value, None, "the index of a contact")
+    contacts = integer_vector(field, value, None, "the index of a contact")
     wanted = f"a contact from 0 to {nc - 1}" if nc else "no entries, as there are no contacts"
-    refuse(field, contacts, contacts >= nc, wanted)
+    raise_for_entries(field, contacts, contacts >= nc, wanted)
     disorder = np.diff(contacts) <= 0
     if disorder.any():
         i = int(np.argmax(disorder))

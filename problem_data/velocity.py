@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike
 from problem_data.blocks import VelocityBlocks, evaluate_blocks
 from problem_data.constrained import (
     ConstrainedDynamics,
-    free_rows,
     known_of_blocks,
+    map_of_any_rows,
     row_softening,
     row_terms,
     rows_known,
@@ -36,14 +36,14 @@ from problem_data.validation import (
     FloatArray,
     IntArray,
     check_cones,
+    checked_cone_contacts,
+    checked_tree_starts,
+    contact_count,
     float_array,
     force_bounds,
     friction_law,
-    leaning_cones,
     length,
     nonnegative,
-    own_cones,
-    starts_of_trees,
 )
 from problem_data.validation import friction as coefficients_and_counts
 
@@ -70,7 +70,7 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         Boxed rows: constraints whose force has bounds on both sides, such as dry joint friction, drives of limited
         force, torsional and rolling friction under a given normal load.
     mu : array_like, shape (ncone,)
-        Friction coefficients, >= 0. Its length defines nc, the number of contacts, where there are no further cones;
+        Friction coefficients, >= 0. Its length defines nc, the number of contacts, if there are no further cones;
         without it the contacts of N are frictionless.
     r : array_like of int, shape (ncone,)
         Number of friction directions of each contact (k/2 for a cone of k edges); nr is their sum. 0 is a contact
@@ -82,18 +82,18 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         row of relative angular velocity along the normal, and a length [m] for mu; a rolling one has directions
         across the normal.
     kN, kF, kL, kG, kB : array_like, shapes (nc,), (nr,), (nl,), (nb,), (nbox,)
-        Velocity terms of the rows, in each row's own unit (m/s or rad/s); zeros where missing.
+        Velocity terms of the rows, in each row's own unit (m/s or rad/s); zeros if missing.
     scaleG : array_like, shape (nb,)
         Size of the terms that the entries of each row of G were computed from, > 0, in the unit of the row's entries:
-        what is below 1e-10 of it is rounding, whatever the size of other rows. Without it only the size of G is known:
-        what is below eps max(nb, nv) of the largest row counts as zero, as `numpy.linalg.lstsq` has it.
+        entries below 1e-10 of it are rounding, for any size of other rows. Without it only the size of G is known:
+        entries below eps max(nb, nv) of the largest row count as zero, as in `numpy.linalg.lstsq`.
     errorG : array_like, shape (nb,)
         Position errors of the bilateral rows [m, rad], for which scaleG is needed: a mechanism that is not quite
         assembled has rows that depend on each other, and terms kG that agree, no better than these errors tell.
     gammaN, gammaF, gammaE, gammaL, gammaB : array_like, shapes (nc,), (nr,), (ncone,), (nl,), (nbox,)
         Softening, >= 0, in row velocity per force unit of the problem (1/kg for an impact, s/kg for a discretised
         problem); gammaF serves both signs of a direction, gammaE is on the diagonal of the friction slack. Zeros
-        where missing.
+        if missing.
     lo, hi : array_like, shape (nbox,)
         Bounds of the forces of the boxed rows, in the force unit of the problem (N or N m; N s or N m s for an
         impact); required where B has rows. -inf and inf mean no bound, lo = hi a given force. A bound that no force
@@ -108,7 +108,7 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         another, so that contacts of many bodies can be solved with sparse matrices. Without it all is one tree.
 
     friction : str, optional
-        ``"pyramid"``, also where None is given: the rows of F span a pyramid of friction. ``"cone"``: they are two
+        ``"pyramid"``, also if None is given: the rows of F span a pyramid of friction. ``"cone"``: they are two
         orthonormal tangents of each contact (one in planar data), and friction has Coulomb's exact cone; then there are
         no further cones, and no gammaE. `contactlab.ConstraintSolver` solves the law that the data name.
 
@@ -119,8 +119,8 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
 
     Notes
     -----
-    Inputs are copied; the attributes are read-only and stay what they were at construction. Fields, shapes and
-    signs are those of Drake's ``ConstraintVelProblemData``; the friction model is that of Anitescu and Potra (1997),
+    Inputs are copied; the attributes are read-only and never change. Fields, shapes and
+    signs agree with Drake's ``ConstraintVelProblemData``; the friction model is from Anitescu and Potra (1997),
     doi:10.1023/A:1008292328909.
 
     Examples
@@ -186,13 +186,13 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
 
         # mu before everything else of a contact: its length defines nc. k before its pair of callables.
         given = None if mu is None else nonnegative("mu", mu, float_array("mu", mu, (None,)).size)
-        cones = None if cone_contacts is None else leaning_cones(cone_contacts, given)
+        cones = None if cone_contacts is None else checked_cone_contacts(cone_contacts, given)
         contacts = given.size if given is not None and cones is None else None
         normals = as_linear_map(
             "N",
             N,
             nv=nv,
-            rows=contacts if cones is None else own_cones(cones),
+            rows=contacts if cones is None else contact_count(cones),
             pair_rows=length("kN", kN),
             why="one row per entry of mu (without mu: of kN)" if cones is None else "as many as cone_contacts names",
         )
@@ -203,7 +203,11 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         # Python integers: a sum of int64 could wrap round and pass as a small one.
         nr = sum(counts.tolist())
         tangents = as_linear_map("F", F, nv=nv, rows=nr, pair_rows=None, why="sum(r) rows")
-        limits, bilaterals, boxed = (free_rows("L", L, kL, nv), free_rows("G", G, kG, nv), free_rows("B", B, kB, nv))
+        limits, bilaterals, boxed = (
+            map_of_any_rows("L", L, kL, nv),
+            map_of_any_rows("G", G, kG, nv),
+            map_of_any_rows("B", B, kB, nv),
+        )
         rows = {"N": nc, "F": nr, "L": limits.shape[0], "G": bilaterals.shape[0], "B": boxed.shape[0]}
         maps = {"N": normals, "F": tangents, "L": limits, "G": bilaterals, "B": boxed}
         terms = row_terms({"N": kN, "F": kF, "L": kL, "G": kG, "B": kB}, rows)
@@ -212,7 +216,7 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         low, high = force_bounds(lo, hi, rows["B"])
         known = rows_known(scaleG, errorG, rows["G"])
         vectors = {"Mv": momentum, "mu": coefficients, "r": counts, "cone_contacts": cones, "lo": low, "hi": high}
-        vectors["tree_starts"] = starts_of_trees(tree_starts, nv)
+        vectors["tree_starts"] = checked_tree_starts(tree_starts, nv)
         law = friction_law(friction)
         if law == "cone":
             check_cones(counts, nc, softening["gammaE"])
@@ -253,7 +257,7 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         Raises
         ------
         ProblemDataError
-            There is no such law, or the rows are not those of a cone.
+            There is no such law, or the rows are not tangents of a cone.
         """
         law = friction_law(friction)
         if law == "cone":

@@ -89,7 +89,7 @@ def follow() -> Task:
 class Burst:
     """A push on the cart; at full strength one that no step survives."""
 
-    low, high, by_state = np.array([-1.0]), np.array([1.0]), True
+    low, high, depends_on_state = np.array([-1.0]), np.array([1.0]), True
 
     def inputs(self, actions: np.ndarray, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, None]:
         taus = np.zeros((len(actions), v.shape[1]))

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from contactlab.contact import BodyShape
-from contactlab.world.touching import may_touch_half_space, touching_shapes
+from contactlab.world.collision_filter import build_collision_filter, may_touch_half_space
 
 
 def may_touch_in_mujoco(m):
@@ -43,7 +43,7 @@ def may_touch_in_mujoco(m):
 
 def may_touch_here(world):
     """Pairs of names of bodies, half-spaces as planes."""
-    touching = touching_shapes(world)
+    touching = build_collision_filter(world)
     of = world.surface_bodies
     names = world.model.names
     found = set()

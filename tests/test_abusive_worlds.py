@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from contactlab.contact import Box, HalfSpace, Material
-from contactlab.formulation import proposal
+from contactlab.formulation import strategy_solver
 from contactlab.simulation import (
     ImplausibleWarning,
     SimulationError,
@@ -56,7 +56,7 @@ def asked(monkeypatch):
         return solve(view)
 
     monkeypatch.setattr(IslandView, "solve", counted)
-    monkeypatch.setattr(driver, "PATIENCE", -1.0)
+    monkeypatch.setattr(driver, "MAX_SECONDS", -1.0)
     return calls
 
 
@@ -81,10 +81,10 @@ def test_pivoting_that_takes_too_long_goes_to_other_solvers(asked):
 
 def test_a_step_without_an_answer_in_time_says_what_to_do(asked, monkeypatch):
     """Default solvers that are given no time; with an adaptive stepper, too, there is one try."""
-    monkeypatch.setattr(proposal, "PATIENCE", 1e-9)
+    monkeypatch.setattr(strategy_solver, "MAX_SECONDS", 1e-9)
     for adaptive in (False, True):
         asked.clear()
-        with pytest.raises(SimulationError, match=r"takes its own limits. A smaller h") as failure:
+        with pytest.raises(SimulationError, match=r"has its own limits. A smaller h") as failure:
             simulate(pivoted(), TimeStepping(2e-3, adaptive=adaptive, strategies=()), steps=3)
         assert failure.value.result.status.name == "ITERATION_LIMIT"
         assert len(asked) == 1

@@ -101,13 +101,13 @@ def test_filters():
 
     assert touching(balls())[0]
     ignoring = balls()
-    ignoring.ignore("b", "a")
+    ignoring.exclude_collision("b", "a")
     for builder in (ignoring, balls(body_contacts=False)):
         meets, world = touching(builder)
         assert not meets
         assert arrays_of(world).collision is None
     with pytest.raises(SimulationConfigError, match="'c'"):
-        ignoring.ignore("a", "c")
+        ignoring.exclude_collision("a", "c")
 
 
 @pytest.mark.nojit
@@ -195,8 +195,8 @@ def test_a_world_is_kept_with_its_shapes_and_filters(tmp_path):
     parts = [Placed(Capsule(0.05, 0.1), pose), Sphere(0.08, (0.0, 0.1, 0.0))]
     builder.add_free_body("club", CUBE, parts, Material(0.4, 0.2), (0.6, 0.5, 0.9, 1, 0, 0, 0), (0, 0, -1, 2, 0, 0))
     builder.add_free_body("ghost", BALL, Sphere(0.1), ROUGH, (0.6, 0.5, 0.3, 1, 0, 0, 0))
-    builder.ignore("ghost", "drum")
-    builder.ignore("club", "ghost")
+    builder.exclude_collision("ghost", "drum")
+    builder.exclude_collision("club", "ghost")
     recording = simulate(builder.build(), TimeStepping(1e-3, edges=4), 0.3, path=tmp_path / "run.npz")
     opened = Recording.open(tmp_path / "run.npz")
     between = {(int(a), int(b)) for a, b in zip(opened.contacts.shape_a, opened.contacts.shape_b, strict=True)}

@@ -190,7 +190,7 @@ def test_readings_refuse_forces_that_are_not_theirs() -> None:
         ("level", lambda: problem.contact_forces(step.forces, level="position")),
         ("solution", lambda: other.contact_forces(step)),
         ("solution", lambda: problem.contact_forces(ConstraintForces([1.0]), level="velocity")),
-        ("label", lambda: problem.force_of("tip: norma", step)),
+        ("label", lambda: problem.row_force("tip: norma", step)),
         ("body", lambda: problem.contact_forces(step)[0].force_on("upper")),
         ("about", lambda: problem.forces_on("lower", step, about=(0, 0))),
     ):
@@ -198,6 +198,6 @@ def test_readings_refuse_forces_that_are_not_theirs() -> None:
             call()
         assert error.value.field == field
     with pytest.raises(BridgeError, match="close: 'tip: normal'"):
-        problem.force_of("tip: norma", step)
+        problem.row_force("tip: norma", step)
     with pytest.raises(MultibodyError, match="no body"):
         problem.forces_on("elbow", step)

@@ -66,7 +66,7 @@ def test_standing_on_brakes_balances_forces_and_moments(model, q) -> None:
         np.testing.assert_allclose(load.force, [0, 0, -WEIGHT], atol=1e-7)
         np.testing.assert_allclose(load.moment, 0.0, atol=1e-7)
     accel, _ = solved(problem)
-    assert problem.beyond_bounds(accel) == {}
+    assert problem.overloaded_joints(accel) == {}
 
 
 @pytest.mark.parametrize("share", [0.9, 1.1])
@@ -202,6 +202,6 @@ def test_labels_name_what_rows_stand_for(model, q) -> None:
     assert {row.source for row in table.of_source("fr")} == {"fr"}
     assert len(table.of_source("fr")) == 3
     step = SOLVER.solve_discretized_problem(problem.velocity, problem.h)
-    assert problem.force_of("rl: normal", step) == step.forces.fN[2]
-    assert abs(problem.force_of("dry friction of fr_knee", step)) <= 1.0
+    assert problem.row_force("rl: normal", step) == step.forces.fN[2]
+    assert abs(problem.row_force("dry friction of fr_knee", step)) <= 1.0
     assert "upper limit of fl_knee" in str(table)

@@ -9,7 +9,7 @@ import pytest
 
 from contactlab.cli import main
 from contactlab.conformance import CASES, CaseVerdict, conform, engine_of
-from contactlab.conformance.adapters.ours import Ours
+from contactlab.conformance.adapters.ours import Contactlab
 from contactlab.conformance.page import page
 
 PAGE = Path(__file__).parents[1] / "docs" / "conformance.md"
@@ -29,7 +29,7 @@ FAST = (
 def test_ours_keeps_the_fast_cases():
     report = conform(["ours"], FAST)
     assert len(report.rows) >= 9
-    assert {row.case: row.reason for row in report.rows if row.verdict is not CaseVerdict.KEPT} == {}
+    assert {row.case: row.reason for row in report.rows if row.verdict is not CaseVerdict.PASSED} == {}
 
 
 def test_names_of_cases_are_their_own():
@@ -37,7 +37,7 @@ def test_names_of_cases_are_their_own():
     assert all(case.question and case.source for case in CASES)
 
 
-class _Bad(Ours):
+class _Bad(Contactlab):
     """Creeps, and gains energy: its bodies are moved and sped up after every step."""
 
     def load(self, scene, h):
@@ -61,17 +61,17 @@ def test_a_bad_engine_loses_what_it_breaks_and_is_told_why():
     creeps, gains, untold = (
         report.row("<bad>", name) for name in ("brick holds on a slope", "drop, e = 1/2", "four corners")
     )
-    assert creeps.verdict is gains.verdict is CaseVerdict.LOST
+    assert creeps.verdict is gains.verdict is CaseVerdict.FAILED
     assert re.search(r"crept .* at 0.01 m/s \(limit 1e-06 m/s\)", creeps.reason)
     assert "gained energy" in gains.reason
-    assert untold.verdict is CaseVerdict.NOT_TOLD
+    assert untold.verdict is CaseVerdict.NOT_REPORTED
     text = page(report)
     assert "<bad>" not in text
     assert "&lt;bad&gt;" in text
 
 
 def test_an_engine_that_raises_has_a_row_with_its_reason():
-    class Broken(Ours):
+    class Broken(Contactlab):
         def load(self, scene, h):
             raise RuntimeError("out of order")
 
@@ -108,7 +108,7 @@ def test_joints_and_contact(name):
         ],
         [name],
     ).rows
-    assert row.verdict is CaseVerdict.KEPT, row.reason
+    assert row.verdict is CaseVerdict.PASSED, row.reason
 
 
 def test_a_loop_of_unequal_bars_opens_at_our_defaults():
@@ -146,9 +146,9 @@ def test_the_engine_of_the_page_runs(tmp_path):
     file.write_text(code)
     report = conform([f"{file}:Falling"], ["projectile", "four corners", "brick holds"])
     verdicts = {row.case: row.verdict for row in report.rows}
-    assert verdicts["projectile"] is CaseVerdict.KEPT
-    assert verdicts["four corners"] is CaseVerdict.NOT_TOLD
-    assert verdicts["brick holds on a slope"] is CaseVerdict.LOST
+    assert verdicts["projectile"] is CaseVerdict.PASSED
+    assert verdicts["four corners"] is CaseVerdict.NOT_REPORTED
+    assert verdicts["brick holds on a slope"] is CaseVerdict.FAILED
 
 
 @pytest.mark.parametrize("name", ["mujoco", "mujoco:noslip", "drake"])

@@ -18,8 +18,8 @@ from contactlab.constraints import (
     constraint_jacobian,
     constraint_position_error,
 )
-from contactlab.constraints.assembly_closing import difference_jacobian
 from contactlab.constraints.assembly_conditions import conditions_of, loop_closures
+from contactlab.constraints.assembly_solver import difference_jacobian
 from contactlab.multibody import (
     Model,
     ModelBuilder,

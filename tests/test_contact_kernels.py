@@ -12,7 +12,7 @@ from contactlab.contact import Box, ContactError, HalfSpace, Sphere, check_edges
 from contactlab.contact.kernels.friction_pyramid import edge, tangents
 from contactlab.contact.kernels.half_space import collide_point
 from contactlab.contact.kernels.rows import add_contact_columns
-from contactlab.formulation.kernels.laws import bounce
+from contactlab.formulation.kernels.laws import rigid_contact_law
 from contactlab.multibody import (
     Kinematics,
     Model,
@@ -220,18 +220,18 @@ def test_edge_counts_are_integers(bad):
 )
 def test_normal_term_follows_the_rule(gap, vn_minus, vn_free, kN):
     """Each branch of the rule, with h = 0.01, e = 0.5, v_min = 0.05, erp = 0.2, pushed no faster than 0.7."""
-    assert bounce(gap, vn_minus, vn_free, 0.01, 0.5, 0.05, 0.2, 0.7) == pytest.approx(kN, rel=1e-14)
+    assert rigid_contact_law(gap, vn_minus, vn_free, 0.01, 0.5, 0.05, 0.2, 0.7) == pytest.approx(kN, rel=1e-14)
 
 
 @given(drop=st.floats(0.1, 10.0), e=st.floats(0.0, 1.0))
 def test_an_impact_rebounds_at_e_times_the_approach(drop, e):
     """The contact closes at N v+ = -kN: the rebound of Newton's law."""
-    assert -bounce(0.0, -drop, -drop, 1e-3, e, 1e-3, 0.0, 1.0) == e * drop
-    assert -bounce(0.0, -drop, -drop, 1e-3, e, 1e-3, 0.0, math.inf) == e * drop
+    assert -rigid_contact_law(0.0, -drop, -drop, 1e-3, e, 1e-3, 0.0, 1.0) == e * drop
+    assert -rigid_contact_law(0.0, -drop, -drop, 1e-3, e, 1e-3, 0.0, math.inf) == e * drop
 
 
 @pytest.mark.nojit
 def test_an_inelastic_impact_closes_its_gap():
     """With e = 0 like any other contact; where the law is that of older records it stops at a distance."""
-    assert bounce(0.5, -400.0, -400.0, 0.002, 0.0, 0.01, 0.0, 1.0) == pytest.approx(250.0)
-    assert bounce(0.5, -400.0, -400.0, 0.002, 0.0, 0.01, 0.0, math.inf) == 0.0
+    assert rigid_contact_law(0.5, -400.0, -400.0, 0.002, 0.0, 0.01, 0.0, 1.0) == pytest.approx(250.0)
+    assert rigid_contact_law(0.5, -400.0, -400.0, 0.002, 0.0, 0.01, 0.0, math.inf) == 0.0

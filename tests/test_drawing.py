@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, HeightField, Material, Mesh, Sphere
-from contactlab.drawing import Arrows, ForceScale, Stage, shown_steps, solid_of, state_at
-from contactlab.drawing.palette import BODIES, FIXED, MODE_COLORS, linear
+from contactlab.drawing import Arrows, ForceScale, SceneGeometry, frame_indices, solid_of, state_at
+from contactlab.drawing.palette import BODIES, FIXED, MODE_COLORS, srgb_to_linear
 from contactlab.drawing.stage import center_of_mass, clip, fan, grid_lines, patch
 from contactlab.multibody import ModelBuilder, body_poses
 from contactlab.multibody.joints import Fixed, Revolute
@@ -68,7 +68,7 @@ def test_a_stage_has_every_shape_of_every_body():
         builder.add_shape("hand", Sphere(0.05), rough, placement=Transform(p=(x, 0.0, 0.0)))
     builder.add_half_space("floor", HalfSpace(), rough)
     world = builder.build()
-    stage = Stage.of(world, *body_poses(world.model, world.initial_q[None]))
+    stage = SceneGeometry.of(world, *body_poses(world.model, world.initial_q[None]))
     shapes = [part for part in stage.parts if part.shape]
     assert [part.body for part in shapes] == [0, 2, 2]
     assert [part.color for part in shapes] == [FIXED, BODIES[2], BODIES[2]]
@@ -94,7 +94,7 @@ def test_a_shape_at_the_end_of_a_link_is_joined_to_its_joint():
     ball = RigidInertia.solid_sphere(1.0, 0.05)
     builder.add_free_body("ball", ball, Sphere(0.02, (1.0, 0.0, 0.0)), rough, (0, 2, 0, 1, 0, 0, 0))
     world = builder.build()
-    stage = Stage.of(world, *body_poses(world.model, world.initial_q[None]))
+    stage = SceneGeometry.of(world, *body_poses(world.model, world.initial_q[None]))
     rods = [part for part in stage.parts if not part.shape]
     assert [(rod.body, rod.color) for rod in rods] == [(0, BODIES[0])]
     assert rods[0].solid.vertices[:, 0].min() == pytest.approx(0.0, abs=1e-12)
@@ -109,7 +109,7 @@ def test_a_half_space_on_a_fixed_body_is_ground():
     builder.add_fixed_body("table", HalfSpace(), rough, placement=Transform(p=(0.0, 0.0, 0.7)))
     builder.add_free_body("ball", RigidInertia.solid_sphere(1.0, 0.1), Sphere(0.1), rough, (0, 0, 1, 1, 0, 0, 0))
     world = builder.build()
-    stage = Stage.of(world, *body_poses(world.model, world.initial_q[None]))
+    stage = SceneGeometry.of(world, *body_poses(world.model, world.initial_q[None]))
     assert [round(float(z), 12) for ground in stage.grounds for z in ground.polygon[:, 2]] == [0.7] * 4
     np.testing.assert_allclose(stage.low, (-0.17, -0.17, 0.83), atol=0.08)
 
@@ -131,7 +131,7 @@ def test_arrows_are_as_long_as_the_scale_says():
 @pytest.mark.parametrize("color", MODE_COLORS.values())
 def test_a_colour_of_light_looks_as_the_legend_says(color):
     """A screen that brightens it (by the formula of sRGB) shows the colour meant, to 2 of 255."""
-    light = np.array(linear(color)) / 255.0
+    light = np.array(srgb_to_linear(color)) / 255.0
     shown = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1.0 / 2.4) - 0.055)
     assert np.abs(255.0 * shown - color).max() < 2.0
 
@@ -144,10 +144,10 @@ def test_no_body_has_the_colour_of_a_mode():
 def test_shown_steps_are_spread_in_time() -> None:
     """First and last state are shown; the rest at the frame rate, or every state of a coarse record."""
     fine = np.arange(1001) * 1e-3
-    assert shown_steps(fine, 40.0) == list(range(0, 1001, 25))
+    assert frame_indices(fine, 40.0) == list(range(0, 1001, 25))
     coarse = np.arange(6) * 0.1
-    assert shown_steps(coarse, 40.0) == list(range(6))
-    assert shown_steps(np.zeros(1), 40.0) == [0]
+    assert frame_indices(coarse, 40.0) == list(range(6))
+    assert frame_indices(np.zeros(1), 40.0) == [0]
     assert state_at(coarse, 0.26) == 3
 
 

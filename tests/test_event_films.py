@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from contactlab.contact import HalfSpace, Material, Sphere
-from contactlab.drawing import film_of
+from contactlab.drawing import playback_of
 from contactlab.simulation import EventDriven, EventKind, EventRecording, WorldBuilder
 from contactlab.spatial import RigidInertia
 
@@ -54,7 +54,7 @@ def test_states_between_rows_are_those_of_the_motion():
 def test_a_film_shows_forces_and_impulses():
     """At rest the weight; after an impact its impulse over the time since the state before; nothing in flight."""
     recording = dropped(0.05, 0.0)
-    film = film_of(recording)
+    film = playback_of(recording)
     impact = recording.of_kind(EventKind.IMPACT)[0]
     shown = int(np.searchsorted(film.time, impact.time))
     scale = film.scale(0.1)
@@ -79,7 +79,7 @@ def test_replay_of_events_is_one_file(tmp_path: Path) -> None:
 
     recording = dropped(0.05, 0.5)
     page = write_html_replay(recording, tmp_path / "a.html", fps=10.0).read_text(encoding="utf-8")
-    assert f"6 of {len(film_of(recording).time)} states" in page
+    assert f"6 of {len(playback_of(recording).time)} states" in page
 
 
 def test_picture_of_events_is_a_picture(tmp_path: Path) -> None:

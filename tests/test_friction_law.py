@@ -17,7 +17,7 @@ from contactlab import ConstraintSolver, ConvexRelaxation, EqualCompliance
 from contactlab.cli import main
 from contactlab.formulation import BridgeError, motion_is_unique, problem_data_from
 from contactlab.impact import ImpactError, Newton, Poisson
-from contactlab.lab.datasets import captured_problem, load_problem, load_problems
+from contactlab.lab.datasets import lcp_from_problem_data, load_problem, load_problems
 from contactlab.lab.racing import race
 from contactlab.simulation import Recording, TimeStepping, simulate
 from problem_data import ConstraintVelProblemData, ProblemDataError
@@ -167,7 +167,7 @@ def test_problems_of_a_record_with_cones_are_friction_problems(recording: Record
     problem = load_problem(tmp_path / "cones.npz", step=20)
     assert isinstance(problem, lcp.FrictionProblem)
     assert isinstance(load_problem(tmp_path / "step.npz", h=2e-3), lcp.FrictionProblem)
-    assert isinstance(captured_problem(recording.problem(20).with_friction("pyramid"), 2e-3), lcp.LCP)
+    assert isinstance(lcp_from_problem_data(recording.problem(20).with_friction("pyramid"), 2e-3), lcp.LCP)
     assert all(isinstance(one, lcp.FrictionProblem) for _, one in load_problems(tmp_path / "cones.npz", most_steps=3))
     found = lcp.solve(problem, lcp.default_friction_solver())
     pushed = recording.contacts_at(20).impulse_normal.sum() / recording.h[20]

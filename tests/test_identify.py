@@ -17,14 +17,14 @@ from contactlab.simulation import World
 from contactlab.spatial import quaternion
 from contactlab.studies.identification import (
     IdentificationError,
+    IdentificationVerdict,
     Parameter,
     Problem,
-    Verdict,
     differences,
     fit,
     identify,
     tosses,
-    world_with,
+    with_parameters,
 )
 from contactlab.studies.identification.tosses import ELBOW_MODELS, ELBOW_PARAMETERS, elbow_world
 
@@ -60,7 +60,7 @@ def test_a_linear_problem_gives_the_least_squares_of_all_unknowns_at_once() -> N
     x = np.linalg.lstsq(whole, -r.ravel())[0]
     np.testing.assert_allclose(found.values, x[:2], atol=1e-5)
     np.testing.assert_allclose(found.unknowns, x[2:].reshape(W, 2), atol=1e-4)
-    assert found.verdict is Verdict.FOUND
+    assert found.verdict is IdentificationVerdict.FOUND
 
 
 def test_intervals_hold_what_was_planted_in_nineteen_of_twenty_sets() -> None:
@@ -83,15 +83,15 @@ def test_windows_that_follow_another_law_do_not_decide() -> None:
 @pytest.mark.parametrize(
     ("problem", "verdict", "words"),
     [
-        (lines(0, windows=2), Verdict.TOO_FEW, "2 independent recordings for 2"),
+        (lines(0, windows=2), IdentificationVerdict.TOO_FEW, "2 independent recordings for 2"),
         (
             lines(0, parameters=(Parameter("a", 0.0, 1e-3, high=1.0), Parameter("b", 0.0, 1e-3))),
-            Verdict.AT_BOUND,
+            IdentificationVerdict.AT_BOUND,
             "a at 1",
         ),
     ],
 )
-def test_a_verdict_says_why(problem: Problem, verdict: Verdict, words: str) -> None:
+def test_a_verdict_says_why(problem: Problem, verdict: IdentificationVerdict, words: str) -> None:
     """What cannot be believed has a verdict with a reason and advice."""
     found = identify(problem)
     assert found.verdict is verdict
@@ -113,13 +113,13 @@ def test_what_is_not_seen_is_named() -> None:
     for function, words in ((blind, "nothing recorded depends on c"), (twice, "a and c cannot be told apart")):
         jacobian = differences(function, three, np.full(2, 1e-3))
         found = identify(Problem(three, base.groups, function, jacobian, 2))
-        assert (found.verdict, found.why) == (Verdict.NOT_OBSERVABLE, words)
+        assert (found.verdict, found.why) == (IdentificationVerdict.NOT_OBSERVABLE, words)
         assert abs(found["b"] + 1.0) < 0.1
 
 
 def test_iterations_that_run_out_are_a_verdict() -> None:
     """Where the last step was not small the verdict says so."""
-    assert identify(lines(0), iterations=1).verdict is Verdict.ITERATION_LIMIT
+    assert identify(lines(0), iterations=1).verdict is IdentificationVerdict.ITERATION_LIMIT
 
 
 def test_windows_without_a_prediction_are_left_out() -> None:
@@ -176,7 +176,7 @@ def test_planted_numbers_are_found(kind: str) -> None:
     """Of a small set of simulated recordings every number is within three half widths of its interval."""
     recordings, truth, start = sets.KINDS[kind](5)
     found = fit(recordings, np.arange(len(recordings)), names=tuple(truth), values=start)
-    assert found.verdict is Verdict.FOUND
+    assert found.verdict is IdentificationVerdict.FOUND
     half = 0.5 * np.diff(found.intervals, axis=1)[:, 0]
     planted = np.array(list(truth.values()))
     assert np.all(np.abs(found.values - planted) <= 3.0 * half)
@@ -195,7 +195,7 @@ def test_intervals_are_honest_in_two_hundred_sets(kind: str) -> None:
 
 def test_numbers_of_a_world_are_changed_by_name() -> None:
     """Each name changes what it says, and a name that is none is refused with one that is close."""
-    world = world_with(
+    world = with_parameters(
         elbow_world(), {"mu": 0.3, "inertia": 2.0, "damping:hinge": 0.1, "mass:second": 3.0, "gravity": 9.0}
     )
     assert [one.material.mu for one in world.surfaces] == [0.3, 0.3]
@@ -207,7 +207,7 @@ def test_numbers_of_a_world_are_changed_by_name() -> None:
     assert [(one.body, one.value) for one in world.joint_actions.damping] == [("second", 0.1)]
     assert world.model.gravity[2] == -9.0
     with pytest.raises(IdentificationError, match=r"no number is called 'damping:hing'.*damping:hinge"):
-        world_with(elbow_world(), {"mu": 0.1, "damping:hing": 0.1})
+        with_parameters(elbow_world(), {"mu": 0.1, "damping:hing": 0.1})
 
 
 def test_the_command_finds_planted_numbers_in_a_csv_and_computes_nothing_twice(
@@ -288,7 +288,7 @@ def test_square_drops_give_the_numbers_of_the_grid(shared: Path) -> None:
 
     squares = open_recordings(shared / "data" / "planar_impacts" / "square_dev.npz")
     found = fit(squares, np.arange(0, len(squares), 2))
-    assert found.verdict is Verdict.FOUND
+    assert found.verdict is IdentificationVerdict.FOUND
     assert found["mu"] == pytest.approx(0.1, abs=0.02)
     assert found["restitution"] == pytest.approx(0.4, abs=0.05)
 
@@ -300,7 +300,7 @@ def test_cube_tosses_give_friction_and_springs_of_the_scan(shared: Path) -> None
 
     cubes = cube_recordings(shared / "data" / "cube_toss" / "tosses_dev.npz")
     found = fit(cubes, np.arange(0, len(cubes), 6))
-    assert found.verdict is Verdict.FOUND
+    assert found.verdict is IdentificationVerdict.FOUND
     assert 0.170 < found["mu"] < 0.195
     assert 14e3 < found["stiffness"] < 20e3
     assert 40.0 < found["dissipation"] < 70.0

@@ -69,7 +69,7 @@ def test_a_mechanism_in_a_plane_has_planar_contacts(tmp_path):
     kink = diagram.path()[2]
     assert kink[1] == pytest.approx(float(diagram.sticking_line(kink[0])), abs=1e-14)
     plot_routh(tmp_path / "rods.png", diagram)
-    for name, law in impact.every_law(0.5).items() | {law.title: law(0.5) for law in ALL_LAWS}.items():
+    for name, law in impact.all_laws(0.5).items() | {law.title: law(0.5) for law in ALL_LAWS}.items():
         a, b = law.solve(found), law.solve(hand)
         np.testing.assert_allclose(a.v_plus, b.v_plus, rtol=1e-10, err_msg=name)
         push = a.impulses.fN @ found.N + a.impulses.fF @ found.F
@@ -97,7 +97,7 @@ def test_a_line_of_slip_may_lie_across_the_tangents(law):
 def test_a_contact_in_space_has_no_picture(tmp_path):
     """An `ImpactError`, as of a diagram in which no law has an end."""
     diagram = impact.routh_diagram(random_impact(np.random.default_rng(5), 1, 3), restitution=0.7)
-    for bad in (diagram, replace(impact.routh_diagram(rod(0.7, 0.4)), courses={}, failures={"newton": "stuck"})):
+    for bad in (diagram, replace(impact.routh_diagram(rod(0.7, 0.4)), impulse_paths={}, failures={"newton": "stuck"})):
         with pytest.raises(ImpactError, match="diagram"):
             plot_routh(tmp_path / "none.png", bad)
 

@@ -273,7 +273,7 @@ def test_the_course_in_space_is_that_of_its_differential_equation():
     for _ in range(40):
         data = random_impact(rng, 1, 2)
         diagram = impact.routh_diagram(data, restitution=0.5)
-        course = diagram.courses["poisson"]
+        course = diagram.impulse_paths["poisson"]
         if len({segment.phase for segment in course.segments}) > 1 or np.linalg.norm(course.u_plus[1:]) < 0.05:
             continue
         W, mu = diagram.contact.W, diagram.contact.mu

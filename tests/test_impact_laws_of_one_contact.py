@@ -20,7 +20,7 @@ from contactlab.impact import (
     SingleImpact,
     Smith,
     TangentialCompliance,
-    every_law,
+    all_laws,
     routh_diagram,
 )
 from contactlab.simulation import EventDriven, EventKind, WorldBuilder
@@ -63,7 +63,7 @@ def test_slip_that_outlasts_the_impact_is_the_same_under_every_law(law):
 def test_which_laws_agree_where_slip_neither_stops_nor_turns():
     """One contact: without friction all seven; on a straight course all but Chatterjee and Ruina's and compliance."""
     rng, apart = np.random.default_rng(0), dict.fromkeys(("Chatterjee and Ruina", "Tangential compliance"), 0.0)
-    laws = {law.title: law(0.7) for law in ALL_LAWS} | every_law(0.7)
+    laws = {law.title: law(0.7) for law in ALL_LAWS} | all_laws(0.7)
     kinds = set()
     for k in range(60):
         data = random_impact(rng, nv=3)
@@ -72,7 +72,7 @@ def test_which_laws_agree_where_slip_neither_stops_nor_turns():
             v = v - np.linalg.pinv(rows) @ [0.0, rows[1] @ v]
         mu = 0.0 if k % 4 == 0 else float(data.mu[0])
         data = ConstraintVelProblemData(M=M, Mv=M @ v, N=rows[:1], F=rows[1:], mu=[mu], r=[1])
-        course = routh_diagram(data, restitution=0.7).courses["stronge"].segments
+        course = routh_diagram(data, restitution=0.7).impulse_paths["stronge"].segments
         slips = [course[0].states[0].u[1]] if abs(course[0].states[0].u[1]) > 1e-9 else []
         slips += [segment.states[-1].u[1] for segment in course]
         if mu > 0.0 and len(set(np.sign(np.round(slips, 9)))) > 1:

@@ -12,11 +12,11 @@ from contactlab.contact import Box, HalfSpace, Material
 from contactlab.formulation import JointLimit, PositionDrive
 from contactlab.formulation.discretized import form_discretized_lcp
 from contactlab.formulation.kernels.joint_spans import place_joint_spans
-from contactlab.formulation.proposal import _trees
+from contactlab.formulation.strategy_solver import _trees
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia, Transform
-from contactlab.world.joint_actions import Follower, JointActions
+from contactlab.world.joint_actions import JointActions, MimicJoint
 from problem_data import ConstraintVelProblemData
 
 H = 2e-3
@@ -61,7 +61,7 @@ def gripped_wall(layers: int = 6, columns: int = 5, *, follower: bool = False, t
     builder.add_drive(PositionDrive("palm", -0.1, 1e4, 50.0, max_force=30.0))
     builder.add_drive(PositionDrive("left", 0.05, 1e4, 50.0, max_force=20.0))
     if follower:
-        builder.add_actions(JointActions(followers=(Follower("right", "left", 1.0, 0.0),)))
+        builder.add_actions(JointActions(mimics=(MimicJoint("right", "left", 1.0, 0.0),)))
     else:
         builder.add_drive(PositionDrive("right", 0.05, 1e4, 50.0, max_force=20.0))
     inertia = RigidInertia.solid_box(1.0, HALF)
@@ -157,7 +157,7 @@ def test_rows_are_judged_as_the_dense_lcp_judges_them(seed):
         gammaB=rng.uniform(0.0, 0.1, 6),
     )
     formed = form_discretized_lcp(data, 0.1)
-    n, nv, nj, rows = formed.n, 9, 8, formed.posed
+    n, nv, nj, rows = formed.n, 9, 8, formed.kernel_rows
     wf, wi = np.zeros(attempt_floats(2, 2, 4, nj, nv)), np.zeros(search_ints(2, 6 + nj, 1), dtype=np.int64)
     q, z, w, best = (np.zeros(n) for _ in range(4))
     case = Case(rows, np.array([0, nv]), True, False, False, EVERY, np.zeros(n), 1e-8)

@@ -258,7 +258,7 @@ def test_balance_tells_what_cannot_be_rigid(file: Path) -> None:
     noise = 0.05 * np.random.default_rng(3).normal(size=data.before.shape) * [1.0, 1.0, 30.0]
     smooth = replace(data, after=predicted("Stronge", J, data.before, 0.0, 0.5) + noise)
     balance = momentum_balance(smooth)
-    assert (balance.told, balance.lever_turned) == (False, False)
+    assert (balance.is_determined, balance.lever_turned) == (False, False)
     assert "does not tell the sign" in str(balance)
     assert balance.contradiction(friction=False) == ""
     disks = replace(data, normal=data.normal * [1.0, 1.0, 0.0])
@@ -267,7 +267,7 @@ def test_balance_tells_what_cannot_be_rigid(file: Path) -> None:
     np.testing.assert_array_equal(np.isinf(momentum_balance(same).margins), [True, False, True])
     for n in (2, 3):  # as few as the coefficients, which fit any impacts
         few = momentum_balance(take(smooth, range(n)))
-        assert (few.told, few.lever_turned, few.contradiction()) == (False, False, "")
+        assert (few.is_determined, few.lever_turned, few.contradiction()) == (False, False, "")
 
 
 @pytest.mark.slow

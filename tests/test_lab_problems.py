@@ -13,7 +13,7 @@ import lcp
 import problem_data
 from contactlab.cli import main
 from contactlab.lab import DatasetError
-from contactlab.lab.datasets import captured_problem, load_problem, load_problems, load_siconos
+from contactlab.lab.datasets import lcp_from_problem_data, load_problem, load_problems, load_siconos
 from contactlab.simulation import Recording
 
 M = np.array([[2.0, -1.0, 0.5], [0.25, 3.0, 0.0], [1.0, 0.125, 4.0]])
@@ -204,7 +204,7 @@ def test_problems_of_a_run(tmp_path: Path) -> None:
     (tmp_path / "saved").mkdir()
     problem_data.save(tmp_path / "saved" / "data.npz", data)
     saved = load_problem(tmp_path / "saved" / "data.npz", h=float(recording.h[step]))
-    direct = captured_problem(data, float(recording.h[step]))
+    direct = lcp_from_problem_data(data, float(recording.h[step]))
     for one in (saved, direct):
         assert isinstance(one, lcp.LCP)
         assert np.array_equal(one.M, problem.M)

@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from contactlab.cli.main import main
 from contactlab.lab import DatasetError
 from contactlab.lab.datasets.planar_impacts import find_square_drops, load_square_drops
-from contactlab.studies.square import SquareGrid, fit_squares, held_still, path_errors, run_squares, square_world
+from contactlab.studies.square import (
+    SquareGrid,
+    fit_squares,
+    path_errors,
+    run_squares,
+    score_static_baseline,
+    square_world,
+)
 from contactlab.studies.square_path import (
     GRIDS,
     MODELS,
@@ -85,11 +92,11 @@ def test_lost_frames_wild_samples_and_quarter_turns_are_put_right(file: Path, po
     for i, path in enumerate(paths):
         wanted = np.arange(SAMPLES) + (np.arange(SAMPLES) >= LOST if i == 1 else 0)
         np.testing.assert_array_equal(path.frame, wanted)
-        np.testing.assert_allclose(path.pose[path.good], poses[i, path.frame][path.good], rtol=0, atol=1e-12)
-        assert path.good.all() == (i != 2)
+        np.testing.assert_allclose(path.pose[path.valid], poses[i, path.frame][path.valid], rtol=0, atol=1e-12)
+        assert path.valid.all() == (i != 2)
         np.testing.assert_allclose(path.q, starts[i][0], rtol=0, atol=1e-4)
         np.testing.assert_allclose(path.v, starts[i][1], rtol=0, atol=2e-2)
-    assert not paths[2].good[WILD]
+    assert not paths[2].valid[WILD]
 
 
 def test_sense_of_rotation_comes_from_momentum_not_from_heights(file: Path) -> None:
@@ -131,9 +138,9 @@ def test_errors_are_those_of_the_metric(file: Path) -> None:
     off[path.frame * DT > 0.2] = path.pose[path.frame * DT > 0.2]
     off[WILD] = 1e3  # left out
     early = np.count_nonzero(path.frame * DT <= 0.2) - (WILD * DT <= 0.2)
-    share = early / np.count_nonzero(path.good)
+    share = early / np.count_nonzero(path.valid)
     np.testing.assert_allclose(path_errors(path, off, drops), [10.0 * share, 90.0 * share, 10.0, 90.0], rtol=1e-9)
-    still = held_still(drops, [path])
+    still = score_static_baseline(drops, [path])
     assert still.position[0] > 50.0
 
 
@@ -292,5 +299,5 @@ def test_recorded_drops(shared: Path) -> None:
     assert (a, b) == (pytest.approx(1.1, abs=0.1), pytest.approx(1.15, abs=0.15))
     report = run_squares(drops, paths[::10], MODELS["rigid"], SHARED_CALIBRATION)
     assert not report.failures
-    assert report.position.mean() < 0.5 * held_still(drops, paths[::10]).position.mean()
+    assert report.position.mean() < 0.5 * score_static_baseline(drops, paths[::10]).position.mean()
     assert report.early_position.mean() < 20.0

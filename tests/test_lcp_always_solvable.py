@@ -202,7 +202,7 @@ def test_a_sparse_box_reaches_the_same_method() -> None:
     for _ in range(5):
         problem = box(rng, "normal", 15)
         sparse = lcp.BoxLCP(sp.csr_array(problem.M), problem.q, -1.0, 1.0)
-        assert any(isinstance(solver, lcp.BoxLemke) for solver in lcp.Cascade().line_up(sparse))
+        assert any(isinstance(solver, lcp.BoxLemke) for solver in lcp.Cascade().solver_sequence(sparse))
         assert lcp.solve(sparse).solved
 
 

@@ -10,7 +10,7 @@ from scipy import sparse
 import lcp
 from lcp.solvers.apgd import APGD
 from lcp.solvers.projected_gauss_seidel import ProjectedGaussSeidel
-from lcp.solvers.shared.iterating import boxed_rows, is_symmetric, largest_curvature
+from lcp.solvers.shared.iterative_base import boxed_rows, is_symmetric, largest_curvature
 
 
 def objective(problem: lcp.LCP, z: np.ndarray) -> float:

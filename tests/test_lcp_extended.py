@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import lcp
 from lcp.kernels import double_double as dd
 from lcp.polish.extended_basis import solve_basis_extended
-from lcp.polish.extended_rounding import settle
+from lcp.polish.extended_rounding import round_to_float64
 from lcp.solvers.extended_lemke import ExtendedLemke
 
 ordinary = st.floats(-1e60, 1e60).filter(lambda x: x == 0.0 or abs(x) > 1e-60)
@@ -237,9 +237,9 @@ def test_settling_moves_only_last_digits() -> None:
     assert exactly is not None
     rounded = lcp.residuals(problem, exactly).natural_map
     assert rounded > 1e-3 * 0.0001
-    found = settle(problem, exactly, 1e-9)
+    found = round_to_float64(problem, exactly, 1e-9)
     assert found is not None
     assert lcp.residuals(problem, found).solved()
     assert lcp.residuals(problem, found).natural_map < 0.1 * rounded
     assert abs(found - exactly).max() <= 1e-6
-    assert settle(problem, np.zeros(3), 1e-9) is None
+    assert round_to_float64(problem, np.zeros(3), 1e-9) is None

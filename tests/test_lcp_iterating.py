@@ -16,7 +16,7 @@ from scipy import sparse
 
 import lcp
 from lcp.catalog import entries
-from lcp.solvers.shared.iterating import next_check
+from lcp.solvers.shared.iterative_base import next_check
 
 ENTRIES = [e for e in entries() if e.matrix_class is not None]
 every = pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: s.__name__)

@@ -16,7 +16,7 @@ import lcp
 from lcp import catalog
 from lcp.analysis.exact import determinant, doubles, gauss_jordan, integers
 from lcp.matrix_classes import (
-    Verdict,
+    ClassVerdict,
     classify,
     is_column_sufficient,
     is_copositive,
@@ -138,7 +138,7 @@ def psd(M: Matrix) -> bool:
     return all(minor(M + M.T, a) >= 0 for a in subsets(len(M)))
 
 
-ORACLES: list[tuple[Callable[[Matrix], Verdict], Callable[[Matrix], bool]]] = [
+ORACLES: list[tuple[Callable[[Matrix], ClassVerdict], Callable[[Matrix], bool]]] = [
     (is_p_matrix, p_matrix),
     (is_psd_matrix, psd),
     (is_pd_matrix, lambda M: p_matrix(M + M.T)),
@@ -155,7 +155,7 @@ ORACLES: list[tuple[Callable[[Matrix], Verdict], Callable[[Matrix], bool]]] = [
 ]
 
 
-def check_witness(M: Matrix, verdict: Verdict) -> None:
+def check_witness(M: Matrix, verdict: ClassVerdict) -> None:
     """The witness breaks the condition of its class in rational arithmetic."""
     witness, name = verdict.witness, verdict.name
     assert witness is not None

@@ -14,7 +14,7 @@ from naive import solvable_bases
 
 import lcp
 from lcp.catalog import mixed_entries
-from lcp.solvers.shared.mixed_pivoting import pivot_in, solve_mixed
+from lcp.solvers.shared.mixed_pivoting import pivot_free_variables, solve_mixed
 from lcp.traits import Traits
 
 Blocks = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -114,7 +114,7 @@ def test_the_only_solution_is_the_one_that_enumeration_finds(kind: str, seed: in
 def test_the_pivoted_problem_is_the_same_problem(seed: int, kind: str) -> None:
     """Any z of it gives (u, y) that meet the equations, and pairs (z, w) that are (y, w) in other units or order."""
     A, X1, X2, X3, a, x4 = random_blocks(seed, kind)
-    pivoted = pivot_in(lcp.MLCP(A, X1, X2, X3, a, x4))
+    pivoted = pivot_free_variables(lcp.MLCP(A, X1, X2, X3, a, x4))
     if pivoted is None:
         return
     m, n = len(a), len(x4)
@@ -140,7 +140,7 @@ def test_a_regular_well_conditioned_A_needs_no_pair() -> None:
     A = rng.standard_normal((5, 5)) + 5.0 * np.eye(5)
     X1, X2, X3 = rng.standard_normal((5, 4)), rng.standard_normal((4, 5)), rng.standard_normal((4, 4))
     problem = lcp.MLCP(A, X1, X2, X3, rng.standard_normal(5), rng.standard_normal(4))
-    pivoted = pivot_in(problem)
+    pivoted = pivot_free_variables(problem)
     assert pivoted is not None
     assert pivoted.rank == 5
     assert not pivoted.swapped.any()
@@ -154,7 +154,7 @@ def test_a_regular_well_conditioned_A_needs_no_pair() -> None:
 def test_an_ill_conditioned_A_that_the_pairs_hold_loses_nothing(weak: float) -> None:
     """u and y to 1e-13 before any refinement has seen them, through pairs where A is too weak."""
     problem, u, y = saddle(12, 16, weak, 7)
-    pivoted = pivot_in(problem)
+    pivoted = pivot_free_variables(problem)
     assert pivoted is not None
     assert pivoted.rank == 12
     assert int(pivoted.swapped.sum()) == (3 if weak < 1e-6 else 0)
@@ -299,7 +299,7 @@ def test_equations_in_y_alone_are_pivoted_on_through_pairs() -> None:
 @pytest.mark.nojit
 def test_the_elimination_runs_without_the_compiler() -> None:
     """One small problem, through a pair."""
-    pivoted = pivot_in(lcp.MLCP([[0.0]], [[1.0]], [[1.0]], [[0.0]], [-2.0], [1.0]))
+    pivoted = pivot_free_variables(lcp.MLCP([[0.0]], [[1.0]], [[1.0]], [[0.0]], [-2.0], [1.0]))
     assert pivoted is not None
     assert pivoted.swapped.all()
     np.testing.assert_allclose(pivoted.recover(np.zeros(1)), [-1.0, 2.0])

@@ -16,7 +16,7 @@ from lcp.solvers.min_map_newton import MinMapNewton, natural_map
 from lcp.solvers.shared import factors
 from lcp.solvers.shared.damped_newton import smoothed
 from lcp.solvers.shared.factors import factorized, solution
-from lcp.solvers.shared.progress import Progress, search
+from lcp.solvers.shared.progress import SolveMonitor, exchange_wrong_signs
 from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, scaled_box
 
 
@@ -119,8 +119,8 @@ def test_pivoting_ends_from_every_start(boxed: bool) -> None:
     expected = lcp.solve(problem, lcp.Lemke()).z
     box = scaled_box(problem)
     for states in product((-1, 0, 1) if boxed else (-1, 0), repeat=4):
-        progress = Progress(problem, box, 1e-9, 1000, 10.0, False)
-        claim = search(progress, np.array(states, dtype=np.int8))
+        progress = SolveMonitor(problem, box, 1e-9, 1000, 10.0, False)
+        claim = exchange_wrong_signs(progress, np.array(states, dtype=np.int8))
         assert claim.status is lcp.Status.SOLVED
         np.testing.assert_allclose(claim.z, expected, atol=1e-12)
 
@@ -129,14 +129,14 @@ def test_pivoting_ends_from_every_start(boxed: bool) -> None:
 def test_pivoting_notices_cycles_and_singular_blocks() -> None:
     """Where M is no P-matrix the search ends by name: a repeated choice, or a singular block."""
     cyclic = lcp.LCP([[-1.0]], [-1.0])
-    progress = Progress(cyclic, scaled_box(cyclic), 1e-9, 10_000, 10.0, False)
-    claim = search(progress, np.array([LOWER], dtype=np.int8))
+    progress = SolveMonitor(cyclic, scaled_box(cyclic), 1e-9, 10_000, 10.0, False)
+    claim = exchange_wrong_signs(progress, np.array([LOWER], dtype=np.int8))
     assert claim.status is lcp.Status.STALLED
     assert "cycles" in claim.detail
     assert claim.iterations < 100
     singular = lcp.LCP([[0.0]], [-1.0])
-    progress = Progress(singular, scaled_box(singular), 1e-9, 10_000, 10.0, False)
-    assert search(progress, np.array([BETWEEN], dtype=np.int8)).status is lcp.Status.SINGULAR_BASIS
+    progress = SolveMonitor(singular, scaled_box(singular), 1e-9, 10_000, 10.0, False)
+    assert exchange_wrong_signs(progress, np.array([BETWEEN], dtype=np.int8)).status is lcp.Status.SINGULAR_BASIS
 
 
 @pytest.mark.nojit

@@ -11,7 +11,7 @@ from scipy import sparse
 import lcp
 from lcp.solvers.nonsmooth_nonlinear_cg import NonsmoothNonlinearCG, _Directions
 from lcp.solvers.projected_gauss_seidel import ProjectedGaussSeidel
-from lcp.solvers.shared.iterating import boxed_rows
+from lcp.solvers.shared.iterative_base import boxed_rows
 
 Vector = NDArray[np.float64]
 

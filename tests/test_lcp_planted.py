@@ -13,7 +13,7 @@ from scipy import sparse
 
 import lcp
 from lcp.clock import within
-from lcp.solvers.cascade import structure
+from lcp.solvers.cascade import classify_structure
 
 KINDS = ("Gaussian", "low rank", "sparse integer", "symmetric")
 
@@ -139,12 +139,12 @@ def test_contacts_of_many_bodies_are_taken_as_sparse() -> None:
     n = 800
     M = np.diag(np.full(n, 2.0)) - np.diag(np.ones(n - 1), 1) - np.diag(np.ones(n - 1), -1)
     problem = lcp.LCP(M, np.where(np.arange(n) % 3, -1.0, 2.0))
-    assert structure(problem) == "plain, thin"
-    assert any(isinstance(solver, lcp.FischerNewton) for solver in lcp.Cascade().line_up(problem)[:2])
+    assert classify_structure(problem) == "plain, thin"
+    assert any(isinstance(solver, lcp.FischerNewton) for solver in lcp.Cascade().solver_sequence(problem)[:2])
     result = lcp.solve(problem)
     assert result.solved
     np.testing.assert_allclose(result.z, lcp.solve(problem, lcp.Lemke()).z, rtol=1e-6, atol=1e-8)
-    assert structure(lcp.LCP(np.eye(n) + 1.0, -np.ones(n))) == "plain"
+    assert classify_structure(lcp.LCP(np.eye(n) + 1.0, -np.ones(n))) == "plain"
 
 
 def test_friction_is_solved_by_the_contact_strategies_at_any_tolerance() -> None:

@@ -10,7 +10,7 @@ from scipy import sparse
 
 import lcp
 from lcp.catalog import murty
-from lcp.solvers.projected_gauss_seidel import ProjectedGaussSeidel, Relaxation
+from lcp.solvers.projected_gauss_seidel import ProjectedGaussSeidel, RelaxationTuner
 
 Vector = NDArray[np.float64]
 
@@ -125,7 +125,7 @@ def test_the_search_stays_between_one_and_two() -> None:
         lambda k: np.ones_like(k, dtype=float),
         lambda k: np.full(k.shape, np.nan),
     ):
-        search, done = Relaxation(), 0
+        search, done = RelaxationTuner(), 0
         while done < 20_000:
             assert 1.0 <= search.omega < 2.0
             assert search.left >= 1
@@ -144,7 +144,7 @@ def test_the_search_finds_the_factor_of_young() -> None:
         inside = omega**2 * mu2 - 4.0 * (omega - 1.0)
         return omega - 1.0 if inside <= 0.0 else float((0.5 * (omega * np.sqrt(mu2) + np.sqrt(inside))) ** 2)
 
-    search, length, sweeps = Relaxation(), 1.0, 0
+    search, length, sweeps = RelaxationTuner(), 1.0, 0
     while length > 1e-60:
         moved = length * rate(search.omega) ** (2.0 * np.arange(1, search.left + 1))
         length = float(moved[-1])

@@ -417,13 +417,13 @@ def test_controls_of_servos_and_motors(tmp_path: Path) -> None:
 
     plain = scene()
     controls = Controls(plain.world, plain.robot)
-    assert (controls.low.tolist(), controls.high.tolist(), controls.by_state) == ([-1, -2], [1, 2], False)
+    assert (controls.low.tolist(), controls.high.tolist(), controls.depends_on_state) == ([-1, -2], [1, 2], False)
     taus, targets = controls.inputs(np.array([[0.5, 2.0], [0.1, 1.0]]), np.zeros((2, 2)), np.zeros((2, 2)))
     assert (taus.tolist(), targets.tolist()) == ([[6.0, 0.0], [3.0, 0.0]], [[0.5], [0.1]])
     push = '<general name="spring" joint="a" biastype="affine" biasprm="1 -4 -1" gainprm="2" ctrlrange="-1 1"/>'
     bound = scene(push)
     controls, rng = Controls(bound.world, bound.robot), np.random.default_rng(0)
-    assert controls.by_state
+    assert controls.depends_on_state
     q, v, u = rng.normal(size=(5, 2)), rng.normal(size=(5, 2)), rng.uniform(-1, 1, (5, 3))
     together = controls.inputs(u, q, v)[0]
     for i in range(5):

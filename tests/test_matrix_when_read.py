@@ -14,7 +14,7 @@ from contactlab import ConstraintSolver, ConvexRelaxation, EqualCompliance
 from contactlab.formulation import discretized
 from contactlab.formulation.discretized import form_discretized_lcp
 from contactlab.formulation.kernels import discretized_lcp
-from contactlab.formulation.proposal import Proposal, lcp_matrix, proposed
+from contactlab.formulation.strategy_solver import StrategySolver, lcp_matrix, solve_with_strategies
 from problem_data import ConstraintVelProblemData, ProblemDataError
 
 pytestmark = pytest.mark.nojit
@@ -59,7 +59,7 @@ def test_a_large_island_is_solved_without_a_dense_matrix(matrices, trees):
     count = 25 if "NUMBA_DISABLE_JIT" in os.environ else 60
     data = tower(count, trees=trees)
     solution = ConstraintSolver(EqualCompliance()).solve_discretized_problem(data, H)
-    assert isinstance(solution.result.solver, Proposal)
+    assert isinstance(solution.result.solver, StrategySolver)
     above = count - np.arange(count)
     np.testing.assert_allclose(solution.forces.fN, above * M * G, rtol=1e-9)
     np.testing.assert_allclose(solution.forces.fF.reshape(count, 2)[:, 0], -0.3 * above, rtol=1e-9)
@@ -67,7 +67,7 @@ def test_a_large_island_is_solved_without_a_dense_matrix(matrices, trees):
     assert solution.result.residual.backward_error < 1e-9
     # Started at its own forces, under a named solver, it is the answer as well.
     again = ConstraintSolver(lcp.Lemke()).solve_discretized_problem(data, H, z0=solution.result.z)
-    assert isinstance(again.result.solver, Proposal)
+    assert isinstance(again.result.solver, StrategySolver)
     assert not matrices
 
 
@@ -94,7 +94,7 @@ def test_a_pile_of_three_hundred_boxes_is_solved_without_its_dense_matrix(shared
             tree_starts=np.arange(0, 6 * bodies + 1, 6),
         )
     solution = ConstraintSolver(EqualCompliance(), 1e-8).solve_discretized_problem(data, h)
-    assert isinstance(solution.result.solver, Proposal)
+    assert isinstance(solution.result.solver, StrategySolver)
     assert solution.result.residual.scaled < 1e-8
     assert solution.certificate.holds(1e-8)
     assert not matrices
@@ -167,7 +167,7 @@ def test_the_sparse_matrix_is_the_dense_one(seed):
     """Every bit of it, whatever contacts join and however soft they are, with spans and without."""
     data, spans = mixed(40, seed)
     formed = form_discretized_lcp(data, H)
-    for rows in (formed.posed, formed.posed._replace(spans=spans)):
+    for rows in (formed.kernel_rows, formed.kernel_rows._replace(spans=spans)):
         found = lcp_matrix(formed, rows)
         assert sparse.issparse(found)
         np.testing.assert_array_equal(found.toarray(), formed.MM)
@@ -181,20 +181,20 @@ def test_rows_that_all_meet_have_no_sparse_matrix():
         r=np.full(40, 2),
     )  # fmt: skip
     formed = form_discretized_lcp(data, H)
-    assert lcp_matrix(formed, formed.posed) is formed.MM
+    assert lcp_matrix(formed, formed.kernel_rows) is formed.MM
 
 
 def test_the_backward_error_is_that_of_the_dense_matrix():
     """Forces near the solution, to which both measures give the same error."""
     formed = form_discretized_lcp(tower(40), H)
-    result = proposed(formed, None, 1e-9, True)
+    result = solve_with_strategies(formed, None, 1e-9, True)
     assert result is not None
     dense = lcp.residuals(formed.problem, result.z)
     assert dense.backward_error == pytest.approx(result.residual.backward_error, abs=1e-14)
     np.testing.assert_allclose(result.w, formed.MM @ result.z + formed.qq, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("solver", [lcp.Lemke(), None, ConvexRelaxation(), EqualCompliance(otherwise=lcp.Lemke())])
+@pytest.mark.parametrize("solver", [lcp.Lemke(), None, ConvexRelaxation(), EqualCompliance(fallback=lcp.Lemke())])
 def test_a_matrix_that_memory_cannot_hold_is_refused_in_words(monkeypatch, solver):
     """The size, and what to use in its place; forces that need no matrix are found all the same."""
     monkeypatch.setattr(discretized, "_memory", lambda: 1e3)

@@ -92,7 +92,7 @@ def test_shapes_frictions_and_filters(mujoco, tmp_path):
     assert all(not (hull.category & s.mask and s.category & hull.mask) for s in others)
     assert sorted({s.material.mu for s in world.surfaces}) == [0.9, 1.0]
     names = world.model.names
-    assert (names.index("wheel"), names.index("arm")) in world.ignored
+    assert (names.index("wheel"), names.index("arm")) in world.excluded_pairs
 
 
 ACTED = """<mujoco>

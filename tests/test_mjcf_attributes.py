@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contactlab.world.mjcf import load_mjcf
-from contactlab.world.mjcf.attributes import TABLE, Row, row_of, unread
+from contactlab.world.mjcf.attributes import TABLE, AttributeSupport, row_of, unknown_attributes
 
 SECTIONS = ("equality", "tendon", "actuator", "sensor")
 
@@ -25,8 +25,8 @@ def test_what_is_read_is_quiet_and_the_rest_is_named(kind):
     every = [word for column in row for word in words(column)]
     assert len(set(every)) == len(every)
     section = kind if kind in SECTIONS else "worldbody"
-    found = unread([(section, kind, dict.fromkeys([*every, "unheard-of"], "7"))])
-    assert found == [f"{kind} {name}" for name in (*words(row.named), "unheard-of")]
+    found = unknown_attributes([(section, kind, dict.fromkeys([*every, "unheard-of"], "7"))])
+    assert found == [f"{kind} {name}" for name in (*words(row.unsupported), "unheard-of")]
 
 
 def test_the_guide_has_the_table():
@@ -39,7 +39,9 @@ def test_the_guide_has_the_table():
     for kind, row in TABLE.items():
         taken, how, *others = rows[kind]
         assert how
-        for cell, column in zip((taken, *others), (row.taken, row.partly, row.named, row.idle), strict=True):
+        for cell, column in zip(
+            (taken, *others), (row.supported, row.partial, row.unsupported, row.no_effect), strict=True
+        ):
             assert re.findall(r"\w+", cell) == words(column), kind
 
 
@@ -49,8 +51,8 @@ def test_values_that_change_nothing_are_quiet():
         ("worldbody", "geom", {"margin": "0.0", "surfacevel": "0 0 0"}),
         ("actuator", "motor", {"actearly": "false"}),
     ]
-    assert unread(said) == []
-    assert unread([("worldbody", "gadget", {})]) == ["<gadget>"]
+    assert unknown_attributes(said) == []
+    assert unknown_attributes([("worldbody", "gadget", {})]) == ["<gadget>"]
 
 
 def schema(mujoco):
@@ -77,7 +79,7 @@ def test_the_table_is_mujocos_schema():
     known: dict[int, set[str]] = {}
     for section, tag, attributes in elements:
         row = row_of(section, tag)
-        assert row != Row(), tag
+        assert row != AttributeSupport(), tag
         if row is not None:
             assert set(attributes) <= {word for column in row for word in words(column)}, (section, tag)
             known.setdefault(id(row), set()).update(attributes)

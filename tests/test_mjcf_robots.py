@@ -175,7 +175,7 @@ def test_sites_come_together_and_joints_follow(tmp_path):
     q[model.q_slice("b")] = [*b.p, *quaternion.from_matrix(b.R)]
     glue = ConstraintSet(model, [one.constraint for one in loops[3:]])
     assert constraint_position_error(model, q, glue) == pytest.approx(np.zeros(6), abs=1e-12)
-    (follower,) = world.joint_actions.followers
+    (follower,) = world.joint_actions.mimics
     assert (follower.body, follower.followed) == ("tail", "lead")
     assert (follower.multiplier, follower.offset) == (2.0, 0.1)
 
@@ -231,7 +231,7 @@ def test_robots_in_a_world_that_goes_on_growing(tmp_path):
     two = builder.add_mjcf(file, name="two")
     inertia = RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1))
     builder.add_free_body("crate", inertia, Box((0.1, 0.1, 0.1)), Material(0.5), q=(5, 0, 1, 1, 0, 0, 0))
-    builder.ignore("one/trunk", "crate")
+    builder.exclude_collision("one/trunk", "crate")
     world = builder.build()
     assert world.half_space_names == ("ground", "two/floor")
     nv = alone.world.nv

@@ -8,7 +8,7 @@ import pytest
 import lcp
 from contactlab import Choice, ConstraintSolver, EqualCompliance
 from contactlab.contact import Box, HalfSpace, Material, Sphere
-from contactlab.formulation.proposal import Proposal
+from contactlab.formulation.strategy_solver import StrategySolver
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate, verify
 from contactlab.spatial import RigidInertia, Transform
@@ -120,7 +120,7 @@ def test_problems_with_moments_are_selected_on_the_public_path() -> None:
         )
         found = ConstraintSolver(EqualCompliance()).solve_discretized_problem(data, 0.01)
         assert found.certificate.holds(1e-9)
-        selected += isinstance(found.result.solver, Proposal)
+        selected += isinstance(found.result.solver, StrategySolver)
         pivoted = ConstraintSolver(lcp.Lemke()).solve_discretized_problem(data, 0.01)
         np.testing.assert_allclose(found.v_plus, pivoted.v_plus, atol=1e-7 * max(1.0, np.abs(pivoted.v_plus).max()))
     assert selected >= 58

@@ -144,7 +144,7 @@ def world_with_rotors(gyroscopic_body):
     world.add_shape("trunk", ConvexPoints(corners), Material(0.5))
     world.add_shape("loose", ConvexPoints(corners), Material(0.5))
     world.add_shape("leg", ConvexPoints(corners * [0.2, 0.2, 1.5]), Material(0.5))
-    world.ignore("trunk", "leg")
+    world.exclude_collision("trunk", "leg")
     return world.build()
 
 

@@ -22,6 +22,7 @@ from contactlab.multibody.batch import (
     point_motion_batch,
     solve_mass_matrix_batch,
 )
+from contactlab.multibody.batch_operands import batched
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.centroidal import (
     angular_momentum,
@@ -39,7 +40,6 @@ from contactlab.multibody.centroidal import (
 from contactlab.multibody.configuration import difference, integrate, random_configuration
 from contactlab.multibody.dynamics import forward_dynamics, inverse_dynamics, nonlinear_effects
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.instants import batched
 from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.mass_matrix import mass_matrix, solve_mass_matrix
 from contactlab.multibody.model import Model

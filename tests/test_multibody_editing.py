@@ -110,7 +110,7 @@ def test_replaced_fields_make_another_model() -> None:
         rotors = np.diag(model.armature)
         np.testing.assert_allclose(mass_matrix(heavy, q) - rotors, 2.0 * (mass_matrix(model, q) - rotors), atol=1e-12)
         assert heavy.mass == pytest.approx(2.0 * model.mass)
-        assert not np.any(inverse_dynamics(model.weightless, q, zero, zero))
+        assert not np.any(inverse_dynamics(model.without_gravity, q, zero, zero))
     described = Model.from_urdf(FIVE_JOINTS)
     floating = Model.from_urdf(FIVE_JOINTS, floating_base=True)
     assert replace(described, bodies=floating.bodies).joint_data == floating.joint_data

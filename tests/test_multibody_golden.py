@@ -71,7 +71,7 @@ def configuration(model: Model, record: dict[str, Any], q: list[float]) -> np.nd
     """Ours has (w, x, y, z) together; theirs has w after everything else."""
     theirs = np.array(q)
     ours = list(theirs[: model.nv])
-    for before, (place, entry) in enumerate(zip(model.quaternion_places, record["quaternions"], strict=True)):
+    for before, (place, entry) in enumerate(zip(model.quaternion_starts, record["quaternions"], strict=True)):
         assert place == entry["xyz_index"] + before
         ours.insert(place, theirs[entry["w_index"]])
     return np.array(ours)

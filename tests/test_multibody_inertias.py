@@ -75,7 +75,7 @@ def test_a_planar_link_moves_as_in_the_plane() -> None:
     with pytest.raises(SpatialError, match="physical=False takes it"):
         RigidInertia(2.0, (0, 0, -0.5), inertia=np.diag([0.0, 0.1, 0.0]))
     inertia = RigidInertia(2.0, (0, 0, -0.5), inertia=np.diag([0.0, 0.1, 0.0]), physical=False)
-    assert "sum of the others" in inertia.oddity
+    assert "sum of the others" in inertia.physical_fault
     model = ModelBuilder().add_body("link", joint=joints.Revolute(Y), inertia=inertia).build()
     assert mass_matrix(model, [0.4])[0, 0] == pytest.approx(0.6, rel=1e-14)
     assert forward_dynamics(model, [0.4], [1.0], [0.0])[0] == pytest.approx(-G * np.sin(0.4) / 0.6, rel=1e-13)
@@ -83,7 +83,7 @@ def test_a_planar_link_moves_as_in_the_plane() -> None:
     world.add_model(model, [0.4], [1.0])
     again = world_from_json(world_to_json(world.build())).model.bodies[0].inertia
     np.testing.assert_array_equal(again.inertia, inertia.inertia)
-    assert again.oddity == inertia.oddity
+    assert again.physical_fault == inertia.physical_fault
 
 
 ODD = {
@@ -104,7 +104,7 @@ def test_what_is_taken_can_be_moved_joined_and_read_back(name) -> None:
     X = Transform(quaternion.to_matrix(quaternion.normalize([1.0, 0.3, -0.2, 0.5])), (1.0, 2.0, 3.0))
     moved = inertia.moved(X)
     np.testing.assert_allclose(np.linalg.eigvalsh(moved.inertia), np.linalg.eigvalsh(moments), atol=1e-14)
-    assert (moved.oddity is None) == physical
+    assert (moved.physical_fault is None) == physical
     read = RigidInertia.from_matrix(inertia.matrix(), physical=physical)
     np.testing.assert_allclose(read.inertia, moments, atol=1e-12)
     np.testing.assert_allclose(read.com, inertia.com, rtol=1e-15)

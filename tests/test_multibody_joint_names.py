@@ -45,7 +45,7 @@ def test_joints_by_name() -> None:
     assert (model.joint_q("hip"), model.joint_v("hip")) == (slice(7, 8), slice(6, 7))
     assert model.joint_v("shank") == model.v_slice("shank") == slice(7, 8)
     assert model.joint_v("thigh") == model.joint_v("hip")
-    assert [model.moved_by(name) for name in model.joint_names] == ["trunk", "thigh", "shank", "cart"]
+    assert [model.body_of_joint(name) for name in model.joint_names] == ["trunk", "thigh", "shank", "cart"]
     with pytest.raises(MultibodyError, match="no joint is called 'hop'; close: 'hip'"):
         model.joint_q("hop")
 

@@ -120,7 +120,7 @@ def test_verification_names_the_steps_and_does_not_hold():
     assert report.uncertified == ((5, 0), (7, 0))
     assert not report.holds
     assert {failure.step for failure in report.failures} == {5, 7}
-    assert report.elsewhere == 0
+    assert report.unexplained_failures == 0
     # The motion is right for the forces there are.
     assert {failure.condition for failure in report.failures} <= {"solved", "lcp", "complementarity", "gap", "cone"}
     assert "not certified, as the record says: 2 islands, in steps 5, 7" in str(report)
@@ -133,7 +133,7 @@ def test_verification_names_the_steps_and_does_not_hold():
     # What is marked by nobody is found all the same.
     rows = {**recording.rows, "island_choice": np.ones_like(recording.rows["island_choice"])}
     unmarked = verify(replace(recording, rows=rows))
-    assert unmarked.failed == unmarked.elsewhere == report.failed
+    assert unmarked.failed == unmarked.unexplained_failures == report.failed
 
 
 def test_many_such_steps_are_named_in_part():

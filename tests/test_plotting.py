@@ -24,7 +24,7 @@ PLOTS = (
     plotting.forces,
     plotting.modes,
     plotting.gaps,
-    plotting.effort,
+    plotting.solver_effort,
     plotting.certificates,
 )
 

@@ -12,7 +12,7 @@ import simulation_scenes as scenes
 import lcp
 from contactlab import ConstraintSolver
 from contactlab.formulation.discretized import form_discretized_lcp
-from contactlab.formulation.proposal import Proposal, proposed
+from contactlab.formulation.strategy_solver import StrategySolver, solve_with_strategies
 from contactlab.simulation import TimeStepping, simulate
 from problem_data import ConstraintVelProblemData
 
@@ -46,7 +46,7 @@ def test_a_proposal_solves_the_lcp_by_the_dense_measures_too(name, selected):
     met = 0
     for data, h, start in problems(name):
         formed = form_discretized_lcp(data, h)
-        result = proposed(formed, start, 1e-9, selected)
+        result = solve_with_strategies(formed, start, 1e-9, selected)
         if result is None:
             continue
         met += 1
@@ -84,7 +84,7 @@ def test_a_proposal_says_what_it_is_and_needs_a_start():
     cold = solver.solve_discretized_problem(brick(), 0.01)
     assert isinstance(cold.result.solver, lcp.Lemke)
     warm = solver.solve_discretized_problem(brick(), 0.01, z0=cold.result.z)
-    assert isinstance(warm.result.solver, Proposal)
+    assert isinstance(warm.result.solver, StrategySolver)
     assert warm.result.attempts[0].detail == "the forces of z0"
     np.testing.assert_allclose(warm.forces.fN, [19.62], atol=1e-12)
 
@@ -94,7 +94,7 @@ def test_forces_that_fit_no_more_are_corrected_for_their_modes():
     solver = ConstraintSolver(lcp.Lemke())
     start = solver.solve_discretized_problem(brick(), 0.01).result.z * 1.1
     answer = solver.solve_discretized_problem(brick(), 0.01, z0=start)
-    assert isinstance(answer.result.solver, Proposal)
+    assert isinstance(answer.result.solver, StrategySolver)
     assert "linear systems" in answer.result.attempts[0].detail
     np.testing.assert_allclose([answer.forces.fN[0], answer.forces.fF[0]], [19.62, -3.0], atol=1e-9)
 

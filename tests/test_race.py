@@ -16,8 +16,8 @@ import lcp
 from contactlab.cli import main
 from contactlab.lab.errors import RaceError
 from contactlab.lab.racing import ALL_PEERS, RaceReport, entrant_of, race, read_rows
+from contactlab.lab.racing.external_solvers import installed
 from contactlab.lab.racing.kinds import keep_problem, read_problem
-from contactlab.lab.racing.peers import installed
 from contactlab.lab.racing.race_report import sources_digest
 from contactlab.lab.racing.trial import residual_curve, trial
 
@@ -231,7 +231,7 @@ def test_a_hanging_solver_is_ended(own: Path, tmp_path: Path, monkeypatch: pytes
         "import time\nclass Hang:\n    def solve(self, problem, **_):\n"
         "        time.sleep(120.0 if problem.n == 2 else 0.0)\n"
     )
-    monkeypatch.setattr("contactlab.lab.racing.racing.GRACE", 8.0)
+    monkeypatch.setattr("contactlab.lab.racing.racing.KILL_DELAY_SECONDS", 8.0)
     begun = time.monotonic()
     report = race([("easy", EASY)], f"{file}:Hang,Lemke", time_limit=0.5, jobs=1, curves=0)
     assert [row.status for row in report.rows] == ["TIMEOUT", "SOLVED"]
@@ -256,7 +256,7 @@ def test_friction_races_in_a_league_of_its_own() -> None:
     assert found["none_1", "ContactStrategies"].status == "INFEASIBLE"
     assert found["slide_1", "Lemke"].status == "UNSUITABLE"
     assert found["easy", "Lemke"].tolerance == 1e-9
-    assert [field.league for field in report.fields] == ["friction", "complementarity"]
+    assert [field.problem_class for field in report.fields] == ["friction", "complementarity"]
 
 
 def test_peers_are_put_the_same_question() -> None:
@@ -265,7 +265,7 @@ def test_peers_are_put_the_same_question() -> None:
     for peer in ALL_PEERS:
         entrant = entrant_of(peer)
         if installed(peer):
-            problem = SLIDING if entrant.league == "friction" else EASY
+            problem = SLIDING if entrant.problem_class == "friction" else EASY
             rows.append(trial("easy", problem, entrant, tolerance=1e-8, time_limit=60.0, repeats=2))
     if not rows:
         pytest.skip("no peer is installed (extra `peers`)")

@@ -13,7 +13,7 @@ from contactlab.cli import main
 from contactlab.lab.errors import RaceError
 from contactlab.lab.racing import entrant_of, race
 from contactlab.lab.racing.racing import _source
-from contactlab.lab.racing.trial import left_standing, run_trial, spelt_as_before
+from contactlab.lab.racing.trial import match_stored_keys, run_trial, unused_trials_note
 from contactlab.lab.sweeps.tasks import items_of, name_of
 from contactlab.simulation import TimeStepping, simulate
 from tests.simulation_scenes import cube_at_rest
@@ -47,7 +47,7 @@ def test_rows_of_either_spelling_are_found(tmp_path: Path, written: float) -> No
     key = items_of(name, [TASK | {"time_limit": written}])[0].key
     _standing(tmp_path, {"key": key, "outcome": "done"})
     asked = [TASK | {"time_limit": 5.0}, TASK | {"time_limit": 5.0, "problem": "easy_2"}]
-    old, new = spelt_as_before(run_trial, asked, tmp_path)
+    old, new = match_stored_keys(run_trial, asked, tmp_path)
     assert items_of(name, [old])[0].key == key
     assert isinstance(new["time_limit"], float)
 
@@ -61,11 +61,11 @@ def test_what_is_left_standing_is_told_apart(tmp_path: Path) -> None:
         {"key": "b", **done, "settings": "max_pivots=3"},
         {"key": "c", "outcome": "timeout", "text": "mine.py:Slow"},
     )
-    told = left_standing(tmp_path, [{"key": "a"}], [entrant_of("Lemke")])
+    told = unused_trials_note(tmp_path, [{"key": "a"}], [entrant_of("Lemke")])
     assert told[0].startswith("2 trials finished earlier in this folder, of Lemke(max_pivots=3), mine.py:Slow: ")
-    told = left_standing(tmp_path, [{"key": "b"}, {"key": "c"}], [entrant_of("Lemke")])
+    told = unused_trials_note(tmp_path, [{"key": "b"}, {"key": "c"}], [entrant_of("Lemke")])
     assert "1 trials finished earlier in this folder, of other problems, limits or versions: " in told[0]
-    assert left_standing(tmp_path, [{"key": "a"}, {"key": "b"}, {"key": "c"}], []) == []
+    assert unused_trials_note(tmp_path, [{"key": "a"}, {"key": "b"}, {"key": "c"}], []) == []
 
 
 def test_an_edited_solver_within_a_combination_is_another(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from contactlab.lab.errors import DatasetError
 from contactlab.lab.racing import (
     RaceReport,
-    Row,
+    RaceRow,
     fit_growth,
     performance_profile,
     read_rows,
@@ -23,7 +23,7 @@ from contactlab.lab.racing.row import family_of
 from contactlab.lab.racing.statistics import fields_of, summaries
 
 
-def row(problem: str, solver: str, status: str = "SOLVED", time: float = 1.0, **other: object) -> Row:
+def row(problem: str, solver: str, status: str = "SOLVED", time: float = 1.0, **other: object) -> RaceRow:
     values: dict[str, object] = {
         "residual": 1e-12,
         "iterations": 3,
@@ -39,7 +39,7 @@ def row(problem: str, solver: str, status: str = "SOLVED", time: float = 1.0, **
         "tolerance": 1e-9,
         "detail": "",
     }
-    return Row(problem=problem, solver=solver, status=status, time=time, **{**values, **other})  # type: ignore[arg-type]
+    return RaceRow(problem=problem, solver=solver, status=status, time=time, **{**values, **other})  # type: ignore[arg-type]
 
 
 def test_profile_of_three_problems_by_hand() -> None:

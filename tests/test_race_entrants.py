@@ -15,8 +15,8 @@ import lcp
 from contactlab.lab.errors import RaceError
 from contactlab.lab.racing import ALL_PEERS, entrant_of
 from contactlab.lab.racing.entrant import entrants_of, limited, peers_of, solver_from, split_list
-from contactlab.lab.racing.kinds import KINDS, kind_of, league_of
-from contactlab.lab.racing.peers import SiconosLCP
+from contactlab.lab.racing.external_solvers import SiconosLCP
+from contactlab.lab.racing.kinds import KINDS, kind_of, problem_class_of
 from lcp import conformance
 
 OWN = """
@@ -169,7 +169,7 @@ def test_peers_are_ours_to_skip_when_absent(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("contactlab.lab.racing.entrant.installed", lambda peer: peer.package == "quantecon")
     racing, skipped = peers_of("all", kinds)
     assert [entrant.name for entrant in racing] == ["QuantEconLemke"]
-    assert len(skipped) == sum(league_of(peer) == "complementarity" for peer in ALL_PEERS) - 1
+    assert len(skipped) == sum(problem_class_of(peer) == "complementarity" for peer in ALL_PEERS) - 1
     assert "SiconosLCP: package siconos is not installed" in skipped
     with pytest.raises(RaceError, match="Lemke is no peer; there are: "):
         peers_of("Lemke", kinds)

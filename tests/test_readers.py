@@ -27,7 +27,7 @@ from contactlab.simulation import RecordError, Recording, TimeStepping, World, s
 from contactlab.simulation.explanation import explain_failure
 from contactlab.simulation.scene import load_scene
 from problem_data import ConstraintVelProblemData, FileError, npz_files
-from problem_data.files import content_of
+from problem_data.files import read_bytes
 
 INPUTS = 40
 BY_NAME = {kind.name: kind for kind in reader_kinds.KINDS}
@@ -116,14 +116,14 @@ def test_the_door_lets_regular_files_of_some_size_in(tmp_path):
     """Others are told by the error of who reads."""
     path = tmp_path / "a"
     path.write_bytes(b"12345")
-    assert content_of(path, DatasetError, 5) == b"12345"
+    assert read_bytes(path, DatasetError, 5) == b"12345"
     for file, most, words in (
         (path, 4, "larger than"),
         (tmp_path, 9, "not a regular file"),
         (tmp_path / "b", 9, "no such"),
     ):
         with pytest.raises(DatasetError, match=words):
-            content_of(file, DatasetError, most)
+            read_bytes(file, DatasetError, most)
 
 
 def test_a_row_that_is_zero_but_for_rounding_is_read_back(tmp_path):
@@ -166,7 +166,7 @@ def test_damaged_dumps_end_explain_in_one_line(tmp_path, capsys):
 def test_joints_that_are_called_as_their_links_mimic():
     """Which is a good URDF; found by damaging one."""
     text = good_files.URDF.replace('name="k"', 'name="c"')
-    (follower,) = World.from_urdf(text, collisions=False).joint_actions.followers
+    (follower,) = World.from_urdf(text, collisions=False).joint_actions.mimics
     assert (follower.body, follower.followed) == ("c", "b")
 
 

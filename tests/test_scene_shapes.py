@@ -141,7 +141,7 @@ def test_a_body_of_parts_weighs_what_its_parts_do(tmp_path):
     assert own.inertia[1, 1] == pytest.approx(across)
     kinds = [type(surface.shape) for surface in scene.world.surfaces]
     assert kinds == [Box, Capsule, Sphere]
-    assert scene.world.ignored == ((1, 0),)
+    assert scene.world.excluded_pairs == ((1, 0),)
     assert CLUB.replace("density = 500.0", "mass = 2.0") != CLUB
     by_mass = load_scene(write(tmp_path, CUBE + CLUB.replace("density = 500.0", "mass = 2.0"))).world
     assert by_mass.model.bodies[1].inertia.mass == 2.0

@@ -17,8 +17,8 @@ import lcp
 from contactlab import ConstraintSolver, EqualCompliance
 from contactlab.contact import HalfSpace, Material, Sphere
 from contactlab.formulation import JointLimit, PositionDrive
-from contactlab.formulation.proposal import Proposal
-from contactlab.formulation.verdict import certify_cone_forces
+from contactlab.formulation.certificates import certify_cone_forces
+from contactlab.formulation.strategy_solver import StrategySolver
 from contactlab.multibody import ModelBuilder, Transform, joints
 from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate, verify
 from contactlab.spatial import RigidInertia
@@ -67,7 +67,7 @@ def test_a_box_slides_alike_in_every_direction(angle: float) -> None:
 def test_a_spinning_box_and_a_tumbling_cube_need_no_solver() -> None:
     """Corners that turn all the time."""
     solution = SELECTS.solve_discretized_problem(box((0.4, 0.3, 0.0, 0.0, 0.0, 5.0)), 0.01)
-    assert isinstance(solution.result.solver, Proposal)
+    assert isinstance(solution.result.solver, StrategySolver)
     assert solution.certificate.holds(1e-9)
     recording = simulate(scenes.tumble(), TimeStepping(1e-3, friction="cone"), 1.0)
     assert asked(recording) <= 0.02 * recording.islands.sum()
@@ -168,7 +168,7 @@ def test_faces_are_answered_by_the_law_of_the_cone(mu: float) -> None:
         rng = np.random.default_rng(seed)
         data, h = face(rng, int(rng.integers(3, 8)), mu), 0.01
         found = SELECTS.solve_discretized_problem(data, h)
-        assert isinstance(found.result.solver, Proposal)
+        assert isinstance(found.result.solver, StrategySolver)
         assert found.certificate.holds(1e-9)
         assert certify_cone_forces(data, h, found.forces.packed(), found.v_plus).holds(1e-9)
         blocks, nc = data.blocks(), data.nc
@@ -212,7 +212,7 @@ def test_boxed_rows_by_selection_and_by_a_solver_of_cones(bounds: tuple[float, f
     data = joined(lo=[bounds[0]], hi=[bounds[1]])
     found = SELECTS.solve_discretized_problem(data, 0.01)
     solved = ConstraintSolver(friction="cone").solve_discretized_problem(data, 0.01)
-    assert isinstance(found.result.solver, Proposal)
+    assert isinstance(found.result.solver, StrategySolver)
     assert isinstance(solved.result, lcp.FrictionResult)
     for solution in (found, solved):
         assert solution.certificate.holds(1e-8), str(solution.certificate)

@@ -12,7 +12,7 @@ from contactlab import ConstraintSolver, EqualCompliance
 from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.formulation import JointLimit, PositionDrive
 from contactlab.formulation.discretized import form_discretized_lcp
-from contactlab.formulation.proposal import Proposal
+from contactlab.formulation.strategy_solver import StrategySolver
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate, verify
 from contactlab.spatial import RigidInertia, Transform
@@ -127,7 +127,7 @@ def test_the_forces_are_the_limit_of_small_compliance(seed):
     rng = np.random.default_rng(seed)
     data, h = face(rng, int(rng.integers(4, 8)), 0.4), 0.01
     found = ConstraintSolver(EqualCompliance()).solve_discretized_problem(data, h)
-    assert isinstance(found.result.solver, Proposal)
+    assert isinstance(found.result.solver, StrategySolver)
     assert found.certificate.holds(1e-9)
     own = h * 2.0
     soft, softer = soft_answer(data, h, 2e-5 * own), soft_answer(data, h, 1e-5 * own)
@@ -200,7 +200,7 @@ def test_what_is_not_selected_goes_to_the_solver():
         M=2.0 * np.eye(2), Mv=[0.03, -0.1962], N=[[0, 1]], F=[[1, 0]], mu=[0.5], r=[1], gammaF=[1e-3]
     )
     found = ConstraintSolver(EqualCompliance()).solve_discretized_problem(soft, 0.01)
-    assert not isinstance(found.result.solver, Proposal)
+    assert not isinstance(found.result.solver, StrategySolver)
     named = ConstraintSolver(EqualCompliance(lcp.InteriorPoint())).solve_discretized_problem(soft, 0.01)
     assert isinstance(named.result.solver, lcp.InteriorPoint)
     np.testing.assert_allclose(named.v_plus, found.v_plus, atol=1e-8)
@@ -224,7 +224,7 @@ def test_a_contact_whose_tangents_cannot_move():
     found = ConstraintSolver(EqualCompliance()).solve_discretized_problem(data, 0.01)
     np.testing.assert_allclose(found.forces.fN, [9.81, 9.81], rtol=1e-9)
     assert np.array_equal(found.forces.fF, np.zeros(4))
-    assert isinstance(found.result.solver, Proposal)
+    assert isinstance(found.result.solver, StrategySolver)
 
 
 def test_a_motor_that_turns_round_changes_its_bound():
@@ -240,4 +240,4 @@ def test_a_motor_that_turns_round_changes_its_bound():
     backward = solved(-1.0, forward.result.z)
     assert forward.forces.fB == pytest.approx([-0.5])
     assert backward.forces.fB == pytest.approx([0.5])
-    assert isinstance(backward.result.solver, Proposal)
+    assert isinstance(backward.result.solver, StrategySolver)

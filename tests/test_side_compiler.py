@@ -25,10 +25,10 @@ def test_process_is_started_by_a_compilation_and_ended_with_the_block(monkeypatc
 
     monkeypatch.setattr(side_compiler.subprocess, "Popen", start)
     monkeypatch.setattr(side_compiler.os, "sched_getaffinity", lambda _: {0, 1})
-    with side_compiler.compiling_beside():
+    with side_compiler.background_compilation():
         pass
     assert not started
-    with side_compiler.compiling_beside():
+    with side_compiler.background_compilation():
         compilation_begins()
         compilation_begins()
         assert [process.poll() for process in started] == [None]
@@ -38,7 +38,7 @@ def test_process_is_started_by_a_compilation_and_ended_with_the_block(monkeypatc
 def test_one_core_compiles_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(side_compiler.os, "sched_getaffinity", lambda _: {0})
     monkeypatch.setattr(side_compiler.subprocess, "Popen", lambda *_, **__: pytest.fail("started"))
-    with side_compiler.compiling_beside():
+    with side_compiler.background_compilation():
         compilation_begins()
 
 

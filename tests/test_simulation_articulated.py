@@ -335,7 +335,7 @@ def test_a_replaced_model_is_what_the_world_steps_and_what_does_not_fit_is_refus
         ({"half_space_names": ("floor", "wall", "roof")}, "half_space_names"),
         ({"half_space_filters": ((1, 1),) * 7}, "half_space_filters"),
         ({"surface_bodies": (0,) * 9}, "surface_bodies"),
-        ({"ignored": ((0, 44),)}, "model"),
+        ({"excluded_pairs": ((0, 44),)}, "model"),
     ):
         with pytest.raises(SimulationConfigError) as caught:
             dataclasses.replace(world, **changes)

@@ -296,7 +296,7 @@ def test_descriptions_act_unless_told_otherwise():
     ]
     bare = WorldBuilder()
     bare.add_model(model, limits=None, damping=None, friction=None, mimics=False)
-    assert bare.build().joint_actions.none
+    assert bare.build().joint_actions.is_empty
     assert arrays_of(bare.build()).joints is None
     own = WorldBuilder()
     own.add_model(model, limits=[JointLimit("close", 0.0, 0.01)], damping={"close": 7.0}, friction=None, prefix="a ")
@@ -335,7 +335,7 @@ def test_what_cannot_act_is_refused_by_name(call, match):
     builder = scenes.pendulum()
     with pytest.raises(SimulationConfigError, match=match):
         call(builder)
-    assert builder.build().joint_actions.none
+    assert builder.build().joint_actions.is_empty
     with pytest.raises(SimulationConfigError, match="'rod'; there are none: add the model or the bodies first"):
         WorldBuilder().add_drive(PositionDrive("rod", 0.0, 1.0))
 

@@ -10,7 +10,7 @@ from joint_scenes import busy, pendulum
 from simulation_scenes import tumble
 from test_simulation_sleep import piles
 
-from contactlab.drawing import film_of
+from contactlab.drawing import playback_of
 from contactlab.simulation import (
     PositionDrive,
     Recording,
@@ -116,7 +116,7 @@ def test_copies_record_from_where_they_begin() -> None:
 
 def test_what_was_not_kept_is_said() -> None:
     run = Simulation(tumble(), TimeStepping(H))
-    for asked in (lambda: run.recording, lambda: film_of(run)):
+    for asked in (lambda: run.recording, lambda: playback_of(run)):
         with pytest.raises(SimulationConfigError, match="record=True"):
             asked()
 
@@ -124,6 +124,6 @@ def test_what_was_not_kept_is_said() -> None:
 def test_a_run_is_shown_as_its_record() -> None:
     run = Simulation(tumble(), TimeStepping(H), record=True)
     run.step(n=30)
-    film, of_record = film_of(run), film_of(run.recording)
+    film, of_record = playback_of(run), playback_of(run.recording)
     np.testing.assert_array_equal(film.time, of_record.time)
     assert str(film.readout(30)) == str(of_record.readout(30))

@@ -67,8 +67,8 @@ def test_the_code_shown_is_the_code_that_runs(scene):
     """Pasted anywhere, it makes the same motion to the last bit; it is short, and its page is there."""
     names: dict = {}
     exec(scene.code, names)
-    again = motion(names[scene.play.__name__](**scene.start()))
-    for one, other in zip(motion(scene.play(**scene.start())), again, strict=True):
+    again = motion(names[scene.simulate.__name__](**scene.start()))
+    for one, other in zip(motion(scene.simulate(**scene.start())), again, strict=True):
         assert np.array_equal(one, other)
     assert len(scene.code.splitlines()) <= 50
     assert 1 <= len(scene.sliders) <= 2
@@ -80,13 +80,13 @@ def test_a_scene_may_be_moved_to_every_end_of_its_sliders(scene):
     """Nothing fails at a corner of the sliders, and what is made stays finite."""
     for end in ("low", "high"):
         values = {slider.name: getattr(slider, end) for slider in scene.sliders}
-        assert all(np.isfinite(array).all() for array in motion(scene.play(**values)))
+        assert all(np.isfinite(array).all() for array in motion(scene.simulate(**values)))
 
 
 def test_grips_differ_as_the_sentence_says():
     """A vertex lets the box fall by centimetres; the cone and the selected forces hold it within a millimetre."""
     grip = next(scene for scene in SCENES if scene.name == "grip")
-    fallen = {name: 0.2 - one.q[-1, 4] for name, one in grip.play(**grip.start()).items()}
+    fallen = {name: 0.2 - one.q[-1, 4] for name, one in grip.simulate(**grip.start()).items()}
     assert fallen["Lemke's vertex"] > 0.03
     assert max(abs(fallen["exact cone"]), abs(fallen["selected"])) < 1e-3
 

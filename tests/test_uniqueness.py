@@ -11,7 +11,7 @@ from test_selection import grasp
 
 import lcp
 from contactlab import impact
-from contactlab.formulation import Velocities, motion_is_unique
+from contactlab.formulation import VelocityCount, motion_is_unique
 from contactlab.formulation.discretized import form_discretized_lcp, form_impact_lcp
 from contactlab.simulation import TimeStepping, simulate
 from problem_data import ConstraintVelProblemData
@@ -48,7 +48,7 @@ def test_an_impact_that_ends_at_rest_is_unique():
     """Moreau's projection: the distance is in units of the velocity before, whatever is left after it."""
     data = ConstraintVelProblemData(M=ROD, Mv=[0, -1, 0.1], N=[[0, 1, -1], [0, 1, 1], [0, 1, 0.5]])
     for found in (motion_is_unique(data), impact.uniqueness(data, 0.0)):
-        assert found.verdict is Velocities.ONE
+        assert found.verdict is VelocityCount.ONE
         assert found.unique is True
         assert "monotone" in str(found)
         check_solutions(data, found)
@@ -57,7 +57,7 @@ def test_an_impact_that_ends_at_rest_is_unique():
         M=ROD, Mv=[0.0, -1, 0.1], N=[[0, 1, -1], [0, 1, 1]], F=[[1, 0, 1], [1, 0, 1]], mu=[0.5, 0.5], r=[1, 1]
     )
     found = motion_is_unique(rough)
-    assert (found.verdict, found.enumerated is None) == (Velocities.ONE, False)
+    assert (found.verdict, found.enumerated is None) == (VelocityCount.ONE, False)
     assert np.abs(found.velocities[0]).max() < 1e-12
 
 
@@ -67,7 +67,7 @@ def test_a_wedge_that_closes_has_no_velocity(friction):
     rows = {"F": [[0, 1], [0, 1]], "mu": [0.5, 0.5], "r": [1, 1]} if friction else {}
     data = ConstraintVelProblemData(M=np.eye(2), Mv=[0.0, -1.0], N=[[1, 0], [-1, 0]], kN=[-1.0, -1.0], **rows)
     found = motion_is_unique(data)
-    assert found.verdict is Velocities.NONE
+    assert found.verdict is VelocityCount.NONE
     assert found.unique is False
     assert not found.velocities
     assert ("bases" if friction else "Farkas") in found.reason
@@ -80,7 +80,7 @@ def test_a_rod_in_painleves_region_has_three_velocities():
     """Leaving untouched, sliding on with an impulse, jamming: closed forms of W = [[1.75, b], [b, 3.25]]."""
     data = rod_on_the_ground(0.1, 1.0)
     found = motion_is_unique(data)
-    assert found.verdict is Velocities.SEVERAL
+    assert found.verdict is VelocityCount.SEVERAL
     assert found.unique is False
     check_solutions(data, found)
     a, b, c, mu = 1.75, 0.75**0.5 * 1.5, 3.25, 2.0
@@ -100,7 +100,7 @@ def test_a_ladder_hits_floor_and_wall_at_once():
     data = ladder(1.4, [-0.14, -0.33, 1.22], 1.0)
     assert np.all(data.blocks().J[:2] @ [-0.14, -0.33, 1.22] < 0.0)
     found = motion_is_unique(data)
-    assert found.verdict is Velocities.SEVERAL
+    assert found.verdict is VelocityCount.SEVERAL
     check_solutions(data, found)
     speeds = sorted(float(np.linalg.norm(v)) for v in found.velocities)
     assert speeds[0] < 1e-9
@@ -109,11 +109,11 @@ def test_a_ladder_hits_floor_and_wall_at_once():
     assert max(energy[1:]) < energy[0]
     # Not by bases: answers of Lemke's method show it, too; with little friction they prove nothing, and say so.
     shown = motion_is_unique(data, max_n=4)
-    assert shown.verdict is Velocities.SEVERAL
+    assert shown.verdict is VelocityCount.SEVERAL
     check_solutions(data, shown)
     assert motion_is_unique(ladder(1.4, [-0.14, -0.33, 1.22], 0.2)).unique is True
     left = motion_is_unique(ladder(1.4, [-0.14, -0.33, 1.22], 0.2), max_n=4)
-    assert left.verdict is Velocities.NOT_SEARCHED
+    assert left.verdict is VelocityCount.NOT_SEARCHED
     assert left.unique is None
     assert "8 variables, more than max_n = 4" in str(left)
     assert len(left.velocities) == 1
@@ -141,10 +141,10 @@ def test_forces_that_are_many_leave_one_motion():
     for Mv in ([0.1, 0.05, -1.0], [0.1, 0.05, 1.0], [0.0, 0.0, 0.0]):
         data = ConstraintVelProblemData(M=np.eye(3), Mv=Mv, N=[[0, 0, 1]], F=F, mu=[0.5], r=[4])
         found = motion_is_unique(data)
-        assert found.verdict is Velocities.ONE, Mv
+        assert found.verdict is VelocityCount.ONE, Mv
     recording = simulate(scenes.cube_at_rest(), TimeStepping(1e-3, edges=4), steps=2)
     found = motion_is_unique(recording.problem(1), recording.h[1])
-    assert found.verdict is not Velocities.SEVERAL
+    assert found.verdict is not VelocityCount.SEVERAL
     assert np.abs(found.velocities[0]).max() < 1e-9
 
 
@@ -154,7 +154,7 @@ def test_velocities_that_change_along_a_continuum():
         M=np.eye(2), Mv=[0.0, -1.0], N=[[1, 0], [-1, 0]], F=[[0, 1], [0, 1]], mu=[0.5, 0.5], r=[1, 1]
     )
     found = motion_is_unique(data)
-    assert found.verdict is Velocities.SEVERAL
+    assert found.verdict is VelocityCount.SEVERAL
     check_solutions(data, found)
     ends = sorted(float(v[1]) for v in found.velocities)
     assert ends[0] == pytest.approx(-1.0)
@@ -166,21 +166,21 @@ def test_joints_and_bounds_take_part():
     recording = simulate(grasp(1, 10.0), TimeStepping(2e-3, edges=4), steps=4)
     problem = recording.problem(3)
     found = motion_is_unique(problem, recording.h[3])
-    assert found.verdict is Velocities.SEVERAL
+    assert found.verdict is VelocityCount.SEVERAL
     check_solutions(problem, found, recording.h[3])
     assert min(np.abs(v - recording.v_plus(3)).max() for v in found.velocities) < 1e-9
     data = ConstraintVelProblemData(
         M=np.eye(2), Mv=[1.0, -1.0], N=[[0, 1]], G=[[1.0, 1.0]], B=[[1.0, 0.0]], lo=[-0.2], hi=[0.2]
     )
     found = motion_is_unique(data, 0.1)
-    assert found.verdict is Velocities.ONE
+    assert found.verdict is VelocityCount.ONE
     assert "monotone" in found.reason
 
 
 def test_verdicts_agree_with_all_bases():
     """500 random impacts in the plane, of one contact or two, of which some ask for too much rebound."""
     rng = np.random.default_rng(7)
-    seen = dict.fromkeys(Velocities, 0)
+    seen = dict.fromkeys(VelocityCount, 0)
     for i in range(500):
         contacts = 2 if i % 10 == 0 else 1
         data = random_impact(rng, contacts, 1, nv=3 * contacts, kN=rng.uniform(-2.0, 2.0, contacts))
@@ -195,14 +195,14 @@ def test_verdicts_agree_with_all_bases():
             if all((v - w) @ data.M @ (v - w) > (1e-5 * speed) ** 2 for w in velocities):
                 velocities.append(v)
         found = motion_is_unique(data)
-        wanted = (Velocities.NONE, Velocities.ONE, Velocities.SEVERAL)[min(2, len(velocities))]
+        wanted = (VelocityCount.NONE, VelocityCount.ONE, VelocityCount.SEVERAL)[min(2, len(velocities))]
         assert found.verdict is wanted, (i, len(velocities), str(found))
         assert len(found.velocities) == len(velocities)
         for v in velocities:
             assert min(np.abs(v - w).max() for w in found.velocities) < 1e-6 * (1.0 + np.abs(v).max())
         seen[found.verdict] += 1
-    assert seen[Velocities.ONE] > 100
-    assert seen[Velocities.SEVERAL] > 10
+    assert seen[VelocityCount.ONE] > 100
+    assert seen[VelocityCount.SEVERAL] > 10
 
 
 @pytest.mark.parametrize("height", [0.3, 0.7, 3.0])
@@ -214,7 +214,7 @@ def test_blocks_and_boxes_that_end_flat_are_unique(height):
     )
     for one in (falling, ConstraintVelProblemData(M=data.M, Mv=falling.Mv, N=data.N)):
         found = motion_is_unique(one)
-        assert found.verdict is Velocities.ONE, str(found)
+        assert found.verdict is VelocityCount.ONE, str(found)
         assert np.abs(found.velocities[0]).max() < 1e-12
 
 
@@ -243,7 +243,7 @@ def scan():
 
     The verdicts are those of linear programs, one for each of the 2^n complementary pieces of each problem.
     """
-    one, several, none = Velocities.ONE, Velocities.SEVERAL, Velocities.NONE
+    one, several, none = VelocityCount.ONE, VelocityCount.SEVERAL, VelocityCount.NONE
     cases = []
     for mu in (0.0, 0.5):
         for e in (0.0, 0.5):
@@ -302,10 +302,10 @@ def test_larger_problems_are_decided_by_branches():
 
     four = box([(1, 1), (1, -1), (-1, 1), (-1, -1)], [0.5, 0.2, -1, 0.3, 0.1, 0], 0.3)
     found = motion_is_unique(four)
-    assert found.verdict is Velocities.SEVERAL
+    assert found.verdict is VelocityCount.SEVERAL
     check_solutions(four, found)
     one = box([(1, 1), (1, -1)], [0.5, 0.2, -1, 0.3, 0.1, 0.2], 0.1)
-    assert motion_is_unique(one, max_n=6).verdict is Velocities.NOT_SEARCHED
+    assert motion_is_unique(one, max_n=6).verdict is VelocityCount.NOT_SEARCHED
     proven = motion_is_unique(one, max_n=6, max_nodes=400)
     assert proven.verdict is motion_is_unique(one).verdict
     assert "cut off with a proof" in str(proven)

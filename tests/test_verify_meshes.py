@@ -11,7 +11,7 @@ from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, 
 from contactlab.simulation import TimeStepping, WorldBuilder, simulate, verify
 from contactlab.spatial import RigidInertia
 from contactlab.verification.pair_coverage import mesh_excess
-from contactlab.verification.proximity import Place, core_of
+from contactlab.verification.proximity import ShapePose, core_of
 
 ROUGH = Material(0.4)
 CUBE = RigidInertia.solid_box(1.0, (0.1,) * 3)
@@ -118,7 +118,7 @@ def test_nothing_is_missed_where_bodies_tumble_over_rough_triangles():
 def lying(depth, x=0.3, turn=None):
     """A box of half extents 0.1 whose lower face lies ``depth`` below the plane z = 0."""
     R = np.eye(3) if turn is None else turn
-    return Place(R, np.array([x, 0.2, 0.1 - depth]), None, np.zeros(3), np.zeros(3))
+    return ShapePose(R, np.array([x, 0.2, 0.1 - depth]), None, np.zeros(3), np.zeros(3))
 
 
 @pytest.mark.parametrize("depth", [0.0, 1e-12, -1e-12, 1e-6, 1e-4, -5e-4])
@@ -126,7 +126,7 @@ def test_how_near_a_box_is_to_one_triangle(depth):
     """Excess over the margin, by hand: margin + depth; none behind the triangle, beyond the margin or deep inside."""
     one = Mesh([[-3, -3, 0], [3, -3, 0], [0, 4, 0]], [[0, 1, 2]])
     turned = Mesh(one.vertices, [[0, 2, 1]])
-    at = Place(np.eye(3), np.zeros(3), None, np.zeros(3), np.zeros(3))
+    at = ShapePose(np.eye(3), np.zeros(3), None, np.zeros(3), np.zeros(3))
     core = core_of(Box.cube(0.1))
     size = 1.0 + 0.3 + 0.2 + abs(0.1 - depth) + core.reach
     assert mesh_excess(one, at, core, lying(depth), 1e-3) * size == pytest.approx(1e-3 + depth, abs=4e-9)

@@ -16,7 +16,7 @@ from contactlab.certificate import SELECTED_WITHIN, VERIFIED_WITHIN
 from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.simulation import Oscillation, Recording, TimeStepping, WorldBuilder, simulate, verify
 from contactlab.spatial import RigidInertia, Transform
-from contactlab.verification import selection
+from contactlab.verification import equal_compliance_check
 
 
 def claimed(recording: Recording) -> Recording:
@@ -83,7 +83,7 @@ def test_what_is_not_found_anew_is_infinitely_far(monkeypatch):
     """No number is made up."""
     recording = simulate(scenes.cube_at_rest(), TimeStepping(2e-3), steps=2)
     real = lcp.solve
-    monkeypatch.setattr(selection, "_near", lambda *_: None)
+    monkeypatch.setattr(equal_compliance_check, "_near", lambda *_: None)
     monkeypatch.setattr(lcp, "solve", lambda *a, **k: dataclasses.replace(real(*a, **k), status=lcp.Status.STALLED))
     found = verify(recording).selection
     assert np.isinf(found.distance)

@@ -12,12 +12,12 @@ from matplotlib.lines import Line2D
 
 import lcp
 from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
-from contactlab.drawing import Arrows, ForceScale, Readout, Stage
-from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES, hexadecimal, linear
+from contactlab.drawing import Arrows, ForceScale, Readout, SceneGeometry
+from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES, hexadecimal, srgb_to_linear
 from contactlab.plotting import picture, plot_convergence, plot_toss_curve
 from contactlab.simulation import STICK, Recording, StepResult, TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia
-from contactlab.viewer import FilmView, live, write_html_replay
+from contactlab.viewer import PlaybackView, live, write_html_replay
 from contactlab.viewer.scene import TOGGLES, Controls, SceneView
 from contactlab.viewer.server import free_port, legend, serving
 
@@ -60,8 +60,10 @@ def test_replay_is_one_small_file_and_leaves_nothing_running(
 def test_recordings_stand_beside_each_other(recording: Recording) -> None:
     """Each at its place, under its name, with one scale of arrows; a camera has to see both."""
     with serving(free_port()) as server:
-        alone = FilmView(server.scene, {"": recording}, root="/alone")
-        both = FilmView(server.scene, {"a": recording, "b": recording}, places=[(-2, 0, 0), (2, 0, 0)], root="/both")
+        alone = PlaybackView(server.scene, {"": recording}, root="/alone")
+        both = PlaybackView(
+            server.scene, {"a": recording, "b": recording}, places=[(-2, 0, 0), (2, 0, 0)], root="/both"
+        )
         assert np.array_equal(alone.times, both.times)
         assert np.ptp(both.points[:, 0]) > 4.0 > np.ptp(alone.points[:, 0])
         both.show(len(both.times) - 1)
@@ -108,7 +110,7 @@ def test_live_shows_a_world_while_it_is_simulated(recording: Recording) -> None:
 def test_switches_hide_and_show(recording: Recording) -> None:
     """Every toggle acts on its nodes; ids get their labels when they are wanted."""
     rotations, origins = recording.poses()
-    stage = Stage.of(recording.world, rotations, origins)
+    stage = SceneGeometry.of(recording.world, rotations, origins)
     scale = ForceScale.of_recording(recording, stage.size)
     last = recording.n_steps
     with serving(free_port()) as server:
@@ -119,12 +121,12 @@ def test_switches_hide_and_show(recording: Recording) -> None:
         view.show(rotations[last], origins[last], arrows, "text")
         assert not view._forces[STICK].visible
         for mode, handle in view._forces.items():
-            assert np.asarray(handle.colors).tolist() == list(linear(MODE_COLORS[mode]))
+            assert np.asarray(handle.colors).tolist() == list(srgb_to_linear(MODE_COLORS[mode]))
             assert len(handle.points) == max(1, int((arrows.modes == mode).sum()))
         assert view._normals.visible
         assert [label.text for label in view._labels] == [f"{int(i) & 0xFFFFFF:x}" for i in arrows.ids[:60]]
         controls = Controls(server, view, recording.world, scale)
-        controls.tell(Readout.of_state(recording, last))
+        controls.show_readout(Readout.of_state(recording, last))
         assert "energy" in controls._numbers.content
 
 

@@ -11,7 +11,7 @@ import pytest
 from collada_texts import collada
 
 from contactlab.contact import Box, Cylinder, HalfSpace, Material, Sphere, mesh_files
-from contactlab.drawing import Stage, looks_of, parts
+from contactlab.drawing import SceneGeometry, parts, visual_meshes
 from contactlab.drawing.palette import BODIES, UNPAINTED
 from contactlab.multibody import body_poses
 from contactlab.multibody.urdf import UrdfWarning
@@ -84,7 +84,7 @@ def robot(tmp_path):
 
 
 def stage_of(world, **choices):
-    return Stage.of(world, *(poses[None] for poses in body_poses(world.model, world.initial_q)), **choices)
+    return SceneGeometry.of(world, *(poses[None] for poses in body_poses(world.model, world.initial_q)), **choices)
 
 
 def parts_of(world, name, **choices):
@@ -115,7 +115,7 @@ def test_loading_keeps_looks_and_reads_none(robot, monkeypatch):
     assert isinstance(lamp.shape, Cylinder)
     assert lamp.rgba is None
     # Hidden is what its own link, or one fixed to it, stands for.
-    shown = {world.model.names[i]: s.shown for i, s in zip(world.surface_bodies, world.surfaces, strict=True)}
+    shown = {world.model.names[i]: s.visible for i, s in zip(world.surface_bodies, world.surfaces, strict=True)}
     assert shown == {"trunk": False, "fin": False, "guard": False, "wheel": True}
     assert World.from_urdf(robot, floating_base=True, collisions=False).visuals
 
@@ -137,7 +137,7 @@ def test_a_stage_shows_links_as_built(robot):
     (wheel,) = parts_of(world, "wheel")
     assert wheel.color == BODIES[world.model.names.index("wheel") % len(BODIES)]
     assert len(parts_of(world, "lamp")) == 1
-    assert not stage_of(world).bare
+    assert not stage_of(world).bodies_without_shape
 
 
 def test_collision_shapes_on_request_look_as_without_visuals(robot, tmp_path):
@@ -215,14 +215,14 @@ def test_fine_meshes_are_drawn_with_fewer_triangles(monkeypatch):
         builder.add_free_body(name, RigidInertia.solid_sphere(1.0, 1.0), Sphere(1.0), Material(0.5))
         builder.add_visual(name, mesh, rgba=(0, 0, 1, 1))
     world = builder.build()
-    (one,), (two,) = looks_of(world)
+    (one,), (two,) = visual_meshes(world)
     assert len(one.solid.triangles) + len(two.solid.triangles) == pytest.approx(parts.MOST_TRIANGLES, rel=0.02)
     np.testing.assert_allclose(np.linalg.norm(one.solid.vertices, axis=1), 1.0, atol=2e-3)
     assert len(one.solid.vertices) == pytest.approx(0.5 * len(one.solid.triangles), rel=0.02)
     # What is read stays read.
-    assert looks_of(world)[0][0] is one
+    assert visual_meshes(world)[0][0] is one
     monkeypatch.setitem(sys.modules, "fast_simplification", None)
-    again = looks_of(dataclasses.replace(world))
+    again = visual_meshes(dataclasses.replace(world))
     assert sum(len(look.solid.triangles) for (look,) in again) == 2 * len(ball.faces)
 
 

@@ -47,8 +47,8 @@ def test_shapes_ground_and_start():
     assert world.initial_q[2] == pytest.approx(0.28, abs=1e-9)
     assert {s.material for s in world.surfaces} == {Material(0.8)}
     # No links touch one another unless asked to; those of a joint never do.
-    assert len(world.ignored) == 3
-    assert World.from_urdf(ROBOT, self_collisions=True).ignored == ()
+    assert len(world.excluded_pairs) == 3
+    assert World.from_urdf(ROBOT, self_collisions=True).excluded_pairs == ()
 
 
 def test_the_world_runs():
@@ -146,11 +146,11 @@ def test_robots_in_a_world_that_grows():
     placed = body_pose(world.model, world.initial_q, "right/body")
     assert placed.p == pytest.approx((5, 0, 0.28))
     assert np.allclose(placed.R, turned.R)
-    assert {frozenset(world.model.names[i].split("/")[0] for i in pair) for pair in world.ignored} == {
+    assert {frozenset(world.model.names[i].split("/")[0] for i in pair) for pair in world.excluded_pairs} == {
         frozenset({"left"}),
         frozenset({"right"}),
     }
-    assert len(world.ignored) == 6
+    assert len(world.excluded_pairs) == 6
 
 
 def test_the_worlds_own_shapes_move_with_the_robot():
@@ -221,7 +221,7 @@ def test_what_a_description_says_of_joints_can_be_said_otherwise():
     assert actions.limits == (replace(stop, joint="a/arm"),)
     assert [(one.body, one.value) for one in actions.damping] == [("a/tail", 0.5), ("b/arm", 0.3)]
     assert [(one.body, one.value) for one in actions.friction] == [("b/arm", 0.2)]
-    assert [one.body for one in actions.followers] == ["b/tail"]
+    assert [one.body for one in actions.mimics] == ["b/tail"]
     assert world.initial_q.tolist() == [0.0, 0.7, 0.1, 0.2]
     with pytest.raises(SimulationConfigError, match="damping"):
         builder.add_urdf(JOINTED, name="c", damping=3.0)

@@ -95,7 +95,7 @@ def test_two_open_meshes_that_may_meet_are_refused():
     with pytest.raises(SimulationConfigError, match="'terrain' and 'stone'") as caught:
         builder.build()
     assert caught.value.field == "shape"
-    builder.ignore("terrain", "stone")
+    builder.exclude_collision("terrain", "stone")
     builder.build()
 
 

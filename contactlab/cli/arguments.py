@@ -13,7 +13,7 @@ from typing import TypeVar
 Number = TypeVar("Number", int, float)
 
 
-def report_written(missing: str, write: Callable[[], Path]) -> None:
+def write_and_report(missing: str, write: Callable[[], Path]) -> None:
     """Write a picture and say so, or say that there is none and which extra is missing."""
     try:
         path = write()
@@ -47,7 +47,9 @@ def _integer(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
-def _such(read: Callable[[str], Number], holds: Callable[[Number], bool], wanted: str) -> Callable[[str], Number]:
+def _number_type(
+    read: Callable[[str], Number], holds: Callable[[Number], bool], wanted: str
+) -> Callable[[str], Number]:
     """Return a reader of numbers for which a condition holds, in words what they must be."""
 
     def parse(text: str) -> Number:
@@ -59,13 +61,13 @@ def _such(read: Callable[[str], Number], holds: Callable[[Number], bool], wanted
     return parse
 
 
-positive = _such(_number, lambda value: value > 0.0, "is not > 0")
-non_negative = _such(_number, lambda value: value >= 0.0, "is not >= 0")
-tolerance = _such(positive, lambda value: 1e-14 <= value < 1.0, "does not lie between 1e-14 and 1")
-positive_integer = _such(_integer, lambda value: value >= 1, "is not >= 1")
-whole = _such(_integer, lambda value: value >= 0, "is not >= 0")
+positive = _number_type(_number, lambda value: value > 0.0, "is not > 0")
+non_negative = _number_type(_number, lambda value: value >= 0.0, "is not >= 0")
+tolerance = _number_type(positive, lambda value: 1e-14 <= value < 1.0, "does not lie between 1e-14 and 1")
+positive_integer = _number_type(_integer, lambda value: value >= 1, "is not >= 1")
+whole = _number_type(_integer, lambda value: value >= 0, "is not >= 0")
 #: Number of edges of a friction cone.
-even = _such(_integer, lambda value: value >= 4 and value % 2 == 0, "is not an even number >= 4")
+even = _number_type(_integer, lambda value: value >= 4 and value % 2 == 0, "is not an even number >= 4")
 
 
 def frictions(text: str) -> list[float]:

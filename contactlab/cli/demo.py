@@ -13,7 +13,7 @@ import numpy as np
 from contactlab.cli import arguments as kinds
 from contactlab.cli.demo_scene import demo_stepper, demo_world
 from contactlab.cli.replay import write_html
-from contactlab.cli.side_compiler import compiling_beside
+from contactlab.cli.side_compiler import background_compilation
 from contactlab.lab.progress import Progress
 from contactlab.simulation import Recording, SimulationError, simulate
 from lcp.compiler import kernel_seconds
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=kinds.whole, default=0, help="another seed, other throws (default %(default)s)")
 
 
-@compiling_beside()
+@background_compilation()
 def run(arguments: argparse.Namespace) -> int:
     """Simulate, print energy and the worst certificate, write record, replay and plot."""
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"stopped: {error}")
         recording, status = error.recording, 1
     took = clock.account(recording.n_steps)
-    print_account(recording)
+    print_summary(recording)
     print(took)
     _write(recording, arguments.out)
     return status
@@ -66,7 +66,7 @@ class StepClock:
         return f"{steps} steps in {seconds:.1f} s, and {waited:.1f} s until their kernels were compiled or read"
 
 
-def print_account(recording: Recording) -> None:
+def print_summary(recording: Recording) -> None:
     """Print energy and worst certificate since the line before, each simulated second; then the ledger, what solved."""
     print("  time  kinetic  potential   total [J]  contacts  worst scaled residual")
     # A second that the end only rounds to is the end.
@@ -101,5 +101,5 @@ def _write(recording: Recording, folder: Path) -> None:
     recording.save(record)
     print(f"wrote {record}")
     plot, page = folder / f"{NAME}.png", folder / f"{NAME}.html"
-    kinds.report_written(plot.name, lambda: save_figure(summary(recording), plot))
-    kinds.report_written(page.name, lambda: write_html(recording, page))
+    kinds.write_and_report(plot.name, lambda: save_figure(summary(recording), plot))
+    kinds.write_and_report(page.name, lambda: write_html(recording, page))

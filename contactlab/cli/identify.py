@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot is not None:
         from contactlab.plotting import plot_identified
 
-        kinds.report_written("picture", lambda: plot_identified(arguments.plot, document))
+        kinds.write_and_report("picture", lambda: plot_identified(arguments.plot, document))
     return 0 if document["verdict"] in ("found", "at_bound") else 1
 
 

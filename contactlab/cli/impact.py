@@ -207,12 +207,12 @@ def _score_drops(path: Path, arguments: argparse.Namespace, frozen: Any) -> tupl
     if arguments.fit and not 2 <= arguments.folds <= len(drops):
         raise DatasetError(path, "", f"{len(drops)} drops cannot be dealt to {arguments.folds} folds")
     paths = prepare(drops, SHARED_CALIBRATION, FALL)
-    wild = sum(int(np.count_nonzero(~one.good)) for one in paths)
+    wild = sum(int(np.count_nonzero(~one.valid)) for one in paths)
     lost = sum(int(one.frame[-1]) + 1 - len(one.frame) for one in paths)
     print(f"{len(drops)} drops of {path.name}: {lost} frames lost, {wild} wild samples left out")
     a, b, clear = rotation_sense(drops, paths, SHARED_CALIBRATION)
     print(f"sense of rotation, from {clear} impacts on one corner: I d_omega = {a:.2f} (-r_x P_z) {b:+.2f} r_z P_x")
-    reports = {"held at the start": square.held_still(drops, paths)}
+    reports = {"held at the start": square.score_static_baseline(drops, paths)}
     with Progress("drops", "models") as progress:
         models = MODELS if frozen is None else _frozen_squares(frozen, arguments.frozen)
         for i, (name, settings) in enumerate(models.items()):
@@ -291,6 +291,6 @@ def plot_drops(
         poses = square.square_poses(drops, path, models[name], SHARED_CALIBRATION)
         off = f"{reports[name].position[i]:.0f} %, {reports[name].rotation[i]:.0f} deg"
         clock = np.asarray(drops.dt / models[name].substeps * np.arange(len(poses)))
-        time = np.asarray(drops.dt * path.frame[path.good])
-        shown.append((f"drop {path.number}: {off}", time, path.pose[path.good], clock, poses))
+        time = np.asarray(drops.dt * path.frame[path.valid])
+        shown.append((f"drop {path.number}: {off}", time, path.pose[path.valid], clock, poses))
     return [plot_error_bars(folder / "drop_errors.png", errors), plot_planar_paths(folder / "drops.png", shown)]

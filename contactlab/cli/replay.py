@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 
 from contactlab.cli import arguments as kinds
-from contactlab.drawing import looks_of
+from contactlab.drawing import visual_meshes
 from contactlab.lab.progress import Progress
 from contactlab.simulation import Recording
 
@@ -54,7 +54,7 @@ def _show(recording: Recording, arguments: argparse.Namespace) -> None:
     if drawn and not arguments.collision:
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            looks_of(recording.world)
+            visual_meshes(recording.world)
         for warning in told:
             print(f"contactlab: {warning.message} (--meshes DIR says where they are)", file=sys.stderr)
     if arguments.html is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import lcp
 from contactlab.cli import arguments as kinds
-from contactlab.cli.demo import StepClock, print_account
+from contactlab.cli.demo import StepClock, print_summary
 from contactlab.lab.progress import Progress
 from contactlab.simulation import SimulationConfigError, SimulationError, simulate
 from contactlab.simulation.scene import SceneError, load_scene
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
         # More steps than there is room for.
         raise SceneError(arguments.scene, 0, f"[stepper] '{error.field}'", error.detail) from error
     took = clock.account(recording.n_steps)
-    print_account(recording)
+    print_summary(recording)
     print(took)
     print(f"wrote {arguments.out}" if status == 0 else f"the record so far: {arguments.out}.chunks")
     return status

@@ -22,7 +22,7 @@ PARTS = ("nearer", "ledger", "forces")
 
 
 @contextlib.contextmanager
-def compiling_beside() -> Iterator[None]:
+def background_compilation() -> Iterator[None]:
     """Have a second process compile while this one does; what it makes, this one takes from disk.
 
     It is started by the first compilation within the block, where there is a second core and kernels are kept on disk,
@@ -46,7 +46,7 @@ def compiling_beside() -> Iterator[None]:
 
 
 def is_of_use() -> bool:
-    """Whether there is a second core, and a place to hand over what is compiled."""
+    """Return True if there is a second core, and a folder to hand over compiled kernels."""
     return all_cores() > 1 and tried("cache") and cache_folder() is not None
 
 
@@ -58,11 +58,11 @@ def side_command(*parts: str) -> tuple[list[str], dict[str, str]]:
 
 def compile_part(name: str) -> None:
     """Compile one of `PARTS`: the parts of the loop that find forces, and what a record is read with."""
-    {"nearer": _nearer, "ledger": _ledger, "forces": _forces}[name]()
+    {"nearer": _compile_refinement, "ledger": _ledger, "forces": _forces}[name]()
 
 
-def _nearer() -> None:
-    """What the loop comes to last; most kernels of the attempts before are made with it, and are taken from disk."""
+def _compile_refinement() -> None:
+    """Compile the last stages of the loop; most kernels of the previous strategies are read from disk."""
     _demo()[2].find_part(layout.NEARER)
 
 
@@ -74,7 +74,7 @@ def _forces() -> None:
 
 
 def _demo() -> tuple[World, TimeStepping, Driver]:
-    """The demo, and the memory of a run of it."""
+    """Return the demo, and the memory of a run of it."""
     world, stepper = demo_world(), demo_stepper()
     return world, stepper, Driver(world, stepper, world.initial_state())
 

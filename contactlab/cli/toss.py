@@ -216,7 +216,7 @@ def _draw_ablation(path: Path, rows: list[tuple[str, TossReport]]) -> None:
         ran = [one for one in report.outcomes if not one.failure]
         position, rotation = ([getattr(one, field) for one in ran] for field in ("position_percent", "rotation_deg"))
         errors[name] = (np.array(position), np.array(rotation))
-    kinds.report_written("picture", lambda: plot_error_bars(path, errors))
+    kinds.write_and_report("picture", lambda: plot_error_bars(path, errors))
 
 
 def _draw(path: Path, reports: list[TossReport]) -> None:
@@ -228,4 +228,4 @@ def _draw(path: Path, reports: list[TossReport]) -> None:
         for report in reports
     ]
     bounds = [(row.simulator, row.position_percent, row.rotation_deg) for row in PUBLISHED]
-    kinds.report_written("picture", lambda: plot_toss_curve(path, points, bounds))
+    kinds.write_and_report("picture", lambda: plot_toss_curve(path, points, bounds))

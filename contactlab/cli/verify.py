@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"and {report.failed - len(report.failures)} more")
     lost = f", {len(report.uncertified)} islands are not certified" if report.uncertified else ""
     print("every certificate holds" if report.holds else f"{report.failed} conditions do not hold{lost}")
-    if report.failed and not report.elsewhere:
+    if report.failed and not report.unexplained_failures:
         marked = len({step for step, _ in report.uncertified})
         print(f"all of these in the {marked} steps already marked uncertified")
     return 0 if report.holds else 1

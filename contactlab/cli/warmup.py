@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Take a few steps of scenes that meet the kernels of each part; print the time of each."""
-    # Those of the side compiler are contained in others; they are for a process beside another.
+    # Commands of the side compiler are parts of others; they run in a second process.
     parts: dict[str, Callable[[], None]] = PARTS | {name: partial(compile_part, name) for name in side_compiler.PARTS}
     for name in arguments.parts:
         if name not in parts:

@@ -10,27 +10,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.conformance.adapters import UnknownEngineError, engine_of
-from contactlab.conformance.case import Case, CaseResult, CaseVerdict, Measure, NotToldError
+from contactlab.conformance.case import Case, CaseResult, CaseVerdict, Measure, NotReportedError
 from contactlab.conformance.cases import CASES
 from contactlab.conformance.scene import (
     Body,
-    Contacts,
     Engine,
+    EngineContacts,
+    HalfSpaceSpec,
     Joint,
-    NotOfferedError,
+    NotSupportedError,
     Pin,
     Run,
     Scene,
     ShapeSpec,
-    Wall,
 )
 from contactlab.conformance.suite import Report, conform
 from contactlab.naming import doors
 
 __all__ = [
-    "CASES", "Body", "Case", "Contacts", "Engine", "Joint", "Measure", "NotOfferedError", "NotToldError", "Pin",
-    "Report", "CaseResult", "Run", "Scene", "ShapeSpec", "UnknownEngineError", "CaseVerdict", "Wall", "conform",
-    "engine_of",
+    "CASES", "Body", "Case", "CaseResult", "CaseVerdict", "Engine", "EngineContacts", "HalfSpaceSpec", "Joint",
+    "Measure", "NotReportedError", "NotSupportedError", "Pin", "Report", "Run", "Scene", "ShapeSpec",
+    "UnknownEngineError", "conform", "engine_of",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -9,41 +9,41 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contactlab.conformance.scene import Contacts, Engine, NotOfferedError, Run, Scene
+from contactlab.conformance.scene import Engine, EngineContacts, NotSupportedError, Run, Scene
 from contactlab.spatial.arrays import FloatArray
 
 
-class NotToldError(Exception):
+class NotReportedError(Exception):
     """The engine does not tell what the case needs."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A figure that must not exceed its limit; ``what`` begins a sentence: "crept", "missed 2 m by"."""
+    """A figure that must not exceed its limit; ``description`` begins a sentence: "crept", "missed 2 m by"."""
 
-    what: str
+    description: str
     value: float
     limit: float
     unit: str = ""
 
     @property
     def passed(self) -> bool:
-        """Whether it keeps the limit; what is not a number does not."""
+        """Whether the figure is within its limit; NaN is not."""
         return self.value <= self.limit
 
     @property
-    def times(self) -> float:
+    def ratio(self) -> float:
         """The figure over its limit: how far an engine is from keeping it."""
         return self.value / self.limit if self.limit > 0.0 else (0.0 if self.value <= 0.0 else math.inf)
 
     def as_data(self) -> dict[str, str | float | None]:
         """Plain data, for JSON, which knows no infinity."""
         value = self.value if math.isfinite(self.value) else None
-        return {"what": self.what, "value": value, "limit": self.limit, "unit": self.unit}
+        return {"what": self.description, "value": value, "limit": self.limit, "unit": self.unit}
 
     def __str__(self) -> str:
         unit = f" {self.unit}" if self.unit else ""
-        return f"{self.what} {self.value:.2g}{unit} (limit {self.limit:.2g}{unit})"
+        return f"{self.description} {self.value:.2g}{unit} (limit {self.limit:.2g}{unit})"
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Path:
+class Trajectory:
     """A run, step by step: times (k,), poses (k, n, 7), velocities (k, n, 6), the start first; and where it stands."""
 
     times: FloatArray
@@ -73,11 +73,11 @@ class Path:
     velocities: FloatArray
     run: Run
 
-    def contacts(self) -> Contacts:
-        """Contacts of the last step; raises `NotToldError`."""
+    def contacts(self) -> EngineContacts:
+        """Contacts of the last step; raises `NotReportedError`."""
         contacts = self.run.contacts()
         if contacts is None:
-            raise NotToldError("tells no contact forces")
+            raise NotReportedError("tells no contact forces")
         return contacts
 
     def energy(self, scene: Scene) -> FloatArray:
@@ -97,7 +97,7 @@ class Path:
         return turned
 
 
-def path(engine: Engine, scene: Scene, h: float, seconds: float) -> Path:
+def path(engine: Engine, scene: Scene, h: float, seconds: float) -> Trajectory:
     """Run a scene and keep every step."""
     run = engine.load(scene, h)
     poses, velocities = [run.poses()], [run.velocities()]
@@ -105,10 +105,10 @@ def path(engine: Engine, scene: Scene, h: float, seconds: float) -> Path:
         run.step()
         poses.append(run.poses())
         velocities.append(run.velocities())
-    return Path(np.arange(len(poses)) * np.float64(h), np.array(poses), np.array(velocities), run)
+    return Trajectory(np.arange(len(poses)) * np.float64(h), np.array(poses), np.array(velocities), run)
 
 
-def load_on(contacts: Contacts, body: int) -> FloatArray:
+def net_contact_force(contacts: EngineContacts, body: int) -> FloatArray:
     """Sum of the contact forces (3,) on a body."""
     pushed = np.array(contacts.body) == body
     pushes = np.array(contacts.other) == body
@@ -117,12 +117,12 @@ def load_on(contacts: Contacts, body: int) -> FloatArray:
 
 
 class CaseVerdict(enum.Enum):
-    """What became of a case."""
+    """Outcome of a case."""
 
-    KEPT = "kept"
-    LOST = "lost"
-    NOT_TOLD = "not told"
-    NOT_OFFERED = "not offered"
+    PASSED = "kept"
+    FAILED = "lost"
+    NOT_REPORTED = "not told"
+    NOT_SUPPORTED = "not offered"
     CRASHED = "crashed"
     TIMED_OUT = "out of time"
     MISSING = "missing"
@@ -142,17 +142,17 @@ class CaseResult:
     @property
     def times(self) -> float:
         """The worst figure over its limit."""
-        return max((one.times for one in self.measures), default=0.0)
+        return max((one.ratio for one in self.measures), default=0.0)
 
     @property
     def reason(self) -> str:
         """For a loss the figures that missed their limits; else what there is to say."""
-        if self.verdict is CaseVerdict.KEPT:
+        if self.verdict is CaseVerdict.PASSED:
             return "; ".join(map(str, self.measures))
         return self.detail or "; ".join(str(one) for one in self.measures if not one.passed)
 
 
-def row_of(engine: Engine, case: Case) -> CaseResult:
+def run_case(engine: Engine, case: Case) -> CaseResult:
     """Hold an engine to a case."""
 
     def row(verdict: CaseVerdict, measures: Sequence[Measure] = (), detail: str = "") -> CaseResult:
@@ -160,15 +160,15 @@ def row_of(engine: Engine, case: Case) -> CaseResult:
 
     try:
         measures = case.measure(engine)
-    except NotToldError as error:
-        return row(CaseVerdict.NOT_TOLD, (), str(error))
-    except NotOfferedError as error:
-        return row(CaseVerdict.NOT_OFFERED, (), str(error))
+    except NotReportedError as error:
+        return row(CaseVerdict.NOT_REPORTED, (), str(error))
+    except NotSupportedError as error:
+        return row(CaseVerdict.NOT_SUPPORTED, (), str(error))
     except Exception as error:  # noqa: BLE001  whatever an engine raises is a finding
         return row(CaseVerdict.CRASHED, (), f"{type(error).__name__}: {error}")
-    return row(CaseVerdict.KEPT if all(one.passed for one in measures) else CaseVerdict.LOST, measures)
+    return row(CaseVerdict.PASSED if all(one.passed for one in measures) else CaseVerdict.FAILED, measures)
 
 
 def missing(name: str, case: Case, detail: str) -> CaseResult:
-    """The row of an engine that could not be made."""
+    """Return the row of an engine that could not be made."""
     return CaseResult(name, "", case.name, CaseVerdict.MISSING, (), detail)

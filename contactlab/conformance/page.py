@@ -9,7 +9,12 @@ from contactlab.conformance.case import CaseResult, CaseVerdict
 from contactlab.conformance.suite import Report, cell
 from contactlab.lab.racing.html.page import STYLE, whole
 
-_CLASS = {CaseVerdict.KEPT: "good", CaseVerdict.LOST: "bad", CaseVerdict.CRASHED: "bad", CaseVerdict.TIMED_OUT: "bad"}
+_CLASS = {
+    CaseVerdict.PASSED: "good",
+    CaseVerdict.FAILED: "bad",
+    CaseVerdict.CRASHED: "bad",
+    CaseVerdict.TIMED_OUT: "bad",
+}
 _ISSUE = re.compile(r"(MuJoCo issue (\d+))")
 _LINK = r'<a href="https://github.com/google-deepmind/mujoco/issues/\2">\1</a>'
 _LOOKS = """
@@ -33,7 +38,7 @@ def page(report: Report) -> str:
         rows = [report.row(name, case.name) for name in names]
         cells = "".join(f'<td class="{_class(row)}">{escape(cell(row))}</td>' for row in rows)
         lines.append(f'<tr><td><a href="#case-{i}">{escape(case.name)}</a></td>{cells}</tr>')
-        # What was lost comes first, the worst of it at the top.
+        # Failed cases come first, with the worst at the top.
         rows.sort(key=lambda row: (_class(row) != "bad", -row.times if _class(row) == "bad" else 0.0))
         reasons = "".join(
             f'<tr><td>{escape(row.engine)}</td><td class="{_class(row)}">{escape(cell(row))}</td>'

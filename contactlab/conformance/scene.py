@@ -26,7 +26,7 @@ class ShapeSpec:
 
 
 @dataclass(frozen=True)
-class Wall:
+class HalfSpaceSpec:
     """A half-space, fixed: the points with normal . x >= offset are free."""
 
     normal: Numbers = (0.0, 0.0, 1.0)
@@ -95,7 +95,7 @@ class Scene:
     """Bodies between walls, all of one material, since engines combine materials differently."""
 
     bodies: tuple[Body, ...]
-    walls: tuple[Wall, ...] = (Wall(),)
+    walls: tuple[HalfSpaceSpec, ...] = (HalfSpaceSpec(),)
     mu: float = 0.5
     restitution: float = 0.0
     gravity: Numbers = (0.0, 0.0, -9.81)
@@ -103,11 +103,14 @@ class Scene:
     pins: tuple[Pin, ...] = ()
 
     def joint_of(self, body: int) -> Joint | None:
-        """The joint that holds a body."""
+        """Return the joint that holds a body."""
         return next((joint for joint in self.joints if joint.body == body), None)
 
     def local(self, body: int, vector: Numbers, *, point: bool = True) -> Numbers:
-        """A point, or a direction, in a body's own axes from its centre, at the start; the world's own for -1."""
+        """Return a point, or a direction, in a body's own axes from its centre, at the start.
+
+        The world's own for -1.
+        """
         if body < 0:
             return vector
         one, x = self.bodies[body], np.array(vector, dtype=float)
@@ -128,12 +131,12 @@ def ball(radius: float, mass: float, position: Numbers, velocity: Numbers = (0, 
     return Body(ShapeSpec("sphere", (radius,)), mass, (0.4 * mass * radius**2,) * 3, position, UNTURNED, velocity)
 
 
-class NotOfferedError(Exception):
+class NotSupportedError(Exception):
     """The engine has no such thing; the text says what. The case is then neither won nor lost."""
 
 
 @dataclass(frozen=True)
-class Contacts:
+class EngineContacts:
     """Contacts of the last step: normals out of the other body into the one pushed, forces on that one, world axes.
 
     Attributes
@@ -163,7 +166,7 @@ class Run(Protocol):
     def velocities(self) -> FloatArray:
         """(n, 6): velocity of the centre and angular velocity, world axes."""
 
-    def contacts(self) -> Contacts | None:
+    def contacts(self) -> EngineContacts | None:
         """Contacts of the last step; None for an engine that does not tell them."""
 
 
@@ -174,4 +177,4 @@ class Engine(Protocol):
     version: str
 
     def load(self, scene: Scene, h: float) -> Run:
-        """Return a run of the scene with steps of h [s]; raises `NotOfferedError` where it cannot be told so."""
+        """Return a run of the scene with steps of h [s]; raises `NotSupportedError` where it cannot be told so."""

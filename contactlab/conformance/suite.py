@@ -9,11 +9,11 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from contactlab.conformance.adapters import check_name, engine_of
-from contactlab.conformance.case import Case, CaseResult, CaseVerdict, Measure, missing, row_of
+from contactlab.conformance.case import Case, CaseResult, CaseVerdict, Measure, missing, run_case
 from contactlab.conformance.cases import CASES
 from contactlab.conformance.scene import Engine
 from contactlab.lab.sweeps.tasks import name_of
-from contactlab.lab.sweeps.worker import Worker
+from contactlab.lab.sweeps.worker import ProcessWorker
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Report:
     def score(self, engine: str) -> tuple[int, int]:
         """Cases kept, and cases kept, lost, crashed or out of time."""
         verdicts = [row.verdict for row in self.rows if row.engine == engine]
-        held = (CaseVerdict.KEPT, CaseVerdict.LOST, CaseVerdict.CRASHED, CaseVerdict.TIMED_OUT)
-        return verdicts.count(CaseVerdict.KEPT), sum(one in held for one in verdicts)
+        held = (CaseVerdict.PASSED, CaseVerdict.FAILED, CaseVerdict.CRASHED, CaseVerdict.TIMED_OUT)
+        return verdicts.count(CaseVerdict.PASSED), sum(one in held for one in verdicts)
 
     def as_data(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -47,7 +47,7 @@ class Report:
         return {"scores": {name: self.score(name) for name in self.engines}, "rows": rows}
 
     def __str__(self) -> str:
-        """A table, then a line for each loss."""
+        """Return a table, then a line for each loss."""
         wide, names = max(len(case.name) for case in self.cases), self.engines
         lines = [" " * wide + "".join(f"  {name:>14}" for name in names)]
         for case in self.cases:
@@ -56,15 +56,15 @@ class Report:
         scores = (f"{kept} of {held}" for kept, held in map(self.score, names))
         lines.append(f"{'kept':{wide}}" + "".join(f"  {text:>14}" for text in scores))
         for row in self.rows:
-            if row.verdict is not CaseVerdict.KEPT:
+            if row.verdict is not CaseVerdict.PASSED:
                 lines.append(f"{row.engine}, {row.case}: {row.verdict.value}: {row.reason}")
         return "\n".join(lines)
 
 
 def cell(row: CaseResult) -> str:
-    """A word for the table; of a loss, how many times its limit the worst figure is."""
+    """Return a word for the table; of a loss, how many times its limit the worst figure is."""
     times = f"{row.times:.2g}" if row.times < 100.0 or row.times >= 1e5 else f"{float(f'{row.times:.2g}'):.0f}"
-    return f"lost x {times}" if row.verdict is CaseVerdict.LOST else row.verdict.value
+    return f"lost x {times}" if row.verdict is CaseVerdict.FAILED else row.verdict.value
 
 
 def conform(
@@ -82,7 +82,7 @@ def conform(
         Names (`contactlab.conformance.adapters.ENGINES`), ``path.py:Name``, or engines. One that is missing or crashes
         has rows that say why.
     cases
-        Names, or parts of names; all where there are none.
+        Names, or parts of names; all if there are none.
     seconds
         Named engines run each in a process of its own, and a case that takes longer [s] is lost, as is one that ends
         the process. None: all run here, one that hangs hangs the suite.
@@ -102,7 +102,11 @@ def conform(
             check_name(one)
     rows: list[CaseResult] = []
     for one in engines:
-        for row in rows_apart(one, chosen, seconds) if isinstance(one, str) and seconds else _rows_here(one, chosen):
+        for row in (
+            run_cases_in_processes(one, chosen, seconds)
+            if isinstance(one, str) and seconds
+            else _rows_here(one, chosen)
+        ):
             rows.append(row)
             if progress is not None:
                 progress(len(rows), len(chosen) * len(engines))
@@ -116,12 +120,12 @@ def _rows_here(one: str | Engine, cases: Sequence[Case]) -> Iterator[CaseResult]
         yield from (missing(str(one), case, f"{type(error).__name__}: {error}") for case in cases)
         return
     for case in cases:
-        yield row_of(made, case)
+        yield run_case(made, case)
 
 
-def rows_apart(name: str, cases: Sequence[Case], seconds: float) -> Iterator[CaseResult]:
+def run_cases_in_processes(name: str, cases: Sequence[Case], seconds: float) -> Iterator[CaseResult]:
     """Yield a row for each case; the process is ended, and another started, when a case has taken so long [s]."""
-    worker, version = Worker(name_of(held), 0), ""
+    worker, version = ProcessWorker(name_of(run_case_in_worker), 0), ""
     try:
         for case in cases:
             answer = worker.run(json.dumps({"engine": name, "case": case.name}), seconds)
@@ -137,11 +141,11 @@ def rows_apart(name: str, cases: Sequence[Case], seconds: float) -> Iterator[Cas
         worker.close()
 
 
-def held(task: dict[str, Any]) -> dict[str, Any]:
+def run_case_in_worker(task: dict[str, Any]) -> dict[str, Any]:
     """Hold an engine to a case: what the worker process does."""
     case = next(case for case in CASES if case.name == task["case"])
     made = _made(task["engine"])
-    row = missing(task["engine"], case, made) if isinstance(made, str) else row_of(made, case)
+    row = missing(task["engine"], case, made) if isinstance(made, str) else run_case(made, case)
     measures = [astuple(one) for one in row.measures]
     return {"version": row.version, "verdict": row.verdict.value, "measures": measures, "detail": row.detail}
 

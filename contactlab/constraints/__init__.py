@@ -41,16 +41,11 @@ from contactlab.naming import doors
 
 __all__ = [
     "Actuation",
-    "is_fully_actuated",
     "AssembledPosition",
-    "assemble_q",
     "AssembledVelocity",
-    "assemble_v",
-    "ConstrainedInverseDynamics",
-    "inverse_dynamics_constraints",
-    "inverse_dynamics_constraints_relaxed",
     "Baumgarte",
     "BodyWrench",
+    "ConstrainedInverseDynamics",
     "ConstrainedMotion",
     "ConstrainedMotionDerivatives",
     "ConstrainedSystem",
@@ -65,6 +60,8 @@ __all__ = [
     "DistanceConstraint",
     "LoopConstraint",
     "PointPair",
+    "assemble_q",
+    "assemble_v",
     "baumgarte_term",
     "check_constraint",
     "constrained_system",
@@ -77,6 +74,9 @@ __all__ = [
     "forward_dynamics_constraints",
     "forward_dynamics_constraints_derivatives",
     "group_wrenches",
+    "inverse_dynamics_constraints",
+    "inverse_dynamics_constraints_relaxed",
+    "is_fully_actuated",
     "solve",
 ]
 

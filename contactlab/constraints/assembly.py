@@ -8,8 +8,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.constraints.assembly_closing import Conditions, back_on, close, nearest_on_solutions
 from contactlab.constraints.assembly_conditions import conditions_of
+from contactlab.constraints.assembly_solver import (
+    Conditions,
+    nearest_on_solutions,
+    project_to_solutions,
+    solve_conditions,
+)
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import check_set, evaluated, time_of, tolerances
@@ -75,7 +80,7 @@ def assemble_q(
     max_iterations: int = 100,
     t: float = 0.0,
 ) -> AssembledPosition:
-    """The configuration nearest to q0 that satisfies the constraints.
+    """Return the configuration nearest to q0 that satisfies the constraints.
 
     Minimises d^T diag(weights) d, d = difference(q0, q), on phi(q, t) = 0. First the conditions are met from q0, by
     damped Gauss-Newton steps that are the shortest in the metric W of the weights: (W G^T; G 0)(dq; -l) = (0; -phi) far
@@ -125,7 +130,7 @@ def assemble_q(
     tolerance = max(tolerance, _rounding(model, start))
     largest = float(wanted.max(initial=0.0))
     metric = np.maximum(wanted, _SOFTEST * largest) / largest if largest > 0.0 else np.ones(model.nv)
-    closing = close(conditions, np.array(start), metric, tolerance, max_iterations)
+    closing = solve_conditions(conditions, np.array(start), metric, tolerance, max_iterations)
     q, error, iterations, stationary = closing.q, closing.error, closing.iterations, False
     if error <= tolerance:
         stationary = iterations == 0 or largest == 0.0
@@ -134,7 +139,7 @@ def assemble_q(
             q, iterations, stationary = near.q, iterations + near.iterations, near.stationary
         if iterations:
             # One step further than asked for costs little and ends at rounding.
-            q, error = back_on(conditions, q, 0.0, 1)
+            q, error = project_to_solutions(conditions, q, 0.0, 1)
     d = difference(model, start, q)
     return AssembledPosition(
         read_only(q), error <= tolerance, error, iterations, float(np.sqrt(d @ (wanted * d))), stationary
@@ -189,7 +194,7 @@ class AssembledVelocity:
 def assemble_v(
     model: Model, q: Instant, v0: ArrayLike, cs: ConstraintSet, weights: ArrayLike, *, t: float = 0.0
 ) -> AssembledVelocity:
-    """The velocity nearest to v0 that satisfies the constraints: min (v - v0)^T W (v - v0), G v = -phi_t.
+    """Return the velocity nearest to v0 that satisfies the constraints: min (v - v0)^T W (v - v0), G v = -phi_t.
 
     The system (W G^T; G 0)(v; -l) = (W v0; -phi_t), its rows of any rank and W singular if need be: velocities that
     neither rows nor weights determine stay at v0. Constraints at velocity level that are not linear in v are met by
@@ -227,7 +232,7 @@ def assemble_v(
     v = start
     for _ in range(_STEPS):
         e, J = _conditions(model, at, v, cs, plain, t)
-        if _met(e, J, v):
+        if _velocity_satisfied(e, J, v):
             break
         # Linear rows: J v - e is what J times the answer shall be, whatever v is.
         own = np.abs(J[len(plain) :]).max(axis=1, initial=0.0)
@@ -235,7 +240,7 @@ def assemble_v(
         v = nearest_solution(row_space(J, known), J @ v - e, start, wanted)
     e, J = _conditions(model, at, v, cs, plain, t)
     place = float(np.linalg.norm(Conditions(model, conditions_of(model, at.q, cs, t)).residual(at.q)))
-    return AssembledVelocity(read_only(v), _met(e, J, v), float(np.abs(e).max(initial=0.0)), place)
+    return AssembledVelocity(read_only(v), _velocity_satisfied(e, J, v), float(np.abs(e).max(initial=0.0)), place)
 
 
 def _conditions(
@@ -246,5 +251,5 @@ def _conditions(
     return np.concatenate([e for e, _ in pairs]), np.concatenate([J for _, J in pairs])
 
 
-def _met(e: FloatArray, J: FloatArray, v: FloatArray) -> bool:
+def _velocity_satisfied(e: FloatArray, J: FloatArray, v: FloatArray) -> bool:
     return bool(np.all(np.abs(e) <= _MET * (np.abs(J) @ np.abs(v) + np.linalg.norm(J, axis=1))))

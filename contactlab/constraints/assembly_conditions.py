@@ -47,7 +47,7 @@ class Condition(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class ContactPlace:
+class FixedPointCondition:
     """A point stays, along the normals of its rows, where it was."""
 
     #: body, point: The point.
@@ -153,7 +153,7 @@ def turn_jacobian(turn: FloatArray) -> FloatArray:
 
 
 def _tilt(D: FloatArray, axis: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The turn (3,) about an axis normal to ``axis`` that takes it to its image D axis, and its rate."""
+    """Return the turn (3,) about an axis normal to ``axis`` that takes it to its image D axis, and its rate."""
     image = D @ axis
     normal = np.cross(axis, image)
     sine, cosine = float(np.linalg.norm(normal)), float(axis @ image)
@@ -181,7 +181,7 @@ def loop_closures(rows: Sequence[LoopConstraint]) -> list[LoopClosure]:
 
 def _closure(group: list[LoopConstraint]) -> LoopClosure:
     first = group[0]
-    # Of unit length: residuals are angles and lengths, whatever units the rows of the dynamics have.
+    # Unit vectors, so that residuals are angles and lengths in any units of the dynamics.
     axes = np.array([row.axis / np.linalg.norm(row.axis) for row in group])
     turning = axes[:, :3].any(axis=1)
     aligned, hinge = 0, np.zeros(3)
@@ -228,7 +228,7 @@ class PointDistance:
 
 
 @dataclass(frozen=True, eq=False)
-class CustomPlace:
+class CustomCondition:
     """Condition of a custom constraint on q at a time: its assembly methods, or else its position error and G."""
 
     rows: CustomRows
@@ -254,7 +254,7 @@ def _motion(J: FloatArray, reach: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _reach(model: Model, kin: Kinematics, body: str, point: FloatArray) -> float:
-    """How far from other bodies a point is at most [m]: levers are no longer."""
+    """Return the largest distance of a point from other bodies [m], a bound on all levers."""
     origins = np.array([body_pose(model, kin, other.name).p for other in model.bodies])
     here = point_position(model, kin, body, point)
     return float(np.linalg.norm(origins - here, axis=1).max(initial=0.0))
@@ -272,17 +272,17 @@ def conditions_of(model: Model, q0: FloatArray, cs: ConstraintSet, t: float) -> 
     conditions.extend(loop_closures([row for row in cs.constraints if isinstance(row, LoopConstraint)]))
     conditions.extend(PointDistance(row) for row in cs.constraints if isinstance(row, PointPair))
     conditions.extend(_contact_places(model, at, [row for row in cs.constraints if isinstance(row, ContactConstraint)]))
-    conditions.extend(CustomPlace(rows, t) for rows in cs.packed.custom)
+    conditions.extend(CustomCondition(rows, t) for rows in cs.packed.custom)
     return conditions
 
 
-def _contact_places(model: Model, at: Kinematics, rows: Sequence[ContactConstraint]) -> list[ContactPlace]:
+def _contact_places(model: Model, at: Kinematics, rows: Sequence[ContactConstraint]) -> list[FixedPointCondition]:
     """Rows put together that hold the same point."""
     points: dict[tuple[str, bytes], list[ContactConstraint]] = {}
     for row in rows:
         points.setdefault((row.body, row.point.tobytes()), []).append(row)
     return [
-        ContactPlace(body, same[0].point, np.array([row.normal for row in same]), place)
+        FixedPointCondition(body, same[0].point, np.array([row.normal for row in same]), place)
         for (body, _), same in points.items()
         for place in [point_position(model, at, body, same[0].point)]
     ]

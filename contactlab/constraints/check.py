@@ -1,4 +1,4 @@
-"""Whether a constraint's Jacobian, bias, errors and wrenches belong together, by finite differences and free runs."""
+"""Check the Jacobian, bias, errors and wrenches of a constraint against each other, by differences and free runs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class State:
     t: float
 
     def after(self, model: Model, h: float) -> State:
-        """A little later on a motion with these v and a; right to second order."""
+        """Return a little later on a motion with these v and a; right to second order."""
         return State(integrate(model, self.q, self.v + 0.5 * h * self.a, h), self.v + h * self.a, self.a, self.t + h)
 
 
@@ -135,7 +135,7 @@ def free_run(
 
 
 def _acceleration(model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, t: float) -> FloatArray:
-    """The accelerations under the constraints, by least squares of the whole system, whatever the rank."""
+    """Return the accelerations under the constraints, by least squares of the whole system, whatever the rank."""
     zero = np.zeros(model.nv)
     system = constrained_system(model, q, v, zero, cs, t=t)
     # Scaled to a unit diagonal of H, lest light bodies count as no bodies.
@@ -180,7 +180,7 @@ class ConstraintCheck:
 
     @property
     def skipped(self) -> bool:
-        """Whether there was nothing to compare."""
+        """Whether the comparison was skipped because there is nothing to compare."""
         return bool(np.isnan(self.error))
 
     @property
@@ -210,7 +210,7 @@ class ConstraintReport:
         return all(check.ok for check in self.checks)
 
     def check(self, name: str) -> ConstraintCheck:
-        """The comparison whose name begins so."""
+        """Return the comparison whose name begins so."""
         for check in self.checks:
             if check.name.startswith(name):
                 return check
@@ -337,7 +337,7 @@ def _as_set(model: Model, constraint: AnyConstraint | ConstraintSet | Iterable[A
 
 
 def _assembled(model: Model, cs: ConstraintSet, state: State) -> State | None:
-    """The state nearby that meets the constraints, if one is found."""
+    """Return the state nearby that meets the constraints, if one is found."""
     weights = np.ones(model.nv)
     place = assemble_q(model, state.q, cs, weights, t=state.t)
     motion = assemble_v(model, place.q, state.v, cs, weights, t=state.t)
@@ -349,7 +349,7 @@ def _assembled(model: Model, cs: ConstraintSet, state: State) -> State | None:
 def _energy(
     model: Model, cs: ConstraintSet, met: Sequence[State], duration: float, none_met: str
 ) -> tuple[ConstraintCheck, tuple[FreeRun, ...]]:
-    """Whether the energy of a free run stays, the better the smaller its steps."""
+    """Check that the energy of a free run is constant, with an error that decreases with the step."""
     name = "energy kept, the better the smaller the step"
     why = none_met or ("" if duration > 0.0 else "no duration")
     if not why:
@@ -358,9 +358,9 @@ def _energy(
         return ConstraintCheck(name, np.nan, 1.0, note=why), ()
     runs = tuple(free_run(model, cs, met[0].q, met[0].v, duration, steps, met[0].t) for steps in _STEPS)
     first, last = runs[0], runs[-1]
-    # What is left after halving twice, against what may be left.
+    # Remaining error after halving the step twice, and its bound.
     allowed = max(_GAIN**2 * first.energy_drift, _ROUNDING * last.energy_scale)
-    # What cannot move at all has no energy to lose.
+    # A mechanism that cannot move has no energy to lose.
     return ConstraintCheck(name, last.energy_drift / allowed if allowed > 0.0 else 0.0, 1.0), runs
 
 

@@ -83,7 +83,7 @@ def kind_of(constraint: object) -> Kind:
 def grouped(
     constraints: Sequence[Any], places: Sequence[slice]
 ) -> tuple[tuple[ConstraintGroup, ...], dict[Hashable, int]]:
-    """The groups in the order of their first rows, and which of them each name and number stands for."""
+    """Return the groups in the order of their first rows, and which of them each name and number stands for."""
     taken = {c.name for c in constraints if getattr(c, "name", None) is not None}
     groups: list[ConstraintGroup] = []
     keys: dict[Hashable, int] = {}
@@ -214,7 +214,7 @@ class ConstraintSet:
     packed: PackedConstraints = field(repr=False)
     _keys: dict[Hashable, int] = field(repr=False)
     _places: tuple[slice, ...] = field(repr=False)
-    # For the usual calls, in one look-up: the model (None where there is something of the user's own), its buffers with
+    # For the usual calls, in one look-up: the model (None if there is something of the user's own), its buffers with
     # the set's behind, nv, number of rows, and the length of unit forces' workspace as in `packed`.
     _quick: tuple[Model | None, IntArray, FloatArray, int, int, int] = field(repr=False)
 
@@ -276,11 +276,11 @@ class ConstraintSet:
         return f"ConstraintSet({self.n_rows} rows{'; ' if kinds else ''}{kinds})"
 
     def group(self, key: str | int) -> ConstraintGroup:
-        """The group of a name or of a row's id; an unknown one raises, with the close ones."""
+        """Return the group of a name or of a row's id; an unknown one raises, with the close ones."""
         return self.groups[find_group(self._keys, key)]
 
     def group_of_row(self, row: int) -> ConstraintGroup:
-        """The group of a row by its number in the set, which RBDL calls its assigned id."""
+        """Return the group of a row by its number in the set, which RBDL calls its assigned id."""
         whole = np.asarray(row)
         if whole.shape != () or whole.dtype.kind not in "iu" or not 0 <= row < self.n_rows:
             raise ConstraintError("row", f"must be a row of the set, 0 to {self.n_rows - 1}, got {row!r}")

@@ -104,24 +104,24 @@ class CustomRows:
         return int(self.rows.stop - self.rows.start)
 
     def has(self, method: str) -> bool:
-        """Whether the constraint has such a method."""
+        """Return True if the constraint has such a method."""
         return method in self._declared
 
     def jacobian(self, model: Model, q: FloatArray, v: FloatArray | None, t: float) -> FloatArray:
         """G (rows, nv)."""
         if self.moving and v is None:
             raise ConstraintError("v", f"is needed: the Jacobian of {self.label} depends on it")
-        return self._asked("jacobian", (self.n, model.nv), t, (model, q), v)
+        return self._call_user("jacobian", (self.n, model.nv), t, (model, q), v)
 
     def gamma(self, model: Model, q: FloatArray, v: FloatArray, t: float) -> FloatArray:
         """gamma (rows,), without stabilisation."""
-        return self._asked("gamma", (self.n,), t, (model, q, v))
+        return self._call_user("gamma", (self.n,), t, (model, q, v))
 
     def position_error(self, model: Model, q: FloatArray, t: float) -> FloatArray:
         """phi (rows,)."""
         if self.level != "position" or not self.has("position_error"):
             return np.zeros(self.n)
-        return self._asked("position_error", (self.n,), t, (model, q))
+        return self._call_user("position_error", (self.n,), t, (model, q))
 
     def velocity_error(self, model: Model, q: FloatArray, v: FloatArray, t: float) -> FloatArray:
         """phi' at position level, phi at velocity level (rows,)."""
@@ -129,13 +129,13 @@ class CustomRows:
             return np.zeros(self.n)
         if not self.has("velocity_error"):
             return np.asarray(self.jacobian(model, q, v, t) @ v)
-        return self._asked("velocity_error", (self.n,), t, (model, q, v))
+        return self._call_user("velocity_error", (self.n,), t, (model, q, v))
 
     def assembly_position(self, model: Model, q: FloatArray, t: float) -> tuple[FloatArray, FloatArray]:
         """Error (m,) and Jacobian (m, nv) of the conditions on q; none for levels without a method for it."""
         if self.has("assembly_position_error"):
-            error = self._asked("assembly_position_error", (None,), t, (model, q))
-            return error, self._asked("assembly_position_jacobian", (len(error), model.nv), t, (model, q))
+            error = self._call_user("assembly_position_error", (None,), t, (model, q))
+            return error, self._call_user("assembly_position_jacobian", (len(error), model.nv), t, (model, q))
         if self.level != "position":
             return np.zeros(0), np.zeros((0, model.nv))
         return self.position_error(model, q, t), self.jacobian(model, q, None, t)
@@ -143,8 +143,8 @@ class CustomRows:
     def assembly_velocity(self, model: Model, q: FloatArray, v: FloatArray, t: float) -> tuple[FloatArray, FloatArray]:
         """Error (m,) and its derivative (m, nv) with respect to v of the conditions on v."""
         if self.has("assembly_velocity_error"):
-            error = self._asked("assembly_velocity_error", (None,), t, (model, q, v))
-            return error, self._asked("assembly_velocity_jacobian", (len(error), model.nv), t, (model, q), v)
+            error = self._call_user("assembly_velocity_error", (None,), t, (model, q, v))
+            return error, self._call_user("assembly_velocity_jacobian", (len(error), model.nv), t, (model, q), v)
         if self.level == "acceleration":
             return np.zeros(0), np.zeros((0, model.nv))
         return self.velocity_error(model, q, v, t), self.jacobian(model, q, v, t)
@@ -154,7 +154,7 @@ class CustomRows:
         method, declared = self._declared["wrenches"]
         return method(model, q, forces, **({"t": t} if "t" in declared else {}))
 
-    def _asked(
+    def _call_user(
         self,
         name: str,
         shape: tuple[int | None, ...],
@@ -217,7 +217,7 @@ def read_custom(constraint: object, number: int, start: int) -> CustomRows:
 
 
 def _own(constraint: object, name: str) -> bool:
-    """Whether a method is there and not the one of the base class, which says the usual."""
+    """Return True if a method is there and not the one of the base class, which says the usual."""
     usual = getattr(CustomConstraint, name, None)
     inherited = usual is not None and getattr(type(constraint), name, None) is usual
     return callable(getattr(constraint, name, None)) and not inherited

@@ -24,7 +24,7 @@ _ROWS = JACOBIAN | GAMMA | BAUMGARTE
 
 
 class ConstrainedMotionDerivatives(NamedTuple):
-    """Derivatives of a `ConstrainedMotion`: [i, j] is that of entry i by entry j.
+    """Derivatives of a `ConstrainedMotion`: [i, j] is the derivative of entry i by entry j.
 
     Attributes
     ----------
@@ -42,8 +42,8 @@ class ConstrainedMotionDerivatives(NamedTuple):
     dforces_dtau: FloatArray
 
 
-class _Held(NamedTuple):
-    """What rows are multiplied by while they move."""
+class _FixedMultipliers(NamedTuple):
+    """Multipliers of the rows, held constant while the rows are differentiated."""
 
     a: FloatArray  # accelerations
     forces: FloatArray
@@ -69,7 +69,7 @@ def forward_dynamics_constraints_derivatives(
         H da - G^T df = dtau - d(inverse dynamics) + (dG)^T f
         G da          = d(gamma) - (dG) a
 
-    All is exact but for rounding, custom rows apart: how these move is from differences of fourth order at a step of
+    All is exact except for rounding, custom rows apart: how these move is from differences of fourth order at a step of
     1e-3, good to some 1e-12. Where rows are redundant, f stays the shortest (Golub and Pereyra 1973, theorem 4.3, on
     pseudo-inverses of what moves), and where they contradict each other, a of least squares.
 
@@ -100,7 +100,9 @@ def forward_dynamics_constraints_derivatives(
     pushed, wanted = np.hstack([moving.carried - by_q, -by_v]), np.hstack([moving.by_q, moving.by_v])
     if motion.rank == n:
         if cs.packed.custom:
-            own = _differenced(model, cs, q_, v_, time, _Held(motion.a, motion.forces, np.zeros(n), np.zeros(nv)))
+            own = _differenced(
+                model, cs, q_, v_, time, _FixedMultipliers(motion.a, motion.forces, np.zeros(n), np.zeros(nv))
+            )
             pushed, wanted = pushed + own[0], wanted + own[1]
         a, forces = _solved(H, rows.G, pushed, wanted)
     else:
@@ -108,7 +110,7 @@ def forward_dynamics_constraints_derivatives(
         scale = unit_columns(H)
         basis = row_basis(rows.G * scale, tolerances(rows.G, rows.scale, rows.phi), "qr")
         y = scale * (basis.Q.T @ basis.targets(motion.forces))
-        held = _Held(motion.a, motion.forces, rows.gamma - rows.G @ motion.a, y)
+        held = _FixedMultipliers(motion.a, motion.forces, rows.gamma - rows.G @ motion.a, y)
         lifted, shared = _others(model, cs, q_, held)
         if cs.packed.custom:
             own = _differenced(model, cs, q_, v_, time, held)
@@ -136,7 +138,7 @@ def _solved(H: FloatArray, G: FloatArray, pushed: FloatArray, wanted: FloatArray
 
 
 class _Moving(NamedTuple):
-    """What `row_rates` fills, custom rows left out, and the wrenches of the forces on bodies, (nb, 6)."""
+    """Output of `row_rates`, without custom rows, and the wrenches of the forces on bodies, (nb, 6)."""
 
     by_q: FloatArray
     by_v: FloatArray
@@ -148,7 +150,7 @@ class _Moving(NamedTuple):
 def _moving(
     model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, a: FloatArray, forces: FloatArray
 ) -> _Moving:
-    """How contacts and loops move at accelerations a (nv,) and forces (nc,)."""
+    """Return the derivatives of contacts and loops at accelerations a (nv,) and forces (nc,)."""
     from contactlab.constraints.kernels.row_rates import row_rates
 
     nl, nv, n, packed = model.packed.nl, model.nv, cs.n_rows, cs.packed
@@ -163,7 +165,7 @@ def _moving(
     return _Moving(by_q, by_v, speed, carried, wrenches)
 
 
-def _others(model: Model, cs: ConstraintSet, q: FloatArray, held: _Held) -> tuple[FloatArray, FloatArray]:
+def _others(model: Model, cs: ConstraintSet, q: FloatArray, held: _FixedMultipliers) -> tuple[FloatArray, FloatArray]:
     """d(G^T missed) (nv, 2 nv) and d(G y) (nc, 2 nv) of contacts and loops, by q and v."""
     still = np.zeros(model.nv)
     moving = _moving(model, cs, q, held.y, still, held.missed)
@@ -173,7 +175,7 @@ def _others(model: Model, cs: ConstraintSet, q: FloatArray, held: _Held) -> tupl
 
 
 def _differenced(
-    model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, t: float, held: _Held
+    model: Model, cs: ConstraintSet, q: FloatArray, v: FloatArray, t: float, held: _FixedMultipliers
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Of custom rows: d(G^T forces), d(gamma - G a), d(G^T missed), d(G y) by q, then by v, with 2 nv columns each."""
     nv, n, none = model.nv, cs.n_rows, np.zeros(0)

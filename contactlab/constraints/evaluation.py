@@ -60,12 +60,12 @@ def check_set(model: Model, cs: ConstraintSet) -> None:
 
 
 def time_of(t: float) -> float:
-    """The time as a float."""
+    """Return the time as a float."""
     return t if type(t) is float and -np.inf < t < np.inf else finite_number(t, "t", ConstraintError)
 
 
 def evaluated(model: Model, q: Instant, v: ArrayLike | None, cs: ConstraintSet, want: int, t: float = 0.0) -> RowValues:
-    """The rows at q and, where ``want``, a sum of bits of `kernels.kkt_codes`, has one of `MOVING`, v; t [s]."""
+    """Return the rows at q and, where ``want``, a sum of bits of `kernels.kkt_codes`, has one of `MOVING`, v; t [s]."""
     check_set(model, cs)
     time = time_of(t)
     n, nv, packed = cs.n_rows, model.nv, model.packed
@@ -104,7 +104,7 @@ def fill_custom(
 ) -> None:
     """Copy what is wanted of the custom rows into their places; gamma with stabilisation where `BAUMGARTE` is wanted.
 
-    Arrays of what is not wanted may have length 0. v may be None where nothing of `MOVING` is wanted.
+    Arrays of what is not wanted may have length 0. v may be None if nothing of `MOVING` is wanted.
     """
     configuration = read_only(q)
     speed = None if v is None else read_only(v)
@@ -142,7 +142,7 @@ def constraint_jacobian(
     cs
         The set.
     v
-        (nv,), needed only where a custom constraint's Jacobian depends on it.
+        (nv,), needed only if a custom constraint's Jacobian depends on it.
     t
         Time [s], for custom constraints that depend on it.
     """
@@ -196,7 +196,7 @@ def baumgarte_term(
 def constraint_position_error(
     model: Model, q: Instant, cs: ConstraintSet, *, group: str | int | None = None, t: float = 0.0
 ) -> FloatArray:
-    """Position errors (nc,), or of one group's rows: those of loops and of custom constraints at position level.
+    """Return position errors (nc,), or the errors of one group, of loops and custom constraints at position level.
 
     A contact's is zero, there being no ground to measure from; a loop's rotation error is the sine of the angle, zero
     at 180 degrees too. ``group`` is the name or id of a group, the other arguments are as for `constraint_jacobian`.
@@ -218,7 +218,7 @@ def constraint_velocity_error(
 
 
 def tolerances(G: FloatArray, scale: FloatArray, error: FloatArray) -> FloatArray:
-    """What of the length of each row (nc,) is rounding, 1 for zero rows, by the rule of `kernels.rank`."""
+    """Return the fraction of the length of each row (nc,) that is rounding, 1 for zero rows (`kernels.rank`)."""
     from contactlab.constraints.kernels.rank import row_tolerances
 
     out = np.empty(G.shape[0])

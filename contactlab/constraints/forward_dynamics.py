@@ -23,13 +23,13 @@ from contactlab.constraints.evaluation import (
 )
 from contactlab.constraints.kernels.kkt_codes import (
     BAUMGARTE,
-    BROKEN,
     DEPENDENT,
     DIRECT,
-    ELSEWHERE,
     GAMMA,
     JACOBIAN,
     METHODS,
+    MULTIBODY_CODE_OFFSET,
+    NOT_FINITE_RESULT,
     NULL_SPACE,
     POSITION_ERROR,
     UNIT_FORCES,
@@ -40,13 +40,13 @@ from contactlab.constraints.solve.solution import (
     KKTSolution,
     LinearSolver,
     check_linear_solver,
-    finished,
+    make_solution,
     row_basis,
     solve_square,
     unit_columns,
 )
 from contactlab.multibody.arguments import check_finite, checked, checked_vector, failure
-from contactlab.multibody.entries import ON_STACK, Entry, strict
+from contactlab.multibody.entries import ON_STACK, Entry, single_signature
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
 from contactlab.multibody.kinematics import Instant, Kinematics, at_state, kinematics
 from contactlab.multibody.mass_matrix import factorize_mass_matrix
@@ -85,7 +85,7 @@ def solve_by_unit_forces(
     factor = factorize_mass_matrix(model, q)
     Y, free = factor.solve(rows.T), factor.solve(load)
     mu = solve_square(rows @ Y, basis.targets(gamma) - rows @ free, linear_solver)
-    return finished(System(H, G, load, gamma), free + Y @ mu, basis.multipliers(mu), basis.rank)
+    return make_solution(System(H, G, load, gamma), free + Y @ mu, basis.multipliers(mu), basis.rank)
 
 
 #: How the system is solved; see `forward_dynamics_constraints`.
@@ -111,9 +111,9 @@ def _kernels() -> Any:
 # integers, order, floats, q, v, tau, workspace, a, forces; dense, method.
 _full_mass_matrix = Entry(lambda: _kernels().full_mass_matrix)
 _full_unit_forces = Entry(lambda: _kernels().full_unit_forces)
-_quick_mass_matrix = Entry(lambda: strict(_kernels().quick_mass_matrix, 2, (1,) * 7, 0, 0))
+_fast_mass_matrix = Entry(lambda: single_signature(_kernels().fast_mass_matrix, 2, (1,) * 7, 0, 0))
 # Integers, floats, q, v, tau, workspace, a, forces.
-_quick_unit_forces = Entry(lambda: strict(_kernels().quick_unit_forces, 1, (1,) * 7))
+_fast_unit_forces = Entry(lambda: single_signature(_kernels().fast_unit_forces, 1, (1,) * 7))
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +199,7 @@ def forward_dynamics_constraints(
             try:
                 if size >= 0 and method == "kokkevis":
                     work = _empty(size) if size else ON_STACK
-                    residual: float = _quick_unit_forces.call(ints, floats, q, v, tau, work, a, forces)
+                    residual: float = _fast_unit_forces.call(ints, floats, q, v, tau, work, a, forces)
                     rank = m if residual >= 0.0 else int(residual)
                 if rank == DEPENDENT:
                     rank, residual = _by_mass_matrix(model, q, v, tau, cs, method, a, forces)
@@ -214,7 +214,7 @@ def forward_dynamics_constraints(
         _check_contacts(cs)
     if linear_solver is not None:
         return _chosen(model, q, v, tau, cs, method, f_ext, linear_solver, t)
-    return _considered(model, q, v, tau, cs, METHODS[method], f_ext, time_of(t))
+    return _checked_motion(model, q, v, tau, cs, METHODS[method], f_ext, time_of(t))
 
 
 def _by_mass_matrix(
@@ -230,7 +230,7 @@ def _by_mass_matrix(
     nv, m, packed = a.shape[0], forces.shape[0], cs.packed
     order = _empty(nv + m, dtype=np.int64) if number == DIRECT else _NO_ORDER
     work = _empty(_work_size(number, model.packed.nl, nv, m, 0))
-    rank, residual = _quick_mass_matrix.call(
+    rank, residual = _fast_mass_matrix.call(
         packed.model_ints, order, packed.model_floats, q, v, tau, work, a, forces, model.packed.chain, number
     )
     return rank, residual
@@ -249,7 +249,7 @@ def _check_contacts(cs: ConstraintSet) -> None:
         raise ConstraintError("method", f"'kokkevis' takes contacts only, not {', '.join(others)}; try 'direct'")
 
 
-def _considered(
+def _checked_motion(
     model: Model,
     q: Instant,
     v: ArrayLike | None,
@@ -290,7 +290,13 @@ def _considered(
         )  # fmt: skip
     if rank >= 0:
         return ConstrainedMotion(a, forces, int(rank), float(residual))
-    code = ELSEWHERE - rank if rank <= ELSEWHERE else NOT_FINITE if rank == BROKEN else GOOD
+    code = (
+        MULTIBODY_CODE_OFFSET - rank
+        if rank <= MULTIBODY_CODE_OFFSET
+        else NOT_FINITE
+        if rank == NOT_FINITE_RESULT
+        else GOOD
+    )
     broken = failure(model, code, q_, ("v", v_), ("tau", force), ("f_ext", forces_ext))
     if code != GOOD or "not finite" in broken.detail:
         raise broken
@@ -298,7 +304,7 @@ def _considered(
 
 
 def _undetermined(model: Model, code: int) -> ConstraintError:
-    """The error where inertia is missing on motions that the constraints allow."""
+    """Return the error where inertia is missing on motions that the constraints allow."""
     eulers = [body.name for body in model.bodies if type(body.joint).__name__.startswith("Euler")]
     hint = f"; Euler angles at their singularity? ({', '.join(eulers)}; Spherical has none)" if eulers else ""
     return ConstraintError(

@@ -21,7 +21,7 @@ from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 
 @dataclass(frozen=True)
 class Actuation:
-    """Whether drives and constraints together determine the motion; true where they do.
+    """Decide whether drives and constraints together determine the motion.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ def checked_mask(model: Model, actuated: ArrayLike) -> NDArray[np.bool_]:
 
 
 def _of_coordinates(model: Model, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The mask (nv,) of one over the coordinates (nq,)."""
+    """Return the mask (nv,) of one over the coordinates (nq,)."""
     found = np.zeros(model.nv, dtype=np.bool_)
     for body in model.bodies:
         given, own = mask[model.q_slice(body.name)], found[model.v_slice(body.name)]
@@ -77,7 +77,7 @@ def _of_coordinates(model: Model, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def wanted_acceleration(a_desired: ArrayLike, actuated: NDArray[np.bool_]) -> FloatArray:
-    """The wanted accelerations (na,) of the actuated entries, given as (na,) or within (nv,)."""
+    """Return the wanted accelerations (na,) of the actuated entries, given as (na,) or within (nv,)."""
     given = finite_array(a_desired, "a_desired", (None,), ConstraintError)
     na, nv = int(np.count_nonzero(actuated)), actuated.shape[0]
     if given.shape[0] == nv:
@@ -90,7 +90,7 @@ def wanted_acceleration(a_desired: ArrayLike, actuated: NDArray[np.bool_]) -> Fl
 def is_fully_actuated(
     model: Model, q: Instant, cs: ConstraintSet, actuated: ArrayLike, *, v: ArrayLike | None = None, t: float = 0.0
 ) -> Actuation:
-    """Whether the accelerations of the actuated entries and the constraints determine all others: rank(G P^T) = nu.
+    """Decide whether accelerations of actuated entries and the constraints determine all others: rank(G P^T) = nu.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def actuation_of(G: FloatArray, tolerance: FloatArray, actuated: NDArray[np.bool
     """Actuation of a given G (nc, nv), of which ``tolerance`` (nc,) of each row's length is rounding."""
     reduced = G[:, ~actuated]
     length = np.linalg.norm(reduced, axis=1)
-    # What is known of a whole row is what is known of a part of it.
+    # A part of a row has the rounding of the whole row.
     floor = tolerance * np.linalg.norm(G, axis=1)
     known = np.minimum(1.0, np.divide(floor, length, out=np.ones(len(G)), where=length > 0.0))
     return Actuation(row_space(reduced, known).rank, reduced.shape[1])
@@ -128,7 +128,7 @@ def actuation_of(G: FloatArray, tolerance: FloatArray, actuated: NDArray[np.bool
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedInverseDynamics:
-    """H a + C = tau + G^T forces, G a = gamma, tau zero where there is no drive.
+    """H a + C = tau + G^T forces, G a = gamma, tau zero if there is no drive.
 
     Attributes
     ----------
@@ -141,7 +141,8 @@ class ConstrainedInverseDynamics:
     rank
         Rank of G.
     residual
-        Largest |G a - gamma|_i over (|gamma_i| + |G_i| |a|): zero but for rounding, unless rows contradict each other.
+        Largest |G a - gamma|_i over (|gamma_i| + |G_i| |a|): zero except for rounding, unless rows contradict each
+        other.
     missed
         Largest difference between an actuated entry of a and the wanted one.
     """
@@ -215,10 +216,10 @@ def inverse_dynamics_constraints(
     load = system.H @ a + system.C
     # By construction of full row rank: a solution, the shortest one.
     forces = row_space(system.G[:, ~mask].T).solve(load[~mask])
-    return completed(system, mask, u, a, load, forces, rows.rank)
+    return inverse_dynamics_result(system, mask, u, a, load, forces, rows.rank)
 
 
-def completed(
+def inverse_dynamics_result(
     system: ConstrainedSystem,
     mask: NDArray[np.bool_],
     wanted: FloatArray,
@@ -227,7 +228,7 @@ def completed(
     forces: FloatArray,
     rank: int,
 ) -> ConstrainedInverseDynamics:
-    """Inverse dynamics of accelerations a under the rows' forces, ``load`` being H a + C, ``wanted`` that of drives."""
+    """Return the inverse dynamics of a; ``load`` is H a + C, ``wanted`` are accelerations of the drives."""
     G, gamma = system.G, system.gamma
     tau = load - G.T @ forces
     tau[~mask] = 0.0
@@ -294,11 +295,11 @@ def inverse_dynamics_constraints_relaxed(
     forces = rows.multipliers(stiff @ a - right)
     # A large W drowns the digits of entries without a drive, which have to balance by the forces alone.
     forces = forces + row_space(G[:, ~mask].T).solve((load - G.T @ forces)[~mask])
-    return completed(system, mask, x, a, load, forces, rows.rank)
+    return inverse_dynamics_result(system, mask, x, a, load, forces, rows.rank)
 
 
 def _minimum(stiff: FloatArray, right: FloatArray, rows: RowSpace, gamma: FloatArray) -> FloatArray:
-    """The minimiser a (nv,) of a^T stiff a / 2 - right^T a on G a = gamma, in the null space of the rows."""
+    """Return the minimiser a (nv,) of a^T stiff a / 2 - right^T a on G a = gamma, in the null space of the rows."""
     a = rows.solve(gamma)
     Z = rows.null
     if Z.shape[1] == 0:

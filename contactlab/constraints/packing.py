@@ -38,7 +38,7 @@ class PackedConstraints:
     baumgarte: FloatArray  # (n, 2) alpha and beta of each row [1/s], zero where drift is left alone
     custom: tuple[CustomRows, ...]  # the user's constraints with their rows, ready to be asked
     contacts_only: bool  # whether every row is a contact's
-    #: Length of the workspace that unit forces need, 0 where the stack's will do; -1 where there are rows that are no
+    #: Length of the workspace that unit forces need, 0 where the stack's will do; -1 if there are rows that are no
     #: contact's, or more of them than degrees of freedom.
     work: int
 

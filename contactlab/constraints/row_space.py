@@ -22,12 +22,15 @@ class RowSpace:
     _s: FloatArray
 
     def solve(self, b: FloatArray) -> FloatArray:
-        """The shortest x (n,) with G x = b; the rows' least squares, each in units of its length, where none has."""
+        """Return the shortest x (n,) with G x = b.
+
+        The rows' least squares, each in units of its length, where none has.
+        """
         scaled = b / self._length
         return np.asarray(self.basis @ ((self._U.T @ scaled) / self._s))
 
     def multipliers(self, g: FloatArray) -> FloatArray:
-        """The shortest y (m,) with G^T y = the part of g (n,) that the rows can make."""
+        """Return the shortest y (m,) with G^T y = the part of g (n,) that the rows can make."""
         if self.rank == 0:
             return np.zeros(self._length.shape[0])
         # U^T diag(length) y = s^-1 basis^T g has full row rank: its shortest solution by a QR factorisation.
@@ -60,7 +63,9 @@ def row_space(G: FloatArray, tolerance: FloatArray | None = None) -> RowSpace:
 
 
 def nearest_solution(rows: RowSpace, b: FloatArray, x0: FloatArray, weights: FloatArray) -> FloatArray:
-    """The x (n,) with G x = b that minimises (x - x0)^T diag(weights) (x - x0); among several, the one nearest to x0.
+    """Return the x (n,) with G x = b that minimises (x - x0)^T diag(weights) (x - x0).
+
+    Among several, the one nearest to x0.
 
     Weights (n,) are not negative; where they are zero and the rows say nothing either, x stays at x0.
     """

@@ -77,7 +77,7 @@ def baumgarte_of(value: float | Baumgarte | bool | None) -> Baumgarte | None:
     return Baumgarte() if value is True else Baumgarte.from_time_constant(value)
 
 
-# How far the length of a normal may be from 1: normals typed by hand pass.
+# Largest deviation of the length of a normal from 1, wide enough for normals typed by hand.
 UNIT = 1e-6
 
 
@@ -185,7 +185,7 @@ class LoopConstraint:
     that translation rows are derivatives of their errors and both bodies feel the force along one line.
 
     A loop whose bodies do not move against each other (frames on one body, or on bodies fixed to the world) is legal:
-    its rows are zero, but for translation rows of origins that lie apart on a body that turns, if not ``sliding``.
+    its rows are zero, except for translation rows of origins that lie apart on a body that turns, if not ``sliding``.
 
     Parameters
     ----------

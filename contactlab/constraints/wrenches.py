@@ -106,11 +106,11 @@ def group_wrenches(
         acting = _of_distances(model, at, [(c, float(values[place.start])) for c, place in members])
     else:
         acting = _of_loops(model, at, [(c, float(values[place.start])) for c, place in members])
-    return tuple(_given_in(model, at, entry, frame) for entry in acting)
+    return tuple(_in_axes(model, at, entry, frame) for entry in acting)
 
 
-def _given_in(model: Model, at: Kinematics, acting: _Acting, frame: WrenchFrame) -> BodyWrench:
-    """A wrench in the axes that were asked for."""
+def _in_axes(model: Model, at: Kinematics, acting: _Acting, frame: WrenchFrame) -> BodyWrench:
+    """Return a wrench in the axes that were asked for."""
     body, place, wrench = acting
     pose = body_pose(model, at, body)
     if frame == "world":

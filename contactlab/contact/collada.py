@@ -32,7 +32,7 @@ NO_COLOR = np.full(3, np.nan)
 
 
 class _Guard(Guard):
-    def opened(self, tag: str, attributes: dict[str, str], depth: int) -> None:
+    def on_start(self, tag: str, attributes: dict[str, str], depth: int) -> None:
         if tag in NOT_READ:
             raise self.refuse(f"has <{tag}>, which is not read: export plain triangles, or STL")
 

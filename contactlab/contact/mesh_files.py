@@ -21,7 +21,7 @@ from contactlab.contact.errors import ContactError, MeshFileError
 from contactlab.contact.shapes.convex_points import CORNERS, ConvexPoints, coarse_hull
 from contactlab.contact.shapes.mesh import Mesh
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
-from problem_data.files import content_of
+from problem_data.files import read_bytes
 
 # To be raised with every change of what is computed of a file.
 VERSION = 1
@@ -166,7 +166,7 @@ def _given(
     if not np.all(factors):
         raise ContactError("scale", f"must not have a zero, got {factors.tolist()}")
     real = _inside(Path(path), None if root is None else Path(root))
-    return real, content_of(real, _refused, MOST_BYTES), factors
+    return real, read_bytes(real, _refused, MOST_BYTES), factors
 
 
 def _inside(path: Path, root: Path | None) -> Path:

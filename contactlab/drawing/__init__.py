@@ -9,14 +9,23 @@ from typing import TYPE_CHECKING
 
 from contactlab.contact.shapes import Solid
 from contactlab.drawing.camera import Camera
-from contactlab.drawing.film import Arrows, Film, Filmed, ForceScale, Readout, film_of, shown_steps, state_at
-from contactlab.drawing.parts import Part, looks_of, solid_of
-from contactlab.drawing.stage import Ground, Stage
+from contactlab.drawing.film import (
+    Arrows,
+    ForceScale,
+    Playable,
+    Playback,
+    Readout,
+    frame_indices,
+    playback_of,
+    state_at,
+)
+from contactlab.drawing.parts import Part, solid_of, visual_meshes
+from contactlab.drawing.stage import Ground, SceneGeometry
 from contactlab.naming import doors
 
 __all__ = [
-    "Arrows", "Camera", "Film", "Filmed", "ForceScale", "Ground", "Part", "Readout", "Solid", "Stage", "film_of",
-    "looks_of", "shown_steps", "solid_of", "state_at",
+    "Arrows", "Camera", "ForceScale", "Ground", "Part", "Playable", "Playback", "Readout", "SceneGeometry", "Solid",
+    "frame_indices", "playback_of", "solid_of", "state_at", "visual_meshes",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

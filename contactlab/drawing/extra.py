@@ -1,4 +1,4 @@
-"""What to install where a drawing library is missing."""
+"""Error that names the extra to install if a drawing library is missing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def extra_viz() -> Iterator[None]:
+def require_viz() -> Iterator[None]:
     """Around an import: an error names the extra that brings the package."""
     try:
         yield

@@ -46,7 +46,7 @@ class ForceScale:
 
     @classmethod
     def of_recording(cls, recording: Recording, size: float) -> ForceScale:
-        """Scale by the forces of a run; ``size`` is the radius of a typical body [m] (`Stage.size`)."""
+        """Scale by the forces of a run; ``size`` is the radius of a typical body [m] (`SceneGeometry.size`)."""
         contacts = recording.contacts
         force = np.linalg.norm(contacts.impulse, axis=1) / recording.h[contacts.step]
         force = force[force > 0.0]
@@ -111,7 +111,7 @@ class Arrows:
 
     @property
     def carrying(self) -> NDArray[np.bool_]:
-        """Which contacts carry a force (n,)."""
+        """Mask (n,) of the contacts that carry a force."""
         return np.asarray(self.modes != OPEN)
 
 
@@ -120,10 +120,10 @@ RATE, MOST_STATES = 400.0, 4000
 SLIPPING = 1e-6  # [m/s]
 
 #: What can be shown: records, and a `Simulation` that keeps one.
-Filmed: TypeAlias = Recording | EventRecording | Simulation
+Playable: TypeAlias = Recording | EventRecording | Simulation
 
 
-class Film(Protocol):
+class Playback(Protocol):
     """A run as it is shown.
 
     Attributes
@@ -150,8 +150,8 @@ class Film(Protocol):
         """Numbers of state ``i``."""
 
 
-def film_of(recording: Filmed) -> Film:
-    """A run as it is shown; of a `Simulation` what it has recorded.
+def playback_of(recording: Playable) -> Playback:
+    """Return the playback of a run; for a `Simulation` the steps it has recorded.
 
     States of an event-driven run are 400 a second, interpolated between those recorded. A force is that of the time
     shown; in the state after an impact it is the impact's impulse over the time since the state before.
@@ -244,7 +244,7 @@ class _EventFilm:
         return points, normals, np.where(carries, np.where(slips, SLIDE, STICK), OPEN).astype(np.int64)
 
 
-def shown_steps(time: FloatArray, fps: float) -> list[int]:
+def frame_indices(time: FloatArray, fps: float) -> list[int]:
     """Indices shown: the first state at or after each frame time, each once, the last state included.
 
     Parameters
@@ -281,7 +281,7 @@ class Readout:
     contacts, touching
         Rows of the step that led here, and those of them that carry an impulse.
     scaled, mechanical
-        Largest scaled residual, and violation over scale, of the islands of that step; None where it had none.
+        Largest scaled residual, and violation over scale, of the islands of that step; None if it had none.
     """
 
     time: float

@@ -17,12 +17,12 @@ MODE_COLORS: dict[int, Color] = {OPEN: (90, 90, 90), STICK: (0, 158, 115), SLIDE
 MODE_NAMES: dict[int, str] = {OPEN: "open", STICK: "stick", SLIDE: "slide"}
 
 
-def linear(color: Color) -> Color:
+def srgb_to_linear(color: Color) -> Color:
     """A colour for what takes light's intensity in the place of a screen's value (IEC 61966-2-1, without its foot)."""
     red, green, blue = (round(255.0 * (value / 255.0) ** 2.2) for value in color)
     return red, green, blue
 
 
 def hexadecimal(color: Color) -> str:
-    """A colour as the web writes it."""
+    """Return a colour as the web writes it."""
     return "#{:02x}{:02x}{:02x}".format(*color)

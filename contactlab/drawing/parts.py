@@ -1,4 +1,4 @@
-"""What is drawn of bodies: what they look like, what they touch with, or what stands for their mass."""
+"""Drawn parts of bodies: visuals, colliders, or placeholders for their mass."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CREASE = np.radians(35.0)  # a larger angle between triangles is an edge
 MOST_NAMED = 3
 
 
-class Look(NamedTuple):
+class ColoredMesh(NamedTuple):
     """A solid in the axes of its body, and its colour; None for one of the drawing's own."""
 
     solid: Solid
@@ -34,13 +34,13 @@ class Look(NamedTuple):
 
 
 #: Of each visual, by colours; None for a mesh that cannot be read.
-Looks = tuple[tuple[Look, ...] | None, ...]
+Looks = tuple[tuple[ColoredMesh, ...] | None, ...]
 
 # A world never changes: its files are read once.
 _LOOKS: WeakKeyDictionary[World, Looks] = WeakKeyDictionary()
 
 
-def looks_of(world: World) -> Looks:
+def visual_meshes(world: World) -> Looks:
     """Return what each visual of a world looks like, by colours; None for a mesh that cannot be read.
 
     An `UrdfWarning` names those, the first time.
@@ -63,7 +63,7 @@ def _read(world: World) -> Looks:
     total = sum(len(loaded[key][1]) for key in uses if key in loaded)
     share = min(1.0, MOST_TRIANGLES / max(total, 1))
     drawn = {key: _by_color(*parts, share) for key, parts in loaded.items()}
-    looks: list[tuple[Look, ...] | None] = []
+    looks: list[tuple[ColoredMesh, ...] | None] = []
     for one in world.visuals:
         given = None if one.rgba is None else _color(np.array(one.rgba[:3]))
         opacity = 1.0 if one.rgba is None else one.rgba[3]
@@ -71,10 +71,10 @@ def _read(world: World) -> Looks:
         if opacity == 0.0:
             looks.append(())
         elif not isinstance(one.shape, VisualMesh):
-            looks.append((Look(one.shape.solid().moved(R, p), given, opacity),))
+            looks.append((ColoredMesh(one.shape.solid().moved(R, p), given, opacity),))
         elif _key(one.shape) in drawn:
             parts = drawn[_key(one.shape)]
-            looks.append(tuple(Look(s.moved(R, p), own or given or UNPAINTED, opacity) for s, own in parts))
+            looks.append(tuple(ColoredMesh(s.moved(R, p), own or given or UNPAINTED, opacity) for s, own in parts))
         else:
             looks.append(None)
     return tuple(looks)
@@ -169,7 +169,7 @@ class Part:
 
 
 def solid_of(shape: object) -> Solid:
-    """A shape's surface in its own axes; of one of the user's own the balls it touches half-spaces with.
+    """Return a shape's surface in its own axes; of one of the user's own the balls it touches half-spaces with.
 
     A half-space has no end: its solid is empty, and `contactlab.drawing.Ground` draws the piece that matters.
     """
@@ -187,7 +187,7 @@ def parts_of(world: World, *, collision: bool) -> tuple[tuple[Part, ...], frozen
     with a body that looks like something has neither bones nor axes; a shape that is not to be shown stands for a mesh
     that cannot be read.
     """
-    looks = looks_of(world) if world.visuals and not collision else ()
+    looks = visual_meshes(world) if world.visuals and not collision else ()
     roots = _roots(world)
     color = [FIXED if tree < 0 else BODIES[i % len(BODIES)] for i, tree in enumerate(world.body_trees)]
     owned = list(zip(world.visual_bodies, looks, strict=False))
@@ -197,12 +197,12 @@ def parts_of(world: World, *, collision: bool) -> tuple[tuple[Part, ...], frozen
     parts: list[Part] = []
     for i in range(world.model.nb):
         own = [s for s, body in zip(world.surfaces, world.surface_bodies, strict=True) if body == i]
-        seen = [s for s in own if collision or s.shown or i in lost]
+        seen = [s for s in own if collision or s.visible or i in lost]
         parts += [Part(i, solid_of(s.shape).moved(s.placement.R, s.placement.p), color[i]) for s in seen]
         for look in (look for body, look in owned if body == i and look is not None):
             parts += [Part(i, one.solid, one.color or color[i], opacity=one.opacity) for one in look]
         if roots[i] not in dressed:
-            parts += _stand_ins(world, i, color[i], parts)
+            parts += _placeholder_parts(world, i, color[i], parts)
     drawn = {part.body for part in parts}
     return tuple(parts), frozenset(i for i in range(world.model.nb) if i not in drawn and roots[i] not in dressed)
 
@@ -215,17 +215,17 @@ def _roots(world: World) -> list[int]:
     return roots
 
 
-def _stand_ins(world: World, i: int, color: Color, before: list[Part]) -> list[Part]:
+def _placeholder_parts(world: World, i: int, color: Color, before: list[Part]) -> list[Part]:
     """Bones where nothing drawn so far joins a body to its parent, and its inertia as a box where it has no shape."""
     spec, parts = world.model.bodies[i], []
     if spec.parent != WORLD and spec.placement.p.any():
         parent = world.model.index(spec.parent)
-        if parent not in world.surface_bodies or _box_away(before, parent, spec.placement.p) is not None:
+        if parent not in world.surface_bodies or _offset_box(before, parent, spec.placement.p) is not None:
             none = np.zeros((0, 3))
             bone = np.stack((np.zeros(3), spec.placement.p))[None]
             parts.append(Part(parent, Solid(none, none.astype(np.int64), bone), FIXED, shape=False))
     joined = spec.parent != WORLD or spec.joint.nv > 0
-    if joined and spec.joint.nv < FREE and (around := _box_away(before, i, np.zeros(3))) is not None:
+    if joined and spec.joint.nv < FREE and (around := _offset_box(before, i, np.zeros(3))) is not None:
         parts.append(Part(i, _rod(*around), color, shape=False))
     if i not in world.surface_bodies and spec.inertia is not None and spec.inertia.mass > 0.0:
         moments, axes = np.linalg.eigh(spec.inertia.inertia)
@@ -238,7 +238,7 @@ def _stand_ins(world: World, i: int, color: Color, before: list[Part]) -> list[P
     return parts
 
 
-def _box_away(parts: list[Part], body: int, point: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+def _offset_box(parts: list[Part], body: int, point: FloatArray) -> tuple[FloatArray, FloatArray] | None:
     """Corners of the box of a body's shapes where that lies further from a point of it than it is large; else None."""
     shapes = [part.solid.vertices for part in parts if part.body == body and part.shape and len(part.solid.vertices)]
     if not shapes:
@@ -250,7 +250,7 @@ def _box_away(parts: list[Part], body: int, point: FloatArray) -> tuple[FloatArr
 
 
 def _rod(low: FloatArray, high: FloatArray) -> Solid:
-    """A rod from a body's joint to the middle of a box, thinner than that is."""
+    """Return a rod from a body's joint to the middle of a box, thinner than that is."""
     end = 0.5 * (low + high)
     length = float(np.linalg.norm(end))
     axes = np.column_stack((*tangent_frame(end), end / length))

@@ -40,14 +40,14 @@ class Ground:
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class SceneGeometry:
     """Parts of a world to draw, and where to look.
 
     Attributes
     ----------
     parts
         In the order of the bodies.
-    bare
+    bodies_without_shape
         Numbers of the bodies of which nothing is drawn, though something should: their axes stand for them.
     grounds
         Pieces of the half-spaces.
@@ -65,7 +65,7 @@ class Stage:
     """
 
     parts: tuple[Part, ...]
-    bare: frozenset[int]
+    bodies_without_shape: frozenset[int]
     grounds: tuple[Ground, ...]
     low: FloatArray
     high: FloatArray
@@ -84,7 +84,7 @@ class Stage:
         return {body: 0.5 * (one.min(axis=0) + one.max(axis=0)) for body, one in boxes.items() if len(one)}
 
     @classmethod
-    def of(cls, world: World, rotations: FloatArray, origins: FloatArray, *, collision: bool = False) -> Stage:
+    def of(cls, world: World, rotations: FloatArray, origins: FloatArray, *, collision: bool = False) -> SceneGeometry:
         """Set the stage for a world whose bodies take the poses (n, nb, 3, 3) and (n, nb, 3).
 
         With ``collision`` bodies are drawn by the shapes they touch with, whatever they look like.
@@ -132,7 +132,7 @@ def center_of_mass(world: World, rotations: FloatArray, origins: FloatArray) -> 
 
 
 def _sphere(points: FloatArray) -> tuple[FloatArray, float]:
-    """A ball around points: the middle of their box, and the largest distance from there."""
+    """Return a ball around points: the middle of their box, and the largest distance from there."""
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
     return middle, float(np.linalg.norm(points - middle, axis=1).max())
 

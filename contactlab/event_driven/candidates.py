@@ -32,8 +32,8 @@ from contactlab.multibody import (
 from contactlab.multibody.structure import structure
 from contactlab.recording.long_steps import DEPTH
 from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.world.collision_filter import build_collision_filter
 from contactlab.world.errors import SimulationConfigError
-from contactlab.world.touching import touching_shapes
 from contactlab.world.world import World
 
 
@@ -187,22 +187,22 @@ def _refuse_what_is_not_rigid(world: World) -> None:
     materials = [*(surface.material for surface in world.surfaces), *world.half_space_materials]
     if any(np.isfinite(material.stiffness) for material in materials):
         raise SimulationConfigError("world", "has surfaces with a stiffness: event-driven contacts are rigid")
-    if world.resists_turning:
+    if world.has_moment_friction:
         detail = "has torsional or rolling friction: event-driven runs do not know it; use TimeStepping"
         raise SimulationConfigError("world", detail)
     if world.motions:
         detail = "has kinematic bodies: event-driven runs hold them fixed; use TimeStepping"
         raise SimulationConfigError("world", detail)
-    if not world.joint_actions.none:
+    if not world.joint_actions.is_empty:
         what = "stops, drives, friction, damping or loops"
         raise SimulationConfigError("world", f"has {what}: event-driven runs know contacts alone; use TimeStepping")
 
 
 def _balls(world: World, link: IntArray) -> list[Candidate]:
-    if touching_shapes(world) is None:
+    if build_collision_filter(world) is None:
         return []
     names = world.model.names
-    ignored = {frozenset(pair) for pair in world.ignored}
+    ignored = {frozenset(pair) for pair in world.excluded_pairs}
     found: list[Candidate] = []
     surfaces = list(zip(world.surfaces, world.surface_bodies, strict=True))
     for i, (a, body_a) in enumerate(surfaces):
@@ -229,7 +229,7 @@ def _balls(world: World, link: IntArray) -> list[Candidate]:
 def too_deep(world: World, candidates: Sequence[Candidate], time: FloatArray, gaps: FloatArray) -> dict[str, str]:
     """Say by kind which pairs are deeper than the integrator makes any; times (n,), gaps (n, pairs)."""
     thick: dict[str, float] = {}
-    for body, size in zip(world.surface_bodies, world.extents.thick, strict=True):
+    for body, size in zip(world.surface_bodies, world.extents.min_width, strict=True):
         name = world.model.names[body]
         thick[name] = min(thick.get(name, np.inf), float(size))
     bodies = ((pair.body, getattr(pair, "body_a", pair.body)) for pair in candidates)

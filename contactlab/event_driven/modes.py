@@ -19,7 +19,7 @@ from contactlab.event_driven.phase import Instant, Mode, Phase, Side
 from contactlab.formulation.acceleration import form_acceleration_lcp
 from contactlab.formulation.solution import AccelerationSolution, ConstraintSolveError
 from contactlab.impact import ImpactLaw, ImpactProblem, Newton
-from contactlab.impact.impulse_path import Stopped
+from contactlab.impact.impulse_path import NoSeparationError
 from contactlab.impact.single import single_impact
 from contactlab.multibody import Kinematics, Model, mass_matrix
 from contactlab.spatial.arrays import FloatArray
@@ -225,6 +225,6 @@ def stop_slip(data: ConstraintVelProblemData, contact: int) -> FloatArray | None
     u[0] = -_TINY * float(np.linalg.norm(u[1:]))
     try:
         single = single_impact(collision, u, 0.0, "newton")
-    except Stopped:
+    except NoSeparationError:
         return None
     return np.asarray(problem.v_minus + single.impulse @ collision.Y)

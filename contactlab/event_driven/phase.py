@@ -92,7 +92,7 @@ class Phase:
         self, model: Model, candidates: Sequence[Candidate], sides: Sequence[Side], tau: Tau, rate: float, slow: float
     ) -> None:
         self.model, self.candidates, self.sides, self.tau = model, candidates, tuple(sides), tau
-        self._rate, self.slow, self._places = rate, slow, model.quaternion_places
+        self._rate, self.slow, self._places = rate, slow, model.quaternion_starts
 
     def split(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return q (unit quaternions) and v of y."""

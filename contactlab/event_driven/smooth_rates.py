@@ -371,7 +371,7 @@ def coupling(model: Model, v: FloatArray) -> FloatArray:
     """W (nv, nv) of the variation dq' = dv - W dq: a turn in body axes is itself turned by w."""
     W = np.zeros((model.nv, model.nv))
     at = place = 0
-    places = model.quaternion_places
+    places = model.quaternion_starts
     while place < model.nq:
         if place in places:
             W[at : at + 3, at : at + 3] = skew(v[at : at + 3])

@@ -3,13 +3,13 @@
 `bilateral` eliminates the equations; `acceleration` and `discretized` state one problem each and unpack its
 solution; `linear_path` solves the first without inequalities; `convex_relaxation` and `staggered_projections` take the
 others apart into quadratic programs; `softening` turns springs and dampers into terms of rows; `uniqueness` asks how
-many velocities solve a problem; `kernels` holds the arithmetic that the compiled step shares. `bridge` states problem
-data from a model.
+many velocities solve a problem; `kernels` holds the arithmetic that the compiled step shares. `model_problem` states
+problem data from a model.
 """
 
 from typing import TYPE_CHECKING
 
-from contactlab.formulation.bridge import (
+from contactlab.formulation.model_problem import (
     BodyLoad,
     BridgeError,
     ContactLoad,
@@ -36,7 +36,7 @@ from contactlab.formulation.softening import (
     spring_damper,
     spring_damper_from_impulse,
 )
-from contactlab.formulation.uniqueness import Uniqueness, Velocities, motion_is_unique
+from contactlab.formulation.uniqueness import Uniqueness, VelocityCount, motion_is_unique
 from contactlab.naming import doors
 
 __all__ = [
@@ -55,7 +55,7 @@ __all__ = [
     "Stabilisation",
     "Thresholds",
     "Uniqueness",
-    "Velocities",
+    "VelocityCount",
     "VelocityDrive",
     "delassus",
     "impulse_softening",

@@ -134,7 +134,7 @@ class UnilateralRows:
     #: row i of Y. The same array as Y where nothing slides.
     responses: FloatArray
     locked: IntArray  # (nu + nbox,) 1 for rows that no unilateral force can move any more
-    bilateral: BilateralRows | None  # the eliminated rows; None where there are none
+    bilateral: BilateralRows | None  # the eliminated rows; None if there are none
 
     def terms(self, blocks: Blocks) -> tuple[FloatArray, FloatArray]:
         """Terms k (nu + nbox,) and motion v0 (nv,) without unilateral forces, for the vectors of ``blocks``."""
@@ -157,7 +157,7 @@ class UnilateralRows:
 
 
 def problem_rows(h: float, blocks: Blocks) -> ContactSystem:
-    """All rows of a problem, as kernels take them; h is 1 at acceleration level."""
+    """Return all rows of a problem, as kernels take them; h is 1 at acceleration level."""
     nothing = np.zeros(0)
     counts = (blocks.nc, blocks.nr, blocks.nl, blocks.nb)
     operators = (blocks.J, blocks.Y, blocks.k)
@@ -179,7 +179,10 @@ def bilateral_part(blocks: Blocks) -> slice:
 
 
 def without_bilateral(blocks: Blocks, stacked: FloatArray) -> FloatArray:
-    """The rows [N; F; L; B] of an array of all rows: the array itself or a view of it where nothing has to move."""
+    """Return the rows [N; F; L.
+
+    B] of an array of all rows: the array itself or a view of it where nothing has to move.
+    """
     rows = bilateral_part(blocks)
     if blocks.nb == 0:
         return stacked

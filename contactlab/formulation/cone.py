@@ -8,7 +8,7 @@ fL::
         | h L C N'        h L C F'        h L C L' + gL |        |  L v0 + kL |
 
 K* contains (u_N + mu |u_T|, u_T), K = {|fF| <= mu fN} contains (fN, fF); a limit is a contact of one component, and so
-is each variable x and y of a boxed row. These are rows and columns of the LCP, not assembled anew: those of the edges
+is each variable x and y of a boxed row. These are rows and columns of the LCP, not assembled again: those of the edges
 fF+.
 """
 
@@ -45,7 +45,7 @@ class ConeUnknowns:
         return cls(np.concatenate([*parts, np.arange(2 * nc + 2 * nr, n)]).astype(np.int64), r)
 
     def start(self, z0: FloatArray) -> FloatArray:
-        """The start (m,) that an LCP's z0 stands for."""
+        """Return the start (m,) that an LCP's z0 stands for."""
         nc, nr = len(self.r), int(self.r.sum())
         signed = z0.copy()
         signed[nc : nc + nr] -= z0[nc + nr : nc + 2 * nr]
@@ -97,7 +97,7 @@ class ConeProblem(ConeUnknowns):
 
 
 def cone_problem(MM: Any, qq: FloatArray, r: IntArray, mu: FloatArray) -> ConeProblem:
-    """The cone problem of an LCP (MM, qq), dense or sparse, of contacts with r (nc,) tangents."""
+    """Return the cone problem of an LCP (MM, qq), dense or sparse, of contacts with r (nc,) tangents."""
     unknowns = ConeUnknowns.of(len(qq), r)
     places, rest = unknowns.places, len(unknowns.places) - len(r) - int(r.sum())
     friction = np.concatenate((np.where(r > 0, mu, 0.0), np.zeros(rest)))
@@ -107,7 +107,7 @@ def cone_problem(MM: Any, qq: FloatArray, r: IntArray, mu: FloatArray) -> ConePr
 
 
 def form_cone_problem(formed: DiscretizedLCP) -> ConeProblem:
-    """The cone problem of a step's LCP, boxed rows included.
+    """Return the cone problem of a step's LCP, boxed rows included.
 
     Raises
     ------
@@ -116,4 +116,4 @@ def form_cone_problem(formed: DiscretizedLCP) -> ConeProblem:
     """
     check_cone_data(formed.data)
     blocks = formed.data.blocks()
-    return cone_problem(formed.to_solve(), formed.qq, blocks.r, blocks.mu)
+    return cone_problem(formed.dense_matrix(), formed.qq, blocks.r, blocks.mu)

@@ -51,7 +51,7 @@ _MATRICES = 3
 
 
 def stated_lcp(MM: FloatArray, qq: FloatArray, lo: FloatArray, hi: FloatArray, first_cone: int, ncone: int) -> lcp.LCP:
-    """The LCP with what its q is known to; ``lo`` and ``hi`` (nbox,) are the bounds of boxed rows.
+    """Return the LCP with what its q is known to; ``lo`` and ``hi`` (nbox,) are the bounds of boxed rows.
 
     A tangential rate of 1e-16 beside falls of 1e-2 stands for zero, and one of zero is no better known where the
     entries of its row are what is left of sums that cancel. Rows of friction cones, from ``first_cone`` on, have no
@@ -85,7 +85,7 @@ class BaseLCP:
     data: ConstraintVelProblemData
 
     @property
-    def posed(self) -> ContactSystem:
+    def kernel_rows(self) -> ContactSystem:
         """The rows as kernels take them."""
         problem = self.rows.problem(1.0, self.data.blocks())
         return problem._replace(gamma=np.zeros_like(problem.gamma), gammaE=np.zeros_like(problem.gammaE))
@@ -114,7 +114,7 @@ class BaseLCP:
         if self.data.nbox > 0:
             return self._assembled[1]
         qq = np.empty(self.n)
-        fill_rates(self.posed, qq)
+        fill_rates(self.kernel_rows, qq)
         return qq
 
     @cached_property
@@ -122,33 +122,33 @@ class BaseLCP:
         from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
 
         MM, qq = np.empty((self.n, self.n)), np.empty(self.n)
-        assemble_lcp(self.posed, MM, qq)
+        assemble_lcp(self.kernel_rows, MM, qq)
         return MM, qq
 
     @property
     def problem(self) -> lcp.LCP:
-        """MM and qq as a problem that states how well qq is known; raises as `to_solve`."""
-        return self.stated(self.to_solve())
+        """MM and qq as a problem that states how well qq is known; raises as `dense_matrix`."""
+        return self.with_matrix(self.dense_matrix())
 
-    def to_solve(self) -> FloatArray:
+    def dense_matrix(self) -> FloatArray:
         """MM, unless it, a copy and what a solver makes of it need more memory than this machine has.
 
         Raises
         ------
         ProblemDataError
-            They do; the text names n and what needs no matrix.
+            They do; the text has n and names the ways that need no matrix.
         """
         if _MATRICES * 8 * self.n**2 > _memory():
-            raise self.too_large()
+            raise self.memory_error()
         return self.MM
 
-    def stated(self, MM: Any) -> lcp.LCP:
-        """The same with the matrix given, dense or sparse."""
+    def with_matrix(self, MM: Any) -> lcp.LCP:
+        """Return the same with the matrix given, dense or sparse."""
         blocks = self.data.blocks()
         return stated_lcp(MM, self.qq, blocks.lo, blocks.hi, blocks.nc + 2 * blocks.nr, blocks.ncone)
 
-    def too_large(self) -> ProblemDataError:
-        """What to raise where there is no room for the dense matrix."""
+    def memory_error(self) -> ProblemDataError:
+        """Return the error for a dense matrix that does not fit into memory."""
         detail = (
             f"{self.data!r} make an LCP of n = {self.n} variables: {8 * self.n**2 / 2**30:.3g} GiB as a dense matrix, "
             "and more of them to solve it. EqualCompliance() finds forces of contacts without it (give tree_starts); "
@@ -179,7 +179,7 @@ class DiscretizedLCP(BaseLCP):
     h: float
 
     @property
-    def posed(self) -> ContactSystem:
+    def kernel_rows(self) -> ContactSystem:
         """The rows as kernels take them."""
         return self.rows.problem(self.h, self.data.blocks())
 
@@ -201,7 +201,7 @@ def update_discretized_time_lcp(base: BaseLCP, data: ConstraintVelProblemData, h
     Raises
     ------
     ProblemDataError
-        h is not positive, or the row counts differ from those of ``base``.
+        h is not positive, or the row counts differ from ``base``.
     """
     step = check_step(h)
     for name in ("nv", "nc", "ncone", "nr", "nl", "nb", "nbox"):
@@ -212,13 +212,13 @@ def update_discretized_time_lcp(base: BaseLCP, data: ConstraintVelProblemData, h
 
 
 def form_discretized_lcp(data: ConstraintVelProblemData, h: float) -> DiscretizedLCP:
-    """State the LCP of a step h [s]: what `update_discretized_time_lcp` gives, without a base to keep."""
+    """State the LCP of a step h [s] as `update_discretized_time_lcp`, without keeping a base."""
     step = check_step(h)
     return DiscretizedLCP(rows=unilateral_rows(data.blocks()), data=data, h=step)
 
 
 def form_impact_lcp(data: ConstraintVelProblemData) -> DiscretizedLCP:
-    """State the LCP of the impulses [N s] at one instant: that of a step, h being 1 and dimensionless.
+    """State the LCP of the impulses [N s] at one instant: the LCP of a step with h = 1, dimensionless.
 
     The gammas are therefore in 1/kg: a gamma meant for forces over a step h [s/kg] has to be divided by h first. Bounds
     of boxed rows are impulses.
@@ -245,7 +245,7 @@ def populate_packed_constraint_forces_from_lcp_solution(
     Raises
     ------
     ProblemDataError
-        h is not positive or not that of the LCP, or zz has the wrong length or an entry that is not finite.
+        h is not positive or differs from the LCP's h, or zz has the wrong length or an entry that is not finite.
     """
     step = check_step(h)
     if step != discretized.h:
@@ -300,7 +300,7 @@ def add_bilateral_forces(
 
 
 def _memory() -> float:
-    """Memory [bytes] of this machine; inf where the system does not tell."""
+    """Return the memory [bytes] of this machine; inf if the system does not report it."""
     names = ("SC_PHYS_PAGES", "SC_PAGE_SIZE")
     if not hasattr(os, "sysconf") or not set(names) <= set(os.sysconf_names):
         return math.inf

@@ -23,7 +23,7 @@ from problem_data import ConstraintAccelProblemData, ConstraintForces, Constrain
 
 ProblemData = ConstraintAccelProblemData | ConstraintVelProblemData
 
-# How far columns may be from unit length, and their product from zero.
+# Largest deviation of columns from unit length, and of their product from zero.
 _ORTHONORMAL = float(np.sqrt(np.finfo(np.float64).eps))
 
 
@@ -34,7 +34,7 @@ def check_level(data: object, wanted: type) -> None:
 
 
 def packed_forces(data: ProblemData, forces: ConstraintForces | ArrayLike) -> FloatArray:
-    """The forces as one vector, checked against the row counts of the problem."""
+    """Return the forces as one vector, checked against the row counts of the problem."""
     if not isinstance(forces, ConstraintForces):
         forces = ConstraintForces.from_packed(data, forces)
     counts = (data.nc, data.nr, data.nl, data.nb, data.nbox)
@@ -71,7 +71,7 @@ def contact_forces_in_frames(
 ) -> list[FloatArray]:
     """Force of each contact of a planar problem along its normal and its tangent, nc vectors (2,).
 
-    It is n fN + t fF, or n fN - t mu_s fN where the contact slides along t; in the frame R = [n, t] (columns in world
+    It is n fN + t fF, or n fN - t mu_s fN if the contact slides along t; in the frame R = [n, t] (columns in world
     axes) its components are R' times that.
 
     Parameters

@@ -37,7 +37,7 @@ class FrictionAnswer:
     Parameters
     ----------
     problem : lcp.LCP, lcp.FrictionProblem or None
-        The problem that was solved; Coulomb's unless ``relaxed``. None where it was solved without being formed.
+        The problem that was solved; Coulomb's unless ``relaxed``. None if it was solved without being formed.
     result : lcp.Result or lcp.FrictionResult
         Verified on ``problem``, which has the unknowns of Coulomb's.
     relaxed : bool
@@ -91,7 +91,7 @@ class ContactLayout:
 
 
 @dataclass(frozen=True, eq=False)
-class _Claimant:
+class _BackendAdapter:
     """A backend's work on one problem in the form of a solver, so that `lcp.solve` times and verifies it."""
 
     run: Callable[[], lcp.Claim]
@@ -102,13 +102,13 @@ class _Claimant:
 
 def verified(problem: lcp.LCP, backend: object, run: Callable[[], lcp.Claim], tolerance: float = 1e-9) -> lcp.Result:
     """Result of the claim that ``run`` returns, verified on ``problem`` like any solver's; it names the backend."""
-    result = lcp.solve(problem, _Claimant(run), tolerance=tolerance)
+    result = lcp.solve(problem, _BackendAdapter(run), tolerance=tolerance)
     attempts = tuple(replace(attempt, solver=backend) for attempt in result.attempts)
     return replace(result, solver=backend, attempts=attempts)
 
 
 def sharpened(problem: lcp.LCP, z: FloatArray) -> FloatArray:
-    """Return z with the rows solved at once that are active there, where that leaves a smaller scaled residual.
+    """Return z with its active rows solved together, if this reduces the scaled residual.
 
     To rounding, whatever the problem's q is known to: its noise may excuse more than a step does. An answer whose
     active rows lead nowhere, and that is not within `CLOSE`, is the start of an LCP solver.
@@ -130,24 +130,24 @@ def sharpened(problem: lcp.LCP, z: FloatArray) -> FloatArray:
 
 
 def refuse(problem: lcp.LCP, backend: object, why: str) -> lcp.Result:
-    """An UNSUITABLE result, unless zero forces happen to solve the problem."""
+    """Return an UNSUITABLE result, unless zero forces happen to solve the problem."""
     return verified(problem, backend, lambda: lcp.Claim(np.zeros(problem.n), lcp.Status.UNSUITABLE, 0, why))
 
 
 def check_qp(qp: object) -> None:
-    """Refuse what is no solver object of `lcp`."""
+    """Raise if the value is not a solver object of `lcp`."""
     if isinstance(qp, type) or not isinstance(qp, lcp.Solver):
         raise ProblemDataError("qp", f"{qp!r}, wanted a solver object of lcp such as OSQP() or CVXPY()")
 
 
 def check_tolerance(tolerance: object) -> None:
-    """Refuse what is no number between 0 and 1."""
+    """Raise if the value is not a number between 0 and 1."""
     if not isinstance(tolerance, (int, float, np.floating)) or not 0.0 < tolerance < 1.0:
         raise ProblemDataError("tolerance", f"{tolerance!r}, wanted a number between 0 and 1")
 
 
 def check_flag(field: str, value: object) -> None:
-    """Refuse what is neither True nor False."""
+    """Raise if the value is neither True nor False."""
     if not isinstance(value, bool):
         raise ProblemDataError(field, f"{value!r}, wanted True or False")
 
@@ -157,7 +157,7 @@ QP_CODES = (lcp.OSQP, lcp.CVXPY, lcp.Clarabel, lcp.PIQP, lcp.ProxQP)
 
 
 def qp_code_objection(solver: object) -> str | None:
-    """Reason why ``solver`` is no solver of a time stepper; None where it is no code for quadratic programs."""
+    """Reason why ``solver`` is no solver of a time stepper; None if it is no code for quadratic programs."""
     if not isinstance(solver, QP_CODES):
         return None
     qp = f"qp=lcp.{type(solver).__name__}()"
@@ -169,7 +169,7 @@ def qp_code_objection(solver: object) -> str | None:
 
 
 def friction_objection(friction: str, solver: object) -> tuple[str, str] | None:
-    """Field and reason where there is no such ``friction`` or ``solver`` does not solve it; None where all is well."""
+    """Return field and reason if ``friction`` is unknown or ``solver`` does not solve it, otherwise None."""
     if friction not in FRICTION:
         return "friction", f"must be one of {', '.join(FRICTION)}, got {friction!r}"
     traits, name = getattr(solver, "traits", None), type(solver).__name__

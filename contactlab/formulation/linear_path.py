@@ -38,10 +38,10 @@ class LinearResult:
     Parameters
     ----------
     z : ndarray, shape (nc + 2 nr + nns + nl,)
-        The forces as a vector of the complementarity problem, with slack 0; it solves that problem only where the
+        The forces as a vector of the complementarity problem, with slack 0; it solves that problem only if the
         certificate holds. Read-only.
     status : lcp.Status
-        SOLVED where all equations hold, INCONSISTENT where they contradict one another; inequalities have no say.
+        SOLVED if all equations are satisfied, INCONSISTENT if they contradict one another; inequalities do not matter.
     rank : int
         Rank of the system.
     residual : float
@@ -57,7 +57,7 @@ class LinearResult:
 
     @property
     def solved(self) -> bool:
-        """Whether all rows could be made active at once."""
+        """Whether all rows could be made active together."""
         return self.status is lcp.Status.SOLVED
 
 
@@ -94,13 +94,13 @@ def _scale(rows: UnilateralRows, nu: int) -> FloatArray:
 def _minimum_norm(A: FloatArray, b: FloatArray, scale: FloatArray) -> tuple[FloatArray, int]:
     """The least-squares solution of A x = b of minimum norm, and the rank of A: a complete orthogonal decomposition.
 
-    The rank is that of S A S, S = diag(scale); the norm is that of x itself.
+    The rank is the one of S A S, S = diag(scale); the norm is taken of x itself.
     """
     left, values, right = np.linalg.svd(scale[:, None] * A * scale)
     kept = values > 32.0 * _EPS * len(values) * np.max(values, initial=0.0)
     null, _ = np.linalg.qr(scale[:, None] * right[~kept].T)
     x = np.zeros(len(b))
-    for _ in range(3):  # further passes remove rounding: of x, and of null where units differ widely
+    for _ in range(3):  # further passes remove rounding: of x, and of null if units differ widely
         x = x + scale * (right[kept].T @ (left[:, kept].T @ (scale * (b - A @ x)) / values[kept]))
         x = x - null @ (null.T @ x)
     return x, int(kept.sum())

@@ -1,7 +1,8 @@
-"""How far forces of a step are from those selected among all that do the same (`docs/theory/load_sharing.md`).
+"""Distance of the forces of a step from the equal-compliance forces (`docs/theory/load_sharing.md`).
 
-The forces selected are found anew by the step's own kernels, from no forces and, where the branch is lost that way,
-from those that the step began with. `contactlab.verification.selection` asks the same of a record by another method.
+The forces selected are found again by the step's own kernels, from no forces and, where the branch is lost that way,
+from those that the step began with. `contactlab.verification.equal_compliance_check` asks the same of a record by
+another method.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 
 from contactlab.certificate import Choice
 from contactlab.formulation.discretized import DiscretizedLCP, form_discretized_lcp, recover_forces
-from contactlab.formulation.proposal import Proposal, proposed, proposed_cones
+from contactlab.formulation.strategy_solver import StrategySolver, solve_cones_with_strategies, solve_with_strategies
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintForces, ConstraintVelProblemData, VelocityBlocks
 
@@ -36,23 +37,23 @@ def distance_from_selected(
     Parameters
     ----------
     data, h, forces
-        Problem of a step of h [s], its friction directions those of a step; and forces that solve it.
+        Problem of a step of h [s] with its friction directions, and forces that solve it.
     z0
-        (n,) What the step began with.
+        (n,) Start of the step's solve.
     friction, tolerance
         As of `ConstraintSolver`: without the one, the law of the data.
 
     Returns
     -------
     float
-        0 where no other forces make the same velocities, infinite where none were selected.
+        0 if no other forces cause the same velocities, infinite if no forces were selected.
     """
     blocks = data.blocks()
     formed = form_discretized_lcp(data, h)
     if _unique(formed, blocks, forces):
         return 0.0
     for start in (None,) if z0 is None else (None, z0):
-        selected = _selected(formed, start, data.friction if friction is None else friction, tolerance)
+        selected = _equal_compliance_forces(formed, start, data.friction if friction is None else friction, tolerance)
         if selected is not None:
             size = np.abs(_along_axes(blocks, forces)).max()
             off = float(np.abs(_along_axes(blocks, selected) - _along_axes(blocks, forces)).max())
@@ -60,17 +61,17 @@ def distance_from_selected(
     return math.inf
 
 
-def _selected(
+def _equal_compliance_forces(
     formed: DiscretizedLCP, z0: FloatArray | None, friction: str, tolerance: float
 ) -> ConstraintForces | None:
-    """Return the forces selected, None where they are not found."""
+    """Return the forces selected, None if they are not found."""
     if friction == "cone":
-        found = proposed_cones(formed, z0, tolerance)
+        found = solve_cones_with_strategies(formed, z0, tolerance)
         z, by = (None, None) if found is None else (found[0].vector(found[1].r, found[1].u), found[1].solver)
     else:
-        answer = proposed(formed, z0, tolerance, True)
+        answer = solve_with_strategies(formed, z0, tolerance, True)
         z, by = (None, None) if answer is None else (answer.z.copy(), answer.solver)
-    if z is None or not isinstance(by, Proposal) or by.choice is not Choice.SELECTED:
+    if z is None or not isinstance(by, StrategySolver) or by.choice is not Choice.SELECTED:
         return None
     packed, _ = recover_forces(formed.h, formed.rows, formed.data.blocks(), z)
     return ConstraintForces.from_packed(formed.data, packed)

@@ -32,7 +32,7 @@ def solve_with_shrinking_step(
     shrink: float = 0.5,
     min_h: float | None = None,
 ) -> StepSolution:
-    """Solve at h, or at the first of shrink h, shrink^2 h, ... >= min_h where the problem is solved.
+    """Solve at h, or at the first of shrink h, shrink^2 h, ... >= min_h at which the problem is solved.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def solve_with_shrinking_step(
     ProblemDataError
         h, shrink or min_h is out of its range, or ``data_of`` returns something else than problem data.
     ConstraintSolveError
-        The problem was not solved at any of the steps: that of the smallest one, its message naming all.
+        The problem was not solved at any step: the error of the smallest step, with all steps in its message.
     """
     step = check_step(h)
     smallest = SMALLEST_FRACTION * step if min_h is None else check_step(min_h, "min_h")

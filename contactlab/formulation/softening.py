@@ -42,7 +42,7 @@ class Softening(NamedTuple):
         return self.gamma
 
     def rate(self, h: float, gap: ArrayLike) -> FloatArray:
-        """The term erp gap / h of the row's k [m/s]; gap [m] is negative where the row is violated."""
+        """Return the term erp gap / h of the row's k [m/s]; gap [m] is negative if the row is violated."""
         result: FloatArray = np.asarray(self.erp * _finite("gap", gap) / check_step(h))
         return result
 
@@ -122,7 +122,7 @@ def spring_damper(h: float, *, gamma: ArrayLike, erp: ArrayLike) -> SpringDamper
 
 
 def spring_damper_from_impulse(h: float, *, gamma: ArrayLike, erp: ArrayLike) -> SpringDamper:
-    """The inverse of `impulse_softening`: gamma in 1/kg."""
+    """Return the inverse of `impulse_softening`: gamma in 1/kg."""
     return spring_damper(h, gamma=check_step(h) * _finite("gamma", gamma), erp=erp)
 
 

@@ -114,7 +114,7 @@ class StepSolution(Solution):
 def advice_on(
     result: lcp.Result | lcp.FrictionResult, data: ConstraintVelProblemData | ConstraintAccelProblemData
 ) -> str:
-    """Return what to try next with a problem of contacts that ended so."""
+    """Return advice for a contact problem that ended with this status."""
     if result.status not in (lcp.Status.INFEASIBLE, lcp.Status.UNSOLVABLE):
         return result.advice
     if isinstance(data, ConstraintAccelProblemData):
@@ -133,7 +133,7 @@ class ConstraintSolveError(RuntimeError):
     Parameters
     ----------
     message : str
-        What went wrong and what to try.
+        The failure, and advice.
     problem : ConstraintVelProblemData or ConstraintAccelProblemData
         The problem; `problem_data.save` writes it to a file.
     lcp : lcp.LCP, lcp.FrictionProblem or None

@@ -109,7 +109,7 @@ class StaggeredProjections:
         return self._answer(_Parts(formed.problem, at, normal, formed.MM[np.ix_(normal, normal)]), z0)
 
     def solve_accelerations(self, formed: AccelerationLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
-        """The same of the forces at one instant."""
+        """Return the same of the forces at one instant."""
         blocks, J, Y = formed.data.blocks(), formed.rows.J, formed.rows.Y
         nc, nr, n = blocks.nc, blocks.nr, len(formed.qq)
         edges, slacks = nc + 2 * nr, nc + 2 * nr + blocks.nns
@@ -198,8 +198,8 @@ class _Parts:
         if first.status in _HOPELESS:
             return z, [first]
         z[self.normal] = first.z
-        # Where nothing presses there is no friction; to a QP it would be a problem without interior.
-        pressed = _may_rub(MM, z, at)
+        # A contact without normal force has no friction; in a QP its problem would have no interior.
+        pressed = _friction_mask(MM, z, at)
         friction = np.r_[at.edges, at.slacks]
         z[friction[~pressed]] = 0.0
         rows = friction[pressed]
@@ -217,7 +217,7 @@ class _Parts:
         return z, [first, second]
 
     def lag(self, before: FloatArray, z: FloatArray) -> FloatArray:
-        """By how much the vector of the normal problem, which saw the friction of ``before``, differs from that of z.
+        """Return the change of the normal problem's vector from the friction ``before`` to the friction of z.
 
         The friction of sliding contacts at acceleration level is a part of it.
         """
@@ -230,12 +230,12 @@ class _Parts:
 def _subproblem(
     problem: lcp.LCP, z: FloatArray, rows: NDArray[np.intp], block: FloatArray, qp: lcp.Solver
 ) -> lcp.Result:
-    """The LCP in z[rows] with the matrix ``block``, everything else staying as it is."""
+    """Return the LCP in z[rows] with the matrix ``block``, everything else staying as it is."""
     load = problem.q[rows] + np.asarray(problem.M)[rows] @ z - block @ z[rows]
     return lcp.solve(lcp.LCP(block, load), qp, z0=z[rows])
 
 
-def _may_rub(MM: FloatArray, z: FloatArray, at: ContactLayout) -> NDArray[np.bool_]:
+def _friction_mask(MM: FloatArray, z: FloatArray, at: ContactLayout) -> NDArray[np.bool_]:
     """Mask of [fF+ | fF- | lambda]: true where the bound mu fN of the contact is positive, or its slack softened."""
     contacts = MM[at.slacks, at.normals] @ z[at.normals] > 0.0
     contacts |= np.diag(MM[at.slacks, at.slacks]) > 0.0

@@ -19,8 +19,8 @@ import numpy as np
 
 import lcp
 from contactlab.certificate import FORMULAS, Certificate
+from contactlab.formulation.certificates import certify_blocks, certify_forces
 from contactlab.formulation.discretized import DiscretizedLCP, recover_forces
-from contactlab.formulation.verdict import certify_blocks, certify_forces
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData
 
@@ -31,7 +31,7 @@ VERIFIED = 1e-9
 # Share of the tolerance that residuals are kept within: a check in other arithmetic then agrees.
 _SHARE = 0.9
 
-#: What the conditions of a certificate state where the law is relaxed.
+#: Conditions of a certificate if the law is relaxed.
 RELAXED_FORMULAS = {
     **FORMULAS,
     "normal_gap": "N v+ + kN + gammaN fN - mu lambda >= 0",
@@ -74,7 +74,7 @@ def certify_relaxed_forces(
 
 @dataclass(frozen=True, eq=False)
 class LawCheck:
-    """How well forces over a step meet the law that their solver states.
+    """Residual of forces over a step in the law that their solver states.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class LawCheck:
     coulomb: Certificate
 
     def holds(self, tolerance: float = VERIFIED) -> bool:
-        """Whether the residual is within the tolerance, with a tenth of it to spare."""
+        """Return True if the residual is within the tolerance, with a tenth of it to spare."""
         return self.residual <= _SHARE * tolerance
 
 
@@ -120,6 +120,6 @@ def check_law(formed: DiscretizedLCP, z: FloatArray, law: str) -> LawCheck:
     else:
         certificate, problem = certify_relaxed_forces(data, h, z, packed, v_plus), relaxed_lcp(formed)
     scaled = balanced_residual(problem, z) if np.isfinite(z).all() else np.inf
-    # The equations have a bound of their own: where they contradict one another no forces help.
+    # The equations have a separate bound, because no forces help if they contradict one another.
     worst = max(check.scaled for name, check in certificate.checks().items() if name != "bilateral")
     return LawCheck(law, float(max(scaled, worst)), certificate, coulomb)

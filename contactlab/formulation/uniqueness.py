@@ -1,4 +1,4 @@
-"""Whether the motion of a contact problem is unique, whatever its forces are.
+"""Decide whether the motion of a contact problem is unique, even if its forces are not.
 
 Forces of redundant contacts are many, and the motion may still be one. It need not be: with friction, and where bodies
 hit several places at once, one state may have several velocities after it, each a solution of the same LCP. Two
@@ -43,7 +43,7 @@ from problem_data import (
 
 # Of the speeds that go in, and of those that the forces make: velocities that are nearer are one.
 DISTINCT = 1e-6
-# Of the terms of a row: below it is zero. Of the largest singular value: none. Of the speeds: what rounding leaves.
+# Fractions that count as zero: of the terms of a row, of the largest singular value, and of the speeds.
 ZERO, SINGULAR, DUST = 1e-8, 1e-10, 1e-14
 # Variables that are zero on both sides whose choices are all tried, and answers asked of larger problems.
 MOST_DEGENERATE, ANSWERS = 12, 8
@@ -51,7 +51,7 @@ MOST_DEGENERATE, ANSWERS = 12, 8
 MOST_BRANCHED, MOST_LISTED = 62, 64
 
 
-class Velocities(enum.Enum):
+class VelocityCount(enum.Enum):
     """Verdict on the velocities that solve a problem."""
 
     ONE = "one velocity"
@@ -62,7 +62,7 @@ class Velocities(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class Uniqueness:
-    """What is known of the velocities that solve a problem.
+    """Velocities that solve a problem: one, several, none, or unknown.
 
     Attributes
     ----------
@@ -71,14 +71,14 @@ class Uniqueness:
     reason
         By what.
     velocities
-        Distinct v+ (nv,) that were found: those of ``SEVERAL`` are two or more.
+        Distinct v+ (nv,) that were found; two or more for ``SEVERAL``.
     solutions
         For each of them a z (n,) of the LCP (`contactlab.formulation.discretized`) that makes it.
     enumerated
-        How many solutions of the LCP enumeration lists, None where it was not asked.
+        How many solutions of the LCP enumeration lists, None if it was not asked.
     """
 
-    verdict: Velocities
+    verdict: VelocityCount
     reason: str
     velocities: tuple[FloatArray, ...] = ()
     solutions: tuple[FloatArray, ...] = ()
@@ -86,12 +86,12 @@ class Uniqueness:
 
     @property
     def unique(self) -> bool | None:
-        """Whether there is exactly one velocity; None where that is not known."""
-        return None if self.verdict is Velocities.NOT_SEARCHED else self.verdict is Velocities.ONE
+        """Whether there is exactly one velocity; None if that is not known."""
+        return None if self.verdict is VelocityCount.NOT_SEARCHED else self.verdict is VelocityCount.ONE
 
     def __str__(self) -> str:
         found = [" ".join(f"{x:.6g}" for x in v) for v in self.velocities]
-        shown = f": {'; '.join(found)}" if self.verdict is Velocities.SEVERAL else ""
+        shown = f": {'; '.join(found)}" if self.verdict is VelocityCount.SEVERAL else ""
         return f"{self.verdict.value} ({self.reason}){shown}"
 
 
@@ -124,7 +124,7 @@ def motion_is_unique(
     max_nodes : int
         Of larger ones, nodes of the search by branches, some 5 to 20 ms each; 0 for none.
     tolerance : float
-        Bound on the backward error of what is called a solution.
+        Bound on the backward error of a solution.
 
     Raises
     ------
@@ -167,20 +167,20 @@ def motion_is_unique(
     W = acting @ formed.rows.responses.T
     values, vectors = np.linalg.eigh(0.5 * (W + W.T))
     R = unit_time * np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ forces)
-    search = _Search(formed.problem, R, max(0.0, float(given @ free_motion(blocks))) ** 0.5, tolerance)
+    search = _UniquenessSearch(formed.problem, R, max(0.0, float(given @ free_motion(blocks))) ** 0.5, tolerance)
     verdict, reason, enumerated = (
-        search.monotone() or search.enumerated(max_n) or search.asked() or search.branched(max_n, max_nodes)
+        search.monotone() or search.enumerated(max_n) or search.sampled() or search.branched(max_n, max_nodes)
     )
     solutions = tuple(search.distinct)
     return Uniqueness(verdict, reason, tuple(recovered(z)[1] for z in solutions), solutions, enumerated)
 
 
-_Verdict = tuple[Velocities, str, int | None]
+_Verdict = tuple[VelocityCount, str, int | None]
 
 
 @dataclass(eq=False)
-class _Search:
-    """One search: the problem, what z does to the velocity, and solutions of distinct velocities so far."""
+class _UniquenessSearch:
+    """State of one search: the problem, the map from z to velocities, and solutions with distinct velocities."""
 
     problem: lcp.LCP
     R: FloatArray  # (m, n)
@@ -190,7 +190,7 @@ class _Search:
     status: str = ""  # of the solver that was asked
 
     def monotone(self) -> _Verdict | None:
-        """Decide where z' M z >= 0 for all z, and = 0 for none that changes the velocity."""
+        """Decide problems with z' M z >= 0 for all z, and > 0 for all z that change the velocity."""
         M = self.problem.M
         S = 0.5 * (M + M.T)
         sizes = np.diagonal(S)
@@ -205,13 +205,13 @@ class _Search:
         if (values < -SINGULAR).any() or (change > np.sqrt(10.0 * SINGULAR) * largest).any():
             return None
         return self._solved("monotone: at most one") or (
-            Velocities.NOT_SEARCHED,
+            VelocityCount.NOT_SEARCHED,
             f"monotone: at most one, but none was found ({self.status})",
             None,
         )
 
     def enumerated(self, max_n: int) -> _Verdict | None:
-        """Decide by all bases; None where there are too many."""
+        """Decide by all bases; None if there are too many."""
         if self.problem.n > max_n:
             return None
         listed = lcp.enumerate_solutions(self.problem, max_n=max_n, tolerance=self.tolerance)
@@ -221,16 +221,16 @@ class _Search:
         followed = all([self.follow(z) for z in listed.solutions]) if listed.continuum else True
         count, how = len(listed.solutions), f"all {listed.bases} bases tried"
         if len(self.distinct) > 1:
-            return Velocities.SEVERAL, f"{how}, {count} solutions listed", count
+            return VelocityCount.SEVERAL, f"{how}, {count} solutions listed", count
         if not (listed.complete and followed):
-            return Velocities.NOT_SEARCHED, f"{how}, but rounding or degeneracy leaves some undecided", count
-        return (Velocities.ONE if count else Velocities.NONE), how, count
+            return VelocityCount.NOT_SEARCHED, f"{how}, but rounding or degeneracy leaves some undecided", count
+        return (VelocityCount.ONE if count else VelocityCount.NONE), how, count
 
-    def asked(self) -> _Verdict | None:
+    def sampled(self) -> _Verdict | None:
         """Look for velocities among the answers of Lemke's method along several directions."""
         n = self.problem.n
         none = self._solved("")
-        if none is not None and none[0] is Velocities.NONE:
+        if none is not None and none[0] is VelocityCount.NONE:
             return none
         random = np.random.default_rng(n)
         for _ in range(ANSWERS):
@@ -240,7 +240,7 @@ class _Search:
                 self.enter(result.z)
         for z in tuple(self.distinct):
             self.follow(z)
-        return (Velocities.SEVERAL, f"answers of one problem of {n} variables", None) if self.distinct[1:] else None
+        return (VelocityCount.SEVERAL, f"answers of one problem of {n} variables", None) if self.distinct[1:] else None
 
     def branched(self, max_n: int, max_nodes: int) -> _Verdict:
         """Decide by branches cut off with proofs, as far as nodes last."""
@@ -254,15 +254,15 @@ class _Search:
             followed = listed.count <= MOST_LISTED
             followed = (not listed.continuum or all([self.follow(z) for z in points])) and followed
             if len(self.distinct) > 1:
-                return Velocities.SEVERAL, listed.describe().rstrip("."), listed.count
+                return VelocityCount.SEVERAL, listed.describe().rstrip("."), listed.count
             if listed.complete and followed:
-                verdict = Velocities.ONE if listed.count else Velocities.NONE
+                verdict = VelocityCount.ONE if listed.count else VelocityCount.NONE
                 return verdict, listed.describe().rstrip("."), listed.count
             large += f"max_nodes = {max_nodes} did not do; "
         else:
             large += "bases not tried, branches (max_nodes) not asked for; "
         found = "one velocity in all answers" if self.distinct else "no answer"
-        return Velocities.NOT_SEARCHED, large + found, None
+        return VelocityCount.NOT_SEARCHED, large + found, None
 
     def enter(self, z: FloatArray) -> bool:
         """Keep a solution if its velocity is new."""
@@ -275,9 +275,9 @@ class _Search:
         return True
 
     def follow(self, z: FloatArray) -> bool:
-        """Enter what solutions connected with z move differently; whether all pieces that z lies on were looked at."""
+        """Add solutions connected with z that have other velocities; return True if all pieces of z were checked."""
         M, q = self.problem.M, self.problem.q
-        # Forces that rounding left where there are none: beside nothing else in their rows they would count.
+        # Forces that rounding left if there are none: beside nothing else in their rows they would count.
         effect = np.linalg.norm(self.R, axis=0) * z
         cleaned = np.where((effect > 0.0) & (effect <= DUST * (self.speed + effect.sum())), 0.0, z)
         z = cleaned if lcp.residuals(self.problem, cleaned).solved(self.tolerance) else z
@@ -303,7 +303,7 @@ class _Search:
         if not inside.size:
             return
         block = M[np.ix_(inside, inside)]
-        # What is zero throughout keeps its unit: 1 / tiny would carry the ends of a piece out of range.
+        # Rows that are always zero keep their unit, because 1 / tiny would overflow the ends of a piece.
         rows, columns = (
             np.where(most > 0.0, 1.0 / np.maximum(most, np.finfo(float).tiny), 1.0)
             for most in (np.abs(block).max(axis=k) for k in (1, 0))
@@ -341,12 +341,12 @@ class _Search:
             self.enter(end)
 
     def _solved(self, how: str) -> _Verdict | None:
-        """ONE of a problem known to have at most one, NONE where the solver proves it; None where it does neither."""
+        """Return ONE for a problem known to have at most one velocity, NONE if the solver proves it, otherwise None."""
         result = lcp.solve(self.problem, tolerance=self.tolerance)
         self.status = result.status.name
         if result.status is lcp.Status.SOLVED:
             self.enter(result.z)
-            return Velocities.ONE, how, None
+            return VelocityCount.ONE, how, None
         if result.status in (lcp.Status.INFEASIBLE, lcp.Status.UNSOLVABLE):
-            return Velocities.NONE, result.status.value, None
+            return VelocityCount.NONE, result.status.value, None
         return None

@@ -1,4 +1,4 @@
-"""Impacts: laws of restitution side by side, the course of a single impact, and where rigid friction has no answer.
+"""Impacts: laws of restitution side by side, the path of a single impact, and Painleve's paradox.
 
 Every law takes one `problem_data.ConstraintVelProblemData`, whose Mv is the momentum before the impact, and returns an
 `ImpactOutcome`. No law is right for all impacts: `compare` shows how far they differ, and which of them gain energy.
@@ -10,7 +10,7 @@ from contactlab.contact import PowerLaw, RestitutionLaw
 from contactlab.impact.brach import Brach
 from contactlab.impact.chatterjee_ruina import ChatterjeeRuina
 from contactlab.impact.collision import Collision, ImpactProblem
-from contactlab.impact.compare import Comparison, compare, every_law, uniqueness
+from contactlab.impact.compare import Comparison, all_laws, compare, uniqueness
 from contactlab.impact.errors import ImpactError
 from contactlab.impact.impulse_path import Phase, Segment, State
 from contactlab.impact.law import ImpactLaw, SequentialLaw
@@ -27,14 +27,14 @@ from contactlab.impact.stronge import Stronge
 from contactlab.impact.tangential_compliance import TangentialCompliance
 from contactlab.naming import doors
 
-#: Every law, as a class; `every_law` has those three of them that have an order, in both.
+#: Every law, as a class; `all_laws` has those three of them that have an order, in both.
 ALL_LAWS = (Newton, Poisson, Stronge, ChatterjeeRuina, Brach, Smith, TangentialCompliance)
 
 __all__ = [
     "ALL_LAWS", "Brach", "ChatterjeeRuina", "Collision", "Comparison", "ImpactError", "ImpactLaw", "ImpactMap",
     "ImpactOutcome", "ImpactProblem", "ImpactStatus", "InstantMode", "ContactMotion", "Newton", "OutcomeSet",
     "PainleveMap", "Phase", "Poisson", "PowerLaw", "Restitution", "RestitutionLaw", "RouthDiagram", "Segment",
-    "SequentialLaw", "SingleImpact", "Smith", "State", "Stronge", "TangentialCompliance", "compare", "every_law",
+    "SequentialLaw", "SingleImpact", "Smith", "State", "Stronge", "TangentialCompliance", "compare", "all_laws",
     "outcome_set", "painleve_map", "painleve_scan", "painleve_threshold", "routh_diagram", "impact_map", "uniqueness",
 ]  # fmt: skip
 

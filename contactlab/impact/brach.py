@@ -1,4 +1,4 @@
-"""Brach's law: two coefficients, of restitution and a ratio of impulses, both bounded by what can happen.
+"""Brach's law: two coefficients, of restitution and a ratio of impulses, both bounded by physics.
 
 The impulse is P_n (1, -mu d) with d the direction of slip before and u_n+ = -e u_n-. Its ratio mu begins at 0 and ends
 at the first of three: the coefficient of friction, with either sign; mu_0, with which slip has stopped at the end; and
@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from contactlab.impact.collision import Collision
-from contactlab.impact.impulse_path import Stopped
+from contactlab.impact.impulse_path import NoSeparationError
 from contactlab.impact.law import SequentialLaw
 from contactlab.impact.single import SingleImpact
 from contactlab.spatial.arrays import FloatArray
@@ -26,7 +26,7 @@ _STILL = 1e-12
 class Brach(SequentialLaw):
     """Kinematic restitution and a bounded ratio of impulses, several contacts one after the other.
 
-    In the plane it is Newton's law, friction acting on the velocity after the impact, but where that would gain energy:
+    In the plane it is Newton's law with friction on the velocity after the impact, unless this would gain energy:
     there the ratio is the one that keeps it. In space friction acts along the slip before alone.
 
     References
@@ -36,7 +36,7 @@ class Brach(SequentialLaw):
 
     Examples
     --------
-    A rod whose end slides as it strikes, where Newton's law makes energy:
+    A rod whose end slides as it strikes; Newton's law gains energy:
 
     >>> import numpy as np
     >>> from contactlab.impact import Newton
@@ -53,13 +53,13 @@ class Brach(SequentialLaw):
         """Return the impact of one contact alone."""
         W, mu, bounce = collision.W, collision.mu, -(1.0 + e) * float(u[0])
         if W[0, 0] <= 0.0:
-            raise Stopped("no impulse, however large, separates the bodies")
+            raise NoSeparationError("no impulse, however large, separates the bodies")
         direction = slip_direction(collision, u)
         nn, nd, dd = float(W[0, 0]), float(W[0, 1:] @ direction), float(direction @ W[1:, 1:] @ direction)
         slip = float(u[1:] @ direction)
         stops, per_ratio = slip * nn + bounce * nd, slip * nd + bounce * dd
         target = mu if per_ratio <= 0.0 else float(np.clip(stops / per_ratio, -mu, mu))
-        # What is lost, times 2 (nn - x nd) / P_n, at the ratio x t: c + b t + a t^2, from c >= 0 at t = 0.
+        # Energy loss times 2 (nn - x nd) / P_n at the ratio x t: c + b t + a t^2, from c >= 0 at t = 0.
         c = -(1.0 - e) * float(u[0]) * nn
         b = target * ((1.0 - e) * float(u[0]) * nd + 2.0 * slip * nn + bounce * nd)
         a = -(target**2) * (2.0 * slip * nd + bounce * dd)

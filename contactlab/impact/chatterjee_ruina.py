@@ -1,7 +1,7 @@
 """Chatterjee and Ruina's law: an algebraic one with a coefficient for each direction, which never gains energy.
 
 In a contact's impulse space P_I stops the approach without friction, and P_II stops approach and slip, W P_II = -u-.
-The impulse is (1 + e) P_I + (1 + e_t) (P_II - P_I), or, where that is beyond friction, the point of the cone on the
+The impulse is (1 + e) P_I + (1 + e_t) (P_II - P_I), or, if this is outside the friction cone, its point on the
 line from (1 + e) P_I towards it.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from contactlab.impact.collision import Collision
 from contactlab.impact.errors import ImpactError
-from contactlab.impact.impulse_path import Stopped
+from contactlab.impact.impulse_path import NoSeparationError
 from contactlab.impact.law import SequentialLaw
 from contactlab.impact.single import SingleImpact
 from contactlab.spatial.arrays import FloatArray, finite_number
@@ -27,8 +27,8 @@ class ChatterjeeRuina(SequentialLaw):
     Parameters
     ----------
     restitution : float, (nc,) or RestitutionLaw, optional
-        Coefficient of the normal velocity, u_n+ = -e u_n-. Without it, that of the materials, which event-driven runs
-        know.
+        Coefficient of the normal velocity, u_n+ = -e u_n-. Without it, the one of the materials, which event-driven
+        runs know.
     tangential : float
         Coefficient of tangential restitution, -1 (no friction) to 1 (slip turns round): u_t+ = -e_t u_t-, as far as
         friction goes, where normal and tangent do not move one another; then -e_t u_t- + (e - e_t) W_tn P_I.
@@ -70,7 +70,7 @@ class ChatterjeeRuina(SequentialLaw):
         """Return the impact of one contact alone."""
         W, mu = collision.W, collision.mu
         if W[0, 0] <= 0.0:
-            raise Stopped("no impulse, however large, separates the bodies")
+            raise NoSeparationError("no impulse, however large, separates the bodies")
         P = np.zeros(len(u))
         P[0] = -(1.0 + e) * u[0] / W[0, 0]
         if mu > 0.0:

@@ -41,7 +41,7 @@ class Collision:
     W : ndarray, shape (1 + m, 1 + m)
         Response to impulses.
     along : ndarray, shape (t, m)
-        Its tangents in those of the data, t of them: one where the bodies can move along it alone.
+        Its t tangents in terms of the data's tangents; one if the bodies can move only along it.
     """
 
     index: int
@@ -91,7 +91,7 @@ class ImpactProblem:
         return self.rows.terms(self.blocks)[1]
 
     @cached_property
-    def leading(self) -> ConstraintForces:
+    def bilateral_impulses(self) -> ConstraintForces:
         """The bilateral impulses alone that led the velocity before onto the bilateral rows."""
         b = self.blocks
         return self.outcome_of(np.zeros(b.nc + b.nr + b.nl + b.nbox))[0]
@@ -109,11 +109,11 @@ class ImpactProblem:
             friction = slice(int(starts[c]), int(starts[c + 1]))
             self._check_regular(c, friction, tangents)
             select = np.asarray(np.linalg.pinv(tangents) if b.r[c] else np.zeros((0, 0)), dtype=np.float64)
-            along = _movable(select @ np.column_stack((self.rows.J[friction], k[friction])))
+            along = _effective_tangents(select @ np.column_stack((self.rows.J[friction], k[friction])))
             select = along.T @ select
             J = np.vstack((self.rows.J[c : c + 1], select @ self.rows.J[friction]))
             Y = np.vstack((self.rows.Y[c : c + 1], select @ self.rows.Y[friction]))
-            # The normal term is a law's business: it carries Newton's restitution where data were made for the LCP.
+            # Laws set the normal term; data made for the LCP have Newton's restitution in it.
             terms = np.concatenate(([0.0], select @ k[friction]))
             collisions.append(Collision(c, float(b.mu[c]), J, Y, terms, J @ Y.T, along))
         for i in range(b.nl):
@@ -124,7 +124,7 @@ class ImpactProblem:
         return tuple(collisions)
 
     def refuse_soft_rows(self) -> None:
-        """Raise where the data hold what a rigid impact has no place for."""
+        """Raise if the data have rows or terms that a rigid impact does not support."""
         b = self.blocks
         if b.nbox:
             raise ImpactError("data", f"has {b.nbox} boxed rows: {self.law} acts on contacts and limits alone")
@@ -171,7 +171,7 @@ class ImpactProblem:
         return ConstraintForces.from_packed(self.data, np.concatenate((f[:nu], fG, f[nu:]))), v_plus
 
     def _check_regular(self, c: int, friction: slice, tangents: FloatArray) -> None:
-        """Refuse directions that are not those of a regular pyramid: their tangents cannot be told."""
+        """Refuse directions that do not form a regular pyramid, because their tangents are not determined."""
         r = friction.stop - friction.start
         if r < 2:
             return
@@ -184,8 +184,8 @@ class ImpactProblem:
             raise ImpactError("data", f"{detail}; {self.law} needs the two tangents")
 
 
-def _movable(T: FloatArray) -> FloatArray:
-    """Directions (t, m) in which rows T (t, ...) of tangents, with their terms, move: one where they move along it."""
+def _effective_tangents(T: FloatArray) -> FloatArray:
+    """Return directions (t, m) along which rows T (t, ...) of tangents, with their terms, can move."""
     longest = T[int(np.argmax(np.linalg.norm(T, axis=1)))] if len(T) == 2 else np.zeros(0)
     if not longest.any():
         return np.eye(len(T))

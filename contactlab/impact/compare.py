@@ -19,7 +19,7 @@ from contactlab.impact.stronge import Stronge
 from problem_data import ConstraintVelProblemData
 
 
-def every_law(restitution: Restitution) -> dict[str, ImpactLaw]:
+def all_laws(restitution: Restitution) -> dict[str, ImpactLaw]:
     """Return the laws that have an order, each in both, with one coefficient, by name."""
     return {
         "Newton": Newton(restitution),
@@ -42,7 +42,7 @@ class Comparison:
     outcomes : dict
         `ImpactOutcome` by the name of the law.
     failures : dict
-        What the solver said, by the name of the law that has no outcome.
+        Messages of the solver, by the name of the law that has no outcome.
     uniqueness : Uniqueness
         Whether the simultaneous Newton problem has one velocity; impulses need not be unique where contacts are
         redundant.
@@ -67,12 +67,12 @@ class Comparison:
 
     @property
     def unique(self) -> bool | None:
-        """Whether the simultaneous Newton problem has exactly one velocity; None where that is not known."""
+        """Whether the simultaneous Newton problem has exactly one velocity; None if that is not known."""
         return self.uniqueness.unique
 
     @property
     def solutions(self) -> int | None:
-        """How many solutions enumeration lists, None where it was not needed or the problem is too large for it."""
+        """How many solutions enumeration lists, None if it was not needed or the problem is too large for it."""
         return self.uniqueness.enumerated
 
     def __str__(self) -> str:
@@ -116,10 +116,10 @@ def compare(
     data : ConstraintVelProblemData
         Problem with Mv = M v before the impact.
     laws : mapping or sequence of ImpactLaw, optional
-        By name, or by their title; those of `every_law` if not given, which need ``restitution``.
+        By name, or by their title; by default the laws of `all_laws`, which need ``restitution``.
         ``[law(e) for law in ALL_LAWS]`` has the laws of one collision, too.
     restitution : float, (nc,) or RestitutionLaw, optional
-        For the laws of `every_law`, and for the enumeration.
+        For the laws of `all_laws`, and for the enumeration.
     max_n, max_nodes : int
         Largest LCP to enumerate the solutions of, and nodes of the search of larger ones; see `motion_is_unique`.
     samples : int
@@ -133,7 +133,7 @@ def compare(
     if laws is None:
         if restitution is None:
             raise ImpactError("restitution", "is missing: give it, or laws that have one")
-        laws = every_law(restitution)
+        laws = all_laws(restitution)
     if not isinstance(laws, Mapping):
         laws = {f"{i}: {law.title}": law for i, law in enumerate(laws)}
     for name, law in laws.items():

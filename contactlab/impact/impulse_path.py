@@ -65,7 +65,7 @@ class Segment:
     states: tuple[State, ...]
 
 
-class Stopped(Exception):
+class NoSeparationError(Exception):
     """The course cannot reach its end: no impulse, however large, separates the bodies."""
 
 
@@ -89,7 +89,9 @@ def normal_work(state: State) -> float:
 
 
 def impulse_path(W: FloatArray, mu: float, start: State, quantity: Quantity, end: float) -> tuple[Segment, ...]:
-    """Follow the course from ``start`` until ``quantity`` has risen to ``end``; `Stopped` where it never gets there.
+    """Follow the course from ``start`` until ``quantity`` has risen to ``end``.
+
+    Raise `NoSeparationError` if it never reaches it.
 
     The response W (1 + m, 1 + m) of the contact is symmetric positive semidefinite, m = 0, 1, 2. The quantity is
     `normal_velocity`, `normal_impulse` or `normal_work`; work must begin at or after the greatest compression.
@@ -114,11 +116,11 @@ def impulse_path(W: FloatArray, mu: float, start: State, quantity: Quantity, end
         if arrived:
             return tuple(segments)
         state = segment.states[-1]
-    raise Stopped(f"more than {_MAX_SEGMENTS} changes between slip and stick")
+    raise NoSeparationError(f"more than {_MAX_SEGMENTS} changes between slip and stick")
 
 
 def _from_rest(W: FloatArray, mu: float, state: State, quantity: Quantity, end: float) -> Segment:
-    """Stick where friction can hold, slip along the invariant direction where not; to the end."""
+    """Stick if friction can hold, otherwise slip along the invariant direction, to the end."""
     still = State(state.p, np.concatenate((state.u[:1], np.zeros(len(W) - 1))), state.work)
     if mu == 0.0:
         return _straight(Phase.SLIP, W, state, np.eye(len(W))[0], quantity, end, np.inf)
@@ -174,7 +176,9 @@ def _straight(
     steps = _distance(state, float(rate[0]), quantity, end)
     step = min(steps, longest)
     if not np.isfinite(step):
-        raise Stopped(f"{phase.value}: the normal velocity changes by {rate[0]:.3g} m/s per N s and never gets there")
+        raise NoSeparationError(
+            f"{phase.value}: the normal velocity changes by {rate[0]:.3g} m/s per N s and never gets there"
+        )
     u = state.u + step * rate
     if quantity is normal_velocity and step == steps:
         u[0] = end
@@ -183,7 +187,7 @@ def _straight(
 
 
 def _distance(state: State, rate: float, quantity: Quantity, end: float) -> float:
-    """Normal impulse until the quantity reaches ``end`` at a constant rate of u_n; infinite where never."""
+    """Return the normal impulse until the quantity reaches ``end`` at a constant rate of u_n; infinite for never."""
     if quantity is normal_impulse:
         return end - float(state.p[0])
     missing = end - quantity(state)
@@ -234,10 +238,10 @@ def _slip_in_space(
     integrated = partial(solve_ivp, rates, method="DOP853", rtol=1e-12, atol=1e-14 * sizes * scale)
     found = integrated((0.0, horizon), y0, events=(reached, stopped))
     if found.status != 1:
-        raise Stopped(f"slip neither stops nor gets there: {found.message}")
+        raise NoSeparationError(f"slip neither stops nor gets there: {found.message}")
     halted = bool(found.t_events is not None and found.t_events[1].size)
     # Events are found on an interpolant of lower order than the steps, up to 1e-7 away where these are long: the last
-    # stretch is integrated again, to where the quantity itself says that it ends.
+    # stretch is integrated again until the quantity itself reaches its end.
     before, tau = found.t[-2], found.t[-1]
     entries: dict[Quantity, int] = {normal_impulse: 0, normal_velocity: 3, normal_work: 6}
     at = entries[quantity]

@@ -1,4 +1,4 @@
-"""What a law is, the laws' common parts, checks of parameters, and problem data with other normal terms."""
+"""Base classes of impact laws, checks of their parameters, and problem data with other normal terms."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ImpactLaw(Protocol):
         ...
 
     def of_materials(self, restitution: Restitution) -> ImpactLaw:
-        """Return the law for contacts whose materials have this restitution: itself where it takes none of theirs."""
+        """Return the law for contacts whose materials have this restitution; itself if it does not use theirs."""
         return self
 
     def solve(self, data: ConstraintVelProblemData) -> ImpactOutcome:
@@ -44,14 +44,14 @@ class ImpactLaw(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class RestitutedLaw(ABC):
-    """A law with coefficients of restitution, those of the materials where it was given none."""
+    """A law with coefficients of restitution; by default the coefficients of the materials."""
 
     restitution: Restitution | None = None
 
     title: ClassVar[str]
 
     def of_materials(self, restitution: Restitution) -> Self:
-        """Return the law with the restitution of materials; itself where it has its own."""
+        """Return the law with the restitution of materials; itself if it has its own."""
         return self if self.restitution is not None else replace(self, restitution=restitution)
 
     @abstractmethod
@@ -66,7 +66,7 @@ class SequentialLaw(RestitutedLaw):
     Parameters
     ----------
     restitution : float, (nc,) or RestitutionLaw, optional
-        Coefficient. Without it, that of the materials, which event-driven runs know.
+        Coefficient. Without it, the one of the materials, which event-driven runs know.
     max_collisions : int
         After which the outcome is `SEQUENCE_LIMIT`.
     """
@@ -90,12 +90,12 @@ class SequentialLaw(RestitutedLaw):
 
     @abstractmethod
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
-        """Return the impact of one contact alone from its velocity u (1 + m,), u[0] < 0; `Stopped` where none ends."""
+        """Return the impact of one contact alone from its velocity u (1 + m,), u[0] < 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class OrderedLaw(RestitutedLaw):
-    """A law for all contacts at once, or for one after the other; the fields are those of `Newton` and `Poisson`."""
+    """A law for all contacts together, or for one after the other, with the fields of `Newton` and `Poisson`."""
 
     order: Literal["simultaneous", "sequential"] = "simultaneous"
     solver: lcp.Solver | None = None
@@ -139,7 +139,7 @@ def check_law(restitution: Restitution | None, order: str, max_collisions: int) 
 
 
 def given_restitution(restitution: Restitution | None, title: str) -> Restitution:
-    """Return the restitution of a law; refuse to solve without, where only materials would have one."""
+    """Return the restitution of a law; raise if it has none because only materials would have one."""
     if restitution is None:
         detail = "event-driven runs take that of the materials, and only Newton's simultaneous law kN of the data"
         raise ImpactError("restitution", f"{title}'s law was given none: {detail}")
@@ -149,7 +149,7 @@ def given_restitution(restitution: Restitution | None, title: str) -> Restitutio
 def with_normal_terms(
     data: ConstraintVelProblemData, kN: FloatArray, Mv: FloatArray | None = None, v_free: FloatArray | None = None
 ) -> ConstraintVelProblemData:
-    """Return the problem with other normal terms kN (nc,) and, where given, another momentum and its velocity."""
+    """Return the problem with other normal terms kN (nc,) and, if given, another momentum and its velocity."""
     blocks = data.blocks()
     k = blocks.k.copy()
     k[: blocks.nc] = kN

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contactlab.formulation.solution import ConstraintSolveError
 from contactlab.impact.collision import ImpactProblem
-from contactlab.impact.compare import every_law
+from contactlab.impact.compare import all_laws
 from contactlab.impact.errors import ImpactError
 from contactlab.impact.law import ImpactLaw
 from contactlab.impact.outcome import ImpactOutcome
@@ -28,14 +28,14 @@ T = TypeVar("T")
 
 
 class ContactMotion(enum.IntEnum):
-    """What an impact makes of the contact that approached fastest."""
+    """Motion after an impact of the contact that approached fastest."""
 
     #: nothing approached
     NO_IMPACT = -2
     #: the law has no outcome, or did not come to its end
     NOT_SOLVED = -1
-    #: slip goes on as it was
-    SLIPS_ON = 0
+    #: slip continues as it was
+    CONTINUES_SLIDING = 0
     STICKS = 1
     #: slip has turned round, in space by more than a right angle
     SLIPS_BACK = 2
@@ -54,13 +54,13 @@ class ImpactMap:
     laws : tuple of str
         Names of the laws.
     energy_ratio : ndarray
-        Energy after over energy before; NaN where nothing was solved.
+        Energy after over energy before; NaN if the law was not solved.
     motion : ndarray of int
         `ContactMotion` of the contact that approached fastest.
     v_plus : ndarray, shape (..., nv)
-        Velocity after; NaN where nothing was solved.
+        Velocity after; NaN if the law was not solved.
     notices : ndarray of bool
-        Where the order of contacts decided the outcome.
+        Mask of points at which the order of contacts decided the outcome.
     """
 
     axes: dict[str, FloatArray]
@@ -72,8 +72,8 @@ class ImpactMap:
     notices: np.ndarray
 
     @property
-    def gains(self) -> np.ndarray:
-        """Where a law gave the bodies energy."""
+    def energy_gain_mask(self) -> np.ndarray:
+        """Return a mask of the points at which a law gave the bodies energy."""
         return np.asarray(self.energy_ratio > 1.0 + 1e-6)
 
     @property
@@ -89,7 +89,7 @@ class ImpactMap:
             known = self.energy_ratio[i][np.isfinite(self.energy_ratio[i])]
             extent = f"{known.min():.3f} to {known.max():.3f}" if known.size else "-"
             counts = "  ".join(f"{np.count_nonzero(self.motion[i] == m):>{len(m.name)}}" for m in ContactMotion)
-            lines.append(f"{law:<22} {extent:>15}  {np.count_nonzero(self.gains[i]):>6}  {counts}")
+            lines.append(f"{law:<22} {extent:>15}  {np.count_nonzero(self.energy_gain_mask[i]):>6}  {counts}")
         return "\n".join(lines)
 
 
@@ -98,7 +98,7 @@ def impact_map(
     axes: Mapping[str, ArrayLike],
     *,
     restitutions: Sequence[float] | FloatArray = (0.0, 0.5, 1.0),
-    laws: Callable[[float], Mapping[str, ImpactLaw]] = every_law,
+    laws: Callable[[float], Mapping[str, ImpactLaw]] = all_laws,
     progress: Callable[[int, int], None] | None = None,
 ) -> ImpactMap:
     """Solve a family of impacts under several laws; `contactlab.lab.ImpactGrid` is for several processes.
@@ -113,7 +113,7 @@ def impact_map(
     restitutions : (ne,)
         Coefficients.
     laws : callable
-        Returns laws by name for a coefficient; `every_law` if not given, which has Newton's, Poisson's and Stronge's,
+        Returns laws by name for a coefficient; `all_laws` if not given, which has Newton's, Poisson's and Stronge's,
         each in both orders. ``lambda e: {law.title: law(e) for law in ALL_LAWS}`` is all of the package.
     progress : callable, optional
         Called with (points done, points in all).
@@ -137,7 +137,7 @@ def impact_map(
     by_restitution = [laws(float(one)) for one in e]
     found = []
     for _, at in points:
-        found.append(solve_point(posed(problem, at, ConstraintVelProblemData), by_restitution))
+        found.append(solve_point(problem_at(problem, at, ConstraintVelProblemData), by_restitution))
         if progress is not None:
             progress(len(found), len(points))
     return assembled(values, e, tuple(by_restitution[0]), found)
@@ -170,7 +170,7 @@ def coefficients_of(restitutions: Sequence[float] | FloatArray) -> FloatArray:
     return e
 
 
-def posed(problem: Callable[..., T], at: Mapping[str, float], kind: type[T]) -> T:
+def problem_at(problem: Callable[..., T], at: Mapping[str, float], kind: type[T]) -> T:
     """Return the problem of a point; anything else than the ``kind`` wanted is named with its parameters."""
     data = problem(**at)
     if not isinstance(data, kind):
@@ -219,4 +219,4 @@ def _motion(problem: ImpactProblem, found: ImpactOutcome) -> ContactMotion:
     size = float(np.linalg.norm(before[i]))
     if float(np.linalg.norm(after[1:])) <= _STOPPED * size:
         return ContactMotion.STICKS
-    return ContactMotion.SLIPS_ON if float(after[1:] @ before[i][1:]) >= 0.0 else ContactMotion.SLIPS_BACK
+    return ContactMotion.CONTINUES_SLIDING if float(after[1:] @ before[i][1:]) >= 0.0 else ContactMotion.SLIPS_BACK

@@ -44,18 +44,18 @@ class ImpactOutcome:
     u_minus, u_plus : ndarray, shape (nc,)
         Normal velocities of the contacts before and after [m/s], without normal terms.
     work_normal, work_tangential : ndarray, shape (nc,)
-        Work of each contact's normal and friction impulse [J]: along its course, where the law follows one; otherwise
-        impulse times mean velocity, whose sum alone is that of a course: friction's part may be positive.
+        Work of each contact's normal and friction impulse [J]: along its path, if the law follows one; otherwise
+        impulse times mean velocity. Only the sum equals the work along a path: the part of friction may be positive.
     energy_before, energy_after : float
         Kinetic energy [J].
     sequence : tuple of SingleImpact
-        Collisions of a sequential law in their order, with the course of each where the law integrates one.
+        Collisions of a sequential law in their order, with the path of each if the law integrates one.
     certificate : Certificate or None
         Conditions of the impact LCP, of laws that solve one.
     message : str
-        What stood in the way; empty where nothing did.
+        Reason for a failure; otherwise empty.
     accuracy : float
-        Error of the energy that the law's arithmetic explains, of the energy before: rounding, or that of a course.
+        Error of the energy, relative to the energy before, that the law's arithmetic explains: rounding or integration.
     notice : str
         What a solved outcome hangs on that the data do not say, as the order of contacts that approach equally fast.
     """
@@ -89,7 +89,7 @@ class ImpactOutcome:
 
     @property
     def energy_ratio(self) -> float:
-        """Energy after over energy before; 1 where there was none and is none, infinite where there was none."""
+        """Energy after over energy before; 1 if both are zero, infinite if only the energy before is zero."""
         if self.energy_before > 0.0:
             return self.energy_after / self.energy_before
         return 1.0 if self.energy_after == 0.0 else float("inf")
@@ -136,8 +136,8 @@ def outcome(
         friction = np.zeros(nc)
         np.add.at(friction, np.repeat(np.arange(nc), blocks.r), f[nc : nc + nr] * mean[nc:])
         work = f[:nc] * mean[:nc], friction
-    # M v of the velocities on the bilateral rows: what led the velocity there belongs to the state before.
-    before = 0.5 * float((blocks.Mv + problem.leading.packed() @ J) @ v_minus)
+    # M v of the velocities on the bilateral rows; their cause belongs to the state before.
+    before = 0.5 * float((blocks.Mv + problem.bilateral_impulses.packed() @ J) @ v_minus)
     after = 0.5 * float((blocks.Mv + impulses.packed() @ J) @ v_plus)
     told = J[:nc] @ v_minus, J[:nc] @ v_plus, *work, before, after, sequence, certificate, message
     return ImpactOutcome(problem.law, status, v_minus, v_plus, impulses, *told, accuracy=accuracy)

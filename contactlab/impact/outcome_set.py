@@ -22,7 +22,14 @@ from numpy.typing import ArrayLike
 
 from contactlab.impact.collision import Collision, ImpactProblem
 from contactlab.impact.errors import ImpactError
-from contactlab.impact.impulse_path import State, Stopped, impulse_path, normal_impulse, normal_velocity, normal_work
+from contactlab.impact.impulse_path import (
+    NoSeparationError,
+    State,
+    impulse_path,
+    normal_impulse,
+    normal_velocity,
+    normal_work,
+)
 from contactlab.impact.restitution import Restitution, check_restitution, coefficients
 from contactlab.impact.single import Ending, single_impact
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
@@ -44,7 +51,7 @@ class OutcomeSet:
     v_minus : ndarray, shape (nv,)
         Velocity before.
     v_plus : ndarray, shape (m, nv)
-        Members: first those of whole impacts one after the other, then interleavings.
+        Members: first outcomes of whole impacts one after the other, then of interleavings.
     orders : int
         How many of them are of whole impacts.
     complete : bool
@@ -52,7 +59,7 @@ class OutcomeSet:
     unfinished : int
         Courses that did not end within their limits, left out.
     M : ndarray, shape (nv, nv)
-        Mass matrix: distances are those of kinetic energy.
+        Mass matrix: distances are measured by kinetic energy.
     """
 
     v_minus: FloatArray
@@ -84,7 +91,7 @@ class OutcomeSet:
 
     @property
     def dimension(self) -> int:
-        """Dimension of the smallest flat space that holds all members: 0 where the outcome is one."""
+        """Dimension of the smallest affine space that contains all members; 0 if there is one outcome."""
         return int(self._flat.shape[1])
 
     @property
@@ -186,7 +193,7 @@ def outcome_set(
     law : {"newton", "poisson", "stronge"}
         What is given back: for Newton's law, which knows no part of an impact, there are whole impacts only.
     contacts : (k,), optional
-        Numbers of the contacts that take part, as those of a recorded step whose gap is closed; all if not given.
+        Numbers of the contacts that take part, such as the closed ones of a recorded step; all if not given.
     samples, seed : int
         Interleavings that are drawn, and of what.
     max_orders : int
@@ -215,7 +222,7 @@ def outcome_set(
     chosen = np.arange(data.nc) if contacts is None else np.atleast_1d(np.array(contacts, dtype=np.int64))
     if np.any((chosen < 0) | (chosen >= data.nc)):
         raise ImpactError("contacts", f"must be numbers from 0 to {data.nc - 1}, got {contacts!r}")
-    course = _Courses(ImpactProblem(data, "the set of outcomes"), chosen, restitution, law, max_collisions)
+    course = _ImpactSequences(ImpactProblem(data, "the set of outcomes"), chosen, restitution, law, max_collisions)
     found, complete = course.orders(max_orders, np.random.default_rng(seed))
     whole = len(found)
     if law != "newton":
@@ -227,8 +234,8 @@ def outcome_set(
     return OutcomeSet(course.problem.v_minus, np.array(found), whole, complete, course.unfinished, M)
 
 
-class _Courses:
-    """Courses of one impact: where contacts stand, what is possible next, and what it does."""
+class _ImpactSequences:
+    """Sequences of one impact: states of the contacts, possible next pieces, and their effects."""
 
     def __init__(
         self, problem: ImpactProblem, chosen: IntArray, restitution: Restitution, law: Ending, max_collisions: int
@@ -256,7 +263,7 @@ class _Courses:
         waiting = [(self.problem.v_minus, 0)]
         while waiting and len(found) + len(waiting) <= most:
             v, count = waiting.pop()
-            following = self._whole(v, count)
+            following = self._full_impacts(v, count)
             if following is None:
                 found.append(v)
             else:
@@ -267,7 +274,7 @@ class _Courses:
         found, self.unfinished = [], 0
         for _ in range(most):
             v, count = self.problem.v_minus, 0
-            while (following := self._whole(v, count, random)) is not None:
+            while (following := self._full_impacts(v, count, random)) is not None:
                 ends = list(following)
                 if not ends:
                     break
@@ -276,10 +283,10 @@ class _Courses:
                 found.append(v)
         return found, False
 
-    def _whole(
+    def _full_impacts(
         self, v: FloatArray, count: int, random: np.random.Generator | None = None
     ) -> Iterator[FloatArray] | None:
-        """Velocities after one more whole impact, of each contact that approaches or of one; None where none does."""
+        """Velocities after one more whole impact, of each contact that approaches or of one; None if none does."""
         open_ = np.flatnonzero(self._normal(v) < -self.rest)
         if not open_.size:
             return None
@@ -292,19 +299,19 @@ class _Courses:
             one = self.collisions[i]
             try:
                 if count >= self.most:
-                    raise Stopped
+                    raise NoSeparationError
                 yield v + single_impact(one, one.velocity(v), float(self.e[i]), self.law).impulse @ one.Y
-            except Stopped:
+            except NoSeparationError:
                 self.unfinished += 1
 
     def interleaved(self, random: np.random.Generator, *, even: bool = False) -> FloatArray | None:
-        """Velocity after a course of pieces drawn at random, or of even ones; None where it does not end."""
+        """Velocity after a course of pieces drawn at random, or of even ones; None if it does not end."""
         n = len(self.collisions)
         v, left = self.problem.v_minus, np.zeros(n)
         prefer = random.dirichlet(np.full(n, 0.5)) + 1e-3
         late = random.choice([0.02, 0.3, 1.0, 5.0, 50.0])  # how readily contacts give back while others still compress
         pieces = float(np.exp(random.uniform(np.log(0.03), np.log(0.06) if even else 0.0)))
-        # Of each contact the impulse so far, that of its longest compression alone, and the most it had to give back.
+        # For each contact: impulse so far, impulse of its longest compression, and its largest restitution impulse.
         taken, longest, stored = np.zeros(n), np.zeros(n), np.zeros(n)
         for _ in range(self.most):
             u = self._normal(v)
@@ -323,7 +330,7 @@ class _Courses:
             try:
                 if presses[i]:
                     longest[i] = max(longest[i], -u[i] / one.W[0, 0])
-                    last = self._pressed(one, start, pieces * float(longest[i]))
+                    last = self._compress(one, start, pieces * float(longest[i]))
                     given = self.e[i] * last.p[0] if self.law == "poisson" else -(self.e[i] ** 2) * last.work
                     left[i] += float(given)
                 else:
@@ -333,7 +340,7 @@ class _Courses:
                     quantity = normal_impulse if self.law == "poisson" else normal_work
                     last = impulse_path(one.W, one.mu, start, quantity, piece)[-1].states[-1]
                     left[i] -= piece
-            except Stopped:
+            except NoSeparationError:
                 break
             v = v + last.p @ one.Y
             taken[i] += float(last.p[0])
@@ -341,7 +348,7 @@ class _Courses:
         return None
 
     @staticmethod
-    def _pressed(one: Collision, start: State, piece: float) -> State:
+    def _compress(one: Collision, start: State, piece: float) -> State:
         """Compress by a piece of impulse, or to the end."""
         if one.mu == 0.0:
             u, w = float(start.u[0]), float(one.W[0, 0])

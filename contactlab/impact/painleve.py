@@ -1,7 +1,7 @@
-"""Where rigid friction has no acceleration, or several: Painleve's paradox, of any mechanism and of his rod.
+"""Painleve's paradox: rigid friction may admit no acceleration, or several, in any mechanism and for his rod.
 
-At one instant the normal acceleration of a contact that slides is A fN + b, with A = N M^-1 (N - mu Q)' and b that of
-the motion without it. 0 <= fN _|_ A fN + b >= 0 has one solution where A > 0; where A < 0 two for b > 0, and none for
+At one instant the normal acceleration of a contact that slides is A fN + b, with A = N M^-1 (N - mu Q)' and b for
+the motion without it. 0 <= fN _|_ A fN + b >= 0 has one solution if A > 0; if A < 0 it has two for b > 0, none for
 b < 0: then an impulse stops the slip. Several contacts, and those at rest, are decided by their LCP.
 
 Of a rod of half length l that slides on its low end, away from under its centre (Genot and Brogliato 1999; inertia
@@ -23,9 +23,9 @@ from numpy.typing import ArrayLike
 
 from contactlab.formulation.acceleration import AccelerationLCP, form_acceleration_lcp
 from contactlab.formulation.blocks import free_motion
-from contactlab.formulation.uniqueness import Velocities, motion_is_unique
+from contactlab.formulation.uniqueness import VelocityCount, motion_is_unique
 from contactlab.impact.errors import ImpactError
-from contactlab.impact.mapping import grid, posed
+from contactlab.impact.mapping import grid, problem_at
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, finite_number
 from problem_data import ConstraintAccelProblemData
 
@@ -34,7 +34,7 @@ _NONE = 1e-9
 
 
 class InstantMode(enum.IntEnum):
-    """What rigid friction makes of a contact at one instant."""
+    """Accelerations that rigid friction admits at a contact at one instant."""
 
     #: on a boundary, to rounding, or too many unknowns
     UNDECIDED = -1
@@ -56,13 +56,13 @@ class PainleveMap:
     axes : dict
         Values of each parameter, by name, in the order of the array axes.
     solutions : ndarray of int
-        How many accelerations there are (`motion_is_unique`); -1 where that is not decided.
+        Number of accelerations (`motion_is_unique`); -1 if it is not decided.
     mode : ndarray of int
         `InstantMode` of the contact that was asked for, in the branch that was.
     force : ndarray
-        Its normal force in that branch [N]; NaN where there is no solution.
+        Its normal force in that branch [N]; NaN if there is not a solution.
     acceleration : ndarray, shape (..., nv)
-        Acceleration in that branch; NaN where there is none.
+        Acceleration in that branch; NaN if there is none.
     """
 
     axes: dict[str, FloatArray]
@@ -107,13 +107,13 @@ def painleve_map(
     force = np.full(shape, np.nan)
     acceleration: FloatArray | None = None
     for point, at in points:
-        data = posed(problem, at, ConstraintAccelProblemData)
+        data = problem_at(problem, at, ConstraintAccelProblemData)
         if not 0 <= contact < data.nc:
             raise ImpactError("contact", f"{contact} is none of the {data.nc} at {at}")
         if acceleration is None:
             acceleration = np.full((*shape, data.nv), np.nan)
         found = motion_is_unique(data, max_n=14)
-        if found.verdict is Velocities.NOT_SEARCHED:
+        if found.verdict is VelocityCount.NOT_SEARCHED:
             continue
         counts[point] = len(found.solutions)
         modes[point] = InstantMode.JAMS

@@ -1,4 +1,4 @@
-"""Poisson's law: the normal impulse of restitution is e times that of compression.
+"""Poisson's law: the normal impulse of restitution is e times the normal impulse of compression.
 
 Simultaneous (Anitescu and Potra 1997, section 5; Pfeiffer and Glocker 1996): the compression is the impact LCP with
 kN = 0; then every contact pushes with e times its compression impulse, and a second LCP adds what keeps the bodies
@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 
 import lcp
 from contactlab.constraint_solver import ConstraintSolver
+from contactlab.formulation.certificates import certify_forces
 from contactlab.formulation.discretized import form_impact_lcp, recover_forces
 from contactlab.formulation.solution import ConstraintSolveError, advice_on
-from contactlab.formulation.verdict import certify_forces
 from contactlab.impact.collision import ImpactProblem
 from contactlab.impact.errors import ImpactError
 from contactlab.impact.law import OrderedLaw, check_law, given_restitution, with_normal_terms
@@ -42,7 +42,7 @@ class Poisson(OrderedLaw):
     ----------
     restitution : float, (nc,) or RestitutionLaw, optional
         Coefficient. The simultaneous law applies it to every contact that compression presses, also to one at rest
-        before; in sequence, a contact that does not approach has none. Without it, that of the materials, which
+        before; in sequence, a contact that does not approach has none. Without it, the one of the materials, which
         event-driven runs know. The data's kN is not used.
     order : {"simultaneous", "sequential"}
         All contacts at once, or one after the other.
@@ -123,7 +123,7 @@ class Poisson(OrderedLaw):
         cones = slice(b.nc + 2 * b.nr, 2 * b.nc + 2 * b.nr)
         sheared = np.bincount(np.repeat(np.arange(b.nc), b.r), np.abs(push[friction]), b.nc)
         qq[cones] = np.maximum(0.0, b.mu * push[: b.nc] - sheared)
-        kept = np.flatnonzero(~self._held(problem, push))
+        kept = np.flatnonzero(~self._restrained_edges(problem, push))
         noise = formed.problem.noise
         restitution = lcp.LCP(formed.MM[np.ix_(kept, kept)], qq[kept], None if noise is None else noise[kept])
         result = lcp.solve(restitution, self.solver)
@@ -137,7 +137,7 @@ class Poisson(OrderedLaw):
         return outcome(problem, given + packed[: len(given)], certificate=compression.certificate)
 
     @staticmethod
-    def _held(problem: ImpactProblem, push: FloatArray) -> NDArray[np.bool_]:
+    def _restrained_edges(problem: ImpactProblem, push: FloatArray) -> NDArray[np.bool_]:
         """Unknowns of the second LCP (n,) that would hold a sheared spring: edges that point against its push."""
         b = problem.blocks
         held = np.zeros(2 * b.nc + 2 * b.nr + b.nl, dtype=bool)

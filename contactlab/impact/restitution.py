@@ -17,7 +17,7 @@ Restitution = ArrayLike | RestitutionLaw | Sequence[float | RestitutionLaw]
 
 
 def check_restitution(restitution: Restitution) -> None:
-    """Refuse what is no restitution at all, before there is a problem to compare lengths with."""
+    """Refuse values that cannot be restitution, before there is a problem to compare lengths with."""
     if isinstance(restitution, RestitutionLaw):
         return
     if _mixed(restitution):

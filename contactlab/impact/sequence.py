@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from contactlab.impact.collision import Collision, ImpactProblem
-from contactlab.impact.impulse_path import Stopped
+from contactlab.impact.impulse_path import NoSeparationError
 from contactlab.impact.outcome import ImpactOutcome, ImpactStatus, outcome
 from contactlab.impact.restitution import Restitution, coefficients
 from contactlab.impact.single import Ending, SingleImpact, single_impact
@@ -28,7 +28,7 @@ _REST = 1e-13
 _EQUAL = 1e-9
 
 
-#: What solves a single collision from its velocity (1 + m,) and coefficient, where it is not Routh's course to an end.
+#: Solver of a single collision from its velocity (1 + m,) and coefficient, for laws without Routh's impulse path.
 Collide = Callable[[Collision, FloatArray, float], SingleImpact]
 
 
@@ -36,10 +36,10 @@ def solve_in_sequence(
     problem: ImpactProblem, restitution: Restitution, ending: Ending | Collide, max_collisions: int
 ) -> ImpactOutcome:
     """Outcome of collision after collision, each up to its ``ending``, until no contact and no limit approaches."""
-    found, tied = _in_turn(problem, restitution, ending, max_collisions, last=False)
+    found, tied = _run_sequence(problem, restitution, ending, max_collisions, last=False)
     if not tied or not found.solved:
         return found
-    other, _ = _in_turn(problem, restitution, ending, max_collisions, last=True)
+    other, _ = _run_sequence(problem, restitution, ending, max_collisions, last=True)
     off = problem.blocks.J[: problem.blocks.nc] @ (found.v_plus - other.v_plus)
     if other.solved and float(np.abs(off).max(initial=0.0)) <= _EQUAL * float(np.abs(found.u_minus).max(initial=0.0)):
         return found
@@ -51,10 +51,10 @@ def solve_in_sequence(
     return replace(found, notice=notice)
 
 
-def separate_course(
+def solve_if_decoupled(
     problem: ImpactProblem, restitution: Restitution, ending: Ending, max_collisions: int
 ) -> ImpactOutcome | None:
-    """Return the outcome where all at once is one after the other; None where contacts press on one another.
+    """Return the outcome if contacts are independent, so that their order does not matter; otherwise None.
 
     Contacts of which none moves another, or one that approaches and sets no other approaching on its whole course.
     """
@@ -68,7 +68,7 @@ def separate_course(
     fastest = max(0.0, -min(approach, default=0.0))
     if coupled and sum(speed < -_REST * fastest for speed in approach) > 1:
         return None
-    found, _ = _in_turn(problem, restitution, ending, max_collisions, last=False)
+    found, _ = _run_sequence(problem, restitution, ending, max_collisions, last=False)
     if not coupled:
         return found
     if len(found.sequence) > 1 or not found.solved:
@@ -82,7 +82,7 @@ def separate_course(
     return found
 
 
-def _in_turn(
+def _run_sequence(
     problem: ImpactProblem, restitution: Restitution, ending: Ending | Collide, max_collisions: int, *, last: bool
 ) -> tuple[ImpactOutcome, tuple[int, ...]]:
     """Return the outcome of a sequence, of equal contacts the first before, or the last; and which tied at first."""
@@ -119,7 +119,7 @@ def _in_turn(
                 single = ending(collision, u, float(e))
             else:
                 single = single_impact(collision, u, float(e), ending)
-        except Stopped as error:
+        except NoSeparationError as error:
             status, message = ImpactStatus.JAMMED, f"contact {fastest}: {error}"
             break
         done.append(single)

@@ -1,7 +1,7 @@
 """One collision by Routh's method, up to the end that a law of restitution sets; and its diagram.
 
 In the coordinates (p_t, p_n) of a planar contact: the line of sticking u_t = 0, the line of greatest compression
-u_n = 0, the two edges of friction, and the course from the origin. The laws differ only in where they end it.
+u_n = 0, the two edges of friction, and the path from the origin. The laws differ only in its end.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 from contactlab.impact.collision import Collision, ImpactProblem
 from contactlab.impact.errors import ImpactError
 from contactlab.impact.impulse_path import (
+    NoSeparationError,
     Segment,
     State,
-    Stopped,
     impulse_path,
     normal_impulse,
     normal_velocity,
@@ -26,7 +26,7 @@ from contactlab.impact.restitution import Restitution, coefficients
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData
 
-#: What restitution is a ratio of: normal velocities, normal impulses, or the root of the ratio of normal works.
+#: Definition of restitution: ratio of normal velocities, of normal impulses, or root of the ratio of normal works.
 Ending = Literal["newton", "poisson", "stronge"]
 
 
@@ -71,7 +71,7 @@ def single_impact(collision: Collision, u: FloatArray, e: float, ending: Ending)
     """Follow a collision from its velocity u (1 + m,), u[0] < 0, through compression and restitution.
 
     Its end: u_n+ = -e u_n-; p = (1 + e) p_c; or W_r = -e^2 W_c (Stronge 1990), c for compression and r for restitution.
-    It is `Stopped` where no impulse, however large, separates the bodies.
+    It raises `NoSeparationError` if no impulse, however large, separates the bodies.
     """
     zero = np.zeros(len(u))
     course = list(impulse_path(collision.W, collision.mu, State(zero, u, 0.0), normal_velocity, 0.0))
@@ -103,7 +103,7 @@ class RouthDiagram:
         Its velocity before the impact [m/s].
     restitution : float
         Coefficient.
-    courses : dict
+    impulse_paths : dict
         `SingleImpact` by law: "newton", "poisson", "stronge".
     failures : dict
         Why a law has no end, by law.
@@ -112,7 +112,7 @@ class RouthDiagram:
     contact: Collision
     u_minus: FloatArray
     restitution: float
-    courses: dict[str, SingleImpact]
+    impulse_paths: dict[str, SingleImpact]
     failures: dict[str, str]
 
     @property
@@ -123,7 +123,7 @@ class RouthDiagram:
     def sticking_line(self, p_n: FloatArray) -> FloatArray:
         """Tangential impulse at which the contact sticks, for normal impulses [N s]; planar contacts.
 
-        NaN where it cannot be reached, W_tt being 0.
+        NaN if it cannot be reached because W_tt is 0.
         """
         W, u = self._planar()
         if W[1, 1] == 0.0:
@@ -137,8 +137,8 @@ class RouthDiagram:
 
     def path(self, law: str = "stronge") -> FloatArray:
         """Return the course under a law, normal impulse first, shape (k, 1 + m) [N s]."""
-        states = [s.p for segment in self.courses[law].segments for s in segment.states[:-1]]
-        return np.array([*states, self.courses[law].impulse])
+        states = [s.p for segment in self.impulse_paths[law].segments for s in segment.states[:-1]]
+        return np.array([*states, self.impulse_paths[law].impulse])
 
     def _planar(self) -> tuple[FloatArray, FloatArray]:
         if not self.planar:
@@ -167,6 +167,6 @@ def routh_diagram(data: ConstraintVelProblemData, contact: int = 0, *, restituti
     for law in _ENDINGS:
         try:
             courses[law] = single_impact(collision, u, e, law)
-        except Stopped as error:
+        except NoSeparationError as error:
             failures[law] = str(error)
     return RouthDiagram(collision, u, e, courses, failures)

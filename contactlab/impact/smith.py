@@ -2,7 +2,7 @@
 
     P_t = -mu P_n (|s-| s- + |s+| s+) / (|s-|^2 + |s+|^2)        u_n+ = -e u_n-
 
-with s the slip. Work of friction is never positive, and that of the normal impulse is (1 - e) P_n u_n- / 2: no
+with s the slip. Work of friction is never positive, and work of the normal impulse is (1 - e) P_n u_n- / 2: no
 geometry makes it gain energy.
 """
 
@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from contactlab.impact.collision import Collision
-from contactlab.impact.impulse_path import Stopped, invariant_direction
+from contactlab.impact.impulse_path import NoSeparationError, invariant_direction
 from contactlab.impact.law import SequentialLaw
 from contactlab.impact.single import SingleImpact
 from contactlab.spatial.arrays import FloatArray
@@ -38,7 +38,7 @@ class Smith(SequentialLaw):
 
     Examples
     --------
-    A disk whose slip outlasts the impact, and one whose slip would be stopped by Coulomb's friction: it goes on.
+    A disk whose slip outlasts the impact, and one whose slip would be stopped by Coulomb's friction: it continues.
 
     >>> import numpy as np
     >>> from problem_data import ConstraintVelProblemData
@@ -56,7 +56,7 @@ class Smith(SequentialLaw):
         """Return the impact of one contact alone."""
         W, mu, bounce = collision.W, collision.mu, -(1.0 + e) * float(u[0])
         if W[0, 0] <= 0.0:
-            raise Stopped("no impulse, however large, separates the bodies")
+            raise NoSeparationError("no impulse, however large, separates the bodies")
         before = u[1:] if float(np.linalg.norm(u[1:])) > _STILL * float(np.linalg.norm(u)) else np.zeros(len(u) - 1)
 
         def impulse(f: FloatArray) -> FloatArray:
@@ -112,4 +112,4 @@ def _in_space(wanted: Callable[[FloatArray], FloatArray], before: FloatArray) ->
         found = np.asarray(root(off, start, tol=1e-13).x)
         if float(np.abs(off(found)).max()) <= _OFF and float(np.linalg.norm(found)) <= 1.0 + _OFF:
             return found / max(1.0, float(np.linalg.norm(found)))
-    raise Stopped("no friction of Smith's law was found")
+    raise NoSeparationError("no friction of Smith's law was found")

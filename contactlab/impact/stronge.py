@@ -1,7 +1,7 @@
-"""Stronge's law: the normal work of restitution is e^2 times that of compression, with the other sign.
+"""Stronge's law: the normal work of restitution is -e^2 times the normal work of compression.
 
 One contact by its impulse course; several compressed all at once, by stiffness, or one after the other. No friction and
-no geometry makes it gain energy: what restitution gives back, compression has taken.
+no geometry makes it gain energy: restitution returns only energy that compression has absorbed.
 
 All at once: between rigid bodies only ratios of the stiffnesses matter. What a contact gives back is e^2 of the work it
 took, and how much each took is a matter of the course, followed step by step: for steel balls, Hertz's.
@@ -24,7 +24,7 @@ from contactlab.impact.errors import ImpactError
 from contactlab.impact.law import RestitutedLaw, check_law, given_restitution
 from contactlab.impact.outcome import ImpactOutcome, ImpactStatus, outcome
 from contactlab.impact.restitution import Restitution, coefficients
-from contactlab.impact.sequence import separate_course, solve_in_sequence
+from contactlab.impact.sequence import solve_if_decoupled, solve_in_sequence
 from contactlab.spatial.arrays import FloatArray, finite_number
 from problem_data import ConstraintVelProblemData
 
@@ -36,10 +36,10 @@ class Stronge(RestitutedLaw):
     Parameters
     ----------
     restitution : float, (nc,) or RestitutionLaw, optional
-        Coefficient. Without it, that of the materials, which event-driven runs know. The data's kN is not used.
+        Coefficient. Without it, the one of the materials, which event-driven runs know. The data's kN is not used.
     order : {"simultaneous", "sequential"}
         All contacts are compressed at once and share the work by their stiffness (Liu, Zhao and Brogliato); or they
-        collide one after the other, the fastest first, which breaks what symmetry the contacts have.
+        collide one after the other, the fastest first, which breaks a symmetry of the contacts.
     max_collisions : int
         Of the sequential law.
     stiffness : float or (nc,)
@@ -96,7 +96,7 @@ class Stronge(RestitutedLaw):
         if self.order == "sequential":
             return solve_in_sequence(problem, restitution, "stronge", self.max_collisions)
         stiffness = self._stiffness(problem.blocks.nc)
-        alone = separate_course(problem, restitution, "stronge", self.max_collisions)
+        alone = solve_if_decoupled(problem, restitution, "stronge", self.max_collisions)
         return solve_compressed(problem, restitution, stiffness, self.exponent) if alone is None else alone
 
     def _stiffness(self, nc: int) -> FloatArray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from contactlab.impact.collision import Collision
 from contactlab.impact.errors import ImpactError
-from contactlab.impact.impulse_path import Stopped
+from contactlab.impact.impulse_path import NoSeparationError
 from contactlab.impact.law import SequentialLaw
 from contactlab.impact.single import SingleImpact
 from contactlab.spatial.arrays import FloatArray, finite_number
@@ -30,7 +30,7 @@ class TangentialCompliance(SequentialLaw):
     Parameters
     ----------
     restitution : float, (nc,) or RestitutionLaw, optional
-        Root of the ratio of normal works. Without it, that of the materials.
+        Root of the ratio of normal works. Without it, the one of the materials.
     stiffness_ratio : float
         eta^2, normal over tangential stiffness: (2 - nu) / (2 (1 - nu)) between bodies of Poisson's ratio nu, 1.21 for
         nu = 0.3. Large, the spring takes little; at 0 friction would hold at once, as of Coulomb.
@@ -73,15 +73,15 @@ class TangentialCompliance(SequentialLaw):
 
     def collide(self, collision: Collision, u: FloatArray, e: float) -> SingleImpact:
         """Return the impact of one contact alone."""
-        from contactlab.impact.kernels.tangential_compliance import comply
+        from contactlab.impact.kernels.tangential_compliance import solve_two_springs
 
         n = len(u)
         W, after, p, work = np.zeros((1, 3, 3)), np.zeros((1, 3)), np.zeros((1, 3)), np.zeros(1)
         W[0, :n, :n], after[0, :n] = collision.W, u
-        if W[0, 0, 0] <= 0.0 or comply(
+        if W[0, 0, 0] <= 0.0 or solve_two_springs(
             W, collision.mu, np.array([e]), self.stiffness_ratio, _RESOLUTION, _MOST_STEPS, after, p, work
         ):
-            raise Stopped("no impulse, however large, separates the bodies")
+            raise NoSeparationError("no impulse, however large, separates the bodies")
         P = p[0, :n]
         total = 0.5 * float(P @ (u + after[0, :n]))
         return SingleImpact(collision.index, e, u, after[0, :n], P, float(work[0]), total - float(work[0]))

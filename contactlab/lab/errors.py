@@ -35,9 +35,9 @@ class RaceError(ValueError):
 
 
 class SweepError(ValueError):
-    """A sweep that cannot begin or go on: the function, a task, the folder or the cluster is at fault, not one run.
+    """A sweep that cannot begin or continue: the function, a task, the folder or the cluster is at fault, not one run.
 
-    Rows finished before it stand in the folder; the same call goes on from there.
+    Rows finished before it stand in the folder; the same call continues from there.
     """
 
 

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.formulation.bridge import JointLimit, PositionDrive, VelocityDrive
+from contactlab.formulation.model_problem import JointLimit, PositionDrive, VelocityDrive
 from contactlab.learning.errors import LearningError
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
 from contactlab.spatial.errors import close_names
@@ -18,13 +18,13 @@ from contactlab.world.world import World
 
 
 class ActionMap(Protocol):
-    """What an action does. The ready ones work entry by entry, so that a run has the same bits among any others.
+    """Map of an action to inputs. The ready ones work entry by entry, so a run has the same bits in any batch.
 
     Attributes
     ----------
     low, high
         (n,) range of each entry of an action; what lies outside is clipped to it.
-    by_state
+    depends_on_state
         Whether forces or targets depend on q and v: then they are asked for at every step of the stepper, else once for
         each action.
     """
@@ -36,7 +36,7 @@ class ActionMap(Protocol):
     def high(self) -> FloatArray: ...  # noqa: D102
 
     @property
-    def by_state(self) -> bool: ...  # noqa: D102
+    def depends_on_state(self) -> bool: ...  # noqa: D102
 
     def inputs(self, actions: FloatArray, q: FloatArray, v: FloatArray) -> tuple[FloatArray | None, FloatArray | None]:
         """Return forces (B, nv) and targets of the drives (B, nd) for actions (B, n); None: none, the world's."""
@@ -61,7 +61,7 @@ class Torques:
         A joint that there is not, a limit that is none.
     """
 
-    by_state = False
+    depends_on_state = False
 
     def __init__(self, world: World, joints: Sequence[str] | None = None, limit: ArrayLike | None = None) -> None:
         model, effort = world.model, np.asarray(world.model.limits.effort, dtype=np.float64)
@@ -78,7 +78,7 @@ class Torques:
         self._dofs: IntArray = np.concatenate([np.arange(0), *(np.r_[model.joint_v(one)] for one in joints)])
         if not self._dofs.size or np.unique(self._dofs).size < self._dofs.size:
             raise LearningError("joints", f"must be some joints, each once, got {list(joints)}")
-        largest = effort[self._dofs] if limit is None else _spread("limit", limit, self._dofs.size)
+        largest = effort[self._dofs] if limit is None else _broadcast("limit", limit, self._dofs.size)
         if not (np.isfinite(largest).all() and (largest > 0.0).all()):
             raise LearningError("limit", f"must be finite and positive for each of {list(joints)}, got {largest}")
         self.limit = read_only(largest)
@@ -93,7 +93,7 @@ class Torques:
 
 
 class Targets:
-    """What drives aim at: one entry of the action, from -1 to 1, for each, over the range of its targets.
+    """Targets of drives: one entry of the action, from -1 to 1, for each, over the range of its targets.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Targets:
         A drive that there is not, a range that is none.
     """
 
-    by_state = False
+    depends_on_state = False
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class Targets:
         self._places = np.array([known[name] for name in chosen], dtype=np.int64)
         ranges = np.array([_range(actions.drives[i], actions.limits) for i in self._places])
         given = [
-            ranges[:, k] if ends is None else _spread(name, ends, len(chosen))
+            ranges[:, k] if ends is None else _broadcast(name, ends, len(chosen))
             for k, (name, ends) in enumerate((("least", least), ("most", most)))
         ]
         for name, a, b in zip(chosen, *given, strict=True):
@@ -163,7 +163,7 @@ def _unit(n: int) -> tuple[FloatArray, FloatArray]:
     return read_only(-np.ones(n)), read_only(np.ones(n))
 
 
-def _spread(name: str, value: ArrayLike, n: int) -> FloatArray:
+def _broadcast(name: str, value: ArrayLike, n: int) -> FloatArray:
     """One number for each of n, or n of them."""
     return (
         np.full(n, finite_array(value, name, (), LearningError))
@@ -199,7 +199,9 @@ class Controls:
             raise LearningError("robot", f"the control of {endless[0]!r} has no range: an action needs one")
         self.low, self.high = (read_only(np.ascontiguousarray(ends)) for ends in robot.ctrl_range.T)
         # Forces of motors depend on the control alone.
-        self.by_state = any(one.drive is None and (any(one.gain[1:]) or any(one.bias)) for one in robot.actuators)
+        self.depends_on_state = any(
+            one.drive is None and (any(one.gain[1:]) or any(one.bias)) for one in robot.actuators
+        )
         numbers = {str(one.name): i for i, one in enumerate(world.joint_actions.drives)}
         missing = [one.name for one in robot.actuators if one.drive is not None and one.name not in numbers]
         if missing:

@@ -59,8 +59,8 @@ def refuse(options: dict[str, Any] | None) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """What came of an action in B runs."""
+class StepOutcome:
+    """Results of an action in B runs."""
 
     reward: FloatArray  # (B,)
     terms: Mapping[str, FloatArray]  # what it is the sum of where the task says so
@@ -70,7 +70,7 @@ class Outcome:
     after: Snapshot  # the runs after it
 
 
-class TaskRuns:
+class TaskBatch:
     """B runs, ``batch``, of a task; ``made`` (B,) are the actions since each began."""
 
     def __init__(self, task: Task, runs: int, worlds: Sequence[World] | None, threads: int | None) -> None:
@@ -85,7 +85,7 @@ class TaskRuns:
         self._rest, self._coming = rest, np.tile(rest, (task.delays[1] + 1, runs, 1))
         self._delays = np.full(runs, task.delays[0], dtype=np.int64)
         self.batch = Batch(given, task.stepper, threads=threads)
-        # What of the sensors only steps can tell, with its length.
+        # Sensors that need a step, with their lengths.
         self._of_steps = {name: size for name, one in task.sensors.items() if (size := self._size_of(one)) is not None}
         self.batch.reset()
         self.size: int | None = None
@@ -105,7 +105,7 @@ class TaskRuns:
         return None
 
     def begin(self, runs: IntArray, generators: Sequence[np.random.Generator]) -> None:
-        """Begin some runs anew, each where its generator says."""
+        """Begin some runs again, each where its generator says."""
         if not runs.size:
             return
         worlds, mask = self.batch.worlds, np.zeros(len(self), dtype=np.bool_)
@@ -138,7 +138,7 @@ class TaskRuns:
         # A copy: what the task returns may be part of what it was given.
         return finite_array(seen, "observe", (len(self), self.size), LearningError).copy()
 
-    def act(self, actions: ArrayLike, mask: Mask) -> Outcome:
+    def act(self, actions: ArrayLike, mask: Mask) -> StepOutcome:
         """Act in some runs; the others stay where they are, and nothing of what is said of them counts."""
         task, batch, n = self.task, self.batch, len(self)
         given = finite_array(actions, "actions", (n, len(task.actions.low)), LearningError)
@@ -146,9 +146,9 @@ class TaskRuns:
         self._coming = np.concatenate((within[None], self._coming[:-1]))
         within = self._coming[self._delays, np.arange(n)]
         before = self.snapshot()
-        for _ in range(task.frame_skip if task.actions.by_state else 1):
+        for _ in range(task.frame_skip if task.actions.depends_on_state else 1):
             taus, targets = task.actions.inputs(within, batch.q, batch.v)
-            batch.step(taus, targets, 1 if task.actions.by_state else task.frame_skip, mask=mask)
+            batch.step(taus, targets, 1 if task.actions.depends_on_state else task.frame_skip, mask=mask)
         errors = self._errors(mask)
         self.made[mask] += 1
         after = self.snapshot()
@@ -161,7 +161,7 @@ class TaskRuns:
         )
         terminated[list(errors)] = True
         truncated = mask & (self.made >= task.max_steps) if task.max_steps is not None else np.zeros(n, dtype=np.bool_)
-        return Outcome(reward, terms, terminated, truncated, {i: str(e) for i, e in errors.items()}, after)
+        return StepOutcome(reward, terms, terminated, truncated, {i: str(e) for i, e in errors.items()}, after)
 
     def _errors(self, mask: Mask) -> dict[int, SimulationError]:
         """Return why steps failed; what code of the user raised is raised again."""
@@ -226,7 +226,7 @@ class Env(BaseEnv):
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  # as gymnasium has it
 
     def __init__(self, task: Task) -> None:
-        self._runs = TaskRuns(task, 1, None, 1)
+        self._runs = TaskBatch(task, 1, None, 1)
         self.task = task
         self.action_space = action_space(task)
         self.observation_space = observation_space(self._runs.size)
@@ -240,7 +240,7 @@ class Env(BaseEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[FloatArray, dict[str, Any]]:
-        """Begin anew; a seed decides all starts from here on."""
+        """Begin again; a seed decides all starts from here on."""
         refuse(options)
         super().reset(seed=seed)
         self._runs.begin(FIRST, [self.np_random])
@@ -274,9 +274,9 @@ class Env(BaseEnv):
 class VectorEnv(BaseVectorEnv):
     """B runs of a task over a `Batch`, a `gymnasium.vector.VectorEnv`; the same bits on any number of threads.
 
-    A run that ended begins anew in the next call of `step`, whose action for it counts for nothing, as in gymnasium's
+    A run that ended begins again in the next call of `step`, whose action for it counts for nothing, as in gymnasium's
     own by default (``AutoresetMode.NEXT_STEP``). The run i of the seed s is that of an `Env` of the seed s + i. A run
-    whose step failed terminates, and the others go on; ``info["error"]`` says why.
+    whose step failed terminates, and the others continue; ``info["error"]`` says why.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ class VectorEnv(BaseVectorEnv):
         from gymnasium.vector.utils import batch_space
 
         self.num_envs = whole_number("num_envs", num_envs, 1)
-        self._runs = TaskRuns(task, self.num_envs, worlds, threads)
+        self._runs = TaskBatch(task, self.num_envs, worlds, threads)
         self.task = task
         self.metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}
         self.single_action_space = action_space(task)
@@ -324,7 +324,7 @@ class VectorEnv(BaseVectorEnv):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[FloatArray, dict[str, Any]]:
-        """Begin all runs anew; a seed s, which is s + i for run i, or B of them, decides all starts from here on."""
+        """Begin all runs again; a seed s, which is s + i for run i, or B of them, decides all starts from here on."""
         from gymnasium.utils import seeding
 
         refuse(options)
@@ -345,7 +345,7 @@ class VectorEnv(BaseVectorEnv):
         return self._runs.observe(), {}
 
     def step(self, actions: ArrayLike) -> tuple[FloatArray, FloatArray, Mask, Mask, dict[str, Any]]:
-        """Act once in every run; those that ended begin anew instead, with the reward 0.
+        """Act once in every run; those that ended begin again instead, with the reward 0.
 
         Returns
         -------

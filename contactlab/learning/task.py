@@ -1,4 +1,4 @@
-"""What is to be learnt, as one frozen value, what its functions see, B runs at one instant, and where runs begin."""
+"""Learning tasks as frozen values, the arguments of their functions, and the starts of runs."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ class Noise:
         law = rng.standard_normal if self.v_law == "normal" else lambda n: rng.uniform(-1.0, 1.0, n)
         q = integrate(world.model, world.initial_q, moved, 1.0) if self.q else world.initial_q
         if self.q:
-            _keep_to_stops(world, q)
+            _clip_to_limits(world, q)
         return world.initial_state(q=q, v=world.initial_v + self.v * law(world.nv))
 
 
-def _keep_to_stops(world: World, q: FloatArray) -> None:
+def _clip_to_limits(world: World, q: FloatArray) -> None:
     """Move joints that were taken beyond a stop back to it; what begins beyond one goes no further."""
     for limit in world.joint_actions.limits:
         _, at = world.place_of(limit.joint, limit.coordinate)
@@ -88,7 +88,7 @@ class Snapshot:
     time: FloatArray
     readings: Mapping[str, FloatArray]
 
-    def joined(self) -> FloatArray:
+    def flatten(self) -> FloatArray:
         """Return q, v and the readings side by side: what is observed where a task says nothing else."""
         return np.concatenate((self.q, self.v, *self.readings.values()), axis=1)
 
@@ -99,7 +99,7 @@ Terms = Mapping[str, FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What `Env` and `VectorEnv` play: a world, what may be done in it, what is seen of it and what that is worth.
+    """Task of `Env` and `VectorEnv`: a world, actions, observations and rewards.
 
     Its functions are plain numpy over arrays with a leading axis of runs.
 
@@ -113,7 +113,7 @@ class Task:
         Of the runs before an action, the action (B, n) as it was given, and the runs after it: (B,); or terms of it by
         name, (B,) each, whose sum it is and which then stand in the info.
     observe
-        What is seen (B, m); by default `Snapshot.joined`.
+        What is seen (B, m); by default `Snapshot.flatten`.
     terminated
         Which runs end (B,) of bool, seen after an action; None: only those whose step failed.
     start
@@ -138,7 +138,7 @@ class Task:
     stepper: TimeStepping
     actions: ActionMap
     reward: Callable[[Snapshot, FloatArray, Snapshot], FloatArray | Terms]
-    observe: Callable[[Snapshot], FloatArray] = Snapshot.joined
+    observe: Callable[[Snapshot], FloatArray] = Snapshot.flatten
     terminated: Callable[[Snapshot], Mask] | None = None
     start: Callable[[World, np.random.Generator], StepperState] = field(default_factory=Noise)
     sensors: Mapping[str, Sensor] = field(default_factory=dict)
@@ -180,7 +180,7 @@ class Task:
 
 def _check_actions(actions: Any) -> None:
     """Refuse what is no map of actions."""
-    missing = [name for name in ("low", "high", "by_state", "inputs") if not hasattr(actions, name)]
+    missing = [name for name in ("low", "high", "depends_on_state", "inputs") if not hasattr(actions, name)]
     if missing:
         raise LearningError("actions", f"must be an action map, got {actions!r} without {missing[0]}")
     low, high = np.asarray(actions.low), np.asarray(actions.high)

@@ -171,7 +171,7 @@ def _of_inertia(world: World, name: str, owner: str, quantity: str) -> Parameter
 
 def _of_joint(world: World, name: str, owner: str, quantity: str) -> Parameter:
     try:
-        body = world.model.moved_by(owner)
+        body = world.model.body_of_joint(owner)
     except MultibodyError as error:
         raise SimulationConfigError("wrt", f"{name!r}: {error.detail}") from error
     entries = getattr(world.joint_actions, quantity)

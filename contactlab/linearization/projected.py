@@ -90,21 +90,21 @@ def _add_joint_row(
     driver: Driver, entry: np.void, m: Memory, h: float, rows: list[FloatArray], wanted: list[FloatArray]
 ) -> None:
     """Add a stop that pushed, or an equation that the displacement keeps."""
-    from contactlab.formulation.kernels.laws import FOLLOW, LOOP, STOP
+    from contactlab.formulation.kernels.laws import LIMIT, LOOP, MIMIC
     from contactlab.stepping.kernels.blocks import STOP_PROJECTION_RATE
 
     joints, nv = driver.joints, m.v.size
     assert joints is not None
     row = joints.rows[int(entry["row"])]
     J, change = np.zeros(nv), np.zeros(m.A.shape[1])
-    if row["kind"] == STOP and entry["push"] > 0.0:
+    if row["kind"] == LIMIT and entry["push"] > 0.0:
         J[row["dof"]] = row["sign"]
         fastest = driver.parameters.fastest if driver.parameters.fastest == np.inf else STOP_PROJECTION_RATE
         if entry["error"] + h * entry["rate"] >= -h * fastest:
             change = J @ m.A[:nv]
     elif row["kind"] == LOOP:
         J = joints.loop_G[int(row["loop_row"])].copy()
-    elif row["kind"] == FOLLOW:
+    elif row["kind"] == MIMIC:
         J[row["dof"]], J[row["other"]] = 1.0, -row["factor"]
     else:
         return

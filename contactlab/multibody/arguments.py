@@ -106,12 +106,12 @@ def singular_joint(model: Model, dof: int) -> MultibodyError:
     return MultibodyError("q", f"the mass matrix is singular at v[{dof}]")
 
 
-# How far a quaternion's length may be from 1; rounding alone stays below 1e-15 per step.
+# Largest deviation of the length of a quaternion from 1; rounding is below 1e-15 per step.
 UNIT_TOLERANCE = 1e-6
 
 
 def check_configuration(model: Model, q: ArrayLike) -> FloatArray:
-    """A copy of ``q`` (nq,); a `MultibodyError` names a bad entry, or the body of a quaternion not of length 1.
+    """Return a copy of ``q`` (nq,); a `MultibodyError` names a bad entry, or the body of a quaternion not of length 1.
 
     Quaternions are left as they are: the kinematics divide their length out, see `normalize`.
     """
@@ -123,14 +123,14 @@ def check_configuration(model: Model, q: ArrayLike) -> FloatArray:
             raise
         detail = f"{error.detail}; a free body or floating base has seven: x, y, z and the quaternion w, x, y, z"
         raise MultibodyError("q", detail) from None
-    for at in model.quaternion_places:
+    for at in model.quaternion_starts:
         if not abs(math.hypot(*array[at : at + 4].tolist()) - 1.0) <= UNIT_TOLERANCE:
             raise bad_configuration(model, array, at)
     return array
 
 
 def check_velocity(model: Model, v: ArrayLike, field: str = "v") -> FloatArray:
-    """A copy of ``v`` (nv,), or of any vector of that length; a `MultibodyError` names a bad entry."""
+    """Return a copy of ``v`` (nv,), or of any vector of that length; a `MultibodyError` names a bad entry."""
     return _checked(v, field, model.nv, lambda: [(body.name, model.v_slice(body.name)) for body in model.bodies])
 
 

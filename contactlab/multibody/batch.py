@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from contactlab.multibody.batch_operands import BatchOperands, operand, optional, velocity
 from contactlab.multibody.entries import kernels
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.instants import Instants, operand, optional, velocity
 from contactlab.multibody.kernels.codes import NOT_FINITE
 from contactlab.multibody.kernels.sizes import aba_size, crba_size, factor_size, head_size, point_size, rnea_size
 from contactlab.multibody.kinematics import Instant
@@ -52,7 +52,7 @@ def inverse_dynamics_batch(
     MultibodyError
         As `inverse_dynamics`, saying which instant is at fault.
     """
-    many = Instants.of_dynamics(model, q, v, optional("a", a, model.nv), f_ext)
+    many = BatchOperands.of_dynamics(model, q, v, optional("a", a, model.nv), f_ext)
     return _filled(many, kernels().batch.inverse_dynamics, rnea_size, threads, model.nv)
 
 
@@ -73,24 +73,24 @@ def forward_dynamics_batch(
     threads: int | None = None,
 ) -> FloatArray:
     """Accelerations (..., nv) of `forward_dynamics` for many instants; arguments as for `inverse_dynamics_batch`."""
-    many = Instants.of_dynamics(model, q, v, operand("tau", tau, model.nv), f_ext)
+    many = BatchOperands.of_dynamics(model, q, v, operand("tau", tau, model.nv), f_ext)
     return _filled(many, kernels().batch.forward_dynamics, aba_size, threads, model.nv)
 
 
 def mass_matrix_batch(model: Model, q: Instant, *, threads: int | None = None) -> FloatArray:
     """Mass matrices (..., nv, nv) of configurations q (..., nq)."""
-    many = Instants.of(model, operand("q", q, model.nq))
+    many = BatchOperands.of(model, operand("q", q, model.nq))
     return _filled(many, kernels().batch.mass_matrix, crba_size, threads, model.nv, model.nv)
 
 
 def solve_mass_matrix_batch(model: Model, q: Instant, tau: ArrayLike, *, threads: int | None = None) -> FloatArray:
     """M(q)^-1 tau for configurations q (..., nq) and one vector tau (..., nv) each."""
-    many = Instants.of(model, operand("q", q, model.nq), operand("tau", tau, model.nv))
+    many = BatchOperands.of(model, operand("q", q, model.nq), operand("tau", tau, model.nv))
     return _filled(many, kernels().batch.solve_mass_matrix, _solve_size, threads, model.nv)
 
 
 def _solve_size(nl: int, nv: int) -> int:
-    """The workspace of `factor_inertia`, the factor and the scratch of `solve_inertia`."""
+    """Return the workspace of `factor_inertia`, the factor and the scratch of `solve_inertia`."""
     return factor_size(nl, nv) + 13 * nv + 6 * nl
 
 
@@ -125,7 +125,7 @@ def point_motion_batch(
     """
     nv = model.nv
     speed = velocity(q, v, nv) if order > 0 else optional("v", None, nv)
-    many = Instants.of(model, operand("q", q, model.nq), speed, optional("a", a, nv), operand("point", point, 3))
+    many = BatchOperands.of(model, operand("q", q, model.nq), speed, optional("a", a, nv), operand("point", point, 3))
     last = (model.index_or_world(body), order)
     out = _filled(many, kernels().batch.point_motions, point_size, threads, 3 if order == 0 else 6, last=last)
     _check_finite(many, out)
@@ -146,7 +146,7 @@ def body_poses(
 
     Without ``body`` of all bodies, (..., nb, 3, 3) and (..., nb, 3).
     """
-    many = Instants.of(model, operand("q", q, model.nq))
+    many = BatchOperands.of(model, operand("q", q, model.nq))
     bodies = np.arange(model.nb) if body is None else np.array([model.index_or_world(body)])
     flat = _filled(many, kernels().batch.poses_of, head_size, threads, bodies.size, 12, last=(bodies,))
     R, p = flat[..., :9].reshape(*flat.shape[:-1], 3, 3), flat[..., 9:].copy()
@@ -158,7 +158,7 @@ def point_in_body_batch(
 ) -> FloatArray:
     """`point_in_body` (..., 3) [m] of positions (..., 3) at configurations q (..., nq)."""
     R, p = body_poses(model, q, body, threads=threads)
-    (at,) = Instants.of(model, operand("position", position, 3)).rows
+    (at,) = BatchOperands.of(model, operand("position", position, 3)).rows
     return np.asarray(np.einsum("...ji,...j->...i", R, at.reshape(np.shape(position)) - p))
 
 
@@ -173,7 +173,7 @@ def _columns(
     model: Model, q: Instant, body: str, point: ArrayLike, first: int, threads: int | None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Rotation matrices (..., 3, 3), origins (..., 3) and Jacobians (..., 6 - first, nv)."""
-    many = Instants.of(model, operand("q", q, model.nq), operand("point", point, 3))
+    many = BatchOperands.of(model, operand("q", q, model.nq), operand("point", point, 3))
     operands = (*many.rows, many.custom(), model.index_or_world(body), first)
     poses, J = np.zeros((many.count, 12)), np.zeros((many.count, 6 - first, model.nv))
     size = point_size(model.packed.nl, model.nv)
@@ -189,19 +189,19 @@ def body_sums_batch(
     nv = model.nv
     speed = velocity(q, v, nv) if order > 0 else optional("v", None, nv)
     rates = operand("a", a, nv) if order > 1 else optional("a", None, nv)
-    many = Instants.of(model, operand("q", q, model.nq), speed, rates)
+    many = BatchOperands.of(model, operand("q", q, model.nq), speed, rates)
     return _filled(many, kernels().batch.sums_over_bodies, rnea_size, threads, 17, last=(world_mass(model), order))
 
 
 def centroidal_momentum_matrix_batch(model: Model, q: Instant, *, threads: int | None = None) -> FloatArray:
     """`centroidal_momentum_matrix` (..., 6, nv) of configurations q (..., nq)."""
-    many = Instants.of(model, operand("q", q, model.nq))
+    many = BatchOperands.of(model, operand("q", q, model.nq))
     kernel = kernels().batch.centroidal_momentum_matrix
     return _filled(many, kernel, crba_size, threads, 6, model.nv, last=(world_mass(model),))
 
 
 def _filled(
-    many: Instants,
+    many: BatchOperands,
     kernel: Any,
     size: Callable[[int, int], int],
     threads: int | None,
@@ -219,7 +219,7 @@ def integrate_batch(
     model: Model, q: ArrayLike, v: ArrayLike, dt: ArrayLike, *, threads: int | None = None
 ) -> FloatArray:
     """`integrate` (..., nq) for many configurations, velocities and times dt (...,) [s]."""
-    many = Instants.of(model, operand("q", q, model.nq), operand("v", v, model.nv), operand("dt", dt))
+    many = BatchOperands.of(model, operand("q", q, model.nq), operand("v", v, model.nv), operand("dt", dt))
     out = np.zeros((many.count, model.nq))
     many.fill(kernels().batch.integrate, 0, threads, many.rows, out)
     for b in range(many.count if model.packed.custom else 0):
@@ -230,7 +230,7 @@ def integrate_batch(
 
 def difference_batch(model: Model, q0: ArrayLike, q1: ArrayLike, *, threads: int | None = None) -> FloatArray:
     """`difference` (..., nv) between many configurations."""
-    many = Instants.of(model, operand("q0", q0, model.nq), operand("q1", q1, model.nq))
+    many = BatchOperands.of(model, operand("q0", q0, model.nq), operand("q1", q1, model.nq))
     out = np.zeros((many.count, model.nv))
     many.fill(kernels().batch.difference, 0, threads, many.rows, out)
     for b in range(many.count if model.packed.custom else 0):
@@ -253,7 +253,7 @@ def custom_difference(model: Model, q0: FloatArray, q1: FloatArray, out: FloatAr
         out[iv] = finite_array(joint.difference(q0[iq], q1[iq]), name, (joint.nv,), MultibodyError)
 
 
-def _check_finite(many: Instants, out: FloatArray) -> None:
+def _check_finite(many: BatchOperands, out: FloatArray) -> None:
     """Raise for the first instant whose result is not finite."""
     bad = np.flatnonzero(~np.isfinite(out).all(axis=-1))
     if bad.shape[0]:

@@ -102,7 +102,7 @@ class ModelBuilder:
             raise MultibodyError("limits", f"must be JointLimits, got {limits!r}")
         if joint_name is not None and (not joint_name or joint_name in self._joint_names):
             raise MultibodyError("joint_name", f"{joint_name!r} is taken" if joint_name else "must not be empty")
-        rotors = _rotors(armature, joint)
+        rotors = _armature(armature, joint)
         own = (JointLimits() if limits is None else limits).of(joint)
         place = Transform() if placement is None else placement
         self._bodies.append(BodySpec(name, parent, joint, place, inertia, rotors, joint_name or name, own))
@@ -179,7 +179,7 @@ class ModelBuilder:
         return self
 
     def build(self) -> Model:
-        """The model of the bodies added so far.
+        """Return the model of the bodies added so far.
 
         Raises
         ------
@@ -190,7 +190,7 @@ class ModelBuilder:
         return Model(tuple(self._bodies), self._gravity)
 
 
-def _rotors(armature: ArrayLike, joint: Joint) -> FloatArray:
+def _armature(armature: ArrayLike, joint: Joint) -> FloatArray:
     """One number per degree of freedom, not to be written to."""
     given = finite_array(armature, "armature", (joint.nv,) if np.ndim(armature) else (), MultibodyError)
     if np.any(given < 0.0):
@@ -210,17 +210,17 @@ def reduced(model: Model, held: Mapping[str, ArrayLike]) -> Model:
     """Return the model with joints held at positions; `Model.reduced` says how."""
     at: dict[str, ArrayLike] = {}
     for joint, q in held.items():
-        name = model.moved_by(joint)
+        name = model.body_of_joint(joint)
         if name in at:
             raise MultibodyError("held", f"{joint!r} moves {name!r}, whose joint is there twice")
         at[name] = q
     builder = ModelBuilder(model.gravity)
     for body in model.bodies:
-        builder.add_spec(_held(body, at[body.name]) if body.name in at else body)
+        builder.add_spec(_locked(body, at[body.name]) if body.name in at else body)
     return builder.build()
 
 
-def _held(body: BodySpec, q: ArrayLike) -> BodySpec:
+def _locked(body: BodySpec, q: ArrayLike) -> BodySpec:
     """Return a body fixed where its joint puts it."""
     if isinstance(body.joint, CustomJoint):
         one = body.joint.transform(_position(body, q))

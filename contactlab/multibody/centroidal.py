@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import checked_vector, failure
 from contactlab.multibody.batch import body_sums_batch, centroidal_momentum_matrix_batch
+from contactlab.multibody.batch_operands import batched
 from contactlab.multibody.entries import kernels
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.instants import batched
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import crba_size, rnea_size
 from contactlab.multibody.kinematics import Instant, at_configuration, at_state
@@ -57,7 +57,7 @@ def angular_momentum_rate(model: Model, q: Instant, v: ArrayLike | None, a: Arra
 
 
 def centroidal_momentum_matrix(model: Model, q: Instant) -> FloatArray:
-    """A (6, nv): A v is the angular momentum about the centre of mass, then the linear momentum, world axes.
+    """Return a (6, nv): A v is the angular momentum about the centre of mass, then the linear momentum, world axes.
 
     Orin, Goswami, Lee, "Centroidal dynamics of a humanoid robot", Autonomous Robots 35 (2013).
 
@@ -141,7 +141,7 @@ def center_of_mass_jacobian(model: Model, q: Instant) -> FloatArray:
 
 
 def _total(sums: FloatArray) -> FloatArray:
-    """The mass (..., 1), if there is any."""
+    """Return the mass (..., 1), if there is any."""
     mass = sums[..., :1]
     if not (mass > 0.0).all():
         raise MultibodyError("model", "has no mass, hence no centre of mass")
@@ -228,5 +228,5 @@ def potential_energy(model: Model, q: Instant) -> Any:
 
 
 def _number(energy: FloatArray) -> Any:
-    """A float where there are no leading axes."""
+    """Return a float where there are no leading axes."""
     return float(energy) if energy.ndim == 0 else energy

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import bad_configuration, check_finite, checked
 from contactlab.multibody.batch import custom_difference, custom_step, difference_batch, integrate_batch
+from contactlab.multibody.batch_operands import batched
 from contactlab.multibody.entries import kernels
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.instants import batched
 from contactlab.multibody.joints import CustomJoint
 from contactlab.multibody.model import Model
 from contactlab.spatial import quaternion
@@ -19,7 +19,7 @@ from contactlab.spatial.arrays import FloatArray, finite_array
 
 
 def neutral(model: Model) -> FloatArray:
-    """The configuration (nq,) of zeros and identity quaternions; custom joints say their own."""
+    """Return the configuration (nq,) of zeros and identity quaternions; custom joints say their own."""
     return model.neutral
 
 
@@ -41,7 +41,7 @@ def random_configuration(model: Model, seed: int | np.random.Generator, *, sprea
         place = model.q_slice(body.name)
         if not isinstance(body.joint, CustomJoint):
             q[place] = rng.uniform(-spread, spread, place.stop - place.start)
-    for at in model.quaternion_places:
+    for at in model.quaternion_starts:
         q[at : at + 4] = quaternion.normalize(rng.standard_normal(4))
     for joint, iq, iv in model.packed.custom:
         q[iq] = joint.integrate(q[iq], rng.uniform(-spread, spread, iv.stop - iv.start), 1.0)
@@ -49,16 +49,16 @@ def random_configuration(model: Model, seed: int | np.random.Generator, *, sprea
 
 
 def normalize(model: Model, q: ArrayLike) -> FloatArray:
-    """A copy of q, (nq,) or (..., nq), with every quaternion divided by its length."""
+    """Return a copy of q, (nq,) or (..., nq), with every quaternion divided by its length."""
     out = finite_array(q, "q", (*np.shape(q)[:-1], model.nq), MultibodyError)
     for row in out.reshape(math.prod(out.shape[:-1]), model.nq):
-        for at in model.quaternion_places:
+        for at in model.quaternion_starts:
             row[at : at + 4] = quaternion.normalize(row[at : at + 4])
     return out
 
 
 def integrate(model: Model, q: ArrayLike, v: ArrayLike, dt: ArrayLike) -> FloatArray:
-    """The configuration (nq,) after moving at constant v (nv,) for dt [s].
+    """Return the configuration (nq,) after moving at constant v (nv,) for dt [s].
 
     Quaternions are multiplied from the right by the exponential of dt times their angular velocity, which is in body
     axes, and renormalised.

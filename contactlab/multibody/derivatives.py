@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import checked, checked_vector, failure
-from contactlab.multibody.entries import ON_STACK, Entry, kernels, strict
+from contactlab.multibody.batch_operands import BatchOperands, batched, operand, velocity
+from contactlab.multibody.entries import ON_STACK, Entry, kernels, single_signature
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.instants import Instants, batched, operand, velocity
 from contactlab.multibody.joints import CustomJoint
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import (
@@ -40,7 +40,7 @@ _NO_RATES = np.zeros((0, CUSTOM_RATES))
 # One look-up less, 30 ns, in a call of a few microseconds.
 _empty = np.empty
 
-_quick = Entry(lambda: strict(kernels().quick.quick_derivatives, 1, (1, 1, 1, 1, 2, 2, 2, 1, 3), 0, 0))
+_quick = Entry(lambda: single_signature(kernels().fast_entries.fast_derivatives, 1, (1, 1, 1, 1, 2, 2, 2, 1, 3), 0, 0))
 
 #: Fourth-order differences of what users write: step, places, and what each counts; either error is some 1e-13.
 STEP = 1e-3
@@ -48,7 +48,7 @@ STENCIL = ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0))
 
 
 class InverseDynamicsDerivatives(NamedTuple):
-    """Derivatives of tau = `inverse_dynamics`, (..., nv, nv) each: [i, j] is that of entry i by entry j.
+    """Derivatives of tau = `inverse_dynamics`, (..., nv, nv) each: [i, j] is the derivative of entry i by entry j.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class InverseDynamicsDerivatives(NamedTuple):
 
 
 class ForwardDynamicsDerivatives(NamedTuple):
-    """Derivatives of a = `forward_dynamics`, (..., nv, nv) each: [i, j] is that of entry i by entry j.
+    """Derivatives of a = `forward_dynamics`, (..., nv, nv) each: [i, j] is the derivative of entry i by entry j.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class ForwardDynamicsDerivatives(NamedTuple):
 def inverse_dynamics_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike, f_ext: ArrayLike | None = None
 ) -> InverseDynamicsDerivatives:
-    """Derivatives of `inverse_dynamics`, exact but for rounding, at a small multiple of its cost.
+    """Derivatives of `inverse_dynamics`, exact except for rounding, at a small multiple of its cost.
 
     Carpentier and Mansard, "Analytical derivatives of rigid body dynamics algorithms" (2018), as in Singh, Russell,
     Wensing (2022). What joints of the user's own do within themselves is differenced, their methods being called four
@@ -138,7 +138,7 @@ def forward_dynamics_derivatives(
 def _derivatives(
     model: Model, q: Instant, v: ArrayLike | None, name: str, x: ArrayLike, f_ext: ArrayLike | None, forward: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """All three, of one instant or many."""
+    """Return all three, of one instant or many."""
     packed, nv = model.packed, model.nv
     if type(q) is np.ndarray and f_ext is None and not packed.custom:
         out = _empty((3 + forward, nv, nv))
@@ -159,7 +159,7 @@ def _derivatives(
     forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
     rates = joint_rates(model, q_, v_) if packed.custom else _NO_RATES
     out = np.empty((3 + forward, nv, nv))
-    code = kernels().quick.quick_derivatives(
+    code = kernels().fast_entries.fast_derivatives(
         packed.ints, packed.floats, q_, v_, given, forces, custom, rates, work, out, ready, forward
     )
     if code != GOOD:
@@ -170,16 +170,16 @@ def _derivatives(
 def _many(
     model: Model, q: Instant, v: ArrayLike | None, name: str, x: ArrayLike, f_ext: ArrayLike | None, forward: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """All three for every instant of a batch."""
+    """Return all three for every instant of a batch."""
     nv = model.nv
-    many = Instants.of_dynamics(model, q, v, operand(name, x, nv), f_ext)
+    many = BatchOperands.of_dynamics(model, q, v, operand(name, x, nv), f_ext)
     out = np.empty((many.count, 3 + forward, nv, nv))
     operands = (*many.rows, many.custom(), rates_of(many), forward)
     many.fill(kernels().batch.derivatives, derivatives_size(model.packed.nl, nv), None, operands, out)
     return many.shaped(out[:, 0]), many.shaped(out[:, 1]), many.shaped(out[:, 2])
 
 
-def rates_of(many: Instants) -> FloatArray:
+def rates_of(many: BatchOperands) -> FloatArray:
     """`joint_rates` of every instant, q and v being the first two operands: (B or 1, n, 252)."""
     if not many.model.packed.custom or not many.count:
         return np.zeros((1, len(many.model.packed.custom), CUSTOM_RATES))
@@ -210,7 +210,7 @@ def _moved(joint: CustomJoint, q: FloatArray, v: FloatArray, k: int, by: float) 
 
 
 class PointVelocityDerivatives(NamedTuple):
-    """Derivatives of `point_velocity_6d`, (..., 6, nv) each; rows 3 to 5 are those of `point_velocity`.
+    """Derivatives of `point_velocity_6d`, (..., 6, nv) each; rows 3 to 5 belong to `point_velocity`.
 
     Attributes
     ----------
@@ -223,7 +223,7 @@ class PointVelocityDerivatives(NamedTuple):
 
 
 class PointAccelerationDerivatives(NamedTuple):
-    """Derivatives of `point_acceleration_6d`, (..., 6, nv) each; rows 3 to 5 are those of `point_acceleration`.
+    """Derivatives of `point_acceleration_6d`, (..., 6, nv) each; rows 3 to 5 belong to `point_acceleration`.
 
     Attributes
     ----------
@@ -266,7 +266,7 @@ class CentroidalRateDerivatives(NamedTuple):
 def point_velocity_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, body: str, point: ArrayLike
 ) -> PointVelocityDerivatives:
-    """Derivatives of `point_velocity_6d`, exact but for rounding; that of `point_position` by q is `point_jacobian`.
+    """Derivatives of `point_velocity_6d`, exact except for rounding; that of `point_position` by q is `point_jacobian`.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ def point_velocity_derivatives(
 def point_acceleration_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike, body: str, point: ArrayLike
 ) -> PointAccelerationDerivatives:
-    """Derivatives of `point_acceleration_6d`, exact but for rounding.
+    """Derivatives of `point_acceleration_6d`, exact except for rounding.
 
     Carpentier and Mansard, "Analytical derivatives of rigid body dynamics algorithms" (2018), for the links.
 
@@ -304,7 +304,7 @@ def point_acceleration_derivatives(
 
 
 def centroidal_momentum_derivatives(model: Model, q: Instant, v: ArrayLike | None) -> CentroidalMomentumDerivatives:
-    """Derivatives of angular momentum about the centre of mass and of linear momentum, exact but for rounding.
+    """Derivatives of angular momentum about the centre of mass and of linear momentum, exact except for rounding.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ def centroidal_momentum_derivatives(model: Model, q: Instant, v: ArrayLike | Non
 def centroidal_rate_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike
 ) -> CentroidalRateDerivatives:
-    """Derivatives of the rates of both momenta, exact but for rounding: of what contacts must exert less gravity.
+    """Derivatives of the rates of both momenta, exact except for rounding: of what contacts must exert less gravity.
 
     Parameters
     ----------
@@ -361,11 +361,11 @@ def _filled(
     more: tuple[tuple[str, FloatArray, int], ...],
     last: object,
 ) -> tuple[FloatArray, ...]:
-    """The four results (..., 6, nv) of a kernel of `kernels.batch`."""
+    """Return the four results (..., 6, nv) of a kernel of `kernels.batch`."""
     nv = model.nv
     if isinstance(q, Kinematics):
         q, v = at_state(model, q, v, head_size(model.packed.nl, nv))[:2]
-    many = Instants.of(model, operand("q", q, model.nq), velocity(q, v, nv), operand("a", a, nv), *more)
+    many = BatchOperands.of(model, operand("q", q, model.nq), velocity(q, v, nv), operand("a", a, nv), *more)
     out = np.zeros((many.count, 4, 6, nv))
     many.fill(kernel, size(model.packed.nl, nv), None, (*many.rows, many.custom(), rates_of(many), last), out)
     return tuple(many.shaped(out[:, number]) for number in range(4))

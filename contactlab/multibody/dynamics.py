@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_finite, checked, checked_vector, failure
 from contactlab.multibody.batch import forward_dynamics_batch, inverse_dynamics_batch
-from contactlab.multibody.entries import ON_STACK, kernels, quick
+from contactlab.multibody.batch_operands import BatchOperands, batched, operand, velocity
+from contactlab.multibody.entries import ON_STACK, fast_entry, kernels
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.instants import Instants, batched, operand, velocity
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import aba_size, rnea_size
 from contactlab.multibody.kinematics import Instant, Kinematics, at_state, kinematics
@@ -36,7 +36,7 @@ _SINGULAR = 4.0 * np.finfo(np.float64).eps
 # One look-up less, 30 ns, in a call of a microsecond.
 _empty = np.empty
 
-_quick_rnea, _quick_aba = (quick(name, 1, 1, 1, 1, 1) for name in ("quick_rnea", "quick_aba"))
+_fast_rnea, _fast_aba = (fast_entry(name, 1, 1, 1, 1, 1) for name in ("fast_rnea", "fast_aba"))
 
 
 def inverse_dynamics(
@@ -71,7 +71,7 @@ def inverse_dynamics(
         tau = _empty(nv)
         try:
             work = ON_STACK if packed.compact else np.empty(rnea_size(packed.nl, nv))
-            if _quick_rnea.call(packed.ints, packed.floats, q, v, a, work, tau) == GOOD:
+            if _fast_rnea.call(packed.ints, packed.floats, q, v, a, work, tau) == GOOD:
                 return tau
         except (TypeError, ValueError):
             pass  # not plain arrays; of an empty list, even its type is unknown
@@ -129,7 +129,7 @@ def forward_dynamics(
     if type(q) is np.ndarray and f_ext is None and not packed.custom:
         try:
             work = ON_STACK if packed.compact else np.empty(aba_size(packed.nl, nv))
-            if _quick_aba.call(packed.ints, packed.floats, q, v, tau, work, a) == GOOD:
+            if _fast_aba.call(packed.ints, packed.floats, q, v, tau, work, a) == GOOD:
                 return a
         except (TypeError, ValueError):
             pass  # not plain arrays; of an empty list, even its type is unknown
@@ -153,7 +153,7 @@ def forward_dynamics_lagrangian(
     *,
     linear_solver: LinearSolver = "cholesky",
 ) -> FloatArray:
-    """The same accelerations by forming M and h and solving M a = tau - h + J^T f_ext.
+    """Return the same accelerations by forming M and h and solving M a = tau - h + J^T f_ext.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def _lagrangian_batch(
     model: Model, q: Instant, v: ArrayLike | None, tau: ArrayLike, f_ext: ArrayLike | None, linear_solver: LinearSolver
 ) -> FloatArray:
     """One instant after the other: the dense solve, not the calls, is what takes the time."""
-    many = Instants.of(
+    many = BatchOperands.of(
         model,
         operand("q", q, model.nq),
         velocity(q, v, model.nv),

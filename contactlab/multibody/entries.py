@@ -21,10 +21,10 @@ def kernels() -> Any:
     import contactlab.multibody.kernels.centroidal
     import contactlab.multibody.kernels.configurations
     import contactlab.multibody.kernels.crba
+    import contactlab.multibody.kernels.fast_entries
     import contactlab.multibody.kernels.ltl
     import contactlab.multibody.kernels.newton_euler
     import contactlab.multibody.kernels.points
-    import contactlab.multibody.kernels.quick
     import contactlab.multibody.kernels.velocities
 
     return contactlab.multibody.kernels
@@ -47,12 +47,12 @@ class Entry:
         return self.call(*arguments)
 
 
-def quick(name: str, *ndims: int) -> Entry:
-    """A kernel of `kernels.quick`, compiled for (ints, floats, float64 arrays of ``ndims``) when it is first called."""
-    return Entry(lambda: strict(getattr(kernels().quick, name), 1, (1, *ndims)))
+def fast_entry(name: str, *ndims: int) -> Entry:
+    """Return a kernel of `fast_entries`, compiled on its first call for (ints, floats, float64 arrays of ``ndims``)."""
+    return Entry(lambda: single_signature(getattr(kernels().fast_entries, name), 1, (1, *ndims)))
 
 
-def strict(function: Any, ints: int, ndims: tuple[int, ...], *numbers: int) -> Any:
+def single_signature(function: Any, ints: int, ndims: tuple[int, ...], *numbers: int) -> Any:
     """``function`` compiled for one signature alone, a `TypeError` for any other.
 
     Its operands are vectors of integers, so many, contiguous writable float64 arrays of ``ndims``, and numbers. Looking

@@ -49,7 +49,7 @@ class PointTarget:
         object.__setattr__(self, "position", _triple("PointTarget.position", position))
 
     def error(self, model: Model, at: Kinematics) -> FloatArray:
-        """From the point to where it shall be, (3,) [m]."""
+        """Vector from the point to its target, (3,) [m]."""
         return np.asarray(self.position - point_position(model, at, self.body, self.point))
 
     def jacobian(self, model: Model, at: Kinematics) -> FloatArray:
@@ -78,7 +78,7 @@ class OrientationTarget:
         object.__setattr__(self, "R", Transform(R).R)
 
     def error(self, model: Model, at: Kinematics) -> FloatArray:
-        """Rotation vector (3,) [rad], world axes, of the shorter turn to the target; pi long where it is opposite."""
+        """Rotation vector (3,) [rad], world axes, of the shorter turn to the target; of length pi if it is opposite."""
         return _turn(self.R, body_pose(model, at, self.body).R)
 
     def jacobian(self, model: Model, at: Kinematics) -> FloatArray:
@@ -134,7 +134,7 @@ class CenterOfMassTarget:
         object.__setattr__(self, "position", _triple("CenterOfMassTarget.position", position))
 
     def error(self, model: Model, at: Kinematics) -> FloatArray:
-        """From the centre of mass to where it shall be, (3,) [m]."""
+        """Vector from the centre of mass to its target, (3,) [m]."""
         return np.asarray(self.position - center_of_mass(model, at))
 
     def jacobian(self, model: Model, at: Kinematics) -> FloatArray:
@@ -142,7 +142,7 @@ class CenterOfMassTarget:
         return center_of_mass_jacobian(model, at)
 
 
-#: What `inverse_kinematics` takes.
+#: Kinds of targets of `inverse_kinematics`.
 Target: TypeAlias = PointTarget | OrientationTarget | PoseTarget | CenterOfMassTarget
 
 
@@ -156,18 +156,18 @@ def _turn(wanted: FloatArray, R: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Freedom:
+class ConfigurationSpace:
     """Limits and couplings of one model."""
 
     model: Model
-    #: lower, upper: Limits (nq,); infinite where there is none.
+    #: lower, upper: Limits (nq,); infinite if there is none.
     lower: FloatArray
     upper: FloatArray
-    coordinate: NDArray[np.intp]  # (nv,) the entry of q that an entry of v is the derivative of, -1 where there is none
-    basis: FloatArray | None  # (nv, ny): v = basis y for the independent velocities y; None where all are
+    coordinate: NDArray[np.intp]  # (nv,) the entry of q that an entry of v is the derivative of, -1 if there is none
+    basis: FloatArray | None  # (nv, ny): v = basis y for the independent velocities y; None if all are
 
-    def admitted(self, q: FloatArray) -> FloatArray:
-        """The configuration with every coordinate moved to where it may be."""
+    def clip_to_limits(self, q: FloatArray) -> FloatArray:
+        """Return the configuration with every coordinate moved within its limits."""
         out = np.clip(q, self.lower, self.upper)
         if self.basis is None:
             return out
@@ -177,8 +177,8 @@ class Freedom:
         least = np.clip(0.0, low, np.maximum(low, high))
         return out if not least.any() else self._followed(integrate(self.model, out, self.basis @ least, 1.0))
 
-    def elsewhere(self, q: FloatArray, number: int, rng: np.random.Generator) -> FloatArray:
-        """A random configuration, the further from q the larger the number: to start anew from.
+    def random_restart(self, q: FloatArray, number: int, rng: np.random.Generator) -> FloatArray:
+        """Return a random configuration, the further from q the larger the number: to start again from.
 
         Coordinates between two limits end up anywhere between them, the others within about half a turn or two metres.
         """
@@ -187,7 +187,7 @@ class Freedom:
         between = np.isfinite(self.lower) & np.isfinite(self.upper)
         anywhere = rng.uniform(self.lower[between], self.upper[between])
         out[between] = q[between] + min(0.25 * number, 1.0) * (anywhere - q[between])
-        return self.admitted(out)
+        return self.clip_to_limits(out)
 
     def bounds(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest change of q along each independent velocity, in unit time."""
@@ -204,11 +204,11 @@ class Freedom:
         return lowest, highest
 
     def reduced(self, J: FloatArray) -> FloatArray:
-        """A Jacobian over the independent velocities."""
+        """Return a Jacobian over the independent velocities."""
         return J if self.basis is None else np.asarray(J @ self.basis)
 
     def moved(self, q: FloatArray, y: FloatArray) -> FloatArray:
-        """The configuration after a step y of the independent velocities."""
+        """Return the configuration after a step y of the independent velocities."""
         v = y if self.basis is None else self.basis @ y
         return self._followed(integrate(self.model, q, v, 1.0))
 
@@ -218,7 +218,7 @@ class Freedom:
         return out if self.basis is None else apply_mimic(self.model, out)
 
 
-def freedom_of(model: Model, limits: bool | tuple[ArrayLike, ArrayLike]) -> Freedom:
+def freedom_of(model: Model, limits: bool | tuple[ArrayLike, ArrayLike]) -> ConfigurationSpace:
     """Limits and couplings that ``limits`` of `inverse_kinematics` stands for."""
     coordinate = _coordinates(model)
     lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
@@ -240,7 +240,7 @@ def freedom_of(model: Model, limits: bool | tuple[ArrayLike, ArrayLike]) -> Free
     if limited.any():
         at = int(np.flatnonzero(limited)[0])
         raise MultibodyError("limits", f"entry [{at}] of q belongs to an orientation or a custom joint, which has none")
-    return Freedom(model, lower, upper, coordinate, basis)
+    return ConfigurationSpace(model, lower, upper, coordinate, basis)
 
 
 def _limit(name: str, value: ArrayLike, nq: int) -> FloatArray:
@@ -253,7 +253,7 @@ def _limit(name: str, value: ArrayLike, nq: int) -> FloatArray:
 
 
 def _coordinates(model: Model) -> NDArray[np.intp]:
-    """The entry of q that each entry of v changes at its rate, -1 for quaternions and custom joints."""
+    """Return the entry of q that each entry of v changes at its rate, -1 for quaternions and custom joints."""
     out = np.full(model.nv, -1, dtype=np.intp)
     for body in model.bodies:
         if isinstance(body.joint, CustomJoint | Spherical):
@@ -265,7 +265,7 @@ def _coordinates(model: Model) -> NDArray[np.intp]:
 
 
 def _independent(model: Model) -> FloatArray | None:
-    """Basis (nv, ny) of the velocities that keep the mimic relations; None where there are none."""
+    """Basis (nv, ny) of the velocities that keep the mimic relations; None if there are none."""
     coupling = mimic_coupling(model, model.neutral)
     G = coupling.G
     if G.shape[0] == 0:

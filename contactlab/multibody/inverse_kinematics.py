@@ -1,4 +1,4 @@
-"""Configurations that put points, bodies or the centre of mass where they shall be."""
+"""Configurations that put points, bodies or the centre of mass at given places."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contactlab.multibody.arguments import checked
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.ik_targets import (
     CenterOfMassTarget,
-    Freedom,
+    ConfigurationSpace,
     OrientationTarget,
     PointTarget,
     PoseTarget,
@@ -40,9 +40,10 @@ Weights: TypeAlias = Sequence[ArrayLike] | FloatArray
 
 # Damping added to the part that vanishes with the error, relative to the mean square of J's singular values.
 _BIAS: Final = 1e-3
-# The whole damping falls by _EASE after a step that lowered the objective as much as foreseen, and rises where not.
-_EASE: Final = 1.0 / 3.0
-_RAISE: Final = 6.0
+# The whole damping falls by _DAMPING_DECREASE after a step that lowered the objective as much as foreseen, and rises
+# where not.
+_DAMPING_DECREASE: Final = 1.0 / 3.0
+_DAMPING_INCREASE: Final = 6.0
 _LARGEST: Final = 1e12
 # A step that lowers the objective by less than this part of it is the last of all.
 _STALLED: Final = 1e-14
@@ -88,7 +89,7 @@ def inverse_kinematics(
     tolerance: float = 1e-10,
     max_iterations: int = 300,
 ) -> IKResult:
-    """Find q, near q0 where there are many, at which all targets are met, or missed by as little as possible.
+    """Find q, near q0 if there are many, at which all targets are met, or missed by as little as possible.
 
     Minimises the sum of the squares of all rows, each times its weight, by the Levenberg-Marquardt method with the
     damping of Sugihara ("Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", IEEE
@@ -111,7 +112,7 @@ def inverse_kinematics(
         row of weight 0 is free. All 1 by default. They matter where not everything can be met.
     limits
         True: the joint limits and mimic relations of the model's description, if it has one. A pair (lower, upper) of
-        (nq,) arrays, infinite where there is none: these. False: no limits.
+        (nq,) arrays, infinite if there is none: these. False: no limits.
     tolerance
         Largest error [m, rad] that counts as converged.
     max_iterations
@@ -132,14 +133,14 @@ def inverse_kinematics(
     first = kinematics(model, checked("q0", q0, model.nq))  # q0 as given is checked here
     problem = _Problem(model, goals, weight, freedom, tolerance)
 
-    # What is left for the end brings the best one down to the last digit, where none converges.
+    # If no start converges, the remaining iterations improve the best one to the last digit.
     exploring = int(steps) - int(steps) // 5
-    best = problem.descend(freedom.admitted(first.q), exploring, _PATIENCE)
+    best = problem.descend(freedom.clip_to_limits(first.q), exploring, _PATIENCE)
     used, agreeing, attempt = best.iterations, 1, 0
     rng = np.random.default_rng(0)
     while not best.error <= tolerance and used < exploring and agreeing < _AGREEING and model.nv > 0:
         attempt += 1
-        start = freedom.elsewhere(first.q, attempt, rng)
+        start = freedom.random_restart(first.q, attempt, rng)
         other = problem.descend(start, exploring - used, _PATIENCE)
         used += max(1, other.iterations)  # a start may be a minimum itself
         if other.error <= tolerance:
@@ -172,7 +173,7 @@ class _Problem:
     model: Model
     targets: tuple[Target, ...]
     weight: FloatArray
-    freedom: Freedom
+    freedom: ConfigurationSpace
     tolerance: float
 
     def errors(self, at: Kinematics) -> tuple[FloatArray, float, float]:
@@ -206,14 +207,18 @@ class _Problem:
                 # At the foot of a descent every step fails, by rounding.
                 if foreseen <= _STALLED * objective or factor > _LARGEST:
                     break
-                factor *= _RAISE
+                factor *= _DAMPING_INCREASE
                 continue
             at, e, objective, error = trial, e_trial, objective_trial, error_trial
             passed.append(objective)
             hopeless = len(passed) > patience and objective > 0.9 * passed[-1 - patience]
             if lowered <= _STALLED * objective or hopeless:
                 break
-            factor *= _EASE if lowered > 0.75 * foreseen else (1.0 if lowered > 0.25 * foreseen else 1.0 / _EASE)
+            factor *= (
+                _DAMPING_DECREASE
+                if lowered > 0.75 * foreseen
+                else (1.0 if lowered > 0.25 * foreseen else 1.0 / _DAMPING_DECREASE)
+            )
             factor = max(factor, 1.0 / _LARGEST)
             J, scale = self.jacobian(at)
         return _End(np.array(at.q), objective, error, taken)
@@ -261,7 +266,7 @@ def _row_weights(goals: tuple[Target, ...], weights: Weights | None) -> FloatArr
 
 
 def damped_step(J: FloatArray, e: FloatArray, damping: float, lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """The x (n,) with lower <= x <= upper that minimises |J x - e|^2 + damping |x|^2; lower <= 0 <= upper.
+    """Return the x (n,) with lower <= x <= upper that minimises |J x - e|^2 + damping |x|^2; lower <= 0 <= upper.
 
     Entries beyond a bound are put on it and those that want to leave it are freed, all at once while that may still
     help, then one by one (Murty's rule), which ends because the problem is strictly convex: block principal pivoting

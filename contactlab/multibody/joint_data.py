@@ -41,7 +41,7 @@ class SafetyController:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Positions [rad or m] of the edges of a reference mark; None where the file names none."""
+    """Positions [rad or m] of the edges of a reference mark; None if the file names none."""
 
     rising: float | None
     falling: float | None
@@ -58,13 +58,13 @@ class JointData:
     parent, body
         The links it connects; the body named ``body`` moves.
     q, v
-        Where its coordinates and velocities stand in those of the model; empty for a fixed joint.
+        Slices of its coordinates and velocities in the model's; empty for a fixed joint.
     lower, upper
-        Smallest and largest position [rad or m]; infinite where there is none.
+        Smallest and largest position [rad or m]; infinite if there is none.
     effort, velocity
-        Largest force or torque [N or N m] and speed [rad/s or m/s]; infinite where none is given.
+        Largest force or torque [N or N m] and speed [rad/s or m/s]; infinite if none is given.
     damping, friction
-        Viscous coefficient [N m s/rad or N s/m] and static friction [N m or N]; zero where none is given.
+        Viscous coefficient [N m s/rad or N s/m] and static friction [N m or N]; zero if none is given.
     mimic
         The coordinate it follows, if any.
     safety, calibration
@@ -114,7 +114,7 @@ def _data(model: Model) -> Mapping[str, JointData]:
 
 
 def position_limits(model: Model) -> tuple[FloatArray, FloatArray]:
-    """Smallest and largest q, (nq,) each; infinite where a coordinate has no limit (quaternions have none)."""
+    """Smallest and largest q, (nq,) each; infinite if a coordinate has no limit (quaternions have none)."""
     return in_configuration(((one.joint, model.q_slice(one.name), one.limits) for one in model.bodies), model.nq)
 
 
@@ -126,12 +126,12 @@ def _per_velocity(model: Model, attribute: str, default: float) -> FloatArray:
 
 
 def velocity_limits(model: Model) -> FloatArray:
-    """Largest speeds (nv,) [rad/s or m/s]; infinite where none is given."""
+    """Largest speeds (nv,) [rad/s or m/s]; infinite if none is given."""
     return np.array(model.limits.velocity)
 
 
 def effort_limits(model: Model) -> FloatArray:
-    """Largest joint forces (nv,) [N m or N]; infinite where none is given."""
+    """Largest joint forces (nv,) [N m or N]; infinite if none is given."""
     return np.array(model.limits.effort)
 
 
@@ -166,7 +166,7 @@ def _in_order(data: Mapping[str, JointData]) -> list[tuple[JointData, JointData,
 
 
 def apply_mimic(model: Model, q: ArrayLike) -> FloatArray:
-    """A copy of q (nq,) in which every joint that mimics another has the value its relation asks for.
+    """Return a copy of q (nq,) in which every joint that mimics another has the value its relation asks for.
 
     Every joint keeps its own degree of freedom, mimicking or not; this moves the followers to where they belong, after
     the joints they follow. A model without mimic relations gives q back.
@@ -179,7 +179,7 @@ def apply_mimic(model: Model, q: ArrayLike) -> FloatArray:
 
 
 def mimic_coupling(model: Model, q: ArrayLike) -> MimicCoupling:
-    """The mimic relations as rows G v = 0 with their position errors at q (nq,), for a constraint solver."""
+    """Return the mimic relations as rows G v = 0 with their position errors at q (nq,), for a constraint solver."""
     at = checked("q", q, model.nq)
     check_finite("q", at)
     relations = [joint for joint in _data(model).values() if joint.mimic is not None]

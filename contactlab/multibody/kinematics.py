@@ -36,7 +36,7 @@ class Kinematics:
     q
         Configuration (nq,), read-only.
     v
-        Velocity (nv,), read-only; None where only poses were computed.
+        Velocity (nv,), read-only; None if only poses were computed.
     """
 
     model: Model
@@ -48,7 +48,7 @@ class Kinematics:
     _head: FloatArray = field(repr=False)
 
 
-#: What every function of one instant takes for ``q``.
+#: Accepted types of ``q`` in every function of one instant.
 Instant: TypeAlias = ArrayLike | Kinematics
 
 
@@ -118,7 +118,7 @@ def _at_kinematics(
 
 
 def _copied(model: Model, kin: Kinematics, size: int) -> FloatArray:
-    """A workspace of one's own, its head filled: kernels may write to it, the `Kinematics` stays as it is."""
+    """Return a workspace of one's own, its head filled: kernels may write to it, the `Kinematics` stays as it is."""
     if kin.model is not model:
         raise MultibodyError("q", "these kinematics belong to another model")
     work = np.empty(size)

@@ -1,4 +1,4 @@
-"""How far, how fast and how hard joints may move: data of every model, never forces."""
+"""Limits on position, velocity and effort of joints: data of every model, never forces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from contactlab.spatial.arrays import FloatArray, read_only
 
 @dataclass(frozen=True, eq=False)
 class JointLimits:
-    """Limits of degrees of freedom, infinite where there is none.
+    """Limits of degrees of freedom, infinite if there is none.
 
     Each is one number for all degrees of freedom of a joint, or an array, (nv,); those of a model are arrays.
 
@@ -52,7 +52,7 @@ class JointLimits:
             object.__setattr__(self, one.name, read_only(value))
 
     def of(self, joint: Joint) -> JointLimits:
-        """The same, checked, with one number per degree of freedom of a joint."""
+        """Return the same, checked, with one number per degree of freedom of a joint."""
         try:
             spread = JointLimits(*(np.broadcast_to(getattr(self, one.name), (joint.nv,)) for one in fields(self)))
         except ValueError as cause:
@@ -73,13 +73,13 @@ class JointLimits:
 
     @classmethod
     def joined(cls, parts: Iterable[JointLimits]) -> JointLimits:
-        """Those of several joints, one after the other."""
+        """Return the limits of several joints, one after the other."""
         listed = list(parts)
         return cls(*(np.concatenate([np.zeros(0), *(getattr(p, one.name) for p in listed)]) for one in fields(cls)))
 
 
 def positions(joint: Joint) -> list[int | None]:
-    """Return where the position stands whose rate each velocity of a joint is; None for those of orientations."""
+    """Return the index of the coordinate whose rate each velocity of a joint is; None for orientations."""
     found: list[int | None] = []
     at = 0
     for motion in joint.chain():

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_finite, checked, failure, singular_joint
 from contactlab.multibody.batch import mass_matrix_batch, solve_mass_matrix_batch
-from contactlab.multibody.entries import ON_STACK, kernels, quick
+from contactlab.multibody.batch_operands import batched
+from contactlab.multibody.entries import ON_STACK, fast_entry, kernels
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.instants import batched
 from contactlab.multibody.kernels.codes import GOOD, SINGULAR
 from contactlab.multibody.kernels.sizes import crba_size, factor_size
 from contactlab.multibody.kinematics import Instant, at_configuration
@@ -112,7 +112,7 @@ def factorize_ltl(model: Model, H: ArrayLike) -> LTLFactor:
 # One look-up less, 30 ns, in a call of a microsecond.
 _empty = np.empty
 
-_quick = quick("quick_crba", 1, 1, 2)
+_quick = fast_entry("fast_crba", 1, 1, 2)
 
 
 def mass_matrix(model: Model, q: Instant) -> FloatArray:

@@ -45,7 +45,7 @@ class BodySpec:
     armature
         (nv,) [kg m^2, kg] what rotors behind the joint's degrees of freedom add to the diagonal of M.
     joint_name
-        Name of the joint, the body's where it has none of its own.
+        Name of the joint, the name of the body if it has none.
     limits
         Those of the joint's degrees of freedom, arrays (nv,).
     """
@@ -201,13 +201,13 @@ class Model:
         return float(sum(body.inertia.mass for body in self.bodies if body.inertia is not None))
 
     @cached_property
-    def weightless(self) -> Model:
+    def without_gravity(self) -> Model:
         """The same without gravity."""
         return Model(self.bodies, np.zeros(3))
 
     @property
     def armature(self) -> FloatArray:
-        """What rotors add to the diagonal of M, (nv,) [kg m^2, kg]."""
+        """Armature on the diagonal of M, (nv,) [kg m^2, kg]."""
         return np.concatenate([np.zeros(0), *(body.armature for body in self.bodies)])
 
     @property
@@ -217,21 +217,21 @@ class Model:
 
     @property
     def limits(self) -> JointLimits:
-        """Limits of every degree of freedom, arrays (nv,), infinite where there is none: data, never forces."""
+        """Limits of every degree of freedom, arrays (nv,), infinite if there is none: data, never forces."""
         return JointLimits.joined(body.limits for body in self.bodies)
 
     @property
     def neutral(self) -> FloatArray:
         """The configuration (nq,) of zeros and identity rotations (what a `CustomJoint` says for itself)."""
         q = np.zeros(self.nq)
-        q[self.quaternion_places] = 1.0
+        q[self.quaternion_starts] = 1.0
         for joint, iq, _ in self.packed.custom:
             name = f"{type(joint).__name__}.neutral"
             q[iq] = finite_array(joint.neutral(), name, (joint.nq,), MultibodyError)
         return q
 
     @property
-    def quaternion_places(self) -> list[int]:
+    def quaternion_starts(self) -> list[int]:
         """First entries in q of the unit quaternions (w, x, y, z)."""
         return [
             start + (3 if isinstance(body.joint, FloatingBase) else 0)
@@ -272,7 +272,7 @@ class Model:
         i = self._moving(name)
         return slice(self._v_start[i], self._v_start[i] + self.bodies[i].joint.nv)
 
-    def moved_by(self, joint: str) -> str:
+    def body_of_joint(self, joint: str) -> str:
         """Name of the body that a joint moves; a joint without a name of its own goes by that of its body.
 
         An unknown name raises, with the close ones.
@@ -287,11 +287,11 @@ class Model:
 
     def joint_q(self, joint: str) -> slice:
         """Entries of a joint in q, by its name: a slice, for one angle too: ``q[model.joint_q("knee")][0]``."""
-        return self.q_slice(self.moved_by(joint))
+        return self.q_slice(self.body_of_joint(joint))
 
     def joint_v(self, joint: str) -> slice:
         """Entries of a joint in v, by its name, a slice as `joint_q`."""
-        return self.v_slice(self.moved_by(joint))
+        return self.v_slice(self.body_of_joint(joint))
 
     @cached_property
     def _joint_body(self) -> dict[str, str]:
@@ -304,7 +304,7 @@ class Model:
         return self.index(name)
 
     def __str__(self) -> str:
-        """The tree, then a line per entry of v with the joint's name, limits and rotors."""
+        """Return the tree, then a line per entry of v with the joint's name, limits and rotors."""
         from contactlab.multibody.overview import dof_overview, hierarchy_overview
 
         return "\n".join([repr(self), hierarchy_overview(self), dof_overview(self)]).rstrip()

@@ -1,4 +1,4 @@
-"""A model as text: its tree, its degrees of freedom, where its bodies are."""
+"""A model as text: its tree, its degrees of freedom, the positions of its bodies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lcp.notebook import html_table
 
 
 def hierarchy_overview(model: Model) -> str:
-    """The tree, a line per body indented under its parent, with its joint and axes; fixed bodies are marked.
+    """Return the tree, a line per body indented under its parent, with its joint and axes; fixed bodies are marked.
 
     >>> print(hierarchy_overview(model))
     world
@@ -41,7 +41,7 @@ def hierarchy_overview(model: Model) -> str:
 
 
 def dof_overview(model: Model) -> str:
-    """A line ``index: body axis`` per entry of v.
+    """Return a line ``index: body axis`` per entry of v.
 
     R is a rotation, T a shift, in joint axes unless the line says body axes (the angular velocities of `Spherical` and
     `FloatingBase`); each axis of a joint with several acts in the frame the one before left. Behind it stand what the
@@ -53,13 +53,13 @@ def dof_overview(model: Model) -> str:
         place = model.v_slice(body.name)
         for index, axis in zip(range(place.start, place.stop), joint_axes(body.joint), strict=True):
             in_body = isinstance(body.joint, Spherical | FloatingBase) and axis.startswith("R")
-            more = _said(body, index - place.start)
+            more = _dof_details(body, index - place.start)
             lines.append(f"{index:{width}d}: {body.name} {axis}{' (body axes)' if in_body else ''}{more}")
     return "\n".join(lines)
 
 
 def html_overview(model: Model) -> str:
-    """A line per body with its parent, joint, entries of v and mass, as HTML."""
+    """Return a line per body with its parent, joint, entries of v and mass, as HTML."""
     rows = []
     for body in model.bodies:
         place, mass = model.v_slice(body.name), 0.0 if body.inertia is None else body.inertia.mass
@@ -71,7 +71,7 @@ def html_overview(model: Model) -> str:
 
 
 def body_origins_overview(model: Model, q: Instant) -> str:
-    """A line ``body: x y z`` [m] per body, fixed ones included: where its origin is in the world at q.
+    """Return a line ``body: x y z`` [m] per body, fixed ones included: where its origin is in the world at q.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def body_origins_overview(model: Model, q: Instant) -> str:
 
 
 def joint_axes(joint: Joint) -> tuple[str, ...]:
-    """A label per entry of the joint's slice of v: RX to TZ, the axis itself where it is none of these."""
+    """Return a label per entry of the joint's slice of v: RX to TZ, the axis itself where it is none of these."""
     if isinstance(joint, CustomJoint):
         return tuple(f"custom {k}" for k in range(joint.nv))
     labels: list[str] = []
@@ -108,8 +108,8 @@ def joint_axes(joint: Joint) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def _said(body: BodySpec, k: int) -> str:
-    """Name, limits and rotor of one degree of freedom, "" where there are none."""
+def _dof_details(body: BodySpec, k: int) -> str:
+    """Name, limits and rotor of one degree of freedom, "" if there are none."""
     words = [f"joint {body.joint_name!r}"] if body.joint_name != body.name else []
     lower, upper, velocity, effort = (
         float(np.asarray(one)[k])

@@ -33,12 +33,12 @@ class _Link:
     mass: float
     com: FloatArray
     inertia: FloatArray
-    odd: bool = False  # whether a body of it has what no mass distribution has
+    inertia_fault: bool = False  # whether a body of it has an inertia that no mass distribution has
     largest: float = 0.0  # entry of its bodies' inertias
 
 
 class Packing(NamedTuple):
-    """What follows from the bodies and the gravity of a model."""
+    """Data that follow from the bodies and the gravity of a model."""
 
     nq: int
     nv: int
@@ -49,7 +49,10 @@ class Packing(NamedTuple):
 
 
 def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> Packing:
-    """What follows from ``bodies``; a `MultibodyError` for what would move with negative energy, or makes no tree."""
+    """Return the data that follow from ``bodies``.
+
+    Raise `MultibodyError` for negative energy or if they are not a tree.
+    """
     links: list[_Link] = []
     index: dict[str, int] = {}
     body_link: list[int] = []
@@ -109,14 +112,14 @@ def _add(link: _Link, inertia: RigidInertia, frame: Transform) -> None:
         d = at - common
         about += inertia_at + mass * (d @ d * np.eye(3) - np.outer(d, d))
     link.mass, link.com, link.inertia = total, common, about
-    if inertia.oddity is not None:
-        link.odd = True
+    if inertia.physical_fault is not None:
+        link.inertia_fault = True
     link.largest = max(link.largest, float(np.abs(inertia.inertia).max()))
 
 
 def _check_moments(link: _Link) -> None:
-    """Refuse what would move with negative energy. What was added and taken away again leaves round-off."""
-    if link.odd:
+    """Raise if a body would move with negative energy. Inertias that cancel leave rounding errors."""
+    if link.inertia_fault:
         low, _, high = (float(moment) for moment in np.linalg.eigvalsh(link.inertia))
         if low < -round_off(link.mass, max(high, link.largest)):
             detail = f"with all that is fixed to it, has the negative principal moment {low:.4g} kg m^2"
@@ -188,7 +191,7 @@ def _buffers(
 
 
 def _is_chain(dof_parent: Sequence[int]) -> bool:
-    """Whether `factor_dense` is faster than `factor_sparse`.
+    """Return True if `factor_dense` is faster than `factor_sparse`.
 
     Both were timed on chains, two to four arms and bushy trees of 6 to 100 degrees of freedom: an update along the
     branches takes 0.65 ns; without them there are n^3 / 6 updates of 0.03 ns and 1.2 ns n^2 besides.

@@ -12,8 +12,8 @@ from contactlab.multibody.batch import (
     point_jacobian_batch,
     point_motion_batch,
 )
+from contactlab.multibody.batch_operands import batched
 from contactlab.multibody.entries import kernels
-from contactlab.multibody.instants import batched
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import point_size
 from contactlab.multibody.kinematics import Instant, at_configuration, at_state

@@ -91,7 +91,7 @@ def head_views(W: FloatArray, model: Model) -> tuple[FloatArray, ...]:
 
 
 def workspace(model: Model) -> FloatArray:
-    """A buffer, flat and zeroed, long enough for every kernel of ``model``; one per thread.
+    """Return a buffer, flat and zeroed, long enough for every kernel of ``model``; one per thread.
 
     The public functions need none: they return values and keep nothing. A compiled loop that calls
     `contactlab.multibody.kernels` itself (``rnea``, ``crba``, ``aba``, ...) hands this buffer over at every call, with

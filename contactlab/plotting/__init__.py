@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.naming import doors
+from contactlab.plotting.figures import save_figure
 from contactlab.plotting.impact_plot import plot_impact_map, plot_painleve, plot_routh
-from contactlab.plotting.paper import save_figure
 from contactlab.plotting.picture import animation, picture
-from contactlab.plotting.run_plot import certificates, effort, forces, gaps, ledger, modes, summary
+from contactlab.plotting.run_plot import certificates, forces, gaps, ledger, modes, solver_effort, summary
 from contactlab.plotting.studies_plot import (
     plot_convergence,
     plot_error_bars,
@@ -23,9 +23,9 @@ from contactlab.plotting.studies_plot import (
 )
 
 __all__ = [
-    "animation", "certificates", "effort", "forces", "gaps", "ledger", "modes", "picture", "plot_convergence",
-    "plot_error_bars", "plot_error_curves", "plot_identified", "plot_impact_map", "plot_painleve",
-    "plot_planar_paths", "plot_restitution", "plot_routh", "plot_toss_curve", "save_figure", "summary",
+    "animation", "certificates", "forces", "gaps", "ledger", "modes", "picture", "plot_convergence", "plot_error_bars",
+    "plot_error_curves", "plot_identified", "plot_impact_map", "plot_painleve", "plot_planar_paths", "plot_restitution",
+    "plot_routh", "plot_toss_curve", "save_figure", "solver_effort", "summary",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from contactlab.impact import ContactMotion, ImpactMap, PainleveMap, RouthDiagram
 from contactlab.impact.errors import ImpactError
-from contactlab.plotting.paper import legend_above, new_figure, save_figure
+from contactlab.plotting.figures import legend_above, new_figure, save_figure
 from contactlab.spatial.arrays import FloatArray
 
 # Marks of ends that coincide lie inside one another. All follow Routh's course: `compare` calls them sequential.
@@ -27,10 +27,10 @@ def plot_routh(path: str | Path, diagram: RouthDiagram, *, title: str = "") -> P
     if not diagram.planar:
         detail = f"is of a contact with {len(diagram.u_minus) - 1} tangents along which the bodies move"
         raise ImpactError("diagram", f"{detail}: a picture needs one, of a planar contact")
-    if not diagram.courses:
+    if not diagram.impulse_paths:
         raise ImpactError("diagram", f"has no course: {next(iter(diagram.failures.values()))}")
     figure, (axes,) = new_figure(6.4, 5.2)
-    paths = {law: diagram.path(law) for law in diagram.courses}
+    paths = {law: diagram.path(law) for law in diagram.impulse_paths}
     every = np.vstack([*paths.values(), np.zeros((1, 2))])
     height = 1.15 * float(every[:, 0].max())
     reach = 1.3 * max(float(np.abs(every[:, 1]).max()), diagram.contact.mu * height * 0.3, 1e-12 * height)
@@ -146,8 +146,8 @@ def plot_impact_map(
     for i, law in enumerate(found.laws):
         above, below = axes[i], axes[count + i]
         energy = above.pcolormesh(x, y, shown[i].T, vmin=least, vmax=most, shading="nearest")
-        if found.gains[i, restitution].any():
-            above.contour(x, y, found.gains[i, restitution].T, [0.5], colors="white", linewidths=1.2)
+        if found.energy_gain_mask[i, restitution].any():
+            above.contour(x, y, found.energy_gain_mask[i, restitution].T, [0.5], colors="white", linewidths=1.2)
         motion = below.pcolormesh(x, y, found.motion[i, restitution].T, cmap=colors, norm=steps, shading="nearest")
         above.set_title(law, fontsize=9)
         below.set_xlabel(x_label)

@@ -14,9 +14,19 @@ from numpy.typing import NDArray
 
 from contactlab.contact import Sphere
 from contactlab.contact.shapes import join_solids
-from contactlab.drawing import Arrows, Film, Filmed, ForceScale, Solid, Stage, film_of, solid_of, state_at
+from contactlab.drawing import (
+    Arrows,
+    ForceScale,
+    Playable,
+    Playback,
+    SceneGeometry,
+    Solid,
+    playback_of,
+    solid_of,
+    state_at,
+)
 from contactlab.drawing.camera import VIEW, Camera
-from contactlab.drawing.extra import extra_viz
+from contactlab.drawing.extra import require_viz
 from contactlab.drawing.palette import GRID, GROUND, MODE_COLORS, MODE_NAMES, Color, hexadecimal
 from contactlab.plotting.render import Item, render
 from contactlab.spatial.arrays import FloatArray
@@ -29,7 +39,7 @@ MOST_FRAMES = 12
 
 
 def picture(
-    recording: Filmed,
+    recording: Playable,
     time: float | Sequence[float] | None = None,
     *,
     path: str | Path | None = None,
@@ -63,17 +73,17 @@ def picture(
     size
         Width and height of one picture [pixels]; as suits what is shown where not given.
     horizon
-        Let a level floor go on to a horizon, under a sky; else it fades into white.
+        Let a level floor continue to a horizon, under a sky; else it fades into white.
 
     Raises
     ------
     ValueError
         No time, more than 12, or one that is not within the recording.
     """
-    with extra_viz():
+    with require_viz():
         from matplotlib.figure import Figure
 
-    film = film_of(recording)
+    film = playback_of(recording)
     states = [len(film.time) - 1] if time is None else [_state(film, t) for t in np.atleast_1d(time)]
     if not 1 <= len(states) <= MOST_FRAMES:
         raise ValueError(f"time: 1 to {MOST_FRAMES} times make a picture, got {len(states)}")
@@ -104,7 +114,7 @@ def picture(
 
 
 def animation(
-    recording: Filmed,
+    recording: Playable,
     path: str | Path,
     *,
     fps: float = 20.0,
@@ -143,7 +153,7 @@ def animation(
         raise ValueError(f"fps and speed must be positive, got {fps:g} and {speed:g}")
     path = Path(path)
     check_suffix(path)
-    film = film_of(recording)
+    film = playback_of(recording)
     times = np.arange(film.time[0], film.time[-1] + 1e-9, speed / fps)
     states = [state_at(film.time, t) for t in times]
     arrays, *_ = _frames(film, states, forces, collision, view, size, strip=True, horizon=horizon)
@@ -152,7 +162,7 @@ def animation(
 
 
 def _frames(
-    film: Film,
+    film: Playback,
     states: list[int],
     forces: bool,
     collision: bool,
@@ -164,7 +174,7 @@ def _frames(
 ) -> tuple[list[NDArray[np.uint8]], ForceScale, list[dict[int, FloatArray]]]:
     """States drawn with one camera, the scale of their arrows, and where each body is [pixels]."""
     rotations, origins = (poses[states] for poses in film.poses())
-    stage = Stage.of(film.world, rotations, origins, collision=collision)
+    stage = SceneGeometry.of(film.world, rotations, origins, collision=collision)
     scale = film.scale(stage.size)
     frames = [
         [Item(part.solid.moved(R[part.body], p[part.body]), part.color) for part in stage.parts]
@@ -181,7 +191,7 @@ def _frames(
     return [render(items, camera, horizon=horizon) for items in scenes], scale, places
 
 
-def _state(film: Film, when: float) -> int:
+def _state(film: Playback, when: float) -> int:
     start, end = float(film.time[0]), float(film.time[-1])
     slack = 1e-9 + 1e-9 * abs(end)
     if not start - slack <= when <= end + slack:
@@ -190,7 +200,7 @@ def _state(film: Film, when: float) -> int:
 
 
 def _camera(
-    stage: Stage,
+    stage: SceneGeometry,
     marks: list[list[Item]],
     view: tuple[float, float, float],
     size: tuple[int, int] | None,
@@ -224,12 +234,12 @@ def _marks(arrows: Arrows, size: float) -> list[Item]:
 
 
 def solid_of_ball(center: FloatArray, radius: float) -> Solid:
-    """A ball in world axes."""
+    """Return a ball in world axes."""
     return solid_of(Sphere(radius, center))
 
 
 def _arrow(foot: FloatArray, tip: FloatArray, thick: float) -> Solid:
-    """A shaft with a head of fixed size; a short arrow is all head."""
+    """Return a shaft with a head of fixed size; a short arrow is all head."""
     length = float(np.linalg.norm(tip - foot))
     if length < 1e-3 * thick:
         return solid_of_ball(foot, 0.8 * thick)
@@ -303,7 +313,7 @@ def write_moving(frames: list[NDArray[np.uint8]], path: Path, fps: float) -> Non
     if path.suffix.lower() in FILMS:
         _film(frames, path, fps)
         return
-    with extra_viz():
+    with require_viz():
         from PIL import Image
     first, *others = (Image.fromarray(frame) for frame in frames)
     # WebP's effort: a quarter fewer bytes than at Pillow's own, for a hundredth of the time that drawing takes.
@@ -313,7 +323,7 @@ def write_moving(frames: list[NDArray[np.uint8]], path: Path, fps: float) -> Non
 def _film(frames: list[NDArray[np.uint8]], path: Path, fps: float) -> None:
     height, width, _ = frames[0].shape
     given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{fps:g}", "-i", "-"]
-    # What most players show: four brightnesses to a colour, hence even sides.
+    # Most players need this pixel format; it has one colour per four pixels, so both sides must be even.
     wanted = ["-an", "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2:color=white", "-pix_fmt", "yuv420p", "-crf", "18"]
     command = [encoder(), "-y", "-loglevel", "error", *given, *wanted, str(path.absolute())]
     with tempfile.TemporaryFile() as raw:

@@ -19,7 +19,7 @@ from contactlab.drawing.palette import EDGE, Color
 from contactlab.spatial.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from contactlab.plotting.kernels.shading import Light, Things
+    from contactlab.plotting.kernels.shading import Light, Materials
 
 
 FINE = 2  # pixels across that are averaged into one
@@ -96,7 +96,7 @@ def _surfaces(
 def _backdrop(
     picture: FloatArray, seen: IntArray, camera: Camera, bodies: FloatArray, height: float, light: Light
 ) -> None:
-    """Sky, and a floor at this height that goes on to the horizon, where nothing else is seen."""
+    """Sky, and a floor at this height that continues to the horizon, where nothing else is seen."""
     from contactlab.plotting.kernels.shading import backdrop
 
     reach = AIR * float(np.linalg.norm(bodies.reshape(-1, 3).mean(axis=0) - camera.eye))
@@ -105,12 +105,12 @@ def _backdrop(
     backdrop(seen, camera.eye, camera.axes, camera.zoom, height, reach, colors, bright, light, work, picture)
 
 
-def _things(items: list[Item]) -> Things:
-    """What the triangles are of, as the kernel takes it."""
-    from contactlab.plotting.kernels.shading import Things
+def _things(items: list[Item]) -> Materials:
+    """Return the colours of the drawn items as kernel arrays."""
+    from contactlab.plotting.kernels.shading import Materials
 
     boxes = [_box(item.solid) if item.ground else (np.zeros(3), np.ones(3)) for item in items]
-    return Things(
+    return Materials(
         color=np.array([item.color for item in items]) / 255.0,
         ambient=np.array([AMBIENT_MARK if i.mark else AMBIENT_GROUND if i.ground else AMBIENT for i in items]),
         ground=np.array([item.ground for item in items], dtype=np.int64),
@@ -120,7 +120,7 @@ def _things(items: list[Item]) -> Things:
 
 
 def _light(casters: FloatArray) -> Light:
-    """The light, with the shadows that triangles (m, 3, 3) throw."""
+    """Return the light, with the shadows that triangles (m, 3, 3) throw."""
     from contactlab.plotting.kernels.shading import Light
 
     if not len(casters):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES, hexadecimal
-from contactlab.plotting.paper import legend_above, one_page, positive
+from contactlab.plotting.figures import legend_above, one_page, positive
 from contactlab.simulation import OPEN, SLIDE, STICK, Recording, World
 from contactlab.spatial.arrays import FloatArray, IntArray
 
@@ -235,7 +235,7 @@ def draw_effort(axes: Axes, recording: Recording) -> None:
     legend_above(axes)
 
 
-def effort(recording: Recording) -> Figure:
+def solver_effort(recording: Recording) -> Figure:
     """Return the solver's effort over time.
 
     Top: contacts, pivots, islands, and the islands that the previous step's contacts solved without a pivot. Second:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import lcp
-from contactlab.plotting.paper import CYCLE, legend_above, new_figure, save_figure
+from contactlab.plotting.figures import CYCLE, legend_above, new_figure, save_figure
 from contactlab.spatial.arrays import FloatArray
 
 

@@ -9,12 +9,12 @@ from typing import Any, get_args
 import numpy as np
 
 from contactlab.constraints import ContactConstraint, DistanceConstraint, LoopConstraint
-from contactlab.formulation.bridge.joint_actions import Drive, JointLimit
+from contactlab.formulation.model_problem.joint_actions import Drive, JointLimit
 from contactlab.multibody import JointLimits, joints
 from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray, read_only
 from contactlab.world.errors import SimulationConfigError
-from contactlab.world.joint_actions import Coefficient, Follower, JointActions, Loop
+from contactlab.world.joint_actions import Coefficient, JointActions, Loop, MimicJoint
 from contactlab.world.motion import ConstantVelocity, Conveyor, Oscillation, PrescribedMotion
 from contactlab.world.point_spring import JointPolynomial, PointSpring
 
@@ -28,7 +28,13 @@ _LOOPS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (LoopConstraint, DistanceConstraint, ContactConstraint, JointPolynomial, PointSpring)
 }
-_PLAIN: dict[str, Any] = {"limits": JointLimit, "damping": Coefficient, "friction": Coefficient, "followers": Follower}
+# Fields of `JointActions` that are plain values: their names in records, and their classes.
+_PLAIN: dict[str, tuple[str, Any]] = {
+    "limits": ("limits", JointLimit),
+    "damping": ("damping", Coefficient),
+    "friction": ("friction", Coefficient),
+    "mimics": ("followers", MimicJoint),
+}
 
 
 def joint_to_json(joint: joints.Joint) -> Json:
@@ -72,7 +78,7 @@ def limits_from_json(data: Json) -> JointLimits:
 
 def actions_to_json(actions: JointActions) -> Json:
     """Return what acts on joints as JSON values; a constraint of the user's own cannot be kept."""
-    values: Json = {field: [_to_json(one) for one in getattr(actions, field)] for field in _PLAIN}
+    values: Json = {name: [_to_json(one) for one in getattr(actions, field)] for field, (name, _) in _PLAIN.items()}
     values["drives"] = [{"type": type(one).__name__, **_to_json(one)} for one in actions.drives]
     values["loops"] = [_loop_to_json(loop) for loop in actions.loops]
     return {field: entries for field, entries in values.items() if entries}
@@ -80,7 +86,9 @@ def actions_to_json(actions: JointActions) -> Json:
 
 def actions_from_json(data: Json) -> JointActions:
     """Return what acts on joints; values are checked as on the first time, names of bodies by the world."""
-    plain = {field: tuple(_from_json(kind, entry) for entry in data.get(field, ())) for field, kind in _PLAIN.items()}
+    plain = {
+        field: tuple(_from_json(kind, entry) for entry in data.get(name, ())) for field, (name, kind) in _PLAIN.items()
+    }
     drives = tuple(_from_json(_DRIVES[entry["type"]], entry) for entry in data.get("drives", ()))
     loops = tuple(Loop(_from_json(_LOOPS[entry["type"]], entry), entry["erp"]) for entry in data.get("loops", ()))
     return JointActions(**plain, drives=drives, loops=loops)

@@ -370,7 +370,7 @@ def joint_entries(recording: Record) -> dict[str, FloatArray]:
     """Return the entries (n_steps,) [J] of what acts on joints."""
     n, world = recording.n_steps, recording.world
     entries = {name: np.zeros(n) for name in JOINT_ENTRIES}
-    if world.joint_actions.none:
+    if world.joint_actions.is_empty:
         return entries
     mean, h = 0.5 * (recording.v[:-1] + recording.v[1:]), recording.h
     damping, drives = implicit_forces(world, recording.q[:-1], recording.v[1:], recording.rows["drive_target"], h)
@@ -384,10 +384,10 @@ def joint_entries(recording: Record) -> dict[str, FloatArray]:
         if row.kind in (RowKind.LOOP, RowKind.SPRING):
             rate = loop_rates[step, row.loop_row]
         else:
-            rate = (row.sign if row.kind == RowKind.STOP else 1.0) * mean[step, row.dof]
-            if row.kind == RowKind.FOLLOW:
+            rate = (row.sign if row.kind == RowKind.LIMIT else 1.0) * mean[step, row.dof]
+            if row.kind == RowKind.MIMIC:
                 rate = rate - row.factor * mean[step, row.other]
-        np.add.at(entries[row.kind.work], step, h[step] * table.force[chosen] * rate)
+        np.add.at(entries[row.kind.ledger_entry], step, h[step] * table.force[chosen] * rate)
     return entries
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 import problem_data
 from contactlab.certificate import Check
-from contactlab.formulation.proposal import PATIENCE
 from contactlab.formulation.solution import advice_on
+from contactlab.formulation.strategy_solver import MAX_SECONDS
 from contactlab.multibody import MultibodyError, kinematics, point_velocity_6d
 from contactlab.multibody.arguments import singular_joint
 from contactlab.recording.plausibility import moving_as_prescribed, pressed_by, sunk
@@ -206,7 +206,7 @@ def _impatience(stepper: TimeStepping, result: lcp.Result | lcp.FrictionResult) 
     if stepper.solver is not None or result.status.name != "ITERATION_LIMIT":
         return ""
     return (
-        f" The default gives an island {PATIENCE:g} s of the processor; a solver that is named takes its own limits. "
+        f" The default gives an island {MAX_SECONDS:g} CPU seconds; a named solver has its own limits. "
         "A smaller h, contacts that give way (Material.stiffness, cfm) and bodies less deep in one another make it "
         "easier."
     )

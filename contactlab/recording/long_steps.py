@@ -21,7 +21,7 @@ from contactlab.multibody.joints import FloatingBase
 from contactlab.multibody.overview import joint_axes
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.prepared import arrays_of
-from contactlab.world.touching import touching_shapes
+from contactlab.world.collision_filter import build_collision_filter
 from contactlab.world.world import World
 
 #: Way past something in a step, of the own length; angle that a surface turns by beside something [rad].
@@ -136,8 +136,8 @@ def _bounds(moves: Moves) -> FloatArray:
         if number in shapes:
             own = shapes[number]
             far = np.max(np.linalg.norm(extents.center[own], axis=1))
-            out = np.maximum(out, (way + angle * far) / (WAY * np.min(extents.long[own])))
-            if np.max(angle) > TURN and extents.sweeping[own].any():
+            out = np.maximum(out, (way + angle * far) / (WAY * np.min(extents.max_length[own])))
+            if np.max(angle) > TURN and extents.rotation_to_motion[own].any():
                 out = np.maximum(out, angle / TURN)
     return np.maximum(out, _bounds_of_free(moves, speeds, free, shapes)) if free else out
 
@@ -167,8 +167,8 @@ def _bounds_of_free(moves: Moves, speeds: FloatArray, free: list[int], shapes: d
     way = np.maximum(way, h * np.linalg.norm(speeds[:, first_v[:, None] + np.arange(3)], axis=2))
     angle = h * np.linalg.norm(speeds[:, first_v[:, None] + np.array(turns)], axis=2)
     far = np.array([np.max(np.linalg.norm(extents.center[shapes[number]], axis=1)) for number in free])
-    short = np.array([np.min(extents.long[shapes[number]]) for number in free])
-    sweeps = np.array([extents.sweeping[shapes[number]].any() for number in free])
+    short = np.array([np.min(extents.max_length[shapes[number]]) for number in free])
+    sweeps = np.array([extents.rotation_to_motion[shapes[number]].any() for number in free])
     ratio = (way + angle * far) / (WAY * short)
     return np.asarray(np.maximum(ratio, np.where(sweeps & (angle > TURN), angle / TURN, 0.0)).max(axis=1))
 
@@ -192,7 +192,7 @@ def _looked_at(moves: Moves) -> tuple[IntArray, IntArray, FloatArray, str]:
     meant, turned = _rates(moves, R)
     stopped = np.linalg.norm(meant, axis=2) > np.linalg.norm(way, axis=2)
     way = np.where(stopped[..., None], meant, way)
-    moved = np.linalg.norm(way, axis=2) / (WAY * extents.long)
+    moved = np.linalg.norm(way, axis=2) / (WAY * extents.max_length)
     ratio = np.maximum(moved, turned)
     step, shape = np.nonzero(ratio > 1.0)
     worst = np.argsort(-ratio[step, shape], kind="stable")[:CLOSE]
@@ -205,10 +205,10 @@ def _looked_at(moves: Moves) -> tuple[IntArray, IntArray, FloatArray, str]:
         i, k = step[rows], shape[rows]
         # A ball about the one moves as it does relatively to the other: does it come near a box about that one?
         apart, shift = at[i, k][:, None] - at[i], way[i, k][:, None] - way[i]
-        long = np.linalg.norm(shift, axis=2) > WAY * extents.long[k][:, None]
+        long = np.linalg.norm(shift, axis=2) > WAY * extents.max_length[k][:, None]
         doubtful = may[k] & (long & np.isfinite(extents.reach) | (turned[i, k] > 1.0)[:, None])
         apart, shift = (np.einsum("nkji,nkj->nki", frames[i], part) for part in (apart, shift))
-        room = extents.half + (extents.reach[k] + BESIDE * extents.long[k])[:, None, None]
+        room = extents.half + (extents.reach[k] + BESIDE * extents.max_length[k])[:, None, None]
         enters, leaves = np.sort(((-room - apart) / shift, (room - apart) / shift), axis=0)
         # Along an axis on which nothing shifts.
         still = shift == 0.0
@@ -242,7 +242,7 @@ def _rates(moves: Moves, R: FloatArray) -> tuple[FloatArray, FloatArray]:
         if body in kinematic:
             angles[:, shapes] = _angle(R[:n, body].reshape(n, 9), R[n:, body].reshape(n, 9))[:, None]
         elif moves.v.size:
-            name, parts = world.model.names[body], world.extents.sweeping[shapes]
+            name, parts = world.model.names[body], world.extents.rotation_to_motion[shapes]
             v, after = (np.clip(one, -FASTEST, FASTEST) for one in (moves.v, moves.v_next))
             for k in shapes:
                 at = point_velocity_6d(world.model, moves.q, v, name, world.extents.center[k])
@@ -271,14 +271,14 @@ def _planes(
             body = bodies[shape[a]]
             normal = plane.normal @ R[step[a], body]
             low = float(np.min(points @ normal - radii)) + float(plane.normal @ p[step[a], body]) - plane.offset
-            if -low > max(DEPTH * extents.thick[shape[a]], deep[a]):
+            if -low > max(DEPTH * extents.min_width[shape[a]], deep[a]):
                 out[a], deep[a] = s, -low
     return out, deep
 
 
 def _may_touch(world: World) -> NDArray[np.bool_]:
     """Which shapes of bodies may touch which."""
-    touching, n = touching_shapes(world), len(world.surfaces)
+    touching, n = build_collision_filter(world), len(world.surfaces)
     may = np.zeros((n, n), dtype=bool)
     if touching is None:
         return may

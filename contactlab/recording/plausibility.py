@@ -97,7 +97,7 @@ def notices_of(recording: Recording) -> tuple[Notice, ...]:
 
 def deepest(world: World) -> float:
     """The gap [m] below which a contact of a world may be too deep."""
-    return -DEPTH * float(np.min(world.extents.thick, initial=np.inf))
+    return -DEPTH * float(np.min(world.extents.min_width, initial=np.inf))
 
 
 def new_kinds(found: Iterable[Notice], known: tuple[Notice, ...]) -> tuple[Notice, ...]:
@@ -118,7 +118,7 @@ def sunk(world: World, contacts: Iterable[ViewedContact], step: int) -> str:
     if deepest is None or deepest.gap >= 0.0:
         return ""
     bodies = [body for body in (deepest.body_b, deepest.body_a) if body >= 0]
-    thick = [size for body, size in zip(world.surface_bodies, world.extents.thick, strict=True) if body in bodies]
+    thick = [size for body, size in zip(world.surface_bodies, world.extents.min_width, strict=True) if body in bodies]
     if -deepest.gap <= DEPTH * min(thick, default=np.inf):
         return ""
     advice = "look at the applied forces, and at h" if step else "start them apart"
@@ -139,7 +139,7 @@ def overlaps(
     if not deep.size:
         return
     # One more, for what has no shape here: half-spaces and contacts from outside, number -1.
-    thick = np.append(world.extents.thick, np.inf)
+    thick = np.append(world.extents.min_width, np.inf)
     size = np.minimum(thick[rows["contact_shape_a"][deep]], thick[rows["contact_shape_b"][deep]])
     depth = -gap[deep] / size
     found = depth > DEPTH
@@ -174,7 +174,7 @@ def rigid_stops(world: World, stepper: TimeStepping) -> list[JointRow]:
     """The joints' limits that hold what they find."""
     if stepper.erp > 0.0 or stepper.projection:
         return []
-    return [row for row in world.joint_rows if row.kind == RowKind.STOP and row.stiffness == 0.0]
+    return [row for row in world.joint_rows if row.kind == RowKind.LIMIT and row.stiffness == 0.0]
 
 
 def excess(stops: list[JointRow], q: FloatArray) -> FloatArray:
@@ -201,7 +201,9 @@ def beyond_stops(world: World, stepper: TimeStepping, q: FloatArray, name: Named
     first = first[off[0, first] > rounding[first]]
     if not first.size:
         return
-    bodies = {dof: world.model.bodies[world.model.index(body)] for (body, _), (dof, _) in world.places.items()}
+    bodies = {
+        dof: world.model.bodies[world.model.index(body)] for (body, _), (dof, _) in world.coordinate_index.items()
+    }
     ends = [f"{bodies[row.dof].joint_name!r} {'above' if row.sign < 0.0 else 'below'} {row.bound:.3g}" for row in stops]
     listed = ", ".join(f"{ends[i]} by {off[0, i]:.3g}" for i in first[:NAMES])
     more = f" and {first.size - NAMES} more" if first.size > NAMES else ""

@@ -28,7 +28,7 @@ from contactlab.stepping.record_schema import (
 )
 from contactlab.world.sensors import Sensor, StepView
 from contactlab.world.state import StepperState
-from contactlab.world.visual import with_files
+from contactlab.world.visual import resolve_mesh_files
 from problem_data import ConstraintForces, ConstraintVelProblemData
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Recording(Record):
         folders = [Path(root).resolve() for root in mesh_roots]
         if not folders:
             return opened
-        return replace(opened, world=replace(opened.world, visuals=with_files(opened.world.visuals, folders)))
+        return replace(opened, world=replace(opened.world, visuals=resolve_mesh_files(opened.world.visuals, folders)))
 
     def save(self, path: str | os.PathLike[str], *, compress: bool | None = None) -> None:
         """Write the record to exactly this path, as one ``.npz`` without pickle; whole or not at all.

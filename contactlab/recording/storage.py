@@ -27,7 +27,7 @@ from contactlab.recording.errors import RecordError, RecordWriteError
 from contactlab.recording.record import Record
 from contactlab.recording.world_io import stepper_from_json, stepper_to_json, world_from_json, world_to_json
 from contactlab.stepping.record_schema import FIELDS, LATER, READABLE, SCHEMA, TIMINGS, Rows, field_tail, row_lengths
-from problem_data.files import ARRAY_BYTES, size_text, text_of
+from problem_data.files import ARRAY_BYTES, read_text, size_text
 from problem_data.npz_files import NpzFile, Source, write_npz
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def read_recording(path: Path) -> Parts:
     if _size([file]) <= LOAD_BYTES:
         arrays = {name: file.read(name) for name in (*stored, *held)}
     else:
-        arrays = file.mapped([*stored, *held])
+        arrays = file.memory_map([*stored, *held])
     arrays |= {name: _join([file], name, row_lengths(world, stepper)) for name in FIELDS if name not in stored}
     for array in arrays.values():
         array.flags.writeable = False
@@ -189,7 +189,7 @@ def _parts(files: Sequence[NpzFile], name: str, lengths: Mapping[str, int]) -> I
     """Yield a field of all files; where a file is older than the field, zeros for its rows."""
     for file in files:
         if name in file.members:
-            yield from file.parts(name)
+            yield from file.iter_chunks(name)
         elif name in LATER:
             field = FIELDS[name]
             yield np.zeros((_row_count(file, name), *field_tail(field, lengths)), dtype=field.dtype)
@@ -223,7 +223,7 @@ def read_meta(path: Path) -> dict[str, Any]:
     """Return the description of a packed record, or of a folder of chunks."""
     if path.is_dir():
         path = path / META_FILE
-        text = text_of(path, lambda _, field, detail: RecordError(path.parent, META_FILE, detail))
+        text = read_text(path, lambda _, field, detail: RecordError(path.parent, META_FILE, detail))
     else:
         file = NpzFile(path, RecordError)
         if META not in file.members:
@@ -270,7 +270,7 @@ def check_files(files: Sequence[NpzFile], lengths: Mapping[str, int], path: Path
     for name in ("time", "q", "v", "motion_pose", "motion_twist"):
         _check_numbers(files, name, "finite")
     _check_numbers(files, "h", "a positive number")
-    start_h = next(part[0] for file in files for part in file.parts("start_h") if part.size)
+    start_h = next(part[0] for file in files for part in file.iter_chunks("start_h") if part.size)
     if not (np.isfinite(start_h) and start_h >= 0.0):
         raise RecordError(path, "start_h", f"is {start_h}, not a number of 0 or more")
 
@@ -302,7 +302,7 @@ def _counts(file: NpzFile, lengths: Mapping[str, int]) -> dict[str, int]:
 def _check_order(files: Sequence[NpzFile], name: str, steps: int) -> None:
     last = 0
     for file in files:
-        for column in file.parts(name):
+        for column in file.iter_chunks(name):
             if not column.size:
                 continue
             if column[0] < last or column[-1] >= steps or np.any(np.diff(column) < 0):
@@ -313,7 +313,7 @@ def _check_order(files: Sequence[NpzFile], name: str, steps: int) -> None:
 def _check_numbers(files: Sequence[NpzFile], name: str, detail: str) -> None:
     for file in files:
         first = 0
-        for part in file.parts(name):
+        for part in file.iter_chunks(name):
             good: NDArray[Any] = np.isfinite(part)
             if name == "h":
                 good = good & (part > 0.0)

@@ -25,7 +25,7 @@ from contactlab.stepping.sleep import Sleep
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import SimulationConfigError
-from contactlab.world.surface import ALL, Surface
+from contactlab.world.surface import ALL, Collider
 from contactlab.world.visual import Visual, VisualMesh
 from contactlab.world.world import World
 from lcp.contacts.attempts import strategies_of
@@ -54,7 +54,7 @@ def world_to_json(world: World) -> Json:
         ],
         "body_contacts": world.body_contacts,
         **({} if world.plane is None else {"planar": world.plane.tolist()}),
-        "ignored": [list(pair) for pair in world.ignored],
+        "ignored": [list(pair) for pair in world.excluded_pairs],
         "bodies": [_body_to_json(world, i) for i in range(world.model.nb)],
         "joints": codecs.actions_to_json(world.joint_actions),
     }
@@ -92,7 +92,7 @@ def world_from_json(data: Json) -> World:
             placement = Transform(*one["placement"]) if "placement" in one else None
             builder.add_visual(entry["name"], _visual_from_json(one), placement=placement, rgba=one.get("rgba"))
     for pair in data["ignored"]:
-        builder.ignore(*(data["bodies"][i]["name"] for i in pair))
+        builder.exclude_collision(*(data["bodies"][i]["name"] for i in pair))
     builder.add_actions(codecs.actions_from_json(data.get("joints", {})))
     world, moving = builder.build(), [entry for entry in data["bodies"] if "motion" in entry]
     motions = ((world.model.names.index(entry["name"]), codecs.motion_from_json(entry["motion"])) for entry in moving)
@@ -114,7 +114,7 @@ def _body_to_json(world: World, i: int) -> Json:
         "q": world.initial_q[world.model.q_slice(body.name)].tolist(),
         "v": world.initial_v[world.model.v_slice(body.name)].tolist(),
     }
-    if inertia is not None and inertia.oddity is not None:
+    if inertia is not None and inertia.physical_fault is not None:
         entry["inertia_as_written"] = True
     if body.parent != WORLD:
         entry["parent"] = body.parent
@@ -148,9 +148,9 @@ def _material_from_json(data: Json) -> Material:
     return Material(**data | ({"restitution": PowerLaw(**law)} if isinstance(law, dict) else {}))
 
 
-def _surface_to_json(surface: Surface) -> Json:
+def _surface_to_json(surface: Collider) -> Json:
     entry: Json = {"shape": _shape_to_json(surface.shape), "material": _material_to_json(surface.material)}
-    if not surface.shown:
+    if not surface.visible:
         entry["shown"] = False
     return entry | _placement_to_json(surface.placement) | _filter_to_json(surface.category, surface.mask)
 

@@ -33,7 +33,7 @@ from contactlab.recording.storage import (
 from contactlab.stepping.joint_table import by_number
 from contactlab.stepping.record_schema import FIELDS, SCHEMA, TIMINGS, Rows, join_rows, row_lengths, start_rows
 from contactlab.world.state import StepperState
-from problem_data.npz_files import NpzFile, Source, partial_files, write_npz, write_whole
+from problem_data.npz_files import NpzFile, Source, partial_files, write_atomic, write_npz
 
 if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
@@ -156,7 +156,7 @@ class RecordWriter:
             writer.done = done
             # A file may hold no step: of a run that was gone on with where there was nothing left to do.
             ends = files[0], next((file for file in reversed(files) if file.members["h"].shape[0]), files[0])
-            first, last = (file.mapped([name for name in FIELDS if name in file.members]) for file in ends)
+            first, last = (file.memory_map([name for name in FIELDS if name in file.members]) for file in ends)
             writer.start = _last_state(first, 0)
             writer.state = writer.start if done == 0 else _last_state(last, done)
             writer._right = right.pop_all()
@@ -201,7 +201,7 @@ class RecordWriter:
             if self._packed:
                 _clear(self.folder)
                 _link(self._path, self.folder / "chunk_000000.npz")
-            write_whole(self.folder / META_FILE, self._meta.encode())
+            write_atomic(self.folder / META_FILE, self._meta.encode())
         self._described = True
 
     def pack(self) -> Recording:

@@ -69,6 +69,7 @@ from contactlab.stepping import (
 from contactlab.stepping.wrenches import Wrench
 from contactlab.verification import VerificationFailure, VerificationReport, verify
 from contactlab.world import (
+    Collider,
     ConstantVelocity,
     Conveyor,
     JointActions,
@@ -82,7 +83,6 @@ from contactlab.world import (
     RowKind,
     SimulationConfigError,
     StepperState,
-    Surface,
     Visual,
     VisualMesh,
     World,
@@ -99,7 +99,7 @@ __all__ = [
     "ConstantVelocity", "Conveyor", "Motion", "Oscillation", "Gradient", "Kink", "Linearization", "Notice",
     "Parameter", "PointSpring", "PositionDrive", "PrescribedMotion", "RayHits", "RecordError", "RecordWriteError",
     "Recording", "Rollout", "Simulation", "SimulationConfigError", "SimulationError", "SolverStatistics", "Sleep",
-    "StepResult", "StepperState", "Surface", "TimeStepping", "Transition", "UncertifiedTable", "VelocityDrive",
+    "StepResult", "StepperState", "Collider", "TimeStepping", "Transition", "UncertifiedTable", "VelocityDrive",
     "VerificationFailure", "VerificationReport", "Visual", "VisualMesh", "WorstCertificate", "Wrench", "World",
     "WorldBuilder", "carry_over", "gradient", "linearize", "parameter", "contacts_at", "rollout", "sensors",
     "simulate", "transition", "verify",

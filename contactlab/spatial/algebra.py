@@ -37,7 +37,7 @@ def cross_force(v: ArrayLike, f: ArrayLike) -> FloatArray:
 
 
 def cross_matrix(r: ArrayLike) -> FloatArray:
-    """The matrix (3, 3) with which ``cross_matrix(r) @ y`` is r x y."""
+    """Return the matrix (3, 3) with which ``cross_matrix(r) @ y`` is r x y."""
     array = np.asarray(r, dtype=np.float64)
     if array.shape != (3,):
         raise SpatialError("r", f"must have shape (3,), got {array.shape}")

@@ -1,4 +1,4 @@
-"""Errors about a value handed in: every one names the field and says what is wrong with which entry; whom to warn."""
+"""Errors about an argument: each names the field, the entry and the reason; and the stack level for warnings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class FieldError(ValueError):
     field
         Name of the argument or attribute at fault.
     detail
-        What is wrong, with the offending entry and its value.
+        Reason, with the offending entry and its value.
     """
 
     def __init__(self, field: str, detail: str) -> None:

@@ -15,7 +15,7 @@ from contactlab.spatial.transform import Transform
 
 # Relative slack of symmetry.
 SLACK = 1e-9
-# Of the triangle inequality: people and files give four digits or so, and a flat plate meets it with equality.
+# Tolerance of the triangle inequality: files have about four digits, and a flat plate meets it with equality.
 ROUNDED = 1e-3
 # Radius of gyration [m] below which a body is a point: point masses come with the round-off of a program in them.
 POINT = 1e-6
@@ -45,8 +45,8 @@ class RigidInertia:
 
     Attributes
     ----------
-    oddity
-        What no mass distribution has, in words; None where there is nothing.
+    physical_fault
+        Reason why no mass distribution has this inertia; None if one can.
 
     Raises
     ------
@@ -57,7 +57,7 @@ class RigidInertia:
     mass: float
     com: FloatArray
     inertia: FloatArray
-    oddity: str | None
+    physical_fault: str | None
 
     def __init__(
         self,
@@ -72,31 +72,32 @@ class RigidInertia:
         checked = finite_number(mass, "mass", SpatialError, least=0.0)
         self._fill(checked, finite_array(com, "com", (3,), SpatialError), _symmetric(inertia), 0.0)
         if physical:
-            self._insist()
+            self._check_physical()
 
     def _fill(self, mass: float, com: FloatArray, inertia: FloatArray, noise: float) -> None:
         """Set the fields; ``noise`` [kg m^2] is what the moments may be off by."""
         object.__setattr__(self, "mass", mass)
         object.__setattr__(self, "com", read_only(com))
         object.__setattr__(self, "inertia", read_only(inertia))
-        object.__setattr__(self, "oddity", _oddity(mass, inertia, noise))
+        object.__setattr__(self, "physical_fault", _oddity(mass, inertia, noise))
 
-    def _insist(self) -> None:
-        if self.oddity is not None:
+    def _check_physical(self) -> None:
+        if self.physical_fault is not None:
             raise SpatialError(
-                "inertia", f"belongs to no mass distribution, it has {self.oddity}; physical=False takes it as it is"
+                "inertia",
+                f"belongs to no mass distribution, it has {self.physical_fault}; physical=False takes it as it is",
             )
 
     @classmethod
     def _made(cls, mass: float, com: FloatArray, inertia: FloatArray, noise: float = 0.0) -> RigidInertia:
-        """Of values that were checked, odd ones too."""
+        """Make an inertia of checked values, also of one that is physically impossible."""
         made = object.__new__(cls)
         made._fill(mass, com, 0.5 * (inertia + inertia.T), noise)
         return made
 
     @classmethod
     def point(cls, mass: float, com: ArrayLike = (0.0, 0.0, 0.0)) -> RigidInertia:
-        """All mass in one point: no moment about it."""
+        """Return all mass in one point: no moment about it."""
         return cls(mass, com, np.zeros((3, 3)))
 
     @classmethod
@@ -211,7 +212,7 @@ class RigidInertia:
         if mass < 0.0:
             raise SpatialError("matrix", f"entry [3, 3], the mass, must not be negative, got {mass}")
         c = np.array([given[2, 4], given[0, 5], given[1, 3]]) / mass if mass > 0.0 else np.zeros(3)
-        # What is left of the difference has the rounding of its terms.
+        # The difference has the rounding error of its terms.
         noise = ROUNDING * float(np.max(np.abs(given[:3, :3])))
         made = cls._made(mass, c, given[:3, :3] - _parallel_axis(mass, c), noise)
         off = np.abs(made.matrix() - given)
@@ -219,7 +220,7 @@ class RigidInertia:
             i, j = (int(k) for k in np.unravel_index(int(np.argmax(off)), (6, 6)))
             raise SpatialError("matrix", f"belongs to no rigid body: entry [{i}, {j}] contradicts the others")
         if physical:
-            made._insist()
+            made._check_physical()
         return made
 
     def matrix(self) -> FloatArray:
@@ -239,7 +240,7 @@ class RigidInertia:
         return np.concatenate([w @ self.inertia + np.cross(self.com, linear), linear], axis=-1)
 
     def moved(self, X: Transform) -> RigidInertia:
-        """The same mass distribution in the parent of the frame X it is given in."""
+        """Return the same mass distribution in the parent of the frame X it is given in."""
         return self._made(self.mass, X.apply(self.com), X.R @ self.inertia @ X.R.T)
 
     def join(self, other: RigidInertia, placement: Transform | None = None) -> RigidInertia:
@@ -270,7 +271,7 @@ class RigidInertia:
             raise SpatialError("mass", f"nothing remains: {other.mass} kg taken from {self.mass} kg")
         rest = self._sum(other if placement is None else other.moved(placement), -1.0)
         if physical:
-            rest._insist()
+            rest._check_physical()
         return rest
 
     def _sum(self, other: RigidInertia, sign: float) -> RigidInertia:
@@ -305,12 +306,12 @@ def _symmetric(value: ArrayLike) -> FloatArray:
 
 
 def round_off(mass: float, largest: float) -> float:
-    """The moment [kg m^2] that counts as zero beside the largest one."""
+    """Return the moment [kg m^2] that counts as zero beside the largest one."""
     return SLACK * abs(largest) + mass * POINT**2
 
 
 def _oddity(mass: float, inertia: FloatArray, noise: float) -> str | None:
-    """What no mass distribution has, in words; None for points, rods, plates and solid bodies."""
+    """Return the reason why no mass distribution has this inertia; None for points, rods, plates and solid bodies."""
     low, middle, high = (float(moment) for moment in np.linalg.eigvalsh(inertia))
     zero = round_off(mass, high) + noise
     moments = f"principal moments {low:.6g}, {middle:.6g}, {high:.6g} kg m^2"

@@ -12,7 +12,7 @@ from contactlab.spatial.algebra import cross_matrix
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only, rows_of
 from contactlab.spatial.errors import SpatialError
 
-# How far R^T R may be from the identity, entry by entry: rotations typed by hand or read from text pass.
+# Largest deviation of R^T R from the identity, entry by entry; rotations typed by hand or read from text pass.
 ORTHOGONALITY = 1e-6
 
 
@@ -99,9 +99,15 @@ class Transform:
         return np.concatenate([(given[..., :3] - np.cross(self.p, force)) @ self.R, force @ self.R], axis=-1)
 
     def motion_matrix(self) -> FloatArray:
-        """The matrix (6, 6) of `apply_motion`: [[R, 0], [p x R, R]]; its transpose is that of `apply_force_inverse`."""
+        """Return the matrix (6, 6) of `apply_motion`: [[R, 0], [p x R, R]].
+
+        Its transpose is the matrix of `apply_force_inverse`.
+        """
         return np.block([[self.R, np.zeros((3, 3))], [cross_matrix(self.p) @ self.R, self.R]])
 
     def force_matrix(self) -> FloatArray:
-        """The matrix (6, 6) of `apply_force`: [[R, p x R], [0, R]]; its transpose is that of `apply_motion_inverse`."""
+        """Return the matrix (6, 6) of `apply_force`: [[R, p x R], [0, R]].
+
+        Its transpose is the matrix of `apply_motion_inverse`.
+        """
         return np.block([[self.R, cross_matrix(self.p) @ self.R], [np.zeros((3, 3)), self.R]])

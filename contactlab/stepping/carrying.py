@@ -63,7 +63,7 @@ def carry_over(state: StepperState, old_world: World, new_world: World) -> Stepp
         if known.get(name) is type(body.joint) and _sizes(old_world, name) == _sizes(new_world, name):
             q[new.q_slice(name)], v[new.v_slice(name)] = old_q[old.q_slice(name)], old_v[old.v_slice(name)]
     ids, z = state.contact_ids, state.z
-    if old_world.resists_turning != new_world.resists_turning:
+    if old_world.has_moment_friction != new_world.has_moment_friction:
         # Their contacts have other numbers of variables.
         ids, z = ids[:0], z[:0]
     ids, z = _kept(_contact_ids(ids, old_world, new_world), z)

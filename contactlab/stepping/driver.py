@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from contactlab.formulation.proposal import PATIENCE
+from contactlab.formulation.strategy_solver import MAX_SECONDS
 from contactlab.stepping.external_contacts import Supply
 from contactlab.stepping.island_view import IslandView
 from contactlab.stepping.joint_service import Targets
@@ -264,7 +264,7 @@ class Driver(RunMemory):
         """
         if self._long[0] != self.step:
             self._long = self.step, processor_seconds()
-        return self._stepper.solver is not None or processor_seconds() - self._long[1] < PATIENCE
+        return self._stepper.solver is not None or processor_seconds() - self._long[1] < MAX_SECONDS
 
     def _has_room_for(self, act: Callable[[], None]) -> bool:
         """Act; False where memory does not suffice, for a step that cannot be tried with a smaller h."""

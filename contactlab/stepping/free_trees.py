@@ -38,7 +38,7 @@ def acted_on(world: World) -> set[int]:
     found |= {tree for row in world.joint_rows for tree in row.trees}
     actions = world.joint_actions
     names = [one.body for one in actions.damping if one.value != 0.0]
-    names += [world.model.moved_by(drive.joint) for drive in actions.springs.values()]
+    names += [world.model.body_of_joint(drive.joint) for drive in actions.springs.values()]
     return found | {int(world.body_trees[world.model.index(name)]) for name in names}
 
 

@@ -98,7 +98,7 @@ def write_thresholds(parameters: Parameters, stepper: TimeStepping) -> None:
 
 def new_work(world: World, contacts: int, edges: int) -> Work:
     """Arrays of a step for at most ``contacts`` contacts."""
-    width, packed = lcp_width(edges, world.resists_turning), arrays_of(world).packed
+    width, packed = lcp_width(edges, world.has_moment_friction), arrays_of(world).packed
     nq, nv, trees = world.nq, world.nv, packed.trees.shape[0] - 1
     W = workspace(world.model)
     S, _, origins, *_ = head_views(W, world.model)

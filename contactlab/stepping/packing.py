@@ -20,9 +20,9 @@ from contactlab.stepping.free_trees import pack_free_trees
 from contactlab.stepping.kernels.joint_layout import Drive, Joints, Spring
 from contactlab.stepping.kernels.layout import BODY_INTS, MAX_SHAPES, Collision, Moments, PackedWorld
 from contactlab.stepping.records import records_of
+from contactlab.world.collision_filter import build_collision_filter, may_touch_half_space
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.joint_rows import JointRow
-from contactlab.world.touching import may_touch_half_space, touching_shapes
 from contactlab.world.trees import body_trees, first_dofs
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ def pack_world(world: World) -> PackedWorld:
         ),
         stiffness=stiffness,
         dissipation=dissipation,
-        extent=_with_least(world.extents.thick),
-        longest=_with_least(world.extents.long),
+        extent=_with_least(world.extents.min_width),
+        longest=_with_least(world.extents.max_length),
         shifting=_shifting(world),
         **pack_free_trees(world),
     )
@@ -118,7 +118,7 @@ def _with_least(sizes: FloatArray) -> FloatArray:
 
 def pack_moments(world: World) -> Moments | None:
     """Lay the lengths of torsional and rolling friction out; None where no surface resists turning."""
-    if not world.resists_turning:
+    if not world.has_moment_friction:
         return None
     _, (torsional, rolling) = material_pairs(world, combine_moments)
     if world.plane is not None:
@@ -162,7 +162,7 @@ CONTACTS_OF_A_PAIR = 64
 
 def pack_collision(world: World) -> Collision | None:
     """Lay the shapes out, without room for pairs and contacts; None where no pair of them may touch."""
-    touching = touching_shapes(world)
+    touching = build_collision_filter(world)
     if touching is None:
         return None
     n_surfaces, n_half_spaces = len(world.surfaces), len(world.half_spaces)
@@ -230,7 +230,7 @@ OF_A_WORLD = ("damping", "rows", "row_trees", "trees", "drives", "springs", "loo
 
 def pack_joints(world: World) -> Joints | None:
     """Lay out what acts on the joints of a checked world; None where nothing does."""
-    return None if world.joint_actions.none else all_joints(world)
+    return None if world.joint_actions.is_empty else all_joints(world)
 
 
 def all_joints(world: World) -> Joints:

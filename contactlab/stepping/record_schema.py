@@ -141,7 +141,7 @@ def row_lengths(world: World, stepper: TimeStepping) -> dict[str, int]:
     return {
         "nq": world.nq,
         "nv": world.nv,
-        "w": lcp_width(stepper.edges_in(world), world.resists_turning),
+        "w": lcp_width(stepper.edges_in(world), world.has_moment_friction),
         "drives": len(world.joint_actions.drives),
         "motions": len(world.motions),
         "sleepers": sleepers(world, stepper),

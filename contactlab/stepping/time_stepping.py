@@ -14,9 +14,9 @@ import lcp
 from contactlab.constraint_solver import ConstraintSolver
 from contactlab.contact import ContactError, check_edges
 from contactlab.formulation.friction_backend import FrictionBackend, friction_objection, qp_code_objection
-from contactlab.formulation.proposal import EqualCompliance
 from contactlab.formulation.shrinking import SMALLEST_FRACTION
 from contactlab.formulation.stated_law import LAWS, law_of
+from contactlab.formulation.strategy_solver import EqualCompliance
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
 from contactlab.stepping.driver import Driver, Targets, Tau
 from contactlab.stepping.external_contacts import Contacts, Supply, supply_of
@@ -392,7 +392,7 @@ class TimeStepping:
 
     def check_world(self, world: World) -> None:
         """Refuse a world with rows that ``friction="cone"``, or a friction backend, has no place for."""
-        if not world.resists_turning:
+        if not world.has_moment_friction:
             return
         if self.asks_backend:
             name = type(self.solver).__name__

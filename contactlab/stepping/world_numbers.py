@@ -73,6 +73,6 @@ def in_world(stepper: TimeStepping, world: World) -> TimeStepping:
 def size_of(world: World) -> float:
     """Return the thickness of the thinnest shape of a body that moves [m]."""
     moves = np.array([world.body_trees[body] >= 0 for body in world.surface_bodies], dtype=bool)
-    thick = world.extents.thick[moves]
+    thick = world.extents.min_width[moves]
     thick = thick[np.isfinite(thick)]
     return float(thick.min()) if thick.size else NO_SHAPE

@@ -40,22 +40,22 @@ class MomentumBalance:
     @property
     def lever_turned(self) -> bool:
         """Whether laws are to be fitted with the other sign of the tangent lever; as stored where it is not told."""
-        return self.told and bool(self.values[1] < 0.0)
+        return self.is_determined and bool(self.values[1] < 0.0)
 
     @property
-    def told(self) -> bool:
+    def is_determined(self) -> bool:
         """Whether the interval of b leaves out 0."""
         return bool(abs(self.values[1]) > self.margins[1])
 
     @property
     def reading(self) -> str:
-        """How the tangent row is to be read, and by what right."""
-        if not self.told:
+        """Return the reading of the tangent row and its reason."""
+        if not self.is_determined:
             return "as stored (the balance of momentum does not tell the sign of its lever)"
         return f"{'lever turned' if self.lever_turned else 'as stored'} (by the balance of momentum)"
 
     def contradiction(self, *, friction: bool = True) -> str:
-        """Return what speaks against rigid bodies with these levers, empty if nothing; b only where there is friction.
+        """Return what speaks against rigid bodies with these levers, empty if nothing; b only if there is friction.
 
         The interval of a has nothing in common with 0.5 to 1.5, or that of b neither with it nor with its mirror image.
         """
@@ -73,7 +73,7 @@ class MomentumBalance:
             f"momentum balance of the measured changes: P_theta = {a:.3f} n_theta P_y {b:+.3f} d_theta P_x "
             f"{1e3 * c:+.2f} mm P_y (rigid: 1, 1, 0; 95 %: +-{da:.3f}, {db:.3f}, {1e3 * dc:.2f} mm)"
         ]
-        if self.told:
+        if self.is_determined:
             lines.append(f"the lever d_theta of the tangent row has the {_SIGNS[self.lever_turned]}")
         else:
             lines.append("it does not tell the sign of d_theta, the lever of the tangent row: taken as stored")
@@ -118,7 +118,7 @@ _STARTS = ((0.03, 0.55), (0.2, 0.55))  # (mu, e): the error over mu has more tha
 
 @dataclass(frozen=True)
 class PlanarModel:
-    """What kind of model is fitted."""
+    """Kind of the fitted model."""
 
     law: Law  # law of restitution
     lever_turned: bool  # whether the lever of the tangent row has its sign turned
@@ -138,7 +138,7 @@ class PlanarModel:
 
     @property
     def reading(self) -> str:
-        """How the tangent row is read."""
+        """Reading of the tangent row."""
         return "lever turned" if self.lever_turned else "as stored"
 
     @property

@@ -158,13 +158,13 @@ def _smith(W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArray
 
 
 def _sprung(W: FloatArray, u: FloatArray, mu: float, e: FloatArray, eta2: float, resolution: float) -> FloatArray:
-    """The course of a normal and a tangential spring."""
-    from contactlab.impact.kernels.tangential_compliance import comply
+    """Return the course of a normal and a tangential spring."""
+    from contactlab.impact.kernels.tangential_compliance import solve_two_springs
 
     n = len(u)
     wide, after, p = np.zeros((n, 3, 3)), np.zeros((n, 3)), np.zeros((n, 3))
     wide[:, :2, :2], after[:, :2] = W, u
-    comply(wide, mu, np.ascontiguousarray(e), eta2, resolution, _MOST_STEPS, after, p, np.zeros(n))
+    solve_two_springs(wide, mu, np.ascontiguousarray(e), eta2, resolution, _MOST_STEPS, after, p, np.zeros(n))
     return p[:, :2]
 
 

@@ -170,7 +170,7 @@ def format_squares_fit(name: str, fit: SquareFit) -> str:
 
 
 def squares_json(reports: Mapping[str, SquareReport], fits: Mapping[str, SquareFit]) -> dict[str, object]:
-    """Return the tables as JSON values; errors drop by drop, None where a simulation failed."""
+    """Return the tables as JSON values; errors drop by drop, None if a simulation failed."""
     last = list(reports.values())[-1]
     models = {
         name: {

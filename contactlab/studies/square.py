@@ -29,7 +29,7 @@ from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray
 from contactlab.studies.square_path import Calibration, SquarePath, SquareSettings
 
-MASS = 0.0485  # [kg], of the data's description: it cancels, but for stiffness and dissipation
+MASS = 0.0485  # [kg], of the data's description: it cancels, except for stiffness and dissipation
 EARLY = 0.2  # [s]
 NO_IMPACTS = 1e3  # [m/s]: without restitution a corner closes its gap within the step
 
@@ -52,7 +52,7 @@ class SquareReport:
 
     @cached_property
     def ran(self) -> NDArray[np.bool_]:
-        """Which drops have errors."""
+        """Mask of the drops with errors."""
         return np.isfinite(self.position)
 
 
@@ -107,7 +107,7 @@ def square_poses(
     return simulate(world, stepper, steps=settings.substeps * int(path.frame[-1]), state=state).q
 
 
-def held_still(drops: SquareDrops, paths: Sequence[SquarePath]) -> SquareReport:
+def score_static_baseline(drops: SquareDrops, paths: Sequence[SquarePath]) -> SquareReport:
     """Score the prediction that every drop stays at its start: what a model must beat."""
     errors = np.array([path_errors(path, np.tile(path.q, (len(path.frame), 1)), drops) for path in paths])
     return SquareReport(*errors.T)
@@ -118,8 +118,8 @@ def path_errors(path: SquarePath, simulated: FloatArray, drops: SquareDrops) -> 
     off = simulated - path.pose
     distance = 100.0 * np.hypot(off[:, 0], off[:, 1]) / drops.side
     angle = np.degrees(np.abs((off[:, 2] + np.pi) % (2.0 * np.pi) - np.pi))
-    early = path.good & (path.frame * drops.dt <= EARLY)
-    return np.array([kind[rows].mean() for rows in (path.good, early) for kind in (distance, angle)])
+    early = path.valid & (path.frame * drops.dt <= EARLY)
+    return np.array([kind[rows].mean() for rows in (path.valid, early) for kind in (distance, angle)])
 
 
 def _stepper(drops: SquareDrops, settings: SquareSettings) -> TimeStepping:

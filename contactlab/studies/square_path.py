@@ -64,7 +64,7 @@ class SquarePath:
     # (m, 3) x, z [m] and the angle about y [rad], 0 for a square that lies flat, as the coordinates of a body in a
     # world with the plane (0, 1, 0).
     pose: FloatArray
-    good: NDArray[np.bool_]  # (m,) samples that are not wild
+    valid: NDArray[np.bool_]  # (m,) samples that are not wild
     # (3,) pose and velocity at frame 0, fitted to the flight before the first impact.
     q: FloatArray
     v: FloatArray
@@ -172,7 +172,7 @@ FALL = 9.22
 
 @dataclass(frozen=True)
 class SquareSettings:
-    """What is chosen, not measured, in a run."""
+    """Settings of a run that are chosen, not measured."""
 
     mu: float = 0.1  # friction coefficient between square and floor
     restitution: float = 0.0  # Newton's coefficient, 0 to 1
@@ -239,7 +239,7 @@ def first_impact(
 ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
     """Return the way r (2,) to the corner of the first impact and the velocities (3,) before and after it.
 
-    None where it is not a clear one of a single corner.
+    None if it is not a clear one of a single corner.
     """
     half = drops.half_width
     floor = calibration.height + calibration.slope * path.pose[:, 0]

@@ -15,7 +15,7 @@ V_MIN = 1e-2
 
 @dataclass(frozen=True)
 class TossSettings:
-    """What is chosen, not measured, in a run.
+    """Settings of a run that are chosen, not measured.
 
     Parameters
     ----------

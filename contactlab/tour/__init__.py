@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.naming import doors
-from contactlab.tour.guide import SCENES, Guide, tour, write_replays
+from contactlab.tour.guide import SCENES, TourPanel, tour, write_replays
 from contactlab.tour.scene import Slider, TourScene
 
-__all__ = ["SCENES", "Guide", "TourScene", "Slider", "tour", "write_replays"]
+__all__ = ["SCENES", "Slider", "TourPanel", "TourScene", "tour", "write_replays"]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = doors(__name__, __all__, {})

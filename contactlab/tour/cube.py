@@ -9,7 +9,7 @@ from contactlab.tour.scene import Slider, TourScene
 
 
 def throw(friction: float, restitution: float) -> Recording:
-    """The cube flies, strikes with a corner, tumbles, slides and rests."""
+    """Simulate a cube that flies, hits the floor with a corner, tumbles, slides and comes to rest."""
     floor, cube = Material(friction, restitution), Material(friction, restitution)
     builder = WorldBuilder()
     builder.add_half_space("floor", HalfSpace(), floor)

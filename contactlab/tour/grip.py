@@ -11,7 +11,7 @@ from contactlab.tour.scene import Slider, TourScene
 
 
 def grip(firmness: float) -> dict[str, Recording]:
-    """A finger presses the box against another with so many times the force that friction needs."""
+    """Return a finger presses the box against another with so many times the force that friction needs."""
     rubber, finger, half = Material(0.5), (0.02, 0.04, 0.04), (0.05, 0.05, 0.05)
     weight = 0.5 * 9.81
     hand = ModelBuilder()
@@ -45,6 +45,6 @@ SCENE = TourScene(
     "theory/load_sharing",
     (Slider("firmness", 0.5, 15.0, 0.5, 10.0),),
     grip,
-    apart=0.32,
+    spacing=0.32,
     view=(-0.12, -0.95, 0.28),
 )

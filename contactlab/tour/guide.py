@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from contactlab.tour import cube, grip, plane, quadruped, toss, wall
 from contactlab.tour.scene import TourScene
-from contactlab.viewer import Drawn, aim_camera, serving, write_page
+from contactlab.viewer import FrameSource, aim_camera, serving, write_page
 
 if TYPE_CHECKING:
     import viser
@@ -26,14 +26,14 @@ CODE = "font-size:11px;overflow-x:auto;margin:0"
 KEYS = "Keys: **N** next, **P** previous, **R** reset, **H** halt or go on."
 
 
-class Guide:
+class TourPanel:
     """One scene at a time: its panel, its picture, and what the visitor asks for."""
 
     def __init__(self, server: viser.ViserServer, docs: str | None = None) -> None:
         self._server, self._docs = server, docs
         self._number = 0
         self._windows: dict[int, tuple[int, int]] = {}
-        self._drawn: Drawn | None = None
+        self._drawn: FrameSource | None = None
         self._halted = False
         self._made = 0  # how many pictures there have been: each has a node of its own
         self._sliders: dict[str, viser.GuiSliderHandle[float]] = {}
@@ -48,7 +48,7 @@ class Guide:
         gui.add_command("previous scene", hotkey="P").on_trigger(lambda _: self._go(-1))
         gui.add_command("reset", hotkey="R").on_trigger(lambda _: self._go(0))
         gui.add_command("halt or go on", hotkey="H").on_trigger(lambda _: self._halt())
-        # What every scene has stays, with other words: numbers for what is gone would be an error in the browser.
+        # Controls of every scene stay, with other labels: values for removed controls would be an error in the browser.
         self._words = gui.add_markdown("")
         self._values = gui.add_folder("change it")
         go = partial(partial, self._go)
@@ -157,7 +157,7 @@ def tour(
         Without viser: it comes with the extra `viz`.
     """
     with serving(port) as server:
-        guide = Guide(server, docs)
+        guide = TourPanel(server, docs)
         if announce is not None:
             announce(f"http://127.0.0.1:{server.get_port()}")
         with contextlib.suppress(KeyboardInterrupt):

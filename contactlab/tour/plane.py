@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import lcp
-from contactlab.tour.planes import Planes
+from contactlab.tour.planes import LcpPlanes
 from contactlab.tour.scene import Slider, TourScene
 
 
@@ -31,5 +31,5 @@ SCENE = TourScene(
     "tutorial_solver",
     (Slider("coupling", -1.0, 2.0, 0.05, 0.7), Slider("turn", 0.0, 360.0, 5.0, 215.0, "degrees")),
     walk,
-    draw=Planes,
+    draw=LcpPlanes,
 )

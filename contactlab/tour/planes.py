@@ -26,8 +26,8 @@ ASIDE = 4.6  # of the two planes
 ARRIVED = 0.8  # of the time
 
 
-class Planes:
-    """The plane of q with the complementary cones of M, and the plane of z; a `contactlab.viewer.Drawn`."""
+class LcpPlanes:
+    """The plane of q with the complementary cones of M, and the plane of z; a `contactlab.viewer.FrameSource`."""
 
     view = (0.0, -1.0, 0.0)
 
@@ -118,7 +118,7 @@ class Planes:
             end.position = places[-1]
 
     def caption(self, frame: int) -> str:
-        """Where both stand."""
+        """Positions of both."""
         share = _share(frame)
         t, sweep = FAR - share * self._path.t[-1], int(share * 0.5 * len(self._steps))
         return f"Lemke: t = {t:.2f}   Gauss-Seidel: sweep {sweep}"
@@ -137,5 +137,5 @@ def _at(points: FloatArray, aside: float, near: float = 0.0) -> FloatArray:
 
 
 def _share(frame: int) -> float:
-    """How much of the way is done: all of it a while before the end, for a look."""
+    """Fraction of the motion that is done; it reaches 1 some time before the end."""
     return min(1.0, frame / (ARRIVED * (FRAMES - 1)))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from contactlab.viewer import Drawn, FilmView
+from contactlab.viewer import FrameSource, PlaybackView
 
 if TYPE_CHECKING:
     from viser import SceneApi
@@ -39,14 +39,14 @@ class TourScene:
         The page of `docs/` that explains it.
     sliders
         One or two.
-    play
+    simulate
         Of the sliders' values makes a recording, or several by name: the code that is shown.
-    apart
+    spacing
         How several recordings stand: beside one another at this distance along x [m].
     view
         From what is looked at towards the eye.
     draw
-        Draws what `play` made under a node of the browser's scene, where that is no recording.
+        Draws the result of `simulate` under a node of the browser's scene, if it is not a recording.
     """
 
     name: str
@@ -54,28 +54,28 @@ class TourScene:
     sentence: str
     page: str
     sliders: tuple[Slider, ...]
-    play: Callable[..., Any]
-    apart: float = 0.0
+    simulate: Callable[..., Any]
+    spacing: float = 0.0
     view: tuple[float, float, float] = (-0.38, -0.85, 0.42)
-    draw: Callable[[SceneApi, str, Any], Drawn] | None = None
+    draw: Callable[[SceneApi, str, Any], FrameSource] | None = None
 
     @property
     def code(self) -> str:
-        """What runs: the imports of the module and its function, to be pasted anywhere."""
-        text = inspect.getsource(inspect.getmodule(self.play) or self.play)
+        """Return the code that runs: the imports of the module and its function, to be pasted anywhere."""
+        text = inspect.getsource(inspect.getmodule(self.simulate) or self.simulate)
         imports = text.split("import annotations\n")[1].split("\n\n\n")[0]
         kept = [line for line in imports.splitlines() if line and "contactlab.tour" not in line]
-        return "\n".join(kept) + "\n\n" + inspect.getsource(self.play)
+        return "\n".join(kept) + "\n\n" + inspect.getsource(self.simulate)
 
     def start(self) -> dict[str, float]:
-        """Where the sliders stand at first."""
+        """Return the initial values of the sliders."""
         return {slider.name: slider.start for slider in self.sliders}
 
-    def drawn(self, scene: SceneApi, root: str, values: dict[str, float]) -> Drawn:
+    def drawn(self, scene: SceneApi, root: str, values: dict[str, float]) -> FrameSource:
         """Play it with these values, and draw it under the node ``root``."""
-        played = self.play(**values)
+        played = self.simulate(**values)
         if self.draw is not None:
             return self.draw(scene, root, played)
         films = played if isinstance(played, dict) else {"": played}
-        places = [(self.apart * (i - 0.5 * (len(films) - 1)), 0.0, 0.0) for i in range(len(films))]
-        return FilmView(scene, films, places=places, root=root, view=self.view, whole=True)
+        places = [(self.spacing * (i - 0.5 * (len(films) - 1)), 0.0, 0.0) for i in range(len(films))]
+        return PlaybackView(scene, films, places=places, root=root, view=self.view, whole=True)

@@ -13,7 +13,7 @@ from contactlab.tour.scene import Slider, TourScene
 
 
 def compare(friction: float, restitution: float) -> Recording:
-    """The grey cube goes where a camera would have seen it; the other one starts as it did, and is simulated."""
+    """Simulate a cube from the start of a record; a grey cube follows the record."""
     with files("contactlab.tour").joinpath("toss.csv").open() as file:
         time, *pose = np.loadtxt(file, delimiter=",").T
 

@@ -9,7 +9,7 @@ from contactlab.tour.scene import Slider, TourScene
 
 
 def strike(speed: float, mass: float) -> Recording:
-    """A ball flies into a wall of bricks that lie on one another."""
+    """Simulate a ball that hits a wall of stacked bricks."""
     builder, wood, half = WorldBuilder(), Material(0.5), (0.1, 0.06, 0.05)
     builder.add_half_space("floor", HalfSpace(), wood)
     brick = RigidInertia.solid_box(0.5, half)

@@ -1,4 +1,4 @@
-"""What is asked of every step of a portion: its motion, its tables, whether they list every contact, its islands."""
+"""Checks of every step of a slice: motion, tables, completeness of the contacts, islands."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from contactlab.recording.codecs import ForgottenMotion
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping import OPEN, SLIDE, STICK
 from contactlab.verification.contacts import frames_of, pairs_of, surface_motion
-from contactlab.verification.dynamics import Blocks, free_momentum, solved, solved_where_regular, times
+from contactlab.verification.dynamics import Blocks, free_momentum, mass_solve, mass_times, solved_where_regular
+from contactlab.verification.equal_compliance_check import EqualComplianceCheck
 from contactlab.verification.free_trees import FreeMotion, free_motion
 from contactlab.verification.island import FAINT
 from contactlab.verification.island_checks import island_findings
 from contactlab.verification.joints import JointLaws, joint_jacobian, joint_laws, loops_of, row_forces
-from contactlab.verification.motion import cross, moved, shifting, turned
+from contactlab.verification.motion import cross, integrate, rotate, shifting
 from contactlab.verification.pair_coverage import PairCoverage
-from contactlab.verification.portion import TINY, Found, Portion, Rows, groups, largest, length_of, rows_of
+from contactlab.verification.portion import TINY, Found, StepSlice, TreeRows, groups, length_of, max_relative, rows_of
 from contactlab.verification.projection import displacement, projection_findings
-from contactlab.verification.selection import Selections
 
 ROUNDING = 1e-12  # of the time that a tree has rested
 HEIGHT = 1e-4  # of the size of a world, that its weight is lifted by: energies are known no better
 WHOLE = 1e-7  # share of the largest momentum of a tree by which the others are rounded, over the tolerance
 
 
-def findings(portion: Portion, pairs: PairCoverage, selections: Selections | None) -> Iterator[Found]:
+def findings(portion: StepSlice, pairs: PairCoverage, selections: EqualComplianceCheck | None) -> Iterator[Found]:
     """Yield all that is said of the steps of a portion."""
     everywhere: IntArray = np.arange(portion.steps.size)
     yield "form", everywhere, -1, -1, np.zeros(everywhere.size)
     yield "energy", np.repeat(everywhere, 2), -1, -1, _energies(portion).ravel()
     if portion.recording.stepper.sleep is not None:
-        rightly = np.array([_sleeps_rightly(portion, s) for s in range(everywhere.size)])
+        rightly = np.array([_check_sleep(portion, s) for s in range(everywhere.size)])
         yield "sleep", everywhere, -1, -1, np.where(rightly, 0.0, np.inf)
     yield from _kinematic(portion)
     yield "coverage", everywhere, -1, -1, uncovered(portion)
@@ -47,23 +47,23 @@ def findings(portion: Portion, pairs: PairCoverage, selections: Selections | Non
     impulses = np.hstack((portion.column("impulse"), portion.column("moment")))
     push = portion.scattered(portion.points, portion.at, impulses)
     forces = row_forces(portion)
-    # What the impulses did taken off again: near v_free, whose midpoint is looked for.
+    # Subtract the effect of the impulses: the result is near v_free, whose midpoint is searched.
     momentum, laws, push = _free(portion, push, forces)
     M = laws.inertia(portion.state.M, h)
     free = free_motion(portion, laws, M)
     if free is not None:
-        momentum = np.where(free.dofs, times(M, free.v) - h[:, None] * laws.push, momentum)
+        momentum = np.where(free.dofs, mass_times(M, free.v) - h[:, None] * laws.push, momentum)
     dq = displacement(portion, M, laws, frames)
     yield "integration", everywhere, -1, -1, _integration(portion, dq, free)
     yield from projection_findings(portion, laws, dq, frames)
     yield "motion", everywhere, -1, -1, _motion(portion, laws, momentum, push, impulses, forces)
-    v_free = solved(M, momentum + h[:, None] * laws.push)
+    v_free = mass_solve(M, momentum + h[:, None] * laws.push)
     yield from slip_findings(portion, frames, v_free)
     yield from island_findings(portion, frames, laws, forces, v_free, M, selections)
 
 
-def _free(portion: Portion, push: FloatArray, forces: FloatArray) -> tuple[FloatArray, JointLaws, FloatArray]:
-    """Return M v_free (ns, nv) without what acts on joints, their laws, and what all impulses did."""
+def _free(portion: StepSlice, push: FloatArray, forces: FloatArray) -> tuple[FloatArray, JointLaws, FloatArray]:
+    """Return M v_free (ns, nv) without joint actions, their laws, and the effect of all impulses."""
     recording, state, h = portion.recording, portion.state, portion.h
     loops = loops_of(portion)
     J = joint_jacobian(recording.world, loops)
@@ -75,28 +75,33 @@ def _free(portion: Portion, push: FloatArray, forces: FloatArray) -> tuple[Float
 
 
 def _motion(
-    portion: Portion, laws: JointLaws, momentum: FloatArray, push: FloatArray, impulses: FloatArray, forces: FloatArray
+    portion: StepSlice,
+    laws: JointLaws,
+    momentum: FloatArray,
+    push: FloatArray,
+    impulses: FloatArray,
+    forces: FloatArray,
 ) -> FloatArray:
     """Return by how much the equations of motion (ns,) are off."""
     state, v_plus, h = portion.state, portion.v_plus, portion.h[:, None]
     within = laws.within(portion.h)
-    off = np.abs(times(state.M, v_plus) + within * v_plus - momentum - h * laws.push - push)
+    off = np.abs(mass_times(state.M, v_plus) + within * v_plus - momentum - h * laws.push - push)
     asleep = _asleep(portion)
-    # What sleeps is held: the equation is not asked of it.
+    # Sleeping trees do not move, so the equation does not apply to them.
     off[asleep] = 0.0
     laid = np.einsum("sn,snv->sv", np.abs(forces), np.abs(laws.J))
     size = state.momentum_size(portion.v) + state.momentum_size(v_plus)
     lengths = np.stack([np.linalg.norm(impulses[:, part], axis=1) for part in (slice(0, 3), slice(3, 6))], axis=1)
     columns = [np.stack([np.linalg.norm(one.J[:, part], axis=1) for part in (slice(0, 3), slice(3, 6))], axis=1)
                for one in portion.points]  # fmt: skip
-    sizes = tuple(Rows(one.tree, one.of, J) for one, J in zip(portion.points, columns, strict=True))
+    sizes = tuple(TreeRows(one.tree, one.of, J) for one, J in zip(portion.points, columns, strict=True))
     size += portion.scattered(sizes, portion.at, lengths)
-    least = WHOLE * _of_the_whole(state.M, size)
+    least = WHOLE * _momentum_scale(state.M, size)
     size += h * (np.abs(portion.tau) + state.force_size + laid) + within * np.abs(v_plus) + h * np.abs(laws.push)
-    return largest(off, np.maximum(size, least))
+    return max_relative(off, np.maximum(size, least))
 
 
-def _of_the_whole(M: Blocks, size: FloatArray) -> FloatArray:
+def _momentum_scale(M: Blocks, size: FloatArray) -> FloatArray:
     """Return of every momentum (ns, nv) the largest that a motion of its tree with such an energy can have.
 
     |M_i v| <= sqrt(M_ii v' M v): what is far below is the rounding of the whole, of a needle's turn about itself, say.
@@ -110,26 +115,26 @@ def _of_the_whole(M: Blocks, size: FloatArray) -> FloatArray:
     return np.concatenate(out, axis=1) if out else np.zeros_like(size)
 
 
-def _integration(portion: Portion, dq: FloatArray, free: FreeMotion | None) -> FloatArray:
+def _integration(portion: StepSlice, dq: FloatArray, free: FreeMotion | None) -> FloatArray:
     recording, steps, h, time = portion.recording, portion.steps, portion.h, portion.recording.time
     v_plus = portion.v_plus + dq / h[:, None]
     q = recording.q[steps]
-    wanted = moved(recording.world.model, q, v_plus, h)
+    wanted = integrate(recording.world.model, q, v_plus, h)
     if free is not None:
         wanted = np.where(free.places, free.q, wanted)
-    # A quaternion of either sign is the same turn, but the record goes on from where it was.
+    # A quaternion of either sign is the same turn, but the record continues from where it was.
     model, length = recording.world.model, length_of(recording.world)
     shifts, moving = shifting(model)
     way = [(h * np.abs(v_plus[:, own]).max(axis=1, initial=0.0))[:, None] for own in (moving, ~moving)]
     size = np.abs(q) + np.where(shifts, length + way[0], 1.0 + way[1])
-    off = largest(recording.q[steps + 1] - wanted, size)
+    off = max_relative(recording.q[steps + 1] - wanted, size)
     return np.maximum(off, np.abs(time[steps + 1] - time[steps] - h) / (np.abs(time[steps + 1]) + h))
 
 
-def _kinematic(portion: Portion) -> Iterator[Found]:
-    """Yield how far pose and twist of each kinematic body are from its motion, where the record knows it."""
+def _kinematic(portion: StepSlice) -> Iterator[Found]:
+    """Yield the distance of pose and twist of each kinematic body from its motion, if the record has the motion."""
     rows, length = portion.recording.rows, length_of(portion.recording.world)
-    # Of a pose: rotation, then place; of a twist: turning, then velocity.
+    # A pose has rotation, then position; a twist has angular, then linear velocity.
     pose_unit, twist_unit = np.repeat((1.0, length), (9, 3)), np.repeat((1.0, length), 3)
     for row, (_, motion) in enumerate(portion.recording.world.motions):
         if isinstance(motion, ForgottenMotion):
@@ -147,7 +152,7 @@ def _kinematic(portion: Portion) -> Iterator[Found]:
             yield "kinematic", np.full(len(off), s), -1, -1, np.array(values)
 
 
-def _energies(portion: Portion) -> FloatArray:
+def _energies(portion: StepSlice) -> FloatArray:
     recording, (kinetic, potential) = portion.recording, np.moveaxis(portion.energies, 2, 0)
     world = recording.world
     mass = sum(body.inertia.mass for body in world.model.bodies if body.inertia is not None)
@@ -158,7 +163,7 @@ def _energies(portion: Portion) -> FloatArray:
     return np.asarray(np.maximum(*(np.abs(one) / size for one in off)))
 
 
-def _asleep(portion: Portion) -> Any:
+def _asleep(portion: StepSlice) -> Any:
     """Return which velocities (ns, nv) were held at 0."""
     asleep, starts = portion.recording.rows["asleep"][portion.steps] != 0, portion.recording.world.tree_starts
     if not asleep.shape[1]:
@@ -166,7 +171,7 @@ def _asleep(portion: Portion) -> Any:
     return np.repeat(asleep, np.diff(starts), axis=1)
 
 
-def _sleeps_rightly(portion: Portion, s: int) -> bool:
+def _check_sleep(portion: StepSlice, s: int) -> bool:
     """Return whether sleeping trees have rested, keep their bits and have no contact, and the others' rest adds up."""
     recording, i = portion.recording, int(portion.steps[s])
     world, rows, sleep = recording.world, recording.rows, recording.stepper.sleep
@@ -193,7 +198,7 @@ NEAR = 1e-9  # part of its distance from the origin by which a listed point may 
 SLACK = 1e-5  # part of a shape's size by which a point must be deeper to be the deepest
 
 
-def uncovered(portion: Portion) -> FloatArray:
+def uncovered(portion: StepSlice) -> FloatArray:
     """Return how far, relative to its place, an unlisted support point is within reach of a half-space (ns,); 0: none.
 
     A point is within reach when gap <= margin + h max(0, -N v); bodies asleep have no contacts. Where contacts are
@@ -213,7 +218,7 @@ def uncovered(portion: Portion) -> FloatArray:
         points, radii = surface.support_points()
         arms = points @ np.swapaxes(body.R, 1, 2)
         v = portion.v[:, body.own]
-        origin_velocity, turning = turned(body.Jv, v), turned(body.Jw, v)
+        origin_velocity, turning = rotate(body.Jv, v), rotate(body.Jw, v)
         own = of_shapes.get(number, none)
         for s, plane in enumerate(world.half_spaces):
             if world.half_space_filters:
@@ -222,7 +227,7 @@ def uncovered(portion: Portion) -> FloatArray:
                     continue
             gap = (body.p @ plane.normal - plane.offset)[:, None] + arms @ plane.normal - radii
             # Of the points' velocities, w x arm . n = (n x w) . arm.
-            speed = (origin_velocity @ plane.normal)[:, None] + turned(arms, cross(plane.normal, turning))
+            speed = (origin_velocity @ plane.normal)[:, None] + rotate(arms, cross(plane.normal, turning))
             excess = margin + portion.h[:, None] * np.maximum(0.0, -speed) - gap
             near = (excess > 0.0) & ~asleep[:, index, None]
             mine = own[ground[own] == s]
@@ -253,8 +258,8 @@ def _found(at: IntArray, places: FloatArray, slack: FloatArray, steps: IntArray,
 SLIDING, EDGE = 1e-8, 1e-6
 
 
-def table_findings(portion: Portion, frames: FloatArray) -> Iterator[Found]:
-    """Yield what the contact table says twice: impulses and forces, gap and place."""
+def table_findings(portion: StepSlice, frames: FloatArray) -> Iterator[Found]:
+    """Check values that the contact table has twice: impulses and forces, gap and position."""
     world = portion.recording.world
     r, h, z = frames.shape[1] - 1, portion.h[portion.at][:, None], portion.column("z")
     normal, point, island = portion.column("normal"), portion.column("point"), portion.numbers("island")
@@ -264,7 +269,7 @@ def table_findings(portion: Portion, frames: FloatArray) -> Iterator[Found]:
     said = np.hstack((portion.column("impulse_normal")[:, None], portion.column("impulse_tangential")))
     size = h * np.abs(z[:, : 1 + 2 * r]).sum(axis=1, keepdims=True) * np.ones(6)
     off = np.hstack((portion.column("impulse") - wanted, said - along))
-    yield "impulse", portion.at, island, portion.contacts, largest(off, size)
+    yield "impulse", portion.at, island, portion.contacts, max_relative(off, size)
     mu, restitution = pairs_of(portion, frames[:, 0])
     worst = np.maximum(np.abs(portion.column("mu") - mu), np.abs(portion.column("restitution") - restitution))
     half_space, own = portion.numbers("half_space"), portion.numbers("shape_b")
@@ -287,8 +292,8 @@ def table_findings(portion: Portion, frames: FloatArray) -> Iterator[Found]:
     yield "geometry", portion.at, island, portion.contacts, worst
 
 
-def slip_findings(portion: Portion, frames: FloatArray, v_free: FloatArray) -> Iterator[Found]:
-    """Yield whether slips and modes are those of the velocities, v_free (ns, nv) without contacts, and of fN."""
+def slip_findings(portion: StepSlice, frames: FloatArray, v_free: FloatArray) -> Iterator[Found]:
+    """Check slips and modes against the velocities, v_free (ns, nv) without contacts, and fN."""
     told = surface_motion(portion, frames[:, 0])[:, :3]
     after, size = (np.zeros((portion.contacts.size, 3)) for _ in range(2))
     free = np.linalg.norm(told, axis=1)
@@ -296,9 +301,9 @@ def slip_findings(portion: Portion, frames: FloatArray, v_free: FloatArray) -> I
     for one in portion.points:
         own = slice(starts[one.tree], starts[one.tree + 1])
         J, at = one.J[:, :3], portion.at[one.of]
-        after[one.of] += turned(J, portion.v_plus[at, own])
-        free[one.of] += np.linalg.norm(turned(J, v_free[at, own]), axis=1)
-        size[one.of] += turned(np.abs(J), np.abs(portion.v_plus[at, own]))
+        after[one.of] += rotate(J, portion.v_plus[at, own])
+        free[one.of] += np.linalg.norm(rotate(J, v_free[at, own]), axis=1)
+        size[one.of] += rotate(np.abs(J), np.abs(portion.v_plus[at, own]))
         # Points on the axis that a body turns about are there to rounding.
         whole = np.linalg.norm(J, axis=(1, 2)) * np.linalg.norm(portion.v_plus[at, own], axis=1)
         size[one.of] += FAINT / 3.0 * whole[:, None]
@@ -307,7 +312,7 @@ def slip_findings(portion: Portion, frames: FloatArray, v_free: FloatArray) -> I
     slip = np.linalg.norm(after - np.sum(after * normal, axis=1, keepdims=True) * normal, axis=1)
     if portion.recording.world.plane is not None:
         slip = np.linalg.norm(cross(normal, after), axis=1)
-    off = largest((portion.column("slip") - slip)[:, None], (size + np.abs(told)).sum(axis=1)[:, None])
+    off = max_relative((portion.column("slip") - slip)[:, None], (size + np.abs(told)).sum(axis=1)[:, None])
     mode, edge = portion.numbers("mode"), SLIDING * free
     closed = portion.column("z")[:, 0] > 0.0
     near = np.abs(slip - edge) <= EDGE * (edge + size.sum(axis=1))

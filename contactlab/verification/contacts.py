@@ -15,7 +15,7 @@ from contactlab.contact.restitution import Larger
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping import EXTERNAL_ID
 from contactlab.verification.motion import cross
-from contactlab.verification.portion import Portion, Rows, distinct
+from contactlab.verification.portion import StepSlice, TreeRows, distinct
 from contactlab.world.motion import belt_twist
 
 if TYPE_CHECKING:
@@ -34,15 +34,15 @@ class ContactRows:
 
     at: IntArray  # (nc,) their steps in the portion
     directions: FloatArray  # (nc, 1 + r, 3) normal and friction directions, world axes
-    # (nc, 2) what kN [m/s] may be: two values only where rounding decides between them.
+    # (nc, 2) admissible kN [m/s]: two values only if rounding decides between them.
     k: FloatArray
     mu: FloatArray  # (ncone,) coefficients of friction, then lengths of moments [m]
     # (ncone,) the contact of each cone; (nr,) the cone of each row of friction.
-    leans: IntArray
+    cone_contacts: IntArray
     cone: IntArray
     # (nr,), (nr,), (ncone,) where the variables stand among those that a record keeps by contact.
-    plus: IntArray
-    minus: IntArray
+    plus_columns: IntArray
+    minus_columns: IntArray
     slack: IntArray
     axes: FloatArray  # (nt, 3) directions of the rows of moments, the last ones of F
     gamma: FloatArray  # (nc,) softening of the normal rows [s/kg]
@@ -53,39 +53,41 @@ class ContactRows:
     @property
     def row_contact(self) -> IntArray:
         """The contact (nc + nr,) of every row."""
-        return np.concatenate((np.arange(self.at.size), self.leans[self.cone]))
+        return np.concatenate((np.arange(self.at.size), self.cone_contacts[self.cone]))
 
     @property
     def owners(self) -> IntArray:
         """The contact of every entry of z."""
-        slips = self.leans[self.cone]
-        return np.concatenate((np.arange(self.at.size), slips, slips, self.leans))
+        slips = self.cone_contacts[self.cone]
+        return np.concatenate((np.arange(self.at.size), slips, slips, self.cone_contacts))
 
     def solution(self, by_contact: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return fN (nc,), fF+ and fF- (nr,), and lambda (ncone,) of the variables (nc, w) by contact."""
-        owner = self.leans[self.cone]
-        plus, minus = by_contact[owner, self.plus], by_contact[owner, self.minus]
-        return by_contact[:, 0], plus, minus, by_contact[self.leans, self.slack]
+        owner = self.cone_contacts[self.cone]
+        plus, minus = by_contact[owner, self.plus_columns], by_contact[owner, self.minus_columns]
+        return by_contact[:, 0], plus, minus, by_contact[self.cone_contacts, self.slack]
 
     def moments(self, friction: FloatArray) -> FloatArray:
         """Return the moments (nc, 3) of torsional and rolling friction on body B [N m], of the forces (nr,)."""
         out, own = np.zeros((self.at.size, 3)), slice(self.cone.size - self.axes.shape[0], self.cone.size)
-        np.add.at(out, self.leans[self.cone[own]], friction[own, None] * self.axes)
+        np.add.at(out, self.cone_contacts[self.cone[own]], friction[own, None] * self.axes)
         return out
 
     def part(self, contacts: NDArray[np.bool_]) -> tuple[ContactRows, NDArray[np.bool_]]:
         """Return the rows of some contacts (nc,), and which of the nc + nr rows they are."""
-        cones = contacts[self.leans]
+        cones = contacts[self.cone_contacts]
         slips = cones[self.cone]
         renumber = [np.cumsum(chosen) - 1 for chosen in (contacts, cones)]
-        chosen = {"mu": cones, "leans": cones, "slack": cones, "axes": slips[slips.size - self.axes.shape[0] :]}
-        chosen |= dict.fromkeys(("cone", "plus", "minus", "kF"), slips)
+        chosen = {"mu": cones, "cone_contacts": cones, "slack": cones, "axes": slips[slips.size - self.axes.shape[0] :]}
+        chosen |= dict.fromkeys(("cone", "plus_columns", "minus_columns", "kF"), slips)
         cut = {one.name: getattr(self, one.name)[chosen.get(one.name, contacts)] for one in fields(self)}
-        cut |= {"leans": renumber[0][cut["leans"]], "cone": renumber[1][cut["cone"]]}
+        cut |= {"cone_contacts": renumber[0][cut["cone_contacts"]], "cone": renumber[1][cut["cone"]]}
         return replace(self, **cut), np.concatenate((contacts, slips))
 
 
-def contact_rows(portion: Portion, v_free: FloatArray, directions: FloatArray) -> tuple[ContactRows, tuple[Rows, ...]]:
+def contact_rows(
+    portion: StepSlice, v_free: FloatArray, directions: FloatArray
+) -> tuple[ContactRows, tuple[TreeRows, ...]]:
     """Return the contacts of a portion, and their Jacobians by trees, row by row.
 
     ``v_free`` (ns, nv) is what the contacts meet; ``directions`` are those of `frames_of`.
@@ -96,9 +98,9 @@ def contact_rows(portion: Portion, v_free: FloatArray, directions: FloatArray) -
     nc, r = chosen.size, directions.shape[1] - 1
     h, gap = portion.h[at], portion.column("gap")
     before, free = (normal_rates(portion, directions[:, 0], v) for v in (portion.v, v_free))
-    # What the surfaces of kinematic bodies bring to every rate.
+    # Contributions of moving kinematic surfaces to every rate.
     drive = np.einsum("nij,nj->ni", directions, -surface_motion(portion, directions[:, 0])[:, :3])
-    surfaces, numbers = touching(world, rows, chosen)
+    surfaces, numbers = material_pairs(world, rows, chosen)
     springs = np.array([_spring_of(*pair) for pair in surfaces]).reshape(-1, 2)[numbers]
     stiffness, dissipation = springs.T
     rigid = ~np.isfinite(stiffness)
@@ -141,24 +143,24 @@ def contact_rows(portion: Portion, v_free: FloatArray, directions: FloatArray) -
     return found, _jacobians(portion, found, turning)
 
 
-def _jacobians(portion: Portion, rows: ContactRows, turning: Moments) -> tuple[Rows, ...]:
+def _jacobians(portion: StepSlice, rows: ContactRows, turning: MomentRows) -> tuple[TreeRows, ...]:
     """Return the rows [N; F] by trees, in groups of one size."""
     nc, r = rows.directions.shape[0], rows.directions.shape[1] - 1
     found, leans = [], turning.contacts[np.repeat(np.arange(turning.counts.size), turning.counts)]
     for one in portion.points:
         numbers = np.hstack((one.of[:, None], nc + r * one.of[:, None] + np.arange(r)))
-        found.append(Rows(one.tree, numbers, rows.directions[one.of] @ one.J[:, :3]))
+        found.append(TreeRows(one.tree, numbers, rows.directions[one.of] @ one.J[:, :3]))
         if leans.size:
             place = np.full(nc, -1)
             place[one.of] = np.arange(one.of.size)
             here = np.flatnonzero(place[leans] >= 0)
             J = np.einsum("mi,min->mn", turning.directions[here], one.J[place[leans[here]], 3:])
-            found.append(Rows(one.tree, nc + r * nc + here[:, None], J[:, None]))
+            found.append(TreeRows(one.tree, nc + r * nc + here[:, None], J[:, None]))
     return tuple(found)
 
 
 def normal_rates(
-    portion: Portion, normals: FloatArray, v: FloatArray, part: Callable[[FloatArray], FloatArray] = np.asarray
+    portion: StepSlice, normals: FloatArray, v: FloatArray, part: Callable[[FloatArray], FloatArray] = np.asarray
 ) -> FloatArray:
     """Return N v (nc,) of velocities (ns, nv); with ``part`` absolute values, how large the terms of it are."""
     starts, out = portion.recording.world.tree_starts, np.zeros(portion.contacts.size)
@@ -168,8 +170,8 @@ def normal_rates(
     return out
 
 
-def surface_motion(portion: Portion, normals: FloatArray) -> FloatArray:
-    """Return velocity and turning (nc, 6) of body A's surface where A is a kinematic body.
+def surface_motion(portion: StepSlice, normals: FloatArray) -> FloatArray:
+    """Return velocity and angular velocity (nc, 6) of body A's surface if A is a kinematic body.
 
     Along the normal (nc, 3) it is the velocity of the body: a belt moves along its body alone.
     """
@@ -206,14 +208,14 @@ def frames_of(normals: FloatArray, edges: int, plane: FloatArray | None) -> Floa
     return np.concatenate((normals[:, None], across), axis=1)
 
 
-def pairs_of(portion: Portion, normals: FloatArray) -> tuple[FloatArray, FloatArray]:
+def pairs_of(portion: StepSlice, normals: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return friction and restitution (nc,) of the pairs that touch along normals (nc, 3).
 
     Of a contact from outside the loop they are what the record says, within their range; and so is restitution by speed
     where rounding of the speed decides.
     """
     rows, chosen = portion.recording.rows, portion.contacts
-    surfaces, numbers = touching(portion.recording.world, rows, chosen)
+    surfaces, numbers = material_pairs(portion.recording.world, rows, chosen)
     # A shape that is not there touches nothing: such a row is wrong whatever it says.
     known = [(math.nan, math.nan) if a is None or b is None else combine(a, b) for a, b in surfaces]
     mu = np.array([one for one, _ in known])[numbers]
@@ -244,7 +246,7 @@ def _coefficients(restitution: float | RestitutionLaw, speed: FloatArray) -> Flo
     return np.full(speed.shape, restitution)
 
 
-def touching(world: World, rows: Mapping[str, NDArray[Any]], chosen: IntArray) -> tuple[list[Surfaces], IntArray]:
+def material_pairs(world: World, rows: Mapping[str, NDArray[Any]], chosen: IntArray) -> tuple[list[Surfaces], IntArray]:
     """Return the pairs of materials that touch, None for a shape that is not there, and the pair of each row."""
     materials = [surface.material for surface in world.surfaces]
     names = ("contact_half_space", "contact_shape_a", "contact_shape_b")
@@ -270,28 +272,28 @@ def _spring_of(one: Material | None, other: Material | None) -> tuple[float, flo
 PUSH_RATE = 2.0
 
 
-def rigid_contacts(portion: Portion) -> NDArray[np.bool_]:
+def rigid_contacts(portion: StepSlice) -> NDArray[np.bool_]:
     """Return which contacts (nc,) are of rigid surfaces."""
-    surfaces, numbers = touching(portion.recording.world, portion.recording.rows, portion.contacts)
+    surfaces, numbers = material_pairs(portion.recording.world, portion.recording.rows, portion.contacts)
     springs = np.array([_spring_of(*pair) for pair in surfaces]).reshape(-1, 2)[numbers]
     give = portion.h[portion.at] * springs[:, 0] + springs[:, 1]
     return np.asarray(~((give > 0.0) & np.isfinite(give)))
 
 
-def extent_of(portion: Portion, sizes: FloatArray) -> FloatArray:
-    """Return the size (nc,) of the smaller of the two shapes, of ``sizes``; of all shapes, where none is known."""
+def extent_of(portion: StepSlice, sizes: FloatArray) -> FloatArray:
+    """Return the size (nc,) of the smaller of the two shapes, of ``sizes``; of all shapes, if none is known."""
     least = float(np.min(sizes, initial=np.inf))
     known = np.append(sizes, np.inf)
     size = np.minimum(known[portion.numbers("shape_a")], known[portion.numbers("shape_b")])
     return np.where(np.isfinite(size), size, least if math.isfinite(least) else 1.0)
 
 
-def fastest_of(portion: Portion, rate: float) -> FloatArray:
+def fastest_of(portion: StepSlice, rate: float) -> FloatArray:
     """Return the speed (nc,) at which the depth of each contact is undone at most: by default ``rate`` lengths."""
     given = portion.recording.stepper.max_depenetration_velocity
     if given is not None:
         return np.full(portion.contacts.size, given)
-    return rate * extent_of(portion, portion.recording.world.extents.long)
+    return rate * extent_of(portion, portion.recording.world.extents.max_length)
 
 
 def normal_terms(
@@ -304,7 +306,7 @@ def normal_terms(
     erp: FloatArray | float,
     fastest: FloatArray | float,
 ) -> FloatArray:
-    """Return kN (n, 2) of impacts, or of contacts that may close their gap; both where rounding decides.
+    """Return kN (n, 2) of impacts, or of contacts that may close their gap; both if rounding decides.
 
     ``fastest`` bounds the speed at which a depth is undone; where it is infinite an impact has e N v- whatever its gap.
     """
@@ -326,10 +328,10 @@ STILL = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class MomentRows:
     """The further cones of the contacts of a portion: torsional ones, then rolling ones; nt rows in all."""
 
-    k: FloatArray  # (nt,) what turning kinematic bodies add to the turning of B less that of A [rad/s]
+    k: FloatArray  # (nt,) contribution of rotating kinematic bodies to the relative angular velocity [rad/s]
     directions: FloatArray  # (nt, 3) world axes
     lengths: FloatArray  # (n,) of each cone [m]
     # (n,) the contact that each leans on, its number of directions, and where its variables begin among those kept by
@@ -340,8 +342,8 @@ class Moments:
 
 
 def moments_of(
-    portion: Portion, surfaces: list[tuple[Material | None, Material | None]], numbers: IntArray, frames: FloatArray
-) -> Moments:
+    portion: StepSlice, surfaces: list[tuple[Material | None, Material | None]], numbers: IntArray, frames: FloatArray
+) -> MomentRows:
     """Return the cones of moments of the contacts of a portion.
 
     Of each pair that touches ``surfaces`` are the materials of A and B, None for one that is not there; ``numbers``
@@ -360,7 +362,7 @@ def moments_of(
     axes = _axes(world, frames[over], (_turning(portion) - told)[over])
     rows = np.concatenate((about, np.repeat(over, axes.shape[1])))
     directions = np.concatenate((frames[about, 0], axes.reshape(-1, 3)))
-    return Moments(
+    return MomentRows(
         -np.sum(directions * told[rows], axis=1),
         directions,
         np.concatenate((torsional[about], rolling[over])),
@@ -370,8 +372,8 @@ def moments_of(
     )
 
 
-def _turning(portion: Portion) -> FloatArray:
-    """Return the angular velocities (nc, 3) of bodies B less those of A."""
+def _turning(portion: StepSlice) -> FloatArray:
+    """Return the angular velocities (nc, 3) of bodies B relative to bodies A."""
     starts, w = portion.recording.world.tree_starts, np.zeros((portion.contacts.size, 3))
     for one in portion.points:
         own = portion.v[portion.at[one.of], starts[one.tree] : starts[one.tree + 1]]

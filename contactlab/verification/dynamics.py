@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contactlab.spatial.arrays import FloatArray
-from contactlab.verification.motion import Body, cross, moved, moving_bodies, skew, tree_roots, turned
+from contactlab.verification.motion import BodyKinematics, cross, integrate, moving_bodies, rotate, skew, tree_roots
 
 if TYPE_CHECKING:
     from contactlab.multibody import Model
@@ -35,9 +35,9 @@ SETTLED = 1e-14  # change of a Newton step, of the speeds: rounding
 
 @dataclass(frozen=True, eq=False)
 class Dynamics:
-    """What states say of the steps that begin there."""
+    """Quantities of steps that follow from their first states."""
 
-    bodies: dict[str, Body]  # frames by the bodies' names
+    bodies: dict[str, BodyKinematics]  # frames by the bodies' names
     M: Blocks  # mass matrix
     bias: FloatArray  # (ns, nv) generalised force of weight and velocity products, on the left-hand side
     # (ns, nv) the sum of the magnitudes of ``bias``'s terms: the scale of its rounding. Lengths of vectors, not of
@@ -51,7 +51,7 @@ class Dynamics:
     potential: FloatArray
 
     def at(self, states: Any) -> Dynamics:
-        """Return what some of the states say."""
+        """Return the quantities of some of the states."""
         return Dynamics(
             {name: body.at(states) for name, body in self.bodies.items()},
             tuple(block[states] for block in self.M),
@@ -64,23 +64,23 @@ class Dynamics:
 
     def momentum_size(self, v: FloatArray) -> FloatArray:
         """Return the magnitudes (ns, nv) of the terms of M v."""
-        size = times([np.abs(block) for block in self.M], np.abs(v))
+        size = mass_times([np.abs(block) for block in self.M], np.abs(v))
         for own, J, lengths in self.spread:
-            speeds = np.linalg.norm(turned(J, v[:, own]), axis=2, keepdims=True)
+            speeds = np.linalg.norm(rotate(J, v[:, own]), axis=2, keepdims=True)
             size[:, own] += (lengths * speeds).sum(axis=0)
         return size
 
 
-def times(M: Any, v: FloatArray) -> FloatArray:
+def mass_times(M: Any, v: FloatArray) -> FloatArray:
     """Return M v (ns, nv), tree by tree."""
     return (
         np.zeros_like(v)
         if not M
-        else np.concatenate([turned(block, part) for block, part in zip(M, _parts(M, v), strict=True)], axis=1)
+        else np.concatenate([rotate(block, part) for block, part in zip(M, _parts(M, v), strict=True)], axis=1)
     )
 
 
-def solved(M: Any, momentum: FloatArray) -> FloatArray:
+def mass_solve(M: Any, momentum: FloatArray) -> FloatArray:
     """Return M^-1 p (ns, nv), tree by tree."""
     parts = zip(M, _parts(M, momentum), strict=True)
     return (
@@ -120,7 +120,7 @@ def dynamics(world: World, q: FloatArray, v: FloatArray) -> Dynamics:
         if own is None:
             continue
         body = bodies[spec.name]
-        com = body.p + turned(body.R, own.com)
+        com = body.p + rotate(body.R, own.com)
         potential -= own.mass * (com @ gravity)
         if tree < 0:
             continue
@@ -129,8 +129,8 @@ def dynamics(world: World, q: FloatArray, v: FloatArray) -> Dynamics:
         Jt, Jwt = np.swapaxes(J, 1, 2), np.swapaxes(Jw, 1, 2)
         M[tree][...] += own.mass * Jt @ J + Jwt @ inertia @ Jw
         acceleration = body.point_acceleration(com)
-        bias[:, body.own] += turned(Jt, own.mass * (acceleration - gravity))
-        bias[:, body.own] += turned(Jwt, turned(inertia, body.alpha) + cross(body.w, turned(inertia, body.w)))
+        bias[:, body.own] += rotate(Jt, own.mass * (acceleration - gravity))
+        bias[:, body.own] += rotate(Jwt, rotate(inertia, body.alpha) + cross(body.w, rotate(inertia, body.w)))
         moment = float(np.abs(np.linalg.eigvalsh(own.inertia)).max())
         both = np.stack((J, Jw))
         lengths = np.linalg.norm(both, axis=2) * np.array([own.mass, moment]).reshape(2, 1, 1)
@@ -144,18 +144,18 @@ def dynamics(world: World, q: FloatArray, v: FloatArray) -> Dynamics:
             tree = world.body_trees[world.model.index(spec.name)]
             at = np.arange(place.start, place.stop) - world.tree_starts[tree]
             M[tree][:, at, at] += rotors
-    return Dynamics(bodies, M, bias, size, tuple(spread), 0.5 * np.sum(v * times(M, v), axis=1), potential)
+    return Dynamics(bodies, M, bias, size, tuple(spread), 0.5 * np.sum(v * mass_times(M, v), axis=1), potential)
 
 
-def weights(world: World, bodies: dict[str, Body]) -> FloatArray:
-    """Return the generalised weights (ns, nv), on the left-hand side: what lifts all bodies."""
+def weights(world: World, bodies: dict[str, BodyKinematics]) -> FloatArray:
+    """Return the generalised weights (ns, nv), on the left-hand side: the forces that carry all bodies."""
     some = next(iter(bodies.values()))
     out = np.zeros((some.p.shape[0], world.nv))
     for spec, tree in zip(world.model.bodies, world.body_trees, strict=True):
         own = spec.inertia
         if tree >= 0 and own is not None and own.mass > 0.0:
             body = bodies[spec.name]
-            J = body.point_jacobian(body.p + turned(body.R, own.com))
+            J = body.point_jacobian(body.p + rotate(body.R, own.com))
             out[:, body.own] -= own.mass * (np.swapaxes(J, 1, 2) @ world.model.gravity)
     return out
 
@@ -174,12 +174,12 @@ def free_momentum(
 
     ``guess`` (ns, nv) is where the search for the midpoint begins: near v_free. ``h`` (ns,) [s].
     """
-    momentum = times(state.M, v) + h[:, None] * (tau - state.bias)
+    momentum = mass_times(state.M, v) + h[:, None] * (tau - state.bias)
     if gyroscopic == "explicit":
         return momentum
     model, step = world.model, h[:, None]
     specs = {spec.name: spec for spec in model.bodies}
-    _hold_energy(world, state, q, v, h, momentum)
+    _limit_gyroscopic_energy(world, state, q, v, h, momentum)
     for names in _single_links(model):
         spec, body = specs[names[0]], state.bodies[names[0]]
         at = model.v_slice(spec.name).stop - 3
@@ -188,23 +188,23 @@ def free_momentum(
         # In the body's axes, which the joint's velocities are in.
         I = np.swapaxes(body.R, 1, 2) @ about @ body.R
         w = v[:, own]
-        turning = cross(w, turned(I, w))
+        turning = cross(w, rotate(I, w))
         if gyroscopic == "off":
             momentum[:, own] += step * turning
             continue
         # The torque beside the gyroscopic one is what makes I dw/dt = rest - w x I w the explicit motion.
         part, tree = model.v_slice(spec.name), world.body_trees[model.index(spec.name)]
         rates = np.linalg.solve(state.M[tree], (tau - state.bias)[:, part, None])[:, -3:, 0]
-        rest = turned(I, rates) + turning
+        rest = rotate(I, rates) + turning
         d = _spins(I, w, h, rest, guess[:, own] - w)
-        momentum[:, own] += turned(I, d) - step * (rest - turning)
+        momentum[:, own] += rotate(I, d) - step * (rest - turning)
     return momentum
 
 
-def _hold_energy(
+def _limit_gyroscopic_energy(
     world: World, state: Dynamics, q: FloatArray, v: FloatArray, h: FloatArray, momentum: FloatArray
 ) -> None:
-    """Take out of M v_free what velocity products have gained in trees that turn fast, as the stepper does.
+    """Remove from M v_free the energy gained by velocity products in trees that turn fast, as the stepper does.
 
     `contactlab.multibody.kernels.velocity_products` says what that is.
     """
@@ -220,7 +220,7 @@ def _hold_energy(
             free.add(tree)
         if own is not None and own.mass > 0.0:
             body = state.bodies[spec.name]
-            J = body.point_jacobian(body.p + turned(body.R, own.com))
+            J = body.point_jacobian(body.p + rotate(body.R, own.com))
             weight[:, body.own] -= own.mass * (np.swapaxes(J, 1, 2) @ model.gravity)
             fastest[:, tree] = np.maximum(fastest[:, tree], np.linalg.norm(body.w, axis=1))
     share = np.clip((h[:, None] * fastest - BEGINS) / (WHOLE - BEGINS), 0.0, 1.0)
@@ -228,17 +228,17 @@ def _hold_energy(
     if not fast.size:
         return
     share, step = share[fast], h[fast, None]
-    behind = dynamics(world, moved(model, q[fast], v[fast], -h[fast]), v[fast])
+    behind = dynamics(world, integrate(model, q[fast], v[fast], -h[fast]), v[fast])
     for tree, block in enumerate(state.M):
         part = slice(world.tree_starts[tree], world.tree_starts[tree + 1])
         rate, M, before = v[fast, part], block[fast], behind.M[tree]
-        left = turned(M, rate) - step * (state.bias[fast, part] - weight[fast, part])
+        left = rotate(M, rate) - step * (state.bias[fast, part] - weight[fast, part])
         drift, come = np.zeros_like(rate), np.zeros_like(rate)
         if tree in free:
             drift[:, :3] = left[:, :3] / M[:, :1, 0]
-            come[:, :3] = turned(before, rate)[:, :3] / M[:, :1, 0]
-        inner = left - turned(M, drift)
-        most = 0.5 * np.sum((rate - come) * turned(before, rate - come), axis=1)
+            come[:, :3] = rotate(before, rate)[:, :3] / M[:, :1, 0]
+        inner = left - rotate(M, drift)
+        most = 0.5 * np.sum((rate - come) * rotate(before, rate - come), axis=1)
         # A tree that only damping keeps from being singular turns nothing.
         ours = share[:, tree] > 0.0
         after = np.zeros(len(fast))
@@ -246,7 +246,7 @@ def _hold_energy(
         limited = after > most
         less = np.zeros(len(fast))
         less[limited] = np.sqrt(np.maximum(most[limited], 0.0) / after[limited]) - 1.0
-        momentum[fast, part] += share[:, [tree]] * (less[:, None] * inner + turned(M, come - drift))
+        momentum[fast, part] += share[:, [tree]] * (less[:, None] * inner + rotate(M, come - drift))
 
 
 def _single_links(model: Model) -> list[list[str]]:
@@ -270,7 +270,7 @@ def _inertia_about(specs: dict[str, Any], state: Dynamics, names: list[str], *, 
         own, body = specs[name].inertia, state.bodies[name]
         if own is not None:
             central = body.R @ own.inertia @ np.swapaxes(body.R, 1, 2)
-            parts.append((own.mass, body.p + turned(body.R, own.com), central))
+            parts.append((own.mass, body.p + rotate(body.R, own.com), central))
     point = state.bodies[names[0]].p
     if floating:
         point = sum((m * x for m, x, _ in parts), np.zeros(3)) / sum(m for m, _, _ in parts)
@@ -292,9 +292,9 @@ def _spins(I: FloatArray, w: FloatArray, h: FloatArray, torque: FloatArray, gues
     left = np.full(w.shape[0], True)
     for _ in range(ITERATIONS):
         middle = w + 0.5 * d
-        spin = turned(I, middle)
+        spin = rotate(I, middle)
         slope = I + 0.5 * slow * (skew(middle) @ I - skew(spin))
-        residual = turned(I, d) + step * (cross(middle, spin) - torque)
+        residual = rotate(I, d) + step * (cross(middle, spin) - torque)
         change = np.linalg.solve(slope, residual[..., None])[..., 0]
         d[left] -= change[left]
         left &= ~(np.abs(change).max(axis=1) <= SETTLED * size)

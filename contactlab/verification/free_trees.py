@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.free_trees import FREE_ALONE, FREE_EULER, free_kinds, moves_accurately
-from contactlab.verification.dynamics import Blocks, dynamics, solved_where_regular, times, weights
-from contactlab.verification.motion import cross, moved
+from contactlab.verification.dynamics import Blocks, dynamics, mass_times, solved_where_regular, weights
+from contactlab.verification.motion import cross, integrate
 
 if TYPE_CHECKING:
     from contactlab.verification.joints import JointLaws
-    from contactlab.verification.portion import Portion
+    from contactlab.verification.portion import StepSlice
     from contactlab.world.world import World
 
 SLOW = 1e-3  # radians in a step below which trees on which other things may act move by Euler's rule, as in the stepper
@@ -27,7 +27,7 @@ CLOSE = 1e-10  # of the speeds: how near the record a motion in so many parts ha
 
 @dataclass(frozen=True, eq=False)
 class FreeMotion:
-    """Where free trees of a portion end by the method."""
+    """End states of the free trees of a slice by the integration method."""
 
     dofs: NDArray[np.bool_]  # (ns, nv) velocities of such trees
     places: NDArray[np.bool_]  # (ns, nq) and their coordinates
@@ -35,7 +35,7 @@ class FreeMotion:
     q: FloatArray  # (ns, nq)
 
 
-def free_motion(portion: Portion, laws: JointLaws, M: Blocks) -> FreeMotion | None:
+def free_motion(portion: StepSlice, laws: JointLaws, M: Blocks) -> FreeMotion | None:
     """Return the motion of free trees of several links; None without any.
 
     M has in it what acts within the mass matrix. In how many parts the method has gone is not on record: 1, 2, 4, ...
@@ -54,7 +54,7 @@ def free_motion(portion: Portion, laws: JointLaws, M: Blocks) -> FreeMotion | No
     alone = np.repeat(kinds == FREE_ALONE, np.diff(starts))
     q, v, state = recording.q[portion.steps[chosen]], portion.v[chosen], portion.state.at(chosen)
     tau, push = portion.tau[chosen], laws.push[chosen]
-    kick = times(state.M, v) + step * (tau - weights(world, state.bodies) + push)
+    kick = mass_times(state.M, v) + step * (tau - weights(world, state.bodies) + push)
     begin = np.where(alone, v, solved_where_regular([block[chosen] for block in M], kick)) * dofs
     wanted = portion.v_plus[chosen]
     best, q_best, off = np.zeros_like(v), np.array(q), np.full(free[chosen].shape, np.inf)
@@ -72,7 +72,7 @@ def free_motion(portion: Portion, laws: JointLaws, M: Blocks) -> FreeMotion | No
         size = np.abs(wanted[left] * dofs[left]).max(axis=1) + np.abs(begin[left]).max(axis=1)
         bad = np.where(free[chosen[left]], off[left], 0.0).max(axis=1) > CLOSE * size
         left, parts = left[bad], 2 * parts
-    # What is near none turns too fast for the method.
+    # Without a solution nearby the body rotates too fast for the method.
     fast = h[chosen, None] * np.maximum.reduceat(np.abs(begin), starts[:-1], axis=1) > WILD
     size = np.maximum.reduceat(np.abs(wanted) + np.abs(begin), starts[:-1], axis=1)
     given_up = fast & (off > NEAR * size)
@@ -89,7 +89,7 @@ def free_motion(portion: Portion, laws: JointLaws, M: Blocks) -> FreeMotion | No
     return out
 
 
-def _free_trees(portion: Portion, kinds: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _free_trees(portion: StepSlice, kinds: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which trees (ns, nt) move by the method: on which no row acts, awake, and fast enough to need it."""
     recording, world = portion.recording, portion.recording.world
     rows, trees = recording.rows, world.body_trees
@@ -144,13 +144,13 @@ def _moved(
             r, a = rates(d, speed, at)
             gone, gained = gone + share * r, gained + share * a
             d, speed = way * part * r, v + way * part * a
-            at = moved(model, q, d, one)
-        q, v = moved(model, q, part / 6.0 * gone, one), v + part / 6.0 * gained
+            at = integrate(model, q, d, one)
+        q, v = integrate(model, q, part / 6.0 * gone, one), v + part / 6.0 * gained
     return v, q
 
 
 def _displacement_rate(world: World, d: FloatArray, v: FloatArray) -> FloatArray:
-    """Return the rates of displacements d (ns, nv): v, but for rotation vectors, in body axes."""
+    """Return the rates of displacements d (ns, nv): v, except for rotation vectors, in body axes."""
     out = np.array(v)
     for spec in world.model.bodies:
         at = world.model.v_slice(spec.name).start

@@ -17,7 +17,7 @@ from contactlab.verification.joints import JointLaws
 
 #: Measures: condition, contacts or rows they are of, values.
 Measures = tuple[str, IntArray, FloatArray]
-#: Measure, and no condition: what Coulomb's law is off by where a friction backend was asked.
+#: A measure, not a condition: the residual in Coulomb's law if a friction backend was used.
 COULOMB = "coulomb"
 # Share of the island's largest force below which a force is as good as none: its rounding is 1e-10 of that.
 NOTHING = 1e-6
@@ -34,7 +34,7 @@ SLACK = 1e-3  # part of what a slack may be off, that what follows from the rate
 
 @dataclass(frozen=True, eq=False)
 class ContactProblem:
-    """The contacts of islands: rows, answers, and the velocities they meet, on the columns of a `System`."""
+    """The contacts of islands: rows, answers, and the velocities they meet, on the columns of an `IslandSystem`."""
 
     rows: ContactRows
     island: IntArray  # (nc,)
@@ -49,13 +49,13 @@ class ContactProblem:
     minus: FloatArray
     slack: FloatArray
     v_free: FloatArray  # (n,) velocities without the forces of contacts and joints, computed
-    v_joints: FloatArray  # (n,) what those of joints do to them
+    v_joints: FloatArray  # (n,) velocity changes by the rows of joints
     v_plus: FloatArray  # (n,) and with all of them, as recorded
     speed: FloatArray  # (n,) the size of each velocity before cancellation
-    liveliness: FloatArray  # (count,) of the motion without contacts
+    kinetic_norm: FloatArray  # (count,) of the motion without contacts
     of_joints: FloatArray  # (count,) the largest balanced force of a row of joints that gives way
     cone: bool  # whether friction has the exact cone over two tangents (in a plane, one) in place of a pyramid
-    law: str | None  # "coulomb" or "relaxed", the law that a friction backend states; None where none was asked
+    law: str | None  # "coulomb" or "relaxed", the law that a friction backend states; None if none was asked
 
     @property
     def force(self) -> FloatArray:
@@ -85,7 +85,11 @@ class ContactProblem:
             "fN": self.fN[contacts],
         }
         slips = chosen[contacts.size :]
-        cut |= {"plus": self.plus[slips], "minus": self.minus[slips], "slack": self.slack[contacts[self.rows.leans]]}
+        cut |= {
+            "plus": self.plus[slips],
+            "minus": self.minus[slips],
+            "slack": self.slack[contacts[self.rows.cone_contacts]],
+        }
         where = np.flatnonzero(chosen)
         cut |= {"J": self.J[where], "Y": self.Y[where], "W": self.W[where][:, where]}
         return replace(self, **cut)
@@ -93,7 +97,7 @@ class ContactProblem:
     def measures(self) -> list[Measures]:
         """Return every condition's worst violations over their scales.
 
-        Where rounding decides what kN is, the better choice for an island counts.
+        If rounding decides the value of kN, the better choice for an island counts.
         """
         k, island = self.rows.k, self.island
         if not island.size:
@@ -105,7 +109,7 @@ class ContactProblem:
         mixed = unsure[island] > 0
         certain = list(self.part(~mixed)._measures(k[~mixed, 0]))
         found = [_renumbered(one, np.flatnonzero(~mixed)) for one in certain]
-        # Where too many are in doubt: all of one kind, then all of the other.
+        # If too many rows are in doubt, try all of one kind, then all of the other.
         for number in np.flatnonzero(unsure):
             own = island == number
             one, n = self.part(own), int(unsure[number])
@@ -129,21 +133,21 @@ class ContactProblem:
 
     def _relaxation(self) -> FloatArray:
         """Return mu times the largest speed of sliding along an edge (nc,), by which a relaxed contact opens."""
-        nc, leans, opening = self.fN.size, self.rows.leans, np.zeros(self.fN.size)
+        nc, leans, opening = self.fN.size, self.rows.cone_contacts, np.zeros(self.fN.size)
         slip = np.abs(self.J[nc:] @ self.v_plus + self.rows.kF)
         fastest = np.zeros(leans.size)
         np.maximum.at(fastest, self.rows.cone, slip)
         opening[leans] = self.rows.mu * fastest
         return opening
 
-    def _blur(self, k: FloatArray) -> FloatArray:
+    def _rounding_error(self, k: FloatArray) -> FloatArray:
         """Return how far rounding of J v_free may move each rate (nc + nr,), whatever arithmetic formed it.
 
         Of bodies that fall side by side, or a ball that rolls without load, it is rounding alone, no unit for itself:
         a normal is known to its rounding, and takes that part of the motion across it.
         """
         terms = abs(self.J) @ np.abs(self.v_free) + np.abs(np.concatenate((k, self.rows.kF)))
-        motion = self.liveliness[self.island[self.rows.row_contact]]
+        motion = self.kinetic_norm[self.island[self.rows.row_contact]]
         return np.asarray(ROUNDING * (terms + np.sqrt(np.maximum(0.0, self.W.diagonal())) * motion))
 
     def _lcp_residual(self, k: FloatArray) -> Measures:
@@ -154,14 +158,14 @@ class ContactProblem:
         in those of |q_i| + s_i Z, s_i = sqrt(R_i), of a cone max(mu / sqrt(R_N), 1 / sqrt(R_F)).
         """
         rows, nc = self.rows, self.fN.size
-        owner, leans = rows.cone, rows.leans
+        owner, leans = rows.cone, rows.cone_contacts
         change = self.response @ self.force + self.J @ self.v_joints
         q = self.J @ self.v_free + np.concatenate((k, rows.kF))
         slip = q[nc:]
         used = np.bincount(owner, self.plus + self.minus, minlength=leans.size)
         q_all = np.concatenate((q[:nc], slip, -slip, np.zeros(leans.size)))
         left = rows.mu * self.fN[leans] - used
-        blur = self._blur(k)
+        blur = self._rounding_error(k)
         blur = np.concatenate((blur[:nc], blur[nc:], blur[nc:], np.zeros(leans.size)))
         owners = rows.owners
         island = self.island[owners]
@@ -178,7 +182,7 @@ class ContactProblem:
         largest = largest_of(unit[: forces.size] * np.abs(forces), island[: forces.size], self.count)
         largest = np.maximum(largest, self.of_joints)[island]
         terms = np.abs(q_all) + size * largest
-        # As the step forms it: a slip's speed belongs to a force on its bound.
+        # As in the step, the slip speed belongs to a force at its bound.
         rate = slip + change[nc:]
         fastest = largest_of(np.abs(rate), owner, leans.size)
         first = np.searchsorted(owner, np.arange(leans.size))
@@ -224,14 +228,14 @@ class ContactProblem:
         nearest = np.where(inside, normal, np.where(below, 0.0, edge))
         share = np.where(inside, 1.0, np.where(below, 0.0, mu * edge / np.where(t > 0.0, t, 1.0)))
         off = np.hypot(self.fN / size - nearest, np.linalg.norm(own - share[:, None] * across, axis=1))
-        blur = self._blur(k)
+        blur = self._rounding_error(k)
         aside = np.linalg.norm(blur[nc:].reshape(nc, -1), axis=1)
         off = np.maximum(off - np.hypot(blur[:nc] + mu * aside, aside) / scale, 0.0)
         _, worst = worst_of(off, island)
         return "lcp", worst, off[worst]
 
     def _mechanics(self, k: FloatArray) -> Iterator[Measures]:
-        """Yield the mechanical conditions of each contact on the recorded velocity, not on what z makes of it.
+        """Check the mechanical conditions of each contact on the recorded velocity, not on the velocity from z.
 
         A rate is measured against the size its terms had before cancellation, a force against the one that would change
         the row by that rate: a few units of rounding, whatever the masses, when all is well. A force is known no better
@@ -244,7 +248,7 @@ class ContactProblem:
         rate = self.J @ self.v_plus + np.concatenate((k + give, rows.kF))
         scale = abs(self.J) @ self.speed + np.concatenate((np.abs(k) + np.abs(give), np.abs(rows.kF)))
         own = self.W.diagonal()
-        scale = np.maximum(scale, FAINT * np.sqrt(np.maximum(0.0, own)) * self.liveliness[island])
+        scale = np.maximum(scale, FAINT * np.sqrt(np.maximum(0.0, own)) * self.kinetic_norm[island])
         response = h * own + np.concatenate((rows.gamma, np.zeros(plus.size)))
         force = np.divide(scale, response, out=np.abs(f), where=response > 0.0)
         product = np.maximum(np.abs(fN) * scale[:nc], force[:nc] * np.abs(rate[:nc]))
@@ -254,7 +258,7 @@ class ContactProblem:
         yield "complementarity", contacts, np.abs(fN * rate[:nc]) / _unit(product)
         if not plus.size:
             return
-        leans = rows.leans
+        leans = rows.cone_contacts
         first = np.searchsorted(rows.cone, np.arange(leans.size))
         friction, slip = plus - minus, rate[nc:]
 
@@ -270,7 +274,7 @@ class ContactProblem:
         slip_force = most(force[nc:]) + rows.mu * force[:nc][leans]
         used, bound, fastest = total(plus + minus), rows.mu * fN[leans], most(np.abs(slip))
         if self.cone:
-            # Lengths over orthonormal tangents, where a pyramid has sums and the fastest edge.
+            # Lengths over orthonormal tangents; a pyramid has sums and the fastest edge instead.
             used, fastest = np.sqrt(total(friction**2)), np.sqrt(total(slip**2))
         power = np.maximum((np.abs(bound) + used) * slip_scale, slip_force * fastest)
         yield "sign", leans, np.maximum(0.0, most(np.maximum(-plus, -minus)) / _unit(slip_force))
@@ -289,7 +293,7 @@ def _renumbered(measures: Measures, contacts: IntArray) -> Measures:
 
 @dataclass(frozen=True, eq=False)
 class JointProblem:
-    """Rows of joints (m,) of islands, on the columns of a `System`."""
+    """Rows of joints (m,) of islands, on the columns of an `IslandSystem`."""
 
     # (m,) numbers, steps in the portion, islands, and as recorded.
     number: IntArray
@@ -306,7 +310,7 @@ class JointProblem:
     h: FloatArray  # (m,)
 
     def measures(self, laws: JointLaws) -> Iterator[Measures]:
-        """Yield the conditions of the rows; where rounding decides what a row's term is, the better choice counts."""
+        """Check the conditions of the rows; if rounding decides the term of a row, the better choice counts."""
         rows, f, at = self.number, self.force, (self.at, self.number)
         equation, gamma, lo, hi = laws.equation[rows], laws.gamma[at], laws.lo[rows], laws.hi[rows]
         wanted = laws.error[at]
@@ -380,5 +384,5 @@ def _inverse(values: FloatArray) -> FloatArray:
 
 
 def _unit(scale: FloatArray) -> FloatArray:
-    """Return the scale, or the smallest number there is: what is 0 out of nothing holds, anything else does not."""
+    """Return the scale, or the smallest positive number: with scale 0 only a violation of 0 is accepted."""
     return np.where(scale > 0.0, scale, TINY)

@@ -1,4 +1,4 @@
-"""What is said of the islands of a portion: contacts and rows of joints."""
+"""Checks of the islands of a slice: contacts and rows of joints."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ import numpy as np
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.contacts import ContactRows, contact_rows
 from contactlab.verification.dynamics import Blocks
+from contactlab.verification.equal_compliance_check import EqualComplianceCheck
 from contactlab.verification.island import FAINT, NOTHING, ContactProblem, JointProblem
-from contactlab.verification.islands import Islands, System, largest_of, worst_of
+from contactlab.verification.islands import Islands, IslandSystem, largest_of, worst_of
 from contactlab.verification.joints import JointLaws
-from contactlab.verification.portion import Found, Portion, Rows, largest, tree_columns
-from contactlab.verification.selection import Selections
+from contactlab.verification.portion import Found, StepSlice, TreeRows, max_relative, tree_columns
 from contactlab.world.joint_rows import RowKind
 
 
 def island_findings(
-    portion: Portion,
+    portion: StepSlice,
     frames: FloatArray,
     laws: JointLaws,
     forces: FloatArray,
     v_free: FloatArray,
     M: Blocks,
-    selections: Selections | None,
+    selections: EqualComplianceCheck | None,
 ) -> Iterator[Found]:
     """Yield the conditions of the islands, and whether the record has a certificate for each."""
     recording, rows, ns = portion.recording, portion.recording.rows, portion.steps.size
     numbers = rows["joint_row"][portion.joints]
     listed = np.zeros((ns, laws.lo.size), dtype=bool)
     listed[portion.joint_at, numbers] = True
-    yield "rows", np.arange(ns), -1, -1, laws.unlisted(listed)
+    yield "rows", np.arange(ns), -1, -1, laws.missing_rows(listed)
     islands = Islands.of(portion)
     count = islands.at.size
     sizes = [np.bincount(of, minlength=count) for of in (islands.of_contacts, islands.of_joints)]
@@ -46,12 +46,12 @@ def island_findings(
     at = np.concatenate((contacts.at[contacts.row_contact], portion.joint_at))
     island = np.concatenate((islands.of_contacts[contacts.row_contact], islands.of_joints))
     joint_rows = _joint_rows(portion, laws, numbers, n)
-    system = System.of(portion, (*contact_rows_of, *joint_rows), at, island, M)
+    system = IslandSystem.of(portion, (*contact_rows_of, *joint_rows), at, island, M)
     J, Y = (matrix[:n] for matrix in (system.J, system.Y))
     J_joints, Y_joints = (matrix[n:] for matrix in (system.J, system.Y))
     free, v_plus = system.of_columns(v_free), system.of_columns(portion.v_plus)
     lively = system.liveliness(free, count)
-    # What the rows of joints do is given for the contacts, and the other way round.
+    # Effects of joint rows are given data for the contacts, and the other way round.
     pushing = forces[portion.joint_at, numbers]
     given = portion.h[portion.joint_at] * pushing
     h, answers = portion.h[contacts.at], contacts.solution(portion.column("z"))
@@ -60,7 +60,7 @@ def island_findings(
         h
         * largest_of(np.abs(np.concatenate(answers)), islands.of_contacts[contacts.owners], count)[islands.of_contacts]
     )
-    moments = largest(off, np.tile(size[:, None], 3))[members[0]]
+    moments = max_relative(off, np.tile(size[:, None], 3))[members[0]]
     found, worst = worst_of(moments, islands.of_contacts[members[0]])
     yield "impulse", islands.at[found], islands.label[found], -1, moments[worst]
     rated = _Rated.of(portion, laws, contacts, islands, system, answers, pushing, numbers)
@@ -98,23 +98,23 @@ def island_findings(
 
 @dataclass(frozen=True, eq=False)
 class _Rated:
-    """How large forces are, with the least that counts: what is below is the rounding of the whole."""
+    """Return the sizes of forces and a lower bound; smaller forces are rounding of the whole."""
 
     impulse: FloatArray  # (m,) of all rows
     of_joints: FloatArray  # (count,) the largest balanced force of rows of joints that give way
 
     @staticmethod
     def of(
-        portion: Portion,
+        portion: StepSlice,
         laws: JointLaws,
         contacts: ContactRows,
         islands: Islands,
-        system: System,
+        system: IslandSystem,
         answers: tuple[FloatArray, ...],
         pushing: FloatArray,
         numbers: IntArray,
     ) -> _Rated:
-        """Return those of the rows [N; F] and of joints, whose forces are ``pushing`` and numbers ``numbers``.
+        """Return the rows [N; F] and joint rows with forces ``pushing`` and numbers ``numbers``.
 
         A unilateral force counts with at least NOTHING of the island's largest. Balanced forces f sqrt(h W_ii + gamma)
         are compared where some are moments: where stops take part, or moments resist turning.
@@ -129,7 +129,7 @@ class _Rated:
         own = np.asarray(system.J.multiply(system.Y).sum(axis=1)).ravel()
         root = np.sqrt(np.maximum(0.0, h * own + gamma))
         kinds = [row.kind for row in portion.recording.world.joint_rows]
-        stops = np.array([kind == RowKind.STOP for kind in kinds] or [False])[numbers]
+        stops = np.array([kind == RowKind.LIMIT for kind in kinds] or [False])[numbers]
         unilateral = np.concatenate((np.ones(n, dtype=bool), stops))
         # An island with rows of moments has as many more rows as those.
         turning = np.zeros(island.size, dtype=bool)
@@ -147,7 +147,7 @@ class _Rated:
         return _Rated(h * np.maximum(force, least), of_joints)
 
 
-def _joint_rows(portion: Portion, laws: JointLaws, numbers: IntArray, first: int) -> list[Rows]:
+def _joint_rows(portion: StepSlice, laws: JointLaws, numbers: IntArray, first: int) -> list[TreeRows]:
     """Return the rows of joints of the record's table by trees, numbered from ``first`` on."""
     world = portion.recording.world
     found: dict[int, list[IntArray]] = {}
@@ -160,5 +160,5 @@ def _joint_rows(portion: Portion, laws: JointLaws, numbers: IntArray, first: int
     for tree, parts in sorted(found.items()):
         of = np.concatenate(parts)
         J = laws.J[portion.joint_at[of], numbers[of]][:, tree_columns(world, tree)]
-        rows.append(Rows(tree, first + of[:, None], J[:, None]))
+        rows.append(TreeRows(tree, first + of[:, None], J[:, None]))
     return rows

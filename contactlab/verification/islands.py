@@ -14,7 +14,7 @@ import scipy.sparse as sparse
 
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.dynamics import Blocks
-from contactlab.verification.portion import Portion, Rows, distinct, rows_of, tree_columns
+from contactlab.verification.portion import StepSlice, TreeRows, distinct, rows_of, tree_columns
 
 #: A sparse matrix of scipy, by rows.
 Matrix = Any
@@ -32,7 +32,7 @@ class Islands:
     of_joints: IntArray
 
     @staticmethod
-    def of(portion: Portion) -> Islands:
+    def of(portion: StepSlice) -> Islands:
         """Return the islands of a portion."""
         rows = portion.recording.rows
         own, steps = rows_of(rows["island_step"], portion.steps)
@@ -45,7 +45,7 @@ class Islands:
 
 
 @dataclass(frozen=True, eq=False)
-class System:
+class IslandSystem:
     """Rows on the columns of islands; column j is a velocity of one tree in one step."""
 
     J: Matrix
@@ -57,8 +57,8 @@ class System:
     blocks: tuple[tuple[FloatArray, IntArray], ...]  # matrices (m, n, n) of M, and the columns (m, n) that they are of
 
     @staticmethod
-    def of(portion: Portion, rows: tuple[Rows, ...], at: IntArray, island: IntArray, M: Blocks) -> System:
-        """Join the rows; ``at`` and ``island`` (m,) are those of every row."""
+    def of(portion: StepSlice, rows: tuple[TreeRows, ...], at: IntArray, island: IntArray, M: Blocks) -> IslandSystem:
+        """Join the rows; ``at`` and ``island`` (m,) belong to every row."""
         world = portion.recording.world
         trees = world.tree_starts.size - 1
         keys = np.concatenate([np.zeros(0, dtype=np.int64), *(island[one.of[:, 0]] * trees + one.tree for one in rows)])
@@ -87,7 +87,7 @@ class System:
             dof[columns] = tree_columns(world, tree)
             blocks.append((M[tree][steps[own]], columns))
         repeated = np.repeat(np.arange(pairs.size), sizes)
-        return System(matrices[0], matrices[1], steps[repeated], dof, (pairs // trees)[repeated], tuple(blocks))
+        return IslandSystem(matrices[0], matrices[1], steps[repeated], dof, (pairs // trees)[repeated], tuple(blocks))
 
     def of_columns(self, v: FloatArray) -> FloatArray:
         """Return velocities (ns, nv) on the columns."""
@@ -106,14 +106,14 @@ class System:
 
 
 def largest_of(values: FloatArray, island: IntArray, count: int) -> FloatArray:
-    """Return the largest of the values (m,), none negative, of every island (count,); 0 where it has none."""
+    """Return the largest of the nonnegative values (m,) of every island (count,); 0 for islands without values."""
     out = np.zeros(count)
     np.maximum.at(out, island, values)
     return out
 
 
 def worst_of(values: FloatArray, island: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the islands that have values (m,), and where the largest of each is; what is no number is larger."""
+    """Return the islands with values (m,), and the index of the largest of each; NaN counts as largest."""
     order = np.lexsort((np.where(np.isnan(values), np.inf, values), island))
     found, first = np.unique(island[order], return_index=True)
     last = np.append(first[1:], order.size) - 1

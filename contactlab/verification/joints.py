@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.constraints import ContactConstraint, LoopConstraint, PointPair
-from contactlab.formulation.bridge.joint_actions import PositionDrive
+from contactlab.formulation.model_problem.joint_actions import PositionDrive
 from contactlab.spatial.arrays import FloatArray
 from contactlab.verification.contacts import normal_terms
-from contactlab.verification.dynamics import Blocks, solved
-from contactlab.verification.motion import Body, shifting, turned
-from contactlab.verification.portion import Portion, length_of
+from contactlab.verification.dynamics import Blocks, mass_solve
+from contactlab.verification.motion import BodyKinematics, rotate, shifting
+from contactlab.verification.portion import StepSlice, length_of
 from contactlab.world.joint_rows import RowKind
 
 if TYPE_CHECKING:
@@ -29,19 +29,19 @@ NEAR = 1e-9  # rad, or part of the world's length: on which side of its reach a 
 Loops = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
-#: Speed [rad/s or m/s] at which what is beyond a stop is undone, by default.
+#: Default speed [rad/s or m/s] at which the violation of a limit is undone.
 STOP_PUSH_RATE = 20.0
 
 
 @dataclass(frozen=True, eq=False)
 class JointLaws:
-    """All n rows of a world at the steps of a portion, by number, and what acts within the mass matrix."""
+    """All n rows of a world at the steps of a slice, by number, and the terms within the mass matrix."""
 
     J: FloatArray  # (ns, n, nv) rows
     error: FloatArray  # (ns, n) position errors, gaps of stops
-    # (ns, n, 2) what each row's term may be: two values only where rounding decides between them.
+    # (ns, n, 2) admissible term of each row: two values only if rounding decides between them.
     k: FloatArray
-    # (n,) softening [s/kg], (ns, n) where it depends on h, and bounds of the forces.
+    # (n,) softening [s/kg], (ns, n) if it depends on h, and bounds of the forces.
     gamma: FloatArray
     lo: FloatArray
     hi: FloatArray
@@ -54,17 +54,17 @@ class JointLaws:
     stiffness: FloatArray
     push: FloatArray  # (ns, nv) force of those drives at v+ = 0
 
-    def unlisted(self, listed: NDArray[np.bool_]) -> FloatArray:
+    def missing_rows(self, listed: NDArray[np.bool_]) -> FloatArray:
         """Return by how much the worst row of each step that should take part and is not ``listed`` (ns, n) should."""
         missing = np.where(listed, 0.0, self.expected / self.unit).max(axis=1, initial=0.0)
         return np.where(missing > NEAR, missing, 0.0)
 
     def inertia(self, M: Blocks, h: FloatArray) -> Blocks:
-        """Return M with what acts within it."""
+        """Return M with the terms that act within it."""
         return added(M, self.within(h))
 
     def within(self, h: FloatArray) -> FloatArray:
-        """Return what joins the diagonal of M (ns, nv)."""
+        """Return the terms on the diagonal of M (ns, nv)."""
         return h[:, None] * self.drag + h[:, None] ** 2 * self.stiffness
 
 
@@ -80,8 +80,8 @@ def added(M: Blocks, diagonal: FloatArray) -> Blocks:
     return tuple(out)
 
 
-def joint_laws(portion: Portion, loops: Loops, J: FloatArray, momentum: FloatArray) -> JointLaws:
-    """Return what the rows J (ns, n, nv) say; M v_free = momentum (ns, nv) without what acts on joints."""
+def joint_laws(portion: StepSlice, loops: Loops, J: FloatArray, momentum: FloatArray) -> JointLaws:
+    """Return the laws of the rows J (ns, n, nv); M v_free = momentum (ns, nv) without joint actions."""
     recording, h = portion.recording, portion.h
     world, stepper, ns = recording.world, recording.stepper, portion.h.size
     actions, nv = world.joint_actions, world.nv
@@ -101,11 +101,11 @@ def joint_laws(portion: Portion, loops: Loops, J: FloatArray, momentum: FloatArr
     _, phi, rate, sizes = loops
     scale, unit, equation = np.abs(J).max(axis=2, initial=0.0), _units(world), np.zeros(n, dtype=bool)
     laws = JointLaws(J, error, k, gamma, lo, hi, equation, scale, unit, expected, drag, stiffness, push)
-    free = solved(laws.inertia(portion.state.M, h), momentum + h[:, None] * push) if n else momentum
+    free = mass_solve(laws.inertia(portion.state.M, h), momentum + h[:, None] * push) if n else momentum
     for number, row in enumerate(world.joint_rows):
         erp = stepper.erp if math.isnan(row.erp) else row.erp
-        soft = row.kind in (RowKind.FOLLOW, RowKind.LOOP) and stepper.cfm > 0.0
-        laws.equation[number] = row.kind in (RowKind.HOLD, RowKind.FOLLOW, RowKind.LOOP) and not soft
+        soft = row.kind in (RowKind.MIMIC, RowKind.LOOP) and stepper.cfm > 0.0
+        laws.equation[number] = row.kind in (RowKind.VELOCITY_DRIVE_RIGID, RowKind.MIMIC, RowKind.LOOP) and not soft
         if row.kind == RowKind.SPRING:
             error[:, number] = phi[:, row.loop_row]
             gamma[:, number], lo[number] = 1.0 / (h * row.stiffness + row.dissipation), -math.inf
@@ -115,7 +115,7 @@ def joint_laws(portion: Portion, loops: Loops, J: FloatArray, momentum: FloatArr
             term = rate[:, row.loop_row] + erp * phi[:, row.loop_row] / h
             scale[:, number] = np.maximum(scale[:, number], sizes[:, row.loop_row])
             gamma[:, number], lo[number] = stepper.cfm, -math.inf
-        elif row.kind == RowKind.STOP:
+        elif row.kind == RowKind.LIMIT:
             gap = row.sign * (q[:, row.place] - row.bound)
             before, after = row.sign * v[:, row.dof], row.sign * free[:, row.dof]
             error[:, number] = gap
@@ -136,10 +136,10 @@ def joint_laws(portion: Portion, loops: Loops, J: FloatArray, momentum: FloatArr
             expected[:, number] = margin + h * approach - gap
             if not yields:
                 continue
-        elif row.kind == RowKind.FOLLOW:
+        elif row.kind == RowKind.MIMIC:
             error[:, number] = q[:, row.place] - (row.factor * q[:, row.other_place] + row.offset)
             term, gamma[:, number], lo[number] = erp * error[:, number] / h, stepper.cfm, -math.inf
-        elif row.kind == RowKind.SERVO:
+        elif row.kind == RowKind.POSITION_DRIVE:
             drive = actions.drives[row.drive]
             assert isinstance(drive, PositionDrive)
             error[:, number] = q[:, row.place] - targets[:, row.drive]
@@ -154,7 +154,7 @@ def joint_laws(portion: Portion, loops: Loops, J: FloatArray, momentum: FloatArr
 
 
 def _units(world: World) -> FloatArray:
-    """Return what errors of the rows (n,) are compared with beside themselves: 1, or the world's length."""
+    """Return the scales of errors of the rows (n,): 1, or the world's length."""
     straight = shifting(world.model)[1]
     shifts = [row.dof >= 0 and bool(straight[row.dof]) for row in world.joint_rows]
     return np.where(shifts, length_of(world), 1.0) if shifts else np.zeros(0)
@@ -168,13 +168,13 @@ def joint_jacobian(world: World, loops: Loops) -> FloatArray:
         if row.kind in (RowKind.LOOP, RowKind.SPRING):
             J[:, number] = G[:, row.loop_row]
             continue
-        J[:, number, row.dof] = row.sign if row.kind == RowKind.STOP else 1.0
-        if row.kind == RowKind.FOLLOW:
+        J[:, number, row.dof] = row.sign if row.kind == RowKind.LIMIT else 1.0
+        if row.kind == RowKind.MIMIC:
             J[:, number, row.other] -= row.factor
     return J
 
 
-def loops_of(portion: Portion) -> Loops:
+def loops_of(portion: StepSlice) -> Loops:
     """Return the rows of all loops of a world."""
     recording, world, ns = portion.recording, portion.recording.world, portion.h.size
     n = len(world.loops)
@@ -191,7 +191,7 @@ def loops_of(portion: Portion) -> Loops:
             phi[:, at] = _stretch(loop.constraint, bodies, G[:, at], size[:, at])
         elif isinstance(loop.constraint, ContactConstraint):
             body = bodies[loop.constraint.body]
-            x = body.p + turned(body.R, loop.constraint.point)
+            x = body.p + rotate(body.R, loop.constraint.point)
             G[:, at, body.own] = loop.constraint.normal @ body.point_jacobian(x)
             size[:, at] = _terms(body, x, bodies, 0.0, 1.0)
         else:
@@ -208,21 +208,23 @@ def loops_of(portion: Portion) -> Loops:
     return G, phi, rate, size
 
 
-def _terms(body: Body, x: FloatArray, bodies: dict[str, Body], angular: float, linear: float) -> FloatArray:
+def _terms(
+    body: BodyKinematics, x: FloatArray, bodies: dict[str, BodyKinematics], angular: float, linear: float
+) -> FloatArray:
     """Return the sizes (ns,) of the terms of a row at x, with halves of these lengths, at most."""
     reach = np.max([np.linalg.norm(x - other.p, axis=1) for other in bodies.values()], axis=0)
     turns, moves = (np.linalg.norm(part, axis=1) for part in (body.Jw, body.point_jacobian(x)))
     return np.asarray(((angular + linear * reach[:, None]) * turns + linear * moves).max(axis=1, initial=0.0))
 
 
-def _closure(loop: LoopConstraint, bodies: dict[str, Body], G: FloatArray, size: FloatArray) -> FloatArray:
+def _closure(loop: LoopConstraint, bodies: dict[str, BodyKinematics], G: FloatArray, size: FloatArray) -> FloatArray:
     """Fill the row (ns, nv) and its size, and return the position errors (ns,) as `LoopConstraint` states them."""
     p, s = bodies[loop.predecessor], bodies[loop.successor]
     R_p, R_s = p.R @ loop.X_p.R, s.R @ loop.X_s.R
-    x_p, x_s = p.p + turned(p.R, loop.X_p.p), s.p + turned(s.R, loop.X_s.p)
+    x_p, x_s = p.p + rotate(p.R, loop.X_p.p), s.p + rotate(s.R, loop.X_s.p)
     turn = np.swapaxes(R_p, 1, 2) @ R_s
     sine = 0.5 * np.stack([turn[:, j, i] - turn[:, i, j] for i, j in ((1, 2), (2, 0), (0, 1))], axis=1)
-    error = np.hstack((sine, turned(np.swapaxes(R_p, 1, 2), x_s - x_p)))
+    error = np.hstack((sine, rotate(np.swapaxes(R_p, 1, 2), x_s - x_p)))
     at = x_s if loop.sliding else x_p
     angular, linear = ((R_p @ part)[:, None] for part in (loop.axis[:3], loop.axis[3:]))
     for body, point, sign in ((s, x_s, 1.0), (p, at, -1.0)):
@@ -232,10 +234,10 @@ def _closure(loop: LoopConstraint, bodies: dict[str, Body], G: FloatArray, size:
     return np.asarray(error @ loop.axis)
 
 
-def _stretch(pair: PointPair, bodies: dict[str, Body], G: FloatArray, size: FloatArray) -> FloatArray:
-    """Fill the row (ns, nv), 0 where the points coincide, and its size; return the errors (ns,) of the distance."""
+def _stretch(pair: PointPair, bodies: dict[str, BodyKinematics], G: FloatArray, size: FloatArray) -> FloatArray:
+    """Fill the row (ns, nv), 0 if the points coincide, and its size; return the errors (ns,) of the distance."""
     a, b = bodies[pair.body_a], bodies[pair.body_b]
-    x_a, x_b = a.p + turned(a.R, pair.point_a), b.p + turned(b.R, pair.point_b)
+    x_a, x_b = a.p + rotate(a.R, pair.point_a), b.p + rotate(b.R, pair.point_b)
     distance = np.linalg.norm(x_b - x_a, axis=1)
     n = (x_b - x_a) / np.where(distance > 0.0, distance, 1.0)[:, None]
     for body, point, sign in ((b, x_b, 1.0), (a, x_a, -1.0)):
@@ -244,7 +246,7 @@ def _stretch(pair: PointPair, bodies: dict[str, Body], G: FloatArray, size: Floa
     return np.asarray(distance - pair.zero)
 
 
-def row_forces(portion: Portion) -> FloatArray:
+def row_forces(portion: StepSlice) -> FloatArray:
     """Return the recorded forces (ns, n) of all rows of the world; 0 for those that took no part."""
     rows = portion.recording.rows
     forces = np.zeros((portion.h.size, len(portion.recording.world.joint_rows)))

@@ -29,7 +29,7 @@ def cross(a: FloatArray, b: FloatArray) -> FloatArray:
     return out
 
 
-def turned(R: FloatArray, x: FloatArray) -> FloatArray:
+def rotate(R: FloatArray, x: FloatArray) -> FloatArray:
     """Return R x (..., 3) of matrices (..., 3, n) and vectors (n,) or (..., n)."""
     return np.asarray((R @ x[..., None])[..., 0])
 
@@ -43,7 +43,7 @@ def skew(x: FloatArray) -> FloatArray:
 
 
 @dataclass
-class Body:
+class BodyKinematics:
     """A body's frame on its way along the chain of its joint; world axes, velocities of the frame's origin."""
 
     # Rotation (ns, 3, 3) and origin (ns, 3) [m].
@@ -56,24 +56,24 @@ class Body:
     w: FloatArray
     a: FloatArray
     alpha: FloatArray
-    own: slice  # where the velocities of its tree stand in v
+    own: slice  # the velocities of its tree in v
 
-    def at(self, states: Any) -> Body:
+    def at(self, states: Any) -> BodyKinematics:
         """Return the frame at some of the states."""
         R, p, Jw, Jv = self.R[states], self.p[states], self.Jw[states], self.Jv[states]
-        return Body(R, p, Jw, Jv, self.w[states], self.a[states], self.alpha[states], self.own)
+        return BodyKinematics(R, p, Jw, Jv, self.w[states], self.a[states], self.alpha[states], self.own)
 
-    def copy(self) -> Body:
+    def copy(self) -> BodyKinematics:
         """Return a frame of its own, at the same place."""
         R, p, Jw, Jv = self.R.copy(), self.p.copy(), self.Jw.copy(), self.Jv.copy()
-        return Body(R, p, Jw, Jv, self.w.copy(), self.a.copy(), self.alpha.copy(), self.own)
+        return BodyKinematics(R, p, Jw, Jv, self.w.copy(), self.a.copy(), self.alpha.copy(), self.own)
 
     def point_jacobian(self, x: FloatArray) -> FloatArray:
         """Return the (ns, 3, n) velocity of the body's point at x (ns, 3) in world axes by unit of each velocity."""
         return self.Jv - skew(x - self.p) @ self.Jw
 
     def point_acceleration(self, x: FloatArray) -> FloatArray:
-        """Return what constant generalised velocities give the body's point at x, (ns, 3) [m/s^2]."""
+        """Return the acceleration of the body's point at x under constant generalised velocities, (ns, 3) [m/s^2]."""
         d = x - self.p
         return np.asarray(self.a + cross(self.alpha, d) + cross(self.w, cross(self.w, d)))
 
@@ -86,22 +86,24 @@ class Body:
         """Let the origin move along the columns (ns, 3, n) at the velocities (ns, n) that begin at v[at]."""
         at -= self.own.start
         self.Jv[..., at : at + rate.shape[-1]] += columns
-        self.a += 2.0 * cross(self.w, turned(columns, rate))
+        self.a += 2.0 * cross(self.w, rotate(columns, rate))
 
     def spin(self, columns: FloatArray, at: int, rate: FloatArray) -> None:
         """Let the frame turn about the columns (ns, 3, n), which turn with it, at the velocities from v[at] on."""
         at -= self.own.start
         self.Jw[..., at : at + rate.shape[-1]] += columns
-        relative = turned(columns, rate)
+        relative = rotate(columns, rate)
         self.alpha += cross(self.w, relative)
         self.w += relative
 
 
-def moving_bodies(world: World, q: FloatArray, v: FloatArray) -> dict[str, Body]:
+def moving_bodies(world: World, q: FloatArray, v: FloatArray) -> dict[str, BodyKinematics]:
     """Return every body's frames at the states q (ns, nq), v (ns, nv), by name."""
     model, starts = world.model, world.tree_starts
     zero, none = np.zeros((q.shape[0], 3)), np.zeros((q.shape[0], 3, 0))
-    frames = {WORLD: Body(np.tile(np.eye(3), (q.shape[0], 1, 1)), zero, none, none, zero, zero, zero, slice(0, 0))}
+    frames = {
+        WORLD: BodyKinematics(np.tile(np.eye(3), (q.shape[0], 1, 1)), zero, none, none, zero, zero, zero, slice(0, 0))
+    }
     for spec, tree in zip(model.bodies, world.body_trees, strict=True):
         frame = frames[spec.parent].copy()
         if tree >= 0 and frame.own.stop == 0:
@@ -119,14 +121,14 @@ def moving_bodies(world: World, q: FloatArray, v: FloatArray) -> dict[str, Body]
     return frames
 
 
-def _step_along(frame: Body, w: FloatArray, t: FloatArray, q: FloatArray, v: FloatArray, at: int) -> None:
+def _step_along(frame: BodyKinematics, w: FloatArray, t: FloatArray, q: FloatArray, v: FloatArray, at: int) -> None:
     """Take frames through one elementary motion.
 
     The number of entries of q tells which: 3 for a shift, 4 for a quaternion, 7 for both; else 1, along t and about w.
     """
     kind = q.shape[1]
     if kind in (3, 7):
-        frame.carry(turned(frame.R, q[:, :3]))
+        frame.carry(rotate(frame.R, q[:, :3]))
         frame.slide(frame.R, at, v[:, :3])
     if kind in (4, 7):
         frame.R = frame.R @ rotation(q[:, -4:])
@@ -157,7 +159,7 @@ def tree_roots(model: Model) -> dict[str, str]:
     return roots
 
 
-def moved(model: Model, q: FloatArray, v: FloatArray, h: FloatArray) -> FloatArray:
+def integrate(model: Model, q: FloatArray, v: FloatArray, h: FloatArray) -> FloatArray:
     """Return the configurations (ns, nq) after moving from q along constant v for h (ns,) [s]."""
     out, along = np.array(q), h[:, None] * v
     for spec in model.bodies:

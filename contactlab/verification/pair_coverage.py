@@ -1,4 +1,4 @@
-"""Whether the contact table has a row for every two shapes that come within reach of each other, in plain numpy.
+"""Check, in plain numpy, that the contact table has a row for every two shapes that come near each other.
 
 Of a ground that is not convex, a mesh or terrain, what is asked is what cannot be denied. Of a mesh: the triangle that
 comes nearest, where the shortest way leaves its outer side; and of a polytope that has sunk in a little, a triangle
@@ -17,9 +17,18 @@ from contactlab.contact import BodyShape, HalfSpace, HeightField, Mesh, Shape
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping import EXTERNAL_ID
-from contactlab.verification.motion import cross, tree_roots, turned
-from contactlab.verification.portion import Portion, distinct, groups, length_of
-from contactlab.verification.proximity import Core, Place, Support, contact_errors, core_of, corners, hull_of, nearest
+from contactlab.verification.motion import cross, rotate, tree_roots
+from contactlab.verification.portion import StepSlice, distinct, groups, length_of
+from contactlab.verification.proximity import (
+    Core,
+    ShapePose,
+    Support,
+    contact_errors,
+    core_of,
+    corners,
+    hull_of,
+    nearest,
+)
 from contactlab.world.motion import belt_twist
 
 if TYPE_CHECKING:
@@ -29,20 +38,20 @@ if TYPE_CHECKING:
 
 
 class PairCoverage:
-    """What of a world can be said before any step: which shapes may touch, and their cores."""
+    """Data of a world that do not depend on the step: shapes that can touch, and their cores."""
 
     def __init__(self, world: World, stepper: TimeStepping) -> None:
         self.world = world
         self.stepper = stepper
         self.length, self.margin = length_of(world), stepper.thresholds.margin
         self.cores = [core_of(s.shape) if isinstance(s.shape, Shape) else None for s in world.surfaces]
-        # What half-spaces see of a shape: of a mesh that is not convex its hull.
+        # Half-spaces touch the hull of a mesh that is not convex.
         self.hulls = [
             hull_of(s.shape) if isinstance(s.shape, Mesh) else core
             for s, core in zip(world.surfaces, self.cores, strict=True)
         ]
         self.pairs = np.array(_may_touch(world), dtype=np.int64).reshape(-1, 2)
-        # Points touch half-spaces one by one; only what has none touches as a whole.
+        # Points touch half-spaces one by one; only shapes without such points touch as a whole.
         self.round = [
             i
             for i, surface in enumerate(world.surfaces)
@@ -51,7 +60,7 @@ class PairCoverage:
             and world.body_trees[world.surface_bodies[i]] >= 0
         ]
 
-    def uncovered(self, portion: Portion) -> FloatArray:
+    def uncovered(self, portion: StepSlice) -> FloatArray:
         """Return how far, relative to its place, a pair without a row is within reach (ns,); 0 for none.
 
         Reach is margin + h max(0, -N v) at the nearest points. Of bodies asleep there are no rows, but with one that
@@ -68,8 +77,8 @@ class PairCoverage:
         low, high = np.where(plane >= 0, -1 - plane, np.minimum(a, b)), np.where(plane >= 0, b, np.maximum(a, b))
         listed = set(zip(portion.at.tolist(), low.tolist(), high.tolist(), strict=True))
 
-        def place(s: int, i: int) -> Place:
-            return Place(*(part[s] for part in fields[i]))
+        def place(s: int, i: int) -> ShapePose:
+            return ShapePose(*(part[s] for part in fields[i]))
 
         at, near = self._close(fields, portion.h)
         i, j = self.pairs[near].T
@@ -85,7 +94,7 @@ class PairCoverage:
                         worst[s] = max(worst[s], self._excess_of_plane(ground.normal, ground.offset, n, place(s, n)))
         return worst
 
-    def wrong_contacts(self, portion: Portion) -> tuple[Any, FloatArray]:
+    def wrong_contacts(self, portion: StepSlice) -> tuple[Any, FloatArray]:
         """Return which rows of the contact table are of two convex shapes, and by how much each of them is wrong."""
         a, b, plane = (portion.numbers(name) for name in ("shape_a", "shape_b", "half_space"))
         between = (plane < 0) & (a >= 0) & (b >= 0) & (portion.numbers("id") < EXTERNAL_ID)
@@ -111,25 +120,25 @@ class PairCoverage:
         return chosen[known], worst[known]
 
     def _admitted(self, i: int, s: int) -> bool:
-        """Whether the filters let a shape touch a half-space."""
+        """Return True if the filters allow a shape to touch a half-space."""
         if not self.world.half_space_filters:
             return True
         own, (category, mask) = self.world.surfaces[i], self.world.half_space_filters[s]
         return bool(own.category & mask) and bool(category & own.mask)
 
-    def _fields(self, i: int, names: tuple[str, ...], portion: Portion) -> tuple[FloatArray, ...]:
-        """Return what `Place` has of a shape, in every step of a portion."""
+    def _fields(self, i: int, names: tuple[str, ...], portion: StepSlice) -> tuple[FloatArray, ...]:
+        """Return the `ShapePose` of a shape, in every step of a portion."""
         surface, owner, rows = self.world.surfaces[i], self.world.surface_bodies[i], portion.recording.rows
         place, body = surface.placement, portion.state.bodies[names[owner]]
         R, p, v = body.R, body.p, portion.v[:, body.own]
-        velocity, turning = turned(body.Jv, v), turned(body.Jw, v)
+        velocity, turning = rotate(body.Jv, v), rotate(body.Jw, v)
         for row, (body_number, _) in enumerate(self.world.motions):
             if body_number == owner:
                 pose, after = (rows["motion_pose"][portion.steps + end, row] for end in (0, 1))
                 twist = rows["motion_twist"][portion.steps, row]
                 twist = twist - belt_twist(pose, after, twist, portion.h)
                 R, p, velocity, turning = pose[:, :9].reshape(-1, 3, 3), pose[:, 9:], twist[:, 3:], twist[:, :3]
-        return R @ place.R, p + turned(R, place.p), p, velocity, turning
+        return R @ place.R, p + rotate(R, place.p), p, velocity, turning
 
     def _close(self, fields: list[tuple[FloatArray, ...]], h: FloatArray) -> tuple[Any, Any]:
         """Return the pairs whose bounding balls come within reach, and their steps."""
@@ -150,7 +159,7 @@ class PairCoverage:
         at, near = np.nonzero(np.sqrt(apart) <= reach)
         return at, near
 
-    def _excess(self, i: int, j: int, place_i: Place, place_j: Place, h: float) -> float:
+    def _excess(self, i: int, j: int, place_i: ShapePose, place_j: ShapePose, h: float) -> float:
         cores, worst = (self.cores[i], self.cores[j]), 0.0
         if cores[0] is not None and cores[1] is not None:
             return self._within(cores[0], cores[1], place_i, place_j, h)
@@ -170,7 +179,9 @@ class PairCoverage:
                 worst = max(worst, points_excess(ground, at, points, self.margin, self.length))
         return worst
 
-    def _within(self, a: Core, b: Core, at_a: Place, at_b: Place, h: float, up: FloatArray | None = None) -> float:
+    def _within(
+        self, a: Core, b: Core, at_a: ShapePose, at_b: ShapePose, h: float, up: FloatArray | None = None
+    ) -> float:
         """Return by how much the nearest points of two shapes are nearer than the reach, over their place's size.
 
         Shapes that are farther apart along the line of their origins are not looked at more closely. With
@@ -197,8 +208,8 @@ class PairCoverage:
                 reach += h * max(0.0, -float(normal @ (at_b.velocity_at(middle) - at_a.velocity_at(middle))))
         return max(0.0, reach - gap - NEAR * size) / size
 
-    def _apart(self, a: Core, b: Core, at_a: Place, at_b: Place, h: float) -> bool:
-        """Whether the shapes are farther apart along the line of their origins than they come within the step."""
+    def _apart(self, a: Core, b: Core, at_a: ShapePose, at_b: ShapePose, h: float) -> bool:
+        """Return True if the distance along the line of the origins exceeds their motion in the step."""
         d = at_b.p - at_a.p
         length = float(np.linalg.norm(d))
         if not length > 0.0:
@@ -209,7 +220,7 @@ class PairCoverage:
         reach = self.margin + h * (speed + 2.0 * spin) + a.radius + b.radius
         return float(d @ (pb - pa)) > length * reach
 
-    def _excess_of_plane(self, normal: FloatArray, offset: float, i: int, place: Place) -> float:
+    def _excess_of_plane(self, normal: FloatArray, offset: float, i: int, place: ShapePose) -> float:
         hull = self.hulls[i]
         if hull is None:
             return 0.0
@@ -230,7 +241,7 @@ def _may_touch(world: World) -> list[tuple[int, int]]:
         for body in model.bodies
         if body.parent != WORLD and welds[body.parent] != welds[body.name]
     }
-    ignored = {frozenset(pair) for pair in world.ignored}
+    ignored = {frozenset(pair) for pair in world.excluded_pairs}
     pairs = []
     for i, j in itertools.combinations(range(len(world.surfaces)), 2):
         a, b = world.surface_bodies[i], world.surface_bodies[j]
@@ -264,8 +275,8 @@ SUNK = 0.01  # part of a body's thickness by which it may have sunk in, and stil
 INSIDE = 4.0  # times that depth: as far from the triangle's edges no way past them is shorter than up
 
 
-def mesh_excess(mesh: Mesh, at: Place, core: Core, at_b: Place, margin: float, length: float = 1.0) -> float:
-    """Return by how much a convex shape is nearer to a mesh than ``margin``, over their place's size; 0 where not."""
+def mesh_excess(mesh: Mesh, at: ShapePose, core: Core, at_b: ShapePose, margin: float, length: float = 1.0) -> float:
+    """Return the relative amount by which a convex shape is nearer to a mesh than ``margin``, or 0."""
     # In the mesh's axes.
     R, p = at.R.T @ at_b.R, at.R.T @ (at_b.p - at.p)
     size = length + float(np.abs(at.p).sum()) + float(np.abs(at_b.p).sum()) + core.reach
@@ -288,7 +299,7 @@ def mesh_excess(mesh: Mesh, at: Place, core: Core, at_b: Place, margin: float, l
         pa, pb = nearest(corners(triangle), support, normal)
         apart = float(np.linalg.norm(pb - pa))
         if apart <= slack:
-            depth = _sunk(triangle, normal, support, slack) if core.radius == 0.0 else None
+            depth = _exit_distance(triangle, normal, support, slack) if core.radius == 0.0 else None
             if depth is not None:
                 return (margin + depth) / size
             least, outside = 0.0, -1.0
@@ -301,8 +312,8 @@ def mesh_excess(mesh: Mesh, at: Place, core: Core, at_b: Place, margin: float, l
     return max(0.0, margin + core.radius - least - slack) / size
 
 
-def _sunk(triangle: FloatArray, normal: FloatArray, support: Support, slack: float) -> float | None:
-    """Return how far a polytope must rise to stand on a triangle it overlaps; None where it may leave another way.
+def _exit_distance(triangle: FloatArray, normal: FloatArray, support: Support, slack: float) -> float | None:
+    """Return how far a polytope must rise to stand on a triangle it overlaps; None if it may leave another way.
 
     Some point of it lies so deep, c from the nearest edge: along a way out at the angle t from the normal it has to go
     depth cos t + c sin t at least, which exceeds the depth for c = 4 depth up to t = 152 degrees, and the body's
@@ -321,7 +332,7 @@ def _sunk(triangle: FloatArray, normal: FloatArray, support: Support, slack: flo
     return depth if float(np.linalg.norm(pb - pa)) <= 2.0 * slack else None
 
 
-def points_excess(terrain: HeightField, at: Place, points: FloatArray, margin: float, length: float = 1.0) -> float:
+def points_excess(terrain: HeightField, at: ShapePose, points: FloatArray, margin: float, length: float = 1.0) -> float:
     """Return by how much a point (n, 3) over terrain, world axes, is lower than ``margin`` above it, over its size."""
     dx, dy = terrain.spacing
     nx, ny = terrain.heights.shape
@@ -341,7 +352,7 @@ def points_excess(terrain: HeightField, at: Place, points: FloatArray, margin: f
     return float(np.max(np.maximum(0.0, margin - (z - below) - NEAR * size) / size))
 
 
-def triangles_of(terrain: HeightField, place: Place, center: FloatArray, reach: float) -> list[FloatArray]:
+def triangles_of(terrain: HeightField, place: ShapePose, center: FloatArray, reach: float) -> list[FloatArray]:
     """Return the triangles (3, 3), in the terrain's axes, of the cells within reach of a ball."""
     dx, dy = terrain.spacing
     x, y = (place.R.T @ (center - place.p))[:2]

@@ -15,7 +15,7 @@ import numpy as np
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.world_numbers import ARM, size_of
 from contactlab.verification.dynamics import Dynamics, dynamics
-from contactlab.verification.motion import Body
+from contactlab.verification.motion import BodyKinematics
 
 if TYPE_CHECKING:
     from contactlab.recording.recording import Recording
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 TINY = float(np.finfo(float).tiny)
 
-#: Condition, steps in the portion, islands, rows of the contact table, values (n,); -1 where it is of none.
+#: Condition, steps in the slice, islands, rows of the contact table, values (n,); -1 for none.
 Found = tuple[str, Any, Any, Any, FloatArray]
 
 
-def largest(off: FloatArray, size: FloatArray) -> FloatArray:
-    """Return max |off| / size (n,) of rows (n, m); what is 0 out of nothing holds."""
+def max_relative(off: FloatArray, size: FloatArray) -> FloatArray:
+    """Return max |off| / size (n,) of rows (n, m); 0 / 0 counts as 0."""
     return np.asarray(np.max(np.abs(off) / np.maximum(size, TINY), axis=1, initial=0.0))
 
 
 def length_of(world: World) -> float:
-    """Return a length that goes with the size of the world's bodies [m]: 1 where the thinnest that moves has 0.1 m."""
+    """Return a length proportional to the world's bodies [m]: 1 if the thinnest moving body has 0.1 m."""
     return ARM * size_of(world)
 
 
@@ -43,7 +43,7 @@ ENTRIES = 2_000_000  # numbers that the largest arrays of a portion may have
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class TreeRows:
     """Rows (m, q, n) on the velocities of one tree, q for each of m contacts or rows of joints."""
 
     tree: int
@@ -52,14 +52,14 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Portion:
-    """Steps and what is formed of them; ``at`` counts the steps of the portion."""
+class StepSlice:
+    """Steps and quantities computed from them; ``at`` counts the steps of the slice."""
 
     recording: Recording
     steps: IntArray  # (ns,)
     state: Dynamics
     energies: FloatArray  # (ns, 2, 2) kinetic and potential [J] before and after
-    # (ns, nv) velocities before and after, and what is applied; (ns,) [s].
+    # (ns, nv) velocities before and after, and applied forces; (ns,) [s].
     v: FloatArray
     v_plus: FloatArray
     tau: FloatArray
@@ -69,10 +69,10 @@ class Portion:
     at: IntArray
     joints: IntArray
     joint_at: IntArray
-    points: tuple[Rows, ...]  # six for each contact: velocity of its point and turning, B relative to A
+    points: tuple[TreeRows, ...]  # six for each contact: velocity of its point and turning, B relative to A
 
     @staticmethod
-    def of(recording: Recording, steps: IntArray) -> Portion:
+    def of(recording: Recording, steps: IntArray) -> StepSlice:
         """Form the states of steps of a record."""
         world, rows = recording.world, recording.rows
         states = np.union1d(steps, steps + 1)
@@ -85,7 +85,7 @@ class Portion:
         tau = rows["tau"][steps] if rows["tau"].shape[0] else np.zeros((steps.size, world.nv))
         moves = np.moveaxis(energies, 0, 2), recording.v[steps], recording.v[steps + 1], tau, rows["h"][steps]
         points = _points(recording, contacts, at, state.bodies)
-        return Portion(recording, steps, state, *moves, contacts, at, joints, joint_at, points)
+        return StepSlice(recording, steps, state, *moves, contacts, at, joints, joint_at, points)
 
     def column(self, name: str) -> FloatArray:
         """Return a column of the contact table."""
@@ -95,7 +95,7 @@ class Portion:
         """Return a column of whole numbers of the contact table."""
         return np.asarray(self.recording.rows[f"contact_{name}"][self.contacts])
 
-    def scattered(self, rows: tuple[Rows, ...], at: IntArray, force: FloatArray) -> FloatArray:
+    def scattered(self, rows: tuple[TreeRows, ...], at: IntArray, force: FloatArray) -> FloatArray:
         """Return J^T force (ns, nv) of rows whose forces are (m, q)."""
         starts, out = self.recording.world.tree_starts, np.zeros(self.v.shape)
         for one in rows:
@@ -112,7 +112,9 @@ def rows_of(column: IntArray, steps: IntArray) -> tuple[IntArray, IntArray]:
     return np.arange(counts.sum()) - (np.cumsum(counts) - counts)[at] + first[at], at
 
 
-def _points(recording: Recording, contacts: IntArray, at: IntArray, bodies: dict[str, Body]) -> tuple[Rows, ...]:
+def _points(
+    recording: Recording, contacts: IntArray, at: IntArray, bodies: dict[str, BodyKinematics]
+) -> tuple[TreeRows, ...]:
     world, rows = recording.world, recording.rows
     names, point = world.model.names, rows["contact_point"][contacts]
     of_trees: dict[int, list[tuple[IntArray, FloatArray]]] = {}
@@ -132,12 +134,12 @@ def _points(recording: Recording, contacts: IntArray, at: IntArray, bodies: dict
             summed = np.zeros((own.size, *J.shape[1:]))
             np.add.at(summed, place, J)
             chosen, J = own, summed
-        found.append(Rows(tree, chosen, J))
+        found.append(TreeRows(tree, chosen, J))
     return tuple(found)
 
 
 def groups(numbers: IntArray) -> list[tuple[int, IntArray]]:
-    """Return each number there is, and where."""
+    """Return each distinct number, and its positions."""
     if not numbers.size:
         return []
     order = np.argsort(numbers, kind="stable")
@@ -179,5 +181,5 @@ def portions(recording: Recording, steps: IntArray, pairs: int) -> Iterator[IntA
 
 
 def tree_columns(world: World, tree: int) -> IntArray:
-    """Return where the velocities of a tree stand in v."""
+    """Return the velocities of a tree in v, as a slice."""
     return np.arange(world.tree_starts[tree], world.tree_starts[tree + 1])

@@ -8,10 +8,10 @@ import numpy as np
 
 from contactlab.spatial.arrays import FloatArray
 from contactlab.verification.contacts import extent_of, fastest_of, normal_rates, rigid_contacts, surface_motion
-from contactlab.verification.dynamics import Blocks, solved
+from contactlab.verification.dynamics import Blocks, mass_solve
 from contactlab.verification.joints import JointLaws
 from contactlab.verification.motion import cross, shifting
-from contactlab.verification.portion import Found, Portion, Rows
+from contactlab.verification.portion import Found, StepSlice, TreeRows
 
 #: Depth that is left alone, by the smallest extent of the smaller body; of stops in rad or m.
 ALLOWED_DEPTH, STOP_DEPTH = 1e-4, 1e-5
@@ -23,13 +23,13 @@ RATE, STOP_RATE = 10.0, 100.0
 ROUNDING = 1e-6
 #: Of the friction that a contact can bear: by how much a polygon or a certificate may be off.
 COARSE = 1e-6
-#: Of the largest multiplier of a step: what is rounding.
+#: Fraction of the largest multiplier of a step that is rounding.
 FAINT = 1e-9
-#: Of the smaller body: what depths are measured by where none is allowed.
+#: Fraction of the smaller body that is the scale of depths if no depth is allowed.
 LEAST_UNIT = 1e-6
 
 
-def displacement(portion: Portion, M: Blocks, laws: JointLaws, frames: FloatArray) -> FloatArray:
+def displacement(portion: StepSlice, M: Blocks, laws: JointLaws, frames: FloatArray) -> FloatArray:
     """Return M^-1 (N' p + T' s + L' p + G' y), G dq = 0, (ns, nv): by which steps moved q besides."""
     push, sideways = portion.column("push"), portion.column("push_tangential")
     of_stops = portion.recording.rows["joint_push"][portion.joints]
@@ -37,11 +37,11 @@ def displacement(portion: Portion, M: Blocks, laws: JointLaws, frames: FloatArra
         return np.zeros(portion.v.shape)
     normal, t1 = frames[:, 0], frames[:, 1]
     shoved = push[:, None] * normal + sideways[:, :1] * t1 + sideways[:, 1:] * cross(normal, t1)
-    points = tuple(Rows(one.tree, one.of, one.J[:, :3]) for one in portion.points)
+    points = tuple(TreeRows(one.tree, one.of, one.J[:, :3]) for one in portion.points)
     force = portion.scattered(points, portion.at, shoved)
     numbers = portion.recording.rows["joint_row"][portion.joints]
     np.add.at(force, portion.joint_at, of_stops[:, None] * laws.J[portion.joint_at, numbers])
-    dq = solved(M, force)
+    dq = mass_solve(M, force)
     shifted = _shifted(portion)
     alone = shifted != 0.0
     dq[alone] = (np.maximum(shifted, 0.0) * force)[alone]
@@ -49,12 +49,12 @@ def displacement(portion: Portion, M: Blocks, laws: JointLaws, frames: FloatArra
         for s in np.flatnonzero(force.any(axis=1)):
             G = laws.J[s][laws.equation]
             own = tuple(block[s : s + 1] for block in M)
-            Y = np.concatenate([solved(own, row[None]) for row in G])
+            Y = np.concatenate([mass_solve(own, row[None]) for row in G])
             dq[s] -= np.linalg.lstsq(G @ Y.T, G @ dq[s], rcond=1e-12)[0] @ Y
     return dq
 
 
-def _shifted(portion: Portion) -> FloatArray:
+def _shifted(portion: StepSlice) -> FloatArray:
     """Return by what share of a force (ns, nv) bodies that are free by themselves are shifted: 1 / m, -1 of turns.
 
     0 of all else, and of islands with rows of joints.
@@ -84,8 +84,8 @@ def _shifted(portion: Portion) -> FloatArray:
     return out
 
 
-def projection_findings(portion: Portion, laws: JointLaws, dq: FloatArray, frames: FloatArray) -> Iterator[Found]:
-    """Yield whether what pushes may, no more than it may, and leaves nothing deeper than the deepest was."""
+def projection_findings(portion: StepSlice, laws: JointLaws, dq: FloatArray, frames: FloatArray) -> Iterator[Found]:
+    """Check that only admissible rows push, within their bounds, and that no depth exceeds the previous maximum."""
     recording, stepper = portion.recording, portion.recording.stepper
     rows, h, at, island = recording.rows, portion.h[portion.at], portion.at, portion.numbers("island")
     push, sideways = portion.column("push"), portion.column("push_tangential")
@@ -96,7 +96,7 @@ def projection_findings(portion: Portion, laws: JointLaws, dq: FloatArray, frame
     rigid = rigid_contacts(portion)
     # Signs, cones, and who pushes at all.
     mu = portion.column("mu")
-    # What friction bears counts, to its own rounding.
+    # Friction forces count, to their own rounding.
     whole = np.hypot(*(sideways + h[:, None] * portion.column("impulse_tangential")).T)
     borne = push + h * portion.column("impulse_normal")
     largest_of_step = np.zeros(portion.steps.size)
@@ -114,7 +114,7 @@ def projection_findings(portion: Portion, laws: JointLaws, dq: FloatArray, frame
     normals = frames[:, 0]
     drive = -np.einsum("nj,nj->n", normals, surface_motion(portion, normals)[:, :3])
     given = stepper.penetration_allowance
-    extent = extent_of(portion, recording.world.extents.thick)
+    extent = extent_of(portion, recording.world.extents.min_width)
     allowed = ALLOWED_DEPTH * extent if given is None else np.full(at.size, given)
     gap = portion.column("gap") + h * (normal_rates(portion, normals, portion.v_plus) + drive)
     own = rigid & (stepper.max_depenetration_velocity is None or np.isfinite(stepper.max_depenetration_velocity))

@@ -1,4 +1,4 @@
-"""How near two convex shapes are, in plain numpy: nearest points of the two, and proofs of contacts said of them.
+"""Distance of two convex shapes, in plain numpy: their nearest points, and proofs of recorded contacts.
 
 The nearest point of their difference to the origin is found as by P. Wolfe, Finding the nearest point in a polytope,
 Mathematical Programming 11 (1976). Exact after finitely many steps for polytopes; for the rim of a cylinder it ends
@@ -32,7 +32,7 @@ Support = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class ShapePose:
     """A shape at one instant: rotation, origin, and the velocity field of its body, whose origin is ``body``."""
 
     R: FloatArray
@@ -105,7 +105,7 @@ class Core:
 
     @cached_property
     def faces(self) -> FloatArray:
-        """Outward normals (k, 3) of faces, of a cylinder its caps'; what bounds a flat set is among them."""
+        """Return outward normals (k, 3) of faces, for a cylinder of its caps, including the sides of a flat set."""
         return np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]) if self.disc else self._planes[0]
 
 
@@ -149,7 +149,7 @@ def corners(points: FloatArray) -> Support:
 
 
 def nearest(a: Support, b: Support, guess: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the nearest points (3,), (3,) of two convex sets in common axes; equal where they overlap.
+    """Return the nearest points (3,), (3,) of two convex sets in common axes; equal if they overlap.
 
     ``guess`` (3,): about the direction from a to b.
     """
@@ -169,7 +169,7 @@ def nearest(a: Support, b: Support, guess: FloatArray) -> tuple[FloatArray, Floa
             break
         A, B, weights = np.vstack((A, pa)), np.vstack((B, pb)), np.append(weights, 0.0)
         if weights.size > AT_MOST:
-            A, B, weights = _fewer(A, B, weights)
+            A, B, weights = _reduce_simplex(A, B, weights)
         while True:
             wanted = _affine(B - A)
             down = np.flatnonzero(wanted < weights)
@@ -177,7 +177,7 @@ def nearest(a: Support, b: Support, guess: FloatArray) -> tuple[FloatArray, Floa
             if not down.size or ratio.min() >= 1.0:
                 weights = wanted
                 break
-            # As far towards it as all weights stay positive; what becomes 0 is left out.
+            # Move towards it while all weights stay positive; drop points whose weight becomes 0.
             weights = weights + ratio.min() * (wanted - weights)
             weights[down[int(ratio.argmin())]] = 0.0
             keep = weights > 1e-15
@@ -185,7 +185,7 @@ def nearest(a: Support, b: Support, guess: FloatArray) -> tuple[FloatArray, Floa
     return found
 
 
-def _fewer(A: FloatArray, B: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _reduce_simplex(A: FloatArray, B: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Do without one of many points, the last one apart: in space five depend on one another (Caratheodory).
 
     Along a rim each would stay with a weight next to nothing, until hundreds made systems that take seconds.
@@ -221,7 +221,7 @@ def contact_errors(
     margin: float,
     reduced: bool,
 ) -> FloatArray:
-    """Return by how much m contacts of A and B are wrong, over what they may be, times `APART`.
+    """Return the errors of m contacts of A and B, relative to their tolerance, times `APART`.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def contact_errors(
     first = np.flatnonzero(np.diff(at, prepend=at[0] - 1) != 0)
     groups = np.repeat(np.arange(first.size), np.diff(np.append(first, at.size)))
     closest = np.minimum.reduceat(gap, first)
-    # Beyond the margin the closest may be left out, where it does not approach.
+    # Beyond the margin the closest point may be left out if it does not approach.
     is_closest = (gap <= closest[groups]) & (gap <= margin)
     # Both points lie in their shapes, of the closest contact on what is round. Of another contact one of them may be on
     # a plane that bears its shape, next to it: a corner stands above a face that leans.

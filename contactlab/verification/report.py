@@ -1,11 +1,11 @@
-"""What a verification found."""
+"""Report of a verification."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-#: Every condition that is checked, and what it states.
+#: Every condition that is checked, with its statement.
 CONDITIONS = {
     "form": "what the step refers to exists, and its equations can be formed",
     "solved": "every island says it was solved: its recorded residual is within the stepper's tolerance",
@@ -35,7 +35,7 @@ CONDITIONS = {
 #: Those that a solver outside the loop is asked for, to its tolerance.
 OF_LAW = ("solved", "lcp", "sign", "gap", "complementarity", "cone", "dissipation", "bounds", "joint_law")
 
-#: What a record holds that is not compared.
+#: Parts of a record that are not compared.
 UNCHECKED = (
     "not compared: contacts of meshes that are not convex and of terrain with shapes, numbers of contacts, variables "
     "of rows of joints, residuals of islands beside the scaled one, their certificates, pivots, warm starts, "
@@ -58,9 +58,9 @@ class VerificationFailure:
     step, island, contact
         Where; the contact is its row in the record's contact table. -1: of the island, or of the step, as a whole.
     value, tolerance
-        Violation over scale, and what it may be.
+        Violation over scale, and its tolerance.
     bodies
-        Names of the bodies that touch there, A first; empty where it is no contact of two of the world.
+        Names of the touching bodies, A first; empty if it is not a contact of two bodies of the world.
     """
 
     condition: str
@@ -92,7 +92,7 @@ class ConditionReport:
 
 @dataclass(frozen=True)
 class SelectionReport:
-    """How far recorded forces are from those that a step selects among all that solve the rigid problem.
+    """Distance of recorded forces from the equal-compliance forces.
 
     The distance is of all islands, whatever they say of themselves: where the branch of compliances ends early a step
     takes forces that are not selected. That one says so is the condition ``choice``.
@@ -101,9 +101,9 @@ class SelectionReport:
     islands: int  # that were looked at
     unique: int  # in how many of them no other forces do the same
     larger: int  # islands with too many contacts to be looked at
-    lost: int  # those whose selected forces were not found anew
+    lost: int  # those whose selected forces were not found again
     # The largest difference of forces over the largest force, of what was compared; infinite where forces were to be
-    # compared, and none were found anew. And where; -1 where nothing was compared.
+    # compared, and none were found again. And where; -1 where nothing was compared.
     distance: float
     step: int
     island: int
@@ -119,7 +119,7 @@ class SelectionReport:
 
 @dataclass(frozen=True)
 class CoulombMisfit:
-    """How far the steps of a friction backend are from Coulomb's law over its pyramid.
+    """Residual of the steps of a friction backend in Coulomb's law over its pyramid.
 
     It is no condition, and does not fail: a relaxed law is another one.
 
@@ -160,7 +160,7 @@ class VerificationReport:
     uncertified
         Step and island of all forces that the record itself says were taken without a certificate
         (`contactlab.Choice.UNCERTIFIED`), also in steps that were not checked.
-    elsewhere
+    unexplained_failures
         How many conditions do not hold in other steps than those.
     coulomb
         Where a friction backend was asked: the law that the conditions are about, and how far off Coulomb's is.
@@ -174,7 +174,7 @@ class VerificationReport:
     failures: tuple[VerificationFailure, ...]
     selection: SelectionReport | None = None
     uncertified: tuple[tuple[int, int], ...] = ()
-    elsewhere: int = 0
+    unexplained_failures: int = 0
     coulomb: CoulombMisfit | None = None
 
     @property
@@ -184,7 +184,7 @@ class VerificationReport:
 
     @property
     def holds(self) -> bool:
-        """Whether everything that was checked holds, and no forces were taken without a certificate.
+        """Whether all checks passed and no forces were accepted without a certificate.
 
         The law of contact is the one that the solver states: Coulomb's, unless ``coulomb`` says otherwise.
         """

@@ -11,9 +11,10 @@ import numpy as np
 from contactlab.certificate import VERIFIED_WITHIN
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_number
 from contactlab.verification.checks import findings
+from contactlab.verification.equal_compliance_check import EqualComplianceCheck
 from contactlab.verification.island import COULOMB
 from contactlab.verification.pair_coverage import PairCoverage
-from contactlab.verification.portion import Found, Portion, portions, rows_of
+from contactlab.verification.portion import Found, StepSlice, portions, rows_of
 from contactlab.verification.report import (
     CONDITIONS,
     OF_LAW,
@@ -22,15 +23,14 @@ from contactlab.verification.report import (
     VerificationFailure,
     VerificationReport,
 )
-from contactlab.verification.selection import Selections
 from contactlab.world.errors import SimulationConfigError, whole_number
 
 if TYPE_CHECKING:
     from contactlab.recording.recording import Recording
 
-#: What a condition's violation over its scale may be.
+#: Tolerance of a condition's violation over its scale.
 ALLOWED = 1e-9
-# What a residual may be, formed anew to other roundings, of what it was when the step was certified.
+# Factor by which a residual may differ from the certified one, because of other roundings.
 REFORMED = 1.001
 # Conditions by which a step is certified, beside its LCP's residual.
 CERTIFIED = ("sign", "gap", "complementarity", "cone", "dissipation", "bounds", "joint_law")
@@ -44,7 +44,7 @@ def verify(
     max_failures: int = 20,
     progress: Callable[[int, int], None] | None = None,
 ) -> VerificationReport:
-    """Check that the steps of a record are what they say: solved, certified, and motion.
+    """Verify the steps of a record: solutions, certificates, and motion.
 
     Nothing of the package's kernels is called: kinematics, mass matrix, rows and LCP are formed a second time, in plain
     numpy, from the world and the recorded states. `Recording.problem` would give the kernels' own problem instead.
@@ -88,8 +88,8 @@ def verify(
     elif tolerance is None:
         by_solver = (*by_solver, *CERTIFIED)
     allowed = {name: solved if name in by_solver else limit for name in CONDITIONS} | {"choice": VERIFIED_WITHIN}
-    ledger = _Ledger(allowed, keep, unsolved.steps)
-    pairs, selections = PairCoverage(recording.world, recording.stepper), Selections.of(recording)
+    ledger = _FindingCollector(allowed, keep, unsolved.steps)
+    pairs, selections = PairCoverage(recording.world, recording.stepper), EqualComplianceCheck.of(recording)
     islands = contacts = done = 0
     for portion in portions(recording, steps, len(pairs.pairs)):
         for some in _checked(recording, portion, pairs, selections):
@@ -107,15 +107,15 @@ def verify(
 
 
 def _checked(
-    recording: Recording, steps: IntArray, pairs: PairCoverage, selections: Selections | None
+    recording: Recording, steps: IntArray, pairs: PairCoverage, selections: EqualComplianceCheck | None
 ) -> list[tuple[IntArray, list[Found]]]:
     """Return all that is said of steps; a record from anybody may hold numbers of which nothing can be formed.
 
-    Where that is so the step is found by halves.
+    The step is then found by halving.
     """
     try:
         with np.errstate(all="ignore"):
-            return [(steps, list(findings(Portion.of(recording, steps), pairs, selections)))]
+            return [(steps, list(findings(StepSlice.of(recording, steps), pairs, selections)))]
     except (IndexError, ValueError, np.linalg.LinAlgError):
         if steps.size == 1:
             return [(steps, [("form", np.zeros(1, dtype=np.int64), -1, -1, np.array([np.inf]))])]
@@ -132,12 +132,12 @@ def _named(recording: Recording, failure: VerificationFailure) -> VerificationFa
     return replace(failure, bodies=tuple(names[n] for n in numbers if 0 <= n < len(names)))
 
 
-class _Ledger:
+class _FindingCollector:
     """Findings by condition; ``allowed`` bounds each one, and ``marked`` are the steps with uncertified forces."""
 
     def __init__(self, allowed: dict[str, float], keep: int, marked: IntArray) -> None:
         self.allowed = allowed
-        # What Coulomb's law is off by at most, and the step, island and contact where.
+        # Largest residual in Coulomb's law, with its step, island and contact.
         self.misfit: tuple[float, int, int, int] = (0.0, -1, -1, -1)
         self.counts = dict.fromkeys(CONDITIONS, (0, 0))
         self.worst: dict[str, VerificationFailure] = {}
@@ -147,7 +147,7 @@ class _Ledger:
         self.elsewhere = 0
 
     def add(self, steps: IntArray, found: list[Found]) -> None:
-        """Enter what was found of some steps."""
+        """Add the findings of some steps."""
         bad: list[VerificationFailure] = []
         for condition, at, island, contact, values in found:
             if not values.size:
@@ -155,7 +155,7 @@ class _Ledger:
             if condition == COULOMB:
                 self._measure(steps[at], island, contact, values)
                 continue
-            # A value that is no number fails.
+            # A value that is not a number fails.
             failed = np.flatnonzero(~(values <= self.allowed[condition]))
             checked, before = self.counts[condition]
             self.counts[condition] = (checked + values.size, before + failed.size)

@@ -5,11 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.naming import doors
-from contactlab.viewer.film_view import Drawn, FilmView, write_html_replay, write_page
+from contactlab.viewer.film_view import FrameSource, PlaybackView, write_html_replay, write_page
 from contactlab.viewer.live import Live, live, show
 from contactlab.viewer.server import aim_camera, serving
 
-__all__ = ["Drawn", "FilmView", "Live", "aim_camera", "live", "serving", "show", "write_html_replay", "write_page"]
+__all__ = [
+    "FrameSource",
+    "PlaybackView",
+    "Live",
+    "aim_camera",
+    "live",
+    "serving",
+    "show",
+    "write_html_replay",
+    "write_page",
+]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = doors(__name__, __all__, {})

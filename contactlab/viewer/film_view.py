@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.drawing import Filmed, Stage, film_of, shown_steps
+from contactlab.drawing import Playable, SceneGeometry, frame_indices, playback_of
 from contactlab.drawing.camera import VIEW
 from contactlab.spatial.arrays import FloatArray
 from contactlab.viewer.scene import SceneView
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 MOST_FRAMES = 1200
 
 
-class Drawn(Protocol):
-    """What is shown frame by frame.
+class FrameSource(Protocol):
+    """Source of frames to show.
 
     Attributes
     ----------
@@ -53,8 +53,8 @@ class Drawn(Protocol):
         """One line of numbers about a frame."""
 
 
-class FilmView:
-    """Recordings by the names that stand above them, as nodes under ``root``; a `Drawn`.
+class PlaybackView:
+    """Recordings by the names that stand above them, as nodes under ``root``; a `FrameSource`.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class FilmView:
     view
         Direction towards the eye.
     whole
-        Whether a camera has to see all of the motion, not only where bodies are most of the time.
+        Whether a camera has to see all of the motion, not only if bodies are most of the time.
     fps
         Frames per second of simulated time, at most; 1200 frames in all.
     forces
@@ -81,7 +81,7 @@ class FilmView:
     def __init__(
         self,
         scene: viser.SceneApi,
-        recordings: Mapping[str, Filmed],
+        recordings: Mapping[str, Playable],
         *,
         places: Sequence[ArrayLike] | None = None,
         root: str = "",
@@ -93,9 +93,11 @@ class FilmView:
         labels: bool = False,
     ) -> None:
         self.view = view
-        self._films = [film_of(recording) for recording in recordings.values()]
+        self._films = [playback_of(recording) for recording in recordings.values()]
         self._poses = [film.poses() for film in self._films]
-        stages = [Stage.of(f.world, *p, collision=collision) for f, p in zip(self._films, self._poses, strict=True)]
+        stages = [
+            SceneGeometry.of(f.world, *p, collision=collision) for f, p in zip(self._films, self._poses, strict=True)
+        ]
         # One scale for all: what is longer is more.
         scales = [film.scale(stage.size) for film, stage in zip(self._films, stages, strict=True)]
         self._scale = min(scales, key=lambda scale: scale.per_newton)
@@ -119,9 +121,9 @@ class FilmView:
                     self._views[-1].toggle(group, shown=False)
         time = max((film.time for film in self._films), key=lambda time: float(time[-1]))
         span = float(time[-1] - time[0])
-        shown = shown_steps(time, min(fps, MOST_FRAMES / span) if span > 0.0 else fps)
+        shown = frame_indices(time, min(fps, MOST_FRAMES / span) if span > 0.0 else fps)
         self.times = np.asarray(time[shown] - time[0])
-        # Where steps shrank, states of the same number are not of the same time.
+        # If steps were shortened, states with equal numbers have different times.
         self._states = [
             np.minimum(np.searchsorted(film.time - film.time[0], self.times - 1e-9), len(film.time) - 1)
             for film in self._films
@@ -136,7 +138,7 @@ class FilmView:
             view.show(R[i], p[i], film.arrows(i, self._scale), "")
 
     def caption(self, frame: int) -> str:
-        """The time, and numbers of the run whose step was solved worst."""
+        """Return the time, and numbers of the run whose step was solved worst."""
         told = [film.readout(int(states[frame])) for film, states in zip(self._films, self._states, strict=True)]
         return str(max(told, key=lambda one: one.scaled or 0.0))
 
@@ -170,7 +172,7 @@ follow(); })()</script>"""
 
 
 def write_html_replay(
-    recording: Filmed,
+    recording: Playable,
     path: str | Path,
     *,
     fps: float = 40.0,
@@ -205,8 +207,8 @@ def write_html_replay(
         Without viser: it comes with the extra `viz`.
     """
 
-    def draw(scene: viser.SceneApi) -> FilmView:
-        view = FilmView(scene, {"": recording}, fps=fps, forces=forces, collision=collision, labels=labels)
+    def draw(scene: viser.SceneApi) -> PlaybackView:
+        view = PlaybackView(scene, {"": recording}, fps=fps, forces=forces, collision=collision, labels=labels)
         view.words += f"<div>{len(view.times)} of {view.states} states</div>"
         return view
 
@@ -214,7 +216,10 @@ def write_html_replay(
 
 
 def write_page(
-    draw: Callable[[viser.SceneApi], Drawn], path: str | Path, *, progress: Callable[[int, int], None] | None = None
+    draw: Callable[[viser.SceneApi], FrameSource],
+    path: str | Path,
+    *,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Path:
     """Write what ``draw`` draws into a scene of viser, frame by frame, as a self-contained HTML page."""
     # Nobody is meant to connect to this server: it gives the page.

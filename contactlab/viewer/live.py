@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from contactlab.drawing import Arrows, Filmed, ForceScale, Readout, Stage, film_of
+from contactlab.drawing import Arrows, ForceScale, Playable, Readout, SceneGeometry, playback_of
 from contactlab.multibody import body_poses
 from contactlab.simulation import StepResult, World
 from contactlab.viewer.scene import Controls, SceneView
@@ -18,7 +18,7 @@ TICK = 1.0 / 40.0  # seconds between two pictures
 
 
 def show(
-    recording: Filmed,
+    recording: Playable,
     *,
     port: int = 8080,
     collision: bool = False,
@@ -45,9 +45,9 @@ def show(
     ModuleNotFoundError
         Without viser: it comes with the extra `viz`.
     """
-    film = film_of(recording)
+    film = playback_of(recording)
     rotations, origins = film.poses()
-    stage = Stage.of(film.world, rotations, origins, collision=collision)
+    stage = SceneGeometry.of(film.world, rotations, origins, collision=collision)
     scale = film.scale(stage.size)
     with serving(port) as server:
         above = aim_camera(server.initial_camera, stage.usual_points)
@@ -70,7 +70,7 @@ def show(
                     with server.atomic():
                         view.show(rotations[i], origins[i], film.arrows(i, scale), str(readout))
                     controls.follow(origins[i])
-                    controls.tell(readout)
+                    controls.show_readout(readout)
                 time.sleep(TICK)
                 now = time.monotonic()
                 if playing.value:
@@ -92,7 +92,7 @@ class Live:
     def __init__(self, world: World, port: int, pace: float | None, fps: float, *, collision: bool) -> None:
         self._world, self._pace, self._tick = world, pace, 1.0 / fps
         rotations, origins = body_poses(world.model, world.initial_q)
-        stage = Stage.of(world, rotations[None], origins[None], collision=collision)
+        stage = SceneGeometry.of(world, rotations[None], origins[None], collision=collision)
         self._scale = ForceScale.of_world(world, stage.size)
         self._server = open_server(port)
         above = aim_camera(self._server.initial_camera, stage.usual_points)
@@ -121,7 +121,7 @@ class Live:
             arrows = Arrows.of_step(result.contacts, state.h, self._scale)
             self._view.show(rotations, origins, arrows, str(readout))
         self._controls.follow(origins)
-        self._controls.tell(readout)
+        self._controls.show_readout(readout)
 
     def close(self) -> None:
         """End the server."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contactlab.drawing import Arrows, ForceScale, Readout, Stage
-from contactlab.drawing.palette import EDGE, GRID, GROUND, MODE_COLORS, MODE_NAMES, linear
+from contactlab.drawing import Arrows, ForceScale, Readout, SceneGeometry
+from contactlab.drawing.palette import EDGE, GRID, GROUND, MODE_COLORS, MODE_NAMES, srgb_to_linear
 from contactlab.drawing.stage import center_of_mass
 from contactlab.simulation import OPEN, SLIDE, STICK, World
 from contactlab.spatial import quaternion
@@ -29,7 +29,7 @@ TOGGLES = {
     "ground": True,
 }
 MOST_IDS = 60
-MOST_NAMES = 60  # the first bodies only where there are very many
+MOST_NAMES = 60  # the first bodies only if there are very many
 NO_LINES = np.full((1, 2, 3), -1e4, dtype=np.float32)  # nothing can be empty: what is not there is far below
 
 
@@ -37,7 +37,7 @@ class SceneView:
     """Nodes of a viser scene for a world, under ``root``, with a line of words at a place (3,); None: without."""
 
     def __init__(
-        self, scene: viser.SceneApi, world: World, stage: Stage, words: FloatArray | None, root: str = ""
+        self, scene: viser.SceneApi, world: World, stage: SceneGeometry, words: FloatArray | None, root: str = ""
     ) -> None:
         scene.set_up_direction("+z")
         self._world, self._size = world, stage.size
@@ -48,7 +48,9 @@ class SceneView:
         arrow: dict[str, Any] = {"shaft_radius": thick, "head_radius": 2.2 * thick, "head_length": 4.0 * thick}
         # viser takes colours of arrows alone as they are, and the screen brightens them.
         self._forces = {
-            mode: scene.add_arrows(f"{root}/contacts/{MODE_NAMES[mode]}", NO_LINES, linear(MODE_COLORS[mode]), **arrow)
+            mode: scene.add_arrows(
+                f"{root}/contacts/{MODE_NAMES[mode]}", NO_LINES, srgb_to_linear(MODE_COLORS[mode]), **arrow
+            )
             for mode in (STICK, SLIDE)
         }
         self._open = scene.add_point_cloud(
@@ -81,7 +83,7 @@ class SceneView:
         """Show the bodies at poses (nb, 3, 3) and (nb, 3), the marks of a step, and a line of text."""
         for i, (frame, R, p) in enumerate(zip(self._bodies, rotations, origins, strict=True)):
             last = self._shown[i]
-            # What stands still costs nothing, in the browser and in the file.
+            # Parts that do not move cost nothing, in the browser and in the file.
             if last is None or not (np.array_equal(last[1], p) and np.array_equal(last[0], R)):
                 frame.position, frame.wxyz = p, quaternion.from_matrix(R)
                 self._shown[i] = (R, p)
@@ -102,7 +104,7 @@ class SceneView:
             self._text.text = text
 
     def _show_ids(self, arrows: Arrows) -> None:
-        """Labels with the lowest digits of the ids; the first contacts only where there are very many."""
+        """Labels with the lowest digits of the ids; the first contacts only if there are very many."""
         count = min(len(arrows.points), MOST_IDS)
         while len(self._labels) < count:
             self._labels.append(self._scene.add_label(f"{self._root}/contacts/ids/{len(self._labels)}", ""))
@@ -114,7 +116,7 @@ class SceneView:
 
 
 def _add_bodies(
-    scene: viser.SceneApi, world: World, stage: Stage, root: str
+    scene: viser.SceneApi, world: World, stage: SceneGeometry, root: str
 ) -> tuple[list[viser.FrameHandle], list[viser.LabelHandle]]:
     """Add a frame per body with its parts under it; return the frames, body by body, and the names."""
     frames, names = [], []
@@ -122,7 +124,9 @@ def _add_bodies(
     for i, name in enumerate(world.model.names):
         # The number keeps names apart that differ in slashes only; viser reads those as levels of its tree.
         node = f"{root}/bodies/{i} {name.replace('/', ' ')}"
-        frames.append(scene.add_frame(node, show_axes=i in stage.bare, axes_length=0.05, axes_radius=0.003))
+        frames.append(
+            scene.add_frame(node, show_axes=i in stage.bodies_without_shape, axes_length=0.05, axes_radius=0.003)
+        )
         if i in middles and i < MOST_NAMES:
             names.append(scene.add_label(f"{node}/name", name, position=middles[i], visible=False))
         for k, part in enumerate(part for part in stage.parts if part.body == i):
@@ -138,7 +142,7 @@ def _add_bodies(
     return frames, names
 
 
-def _add_grounds(scene: viser.SceneApi, stage: Stage, root: str) -> list[viser.SceneNodeHandle]:
+def _add_grounds(scene: viser.SceneApi, stage: SceneGeometry, root: str) -> list[viser.SceneNodeHandle]:
     """Draw the ground, to be seen from outside only: a wall does not hide what it holds."""
     nodes: list[viser.SceneNodeHandle] = []
     for i, ground in enumerate(stage.grounds):
@@ -151,7 +155,7 @@ def _add_grounds(scene: viser.SceneApi, stage: Stage, root: str) -> list[viser.S
     return nodes
 
 
-NOBODY = "(nobody)"
+NO_BODY_FOLLOWED = "(nobody)"
 
 
 class Controls:
@@ -164,7 +168,7 @@ class Controls:
             for name, shown in TOGGLES.items():
                 self._add_toggle(name, view, shown)
         names = world.model.names
-        self._followed = server.gui.add_dropdown("follow", [NOBODY, *names], initial_value=NOBODY)
+        self._followed = server.gui.add_dropdown("follow", [NO_BODY_FOLLOWED, *names], initial_value=NO_BODY_FOLLOWED)
         self._numbering = {name: i for i, name in enumerate(names)}
         self._last: FloatArray | None = None
         with server.gui.add_folder("forces"):
@@ -178,7 +182,7 @@ class Controls:
             view.toggle(name, shown=box.value)
             self.changes += 1
 
-    def tell(self, readout: Readout) -> None:
+    def show_readout(self, readout: Readout) -> None:
         """Write the numbers of the state shown."""
         worst = "-" if readout.scaled is None else f"{readout.scaled:.1e}"
         mechanical = "-" if readout.mechanical is None else f"{readout.mechanical:.1e}"
@@ -190,7 +194,7 @@ class Controls:
 
     def follow(self, origins: FloatArray) -> None:
         """Move every camera along with the body it follows, at origins (nb, 3)."""
-        if self._followed.value == NOBODY:
+        if self._followed.value == NO_BODY_FOLLOWED:
             self._last = None
             return
         here = np.array(origins[self._numbering[self._followed.value]])

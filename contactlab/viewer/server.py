@@ -12,7 +12,7 @@ import numpy as np
 
 from contactlab.drawing import Camera, ForceScale
 from contactlab.drawing.camera import VIEW
-from contactlab.drawing.extra import extra_viz
+from contactlab.drawing.extra import require_viz
 from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES
 from contactlab.spatial.arrays import FloatArray
 
@@ -26,8 +26,8 @@ TOP = 0.94  # where words stand, of half the height
 
 
 def open_server(port: int) -> viser.ViserServer:
-    """A server on this machine; at the next free port where this one is taken."""
-    with extra_viz():
+    """Return a server on this machine; at the next free port where this one is taken."""
+    with require_viz():
         import viser
 
     # viser announces its server on standard output, where results go.
@@ -52,7 +52,7 @@ def stop(server: viser.ViserServer) -> None:
 
 
 def free_port() -> int:
-    """A port nobody listens on (viser moves on to the next one should it be taken meanwhile)."""
+    """Return a port nobody listens on (viser moves on to the next one should it be taken meanwhile)."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
@@ -74,7 +74,7 @@ def aim_camera(
     free = round((1.0 - lower) * height)
     # A long lens bends less of what lies beside the middle.
     seen = Camera.at(points, width, free, view=view, fill=FILL, lens=LENS * (1.0 + 4.0 * lower))
-    # What the camera turns about lies in the depth of what it sees.
+    # The centre of the camera's rotation is at the depth of the visible scene.
     depth = float((points.mean(axis=0) - seen.eye) @ seen.axes[2])
     # Tilted, not moved: the eye keeps its height over the floor.
     middle = seen.eye + depth * (seen.axes[2] - 0.5 * (height - free) / seen.zoom * seen.axes[1])

@@ -1,4 +1,4 @@
-"""Worlds as descriptions: bodies, shapes, joints and what acts on them, and the foreign files they are read from."""
+"""Worlds as descriptions: bodies, shapes, joints and their actions, and readers of robot description files."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from contactlab.world.point_spring import JointPolynomial, PointSpring
 from contactlab.world.rays import RayHits
 from contactlab.world.shape_builder import AnyShape
 from contactlab.world.state import StepperState
-from contactlab.world.surface import Surface
+from contactlab.world.surface import Collider
 from contactlab.world.visual import Visual, VisualMesh
 from contactlab.world.world import World
 
 __all__ = [
-    "AnyShape", "ConstantVelocity", "Conveyor", "JointActions", "JointPolynomial", "JointRow", "Motion", "Oscillation",
-    "PointSpring", "PrescribedMotion", "RayHits", "RowKind", "SimulationConfigError", "StepperState", "Surface",
+    "AnyShape", "Collider", "ConstantVelocity", "Conveyor", "JointActions", "JointPolynomial", "JointRow", "Motion",
+    "Oscillation", "PointSpring", "PrescribedMotion", "RayHits", "RowKind", "SimulationConfigError", "StepperState",
     "Visual", "VisualMesh", "World", "WorldBuilder", "sensors",
 ]  # fmt: skip
 

@@ -19,23 +19,23 @@ from contactlab.multibody.urdf.geometry import PackageRoots
 from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.spatial.errors import close_names
+from contactlab.world.collision_filter import build_collision_filter
 from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.joint_builder import Coefficients, Limits
 from contactlab.world.motion import PrescribedMotion
 from contactlab.world.plane import check_moves_in_plane, planar_body, plane_normal
 from contactlab.world.shape_builder import LIMIT, AnyShape, ShapeBuilder, check_moves, check_name, start_of
-from contactlab.world.surface import ALL, as_surfaces, is_ground
-from contactlab.world.touching import touching_shapes
-from contactlab.world.trees import by_trees, model_of, renamed
+from contactlab.world.surface import ALL, as_colliders, is_ground
+from contactlab.world.trees import by_trees, model_of, with_prefix
 from contactlab.world.urdf_world import (
     BadMeshes,
     MeshModes,
     add_links,
-    base_at,
     collision_shapes,
-    moved,
-    standing,
+    place_on_plane,
+    set_base_pose,
     with_joints,
+    with_root_pose,
 )
 from contactlab.world.world import World
 
@@ -55,7 +55,7 @@ class WorldBuilder(ShapeBuilder):
         (3,) [m/s^2], world axes.
     body_contacts
         Whether bodies touch one another; False where it is known that they do not meet: nothing is then compiled or
-        spent on it. Bodies of one weld, or joined by a joint, never touch each other; see also `ignore`.
+        spent on it. Bodies of one weld, or joined by a joint, never touch each other; see also `exclude_collision`.
     planar
         (3,) normal of a plane in which everything moves, as (0, 1, 0) for x and z; None for a world in space. Free
         bodies then have three coordinates, along `World.plane`'s axes and about it, and every contact one direction of
@@ -107,11 +107,11 @@ class WorldBuilder(ShapeBuilder):
             (6,) start: velocity of the origin in world axes [m/s], angular velocity in body axes [rad/s]; default 0. In
             a planar world also (3,).
         category, mask
-            What it may touch, as in `add_shape`.
+            Collision filter, as in `add_shape`.
         """
         check_name(name, self._bodies)
         check_type("inertia", inertia, RigidInertia)
-        surfaces = as_surfaces(shape, material, None, LIMIT, category, mask)
+        surfaces = as_colliders(shape, material, None, LIMIT, category, mask)
         if isinstance(q, Transform):
             q = np.concatenate((q.p, quaternion.from_matrix(q.R)))
         if self._plane is None:
@@ -133,7 +133,7 @@ class WorldBuilder(ShapeBuilder):
     ) -> None:
         """Add a body that stands fixed in the world at ``placement``: a step, a table, a piece of terrain."""
         check_name(name, self._bodies)
-        surfaces = as_surfaces(shape, material, None, LIMIT, category, mask)
+        surfaces = as_colliders(shape, material, None, LIMIT, category, mask)
         one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=placement).build()
         self._add(one.bodies, one, None, None)
         self._surfaces[name] = surfaces
@@ -159,10 +159,10 @@ class WorldBuilder(ShapeBuilder):
         motion
             One of `contactlab.world.motion`, or of the user's own: pose and twist as functions of time.
         category, mask
-            What it may touch, as in `add_shape`.
+            Collision filter, as in `add_shape`.
         """
         check_name(name, self._bodies)
-        start, surfaces = start_of(motion), as_surfaces(shape, material, None, LIMIT, category, mask)
+        start, surfaces = start_of(motion), as_colliders(shape, material, None, LIMIT, category, mask)
         check_moves(surfaces)
         one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=start).build()
         self._add(one.bodies, one, None, None)
@@ -192,9 +192,9 @@ class WorldBuilder(ShapeBuilder):
         prefix
             Put before the names of bodies and joints, none of which may be taken.
         limits
-            Stops: "model" for those of a robot's description, None, or `JointLimit` values.
+            Joint limits: "model" for the limits of the robot description, None, or `JointLimit` values.
         damping, friction
-            Viscous damping and dry friction: "model" for those of the description, None, or a number by joint.
+            Viscous damping and dry friction: "model" for the values of the description, None, or a number by joint.
         mimics
             Whether joints that follow others, by the description, do so.
         effort_limits
@@ -214,13 +214,13 @@ class WorldBuilder(ShapeBuilder):
             raise SimulationConfigError("model", "has custom joints, which the compiled loop cannot evaluate")
         if self._plane is not None:
             check_moves_in_plane(model, self._plane)
-        # A body that the prefix makes "world" would be taken for what the roots hang on.
+        # A body whose name becomes "world" by the prefix would be mistaken for the parent of the roots.
         taken = {WORLD, *self._bodies}
         for body in model.bodies:
             check_name(prefix + body.name, taken)
         before = (self._bodies.copy(), self._joints.copy(), self._actions)
         try:
-            self._add([renamed(body, prefix) for body in model.bodies], model, self._start(model, q, mimics), v)
+            self._add([with_prefix(body, prefix) for body in model.bodies], model, self._start(model, q, mimics), v)
             self._take_joints(model, prefix, limits, damping, friction, mimics, effort_limits)
         except ValueError:
             self._bodies, self._joints, self._actions = before
@@ -275,7 +275,7 @@ class WorldBuilder(ShapeBuilder):
             are not convex cannot meet; "skip", nothing. Or a mapping from links to these, "convex" for the others.
             Reading them needs the extra ``collision``.
         bad_meshes
-            What becomes of meshes that cannot be used: "raise"; "skip", an `UrdfWarning` lists them and why.
+            Treatment of meshes that cannot be used: "raise"; "skip", and an `UrdfWarning` lists them with reasons.
         self_collisions
             Whether links of this robot touch one another; those a joint joins never do.
         q, v
@@ -284,12 +284,12 @@ class WorldBuilder(ShapeBuilder):
         limits, damping, friction, mimics, effort_limits
             As in `add_model`; joints by the names of the description.
         category, mask
-            What the links may touch, as in `add_shape`.
+            Collision filter of the links, as in `add_shape`.
 
         Raises
         ------
         SimulationConfigError
-            A shape that cannot be taken, with its link, its file, and what to do; an argument that cannot be used.
+            A shape that is not supported, with its link, its file, and advice; an argument that cannot be used.
         """
         if name is not None:
             check_name(name, ())
@@ -310,12 +310,12 @@ class WorldBuilder(ShapeBuilder):
         shapes = collision_shapes(model, meshes, bad_meshes) if collisions else []
         placed, start = model, with_joints(model, q, mimics=mimics) if isinstance(q, Mapping) else q
         if pose is not None and not floating_base:
-            placed = moved(model, pose)
+            placed = with_root_pose(model, pose)
         if floating_base and (q is None or by_joint):
             start = model.neutral if start is None else np.asarray(start)
-            start = start if pose is None else base_at(start, pose)
+            start = start if pose is None else set_base_pose(start, pose)
             if stand_on is not None:
-                start = standing(model, start, self._half_spaces[stand_on][0], shapes)
+                start = place_on_plane(model, start, self._half_spaces[stand_on][0], shapes)
         prefix = "" if name is None else f"{name}/"
         before = self._snapshot()
         try:
@@ -360,7 +360,7 @@ class WorldBuilder(ShapeBuilder):
             half_space_filters=tuple((category, mask) for *_, category, mask in self._half_spaces.values()),
             initial_q=read_only(np.concatenate([self._bodies[name][1] for name in names])),
             initial_v=read_only(np.concatenate([self._bodies[name][2] for name in names])),
-            ignored=tuple((number[a], number[b]) for a, b in self._ignored),
+            excluded_pairs=tuple((number[a], number[b]) for a, b in self._ignored),
             body_contacts=self._body_contacts,
             joint_actions=self._actions,
             plane=self._plane,
@@ -370,7 +370,7 @@ class WorldBuilder(ShapeBuilder):
         )
         if any(isinstance(surface.shape, Mesh) for surface in world.surfaces):
             # Meshes that cannot meet one another are found here, not in the first step.
-            touching_shapes(world)
+            build_collision_filter(world)
         return world
 
     def add_mjcf(
@@ -383,7 +383,7 @@ class WorldBuilder(ShapeBuilder):
         keyframe: str | None = None,
         surroundings: bool = True,
     ) -> MjcfRobot:
-        """Add what a MuJoCo file (MJCF) describes: `contactlab.world.mjcf.load_mjcf` says what is taken.
+        """Add the bodies of a MuJoCo file (MJCF); `contactlab.world.mjcf.load_mjcf` lists the supported elements.
 
         Parameters
         ----------
@@ -393,26 +393,26 @@ class WorldBuilder(ShapeBuilder):
             Put before the names of bodies, half-spaces and drives, with a stroke: "spot" makes "spot/hip" of "hip".
             None for names as in the file, none of which may be taken.
         pose
-            Where the file's world stands in this one.
+            Pose of the file's world in this one.
         surroundings
             Whether the geoms of the file's world come too: its floor, walls, terrain.
 
         Returns
         -------
         MjcfRobot
-            Names, actuators, keyframes, and what was left out, which an `MjcfWarning` names too.
+            Names, actuators, keyframes, and unsupported features, which an `MjcfWarning` names too.
 
         Notes
         -----
         Filters: shapes without any meet geoms as a geom with MuJoCo's own defaults would, and two files meet as one
         file of both would have them; bits of the user's own from the second on are used by files as well.
         """
-        from contactlab.world.mjcf import add_compiled, compiled, warn_of
+        from contactlab.world.mjcf import add_compiled, compile_mjcf, warn_of
 
         if name is not None:
             check_name(name, ())
         check_type("pose", Transform() if pose is None else pose, Transform)
-        m, ignored = compiled(path, root)
+        m, ignored = compile_mjcf(path, root)
         before = self._snapshot()
         try:
             where: dict[str, Any] = {"pose": pose, "keyframe": keyframe, "surroundings": surroundings}
@@ -429,7 +429,7 @@ class WorldBuilder(ShapeBuilder):
         return self._gravity.copy()
 
     def _snapshot(self) -> dict[str, Any]:
-        """Return what is held, to go back to."""
+        """Return a snapshot of the builder, for `restore`."""
         return {field: value.copy() if isinstance(value, dict) else value for field, value in vars(self).items()}
 
     def _model_so_far(self) -> Model:

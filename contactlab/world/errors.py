@@ -20,7 +20,7 @@ class RobotFileError(SimulationConfigError, FileError):
 
 @contextlib.contextmanager
 def blaming_file(kind: type[FieldError] = RobotFileError) -> Iterator[None]:
-    """Tell what models, shapes and worlds refuse of a file's contents as an error of the file."""
+    """Convert errors of models, shapes and worlds about a file's contents to errors of the file."""
     try:
         yield
     except FileError:
@@ -36,7 +36,7 @@ def check_type(field: str, value: object, wanted: type) -> None:
 
 
 def whole_number(field: str, value: object, least: int) -> int:
-    """Return a whole number of at least so much; a `SimulationConfigError` names what is none."""
+    """Return a whole number that is at least the minimum, or raise a `SimulationConfigError`."""
     try:
         number = operator.index(value)  # type: ignore[arg-type]  # checked by doing
     except TypeError as error:

@@ -1,4 +1,4 @@
-"""What acts on the joints of a world besides its motion: stops, damping, dry friction, drives, relations, loops."""
+"""Actions on the joints of a world: limits, damping, dry friction, drives, mimics, loops."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from contactlab.constraints import ContactConstraint, LoopConstraint, PointPair
-from contactlab.formulation.bridge.joint_actions import Drive, JointLimit, PositionDrive
+from contactlab.formulation.model_problem.joint_actions import Drive, JointLimit, PositionDrive
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Coefficient:
 
 
 @dataclass(frozen=True)
-class Follower:
+class MimicJoint:
     """A joint of one coordinate that follows another: multiplier times that one's, plus offset."""
 
     # The bodies that the two joints move.
@@ -44,7 +44,7 @@ class Loop:
 
     @property
     def joined(self) -> tuple[str, ...] | None:
-        """Names of the bodies it is about, the world included; None where only its Jacobian tells."""
+        """Names of the bodies it is about, the world included; None if only its Jacobian tells."""
         if isinstance(self.constraint, LoopConstraint):
             return self.constraint.predecessor, self.constraint.successor
         if isinstance(self.constraint, PointPair):
@@ -64,7 +64,7 @@ class JointActions:
         Viscous and dry, by coordinate.
     drives
         Motors, each with a name of its own.
-    followers
+    mimics
         Joints that follow others.
     loops
         Further equations, and springs between points.
@@ -74,12 +74,12 @@ class JointActions:
     damping: tuple[Coefficient, ...] = ()
     friction: tuple[Coefficient, ...] = ()
     drives: tuple[Drive, ...] = ()
-    followers: tuple[Follower, ...] = ()
+    mimics: tuple[MimicJoint, ...] = ()
     loops: tuple[Loop, ...] = ()
 
     @property
-    def none(self) -> bool:
-        """Whether nothing acts."""
+    def is_empty(self) -> bool:
+        """Whether the world has no joint actions."""
         return not any(getattr(self, field.name) for field in fields(self))
 
     @property

@@ -12,56 +12,56 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.constraints import ConstraintError, ConstraintSet
-from contactlab.formulation.bridge.joint_actions import DRIVE_NAMES, Drive, JointLimit, PositionDrive
+from contactlab.formulation.model_problem.joint_actions import DRIVE_NAMES, Drive, JointLimit, PositionDrive
 from contactlab.multibody import BodySpec, Model, UrdfModel, apply_mimic
 from contactlab.multibody.limits import positions
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray, finite_number
 from contactlab.spatial.errors import close_names
 from contactlab.world.errors import SimulationConfigError, check_type
-from contactlab.world.joint_actions import Coefficient, Follower, JointActions, Loop
+from contactlab.world.joint_actions import Coefficient, JointActions, Loop, MimicJoint
 from contactlab.world.point_spring import PointSpring
 
-#: "model" for those of the model's description, None for none, or one's own.
+#: "model" for the limits of the model's description, None for none, or `JointLimit` values.
 Limits = Literal["model"] | Iterable[JointLimit] | None
-#: "model" for those of the model's description, None for none, or a number by joint.
+#: "model" for the values of the model's description, None for none, or a number by joint.
 Coefficients = Literal["model"] | Mapping[str, float] | None
 
-# Radians or metres by which a start may be off what it should follow.
+# Largest error of a mimic joint at the start, in radians or metres.
 FOLLOWS = 1e-9
 
 
 class JointBuilder(ABC):
-    """Collects what acts on joints; `WorldBuilder` is one."""
+    """Collects joint actions; `WorldBuilder` is one."""
 
     def __init__(self) -> None:
         self._bodies: dict[str, tuple[BodySpec, FloatArray, FloatArray]] = {}
         self._efforts: dict[str, FloatArray] = {}  # of bodies whose joints' drives have the limits of a description
-        self._joints: dict[str, str] = {}  # names of joints, where a model has such, and the bodies they move
+        self._joints: dict[str, str] = {}  # names of joints, if a model has them, and the bodies they move
         self._actions = JointActions()
 
     def add_joint_limit(self, limit: JointLimit) -> None:
         """Add a range of a joint's coordinate, whose ends act as stops.
 
-        A rigid stop takes the stepper's ``erp`` and ``cfm``; `JointLimit` says what else one can do.
+        A rigid limit uses the stepper's ``erp`` and ``cfm``; see `JointLimit` for other options.
         """
         check_type("limit", limit, JointLimit)
         body, _ = self._with_position("limit", limit.joint, limit.coordinate)
-        self._act(limits=dataclasses.replace(limit, joint=body))
+        self._add_actions(limits=dataclasses.replace(limit, joint=body))
 
     def add_joint_damping(self, joint: str, damping: float, *, coordinate: int | None = None) -> None:
         """Add viscous damping [N m s/rad or N s/m] of one coordinate of a joint, or of all.
 
         The force -damping v holds at the end of the step: it takes energy for any step and any coefficient.
         """
-        self._act(damping=self._coefficients("damping", joint, damping, coordinate))
+        self._add_actions(damping=self._coefficients("damping", joint, damping, coordinate))
 
     def add_joint_friction(self, joint: str, friction: float, *, coordinate: int | None = None) -> None:
         """Add dry friction of one coordinate of a joint, or of all: up to ``friction`` [N m or N] against motion.
 
         Whether the joint sticks is decided together with all contacts, so that a joint at rest below that force stays.
         """
-        self._act(friction=self._coefficients("friction", joint, friction, coordinate))
+        self._add_actions(friction=self._coefficients("friction", joint, friction, coordinate))
 
     def add_drive(self, drive: Drive) -> None:
         """Add a motor: a `VelocityDrive` or a `PositionDrive` of `contactlab.formulation`.
@@ -87,7 +87,7 @@ class JointBuilder(ABC):
                 name = f"{stem} ({number})"
         elif self._actions.drive_number(name) >= 0:
             raise SimulationConfigError("drive", f"{name!r} is the name of another drive too")
-        self._act(drives=dataclasses.replace(drive, joint=body, name=name))
+        self._add_actions(drives=dataclasses.replace(drive, joint=body, name=name))
 
     def add_loop(self, loop: Any, *, erp: float | None = None, bodies: Iterable[str] | None = None) -> None:
         """Add an equation between bodies: a loop, distance, contact or custom constraint of `contactlab.constraints`.
@@ -122,7 +122,7 @@ class JointBuilder(ABC):
             ConstraintSet(self._model_so_far(), [one.constraint for one in (*self._actions.loops, *checked)])
         except ConstraintError as error:
             raise SimulationConfigError("loop", str(error)) from error
-        self._act(loops=checked)
+        self._add_actions(loops=checked)
 
     def add_spring(
         self,
@@ -140,7 +140,7 @@ class JointBuilder(ABC):
         Parameters
         ----------
         name
-            What tables and the ledger's drives know it by; no other spring has it.
+            Name in tables and in the ledger's drives, different from other springs.
         body_a, body_b
             Names of bodies; "world" for a point that stands.
         point_a, point_b
@@ -166,14 +166,14 @@ class JointBuilder(ABC):
             self.add_joint_friction(one.body, one.value, coordinate=one.coordinate)
         for drive in actions.drives:
             self.add_drive(drive)
-        for follower in actions.followers:
+        for follower in actions.mimics:
             for body in (follower.body, follower.followed):
                 self._with_position("follower", body, 0)
-            self._act(followers=follower)
+            self._add_actions(mimics=follower)
         for loop in actions.loops:
             self.add_loop(loop.constraint, erp=loop.erp, bodies=loop.bodies)
 
-    def _act(self, **more: Any) -> None:
+    def _add_actions(self, **more: Any) -> None:
         changed = {
             field: (*getattr(self._actions, field), *(value if isinstance(value, tuple) else (value,)))
             for field, value in more.items()
@@ -241,7 +241,7 @@ class JointBuilder(ABC):
         mimics: bool,
         effort_limits: bool,
     ) -> None:
-        """Act on what a model's description says of its joints, or what is said instead."""
+        """Add joint limits, damping, friction and mimics from the description, or the values given in their place."""
         joints = model.joints if isinstance(model, UrdfModel) else ()
         moving = [joint for joint in joints if joint.v.stop > joint.v.start]
         for body in model.bodies:
@@ -272,7 +272,7 @@ class JointBuilder(ABC):
             for name, mimic in model.mimics.items():
                 # A joint that is called as its body is known as that.
                 follower, leader = (self._joints.get(prefix + joint, prefix + joint) for joint in (name, mimic.joint))
-                self._act(followers=Follower(follower, leader, mimic.multiplier, mimic.offset))
+                self._add_actions(mimics=MimicJoint(follower, leader, mimic.multiplier, mimic.offset))
         if effort_limits:
             self._efforts |= {prefix + body.name: np.asarray(body.limits.effort) for body in model.bodies}
 

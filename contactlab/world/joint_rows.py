@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.constraints.custom import CustomRows
-from contactlab.formulation.bridge.joint_actions import RowKind
+from contactlab.formulation.model_problem.joint_actions import RowKind
 from contactlab.multibody import integrate
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.overview import joint_axes
@@ -34,15 +34,15 @@ class JointRow:
     Attributes
     ----------
     kind
-        What it does; `kind_name` says it in words.
+        Kind of the row; `kind_name` has it in words.
     label
-        What it is, and of which joint.
+        Kind and joint in words.
     trees
         Numbers of the trees it acts on, ascending.
     dof, place
-        Degree of freedom, and where its position stands in q; -1 for none.
+        Degree of freedom, and index of its position in q; -1 for none.
     sign
-        +1 for the lower end of a range, -1 for the upper one, 0 for what is no stop.
+        +1 for the lower end of a range, -1 for the upper one, 0 for other rows.
     bound
         Position of a stop [rad, m]; of others the largest force [N m, N].
     factor, offset
@@ -56,7 +56,7 @@ class JointRow:
     drive
         Number of the drive; of a stop, of one on the same coordinate; -1 for none.
     loop_row
-        Number of the row among those of the loops and springs.
+        Number of the row among the rows of loops and springs.
     angular
         1 for a stop of an angle.
     """
@@ -81,8 +81,8 @@ class JointRow:
 
     @property
     def kind_name(self) -> str:
-        """What kind of row it is, in words."""
-        return self.kind.words
+        """Kind of the row in words."""
+        return self.kind.label
 
     @property
     def rank(self) -> int:
@@ -101,7 +101,7 @@ def joint_rows(world: World) -> tuple[JointRow, ...]:
             if math.isfinite(bound):
                 rows.append(
                     JointRow(
-                        RowKind.STOP,
+                        RowKind.LIMIT,
                         f"{end} limit of {name}",
                         trees,
                         dof,
@@ -122,12 +122,12 @@ def joint_rows(world: World) -> tuple[JointRow, ...]:
         dof, place, trees, _ = _coordinate(world, drive.joint, drive.coordinate)
         if drive.row_kind is not None:
             rows.append(JointRow(drive.row_kind, str(drive.name), trees, dof, place, bound=drive.max_force, drive=i))
-    for follower in actions.followers:
+    for follower in actions.mimics:
         dof, place, trees, name = _coordinate(world, follower.body, 0)
         other, other_place, more, _ = _coordinate(world, follower.followed, 0)
         rows.append(
             JointRow(
-                RowKind.FOLLOW,
+                RowKind.MIMIC,
                 f"mimic of {name}",
                 tuple(sorted({*trees, *more})),
                 dof,
@@ -180,7 +180,7 @@ def _trees(world: World, loop: Loop, custom: CustomRows | None) -> tuple[int, ..
 def trees_acted_on(world: World, custom: CustomRows) -> tuple[int, ...]:
     """Return the trees in whose columns the Jacobian is anywhere other than 0, at the start and at states near it.
 
-    Where the Jacobian cannot be had at one of them, or is 0, these are all trees.
+    If the Jacobian cannot be evaluated at one of them, or is 0, these are all trees.
     """
     rng = np.random.default_rng(0)
     seen = np.zeros(world.nv, dtype=np.bool_)

@@ -17,7 +17,7 @@ from contactlab.world.errors import SimulationConfigError, check_type
 
 @runtime_checkable
 class PrescribedMotion(Protocol):
-    """What a kinematic body does.
+    """Motion of a kinematic body.
 
     A step from t to t + h stands on ``pose(t)`` and sees the velocity ``twist(t + h/2)`` all along: positions then
     follow to second order in h, exactly for constant accelerations.
@@ -27,7 +27,7 @@ class PrescribedMotion(Protocol):
     """
 
     def pose(self, t: float) -> Transform:
-        """Return where the body is at time t [s]."""
+        """Return the pose of the body at time t [s]."""
 
     def twist(self, t: float) -> FloatArray:
         """Return (6,): angular velocity [rad/s], velocity of the body's origin [m/s], both in world axes."""
@@ -55,7 +55,7 @@ class Motion:
             raise SimulationConfigError("function", f"must be callable, got {self.function!r}")
 
     def pose(self, t: float) -> Transform:
-        """Return where the body is at time t."""
+        """Return the pose of the body at time t."""
         pose = self.function(t)[0]
         if not isinstance(pose, Transform):
             detail = f"must return a Transform first, got {type(pose).__name__} at time {t:.9g}"
@@ -69,7 +69,7 @@ class Motion:
 
 @dataclass(frozen=True, eq=False)
 class _Steady:
-    """Constant rates of what moves: a body, or its surface."""
+    """Constant rates of a moving body, or of its surface."""
 
     start: Transform = field(default_factory=Transform)
     velocity: FloatArray = field(default_factory=lambda: np.zeros(3))
@@ -96,7 +96,7 @@ class ConstantVelocity(_Steady):
     """
 
     def pose(self, t: float) -> Transform:
-        """Return where the body is at time t."""
+        """Return the pose of the body at time t."""
         return _moved(self.start, self.velocity * t, self.angular_velocity * t)
 
 
@@ -116,7 +116,7 @@ class Conveyor(_Steady):
     """
 
     def pose(self, t: float) -> Transform:
-        """Return where the body stands."""
+        """Return the pose of the body."""
         return self.start
 
 
@@ -149,7 +149,7 @@ class Oscillation:
             object.__setattr__(self, name, value)
 
     def pose(self, t: float) -> Transform:
-        """Return where the body is at time t."""
+        """Return the pose of the body at time t."""
         swing = math.sin(2.0 * math.pi * self.frequency * t + self.phase)
         return _moved(self.start, self.translation * swing, self.rotation * swing)
 
@@ -159,7 +159,7 @@ class Oscillation:
         return np.concatenate((self.rotation, self.translation)) * (rate * math.cos(rate * t + self.phase))
 
 
-#: A twist differs from the rate of the pose where the two are further apart than this share of the larger one.
+#: A twist differs from the rate of the pose if their distance exceeds this fraction of the larger one.
 _SAME_RATE = 1e-4
 
 

@@ -14,7 +14,7 @@ from contactlab.world.errors import SimulationConfigError
 
 @dataclass(frozen=True, eq=False)
 class JointPolynomial(CustomConstraint):
-    """One row: the position of a joint of one coordinate is a polynomial of that of another.
+    """One row: the position of a joint of one coordinate is a polynomial of the position of another joint.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class JointPolynomial(CustomConstraint):
         return np.array([q[model.q_slice(self.body).start] - self._value(model, q, 0)])
 
     def _value(self, model: Model, q: FloatArray, order: int) -> float:
-        """Return the polynomial, or a derivative of it, where the joint that is followed stands."""
+        """Return the polynomial, or its derivative, at the position of the followed joint."""
         at = 0.0 if self.followed is None else float(q[model.q_slice(self.followed).start])
         power = np.polynomial.polynomial
         return float(power.polyval(at, power.polyder(self.coefficients, order)))
@@ -84,7 +84,7 @@ class PointSpring(PointPair):
     stiffness, damping
         [N/m] and [N s/m], at least 0, not both 0.
     name
-        What its row is called.
+        Name of its row.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What rays meet in a world."""
+"""Ray casting in a world."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RayHits:
-    """What n rays meet first.
+    """First hits of n rays.
 
     Attributes
     ----------
     distance
-        (n,) from the origin along the ray [m]; infinite where it meets nothing.
+        (n,) from the origin along the ray [m]; infinite if it meets nothing.
     normal
-        (n, 3) outward unit normal, world axes; 0 where there is nothing.
+        (n, 3) outward unit normal, world axes; 0 if there is nothing.
     body
         (n,) number of the body; -1 for half-spaces and nothing.
     shape, half_space
@@ -48,7 +48,7 @@ def cast_rays(
     reach: float,
     exclude: Collection[str],
 ) -> RayHits:
-    """Return what rays meet with the bodies at poses (nb, 3, 3) and (nb, 3); see `World.cast_rays`."""
+    """Return the hits of rays with the bodies at poses (nb, 3, 3) and (nb, 3); see `World.cast_rays`."""
     from contactlab.contact.detection.rays import first_hits
 
     out = {world.model.index(name) for name in exclude}
@@ -59,7 +59,7 @@ def cast_rays(
             raise SimulationConfigError("exclude", f"must name {name!r}: its shape, a {kind}, has no surface for rays")
     n, n_half_spaces = len(world.surfaces), len(world.half_spaces)
     chosen = np.array([*shapes, *range(n, n + n_half_spaces)], dtype=np.int64)
-    # Behind those of the bodies that of the world, for the half-spaces.
+    # The pose of the world, for half-spaces, follows the poses of the bodies.
     rows = np.vstack(
         [np.concatenate([poses[0].reshape(-1, 9), poses[1]], axis=1), [1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]]
     )
@@ -67,7 +67,7 @@ def cast_rays(
     packed = world.packed_shapes
     packed = packed._replace(kind=packed.kind[chosen], size=packed.size[chosen], place=packed.place[chosen])
     distance, number, normal = first_hits(packed, rows[owner[chosen]], origins, directions, reach)
-    # A last entry for what meets nothing, whose number is -1.
+    # A last entry for rays without a hit, whose number is -1.
     number = np.append(chosen, -1)[number]
     return RayHits(
         distance=distance,

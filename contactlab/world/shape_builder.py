@@ -1,4 +1,4 @@
-"""The part of the builder of worlds that is about what bodies touch with, and what they look like."""
+"""Part of the world builder for colliders and visuals of bodies."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.joint_builder import JointBuilder
 from contactlab.world.motion import PrescribedMotion
 from contactlab.world.plane import check_in_plane
-from contactlab.world.surface import ALL, Surface, as_surfaces, check_filter
+from contactlab.world.surface import ALL, Collider, as_colliders, check_filter
 from contactlab.world.visual import Visual, VisualMesh, as_visual
 
-#: What a body may touch with: a shape, or one of the user's own with support points, which touches half-spaces alone.
+#: Shape of a collider: one of the library, or a user's shape with support points, which touches only half-spaces.
 AnyShape = Shape | BodyShape | Placed
 
 # Numbers of a contact's parts share one 64-bit id: 21 bits each for half-space and support point, 20 for the body.
@@ -31,7 +31,7 @@ class ShapeBuilder(JointBuilder):
     def __init__(self, plane: FloatArray | None) -> None:
         super().__init__()
         self._plane = plane
-        self._surfaces: dict[str, tuple[Surface, ...]] = {}
+        self._surfaces: dict[str, tuple[Collider, ...]] = {}
         self._visuals: dict[str, tuple[Visual, ...]] = {}
         self._motions: dict[str, PrescribedMotion] = {}
         self._ignored: dict[tuple[str, str], None] = {}
@@ -40,7 +40,7 @@ class ShapeBuilder(JointBuilder):
     def add_half_space(
         self, name: str, half_space: HalfSpace, material: Material, *, category: int = 1, mask: int = ALL
     ) -> None:
-        """Add a fixed half-space under a name no other half-space has; `add_shape` says what filters do."""
+        """Add a fixed half-space with a new name; `add_shape` documents the filters."""
         check_name(name, self._half_spaces)
         check_type("half_space", half_space, HalfSpace)
         check_type("material", material, Material)
@@ -63,29 +63,29 @@ class ShapeBuilder(JointBuilder):
     ) -> None:
         """Give a body one more shape, or several, at ``placement`` from the shape's axes to the body's.
 
-        Two shapes may touch where the category of either has a bit in common with the other's mask, 32 bits each; so
+        Two shapes can touch if the category of either has a bit in common with the other's mask, 32 bits each; so
         shapes of category 2 with the mask ``~2 & 0xFFFFFFFF`` touch all but one another. Half-spaces have filters too.
-        Pictures leave out what is not ``shown``: `add_visual` says what is to be seen instead.
+        Pictures leave out shapes that are not ``shown``; `add_visual` adds what is seen instead.
         """
         self._check_body(body)
-        added = as_surfaces(shape, material, placement, LIMIT, category, mask)
+        added = as_colliders(shape, material, placement, LIMIT, category, mask)
         if body in self._motions:
             check_moves(added)
         if not shown:
-            added = tuple(dataclasses.replace(surface, shown=False) for surface in added)
+            added = tuple(dataclasses.replace(surface, visible=False) for surface in added)
         self._surfaces[body] = (*self._surfaces.get(body, ()), *added)
 
     def move_body(self, body: str, motion: PrescribedMotion) -> None:
         """Let a body that stands fixed in the world move as a motion says, like a kinematic body.
 
-        So a mocap body of a MuJoCo file, or what a description fixes to the world, becomes one.
+        A mocap body of a MuJoCo file, or a body that a description fixes to the world, becomes one.
 
         Parameters
         ----------
         body
             Its name; nothing may hang on it.
         motion
-            As for `add_kinematic_body`: it says where the body is from the start.
+            As for `add_kinematic_body`; it has the pose of the body from the start.
         """
         self._check_body(body)
         spec, q, v = self._bodies[body]
@@ -112,16 +112,16 @@ class ShapeBuilder(JointBuilder):
         Parameters
         ----------
         body, placement
-            On which body, and where on it.
+            Body, and placement on it.
         shape
             One of `contactlab.contact`, or a mesh, whose file is read when it is drawn.
         rgba
-            Red, green, blue and opacity, each from 0 to 1, of what has no colour of its own.
+            Red, green, blue and opacity, each from 0 to 1, for parts without a colour.
         """
         self._check_body(body)
         self._visuals[body] = (*self._visuals.get(body, ()), as_visual(shape, placement, rgba))
 
-    def ignore(self, a: str, b: str) -> None:
+    def exclude_collision(self, a: str, b: str) -> None:
         """Let two bodies pass through each other."""
         for body in (a, b):
             self._check_body(body)
@@ -141,14 +141,14 @@ def check_name(name: object, taken: Iterable[str]) -> None:
 
 
 def start_of(motion: object) -> Transform:
-    """Return where a motion begins; what is none is refused."""
+    """Return the first pose of a motion; raise if the value is not a motion."""
     if not isinstance(motion, PrescribedMotion):
         raise SimulationConfigError("motion", f"must offer pose(t) and twist(t), got {type(motion).__name__}")
     finite_array(motion.twist(0.0), "motion.twist", (6,), SimulationConfigError)
     return motion.pose(0.0)
 
 
-def check_moves(surfaces: Iterable[Surface]) -> None:
+def check_moves(surfaces: Iterable[Collider]) -> None:
     """Refuse shapes that a kinematic body cannot have."""
     if any(isinstance(surface.shape, HeightField) for surface in surfaces):
         raise SimulationConfigError("shape", "a HeightField must stand still")

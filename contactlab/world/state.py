@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
 from contactlab.world.errors import SimulationConfigError
 
-#: Ids, pairs of numbers and numbers where there are none.
+#: Ids, pairs of numbers and numbers if there are none.
 NO_IDS, NO_PAIRS, NO_NUMBERS = (
     read_only(np.zeros(shape, dtype=kind))
     for shape, kind in (((0,), np.int64), ((0, 2), np.float64), ((0,), np.float64))
@@ -78,7 +78,7 @@ class StepperState:
     def of_run(cls, time: float, h: float, **arrays: NDArray[Any]) -> StepperState:
         """Return the state with these values, of the right types and found good by the run that made them.
 
-        Arrays that nobody may write to, `NO_IDS` and the like, are kept as they are.
+        Read-only arrays, such as `NO_IDS`, are not copied.
         """
         state = object.__new__(cls)
         held = state.__dict__

@@ -1,4 +1,4 @@
-"""What bodies touch with: shapes with materials and filters; how large they are, and which turns move them."""
+"""Colliders of bodies: shapes with materials and filters; their sizes, and the rotations that move their surface."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALL = (1 << 32) - 1
 
 
 @dataclass(frozen=True, eq=False)
-class Surface:
+class Collider:
     """One shape of a body.
 
     Attributes
@@ -33,9 +33,9 @@ class Surface:
     placement
         From the shape's axes to the body's.
     category, mask
-        32 bits each: two shapes may touch where the category of either has a bit in common with the other's mask.
-    shown
-        Whether pictures show it; False where visuals stand for it.
+        32 bits each: two shapes can touch if the category of either has a bit in common with the other's mask.
+    visible
+        Whether pictures show it; False if visuals replace it.
     """
 
     shape: Shape | BodyShape
@@ -43,7 +43,7 @@ class Surface:
     placement: Transform
     category: int = 1
     mask: int = ALL
-    shown: bool = True
+    visible: bool = True
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
         """Return the points (n, 3) in body axes and radii (n,) that touch half-spaces; none of a shape without."""
@@ -57,7 +57,7 @@ class Surface:
 
 
 def is_ground(shape: object) -> bool:
-    """Whether a shape is one that cannot move: it has no end."""
+    """Return True if a shape is one that cannot move: it has no end."""
     return isinstance(shape, HalfSpace | HeightField)
 
 
@@ -75,15 +75,15 @@ def check_filter(category: object, mask: object) -> tuple[int, int]:
     return values[0], values[1]
 
 
-def as_surfaces(
+def as_colliders(
     shape: object,
     material: object,
     placement: Transform | None,
     most_points: int,
     category: int = 1,
     mask: int = ALL,
-) -> tuple[Surface, ...]:
-    """Check a shape, bare or `Placed`, or a sequence of them; a `SimulationConfigError` names what is wrong."""
+) -> tuple[Collider, ...]:
+    """Check a shape, bare or `Placed`, or a sequence of them; a `SimulationConfigError` has the reason."""
     if not isinstance(material, Material):
         raise SimulationConfigError("material", f"must be a Material, got {type(material).__name__}")
     if placement is not None:
@@ -91,7 +91,7 @@ def as_surfaces(
     if isinstance(shape, Sequence) and not isinstance(shape, str):
         if not shape:
             raise SimulationConfigError("shape", "is an empty sequence")
-        parts = (as_surfaces(part, material, placement, most_points, category, mask) for part in shape)
+        parts = (as_colliders(part, material, placement, most_points, category, mask) for part in shape)
         return tuple(one for part in parts for one in part)
     place = Transform() if placement is None else placement
     if isinstance(shape, Placed):
@@ -108,7 +108,7 @@ def as_surfaces(
         _check_points(shape, most_points)
     else:
         raise SimulationConfigError("shape", f"must be a shape or offer support_points(), got {type(shape).__name__}")
-    return (Surface(shape, material, place, *check_filter(category, mask)),)
+    return (Collider(shape, material, place, *check_filter(category, mask)),)
 
 
 def _check_points(shape: BodyShape, most_points: int) -> None:
@@ -137,8 +137,8 @@ class Extents:
     """Sizes of n shapes; infinite where a shape has no end."""
 
     # Thickness and length of each (n,) [m], along its own axes.
-    thick: FloatArray
-    long: FloatArray
+    min_width: FloatArray
+    max_length: FloatArray
     # The middle of each (n, 3) in body axes, and the radius of a ball about it that holds it (n,) [m].
     center: FloatArray
     reach: FloatArray
@@ -147,15 +147,15 @@ class Extents:
     axes: FloatArray
     # Points (k, 3) in body axes and radii (k,) that each is the hull of; triangles alone of what is not convex.
     outlines: tuple[tuple[FloatArray, FloatArray], ...]
-    _surfaces: Sequence[Surface]
+    _surfaces: Sequence[Collider]
 
     @cached_property
-    def sweeping(self) -> FloatArray:
+    def rotation_to_motion(self) -> FloatArray:
         """Matrices (n, 3, 3): of a turn in body axes, the part that moves the surface; none about axes of symmetry."""
         return np.array([_sweeping(surface) for surface in self._surfaces]).reshape(-1, 3, 3)
 
 
-def extents_of(surfaces: Sequence[Surface]) -> Extents:
+def extents_of(surfaces: Sequence[Collider]) -> Extents:
     """Measure the shapes of bodies."""
     n = len(surfaces)
     thick, long, reach = np.full((3, n), np.inf)
@@ -167,7 +167,7 @@ def extents_of(surfaces: Sequence[Surface]) -> Extents:
             low, high = np.min(points - radii[:, None], axis=0), np.max(points + radii[:, None], axis=0)
             middle, ends = 0.5 * (low + high), high - low
             if not is_ground(surface.shape):
-                # What is flat, a plate of no thickness, is as thick as its next axis.
+                # A flat shape, such as a plate without thickness, has the width of its next axis.
                 thick[i], long[i] = min((end for end in ends if end > 0.0), default=np.inf), max(ends)
             reach[i] = np.max(np.linalg.norm(points - middle, axis=1) + radii)
             center[i], half[i] = place.apply(middle), 0.5 * ends
@@ -176,7 +176,7 @@ def extents_of(surfaces: Sequence[Surface]) -> Extents:
     return Extents(thick, long, center, reach, half, axes, tuple(outlines), surfaces)
 
 
-def _outline(surface: Surface) -> tuple[FloatArray, FloatArray]:
+def _outline(surface: Collider) -> tuple[FloatArray, FloatArray]:
     """Return points (k, 3) in the shape's axes and radii (k,); none of a half-space."""
     shape = surface.shape
     if isinstance(shape, BodyShape):
@@ -195,8 +195,8 @@ def _range(values: FloatArray) -> tuple[float, float]:
     return float(values.min()), float(values.max())
 
 
-def _sweeping(surface: Surface) -> FloatArray:
-    """Of turns about an axis of symmetry nothing, of a ball's none at all: where its middle goes is another matter."""
+def _sweeping(surface: Collider) -> FloatArray:
+    """Return the matrix from a rotation of the body to the motion of the surface; zero about axes of symmetry."""
     shape, none = surface.shape, np.zeros((3, 3))
     if isinstance(shape, Sphere):
         return none

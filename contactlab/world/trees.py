@@ -15,8 +15,8 @@ from contactlab.spatial.arrays import IntArray
 from contactlab.world.errors import SimulationConfigError
 
 
-def renamed(body: BodySpec, prefix: str) -> BodySpec:
-    """Return a body with its name, and that of its parent, behind a prefix."""
+def with_prefix(body: BodySpec, prefix: str) -> BodySpec:
+    """Return a body with a prefix before its name and the name of its parent."""
     parent = body.parent if body.parent == WORLD else prefix + body.parent
     name, joint_name = prefix + body.name, prefix + body.joint_name
     return dataclasses.replace(body, name=name, parent=parent, joint_name=joint_name)
@@ -55,7 +55,7 @@ def check_model(model: Model) -> None:
 
 
 def first_dofs(model: Model) -> IntArray:
-    """Where the velocities of each tree begin (nt + 1,); nv at the end."""
+    """Return the first velocity of each tree (nt + 1,), then nv."""
     parent, _, iv, *_ = structure(model)
     return np.append(iv[:-1][parent < 0], model.nv).astype(np.int64)
 

@@ -117,7 +117,7 @@ def add_links(
             touching[link] = None
     if not self_collisions:
         for pair in itertools.combinations(touching, 2):
-            builder.ignore(*pair)
+            builder.exclude_collision(*pair)
 
 
 def add_visuals(builder: WorldBuilder, model: UrdfModel, prefix: str) -> set[str]:
@@ -154,7 +154,7 @@ def with_joints(model: UrdfModel, positions: Mapping[str, float], *, mimics: boo
     told: dict[str, str] = {}
     for name, position in positions.items():
         # A link's name stands for its joint.
-        first = told.setdefault(model.moved_by(name), name)
+        first = told.setdefault(model.body_of_joint(name), name)
         if first != name:
             raise SimulationConfigError(f"q[{name!r}]", f"is of the same joint as q[{first!r}]")
         place = model.joint_q(name)
@@ -165,7 +165,7 @@ def with_joints(model: UrdfModel, positions: Mapping[str, float], *, mimics: boo
     return apply_mimic(model, q) if mimics else q
 
 
-def moved(model: UrdfModel, pose: Transform) -> UrdfModel:
+def with_root_pose(model: UrdfModel, pose: Transform) -> UrdfModel:
     """Return a model whose roots hang at ``pose`` in the world."""
     specs = [
         dataclasses.replace(body, placement=pose @ body.placement) if body.parent == WORLD else body
@@ -174,12 +174,12 @@ def moved(model: UrdfModel, pose: Transform) -> UrdfModel:
     return dataclasses.replace(model, bodies=tuple(specs))
 
 
-def base_at(q: FloatArray, pose: Transform) -> FloatArray:
+def set_base_pose(q: FloatArray, pose: Transform) -> FloatArray:
     """Return a start (nq,) whose floating base, the first seven entries, stands at ``pose``."""
     return np.concatenate([pose.p, quaternion.from_matrix(pose.R), q[7:]])
 
 
-def standing(
+def place_on_plane(
     model: UrdfModel, q: FloatArray, plane: HalfSpace, shapes: list[tuple[UrdfGeometry, Placed]]
 ) -> FloatArray:
     """Return a start, its floating base moved along the normal until the lowest shape meets the plane."""
@@ -200,7 +200,7 @@ def standing(
 
 
 def _reach(shape: object, direction: FloatArray) -> float:
-    """How far a shape reaches along a unit vector (3,) in its axes."""
+    """Return the extent of a shape along a unit vector (3,) in its axes."""
     if isinstance(shape, Cylinder):
         along = float(direction[2])
         return shape.half_length * abs(along) + shape.radius * float(np.hypot(direction[0], direction[1]))

@@ -1,4 +1,4 @@
-"""What a body looks like: shapes and meshes with colours, which touch nothing and are read when they are drawn."""
+"""Visuals of bodies: shapes and meshes with colours, which do not collide and are read when they are drawn."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class VisualMesh:
     name
         Of the file, as a description has it; of triangles, what messages call them.
     path
-        The file (STL, OBJ or COLLADA), None where none was found in the folders given.
+        The file (STL, OBJ or COLLADA), None if none was found in the folders given.
     scale
         Factors along x, y, z.
     triangles
@@ -52,7 +52,7 @@ class VisualMesh:
         object.__setattr__(self, "triangles", (vertices, triangles.astype(np.int64)))
 
     def load(self) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Return vertices (n, 3), triangles (m, 3) and their colours (m, 3), not a number where there is none.
+        """Return vertices (n, 3), triangles (m, 3) and their colours (m, 3), not a number if there is none.
 
         Raises
         ------
@@ -100,8 +100,8 @@ def as_visual(shape: object, placement: Transform | None, rgba: ArrayLike | None
     return Visual(shape, Transform() if placement is None else placement, color)
 
 
-def with_files(visuals: Iterable[Visual], roots: Iterable[Path]) -> tuple[Visual, ...]:
-    """Return visuals whose meshes' files are looked for in folders, by the rules for those of a description."""
+def resolve_mesh_files(visuals: Iterable[Visual], roots: Iterable[Path]) -> tuple[Visual, ...]:
+    """Return visuals with the paths of their mesh files searched in folders, by the rules for robot descriptions."""
     element, folders = Element("mesh", {}, 0, "record", "visual"), list(roots)
 
     def found(mesh: VisualMesh) -> VisualMesh:

@@ -25,7 +25,7 @@ from contactlab.world.joint_rows import JointRow, joint_rows
 from contactlab.world.motion import PrescribedMotion
 from contactlab.world.rays import RayHits, cast_rays
 from contactlab.world.state import StepperState
-from contactlab.world.surface import Extents, Surface, extents_of
+from contactlab.world.surface import Collider, Extents, extents_of
 from contactlab.world.trees import body_trees, check_model, first_dofs
 from contactlab.world.urdf_world import BadMeshes, MeshModes
 from contactlab.world.visual import Visual
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """What moves and what it can touch. Made by `WorldBuilder`; immutable.
+    """Bodies, joints and colliders of a simulation. Made by `WorldBuilder`; immutable.
 
     Attributes
     ----------
@@ -49,10 +49,10 @@ class World:
     half_space_names, half_spaces, half_space_materials
         The fixed surroundings.
     half_space_filters
-        Category and mask of each, as those of a `Surface`; empty where nothing is filtered.
+        Category and mask of each, as in a `Collider`; empty where nothing is filtered.
     initial_q, initial_v
         (nq,) and (nv,) start, read-only.
-    ignored
+    excluded_pairs
         Pairs of numbers of bodies that never touch each other.
     body_contacts
         Whether bodies touch one another at all. Those of one weld and those that a joint joins never do.
@@ -68,14 +68,14 @@ class World:
     """
 
     model: Model
-    surfaces: tuple[Surface, ...]
+    surfaces: tuple[Collider, ...]
     surface_bodies: tuple[int, ...]
     half_space_names: tuple[str, ...]
     half_spaces: tuple[HalfSpace, ...]
     half_space_materials: tuple[Material, ...]
     initial_q: FloatArray
     initial_v: FloatArray
-    ignored: tuple[tuple[int, int], ...] = ()
+    excluded_pairs: tuple[tuple[int, int], ...] = ()
     body_contacts: bool = True
     joint_actions: JointActions = field(default_factory=JointActions)
     motions: tuple[tuple[int, PrescribedMotion], ...] = ()
@@ -101,7 +101,7 @@ class World:
                 raise SimulationConfigError(field_name, f"must have {wanted}, got {len(getattr(self, field_name))}")
         if filters != grounds:
             raise SimulationConfigError("half_space_filters", f"must have {grounds} or none, got {filters}")
-        pairs = (number for pair in self.ignored for number in pair)
+        pairs = (number for pair in self.excluded_pairs for number in pair)
         for number in (*self.surface_bodies, *self.visual_bodies, *(body for body, _ in self.motions), *pairs):
             if not 0 <= number < self.model.nb:
                 raise SimulationConfigError("model", f"has {self.model.nb} bodies, none of number {number}")
@@ -221,7 +221,7 @@ class World:
 
     @cached_property
     def tree_starts(self) -> NDArray[np.int64]:
-        """Where the velocities of each kinematic tree begin in v (nt + 1,); the last entry is nv."""
+        """First velocity of each kinematic tree (nt + 1,); the last entry is nv."""
         return first_dofs(self.model)
 
     @cached_property
@@ -231,11 +231,11 @@ class World:
 
     @cached_property
     def extents(self) -> Extents:
-        """How large each shape is, and which turns move its surface."""
+        """Size of each shape, and the rotations that move its surface."""
         return extents_of(self.surfaces)
 
     @cached_property
-    def resists_turning(self) -> bool:
+    def has_moment_friction(self) -> bool:
         """Whether any surface has torsional or rolling friction."""
         materials = (*(surface.material for surface in self.surfaces), *self.half_space_materials)
         return any(material.torsional > 0.0 or material.rolling > 0.0 for material in materials)
@@ -302,8 +302,8 @@ class World:
         return ConstraintSet(self.model, [loop.constraint for loop in self.joint_actions.loops])
 
     @cached_property
-    def places(self) -> Mapping[tuple[str, int], tuple[int, int]]:
-        """Of each coordinate, by the body that its joint moves and its number: `place_of`."""
+    def coordinate_index(self) -> Mapping[tuple[str, int], tuple[int, int]]:
+        """Index of each coordinate, by the body that its joint moves and its number: `place_of`."""
         model, found = self.model, {}
         for body in model.bodies:
             dof, at = model.v_slice(body.name).start, model.q_slice(body.name).start
@@ -316,10 +316,10 @@ class World:
 
         The joint by the name of the body it moves, or by its own.
         """
-        place = self.places.get((joint, coordinate))
+        place = self.coordinate_index.get((joint, coordinate))
         if place is None and joint not in self.model.names:
             # An unknown one raises, with the close names.
-            place = self.places.get((self.model.moved_by(joint), coordinate))
+            place = self.coordinate_index.get((self.model.body_of_joint(joint), coordinate))
         if place is None:
             raise SimulationConfigError("coordinate", f"joint {joint!r} has none of the number {coordinate!r}")
         return place
@@ -332,7 +332,7 @@ class World:
 
     @cached_property
     def joint_rows(self) -> tuple[JointRow, ...]:
-        """What acts on joints through rows of the contact problem; their order is that of their numbers."""
+        """Joint rows of the contact problem, in the order of their numbers."""
         return joint_rows(self)
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
-"""Which classes a matrix belongs to (Cottle, Pang and Stone 1992, chapter 3), proven, with a counterexample where not.
+"""Matrix classes (Cottle, Pang and Stone 1992, chapter 3): proven, or refuted with a counterexample.
 
-Two kinds of answer: `is_positive_semidefinite` and `is_symmetric` are cheap and up to a tolerance, for solvers that ask
-before they run; the others answer for the doubles as they stand, with a `Verdict`.
+`is_positive_semidefinite` and `is_symmetric` are cheap and use a tolerance; solvers call them before they run. The
+other tests decide for the exact doubles and return a `ClassVerdict`.
 """
 
 from lcp.matrix_classes.classify import MatrixClasses, classify
@@ -11,12 +11,12 @@ from lcp.matrix_classes.floating import congruence, is_positive_semidefinite, is
 from lcp.matrix_classes.p_matrix import is_p_matrix
 from lcp.matrix_classes.semimonotone import is_semimonotone, is_strictly_semimonotone
 from lcp.matrix_classes.sufficient import is_column_sufficient, is_row_sufficient, is_sufficient
-from lcp.matrix_classes.verdict import Verdict, Witness
+from lcp.matrix_classes.verdict import ClassVerdict, Counterexample
 from lcp.matrix_classes.z_matrix import is_h_plus_matrix, is_k_matrix, is_z_matrix
 
 __all__ = [
-    "MatrixClasses", "Verdict", "Witness", "classify", "congruence", "is_column_sufficient", "is_copositive",
-    "is_copositive_plus", "is_h_plus_matrix", "is_k_matrix", "is_p_matrix", "is_pd_matrix", "is_positive_semidefinite",
-    "is_psd_matrix", "is_row_sufficient", "is_semimonotone", "is_strictly_copositive", "is_strictly_semimonotone",
-    "is_sufficient", "is_symmetric", "is_z_matrix",
+    "ClassVerdict", "Counterexample", "MatrixClasses", "classify", "congruence", "is_column_sufficient",
+    "is_copositive", "is_copositive_plus", "is_h_plus_matrix", "is_k_matrix", "is_p_matrix", "is_pd_matrix",
+    "is_positive_semidefinite", "is_psd_matrix", "is_row_sufficient", "is_semimonotone", "is_strictly_copositive",
+    "is_strictly_semimonotone", "is_sufficient", "is_symmetric", "is_z_matrix",
 ]  # fmt: skip

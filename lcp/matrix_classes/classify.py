@@ -1,4 +1,4 @@
-"""All classes of a matrix at once."""
+"""All classes of a matrix in one call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lcp.matrix_classes.definite import is_pd_matrix, is_psd_matrix
 from lcp.matrix_classes.p_matrix import is_p_matrix
 from lcp.matrix_classes.semimonotone import is_semimonotone, is_strictly_semimonotone
 from lcp.matrix_classes.sufficient import is_column_sufficient, is_row_sufficient
-from lcp.matrix_classes.verdict import Verdict, square
+from lcp.matrix_classes.verdict import ClassVerdict, square
 from lcp.matrix_classes.z_matrix import is_h_plus_matrix, is_k_matrix, is_z_matrix
 from lcp.traits import Traits, implied
 
@@ -21,32 +21,32 @@ _TRANSFORMS = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatrixClasses:
-    """The verdicts on one matrix; ``symmetric`` is exact as well."""
+    """Verdicts on one matrix; ``symmetric`` is exact as well."""
 
     symmetric: bool
-    psd: Verdict
-    pd: Verdict
-    p: Verdict
-    z: Verdict
-    k: Verdict
-    h_plus: Verdict
-    copositive: Verdict
-    strictly_copositive: Verdict
-    copositive_plus: Verdict
-    semimonotone: Verdict
-    strictly_semimonotone: Verdict
-    column_sufficient: Verdict
-    row_sufficient: Verdict
+    psd: ClassVerdict
+    pd: ClassVerdict
+    p: ClassVerdict
+    z: ClassVerdict
+    k: ClassVerdict
+    h_plus: ClassVerdict
+    copositive: ClassVerdict
+    strictly_copositive: ClassVerdict
+    copositive_plus: ClassVerdict
+    semimonotone: ClassVerdict
+    strictly_semimonotone: ClassVerdict
+    column_sufficient: ClassVerdict
+    row_sufficient: ClassVerdict
 
     @property
-    def verdicts(self) -> tuple[Verdict, ...]:
+    def verdicts(self) -> tuple[ClassVerdict, ...]:
         """All verdicts, in order."""
         values = (getattr(self, entry.name) for entry in fields(self))
-        return tuple(verdict for verdict in values if isinstance(verdict, Verdict))
+        return tuple(verdict for verdict in values if isinstance(verdict, ClassVerdict))
 
     @property
     def traits(self) -> Traits:
-        """The classes a solver can be proven for that M was proven to belong to, those that contain them included."""
+        """Proven classes of M for which solvers are proven, with the classes that contain them."""
         traits = Traits(0)
         for verdict, trait, symmetric in (
             (self.psd, Traits.POSITIVE_SEMIDEFINITE, Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE),
@@ -68,15 +68,15 @@ class MatrixClasses:
 
 @hears
 def classify(M: Any, *, max_n: int = 16) -> MatrixClasses:
-    """The classes of M by which solvers are chosen and theorems apply.
+    """Decide the classes of M by which solvers are chosen and theorems apply.
 
     Parameters
     ----------
     M
-        Square matrix. It is the doubles as they stand that are classified: a Gram matrix that rounding left a little
-        indefinite is not positive semidefinite, and the verdict's ``margin`` says by how little.
+        Square matrix. The exact doubles are classified: a Gram matrix that rounding made slightly indefinite is not
+        positive semidefinite, and ``margin`` of the verdict is the relative size of the violation.
     max_n
-        Size up to which 2^n principal blocks are searched; beyond, some verdicts are None.
+        Size up to which 2^n principal blocks are searched; beyond it some verdicts are None.
     """
     matrix = square(M)
     return MatrixClasses(

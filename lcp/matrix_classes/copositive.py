@@ -10,15 +10,15 @@ from lcp.analysis.exact import Integers, integers, signs
 from lcp.arrays import Vector
 from lcp.matrix_classes.definite import is_pd_matrix, is_psd_matrix
 from lcp.matrix_classes.floating import congruence
-from lcp.matrix_classes.principal_search import Find, Unfinished, violations
-from lcp.matrix_classes.verdict import Verdict, Witness, broken_form, form_margin, square
+from lcp.matrix_classes.principal_search import SearchTooLong, Violation, violations
+from lcp.matrix_classes.verdict import ClassVerdict, Counterexample, broken_form, form_margin, square
 
 
-def is_copositive(M: Any, *, max_n: int = 16) -> Verdict:
-    """Whether x . M x >= 0 for all x >= 0. Witness of a no: x >= 0 with x . M x < 0.
+def is_copositive(M: Any, *, max_n: int = 16) -> ClassVerdict:
+    """Decide whether x . M x >= 0 for all x >= 0. The counterexample is an x >= 0 with x . M x < 0.
 
-    Positive semidefinite matrices are. Otherwise all principal blocks of M + M^T are searched whose rows hang together
-    by negative entries, up to ``max_n`` rows.
+    Positive semidefinite matrices are copositive. Otherwise all principal blocks of M + M^T are searched whose rows are
+    connected by negative entries, up to ``max_n`` rows.
 
     References
     ----------
@@ -28,17 +28,17 @@ def is_copositive(M: Any, *, max_n: int = 16) -> Verdict:
     return _decide(square(M), max_n, "copositive")
 
 
-def is_strictly_copositive(M: Any, *, max_n: int = 16) -> Verdict:
-    """Whether x . M x > 0 for all 0 != x >= 0; as `is_copositive`, with a witness 0 != x >= 0 of x . M x <= 0."""
+def is_strictly_copositive(M: Any, *, max_n: int = 16) -> ClassVerdict:
+    """Decide whether x . M x > 0 for all 0 != x >= 0; the counterexample is a 0 != x >= 0 with x . M x <= 0."""
     return _decide(square(M), max_n, "strictly copositive")
 
 
-def is_copositive_plus(M: Any, *, max_n: int = 16) -> Verdict:
-    """Whether M is copositive and x . M x = 0 with x >= 0 implies (M + M^T) x = 0.
+def is_copositive_plus(M: Any, *, max_n: int = 16) -> ClassVerdict:
+    """Decide whether M is copositive and x . M x = 0 with x >= 0 implies (M + M^T) x = 0.
 
-    On such matrices a secondary ray of Lemke's method proves that the problem is infeasible. The zeros with least
-    support, of which all others are sums, are null vectors of principal blocks of M + M^T. Witness of a no: x >= 0 with
-    x . M x < 0, or with x . M x = 0 and (M + M^T) x != 0.
+    For such matrices a secondary ray of Lemke's method proves that the problem is infeasible. The zeros with minimal
+    support are null vectors of principal blocks of M + M^T, and all other zeros are their sums. The counterexample is
+    an x >= 0 with x . M x < 0, or with x . M x = 0 and (M + M^T) x != 0.
 
     References
     ----------
@@ -48,11 +48,11 @@ def is_copositive_plus(M: Any, *, max_n: int = 16) -> Verdict:
     return _decide(square(M), max_n, "copositive-plus")
 
 
-def _decide(matrix: Vector, max_n: int, name: str) -> Verdict:
+def _decide(matrix: Vector, max_n: int, name: str) -> ClassVerdict:
     strict = name == "strictly copositive"
     definite = is_pd_matrix(matrix) if strict else is_psd_matrix(matrix)
     if definite:
-        return Verdict(True, name, detail=f"{definite.name}: {definite.detail}")
+        return ClassVerdict(True, name, detail=f"{definite.name}: {definite.detail}")
     exact = integers(matrix)
     S = exact + exact.T
     d = congruence(matrix)
@@ -61,41 +61,41 @@ def _decide(matrix: Vector, max_n: int, name: str) -> Verdict:
         scaled = half * d * d[:, None]
     if not ((np.abs(scaled) > 2.0**-900) | (half == 0.0)).all():
         d, scaled = np.ones(matrix.shape[0]), half
-    unproven: Find | None = None
+    unproven: Violation | None = None
     try:
         for find in violations(scaled, d, S, strict=name != "copositive", max_n=max_n):
-            if find.null and (name == "copositive" or (not strict and not _bends(S, find.exact))):
+            if find.null and (name == "copositive" or (not strict and not _is_nonzero_image(S, find.exact))):
                 continue
             if _shown(matrix, S, find, name):
                 return _refused(matrix, find, name)
             if find.exact is not None and (unproven is None or unproven.null):
                 unproven = find
-    except Unfinished as reason:
+    except SearchTooLong as reason:
         if unproven is None:
-            return Verdict(None, name, detail=str(reason))
+            return ClassVerdict(None, name, detail=str(reason))
     if unproven is not None:
         detail = "a principal block, in integers; no vector of doubles shows it"
-        return Verdict(False, name, Witness(unproven.indices), detail)
-    return Verdict(True, name, detail="all principal blocks that matter")
+        return ClassVerdict(False, name, Counterexample(unproven.indices), detail)
+    return ClassVerdict(True, name, detail="all principal blocks that matter")
 
 
-def _bends(S: Integers, x: Integers | None) -> bool:
-    """Whether S x != 0."""
+def _is_nonzero_image(S: Integers, x: Integers | None) -> bool:
+    """Return True if S x != 0."""
     return x is not None and bool(signs(S @ x).any())
 
 
-def _shown(matrix: Vector, S: Integers, find: Find, name: str) -> bool:
-    """Whether the doubles in a find break the condition exactly."""
+def _shown(matrix: Vector, S: Integers, find: Violation, name: str) -> bool:
+    """Return True if the doubles of a violation break the condition exactly."""
     x = find.x
     if not np.isfinite(x).all() or (x < 0.0).any():
         return False
     if not find.null or name == "strictly copositive":
         return broken_form(matrix, x, strict=not find.null)
     y = integers(x)
-    return bool(x.any()) and int(y @ (S @ y)) == 0 and _bends(S, y)
+    return bool(x.any()) and int(y @ (S @ y)) == 0 and _is_nonzero_image(S, y)
 
 
-def _refused(matrix: Vector, find: Find, name: str) -> Verdict:
+def _refused(matrix: Vector, find: Violation, name: str) -> ClassVerdict:
     what = "x >= 0 with x . M x = 0" if find.null else "x >= 0 with x . M x < 0"
     margin = form_margin(matrix, find.x)
-    return Verdict(False, name, Witness(find.indices, find.x), what, margin)
+    return ClassVerdict(False, name, Counterexample(find.indices, find.x), what, margin)

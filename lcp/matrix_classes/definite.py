@@ -10,17 +10,17 @@ from lcp.analysis.exact import Integers, doubles, eliminated, gauss_jordan, inte
 from lcp.analysis.verified import least_eigenvalue
 from lcp.arrays import Vector
 from lcp.matrix_classes.floating import congruence
-from lcp.matrix_classes.verdict import Verdict, Witness, broken_form, form_margin, square, sub
+from lcp.matrix_classes.verdict import ClassVerdict, Counterexample, broken_form, form_margin, square, sub
 
 _NAMES = {False: "PSD", True: "PD"}
 
 
-def is_psd_matrix(M: Any, *, max_n: int = 64) -> Verdict:
-    """Whether x . M x >= 0 for all x; M need not be symmetric. Witness of a no: x with x . M x < 0.
+def is_psd_matrix(M: Any, *, max_n: int = 64) -> ClassVerdict:
+    """Decide whether x . M x >= 0 for all x; M need not be symmetric. The counterexample is an x with x . M x < 0.
 
-    Proven by a Cholesky factorisation with a shift, refuted by an eigenvector; what is within rounding of singular is
-    eliminated in integers, up to ``max_n``. A Gram matrix formed in floating point may miss the class by a rounding:
-    ``margin`` says so, and `is_positive_semidefinite` answers up to a tolerance.
+    A Cholesky factorisation with a shift proves the class, and an eigenvector refutes it. A matrix that is singular to
+    rounding is eliminated in integers, up to ``max_n``. A Gram matrix formed in floating point may miss the class by a
+    rounding error. Then ``margin`` is small; `is_positive_semidefinite` uses a tolerance.
 
     References
     ----------
@@ -29,12 +29,12 @@ def is_psd_matrix(M: Any, *, max_n: int = 64) -> Verdict:
     return _decide(square(M), max_n, strict=False)
 
 
-def is_pd_matrix(M: Any, *, max_n: int = 64) -> Verdict:
-    """Whether x . M x > 0 for all x != 0; as `is_psd_matrix`, with a witness x != 0 of x . M x <= 0."""
+def is_pd_matrix(M: Any, *, max_n: int = 64) -> ClassVerdict:
+    """Decide whether x . M x > 0 for all x != 0; the counterexample is an x != 0 with x . M x <= 0."""
     return _decide(square(M), max_n, strict=True)
 
 
-def _decide(matrix: Vector, max_n: int, *, strict: bool) -> Verdict:
+def _decide(matrix: Vector, max_n: int, *, strict: bool) -> ClassVerdict:
     name, n = _NAMES[strict], matrix.shape[0]
     d = congruence(matrix)
     scaled = matrix * d * d[:, None]
@@ -43,42 +43,42 @@ def _decide(matrix: Vector, max_n: int, *, strict: bool) -> Verdict:
     if not whole:
         d, scaled = np.ones(n), matrix
     if n == 0 or least_eigenvalue(scaled) > 0.0:
-        return Verdict(True, name, detail="a Cholesky factorisation with a shift for rounding")
+        return ClassVerdict(True, name, detail="a Cholesky factorisation with a shift for rounding")
     with np.errstate(over="ignore", invalid="ignore"):
         half = 0.5 * scaled + 0.5 * scaled.T
     vectors = np.linalg.eigh(half)[1] if np.isfinite(half).all() else np.eye(n)
     x = d * vectors[:, 0]
     if np.isfinite(x).all() and broken_form(matrix, x, strict=True):
-        return _refused(matrix, x, name, "an eigenvector")
+        return _negative_verdict(matrix, x, name, "an eigenvector")
     if n > max_n:
         detail = f"singular to rounding, and n = {n} exceeds max_n = {max_n} of exact elimination"
-        return Verdict(None, name, detail=detail)
+        return ClassVerdict(None, name, detail=detail)
     exact = integers(matrix)
     definite, vector = _eliminate(exact + exact.T)
     if definite or (vector is not None and not strict and int(vector @ (exact @ vector)) == 0):
-        return Verdict(True, name, detail="exact elimination")
+        return ClassVerdict(True, name, detail="exact elimination")
     assert vector is not None
     x = doubles(vector)
     if broken_form(matrix, x, strict=not strict):
-        return _refused(matrix, x, name, "exact elimination")
-    return Verdict(
+        return _negative_verdict(matrix, x, name, "exact elimination")
+    return ClassVerdict(
         False,
         name,
-        Witness(tuple(np.flatnonzero(x).tolist())),
+        Counterexample(tuple(np.flatnonzero(x).tolist())),
         "exact elimination; no vector of doubles shows it",
     )
 
 
-def _refused(matrix: Vector, x: Vector, name: str, how: str) -> Verdict:
+def _negative_verdict(matrix: Vector, x: Vector, name: str, how: str) -> ClassVerdict:
     x = x / np.exp2(np.floor(np.log2(np.abs(x).max())))
     support = tuple(np.flatnonzero(x).tolist())
     margin = form_margin(matrix, x)
     value = f"{-margin:.1e} of its terms" if margin else "0"
-    return Verdict(False, name, Witness(support, x), f"{how}: x . M x = {value}", margin)
+    return ClassVerdict(False, name, Counterexample(support, x), f"{how}: x . M x = {value}", margin)
 
 
 def _eliminate(S: Integers) -> tuple[bool, Integers | None]:
-    """Whether the symmetric S is positive definite, and if not an x != 0 with x . S x < 0, or = 0 if semidefinite."""
+    """Return whether the symmetric S is positive definite; if not, also an x != 0 with x . S x < 0, or = 0."""
     n = S.shape[0]
     left = list(range(n))
     chosen: list[int] = []
@@ -102,7 +102,7 @@ def _eliminate(S: Integers) -> tuple[bool, Integers | None]:
 
 
 def _lifted(S: Integers, chosen: list[int], values: dict[int, int]) -> Integers:
-    """x with the given entries that makes x . S x least over its entries in ``chosen``."""
+    """Return the x with the given entries that minimises x . S x over its entries in ``chosen``."""
     n = S.shape[0]
     x = np.zeros(n, dtype=object)
     for i, value in values.items():

@@ -1,4 +1,4 @@
-"""Which class a matrix belongs to, as far as that can be told cheaply; sparse ones without making them dense."""
+"""Cheap tests for matrix classes with a tolerance; sparse matrices stay sparse."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 
 def congruence(M: Any) -> Vector:
-    """Powers of two d (n,) that bring the diagonal of diag(d) M diag(d) near one; 1 where it is not positive."""
+    """Return powers of two d (n,) that scale the diagonal of diag(d) M diag(d) to about one; 1 if M_ii <= 0."""
     diagonal, sizes = M.diagonal(), row_sizes(M)
     size = float(sizes.max(initial=0.0))
-    # Nothing may be blown up by a diagonal that is only rounding.
+    # A diagonal entry that is only rounding must not enlarge its row.
     usable = diagonal > 1e-14 * np.maximum(sizes, _TINY)
     fallback = size if size > 0.0 else 1.0
     d: Vector = np.exp2(-np.floor(0.5 * np.log2(np.where(usable, np.where(usable, diagonal, 1.0), fallback))))
@@ -24,7 +24,7 @@ def congruence(M: Any) -> Vector:
 
 
 def is_symmetric(M: Any, tolerance: float = 1e-12) -> bool:
-    """Whether M, dense or sparse, equals its transpose, relative to its largest entry."""
+    """Return True if M, dense or sparse, equals its transpose, relative to its largest entry."""
     if isinstance(M, np.ndarray):
         return bool((np.abs(M - M.T) <= tolerance * np.abs(M).max(initial=0.0)).all())
     largest = float(abs(M).max()) if M.nnz else 0.0
@@ -33,14 +33,14 @@ def is_symmetric(M: Any, tolerance: float = 1e-12) -> bool:
 
 
 def is_positive_semidefinite(M: Any, tolerance: float = 1e-11) -> bool:
-    """Whether x . M x >= -shift |x|^2 for all x, after scaling the diagonal to one; M need not be symmetric.
+    """Return True if x . M x >= -shift |x|^2 for all x, after scaling the diagonal to one; M need not be symmetric.
 
-    ``shift`` is the tolerance times the largest number of entries in a row of the symmetric part S, which is what
-    relative errors of that size in its entries can move an eigenvalue by. Of a dense M a Cholesky factorisation of
-    S + shift I decides. Of a sparse one in turn: a diagonal entry below -shift settles it in the negative, diagonal
-    dominance (Gershgorin) in the positive; otherwise S + shift I is factored without row exchanges, in an order that
-    keeps it sparse, and is positive definite exactly where all the pivots are positive (Sylvester's law of inertia;
-    Golub and Van Loan, Matrix Computations, 4th ed., section 4.2).
+    ``shift`` is the tolerance times the largest number of entries in a row of the symmetric part S: relative errors of
+    this size in the entries can change an eigenvalue by as much. For a dense M a Cholesky factorisation of S + shift I
+    decides. For a sparse M a diagonal entry below -shift decides for no, and diagonal dominance (Gershgorin) for yes.
+    Otherwise S + shift I is factored without row exchanges, in an order that keeps it sparse. It is positive definite
+    if and only if all pivots are positive (Sylvester's law of inertia; Golub and Van Loan, Matrix Computations, 4th
+    ed., section 4.2).
     """
     if M.shape[0] == 0:
         return True
@@ -52,7 +52,7 @@ def _dense_semidefinite(M: NDArray[np.float64], tolerance: float) -> bool:
     d = congruence(M)
     scaled = M * d * d[:, None]
     S = 0.5 * (scaled + scaled.T)
-    # What is left of a skew part is rounding, however large it is beside a symmetric part of nothing.
+    # The symmetric part of a skew matrix is rounding, even if it is large relative to zero.
     S = np.where(np.abs(S) <= 4.0 * np.finfo(np.float64).eps * np.abs(scaled), 0.0, S)
     S = S / max(float(np.abs(S).max()), _TINY)
     try:
@@ -82,5 +82,5 @@ def _sparse_semidefinite(M: Any, tolerance: float) -> bool:
         factor = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
     except RuntimeError:  # "Factor is exactly singular"
         return False
-    # A diagonal pivot passed over was zero.
+    # If a diagonal pivot was not used, it was zero.
     return bool((factor.perm_r == factor.perm_c).all() and (factor.U.diagonal() > 0.0).all())

@@ -1,4 +1,4 @@
-"""P-matrices: all principal minors positive; LCP(M, q) then has exactly one solution, whatever q is."""
+"""P-matrices: all principal minors are positive, and LCP(M, q) has exactly one solution for every q."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from lcp.analysis.exact import Integers, determinant, doubles, eliminated, gauss
 from lcp.analysis.verified import h_matrix_vector, least_eigenvalue
 from lcp.arrays import Vector
 from lcp.matrix_classes.verdict import (
-    Verdict,
-    Witness,
+    ClassVerdict,
+    Counterexample,
     bits,
     broken_signs,
     extended,
@@ -21,18 +21,18 @@ from lcp.matrix_classes.verdict import (
 )
 from lcp.scaling import scales
 
-#: Largest n whose minors are all evaluated in integers where floating point cannot tell their signs.
+#: Largest n whose minors are all evaluated in integers if floating point does not decide their signs.
 EXACT_MINORS = 16
 
 
-def is_p_matrix(M: Any, *, max_n: int = 20) -> Verdict:
-    """Whether all principal minors of M are positive.
+def is_p_matrix(M: Any, *, max_n: int = 20) -> ClassVerdict:
+    """Decide whether all principal minors of M are positive.
 
     A proven positive definite or H_+ matrix is a P-matrix of any size. Otherwise 2^n minors are enclosed, up to
-    ``max_n``; where an enclosure leaves the sign open, they are evaluated exactly, up to n = 16.
+    ``max_n``. If an enclosure does not decide the sign, the minors are evaluated exactly, up to n = 16.
 
-    The witness of a no is an index set with a minor <= 0, and with it a sign-reversing vector: x != 0 with
-    x_i (M x)_i <= 0 for all i.
+    The counterexample is an index set with a minor <= 0, and a sign-reversing vector: x != 0 with x_i (M x)_i <= 0 for
+    all i.
 
     References
     ----------
@@ -42,22 +42,22 @@ def is_p_matrix(M: Any, *, max_n: int = 20) -> Verdict:
     matrix = square(M)
     n = matrix.shape[0]
     if n == 0:
-        return Verdict(True, "P", detail="empty")
+        return ClassVerdict(True, "P", detail="empty")
     low = np.flatnonzero(np.diag(matrix) <= 0.0)
     if low.size:
         return _refused(matrix, integers(matrix), (int(low[0]),))
     if h_matrix_vector(matrix) is not None:
-        return Verdict(True, "P", detail="H_+")
+        return ClassVerdict(True, "P", detail="H_+")
     row, column = scales(matrix)
     scaled = row[:, None] * matrix * column
     if n > max_n:
         return _by_pairs(matrix, scaled)
     if least_eigenvalue(scaled) > 0.0:
-        return Verdict(True, "P", detail="positive definite after scaling")
+        return ClassVerdict(True, "P", detail="positive definite after scaling")
     return _by_minors(matrix, scaled)
 
 
-def _by_minors(matrix: Vector, scaled: Vector) -> Verdict:
+def _by_minors(matrix: Vector, scaled: Vector) -> ClassVerdict:
     from lcp.kernels.principal_minors import ALL_POSITIVE, NOT_POSITIVE, scan_minors
 
     n = matrix.shape[0]
@@ -68,7 +68,7 @@ def _by_minors(matrix: Vector, scaled: Vector) -> Verdict:
     code = np.zeros(1, dtype=np.int64)
     status = scan_minors(A, R, np.zeros(n + 1, dtype=np.int64), code)
     if status == ALL_POSITIVE:
-        return Verdict(True, "P", detail=f"all {2**n - 1} principal minors are positive")
+        return ClassVerdict(True, "P", detail=f"all {2**n - 1} principal minors are positive")
     exact = integers(matrix)
     indices = bits(int(code[0]))
     if status == NOT_POSITIVE or determinant(sub(exact, indices)) <= 0:
@@ -77,15 +77,15 @@ def _by_minors(matrix: Vector, scaled: Vector) -> Verdict:
         detail = (
             f"a minor is zero to rounding and n = {n} exceeds {EXACT_MINORS}, up to which all are evaluated exactly"
         )
-        return Verdict(None, "P", detail=detail)
+        return ClassVerdict(None, "P", detail=detail)
     bad = _first_bad(exact, 1, tuple(range(n)), ())
     if bad is not None:
         return _refused(matrix, exact, bad)
-    return Verdict(True, "P", detail=f"all {2**n - 1} principal minors are positive, in integers")
+    return ClassVerdict(True, "P", detail=f"all {2**n - 1} principal minors are positive, in integers")
 
 
 def _first_bad(A: Integers, previous: int, left: tuple[int, ...], chosen: tuple[int, ...]) -> tuple[int, ...] | None:
-    """An index set with a minor <= 0; ``A`` has the minors of ``chosen`` with a row and a column of ``left`` added."""
+    """Return an index set with a minor <= 0; ``A`` has the minors of ``chosen`` with one row and column of ``left``."""
     if not left:
         return None
     if A[0, 0] <= 0:
@@ -96,8 +96,8 @@ def _first_bad(A: Integers, previous: int, left: tuple[int, ...], chosen: tuple[
     return bad
 
 
-def _by_pairs(matrix: Vector, scaled: Vector) -> Verdict:
-    """Beyond the limit: the minors of order two, and definiteness, are still cheap."""
+def _by_pairs(matrix: Vector, scaled: Vector) -> ClassVerdict:
+    """Decide beyond the limit, by definiteness and the minors of order two, which are cheap."""
     n = matrix.shape[0]
     diagonal = np.diag(scaled)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -109,34 +109,34 @@ def _by_pairs(matrix: Vector, scaled: Vector) -> Verdict:
         if determinant(sub(exact, pair)) <= 0:
             return _refused(matrix, exact, pair)
     if least_eigenvalue(scaled) > 0.0:
-        return Verdict(True, "P", detail="positive definite after scaling")
+        return ClassVerdict(True, "P", detail="positive definite after scaling")
     detail = f"n = {n} exceeds max_n, up to which all 2^n minors are tried, and M is not proven definite or H_+"
-    return Verdict(None, "P", detail=detail)
+    return ClassVerdict(None, "P", detail=detail)
 
 
-def _refused(matrix: Vector, exact: Integers, indices: tuple[int, ...]) -> Verdict:
-    """The no for a minor that is not positive, checked in integers, with a sign-reversing vector where one is found."""
+def _refused(matrix: Vector, exact: Integers, indices: tuple[int, ...]) -> ClassVerdict:
+    """Return the negative verdict for a minor, checked in integers, with a sign-reversing vector if one is found."""
     minor = determinant(sub(exact, indices))
     if minor > 0:
-        return Verdict(None, "P", detail="an enclosure and the exact minor disagree")
+        return ClassVerdict(None, "P", detail="an enclosure and the exact minor disagree")
     n = matrix.shape[0]
     word = "zero" if minor == 0 else "negative"
     detail = f"the principal minor of {indices} is {word}"
     for x in _reversed_candidates(matrix, exact, indices, minor == 0):
         full = extended(x, indices, n)
         if broken_signs(matrix, full):
-            return Verdict(False, "P", Witness(indices, full), detail, rows_margin(matrix, full))
-    return Verdict(False, "P", Witness(indices), detail + "; no vector of doubles shows it")
+            return ClassVerdict(False, "P", Counterexample(indices, full), detail, rows_margin(matrix, full))
+    return ClassVerdict(False, "P", Counterexample(indices), detail + "; no vector of doubles shows it")
 
 
 def _reversed_candidates(matrix: Vector, exact: Integers, indices: tuple[int, ...], singular: bool) -> list[Vector]:
-    """Null vectors of a singular block, exactly; eigenvectors of negative eigenvalues, which reverse signs strictly."""
+    """Return exact null vectors of a singular block, or eigenvectors of negative eigenvalues, which reverse signs."""
     candidates: list[Vector] = []
     block = sub(exact, indices)
     if singular:
         candidates.append(doubles(gauss_jordan(block).null_vector(len(indices))))
     else:
-        # x = A^-1 e_i has A x = e_i, and x_i is negative where the smaller minors are positive.
+        # x = A^-1 e_i has A x = e_i, and x_i is negative if the smaller minors are positive.
         eye = np.array([[int(i == j) for j in range(len(indices))] for i in range(len(indices))], dtype=object)
         reduced = gauss_jordan(np.hstack([block, eye]), len(indices))
         sign = 1 if reduced.scale > 0 else -1

@@ -1,10 +1,10 @@
-"""The search through all principal blocks that semimonotone and copositive matrices share.
+"""Search through all principal blocks, for semimonotone and copositive matrices.
 
-M is semimonotone unless some block has M_aa^-1 <= 0, and strictly so unless some block has that or has corank one and a
-positive null vector; a symmetric matrix is (strictly) copositive exactly where it is (strictly) semimonotone. The
-reasons are in `lcp.kernels.principal_systems`. K. P. Hadeler, On copositive matrices, Linear Algebra and its
-Applications 49 (1983); R. W. Cottle, G. J. Habetler, C. E. Lemke, On classes of copositive matrices, same
-journal 3 (1970).
+M is semimonotone unless some block has M_aa^-1 <= 0. It is strictly semimonotone unless some block has M_aa^-1 <= 0, or
+corank one and a positive null vector. A symmetric matrix is (strictly) copositive if and only if it is (strictly)
+semimonotone. `lcp.kernels.principal_systems` has the reasons. K. P. Hadeler, On copositive matrices, Linear Algebra and
+its Applications 49 (1983); R. W. Cottle, G. J. Habetler, C. E. Lemke, On classes of copositive matrices, same journal 3
+(1970).
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from lcp.arrays import Vector
 from lcp.matrix_classes.verdict import bits, extended, sub
 
 _CHUNK = 8192
-#: Blocks that are singular to rounding, and looked at in integers one by one.
+#: Limit on blocks that are singular to rounding, which are decided in integers one by one.
 MOST_EXACT = 20000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Find:
-    """A block that breaks a condition: x >= 0 on ``indices``, as doubles and, if found so, as exact integers.
+class Violation:
+    """Block that breaks a condition: x >= 0 on ``indices``, as doubles and, if found so, as exact integers.
 
-    ``null`` says that M_aa x = 0; otherwise M_aa x < 0 where x > 0.
+    If ``null``, M_aa x = 0; otherwise M_aa x < 0 for the rows with x > 0.
     """
 
     indices: tuple[int, ...]
@@ -36,19 +36,19 @@ class Find:
     null: bool
 
 
-class Unfinished(Exception):
-    """The search would take too long; the text says why."""
+class SearchTooLong(Exception):
+    """Raised if the search would take too long; the text is the reason."""
 
 
-def violations(scaled: Vector, unscale: Vector, exact: Integers, *, strict: bool, max_n: int) -> Iterator[Find]:
-    """All blocks with 0 != x >= 0 and M_aa x < 0 on its support, or x > 0 and M_aa x = 0 at corank one.
+def violations(scaled: Vector, unscale: Vector, exact: Integers, *, strict: bool, max_n: int) -> Iterator[Violation]:
+    """Yield blocks with 0 != x >= 0 and M_aa x < 0 on its support, or x > 0 and M_aa x = 0 at corank one.
 
-    Complete in the sense needed: if no block with M_aa x < 0 is met there is none, and where ``strict`` the same of the
-    null vectors. ``scaled`` is M with rows and columns in positive units, columns in units ``unscale``; ``exact`` is M
-    in integers. Raises `Unfinished` at the end if something was left out.
+    If no block with M_aa x < 0 is found, there is none. With ``strict`` the same is true for the null vectors.
+    ``scaled`` is M with rows and columns in positive units, columns in units ``unscale``; ``exact`` is M in integers.
+    Raises `SearchTooLong` at the end if something was left out.
 
-    If all entries of M_bc are nonnegative, a violation on b and c together is one on b alone: the strongly connected
-    parts of the graph of negative entries are searched one by one.
+    If all entries of M_bc are nonnegative, a violation on b and c together is also one on b. So each strongly connected
+    part of the graph of negative entries is searched separately.
     """
     left_out = ""
     spent = 0
@@ -58,18 +58,20 @@ def violations(scaled: Vector, unscale: Vector, exact: Integers, *, strict: bool
             left_out = f"{len(part)} rows hang together by negative entries, which exceeds max_n = {max_n}"
             continue
         for item in _part_violations(scaled, unscale, exact, part):
-            if isinstance(item, Find):
+            if isinstance(item, Violation):
                 yield item
             else:
                 spent += item
                 if spent > MOST_EXACT:
-                    raise Unfinished(f"more than {MOST_EXACT} principal blocks are singular to rounding")
+                    raise SearchTooLong(f"more than {MOST_EXACT} principal blocks are singular to rounding")
     if left_out:
-        raise Unfinished(left_out)
+        raise SearchTooLong(left_out)
 
 
-def _part_violations(scaled: Vector, unscale: Vector, exact: Integers, part: tuple[int, ...]) -> Iterator[Find | int]:
-    """The finds within one part, and between them the numbers of blocks that integers have to decide."""
+def _part_violations(
+    scaled: Vector, unscale: Vector, exact: Integers, part: tuple[int, ...]
+) -> Iterator[Violation | int]:
+    """Yield the violations within one part, and the numbers of blocks that must be decided in integers."""
     from lcp.kernels.principal_systems import scan_systems
 
     block = np.ascontiguousarray(scaled[np.ix_(part, part)])
@@ -85,8 +87,8 @@ def _part_violations(scaled: Vector, unscale: Vector, exact: Integers, part: tup
             code = -1 - kept
             full = np.zeros(scaled.shape[0])
             full[where] = vector * unscale[where]
-            yield Find(tuple(where[list(bits(code))].tolist()), full, None, False)
-            # What the kernel had written before that block is lost with it: go through it again up to there.
+            yield Violation(tuple(where[list(bits(code))].tolist()), full, None, False)
+            # The results of the kernel before that block are lost, so repeat the search up to the block.
             kept = scan_systems(block, start, code, A, work, index, codes, vector)
             stop = code + 1
         yield kept
@@ -97,8 +99,8 @@ def _part_violations(scaled: Vector, unscale: Vector, exact: Integers, part: tup
         start = stop
 
 
-def _pairs(scaled: Vector, exact: Integers, part: tuple[int, ...]) -> Iterator[Find]:
-    """Blocks of order one and two that violate, of a part that is too large to be searched."""
+def _pairs(scaled: Vector, exact: Integers, part: tuple[int, ...]) -> Iterator[Violation]:
+    """Yield violations of order one and two, for a part that is too large to be searched."""
     block = scaled[np.ix_(part, part)]
     d = np.diag(block)
     for i in np.flatnonzero(d < 0.0):
@@ -114,8 +116,8 @@ def _pairs(scaled: Vector, exact: Integers, part: tuple[int, ...]) -> Iterator[F
             yield find
 
 
-def _exact_block(exact: Integers, indices: tuple[int, ...]) -> Find | None:
-    """What a block is, in integers."""
+def _exact_block(exact: Integers, indices: tuple[int, ...]) -> Violation | None:
+    """Return the violation of a block, decided in integers, or None."""
     k, n = len(indices), exact.shape[0]
     one = np.empty((k, 1), dtype=object)
     one[:] = 1
@@ -136,11 +138,11 @@ def _exact_block(exact: Integers, indices: tuple[int, ...]) -> Find | None:
             return None
     whole = np.zeros(n, dtype=object)
     whole[list(indices)] = x
-    return Find(indices, extended(doubles(x), indices, n), whole, null)
+    return Violation(indices, extended(doubles(x), indices, n), whole, null)
 
 
 def _parts(exact: Integers, *, strict: bool) -> list[tuple[int, ...]]:
-    """The strongly connected parts of the graph of negative entries that may hold a violation, smallest first."""
+    """Return strongly connected parts of the graph of negative entries that may have a violation, smallest first."""
     from scipy.sparse.csgraph import connected_components
 
     sign = signs(exact)
@@ -148,6 +150,6 @@ def _parts(exact: Integers, *, strict: bool) -> list[tuple[int, ...]]:
         return []
     count, label = connected_components(sign < 0, directed=True, connection="strong")
     parts = [tuple(np.flatnonzero(label == k).tolist()) for k in range(count)]
-    # An index alone matters where its own entry is not positive.
+    # A single index matters only if its diagonal entry is not positive.
     alone = 0 if strict else -1
     return sorted((part for part in parts if len(part) > 1 or sign[part[0], part[0]] <= alone), key=len)

@@ -9,16 +9,16 @@ import numpy as np
 from lcp.analysis.exact import integers
 from lcp.analysis.verified import h_matrix_vector, least_eigenvalue
 from lcp.arrays import Vector
-from lcp.matrix_classes.principal_search import Unfinished, violations
-from lcp.matrix_classes.verdict import Verdict, Witness, broken_rows, rows_margin, square
+from lcp.matrix_classes.principal_search import SearchTooLong, violations
+from lcp.matrix_classes.verdict import ClassVerdict, Counterexample, broken_rows, rows_margin, square
 from lcp.scaling import scales
 
 
-def is_semimonotone(M: Any, *, max_n: int = 16) -> Verdict:
-    """Whether M is semimonotone (E_0): LCP(M, q) with q > 0 has no solution but zero.
+def is_semimonotone(M: Any, *, max_n: int = 16) -> ClassVerdict:
+    """Decide whether M is semimonotone (E_0): LCP(M, q) with q > 0 has only the solution zero.
 
-    All principal blocks are searched whose rows hang together by negative entries, up to ``max_n`` rows. Witness of a
-    no: 0 != x >= 0 with (M x)_k < 0 wherever x_k > 0.
+    All principal blocks are searched whose rows are connected by negative entries, up to ``max_n`` rows. The
+    counterexample is a 0 != x >= 0 with (M x)_k < 0 for all k with x_k > 0.
 
     References
     ----------
@@ -27,15 +27,16 @@ def is_semimonotone(M: Any, *, max_n: int = 16) -> Verdict:
     return _decide(square(M), max_n, strict=False)
 
 
-def is_strictly_semimonotone(M: Any, *, max_n: int = 16) -> Verdict:
-    """Whether M is strictly semimonotone (E): LCP(M, q) with q >= 0 has no solution but zero.
+def is_strictly_semimonotone(M: Any, *, max_n: int = 16) -> ClassVerdict:
+    """Decide whether M is strictly semimonotone (E): LCP(M, q) with q >= 0 has only the solution zero.
 
-    As `is_semimonotone`; witness of a no: 0 != x >= 0 with (M x)_k <= 0 wherever x_k > 0.
+    The search is the one of `is_semimonotone`. The counterexample is a 0 != x >= 0 with (M x)_k <= 0 for all k with
+    x_k > 0.
     """
     return _decide(square(M), max_n, strict=True)
 
 
-def _decide(matrix: Vector, max_n: int, *, strict: bool) -> Verdict:
+def _decide(matrix: Vector, max_n: int, *, strict: bool) -> ClassVerdict:
     name = "strictly semimonotone" if strict else "semimonotone"
     n = matrix.shape[0]
     row, column = scales(matrix)
@@ -43,9 +44,13 @@ def _decide(matrix: Vector, max_n: int, *, strict: bool) -> Verdict:
     if not ((np.abs(scaled) > 2.0**-900) | (matrix == 0.0)).all():
         row, column, scaled = np.ones(n), np.ones(n), matrix
     if h_matrix_vector(matrix) is not None:
-        return Verdict(True, name, detail="H_+ and so P") if (np.diag(matrix) > 0.0).all() else _diagonal(matrix, name)
+        return (
+            ClassVerdict(True, name, detail="H_+ and so P")
+            if (np.diag(matrix) > 0.0).all()
+            else _diagonal(matrix, name)
+        )
     if least_eigenvalue(scaled) > 0.0:
-        return Verdict(True, name, detail="positive definite after scaling and so P")
+        return ClassVerdict(True, name, detail="positive definite after scaling and so P")
     exact = integers(matrix)
     unproven: tuple[int, ...] | None = None
     try:
@@ -54,19 +59,21 @@ def _decide(matrix: Vector, max_n: int, *, strict: bool) -> Verdict:
                 continue
             if broken_rows(matrix, find.x, strict=not strict):
                 margin = rows_margin(matrix, find.x)
-                return Verdict(False, name, Witness(find.indices, find.x), "a principal block", margin)
+                return ClassVerdict(False, name, Counterexample(find.indices, find.x), "a principal block", margin)
             if find.exact is not None:
                 unproven = find.indices
-    except Unfinished as reason:
+    except SearchTooLong as reason:
         if unproven is None:
-            return Verdict(None, name, detail=str(reason))
+            return ClassVerdict(None, name, detail=str(reason))
     if unproven is not None:
-        return Verdict(False, name, Witness(unproven), "a principal block, in integers; no vector of doubles shows it")
-    return Verdict(True, name, detail="all principal blocks that matter")
+        return ClassVerdict(
+            False, name, Counterexample(unproven), "a principal block, in integers; no vector of doubles shows it"
+        )
+    return ClassVerdict(True, name, detail="all principal blocks that matter")
 
 
-def _diagonal(matrix: Vector, name: str) -> Verdict:
-    """An H-matrix with a negative diagonal entry."""
+def _diagonal(matrix: Vector, name: str) -> ClassVerdict:
+    """Return the verdict for an H-matrix with a negative diagonal entry."""
     i = int(np.flatnonzero(np.diag(matrix) < 0.0)[0])
     x = np.eye(matrix.shape[0])[i]
-    return Verdict(False, name, Witness((i,), x), f"M[{i}, {i}] is negative", 1.0)
+    return ClassVerdict(False, name, Counterexample((i,), x), f"M[{i}, {i}] is negative", 1.0)

@@ -1,4 +1,4 @@
-"""Sufficient matrices: those for which principal pivoting works, and LCP(M, q) has a convex set of solutions."""
+"""Sufficient matrices: principal pivoting works for them, and the solutions of LCP(M, q) are a convex set."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from lcp.analysis.exact import Integers, doubles, gauss_jordan, integers, signs
 from lcp.arrays import Vector
 from lcp.matrix_classes.definite import is_psd_matrix
 from lcp.matrix_classes.p_matrix import is_p_matrix
-from lcp.matrix_classes.verdict import Verdict, Witness, image_signs, rows_margin, square, sub
+from lcp.matrix_classes.verdict import ClassVerdict, Counterexample, image_signs, rows_margin, square, sub
 
 
-def is_column_sufficient(M: Any, *, max_n: int = 10) -> Verdict:
-    """Whether x_i (M x)_i <= 0 for all i implies x_i (M x)_i = 0 for all i: solutions of every LCP(M, q) are convex.
+def is_column_sufficient(M: Any, *, max_n: int = 10) -> ClassVerdict:
+    """Decide whether x_i (M x)_i <= 0 for all i implies x_i (M x)_i = 0 for all i.
 
-    Positive semidefinite and P-matrices are. Otherwise every principal pivotal transform of M is formed in integers, up
-    to n = ``max_n``, and its blocks of order two are looked at. Witness of a no: x with x_i (M x)_i <= 0 for all i and
-    < 0 for some.
+    The solutions of every LCP(M, q) are then a convex set. Positive semidefinite and P-matrices are column sufficient.
+    Otherwise every principal pivotal transform of M is formed in integers, up to n = ``max_n``, and its blocks of order
+    two are checked. The counterexample is an x with x_i (M x)_i <= 0 for all i and < 0 for some i.
 
     References
     ----------
@@ -30,35 +30,37 @@ def is_column_sufficient(M: Any, *, max_n: int = 10) -> Verdict:
     return _decide(square(M), max_n, "column sufficient")
 
 
-def is_row_sufficient(M: Any, *, max_n: int = 10) -> Verdict:
-    """Whether the transpose of M is column sufficient: every stationary point of z . (M z + q) solves LCP(M, q).
+def is_row_sufficient(M: Any, *, max_n: int = 10) -> ClassVerdict:
+    """Decide whether the transpose of M is column sufficient: every stationary point of z . (M z + q) solves LCP(M, q).
 
-    As `is_column_sufficient`; the witness x is one of the transpose.
+    The counterexample x is one of the transpose; see `is_column_sufficient`.
     """
     return _decide(np.ascontiguousarray(square(M).T), max_n, "row sufficient")
 
 
-def is_sufficient(M: Any, *, max_n: int = 10) -> Verdict:
-    """Whether M is row and column sufficient."""
+def is_sufficient(M: Any, *, max_n: int = 10) -> ClassVerdict:
+    """Decide whether M is row and column sufficient."""
     columns, rows = is_column_sufficient(M, max_n=max_n), is_row_sufficient(M, max_n=max_n)
     for part in (columns, rows):
         if part.member is False:
-            return Verdict(False, "sufficient", part.witness, f"not {part.name}: {part.detail}", part.margin)
+            return ClassVerdict(False, "sufficient", part.witness, f"not {part.name}: {part.detail}", part.margin)
     member = True if columns and rows else None
-    return Verdict(member, "sufficient", detail=columns.detail if columns.member is None else rows.detail)
+    return ClassVerdict(member, "sufficient", detail=columns.detail if columns.member is None else rows.detail)
 
 
-def _decide(matrix: Vector, max_n: int, name: str) -> Verdict:
+def _decide(matrix: Vector, max_n: int, name: str) -> ClassVerdict:
     for verdict in (is_psd_matrix(matrix), is_p_matrix(matrix)):
         if verdict:
-            return Verdict(True, name, detail=f"{verdict.name}: {verdict.detail}")
+            return ClassVerdict(True, name, detail=f"{verdict.name}: {verdict.detail}")
     n = matrix.shape[0]
     low = np.flatnonzero(np.diag(matrix) < 0.0)
     if low.size:
         i = int(low[0])
-        return Verdict(False, name, Witness((i,), np.eye(n)[i]), f"M[{i}, {i}] is negative", 1.0)
+        return ClassVerdict(False, name, Counterexample((i,), np.eye(n)[i]), f"M[{i}, {i}] is negative", 1.0)
     if n > max_n:
-        return Verdict(None, name, detail=f"n = {n} exceeds max_n = {max_n}, up to which all 2^n transforms are formed")
+        return ClassVerdict(
+            None, name, detail=f"n = {n} exceeds max_n = {max_n}, up to which all 2^n transforms are formed"
+        )
     broken: tuple[int, ...] | None = None
     exact = integers(matrix)
     for code in range(1 << n):
@@ -74,20 +76,22 @@ def _decide(matrix: Vector, max_n: int, name: str) -> Verdict:
                 if _broken_products(matrix, z):
                     margin = rows_margin(matrix, z)
                     detail = f"rows {pair} of the transform on {block}"
-                    return Verdict(False, name, Witness(tuple(np.flatnonzero(z).tolist()), z), detail, margin)
+                    return ClassVerdict(
+                        False, name, Counterexample(tuple(np.flatnonzero(z).tolist()), z), detail, margin
+                    )
     if broken is not None:
-        return Verdict(False, name, Witness(broken), "a pair of a transform; no vector of doubles shows it")
-    return Verdict(True, name, detail="all principal pivotal transforms, pair by pair")
+        return ClassVerdict(False, name, Counterexample(broken), "a pair of a transform; no vector of doubles shows it")
+    return ClassVerdict(True, name, detail="all principal pivotal transforms, pair by pair")
 
 
 def _broken_products(M: Vector, x: Vector) -> bool:
-    """Whether x_i (M x)_i <= 0 for all i and < 0 for some, exactly."""
+    """Return True if x_i (M x)_i <= 0 for all i and < 0 for some i, exactly."""
     products = np.sign(x) * image_signs(M, x)[0]
     return bool((products <= 0).all() and (products < 0).any())
 
 
 def _transform(A: Integers, block: tuple[int, ...]) -> tuple[Integers, int] | None:
-    """The principal pivotal transform of A on a regular block, times a positive integer; None for a singular one.
+    """Return the principal pivotal transform of A on a block, times a positive integer; None if the block is singular.
 
     With y = A x, it maps (y_a, x_b) to (x_a, y_b).
     """
@@ -113,7 +117,7 @@ def _transform(A: Integers, block: tuple[int, ...]) -> tuple[Integers, int] | No
 
 
 def _bad_pairs(T: Integers) -> Iterator[tuple[tuple[int, ...], list[Integers]]]:
-    """Entries and pairs of a transform that are not column sufficient, with vectors that show it.
+    """Yield entries and pairs of a transform that are not column sufficient, with vectors that prove it.
 
     A block [[a, b], [c, d]] is column sufficient if and only if a, d, a d - b c >= 0, and a = b = 0 implies c = 0, and
     c = d = 0 implies b = 0.
@@ -122,7 +126,7 @@ def _bad_pairs(T: Integers) -> Iterator[tuple[tuple[int, ...], list[Integers]]]:
     sign = signs(T)
     for i in range(n):
         if sign[i, i] < 0:
-            yield (i,), [_spread(n, (i,), (1,))]
+            yield (i,), [_scatter(n, (i,), (1,))]
     for i in range(n):
         for j in range(i + 1, n):
             a, b, c, d = (int(v) for v in (T[i, i], T[i, j], T[j, i], T[j, j]))
@@ -130,7 +134,7 @@ def _bad_pairs(T: Integers) -> Iterator[tuple[tuple[int, ...], list[Integers]]]:
                 continue
             first: list[tuple[int, int]] = []
             if a * d - b * c < 0:
-                # b and c are of one sign: against it, x between the two lines on which a row vanishes.
+                # b and c have one sign: choose x with opposite signs, between the lines on which a row vanishes.
                 s = -1 if b > 0 else 1
                 first = [(abs(b) + d, s * (a + abs(c))), (abs(b), s * a), (d, s * abs(c)), (1, s)]
             elif a == 0 and b == 0 and c != 0:
@@ -138,17 +142,17 @@ def _bad_pairs(T: Integers) -> Iterator[tuple[tuple[int, ...], list[Integers]]]:
             elif c == 0 and d == 0 and b != 0:
                 first = [(b * b, -b * (1 + abs(a))), (1, -(abs(a) + 1) * (1 if b > 0 else -1))]
             if first:
-                yield (i, j), [_spread(n, (i, j), pair) for pair in first]
+                yield (i, j), [_scatter(n, (i, j), pair) for pair in first]
 
 
-def _spread(n: int, indices: tuple[int, ...], values: tuple[int, ...]) -> Integers:
+def _scatter(n: int, indices: tuple[int, ...], values: tuple[int, ...]) -> Integers:
     x = np.zeros(n, dtype=object)
     x[list(indices)] = values
     return x
 
 
 def _moved_back(T: Integers, scale: int, block: tuple[int, ...], x: Integers) -> Vector:
-    """From the unknowns of a transform T / scale to those of the matrix: entries of the block change places."""
+    """Convert the unknowns of a transform T / scale to unknowns of the matrix: entries of the block are exchanged."""
     y = T @ x
     moved = scale * x
     moved[list(block)] = y[list(block)]

@@ -1,4 +1,4 @@
-"""What a test for a matrix class answers, and the exact checks that every "no" has to pass."""
+"""Verdicts of the tests for matrix classes, and the exact checks that every negative verdict must pass."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from lcp.arrays import Vector, checked_square
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Witness:
-    """What shows that a matrix is not of a class.
+class Counterexample:
+    """Proof that a matrix does not belong to a class.
 
     Attributes
     ----------
     indices
-        The principal submatrix, or the entry (i, j), that breaks the condition; the support of ``vector`` elsewhere.
+        Principal submatrix, or entry (i, j), that breaks the condition; for other classes the support of ``vector``.
     vector
-        x (n,) of doubles that breaks the condition exactly; None where no such doubles were found.
+        x (n,) of doubles that breaks the condition exactly; None if no such doubles were found.
     """
 
     indices: tuple[int, ...]
@@ -30,30 +30,30 @@ class Witness:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verdict:
-    """Answer to "does M belong to this class?", for the doubles as they stand.
+class ClassVerdict:
+    """Verdict on whether M belongs to a class, for the exact doubles.
 
-    Truthy where the answer is yes. Yes and no are proven: by exact integer arithmetic, or by floating point with all
-    rounding accounted for.
+    It is truthy if M belongs to the class. Both verdicts are proven, by exact integer arithmetic, or by floating point
+    with bounds on all rounding errors.
 
     Attributes
     ----------
     member
-        True, False, or None where neither was proven within the stated limits.
+        True, False, or None if neither was proven within the stated limits.
     name
-        The class.
+        Name of the class.
     witness
-        Of a no.
+        Counterexample if ``member`` is False.
     detail
-        How it was decided, or why not.
+        Method of the decision, or the reason why there is none.
     margin
-        Of a no with a vector x: by what fraction of its terms the condition is broken. Near 1e-16 the data are a
-        rounding away from the class.
+        Violation of the condition by the counterexample's vector, as a fraction of its terms. If it is near 1e-16, a
+        change of the data by rounding makes M a member.
     """
 
     member: bool | None
     name: str
-    witness: Witness | None = None
+    witness: Counterexample | None = None
     detail: str = ""
     margin: float | None = None
 
@@ -62,14 +62,14 @@ class Verdict:
 
 
 def square(M: Any) -> Vector:
-    """M as a dense matrix of doubles."""
+    """Return M as a dense matrix of doubles."""
     matrix = checked_square("M", M)
     dense: Vector = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
     return dense
 
 
 def image_signs(M: Vector, x: Vector) -> tuple[NDArray[np.int64], Vector]:
-    """The exact signs of M x, and |M x| as fractions of its terms; rows that rounding leaves open are in integers."""
+    """Return the exact signs of M x, and |M x| as fractions of its terms; rows near zero are computed in integers."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         value, error = product(M, x)
         clear = np.abs(value) > error
@@ -82,12 +82,12 @@ def image_signs(M: Vector, x: Vector) -> tuple[NDArray[np.int64], Vector]:
 
 
 def form_sign(M: Vector, x: Vector) -> tuple[int, float]:
-    """The exact sign of x . M x, and its size as a fraction of its terms."""
+    """Return the exact sign of x . M x, and its size as a fraction of its terms."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         value, error = product(M, x)
         form, size = float(x @ value), float(np.abs(x) @ (np.abs(M) @ np.abs(x)))
         spread = float(np.abs(x) @ error) * (1.0 + (x.shape[0] + 4) * EPS) + (x.shape[0] + 4) * EPS * size + TINY
-    # Underflow of the outer sum is far below the spread unless the terms themselves underflow.
+    # Underflow of the outer sum is far below the error bound unless the terms themselves underflow.
     if abs(form) > 2.0 * spread and spread > 2.0**-900:
         return (1 if form > 0.0 else -1), abs(form) / size
     y = integers(x)
@@ -95,50 +95,50 @@ def form_sign(M: Vector, x: Vector) -> tuple[int, float]:
 
 
 def _fraction(terms: Integers) -> tuple[int, float]:
-    """Sign of a sum of integers, and its size over that of its terms."""
+    """Return the sign of a sum of integers, and its size as a fraction of its terms."""
     total, size = int(terms.sum()) if terms.size else 0, int(abs(terms).sum()) if terms.size else 0
     return (total > 0) - (total < 0), abs(total) / size if size else 0.0
 
 
 def broken_form(M: Vector, x: Vector, *, strict: bool) -> bool:
-    """Whether x != 0 and x . M x < 0 (<= 0 unless ``strict``), exactly."""
+    """Return True if x != 0 and x . M x < 0 (<= 0 unless ``strict``), exactly."""
     return bool(x.any()) and form_sign(M, x)[0] < (0 if strict else 1)
 
 
 def broken_signs(M: Vector, x: Vector) -> bool:
-    """Whether x != 0 and x_i (M x)_i <= 0 for all i, exactly: the sign of x is reversed."""
+    """Return True if x != 0 and x_i (M x)_i <= 0 for all i, exactly: the sign of x is reversed."""
     return bool(x.any()) and bool((np.sign(x) * image_signs(M, x)[0] <= 0).all())
 
 
 def broken_rows(M: Vector, x: Vector, *, strict: bool) -> bool:
-    """Whether 0 != x >= 0 and (M x)_k < 0 (<= 0 unless ``strict``) wherever x_k > 0, exactly."""
+    """Return True if 0 != x >= 0 and (M x)_k < 0 (<= 0 unless ``strict``) for all k with x_k > 0, exactly."""
     image = image_signs(M, x)[0][x > 0.0]
     return bool(image.size) and bool((x >= 0.0).all()) and bool((image < (0 if strict else 1)).all())
 
 
 def form_margin(M: Vector, x: Vector) -> float:
-    """|x . M x| as a fraction of its terms."""
+    """Return |x . M x| as a fraction of its terms."""
     return form_sign(M, x)[1]
 
 
 def rows_margin(M: Vector, x: Vector) -> float:
-    """Largest |(M x)_k| with x_k != 0, each as a fraction of its terms."""
+    """Return the largest |(M x)_k| with x_k != 0, each as a fraction of its terms."""
     return float(image_signs(M, x)[1][x != 0.0].max(initial=0.0))
 
 
 def sub(A: Integers, indices: tuple[int, ...]) -> Integers:
-    """The principal submatrix of an integer matrix."""
+    """Return the principal submatrix of an integer matrix."""
     block: Integers = A[np.ix_(indices, indices)]
     return block
 
 
 def extended(x: Vector, indices: tuple[int, ...], n: int) -> Vector:
-    """A vector on ``indices`` as one of length n, zero elsewhere."""
+    """Return a vector of length n with the entries ``x`` at ``indices``, and zeros elsewhere."""
     full = np.zeros(n)
     full[list(indices)] = x
     return full
 
 
 def bits(code: int) -> tuple[int, ...]:
-    """The indices whose bits are set."""
+    """Return the indices whose bits are set."""
     return tuple(i for i in range(code.bit_length()) if code >> i & 1)

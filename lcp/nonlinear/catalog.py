@@ -1,4 +1,4 @@
-"""Named small nonlinear problems with known answers; every solver of such meets every one of them in the tests."""
+"""Named small nonlinear problems with known solutions; the tests run every nonlinear solver on each of them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from lcp.status import Status
 
 @dataclass(frozen=True, eq=False)
 class NonlinearEntry(NamedProblem[MCP]):
-    """One named problem, with starts of the literature or others where F is defined."""
+    """Named problem with starts of the literature, or other starts at which F is defined."""
 
     starts: tuple[tuple[float, ...], ...]
-    solutions: tuple[Vector, ...]  # all of them where ``complete``; none where there is none
+    solutions: tuple[Vector, ...]  # all solutions if ``complete``
     complete: bool = True
     outcome: Status = Status.SOLVED
 
@@ -66,7 +66,7 @@ def _one(f: Callable[[float], float], slope: Callable[[float], float], lo: float
 
 
 def entries() -> tuple[NonlinearEntry, ...]:
-    """All of them, built anew."""
+    """Build all entries."""
     inf, half = np.inf, np.array([math.sqrt(1.5), 0.0, 0.0, 0.5])
     starts = ((0.0, 0.0, 0.0, 0.0), (1.0, 1.0, 1.0, 1.0), (100.0, 100.0, 100.0, 100.0), (1.0, 0.0, 1.0, 0.0),
               (1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 1.0, 0.0), (1.25, 0.0, 0.0, 0.5))  # fmt: skip

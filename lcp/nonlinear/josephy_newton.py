@@ -1,4 +1,4 @@
-"""Josephy and Newton's method: the linearised complementarity problem at each step, kept on its way by a merit."""
+"""The method of Josephy and Newton: solve the linearised complementarity problem in each step, with a line search."""
 
 from __future__ import annotations
 
@@ -29,45 +29,45 @@ from lcp.trace import TraceRecorder
 from lcp.traits import Traits
 
 _INNER_TOLERANCE = 1e-9
-# Shortest part of a Newton step, and of a gradient, that is tried.
+# Shortest fraction of a Newton step, and of a gradient, that is tried.
 _SHORTEST = {"newton": 2.0**-12, "semismooth": 2.0**-12, "gradient": 2.0**-50}
-# The least relative decrease of the merit in a stretch of iterations that is worth going on for.
+# Smallest relative decrease of the merit within a number of iterations with which the method continues.
 _HEADWAY, _STRETCH = 1e-3, 20
-# Backward error that is rounding, and the part of its way that an unknown may have left to where it is put.
+# Backward error that is rounding, and the relative distance at which unknowns are set to a bound.
 _ROUNDING, _LEFT = 1e-14, 2.0**-26
 
 
 @dataclass(frozen=True)
 class JosephyNewton(Method[MCP]):
-    """Newton's method for generalised equations (Josephy 1979) with a nonmonotone line search, gradients in reserve.
+    """Newton's method for generalised equations (Josephy 1979) with a nonmonotone line search and gradient steps.
 
-    Each step solves the linearised problem, a `BoxLCP`, by a solver of this package, and goes towards its solution as
-    far as the merit function allows: half the squares of the Fischer-Burmeister equations with two bounds (Billups
-    1995), in units that equilibrate the first Jacobian. The merit may rise above its last value, not above the largest
-    of the last ``memory``. Where the linearised problem has no solution or none that helps, a semismooth Newton step
-    on those equations is tried, and then the projected gradient of the merit, which always descends unless the point is
-    stationary: there the method begins anew from a point near the start, ``restarts`` times. All points stay between
-    the bounds. Steps to points where F is not defined are shortened.
+    Each step solves the linearised problem, a `BoxLCP`, by a solver of this package, and moves towards its solution.
+    The length is limited by a merit function: half the squares of the Fischer-Burmeister equations with two bounds
+    (Billups 1995), in units that equilibrate the first Jacobian. The merit may exceed its previous value, but not the
+    largest of the last ``memory`` values. If the linearised problem has no solution, or none that descends, a
+    semismooth Newton step on these equations is tried, and then the projected gradient of the merit. The gradient
+    always descends unless the point is stationary. From a stationary point the method restarts near the first start, up
+    to ``restarts`` times. All points stay between the bounds. Steps to points at which F is not defined are shortened.
 
-    Near a solution where every linearised problem is locally uniquely solvable (strong regularity), convergence is
-    quadratic, and the last steps are whole. One more is taken where the tolerance is met but not rounding, so that F
-    itself is small; unknowns that all but reached a bound or zero are put there where that solves (from z^3 no Newton
-    step leads to zero).
+    Near a strongly regular solution every linearised problem is locally uniquely solvable. There convergence is
+    quadratic, and the last steps have full length. If the tolerance is met but the residual is not yet rounding, one
+    more step is made, so that F itself is small. Unknowns very near a bound or zero are set to it if this solves (for
+    F = z^3 no Newton step reaches zero).
 
     Parameters
     ----------
     solver
-        For the linearised problems: any that `lcp.solve` takes for a `BoxLCP`; None for the default cascade.
+        Solver of the linearised problems: any that `lcp.solve` accepts for a `BoxLCP`; None for the default cascade.
     memory
-        Number of merits whose largest a step is compared with; 1 for a monotone search.
+        Number of previous merits whose maximum bounds a step's merit; 1 for a monotone search.
     decrease
-        Part of the slope that a step has to bring.
+        Fraction of the slope that a step must achieve.
     restarts
-        New starts from stationary points that solve nothing.
+        Limit on new starts after stationary points that are not solutions.
     max_iterations
-        Limit on the steps, all starts together.
+        Limit on the steps of all starts together.
     time_limit
-        Seconds, heeded between steps.
+        Seconds, checked between steps.
 
     References
     ----------
@@ -99,7 +99,7 @@ class JosephyNewton(Method[MCP]):
         if problem.n == 0:
             return MCPClaim(start, Status.SOLVED, 0, "no unknowns")
         try:
-            search = _Search(problem, self, request, start)
+            search = _NewtonSolve(problem, self, request, start)
         except DomainError as error:
             return MCPClaim(start, Status.NOT_FINITE, 0, f"at the start {error}; give a z0 where F is defined")
         return search.run()
@@ -107,7 +107,7 @@ class JosephyNewton(Method[MCP]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Point:
-    """A point with all that is known there."""
+    """Point with the values computed there."""
 
     z: Vector
     w: Vector
@@ -117,8 +117,8 @@ class _Point:
     equations: Equations
 
 
-class _Search:
-    """One solve in progress."""
+class _NewtonSolve:
+    """State of one solve."""
 
     def __init__(self, problem: MCP, method: JosephyNewton, request: Request, start: Vector) -> None:
         self._problem, self._method, self._request = problem, method, request
@@ -136,11 +136,11 @@ class _Search:
         self._recorder.add(0, self._at.residual.natural_map)
 
     def run(self) -> MCPClaim:
-        """From start to start until one leads to a solution, or a limit is met."""
+        """Iterate from one start after another until a solution is found or a limit is reached."""
         best = self._at
         rng = np.random.default_rng(0)
         for restart in range(self._method.restarts + 1):
-            if restart and not self._begin_anew(rng, restart):
+            if restart and not self._restart(rng, restart):
                 break
             ended = self._descend()
             if ended is Status.SOLVED or self._at.equations.merit < best.equations.merit:
@@ -176,7 +176,7 @@ class _Search:
         return _Point(z, w, J, measure_nonlinear(self._problem, z, w, J), box, self._equations(z, w, box))
 
     def _descend(self) -> Status:
-        """Steps from where we are: SOLVED, ITERATION_LIMIT, or STALLED where no direction descends."""
+        """Make steps from the present point; return SOLVED, ITERATION_LIMIT, or STALLED if no direction descends."""
         merits: deque[float] = deque([self._at.equations.merit], maxlen=self._method.memory)
         marks = [self._at.equations.merit]
         while not self._at.residual.solved(self._request.tolerance):
@@ -188,7 +188,7 @@ class _Search:
             kind, length, self._at = step
             merits.append(self._at.equations.merit)
             self._keep(kind, length)
-            if self._arrived():
+            if self._snap_to_bounds():
                 break
             marks.append(min(marks[-1], self._at.equations.merit))
             if len(marks) > _STRETCH and marks[-1] > (1.0 - _HEADWAY) * marks[-1 - _STRETCH]:
@@ -196,10 +196,10 @@ class _Search:
         self._last_step()
         return Status.SOLVED
 
-    def _arrived(self) -> bool:
-        """Whether unknowns that all but reached a bound, or zero, solve there: to the root of z^3 no step leads.
+    def _snap_to_bounds(self) -> bool:
+        """Set unknowns very near a bound, or zero, to it, and return True if this solves.
 
-        Newton's method then takes a third off at each step, and F, however small, is none against its own terms.
+        Newton's method for F = z^3 reduces z only by a third in each step, and F stays large relative to its terms.
         """
         z, lo, hi = self._at.z, self._problem.lo, self._problem.hi
         to = np.where(np.abs(z - lo) < np.abs(z), lo, np.where(np.abs(z - hi) < np.abs(z), hi, 0.0))
@@ -222,7 +222,7 @@ class _Search:
         return True
 
     def _last_step(self) -> None:
-        """One more Newton step where rounding is not all that is left: a backward error says little of F itself."""
+        """Make one more Newton step unless the residual is rounding: a small backward error need not mean a small F."""
         at = self._at
         if at.residual.backward_error <= _ROUNDING or len(self._steps) >= self._method.max_iterations:
             return
@@ -233,7 +233,7 @@ class _Search:
             self._keep(kind, length)
 
     def _candidates(self, reference: float) -> Iterator[tuple[str, float, _Point] | None]:
-        """Steps along one direction after the other, each formed only where those before it led nowhere."""
+        """Yield steps along one direction after another; each direction is formed only if the previous ones failed."""
         at = self._at
         d = self._newton()
         if d is not None:
@@ -245,7 +245,7 @@ class _Search:
         yield self._searched("gradient", down * self._column, at.equations.merit, None)
 
     def _newton(self) -> Vector | None:
-        """The way to the solution of the linearised problem, posed in that way itself, which keeps its digits."""
+        """Return the step to the solution of the linearised problem, with the step as unknown to keep its digits."""
         at, problem = self._at, self._problem
         linearised = BoxLCP(at.J, at.w, problem.lo - at.z, problem.hi - at.z)
         zero = np.zeros(problem.n)
@@ -255,16 +255,16 @@ class _Search:
             Request(zero, _INNER_TOLERANCE, False),
         )
         d = np.array(claim.z, dtype=np.float64)
-        # Bounds of one beside a way of 1e-11 cost it digits in solvers that count from the bounds.
+        # Solvers that measure from the bounds lose digits if bounds are one and the step is 1e-11.
         refined = refine_boxed(linearised, d, _INNER_TOLERANCE) if d.shape == zero.shape else None
         self._unsolved += refined is None
         return refined
 
     def _searched(self, kind: str, d: Vector, reference: float, fall: float | None) -> tuple[str, float, _Point] | None:
-        """The longest step 1, 1/2, 1/4, ... along d, kept between the bounds, with enough descent; None for none.
+        """Return the longest step 1, 1/2, 1/4, ... along d, projected onto the bounds, with enough descent, or None.
 
-        Enough is ``decrease`` times ``fall`` below the reference, where given; else times the slope along what is left
-        of the step between the bounds (Bertsekas' rule for projected gradients).
+        The required descent is ``decrease`` times ``fall`` below the reference, if ``fall`` is given. Otherwise it is
+        ``decrease`` times the slope along the projected step (Bertsekas' rule for projected gradients).
         """
         at, problem = self._at, self._problem
         slope = gradient(at.box, at.equations) / self._column
@@ -283,8 +283,8 @@ class _Search:
             t *= 0.5
         return None
 
-    def _begin_anew(self, rng: np.random.Generator, restart: int) -> bool:
-        """A start near the first, farther each time; False where F is not defined at any of some."""
+    def _restart(self, rng: np.random.Generator, restart: int) -> bool:
+        """Choose a start near the first one, farther in each restart; return False if F is not defined at several."""
         lo, hi = self._problem.lo, self._problem.hi
         for _ in range(10):
             size = restart * np.maximum(1.0, np.abs(self._start))

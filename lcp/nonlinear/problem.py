@@ -1,4 +1,4 @@
-"""Nonlinear complementarity: a function between bounds. Every call of the user's functions passes through here."""
+"""Nonlinear complementarity: a function between bounds. This module makes every call of the user's functions."""
 
 from __future__ import annotations
 
@@ -22,23 +22,24 @@ _STEP = 2.0**-26
 class MCP:
     """Find z with lo <= z <= hi and, for w = F(z): w_i >= 0 at lo_i, w_i <= 0 at hi_i, w_i = 0 between them.
 
-    Nothing is asked of F outside its bounds: neither solver nor differences evaluate it there.
+    Neither solvers nor finite differences evaluate F outside its bounds.
 
     Parameters
     ----------
     F
-        Function of a vector (n,) that returns one (n,). Where it is not defined it may raise `ArithmeticError` or
-        `ValueError`, or return what is not finite: steps are then shortened. Other errors pass through.
+        Function of a vector (n,) that returns a vector (n,). At points at which it is not defined it may raise
+        `ArithmeticError` or `ValueError`, or return values that are not finite: steps are then shortened. Other errors
+        are not caught.
     jacobian
         Function of a vector (n,) that returns dF_i/dz_j (n, n), dense or scipy.sparse; None for differences, which take
         n evaluations of F each and give a dense one.
     lo, hi
-        Bounds (n,); one of them may be one number for all. -inf and inf mean none; where lo_i = hi_i, z_i is given.
+        Bounds (n,); one of them may be one number for all. -inf and inf mean no bound; if lo_i = hi_i, z_i is fixed.
 
     Raises
     ------
     ProblemError
-        For a function that is none, or bounds of other lengths, not numbers, or lo_i > hi_i.
+        If F is not a function, or bounds have other lengths, are not numbers, or have lo_i > hi_i.
 
     References
     ----------
@@ -71,7 +72,7 @@ class MCP:
         return int(self.lo.shape[0])
 
     def value(self, z: Vector) -> Vector:
-        """F(z), checked: `DomainError` where it is not defined, `ProblemError` where it is no vector (n,)."""
+        """Return F(z), checked: raise `DomainError` if it is not defined, `ProblemError` if it is not a vector (n,)."""
         vector = bare_vector("F(z)", _called("F", self.F, z), self.n)
         if not np.isfinite(vector).all():
             i = int(np.flatnonzero(~np.isfinite(vector))[0])
@@ -79,7 +80,7 @@ class MCP:
         return vector
 
     def derivative(self, z: Vector, w: Vector) -> Any:
-        """The Jacobian (n, n) at z, where w = F(z); dense or CSR, checked as `value` is."""
+        """Return the Jacobian (n, n) at z with w = F(z); dense or CSR, checked as `value` is."""
         if self.jacobian is None:
             return self._differences(z, w)
         given = _called("jacobian", self.jacobian, z)
@@ -92,10 +93,10 @@ class MCP:
         return matrix
 
     def linearised(self, z: ArrayLike, w: Vector | None = None, J: Any = None) -> BoxLCP:
-        """The problem of w + J (x - z) in x, w and J being F and its Jacobian at z where they are not given.
+        """Return the problem of w + J (x - z) in x; by default w and J are F and its Jacobian at z.
 
-        At a solution z it has that solution, and what `lcp.error_bound`, `lcp.sensitivity` and `lcp.all_solutions` say
-        of it holds of this problem to first order.
+        If z is a solution, it also solves this problem. The results of `lcp.error_bound`, `lcp.sensitivity` and
+        `lcp.all_solutions` for it are then true for the nonlinear problem to first order.
         """
         z = checked_vector("z", z, self.n)
         w = self.value(z) if w is None else w
@@ -107,7 +108,7 @@ class MCP:
         return BoxLCP(J, q, self.lo, self.hi)
 
     def _differences(self, z: Vector, w: Vector) -> Vector:
-        """Differences to the side with more room, within the bounds; to the other where F is not defined there."""
+        """Return differences to the side that is farther from its bound, or to the other if F is not defined there."""
         J = np.zeros((self.n, self.n))
         above, below = self.hi - z, z - self.lo
         for j in range(self.n):
@@ -153,7 +154,7 @@ class NCP(MCP):
 def _called(name: str, function: Callable[[Vector], Any], z: Vector) -> Any:
     try:
         with np.errstate(all="ignore"):
-            # A copy: what the function does to its argument is its own affair.
+            # A copy, because the function may change its argument.
             return function(z.copy())
     except (ArithmeticError, ValueError) as error:
         raise DomainError(f"{name} raised {type(error).__name__}: {error}") from error

@@ -1,4 +1,4 @@
-"""What `lcp.solve` returns for a nonlinear problem, and what a solver of such hands to it."""
+"""Result of `lcp.solve` for a nonlinear problem, and the claim of a nonlinear solver."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class Step(NamedTuple):
     Attributes
     ----------
     kind
-        How the direction came about: ``"newton"`` (the linearised problem), ``"semismooth"``, ``"gradient"``, or
-        ``"restart"`` for a new start.
+        Kind of the direction: ``"newton"`` (the linearised problem), ``"semismooth"``, ``"gradient"``, or ``"restart"``
+        for a new start.
     length
-        Part of the direction that was taken; 1 of a restart.
+        Fraction of the direction; 1 for a restart.
     natural_map, merit
         max_i |z - mid(lo, hi, z - F(z))| and the merit function, after the step.
     evaluations
-        Evaluations of F so far, those for differences apart.
+        Evaluations of F so far, without the ones for differences.
     """
 
     kind: str
@@ -35,21 +35,21 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MCPClaim(Claim):
-    """A `Claim` on a nonlinear problem, with the steps taken."""
+    """`Claim` on a nonlinear problem, with all its steps."""
 
     steps: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
 class MCPResult(Outcome[Residuals]):
-    """Answer to an `NCP` or `MCP`.
+    """Result for an `NCP` or `MCP`.
 
     Attributes
     ----------
     z, w
-        The vector (n,) between its bounds, and F(z) (n,), read-only; where F is not defined at the start, w is empty.
+        The vector (n,) between its bounds, and F(z) (n,), read-only; w is empty if F is not defined at the start.
     status
-        `Status.SOLVED` only if ``residual`` says so of F itself, at ``tolerance``.
+        `Status.SOLVED` only if ``residual`` of F itself is within ``tolerance``.
     residual
         `Residuals` of z: of F(z), and of the problem linearised there.
     steps

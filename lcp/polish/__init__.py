@@ -1,1 +1,1 @@
-"""From an approximate answer to an exact one: active sets guessed, solved and judged, in 16 digits and in 32."""
+"""Refine approximate solutions: guess active sets, solve and verify them, in 16 digits and in 32."""

@@ -1,4 +1,4 @@
-"""From an approximate solution to an exact one: guess which unknowns are positive, solve their rows, judge."""
+"""Refine an approximate solution: guess which unknowns are positive, solve their rows, verify."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lcp.box import BoxLCP
 from lcp.mixed import MLCP, stacked
 from lcp.polish.active_set_boxed import refine_boxed
 from lcp.polish.extended_basis import solve_basis_extended
-from lcp.polish.extended_rounding import settle
+from lcp.polish.extended_rounding import round_to_float64
 from lcp.problem import LCP
 from lcp.residuals import Problem, measure, verified
 from lcp.scaling import scales
@@ -20,11 +20,11 @@ _NEAR = 1e-6
 
 
 def refine(problem: Problem, z: Vector, tolerance: float, rounds: int = 5) -> Vector | None:
-    """A verified solution near z ((u, y) of an `MLCP`), or None.
+    """Return a verified solution near z ((u, y) of an `MLCP`), or None.
 
-    The active set is {i: z_i > w_i} in equilibrated units, guessed anew from each round's answer; its rows are solved
-    from the original data with one refinement. Where they are singular, the smallest change of z that meets them is
-    taken: redundant unknowns then keep what they had. Problems with a sparse M or two bounds: `refine_boxed`.
+    The active set is {i: z_i > w_i} in equilibrated units, guessed again from the solution of each round. Its rows are
+    solved from the original data with one refinement. If they are singular, the smallest change of z that satisfies
+    them is used, so that redundant unknowns keep their values. For a sparse M or two bounds see `refine_boxed`.
     """
     if isinstance(problem, BoxLCP) or (isinstance(problem, LCP) and problem.sparse):
         return refine_boxed(problem, z, tolerance, rounds)
@@ -52,24 +52,24 @@ def refine(problem: Problem, z: Vector, tolerance: float, rounds: int = 5) -> Ve
             x[m:] = np.maximum(x[m:], 0.0)
             if verified(problem, x, tolerance):
                 return x
-        # Equal to the former for regular rows, and sane for singular ones.
+        # Equal to the basis solution for regular rows, and bounded for singular ones.
         z = _nonnegative(K, k, row, column, active, m, z)
         if verified(problem, z, tolerance):
             return z
-    # All but there: what is missing may be the digits that elimination lost.
+    # Almost solved: the error may be the digits that elimination lost.
     near = seen and measure(problem, z)[0].scaled < _NEAR
-    return _in_more_digits(problem, positive, m, tolerance) if near else None
+    return _solve_double_double(problem, positive, m, tolerance) if near else None
 
 
-def _in_more_digits(problem: LCP | MLCP, active: NDArray[np.bool_], m: int, tolerance: float) -> Vector | None:
-    """The basis solved in about 32 digits, its entries moved on the grid of float64 where rounding is too coarse."""
+def _solve_double_double(problem: LCP | MLCP, active: NDArray[np.bool_], m: int, tolerance: float) -> Vector | None:
+    """Solve the basis in about 32 digits; if rounding to float64 is too coarse, move entries on the grid of float64."""
     x = solve_basis_extended(problem, active)
     if x is None:
         return None
     x[m:] = np.maximum(x[m:], 0.0)
     if verified(problem, x, tolerance):
         return x
-    return settle(problem, x, tolerance) if isinstance(problem, LCP) else None
+    return round_to_float64(problem, x, tolerance) if isinstance(problem, LCP) else None
 
 
 def _nonnegative(
@@ -81,7 +81,7 @@ def _nonnegative(
     m: int,
     z: Vector,
 ) -> Vector:
-    """As `_nearest`, unknowns that come out negative being taken out of the active set, a few times."""
+    """Solve as `_nearest`, and remove negative unknowns from the active set, a few times."""
     for _ in range(5):
         x = _nearest(K, k, row, column, active, z)
         kept = active[(active < m) | (x[active] > 0.0)]
@@ -95,7 +95,7 @@ def _nonnegative(
 def _nearest(
     K: NDArray[np.float64], k: Vector, row: Vector, column: Vector, active: NDArray[np.intp], z: Vector
 ) -> Vector:
-    """The solution of the active rows that is nearest to z in equilibrated units; least squares where there is none."""
+    """Return the solution of the active rows nearest to z in equilibrated units, or the least-squares solution."""
     x = np.zeros_like(z)
     x[active] = z[active]
     if active.shape[0] == 0:
@@ -104,7 +104,7 @@ def _nearest(
     for _ in range(2):
         gap = row[active] * (K[active] @ x + k[active])
         if not (np.isfinite(block).all() and np.isfinite(gap).all()):
-            # Of entries below the smallest normal number the units are beyond the largest.
+            # The units of entries below the smallest normal number exceed the largest number.
             break
         x[active] -= column[active] * np.linalg.lstsq(block, gap, rcond=1e-12)[0]
     return x

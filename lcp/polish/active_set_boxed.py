@@ -1,4 +1,4 @@
-"""As `lcp.polish.active_set`, for a sparse M and for two bounds: guess the unknowns between, solve, judge."""
+"""The method of `lcp.polish.active_set` for a sparse M and for two bounds."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from lcp.residuals import measure, verified
 
 
 def refine_boxed(problem: LCP | BoxLCP, z: Vector, tolerance: float, rounds: int = 5) -> Vector | None:
-    """A verified solution near z, or None; a sparse M stays sparse.
+    """Return a verified solution near z, or None; a sparse M stays sparse.
 
-    In equilibrated units an unknown is at its lower bound where it is nearer to it than w is to zero from above, at its
-    upper bound likewise, and between them otherwise. The rows of those between are solved from the original data with
-    one refinement; the partition is guessed anew from each answer.
+    In equilibrated units an unknown is at its lower bound if its distance from the bound is less than w, and at its
+    upper bound if its distance is less than -w. Otherwise it is between them. The rows of the unknowns between bounds
+    are solved from the original data with one refinement. The partition is guessed again from each solution.
     """
     if verified(problem, z, tolerance):
         return z
@@ -48,7 +48,7 @@ def refine_boxed(problem: LCP | BoxLCP, z: Vector, tolerance: float, rounds: int
                 x[a] -= solve(M[a] @ x + q[a])
             if not np.isfinite(x).all():
                 return None
-        # A solution's own values lie between the bounds up to rounding.
+        # The values of a solution are between the bounds up to rounding.
         z = np.clip(x, lo, hi)
         if verified(problem, z, tolerance):
             return z
@@ -57,9 +57,9 @@ def refine_boxed(problem: LCP | BoxLCP, z: Vector, tolerance: float, rounds: int
 
 
 def at_bounds(problem: BoxLCP, z: Vector, tolerance: float) -> Vector:
-    """z with what is within rounding of a bound put on it, where that solves; otherwise as it was.
+    """Return z with entries within rounding of a bound set to it, if this solves; otherwise return z unchanged.
 
-    A solution at bounds of zero comes out of a difference as 1e-16, which, measured against itself, is not small.
+    A difference gives 1e-16 for a solution at a bound of zero, and this is not small relative to itself.
     """
     matrix, load = problem._M, float(np.abs(problem._q).max(initial=0.0))
     size = float(abs(matrix).max()) if problem.n else 0.0
@@ -71,7 +71,7 @@ def at_bounds(problem: BoxLCP, z: Vector, tolerance: float) -> Vector:
 
 
 def equilibrating_units(M: Any) -> tuple[Vector, Vector]:
-    """Powers of two (row, column) that bring the largest entries of the rows and columns of M near one."""
+    """Return powers of two (row, column) that scale the largest entries of the rows and columns of M to about one."""
     from scipy import sparse
 
     size = abs(sparse.csr_matrix(M))
@@ -86,7 +86,7 @@ def equilibrating_units(M: Any) -> tuple[Vector, Vector]:
 
 
 def _factored(M: Any, a: NDArray[np.intp]) -> Callable[[Vector], Vector] | None:
-    """Solves with the block M_aa, or None where it is singular."""
+    """Return a function that solves with the block M_aa, or None if the block is singular."""
     if isinstance(M, np.ndarray):
         from scipy.linalg.lapack import dgetrf, dgetrs
 

@@ -1,4 +1,4 @@
-"""One complementary basis solved from the original data to full float64 accuracy, ill-conditioned ones too."""
+"""Solve one complementary basis from the original data to full float64 accuracy, even if it is ill-conditioned."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from lcp.mixed import MLCP, stacked
 from lcp.problem import LCP
 from lcp.scaling import balanced_scales
 
-# Steps of refinement with a float64 factor; each must take off at least this factor, or the factor is useless.
+# Limit on steps of refinement with a float64 factor; each must reduce the error at least by the second number.
 _STEPS = 8
 _PROGRESS = 0.25
 
 
 def solve_basis_extended(problem: LCP | MLCP, active: NDArray[np.bool_] | NDArray[np.intp]) -> Vector | None:
-    """The z, (u, y) of an `MLCP`, that is zero outside ``active`` and meets the active rows; None where singular.
+    """Return the z, (u, y) of an `MLCP`, that is zero outside ``active`` and solves the active rows; None if singular.
 
-    ``active`` is a mask (n,) or ascending indices; of an `MLCP` over (u, y), with the free unknowns among them. Entries
-    may be negative: the basis may be a wrong one. The data, dense, are taken to be exact. A float64 factor is refined
-    with residuals in double-double numbers (J. Demmel, Y. Hida, W. Kahan, X. S. Li, S. Mukherjee, E. J. Riedy, Error
-    bounds from extra-precise iterative refinement, ACM Transactions on Mathematical Software 32, 2006); where that does
-    not converge (condition beyond 1e15), the block is factored in double-double numbers, whose relative error is 1e-32
-    times the condition of the balanced block.
+    ``active`` is a mask (n,) or ascending indices. For an `MLCP` it covers (u, y) and includes the free unknowns.
+    Entries may be negative, because the basis may be a wrong one. The data, dense, are exact by assumption. A float64
+    factor is refined with residuals in double-double numbers (J. Demmel, Y. Hida, W. Kahan, X. S. Li, S. Mukherjee,
+    E. J. Riedy, Error bounds from extra-precise iterative refinement, ACM Transactions on Mathematical Software 32,
+    2006). If this does not converge (condition beyond 1e15), the block is factored in double-double numbers. The
+    relative error is then 1e-32 times the condition of the balanced block.
     """
     K, k, _ = stacked(problem)
     indices = np.flatnonzero(active) if np.asarray(active).dtype == np.bool_ else np.asarray(active, dtype=np.intp)
@@ -45,7 +45,7 @@ def solve_basis_extended(problem: LCP | MLCP, active: NDArray[np.bool_] | NDArra
 
 
 def _refined(block: NDArray[np.float64], load: Vector) -> Vector | None:
-    """-block^-1 load by a float64 factor and double-double residuals; None where that does not converge."""
+    """Return -block^-1 load by a float64 factor and double-double residuals, or None if this does not converge."""
     from lcp.kernels.basis_solve import lu_factor, lu_solve
     from lcp.kernels.double_double import ROUNDING
     from lcp.kernels.extended_basis import dd_residual
@@ -70,7 +70,7 @@ def _refined(block: NDArray[np.float64], load: Vector) -> Vector | None:
         x = total + low
         low -= x - total
         if size > 0.0:
-            # Every entry to full accuracy, the small ones beside the large ones too.
+            # Every entry has full accuracy, small entries as well as large ones.
             if (np.abs(y) <= ROUNDING**0.6 * np.abs(x)).all():
                 return x
             if step > _PROGRESS * last:

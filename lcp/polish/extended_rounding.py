@@ -1,9 +1,9 @@
-"""Rounding an exact solution to float64 so that its rows still hold: large unknowns first, small ones make up for them.
+"""Round an exact solution to float64 so that its rows are still satisfied.
 
-Beside a force of 1e9 N, known to 1e-7 N, a light body's row misses its load by as much, unless the forces with finer
-digits that act on it are chosen to cancel what the coarse ones leave. This is the nearest-plane method on the grid of
-floating-point numbers: L. Babai, On Lovasz' lattice reduction and the nearest lattice point problem, Combinatorica 6
-(1986), without a reduction of the grid's basis but with its columns in the order of their steps.
+A force of 1e9 N is rounded to 1e-7 N. The row of a light body then has an error as large, unless forces with finer
+digits that act on the body cancel it. Large unknowns are therefore rounded first, and small ones compensate. This is
+the nearest-plane method on the grid of floating-point numbers (L. Babai, On Lovasz' lattice reduction and the nearest
+lattice point problem, Combinatorica 6, 1986). The basis of the grid is not reduced; its columns are sorted by step.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from lcp.arrays import Vector
 from lcp.problem import LCP, kernel_arrays
 from lcp.residuals import measure
 
-# Rows whose w is within this part of their terms of zero must not be pushed below it.
+# Rows whose w is zero within this fraction of their terms must not become negative.
 _TIGHT = 1e-12
-# A direction this much shorter than its column is spanned by the finer ones before it.
+# A direction shorter than this fraction of its column is spanned by the finer columns before it.
 _SPANNED = 1e-9
 _ROUNDS = 4
 
 
-def settle(problem: LCP, z: Vector, tolerance: float) -> Vector | None:
-    """A verified solution on the grid of float64 beside z >= 0 (n,), a solution but for rounding; None where none.
+def round_to_float64(problem: LCP, z: Vector, tolerance: float) -> Vector | None:
+    """Return a verified float64 solution next to z >= 0 (n,), which solves up to rounding; None if there is none.
 
-    First every row counts by what its residual may be, then all rows alike.
+    Rows are weighted first by the tolerance of their residuals, then equally.
     """
     M, q = kernel_arrays(problem)
     if not z.any():
         return None
-    for unit in (_admitted(M, q, z), np.ones(problem.n)):
-        answer = _settled(problem, z, unit, tolerance)
+    for unit in (_row_tolerances(M, q, z), np.ones(problem.n)):
+        answer = _round_iteratively(problem, z, unit, tolerance)
         if answer is not None:
             return answer
     return None
 
 
-def _settled(problem: LCP, z: Vector, unit: Vector, tolerance: float) -> Vector | None:
-    """By repeated moves to the nearest plane, rows in the given units, while they help."""
+def _round_iteratively(problem: LCP, z: Vector, unit: Vector, tolerance: float) -> Vector | None:
+    """Round z by repeated moves to the nearest plane, with rows in the given units, while they help."""
     from lcp.kernels.double_double import dd_dot
 
     M, q = kernel_arrays(problem)
@@ -52,7 +52,7 @@ def _settled(problem: LCP, z: Vector, unit: Vector, tolerance: float) -> Vector 
         tight = np.flatnonzero((w <= _TIGHT * (np.abs(q) + np.abs(M) @ z)) | ((z > 0.0) & (z > w)))
         if used.shape[0] == 0 or tight.shape[0] == 0:
             return None
-        # Where z is zero a positive w is no error.
+        # If z_i is zero, a positive w_i is not an error.
         wrong = np.where(z[tight] > 0.0, w[tight], np.minimum(w[tight], 0.0)) / unit[tight]
         trial = z.copy()
         trial[used] = _nearest_plane(M[np.ix_(tight, used)] / unit[tight, None], wrong, z[used])
@@ -65,15 +65,15 @@ def _settled(problem: LCP, z: Vector, unit: Vector, tolerance: float) -> Vector 
     return None
 
 
-def _admitted(M: NDArray[np.float64], q: Vector, z: Vector) -> Vector:
-    """What each row may miss, by the rule of `lcp.residuals`: rows without load the most."""
+def _row_tolerances(M: NDArray[np.float64], q: Vector, z: Vector) -> Vector:
+    """Return the tolerance of each row by the rule of `lcp.residuals`; rows without load have the largest."""
     terms = np.abs(M) @ z + np.abs(q)
     admitted: Vector = np.where(q == 0.0, 1e-9 * terms, np.minimum(1e-9 * terms, 1e-3 * np.abs(q)))
     return np.where(admitted > 0.0, admitted, 1.0)
 
 
 def _nearest_plane(block: NDArray[np.float64], wrong: Vector, z: Vector) -> Vector:
-    """z moved by whole numbers of its own last digits so that block z changes by nearly -wrong."""
+    """Return z moved by integer multiples of its last digits so that block z changes by nearly -wrong."""
     step = np.spacing(z)
     order = np.argsort(np.abs(block * step).max(axis=0), kind="stable")
     columns = (block * step)[:, order]
@@ -84,7 +84,7 @@ def _nearest_plane(block: NDArray[np.float64], wrong: Vector, z: Vector) -> Vect
     for j in range(min(R.shape) - 1, -1, -1):
         if abs(R[j, j]) > _SPANNED * length[j]:
             move = np.round(target[j] / R[j, j])
-            # No unknown loses more than half of itself.
+            # An unknown changes by at most half of its value.
             if move > -0.5 * z[order[j]] / step[order[j]]:
                 moves[j] = move
                 target -= R[:, j] * move

@@ -1,8 +1,7 @@
-"""The solvers; `ALL_SOLVERS` is the list that tests, tables and line-ups are derived from.
+"""The solvers. Tests, tables and solver sequences are derived from the tuple `ALL_SOLVERS`.
 
-It holds the methods that need nothing beyond the core dependencies; `OPTIONAL_SOLVERS` those of packages that may be
-absent (they then answer UNSUITABLE). `Cascade`, `Fallback`, `Refined`, `Regularized` and `BlockTriangular`
-combine them.
+Its solvers need only the core dependencies. `OPTIONAL_SOLVERS` need packages that may not be installed, and then return
+UNSUITABLE. `Cascade`, `Fallback`, `Refined`, `Regularized` and `BlockTriangular` combine solvers.
 """
 
 from __future__ import annotations

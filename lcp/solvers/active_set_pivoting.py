@@ -21,7 +21,7 @@ from lcp.status import STATUS_OF_CODE, Status
 from lcp.trace import TraceRecorder
 from lcp.traits import SYMMETRIC_MONOTONE, Traits
 
-# Rounds between two returns to Python, where Ctrl-C and the time limit are heeded.
+# Rounds between two returns to Python, which check Ctrl-C and the time limit.
 _BUDGET = 16
 
 
@@ -29,25 +29,25 @@ _BUDGET = 16
 class ActiveSetPivoting(Method[LCP]):
     """Principal pivoting on a factored active set, at a cost of k^3 for k positive unknowns (Drumwright 2017).
 
-    For problems with few positive z, above all boxes at rest: only the columns of M that become active are read. The
-    method is that of Drake's fast solver (start from z = 0, exchange what is infeasible, solve the active block) with
-    factors updated at k^2 a pivot, everything infeasible exchanged at once as long as that pays, redundant contacts
-    left out, and an end that is proven: for symmetric M the primal active set method, whose energy falls with every
-    step, for other M Murty's least-index rule. Where M is symmetric positive semidefinite it finds a solution of every
-    feasible problem, or a Farkas vector; for P matrices a solution.
+    For problems with few positive z, especially boxes at rest: only the columns of M that become active are read. The
+    method starts like Drake's fast solver: from z = 0 it exchanges infeasible pairs and solves the active block.
+    Factors are updated at a cost of k^2 per pivot, all infeasible pairs are exchanged together while this helps, and
+    redundant contacts are left out. The end is proven: for symmetric M by the primal active set method, whose energy
+    decreases in every step, for other M by Murty's least-index rule. If M is symmetric positive semidefinite, every
+    feasible problem is solved, and for the others a Farkas vector is returned. P matrices always have a solution.
 
     Friction couples pairs whose diagonal entries vanish, and pivots of single indices may not reach a solution with
-    sliding contacts: then the status says so after a few rounds, and `Lemke` is the method to fall back to.
+    sliding contacts. The status then reports this after a few rounds, and `Lemke` is the method to use.
 
     Parameters
     ----------
     max_pivots
         Limit on insertions and removals; None for max(1000, 50 n).
     zero_tolerance
-        What counts as zero, relative: of z_i to the largest z, of w_i to |q_i| + max_j |M_ij| max_j z_j. Sharpened by
-        the method itself where the answer is not accepted.
+        Relative size that counts as zero: for z_i relative to the largest z, for w_i to |q_i| + max_j |M_ij| max_j z_j.
+        The method reduces it if a solution is not accepted.
     time_limit
-        Seconds, heeded between portions of 16 rounds.
+        Seconds, checked between calls of 16 rounds.
 
     References
     ----------
@@ -64,7 +64,7 @@ class ActiveSetPivoting(Method[LCP]):
     traits: ClassVar[Traits] = SYMMETRIC_MONOTONE | Traits.P_MATRIX | Traits.WARM_START
 
     def kernel_options(self, tolerance: float = DEFAULT_TOLERANCE) -> NDArray[np.float64]:
-        """The options as the kernel takes them; see `lcp.kernels.active_set_pivoting`."""
+        """Return the options as the kernel takes them; see `lcp.kernels.active_set_pivoting`."""
         from lcp.kernels import active_set_pivoting as k
 
         options = np.zeros(k.OPTIONS_SIZE)
@@ -79,7 +79,7 @@ class ActiveSetPivoting(Method[LCP]):
 
         n = problem.n
         M, q = kernel_arrays(problem)
-        # A round may end with indices that have entered but have no values yet: what a trace reads must not be chance.
+        # A round may end with indices that have entered but have no values yet; a trace must not read random numbers.
         wf = np.zeros(k.active_set_float_size(n))
         wi = np.empty(k.active_set_int_size(n), dtype=np.int64)
         z = np.zeros(n)

@@ -10,7 +10,13 @@ import numpy as np
 from lcp.arrays import Vector
 from lcp.options import positive, whole
 from lcp.result import Claim
-from lcp.solvers.shared.iterating import BoxedRows, IterativeMethod, Motion, is_symmetric, largest_curvature
+from lcp.solvers.shared.iterative_base import (
+    BoxProblemArrays,
+    Iteration,
+    IterativeMethod,
+    is_symmetric,
+    largest_curvature,
+)
 from lcp.status import Status
 from lcp.traits import SYMMETRIC_MONOTONE, Traits
 
@@ -19,10 +25,10 @@ from lcp.traits import SYMMETRIC_MONOTONE, Traits
 class APGD(IterativeMethod):
     """Accelerated projected gradient descent with restarts (Mazhar, Heyn, Negrut, Tasora 2015).
 
-    Minimises z . M z / 2 + q . z between the bounds, whose stationary points are the solutions of the problem where M
-    is symmetric; UNSUITABLE where it is not. Proven for semidefinite M wherever there is a solution. Gradients are
-    taken in the metric of the diagonal of M, rounded to powers of two, so that units of the unknowns do not matter. A
-    sparse M stays sparse.
+    Minimises z . M z / 2 + q . z between the bounds. If M is symmetric, its stationary points are the solutions of the
+    problem; otherwise the status is UNSUITABLE. Convergence is proven for semidefinite M if there is a solution.
+    Gradients use the metric of the diagonal of M, rounded to powers of two, so that units of the unknowns do not
+    matter. A sparse M stays sparse.
 
     Parameters
     ----------
@@ -48,7 +54,7 @@ class APGD(IterativeMethod):
     by_diagonal: ClassVar[bool] = False
     traits: ClassVar[Traits] = SYMMETRIC_MONOTONE | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
 
-    def _motion(self, rows: BoxedRows, start: Vector) -> Motion | Claim:
+    def _make_iteration(self, rows: BoxProblemArrays, start: Vector) -> Iteration | Claim:
         if not is_symmetric(rows):
             detail = "M is not symmetric: z . M z / 2 + q . z has other stationary points than the solutions"
             return Claim(rows.clipped(np.zeros(rows.n)), Status.UNSUITABLE, 0, detail)
@@ -65,6 +71,6 @@ class APGD(IterativeMethod):
         def advance(z: Vector, count: int) -> None:
             k.apgd(rows.matrix, rows.q, metric, rows.lo, rows.hi, count, z, work, state)
 
-        return Motion(
+        return Iteration(
             advance, rows.work, lambda: f"{int(state[k.RESTARTS])} restarts, {int(state[k.PRODUCTS])} products"
         )

@@ -22,19 +22,19 @@ from lcp.status import Status
 from lcp.trace import TraceRecorder
 from lcp.traits import Traits
 
-# Zero tolerances are sharpened by this factor, at most so often, when what they call feasible is not yet a solution.
+# If a feasible basis is not yet a solution, zero tolerances are multiplied by this factor, at most this often.
 _SHARPER, _LEVELS = 1e-2, 2
-# Factorisations for the start on groups of neighbours.
+# Limit on factorisations for the start on groups of neighbours.
 _COARSE = 40
 Solve = Callable[[Vector], Vector]
 
-# A pivot below this part of the entries it came from is rounding.
+# A pivot below this fraction of its terms is rounding.
 _SINGULAR = 1e-14
-# Unknowns from which on a coarse problem pays, and part of the unknowns that it may have.
+# Number of unknowns from which a coarse problem is used, and its maximum size as a fraction of this number.
 _LARGE, _PART = 3000, 0.6
-# Part of the diagonal below which an entry makes no neighbours, and the weight of the smoothing.
+# Smallest fraction of the diagonal at which an entry makes two unknowns neighbours, and the weight of the smoothing.
 _WEAK, _WEIGHT = 0.05, 0.66
-# Part of the diagonal that positive entries beside it may be: more is no diffusion, and groups say nothing.
+# Largest positive off-diagonal entry as a fraction of the diagonal; with larger ones M is not like a diffusion.
 _POSITIVE = 0.1
 
 
@@ -42,26 +42,28 @@ _POSITIVE = 0.1
 class BlockPrincipalPivoting(Method[LCP | BoxLCP]):
     """Principal pivoting that exchanges all infeasible pairs at once (Kostreva 1978; Judice and Pires 1994).
 
-    A handful of factorisations of active blocks, whatever n: the method for large strictly monotone problems. Blocks
-    are exchanged while the number of infeasible pairs falls at least every ``backups`` rounds (rounds that only add, or
-    only remove, as the one before did not counting); otherwise one pair at a time by Murty's rule until it does, which
-    makes the method end for every P matrix. A sparse M stays sparse (SuperLU), and where the active set creeps forward
-    from neighbour to neighbour, as the edge of a contact zone does, it is moved on in doubling strides; for a large M
-    near an M-matrix the first set is that found on groups of neighbours, whose factorisations are not counted. Dense
-    symmetric blocks are solved by Cholesky, others by LU. Bounds on both sides are native, infinite and equal ones
-    included. Stops at a singular block, which no P matrix has.
+    The method needs a few factorisations of active blocks at any n; it is meant for large strictly monotone problems.
+    Blocks are exchanged while the number of infeasible pairs decreases at least every ``backups`` rounds. Rounds that
+    only add, or only remove, like the previous one are not counted. Otherwise single pairs are exchanged by Murty's
+    rule until the number decreases, so that the method ends for every P matrix.
+
+    A sparse M stays sparse (SuperLU). If the active set advances only from neighbour to neighbour, like the edge of a
+    contact zone, the exchanges are extended to neighbours, in strides that double. For a large M near an M-matrix the
+    first active set is computed on groups of neighbours; these factorisations are not counted. Dense symmetric blocks
+    are solved by Cholesky's method, others by LU. Bounds on both sides are native, also infinite and equal ones. The
+    method stops at a singular block, because no P matrix has one.
 
     Parameters
     ----------
     backups
-        Block exchanges allowed that do not lessen the number of infeasible pairs; None for 10 + 2 log2(n).
+        Limit on block exchanges that do not reduce the number of infeasible pairs; None for 10 + 2 log2(n).
     max_iterations
         Limit on factorisations; None for max(1000, 10 n) but at most 100 000.
     zero_tolerance
-        What counts as zero, relative: of z_i to the largest z, of w_i to |q_i| + max_j |M_ij| max_j z_j. Sharpened by
-        the method itself where the answer is not accepted.
+        Relative size that counts as zero: for z_i relative to the largest z, for w_i to |q_i| + max_j |M_ij| max_j z_j.
+        The method reduces it if a solution is not accepted.
     time_limit
-        Seconds, heeded between factorisations.
+        Seconds, checked between factorisations.
 
     References
     ----------
@@ -98,7 +100,7 @@ class BlockPrincipalPivoting(Method[LCP | BoxLCP]):
         coarse = coarse_problem(problem) if z0 is None else None
         state = _first_state(lo, hi, free, z0)
         if coarse is not None:
-            # Whatever it came to: a start needs no proof.
+            # The status does not matter, because a start needs no proof.
             part = replace(self, max_iterations=min(limit, _COARSE), time_limit=0.5 * self.time_limit)
             there, (low, high) = (
                 part._claim(coarse.problem, Request(None, tolerance, False)).z,
@@ -109,7 +111,7 @@ class BlockPrincipalPivoting(Method[LCP | BoxLCP]):
         blocks, units = ActiveBlocks(M), equilibrating_units(M)
         backups = 10 + 2 * int(n).bit_length() if self.backups is None else self.backups
         least, patience, level = n + 1, backups, 0
-        front, seen = _Front(problem), set[int]()
+        front, seen = _FrontAccelerator(problem), set[int]()
         for iteration in range(1, limit + 1):
             if processor_seconds() > deadline:
                 return Claim(best, Status.ITERATION_LIMIT, iteration - 1, "time limit", trace=recorder.trace())
@@ -146,7 +148,7 @@ class BlockPrincipalPivoting(Method[LCP | BoxLCP]):
             if patience >= 0:
                 moved = front.moved(infeasible, state, lo < hi)
             else:
-                # Murty's rule from here on, until fewer pairs are infeasible than ever before.
+                # Use Murty's rule until the number of infeasible pairs has a new minimum.
                 moved = np.flatnonzero(infeasible)[:1]
                 key = hash(state.tobytes())
                 if key in seen:
@@ -159,7 +161,7 @@ class BlockPrincipalPivoting(Method[LCP | BoxLCP]):
 
 
 def _first_state(lo: Vector, hi: Vector, free: NDArray[np.bool_], z0: Vector | None) -> NDArray[np.int64]:
-    """-1 at the lower bound, 1 at the upper, 0 between them, where w is to vanish."""
+    """Return -1 for unknowns at the lower bound, 1 at the upper bound, 0 between them, where w must vanish."""
     state = np.where(np.isfinite(lo), -1, 1)
     if z0 is not None:
         state = np.where((z0 > lo) & (z0 < hi), 0, np.where((z0 >= hi) & np.isfinite(hi), 1, state))
@@ -178,7 +180,7 @@ def _infeasible(
     units: tuple[Vector, Vector],
     q: Vector,
 ) -> NDArray[np.bool_]:
-    """The pairs that are not complementary; of a given z_i (lo = hi) any w_i will do."""
+    """Return a mask of the pairs that are not complementary; a fixed z_i (lo = hi) admits any w_i."""
     row, column = units
     size = float(np.abs(z / column).max(initial=0.0))
     z_zero, w_zero = tolerance * size * column, tolerance * (np.abs(q) + size / row)
@@ -189,15 +191,15 @@ def _infeasible(
     return infeasible
 
 
-class _Front:
-    """Watches the active set of a sparse problem and hastens it where it only creeps from neighbour to neighbour."""
+class _FrontAccelerator:
+    """Accelerator for active sets of sparse problems that advance only from neighbour to neighbour."""
 
     def __init__(self, problem: LCP | BoxLCP) -> None:
         self._matrix = problem._M if problem.sparse else None
         self._direction, self._streak, self._stride = 0, 0, 0
 
     def look(self, infeasible: NDArray[np.bool_], state: NDArray[np.int64]) -> bool:
-        """Whether the next exchange only adds or only removes, as the one before."""
+        """Return True if the next exchange only adds or only removes, like the previous one."""
         adds = bool((infeasible & (state != 0)).any())
         removes = bool((infeasible & (state == 0)).any())
         direction = int(adds) - int(removes)
@@ -210,14 +212,14 @@ class _Front:
         else:
             self._streak = 0
             if removes:
-                # It went too far: what was passed over is found again in shorter strides.
+                # The stride was too long: unknowns that were passed over are found again with shorter strides.
                 self._stride //= 4
         return monotone
 
     def moved(
         self, infeasible: NDArray[np.bool_], state: NDArray[np.int64], movable: NDArray[np.bool_]
     ) -> NDArray[np.intp]:
-        """The pairs to exchange: the infeasible ones and what lies within the present stride of those to add."""
+        """Return the pairs to exchange: the infeasible ones, and all within the present stride of the ones to add."""
         if self._matrix is None or self._stride == 0:
             return np.flatnonzero(infeasible)
         indptr, indices = self._matrix.indptr, self._matrix.indices
@@ -237,10 +239,10 @@ class _Front:
 
 
 class ActiveBlocks:
-    """Solves the active block of M, dense or sparse, of each set it is asked for."""
+    """Solver of active blocks of M, dense or sparse."""
 
     def __init__(self, M: Any) -> None:
-        """Look at M once: whether it is symmetric."""
+        """Store M and whether it is symmetric."""
         self._dense = isinstance(M, np.ndarray)
         self._columns = M if self._dense else M.tocsc()
         self._rows = M
@@ -249,7 +251,7 @@ class ActiveBlocks:
             self._symmetric = bool((np.abs(M - M.T) <= 1e-12 * scale[:, None] * scale).all())
 
     def fill(self, z: Vector, inside: NDArray[np.bool_], q: Vector) -> bool:
-        """Give the entries of z inside their bounds the values at which their w vanish, refined once."""
+        """Set the entries of z inside their bounds to the values at which their w vanish, refined once."""
         active = np.flatnonzero(inside)
         if active.shape[0] == 0:
             return True
@@ -271,7 +273,7 @@ class ActiveBlocks:
         diagonal = np.diag(block)
         if self._symmetric and diagonal.min() > 0.0:
             factor, info = lapack.dpotrf(block, lower=True)
-            # The squared pivots are Schur complements: those of a singular block are rounding.
+            # The squared pivots are Schur complements, which are rounding in a singular block.
             if info == 0 and (np.diag(factor) ** 2 > _SINGULAR * diagonal).all():
                 return lambda b: np.asarray(lapack.dpotrs(factor, b, lower=True)[0])
         row = 1.0 / np.maximum(np.abs(block).max(axis=1), np.finfo(np.float64).tiny)
@@ -286,26 +288,27 @@ class ActiveBlocks:
 
         block = self._columns[:, active][active]
         try:
-            # SuperLU says so by this exception, and only then, when a pivot is exactly zero.
+            # SuperLU raises this exception if, and only if, a pivot is exactly zero.
             factor = splu(block, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
         except RuntimeError:
             return None
         return lambda b: np.asarray(factor.solve(b))
 
 
-class Coarse(NamedTuple):
-    """The problem on groups, and the group of each unknown."""
+class CoarseProblem(NamedTuple):
+    """Aggregated problem, and the group of each unknown."""
 
     problem: BoxLCP
     group: NDArray[np.int64]
 
 
-def coarse_problem(problem: LCP | BoxLCP) -> Coarse | None:
-    """The next coarser problem of a large sparse one that is like a diffusion (M near an M-matrix), else None.
+def coarse_problem(problem: LCP | BoxLCP) -> CoarseProblem | None:
+    """Return the next coarser problem of a large sparse one that is like a diffusion (M near an M-matrix), or None.
 
-    Where its solution is at bounds, that of the problem mostly is. Groups and their smoothed interpolation are those of
-    multigrid methods (P. Vanek, J. Mandel, M. Brezina, Computing 56, 1996); the active set found there is a start for
-    the next finer problem, as in cascadic methods (F. A. Bornemann, P. Deuflhard, Numerische Mathematik 75, 1996).
+    Unknowns of a group whose coarse unknown is at a bound are mostly at this bound too. Groups and their smoothed
+    interpolation are the same as in multigrid methods (P. Vanek, J. Mandel, M. Brezina, Computing 56, 1996). The coarse
+    active set is a start for the next finer problem, as in cascadic methods (F. A. Bornemann, P. Deuflhard, Numerische
+    Mathematik 75, 1996).
     """
     n = problem.n
     if n < _LARGE or not problem.sparse:
@@ -333,4 +336,4 @@ def coarse_problem(problem: LCP | BoxLCP) -> Coarse | None:
     coarse, q = (to_fine.T @ (M @ to_fine)).tocsr(), to_fine.T @ problem._q
     if not (np.isfinite(coarse.data).all() and np.isfinite(q).all()):
         return None
-    return Coarse(BoxLCP(coarse, q, low, np.maximum(low, high)), group)
+    return CoarseProblem(BoxLCP(coarse, q, low, np.maximum(low, high)), group)

@@ -25,19 +25,19 @@ from lcp.traits import Traits
 
 @dataclass(frozen=True)
 class BlockTriangular(Method[Problem]):
-    """Solve one strongly connected block of M after the other, each with the unknowns before it put in.
+    """Solve one strongly connected block of M after the other, with the unknowns of previous blocks substituted.
 
-    Pairs whose w cannot be negative, q_i >= 0 and no negative entry beside unknowns that cannot be either, are put to
-    z_i = 0 first. What is left falls into blocks that do not depend on those behind them (Tarjan 1972): a permuted
-    triangular M is a chain of single pairs, solved by substitution, whatever a path through all of it would do.
-    UNSUITABLE where there is one block only. A block without solution is no proof: one before it may have another.
+    First z_i = 0 is set for pairs whose w_i cannot be negative: q_i >= 0, and no negative entry multiplies an unknown
+    that can be positive. The other pairs form blocks that do not depend on later ones (Tarjan 1972). A permuted
+    triangular M is a chain of single pairs, which are solved by substitution. The status is UNSUITABLE if there is only
+    one block. A block without solution is not a proof, because a previous block may have another solution.
 
     Parameters
     ----------
     inner
         The solver of the blocks of two and more.
     time_limit
-        Seconds, heeded between blocks.
+        Seconds, checked between blocks.
 
     References
     ----------
@@ -90,7 +90,7 @@ class BlockTriangular(Method[Problem]):
         return Claim(z, Status.SOLVED, len(blocks), detail)
 
     def _solved(self, part: BoxLCP, request: Request, deadline: float) -> Vector | None:
-        """A verified solution of a block, as an `LCP` where it is one."""
+        """Return a verified solution of a block, solved as an `LCP` if it is one."""
         plain = not part.lo.any() and np.isposinf(part.hi).all()
         problem: Problem = LCP(part._M, part._q) if plain else part
         left = deadline - processor_seconds()
@@ -101,7 +101,7 @@ class BlockTriangular(Method[Problem]):
 
 
 def _fixed(M: Any, q: Vector, lo: Vector, hi: Vector) -> Vector:
-    """The bounds at which unknowns must or may lie because their w has one sign whatever the others are, else nan."""
+    """Return the bounds of unknowns whose w has one sign for all admissible values of the others; nan for the rest."""
     z = np.where(lo == hi, lo, np.nan)
     positive, negative = M.maximum(0.0), M.minimum(0.0)
     while True:
@@ -114,7 +114,7 @@ def _fixed(M: Any, q: Vector, lo: Vector, hi: Vector) -> Vector:
 
 
 def _blocks(M: Any) -> list[NDArray[np.intp]]:
-    """The strongly connected blocks, each behind those that its rows depend on: in the order scipy finishes them."""
+    """Return the strongly connected blocks, each after the blocks that its rows depend on (the order of scipy)."""
     from scipy.sparse.csgraph import connected_components
 
     if M.shape[0] == 0:
@@ -125,7 +125,7 @@ def _blocks(M: Any) -> list[NDArray[np.intp]]:
 
 
 def _single(m: float, load: float, lo: float, hi: float) -> float | None:
-    """The z between its bounds that is complementary to m z + load, None where there is none."""
+    """Return the z between its bounds that is complementary to m z + load, or None."""
     if np.isfinite(lo) and m * lo + load >= 0.0:
         return lo
     if np.isfinite(hi) and m * hi + load <= 0.0:

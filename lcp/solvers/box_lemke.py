@@ -27,15 +27,15 @@ from lcp.traits import MONOTONE, Traits
 
 @dataclass(frozen=True)
 class BoxLemke(Method[LCP | BoxLCP]):
-    """Complementary pivoting from a vertex of the box, whatever M is where all bounds are finite (Cao and Ferris 1996).
+    """Complementary pivoting from a vertex of the box, for any M if all bounds are finite (Cao and Ferris 1996).
 
-    The artificial variable moves the rows only, never the bounds: with the upper multipliers beside the unknowns,
-    M' = [[M, I], [-I, 0]], the covering vector is (1, 0), and a path cannot end in a ray unless an unknown can grow
-    without bound. So it ends in a solution of every problem with finite bounds, and of every solvable one with
-    copositive-plus M; where unknowns can grow and M is of no such class, it may end in a ray. Bounds are held without
-    rows of their own; the block of unknowns without bounds, which are solved for first, has to be nonsingular. Ties are
-    broken lexicographically, and the dictionary, n^2 operations a pivot, is formed anew from the data every 40 pivots.
-    The number of pivots grows exponentially with n for random M: thousands at n = 50.
+    The artificial variable shifts the rows, never the bounds. With the upper multipliers as further unknowns,
+    M' = [[M, I], [-I, 0]], the covering vector is (1, 0), and a path can end in a ray only if an unknown can grow
+    without bound. So the method solves every problem with finite bounds, and every solvable one with copositive-plus M.
+    For other problems it may end in a ray. Bounds need no rows. The block of unknowns without bounds, which are
+    eliminated first, must be nonsingular. Ties are broken lexicographically. A pivot costs n^2 operations, and the
+    dictionary is formed again from the data every 40 pivots. The number of pivots grows exponentially with n for random
+    M: thousands at n = 50.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class BoxLemke(Method[LCP | BoxLCP]):
         Further paths, from other vertices and with other covering vectors, after one that did not end in a verified
         solution.
     time_limit
-        Seconds, heeded at every pivot.
+        Seconds, checked at every pivot.
 
     References
     ----------
@@ -77,10 +77,10 @@ class BoxLemke(Method[LCP | BoxLCP]):
         best: Vector = np.clip(np.zeros(n), low, high)
         least, spent, first, detail = np.inf, 0, None, ""
         for number in range(self.restarts + 1):
-            # Where the rows of the middle of the box point, and every other time from the vertex across.
+            # Start at the vertex that the rows at the middle of the box indicate, and every other time at the opposite.
             upper = above & (~below | (falls == (number % 2 == 0)))
             cover = np.where(moves, np.where(upper, -1.0, 1.0), 0.0) * covering_vector(n, number // 2)
-            # The last path may use up what is left.
+            # The last path may use all remaining pivots.
             share = limit - spent if number == self.restarts else (limit - spent) // 2
             try:
                 path = ComplementaryPath(box, cover, upper, share, deadline)
@@ -89,14 +89,14 @@ class BoxLemke(Method[LCP | BoxLCP]):
                 return Claim(best, Status.UNSUITABLE, 0, detail, trace=recorder.trace())
             try:
                 needed = np.divide(-path.x, cover, out=np.zeros(n), where=moves)
-                path.lift(2 * n, 2.0 * float(needed.max(initial=0.0)))
+                path.set_nonbasic(2 * n, 2.0 * float(needed.max(initial=0.0)))
                 status = path.follow(2 * n, False, (2 * n,), recorder)
             except np.linalg.LinAlgError:
                 status = Status.SINGULAR_BASIS
             spent += path.pivots
             detail = f"{number + 1} paths" if number else ""
             if status is Status.SOLVED:
-                # Unknowns of 1e-7 beside ones may need their last digits, which a plain residual does not show.
+                # Unknowns of 1e-7 next to unknowns of 1 may need their last digits, which a residual does not show.
                 for accurate in (False, True):
                     x = basic_point(box, path.states(), accurate=accurate)
                     z = best if x is None else np.clip(box.original(x), low, high)

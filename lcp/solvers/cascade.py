@@ -1,4 +1,4 @@
-"""The default: a line-up of solvers chosen by the problem's form, size and structure."""
+"""The default solver: a sequence of solvers chosen by the form, size and structure of the problem."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from lcp.solvers.feasibility import Feasibility
 from lcp.solvers.fischer_newton import FischerNewton
 from lcp.solvers.interior_point import InteriorPoint
 from lcp.solvers.lemke import Lemke
-from lcp.solvers.lemke_howson import LemkeHowson, sides
+from lcp.solvers.lemke_howson import LemkeHowson, player_strategies
 from lcp.solvers.min_map_newton import MinMapNewton
 from lcp.solvers.refined import Refined
 from lcp.solvers.regularized import Regularized
@@ -39,22 +39,22 @@ from lcp.status import Status
 from lcp.traits import Traits
 
 _LEMKE = Lemke()
-# Below, Lemke's kernel has solved the problem before its structure has been looked at.
+# Below this size Lemke's kernel is faster than the analysis of the structure.
 _SMALL = 24
-# Pairs up to which all bases are tried early.
+# Largest number of pairs for which all bases are tried early.
 _FEW = 12
-# Unknowns up to which a game's pivots, of n^2 operations each and now and then n^3, are worth waiting for.
+# Largest game that is solved by pivoting; a pivot costs n^2 operations, some cost n^3.
 _GAME = 2000
-# Unknowns from which, and share of entries up to which, a dense M is taken as sparse: contacts of many bodies.
+# A dense M of at least this size, with at most this fraction of nonzero entries, is treated as sparse (many bodies).
 _MANY, _THIN = 600, 0.1
-# Seconds for the search among vertices, which ends by itself only where it finds a solution.
+# Seconds for the search among vertices, which ends early only if it finds a solution.
 _SEARCH = 5.0
-# Factorisations after which blocks of active pairs have come down, or have begun to go one by one (obstacles of 100 000
-# unknowns take 13 to 25): then path and Newton come first.
+# Limit on factorisations of the first block pivoting. If it is reached, pairs are probably exchanged one by one, and
+# the interior point and Newton's method come first. Obstacles of 100 000 unknowns need 13 to 25.
 _BLOCKS = 40
-# Unknowns up to which pivoting along a box, or in double-double arithmetic, is worth waiting for.
+# Largest size for pivoting along a box, or in double-double arithmetic.
 _EXTENDED = 400
-# One block of M after the other, each by what the class of a block may want.
+# Solve one block of M after the other, with solvers for several matrix classes.
 _BY_BLOCKS = (
     BlockTriangular(
         Fallback(BlockPrincipalPivoting(max_iterations=_BLOCKS), Lemke(), CottleDantzig(), FischerNewton())
@@ -64,32 +64,34 @@ _BY_BLOCKS = (
 
 @dataclass(frozen=True)
 class Cascade(Method[Problem]):
-    """Solve with a line-up chosen by the problem; `line_up` tells which and `Result.attempts` how each ended.
+    """Solve with a sequence of solvers chosen by the problem.
 
-    The first verified answer, or the first proof that there is none, ends it. See ``docs/how_to_choose.md``.
+    `solver_sequence` returns the solvers, and `Result.attempts` has the status of each.
+
+    The first verified solution, or the first proof that there is none, ends it. See ``docs/how_to_choose.md``.
 
     Parameters
     ----------
     time_limit
-        Seconds of the processor for all solvers together; each is given what is left.
+        CPU seconds for all solvers together; each may use the remaining time.
     """
 
     time_limit: float = positive(600.0)
 
     traits: ClassVar[Traits] = Traits.WARM_START | Traits.MIXED | Traits.BOXED | Traits.SPARSE
 
-    def line_up(self, problem: Problem) -> tuple[Any, ...]:
-        """The solvers that would be tried on ``problem``, in order."""
-        # Only the class of size matters: one line-up serves all problems of it.
+    def solver_sequence(self, problem: Problem) -> tuple[Any, ...]:
+        """Return the solvers that would be tried on ``problem``, in order."""
+        # Only the size class matters, so one sequence serves all problems of a class.
         size = next((bound for bound in (_FEW, _EXTENDED) if problem.n <= bound), _EXTENDED + 1)
-        return _solvers(structure(problem), size)
+        return _solvers(classify_structure(problem), size)
 
-    def _judged(self, problem: LCP, z0: Vector | None, tolerance: float) -> Result | None:
+    def _solve_and_verify(self, problem: LCP, z0: Vector | None, tolerance: float) -> Result | None:
         if problem.n >= _SMALL or problem.sparse or self.time_limit < _LEMKE.time_limit or type(self) is not Cascade:
             return None
-        if self.line_up(problem)[0] is not _LEMKE:
+        if self.solver_sequence(problem)[0] is not _LEMKE:
             return None
-        result = _LEMKE._judged(problem, z0, tolerance)
+        result = _LEMKE._solve_and_verify(problem, z0, tolerance)
         return result if result is not None and result.solved else None
 
     def _claim(self, problem: Problem, request: Request) -> Claim:
@@ -98,16 +100,16 @@ class Cascade(Method[Problem]):
             if proof is not None:
                 detail = f"row {int(np.argmax(proof.y))} has q < 0 and no positive entry"
                 return Claim(np.zeros(problem.n), Status.INFEASIBLE, 0, detail, evidence=proof)
-        line_up = self.line_up(problem)
-        if isinstance(problem, LCP) and structure(problem).endswith(", thin"):
+        line_up = self.solver_sequence(problem)
+        if isinstance(problem, LCP) and classify_structure(problem).endswith(", thin"):
             from scipy import sparse
 
             problem = LCP(sparse.csr_array(problem._M), problem._q, problem._noise)
         return Fallback(*line_up, time_limit=self.time_limit)._claim(problem, request)
 
 
-def structure(problem: Problem) -> str:
-    """What a look at the data tells: "game", "plain" or "resting" (", thin"), "boxed", "sparse ..." or "huge ..."."""
+def classify_structure(problem: Problem) -> str:
+    """Return the structure of the data: "game", "plain", "resting" (", thin"), "boxed", "sparse ..." or "huge ..."."""
     if isinstance(problem, MLCP):
         return "plain"
     n = problem.n
@@ -117,7 +119,7 @@ def structure(problem: Problem) -> str:
         return kind if dense_bytes(problem) <= DENSE_LIMIT else f"huge {kind}"
     if isinstance(problem, BoxLCP):
         return "boxed regular" if (np.diag(problem._M) > 0.0).all() else "boxed"
-    if n <= _GAME and sides(problem) is not None:
+    if n <= _GAME and player_strategies(problem) is not None:
         return "game"
     if n < _SMALL:
         return "plain"
@@ -128,7 +130,7 @@ def structure(problem: Problem) -> str:
 
 @functools.cache
 def _solvers(kind: str, n: int) -> tuple[Any, ...]:
-    """The line-up of a structure; solvers are values, so one tuple serves every solve."""
+    """Return the solver sequence of a structure; solvers are values, so one tuple serves every solve."""
     before: tuple[Any, ...] = {
         "plain": (),
         "resting": (ActiveSetPivoting(),),
@@ -147,7 +149,7 @@ def _solvers(kind: str, n: int) -> tuple[Any, ...]:
     if kind.startswith("huge "):
         return (*before, Feasibility())
     if kind.endswith(", thin"):
-        # Of contacts of many bodies Lemke's path is short, or too long to wait for.
+        # For contacts of many bodies Lemke's path is either short or too long.
         before = (
             *before,
             Lemke(restarts=0, time_limit=5.0),
@@ -155,18 +157,18 @@ def _solvers(kind: str, n: int) -> tuple[Any, ...]:
             Refined(InteriorPoint(time_limit=30.0)),
         )
     if "boxed" in kind and n <= _EXTENDED:
-        # The path that ends always may be long; chance is quicker from n of about 100 on.
+        # BoxLemke always ends, but its path may be long; from about n = 100 the random search is faster.
         search = (ConcaveMinimization(time_limit=_SEARCH),)
         before = (*before, BoxLemke(time_limit=1.0), *search, BoxLemke(time_limit=60.0))
     last: tuple[Any, ...] = (
         *((ExtendedLemke(),) if n <= _EXTENDED else ()),
         Regularized(Lemke(restarts=1), plain_first=False),
-        # Outside every class nothing is proven; what chance or Newton's methods find is as good as any other answer.
+        # For matrices of no known class nothing is proven, so a random search and Newton's methods are tried.
         *((ConcaveMinimization(time_limit=_SEARCH),) if n <= _EXTENDED and "boxed" not in kind else ()),
         FischerNewton(time_limit=10.0),
         MinMapNewton(time_limit=10.0),
     )
-    # A few thousand bases are tried in less time than all of these take, and settle the matter.
+    # Trying a few thousand bases takes less time than all of these, and decides the problem.
     last = (Enumeration(), *last) if n <= _FEW else (*last, Enumeration())
     blocks = _BY_BLOCKS if n > _FEW and "sparse" not in kind else ()
     return (*before, _LEMKE, *blocks, Feasibility(), CottleDantzig(), *last)

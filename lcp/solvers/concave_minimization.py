@@ -1,4 +1,4 @@
-"""Search among feasible vertices for a complementary one, for matrices outside every class."""
+"""Search among feasible vertices for a complementary one, for matrices of no known class."""
 
 from __future__ import annotations
 
@@ -28,22 +28,24 @@ KNOWN = 200
 class ConcaveMinimization(Method[LCP]):
     """Concave minimisation of sum min(z_i, w_i) over the feasible vertices, with kicks (Mangasarian 1997).
 
-    A solvable problem has a solution at a vertex of {z >= 0, w = M z + q >= 0}, where the sum is zero and nowhere
-    smaller. Mangasarian goes from vertex to vertex by linear programs of the sum's slopes; here the slopes are taken
-    anew at every pivot of the simplex method, along whose edges a concave sum falls at least as they say. From a vertex
-    that no edge leads down from, a few random pivots lead on (iterated local search). Nothing is proven of it but that
-    what it finds is a solution, for any M; where there is none it ends at a limit, or where kicks lead to no other
-    minimum. It is meant for problems of no known class: of planted ones with random M it solves those of 50 unknowns
-    within a second and half of 100 within five (docs/benchmarks.md). A sparse M is made dense.
+    A solvable problem has a solution at a vertex of {z >= 0, w = M z + q >= 0}, where the sum has its minimum, zero.
+    Mangasarian moves from vertex to vertex by linear programs with the slopes of the sum. Here the slopes are computed
+    again at every pivot of the simplex method; along an edge a concave sum decreases at least as fast as its slope. If
+    no edge of a vertex descends, a few random pivots are made (iterated local search).
+
+    Any z it returns is a solution, for any M; nothing else is proven. If there is no solution, it ends at a limit, or
+    when kicks reach no new minimum. It is meant for problems of no known class. Of planted problems with random M it
+    solves those of 50 unknowns within a second, and half of those of 100 within five (docs/benchmarks.md). A sparse M
+    is made dense.
 
     Parameters
     ----------
     seed
-        Start of the random numbers: the same seed takes the same path on one machine.
+        Seed of the random numbers: on one machine the same seed gives the same path.
     max_pivots
         Limit on pivots, of n^2 operations each; None for two millions.
     time_limit
-        Seconds of the processor, heeded every tenth of a second or so.
+        CPU seconds, checked about every tenth of a second.
 
     References
     ----------
@@ -72,7 +74,7 @@ class ConcaveMinimization(Method[LCP]):
         limit = 2_000_000 if self.max_pivots is None else self.max_pivots
         T, x, slope = np.empty((n, n + 1)), np.empty(n), np.empty(n + 1)
         basis, outside, place = (np.empty(size, dtype=np.int64) for size in (n, n + 1, 2 * n + 1))
-        # All w, but t where it is needed most.
+        # All w are basic, except that t replaces the most negative one.
         first = np.repeat(np.array([1, 0], dtype=np.int64), [n, n + 1])
         first[[int(np.argmin(box.q)), 2 * n]] = 0, 1
         info = np.zeros(k.INFO_SIZE, dtype=np.int64)
@@ -89,7 +91,8 @@ class ConcaveMinimization(Method[LCP]):
         wanted, kick = first, False
         minima, known = set[bytes](), 0
         while True:
-            # Anew from the data every few hundred pivots; from the first basis where rounding has led astray.
+            # Form again from the data every few hundred pivots; if rounding has spoiled the basis, start from the first
+            # one.
             if not formed(wanted) and not formed(first):
                 return Claim(zero, Status.ITERATION_LIMIT, int(info[k.PIVOTS]), "time limit", trace=recorder.trace())
             info[k.STILL] = 0

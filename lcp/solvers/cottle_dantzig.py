@@ -16,15 +16,15 @@ from lcp.options import positive, real, whole
 from lcp.polish.active_set import refine
 from lcp.problem import LCP
 from lcp.result import Claim
-from lcp.solvers.shared.principal_run import PrincipalRun
+from lcp.solvers.shared.principal_pivoting import PivotingState
 from lcp.status import STATUS_OF_CODE, Status
 from lcp.traits import MONOTONE, Traits
 
-# Pivots between two returns to Python, where Ctrl-C and the time limit are heeded; fewer of large problems.
+# Pivots between two returns to Python, which check Ctrl-C and the time limit; fewer for large problems.
 _BUDGET = 128
-# How often a final basis that is no solution is formed anew, with sharper eyes, and pivoting goes on from there.
+# How often a final basis that is not a solution is formed again, with sharper eyes, and pivoting continues from there.
 _ROUNDS = 3
-# How far a violated pair may go, where nothing else blocks, in units of the largest value of the first tableau.
+# Largest step of a violated pair if nothing else blocks, in units of the largest value of the first tableau.
 _FAR = 1024.0
 
 
@@ -32,23 +32,23 @@ _FAR = 1024.0
 class CottleDantzig(Method[LCP | BoxLCP]):
     """Principal pivoting that mends one pair at a time and never spoils another (Cottle and Dantzig 1968).
 
-    Each major cycle drives one pair to complementarity along a path on which all complementary pairs stay so; where a
-    diagonal entry vanishes two pairs are exchanged at once. Ends for P matrices, and for positive semidefinite (more
-    generally sufficient) M either in a solution or in a proof that the problem is infeasible, ties being broken by the
-    least index. Bounds on both sides are native, infinite and equal ones included: a driven unknown may also come to
-    rest at its far bound. The tableau is dense, n^2 operations per pivot, and a sparse M is made dense.
+    Each major cycle drives one pair to complementarity along a path on which all complementary pairs stay
+    complementary. If a diagonal entry vanishes, two pairs are exchanged together. The method ends for P matrices. For
+    positive semidefinite (more generally sufficient) M it ends either in a solution or in a proof that the problem is
+    infeasible; ties are broken by the least index. Bounds on both sides are native, also infinite and equal ones: a
+    driven unknown may also stop at its far bound. The tableau is dense, with n^2 operations per pivot, and a sparse M
+    is made dense.
 
     Parameters
     ----------
     max_pivots
         Limit on pivots; None for max(1000, 50 n).
     zero_tolerance
-        What counts as zero relative to the magnitudes a value came from. Sharpened by the method itself where the
-        answer is not accepted.
+        Size that counts as zero relative to the terms of a value. The method reduces it if a solution is not accepted.
     pivot_tolerance
         Smallest admissible pivot relative to the entries it couples.
     time_limit
-        Seconds, heeded between portions of 128 pivots at most.
+        Seconds, checked between calls of at most 128 pivots.
 
     References
     ----------
@@ -68,15 +68,15 @@ class CottleDantzig(Method[LCP | BoxLCP]):
 
     def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
         """Pivot until a verified solution, a proof that there is none, or a limit."""
-        run = PrincipalRun(problem, request, self.time_limit)
-        if run.rests():
+        run = PivotingState(problem, request, self.time_limit)
+        if run.zero_is_solution():
             return run.claim(Status.SOLVED, 0)
         claim = self._from(run, request.z0)
-        if claim.status is not Status.SOLVED and request.z0 is not None and not run.late():
+        if claim.status is not Status.SOLVED and request.z0 is not None and not run.timed_out():
             claim = self._from(run, None)
         return claim
 
-    def _from(self, run: PrincipalRun, start: Vector | None) -> Claim:
+    def _from(self, run: PivotingState, start: Vector | None) -> Claim:
         from lcp.kernels import cottle_dantzig as k
         from lcp.kernels.portions import pivots_at_once
 
@@ -98,7 +98,7 @@ class CottleDantzig(Method[LCP | BoxLCP]):
                 run.record(int(info[k.PIVOTS]))
                 if code != codes.RUNNING:
                     break
-                if run.late():
+                if run.timed_out():
                     return run.claim(Status.ITERATION_LIMIT, int(info[k.PIVOTS]), "time limit")
             status = STATUS_OF_CODE[code]
             solution = run.solution(int(info[k.PIVOTS]))
@@ -117,8 +117,8 @@ class CottleDantzig(Method[LCP | BoxLCP]):
         return run.claim(status, pivots, detail)
 
     @staticmethod
-    def _proof(run: PrincipalRun, driven: int) -> Farkas | None:
-        """Along a ray of a semidefinite problem z moves in the null space of M + M^T: a Farkas vector, or None."""
+    def _proof(run: PivotingState, driven: int) -> Farkas | None:
+        """Return a Farkas vector, or None: a ray of a semidefinite problem is in the null space of M + M^T."""
         if not isinstance(run.problem, LCP) or driven < 0:
             return None
         y = np.where(run.inside == 1, run.direction, 0.0)

@@ -15,13 +15,13 @@ from lcp.method import Request
 from lcp.options import flag, positive
 from lcp.problem import LCP
 from lcp.result import Claim
-from lcp.solvers.shared.quadratic import Answer, Program, ProgramMethod
+from lcp.solvers.shared.quadratic import QPResult, QPSolverBase, QuadraticProgram
 from lcp.traits import MONOTONE, Traits
 
 # Added to the diagonal, which is near one.
 _ROUNDING = 1e-12
 _DEFAULT = "CLARABEL"
-# What the engines call their tolerances and their limit on seconds. Others run with their own.
+# Names of the tolerances and time limits of some engines. The others run with their defaults.
 _TOLERANCES: dict[str, dict[str, float]] = {
     "CLARABEL": {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11},
     "OSQP": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 20000, "polishing": False},
@@ -33,20 +33,21 @@ _TIME_LIMITS = {"CLARABEL": "time_limit", "OSQP": "time_limit", "SCS": "time_lim
 
 
 @dataclass(frozen=True)
-class CVXPY(ProgramMethod):
+class CVXPY(QPSolverBase):
     """Any QP code that CVXPY knows, on the QP of a positive semidefinite problem (Diamond and Boyd 2016).
 
-    UNSUITABLE for any other. Scaled before and polished after as in `OSQP`; sparse stays sparse, bounds stay bounds.
+    Other problems are UNSUITABLE. The problem is scaled before and the solution polished after, as in `OSQP`; a sparse
+    M stays sparse, and bounds stay bounds.
 
     Parameters
     ----------
     engine
         Name of an installed solver of CVXPY for quadratic programs, such as CLARABEL, OSQP, SCS, HIGHS, PIQP, PROXQP;
-        None for Clarabel, an interior-point method that comes with CVXPY.
+        None for Clarabel, an interior-point method that is installed with CVXPY.
     polish
         Polish on the active set (see `Refined`).
     time_limit
-        Seconds, for the engines CLARABEL, OSQP, SCS and HIGHS; others take none, or have it under another name.
+        Seconds, for the engines CLARABEL, OSQP, SCS and HIGHS; the others have no limit, or another name for it.
 
     References
     ----------
@@ -60,14 +61,17 @@ class CVXPY(ProgramMethod):
     traits: ClassVar[Traits] = MONOTONE | Traits.SPARSE | Traits.BOXED
 
     def __post_init__(self) -> None:
-        """Refuse what is no name."""
+        """Refuse an engine that is not a name."""
         super().__post_init__()
         name: object = self.engine  # whatever the caller's types say
         if name is not None and not (isinstance(name, str) and name):
             raise ProblemError(f"CVXPY.engine must be the name of a solver or None, got {name!r}")
 
     def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
-        """As the other QP codes; an engine that is not installed is a `ProblemError` that names those that are."""
+        """Solve as the other QP codes.
+
+        An engine that is not installed is a `ProblemError` that lists the installed ones.
+        """
         import cvxpy
 
         if self._name() not in cvxpy.installed_solvers():
@@ -78,7 +82,7 @@ class CVXPY(ProgramMethod):
     def _name(self) -> str:
         return _DEFAULT if self.engine is None else self.engine.upper()
 
-    def _answer(self, program: Program, start: Vector | None) -> Answer:
+    def _answer(self, program: QuadraticProgram, start: Vector | None) -> QPResult:
         import cvxpy
         from scipy import sparse
 
@@ -101,21 +105,24 @@ class CVXPY(ProgramMethod):
             try:
                 _run_engine(task, name, limit)
             except cvxpy.error.SolverError as error:
-                return Answer(None, f"CVXPY with {name}: {error}", 0)
+                return QPResult(None, f"CVXPY with {name}: {error}", 0)
         steps = task.solver_stats.num_iters if task.solver_stats is not None else 0
         limited = task.status == cvxpy.USER_LIMIT
-        return Answer(x.value, f"CVXPY with {name}: {task.status}", int(steps or 0), limited)
+        return QPResult(x.value, f"CVXPY with {name}: {task.status}", int(steps or 0), limited)
 
 
 def _between(value: Any, low: Vector, high: Vector) -> list[Any]:
-    """low <= value <= high for the bounds that are finite."""
+    """Return low <= value <= high for the bounds that are finite."""
     below, above = np.flatnonzero(np.isfinite(low)), np.flatnonzero(np.isfinite(high))
     conditions = [value[below] >= low[below]] if below.shape[0] else []
     return conditions + ([value[above] <= high[above]] if above.shape[0] else [])
 
 
 def _run_engine(task: Any, name: str, limit: dict[str, float]) -> None:
-    """Solve with tight tolerances; where CVXPY discards what came short of them, once more with the engine's own."""
+    """Solve with tight tolerances.
+
+    If CVXPY discards a less accurate result, solve again with the tolerances of the engine.
+    """
     import cvxpy
 
     tight = _TOLERANCES.get(name)

@@ -1,4 +1,4 @@
-"""Every complementary basis tried: the last word on small problems."""
+"""Enumeration of all complementary bases, for small problems."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lcp.result import Claim
 from lcp.status import Status
 from lcp.traits import MONOTONE, Traits
 
-# Of linear programs in integers, before what they leave open is called undecided.
+# Limit on linear programs in integers, after which a basis is called undecided.
 _SECONDS = 5.0
 
 
@@ -32,14 +32,15 @@ _SECONDS = 5.0
 class Enumeration(Method[Problem]):
     """Try all 2^n complementary bases; find a solution of any problem of few pairs, or prove that it has none.
 
-    Ends in SOLVED with the first solution, regular bases before singular ones, else INFEASIBLE with a verified Farkas
-    vector, else UNSOLVABLE with the `Enumerated` list as evidence. A larger problem is only asked whether it is
-    infeasible (one linear program); if not, it is UNSUITABLE. `lcp.enumerate_solutions` gives all solutions.
+    The result is SOLVED with the first solution; regular bases are tried before singular ones. Otherwise it is
+    INFEASIBLE with a verified Farkas vector, or UNSOLVABLE with the `Enumerated` list as evidence. For a larger problem
+    only infeasibility is decided, by one linear program; otherwise it is UNSUITABLE. `lcp.enumerate_solutions` returns
+    all solutions.
 
     Parameters
     ----------
     max_n
-        Largest number of pairs tried, at most 24; an unknown with two bounds counts twice.
+        Largest number of pairs, at most 24; an unknown with two bounds counts twice.
     time_limit
         Seconds for each linear program.
 

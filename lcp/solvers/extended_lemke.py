@@ -1,4 +1,4 @@
-"""Lemke's method in double-double arithmetic, for problems whose numbers span more digits than float64 has."""
+"""Lemke's method in double-double arithmetic, for problems whose numbers span more digits than float64."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lcp.method import Method, Request
 from lcp.options import positive, whole
 from lcp.polish.active_set import refine
 from lcp.polish.extended_basis import solve_basis_extended
-from lcp.polish.extended_rounding import settle
+from lcp.polish.extended_rounding import round_to_float64
 from lcp.problem import LCP, kernel_arrays
 from lcp.residuals import measure
 from lcp.result import Claim, Ray
@@ -30,15 +30,15 @@ _PORTION = 20_000_000
 _STRICTNESS = 1e-3
 # Scaled residual below which an answer is worth a polish.
 _NEAR = 1e-5
-# Scaled residual below which the rounding of z may be what is wrong with it.
+# Scaled residual below which the rounding of z may be its cause.
 _SETTLED = 1e-10
 # Residual beside the terms of its own row that is the rounding of z alone, and answers of this kind that end a search.
 _ROUNDED = 1e-14
 _ENOUGH = 3
 
 
-class _Try(NamedTuple):
-    """One path: relative uncertainty of the data (0: every digit is meant), and which covering vector."""
+class _PathOptions(NamedTuple):
+    """Options of one path: relative uncertainty of the data (0 means exact data), and number of the covering vector."""
 
     trust: float
     cover: int
@@ -47,21 +47,21 @@ class _Try(NamedTuple):
 # Physical data are rounded, and redundant contacts make zeros that rounding fills: first they count as zeros. Data made
 # of few digits, and dependencies that rounding has truly broken, are only right when every digit is meant.
 _TRIES = (
-    _Try(2.0**-53, 0),
-    _Try(2.0**-50, 0),
-    _Try(2.0**-53, 1),
-    _Try(0.0, 0),
-    _Try(2.0**-50, 1),
-    _Try(2.0**-53, 2),
-    _Try(2.0**-47, 0),
-    _Try(2.0**-53, 3),
-    _Try(0.0, 1),
-    _Try(2.0**-47, 1),
-    _Try(0.0, 2),
-    _Try(2.0**-50, 3),
-    _Try(2.0**-47, 3),
-    _Try(0.0, 3),
-    _Try(2.0**-53, 4),
+    _PathOptions(2.0**-53, 0),
+    _PathOptions(2.0**-50, 0),
+    _PathOptions(2.0**-53, 1),
+    _PathOptions(0.0, 0),
+    _PathOptions(2.0**-50, 1),
+    _PathOptions(2.0**-53, 2),
+    _PathOptions(2.0**-47, 0),
+    _PathOptions(2.0**-53, 3),
+    _PathOptions(0.0, 1),
+    _PathOptions(2.0**-47, 1),
+    _PathOptions(0.0, 2),
+    _PathOptions(2.0**-50, 3),
+    _PathOptions(2.0**-47, 3),
+    _PathOptions(0.0, 3),
+    _PathOptions(2.0**-53, 4),
 )
 
 
@@ -69,12 +69,12 @@ _TRIES = (
 class ExtendedLemke(Method[LCP]):
     """Complementary pivoting in numbers of 32 digits, every entry with the size of its error (Lemke 1965).
 
-    Where `Lemke` loses its path to rounding: mass ratios of 1e6 and more, redundant contacts, units that differ by
-    twenty orders. The tableau is balanced by geometric means and powers of two; its entries are double-double numbers
-    that carry the size of their error, from which follows what is zero, which ratios tie, and when the dictionary is
-    formed anew from the data. Paths are tried with the data taken as rounded, so that what is zero but for their last
-    digits is zero, and with every digit meant. The final basis is solved anew in double-double numbers and rounded so
-    that its rows hold. A pivot takes 8 to 20 times as long as one of `Lemke`.
+    For problems on which `Lemke` loses its path to rounding: mass ratios of 1e6 and more, redundant contacts, units
+    that differ by twenty orders. The tableau is balanced by geometric means and powers of two. Its entries are
+    double-double numbers with an error bound. The bounds decide which entries are zero, which ratios tie, and when the
+    dictionary is formed again from the data. Some paths treat the data as rounded, so that entries which are zero up to
+    their last digits count as zero. Other paths treat them as exact. The final basis is solved again in double-double
+    numbers and rounded so that its rows are satisfied. A pivot takes 8 to 20 times as long as a pivot of `Lemke`.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class ExtendedLemke(Method[LCP]):
     restarts
         Further paths, with other error models and covering vectors, after one without a verified solution.
     time_limit
-        Seconds, heeded every tenth of a second or every pivot, whichever is longer.
+        Seconds, checked every tenth of a second or at every pivot, if a pivot takes longer.
     max_size
         Largest n; larger problems are UNSUITABLE. The workspace takes 24 n^2 bytes.
 
@@ -116,11 +116,11 @@ class ExtendedLemke(Method[LCP]):
             warm = solve_basis_extended(problem, z0 > 0.0)
             if warm is not None and measure(problem, np.maximum(warm, 0.0))[0].solved(_STRICTNESS * tolerance):
                 return Claim(np.maximum(warm, 0.0), Status.SOLVED, 0, "warm basis accepted", trace=recorder.trace())
-        return _Search(problem, tolerance, self, recorder).run()
+        return _Solve(problem, tolerance, self, recorder).run()
 
 
-class _Search:
-    """One solve: the paths it follows, and the best candidate so far."""
+class _Solve:
+    """State of one solve: the paths it follows, and the best candidate."""
 
     def __init__(self, problem: LCP, tolerance: float, options: ExtendedLemke, recorder: TraceRecorder) -> None:
         from lcp.kernels import extended_lemke as k
@@ -139,13 +139,13 @@ class _Search:
         self.rounded = 0
 
     def run(self) -> Claim:
-        """Try after try; see `_TRIES`."""
+        """Follow one path after another; see `_TRIES`."""
         first: Status | None = None
         ray: Ray | None = None
         ray_trust = math.inf
         detail = ""
         for number in range(self.restarts + 1):
-            attempt = _TRIES[number] if number < len(_TRIES) else _Try(2.0**-53 if number % 3 else 0.0, number)
+            attempt = _TRIES[number] if number < len(_TRIES) else _PathOptions(2.0**-53 if number % 3 else 0.0, number)
             # A path that long often cycles; the last may use up the limit.
             share = self.spent + max(100, 6 * self.problem.n) if number < self.restarts else self.limit
             code = self.follow(attempt, min(self.limit, share))
@@ -165,12 +165,12 @@ class _Search:
         return self.claim(first or Status.STALLED, detail)
 
     def claim(self, status: Status, detail: str, ray: Ray | None = None) -> Claim:
-        """The best candidate, a solution wherever one was met."""
+        """Return the claim on the best candidate, which is a solution if any was found."""
         if measure(self.problem, self.best)[0].solved(self.tolerance):
             status, ray = Status.SOLVED, None
         return Claim(self.best, status, self.spent, detail, evidence=ray, trace=self.recorder.trace())
 
-    def follow(self, attempt: _Try, share: int) -> int:
+    def follow(self, attempt: _PathOptions, share: int) -> int:
         """Pivot along one path to its end, or to ``share`` pivots of the whole solve."""
         from lcp.kernels import extended_lemke as k
 
@@ -202,7 +202,7 @@ class _Search:
         return int(code)
 
     def accept(self) -> bool:
-        """Solve the basis the path ended in from the original data; whether it is beyond doubt a solution."""
+        """Solve the last basis of the path from the original data; return True if it is certainly a solution."""
         n = self.problem.n
         basis = self.wi[:n]
         active = np.zeros(n, dtype=np.bool_)
@@ -213,7 +213,7 @@ class _Search:
         z = np.maximum(z, 0.0)
         residual = measure(self.problem, z)[0]
         if not residual.solved(self.tolerance) and residual.scaled < _NEAR:
-            better = settle(self.problem, z, self.tolerance) if residual.scaled < _SETTLED else None
+            better = round_to_float64(self.problem, z, self.tolerance) if residual.scaled < _SETTLED else None
             if better is None:
                 better = refine(self.problem, z, self.tolerance)
             if better is not None:
@@ -226,20 +226,20 @@ class _Search:
         return residual.solved(_STRICTNESS * self.tolerance)
 
     def is_rounded(self, z: Vector) -> bool:
-        """Whether every row holds to rounding of its own terms: more digits of the path would not help."""
+        """Return True if every row is satisfied to rounding of its terms; more digits of the path would not help."""
         M, q = kernel_arrays(self.problem)
         w, terms = M @ z + q, np.abs(M) @ z + np.abs(q)
         return bool((np.abs(np.minimum(z, w)) <= np.where(w < z, _ROUNDED * terms, 0.0)).all())
 
     def ray(self) -> Ray:
-        """The direction the path ended in, in the problem's own units."""
+        """Return the direction in which the path ended, in the units of the problem."""
         n = self.problem.n
         d = self.direction
         return Ray(d[:n] / self.row, d[n : 2 * n] * self.column, float(d[2 * n]))
 
 
 def covering_vector(n: int, number: int) -> Vector:
-    """Ones, then fixed irregular powers of two: exact in every comparison, and the same on every machine."""
+    """Return ones, or fixed irregular powers of two: exact in every comparison, and the same on every machine."""
     if number == 0:
         return np.ones(n)
     turn = np.arange(1, n + 1) * (0.6180339887498949 + 0.1 * number)

@@ -1,4 +1,4 @@
-"""One solver after another, until an answer is verified or the question is settled."""
+"""Try one solver after another until a solution is verified or proven not to exist."""
 
 from __future__ import annotations
 
@@ -19,19 +19,18 @@ from lcp.traits import Traits
 
 @dataclass(frozen=True, init=False)
 class Fallback(Method[Problem]):
-    """Try solvers in order; the first verified answer, or the first proof that there is none, ends it.
+    """Try solvers in order; the first verified solution, or the first proof that there is none, ends it.
 
-    Every attempt is measured on the original data and kept in ``Result.attempts``. Without an answer the result is that
-    of the first solver that applied to the problem (was not UNSUITABLE). Each kind of problem is handed to each solver
-    as `lcp.solve` would.
+    Every attempt is measured on the original data and kept in ``Result.attempts``. Without a solution the result is the
+    one of the first solver that applied to the problem (was not UNSUITABLE). Each kind of problem is passed to each
+    solver as by `lcp.solve`.
 
     Parameters
     ----------
     *solvers
         One or more solver objects.
     time_limit
-        Seconds of the processor for all solvers together; each is given what is left, where that is less than its own
-        limit.
+        CPU seconds for all solvers together; each may use the remaining time, if this is less than its limit.
     """
 
     solvers: tuple[Any, ...]

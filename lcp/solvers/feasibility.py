@@ -1,4 +1,4 @@
-"""Not a method of solution but of proof: one linear program that asks whether anything is feasible."""
+"""One linear program that decides feasibility: it proves, but does not solve."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ from lcp.traits import Traits
 
 @dataclass(frozen=True)
 class Feasibility(Method[Problem]):
-    """Ask one linear program whether any z >= 0 has M z + q >= 0, and prove it where none has.
+    """Solve one linear program to decide whether any z >= 0 has M z + q >= 0, with a proof if there is none.
 
-    Ends in INFEASIBLE (of an `MLCP` also INCONSISTENT) with a Farkas vector that was checked on the problem's own data,
-    otherwise in UNSUITABLE: feasible, or not decided. It belongs behind a solver that ended in a ray.
+    The status is INFEASIBLE (for an `MLCP` also INCONSISTENT) with a Farkas vector that was verified on the data of the
+    problem. Otherwise it is UNSUITABLE: the problem is feasible, or not decided. Use it after a solver that ended in a
+    ray.
 
     Parameters
     ----------
     max_n
-        Pairs beyond which it is not tried.
+        Largest number of pairs.
     time_limit
-        Seconds for the linear program, by the clock of its solver.
+        Seconds for the linear program, in wall time of its solver.
 
     References
     ----------

@@ -19,7 +19,7 @@ from lcp.solvers.shared.damped_newton import (
     gradient,
     line_search,
 )
-from lcp.solvers.shared.progress import NewtonMethod, Progress, polished, search
+from lcp.solvers.shared.progress import NewtonMethod, SolveMonitor, exchange_wrong_signs, polished
 from lcp.solvers.shared.scaled_box import ScaledBox, States
 from lcp.status import Status
 from lcp.traits import Traits
@@ -35,33 +35,33 @@ _HALF_ROOT = math.sqrt(0.5)
 class FischerNewton(NewtonMethod):
     """Semismooth Newton on z + w - sqrt(z^2 + w^2) with line search (Fischer 1992; De Luca, Facchinei, Kanzow 1996).
 
-    The merit function 1/2 |F|^2 is smooth, so that the line search always ends: the Newton step is taken where it
-    descends enough, the gradient where it does not. For a P-matrix the level sets are bounded and every stationary
-    point is a solution, so that the method converges from any start, fast at the end; stationary points are solutions
-    for P0-matrices too, positive semidefinite ones among them, but the iterates need not stay bounded. Bounds on both
-    sides are handled as Billups (1995) does, z - lo against -phi(hi - z, -w); unknowns without a bound keep their
-    equation w = 0, given ones z - lo = 0. At z = w = 0, where phi has a kink, both derivatives are 1 - sqrt(1/2).
+    The merit function 1/2 |F|^2 is smooth, so the line search always ends. The Newton step is used if it descends
+    enough, otherwise the gradient. For a P-matrix the level sets are bounded and every stationary point is a solution.
+    The method then converges from any start, fast at the end. For P0-matrices, such as positive semidefinite ones,
+    stationary points are solutions too, but the iterates may be unbounded. Bounds on both sides are treated as by
+    Billups (1995): z - lo against -phi(hi - z, -w). Unknowns without a bound have the equation w = 0, and fixed ones z
+    - lo = 0. At z = w = 0, where phi has a kink, both derivatives are 1 - sqrt(1/2).
 
-    Where the equations are not halved within some steps, a start nearer the solution is sought along the smoothing
-    path. The unknowns on bounds are guessed where two iterates agree on them and the rest solved for, which ends the
-    method with full accuracy. Far solutions of ill-conditioned problems lie at the end of valleys too long for any
-    line search (triangular P-matrices with entries of 64 beside a unit diagonal suffice); what is left there is done
-    from the last guess by the least-index pivoting that `MinMapNewton` ends with, finite for P-matrices.
+    If the equations are not halved within some steps, a start nearer the solution is searched along the smoothing path.
+    If two iterates agree which unknowns are at bounds, the others are solved for, which ends the method with full
+    accuracy. Far solutions of ill-conditioned problems are at the end of valleys too long for any line search;
+    triangular P-matrices with entries of 64 and a unit diagonal are an example. Then the least-index pivoting of
+    `MinMapNewton` continues from the last active set; it is finite for P-matrices.
 
     Parameters
     ----------
     penalty
-        Weight in [0, 1) of a second term max(z, 0) max(w, 0) beside the first, of weight 1 - penalty: the penalised
-        function of Chen, Chen and Kanzow, who take 0.05. It bounds the level sets of strictly feasible monotone
-        problems.
+        Weight in [0, 1) of a second term max(z, 0) max(w, 0); the first term has the weight 1 - penalty. This is the
+        penalised function of Chen, Chen and Kanzow, who use 0.05. It bounds the level sets of strictly feasible
+        monotone problems.
     polish
-        Whether the active set is guessed and solved for, and pivoting may end what Newton's method does not.
+        Whether active sets are guessed and solved, and pivoting may end the solve.
     smoothing
         Whether the smoothing path may be used.
     max_iterations
         Limit on the Newton and pivoting steps together.
     time_limit
-        Seconds, heeded between steps.
+        Seconds, checked between steps.
 
     References
     ----------
@@ -82,14 +82,14 @@ class FischerNewton(NewtonMethod):
         Traits.POSITIVE_DEFINITE | Traits.P_MATRIX | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
     )
 
-    def _from_start(self, progress: Progress, start: Vector) -> Claim:
-        """Newton steps, perhaps from a second start, until a verified solution, a point of no headway or a limit."""
+    def _from_start(self, progress: SolveMonitor, start: Vector) -> Claim:
+        """Make Newton steps, possibly from a second start, until a verified solution, a stall or a limit."""
         box = progress.box
         function = fischer_burmeister(self.penalty)
         self._iterate(progress, function, start, _PATIENCE if self.smoothing else _LAST_PATIENCE)
         if self.smoothing and not progress.accurate() and not progress.exhausted:
             second = follow_smoothing(progress, start)
-            if second is not None and not progress.done():
+            if second is not None and not progress.should_stop():
                 self._iterate(progress, function, second, _LAST_PATIENCE)
         if progress.accurate():
             return progress.claim(Status.SOLVED)
@@ -97,10 +97,10 @@ class FischerNewton(NewtonMethod):
             return progress.limit()
         if self.polish:
             best = box.start(progress.z)
-            return search(progress, box.states(best, box.rows(best)))
+            return exchange_wrong_signs(progress, box.states(best, box.rows(best)))
         return progress.claim(Status.STALLED, "the Fischer-Burmeister equations do not fall any further")
 
-    def _iterate(self, progress: Progress, function: Reformulation, x: Vector, patience: int) -> None:
+    def _iterate(self, progress: SolveMonitor, function: Reformulation, x: Vector, patience: int) -> None:
         box = progress.box
         at = function(box, x, box.rows(x))
         states: States | None = None
@@ -111,10 +111,10 @@ class FischerNewton(NewtonMethod):
             if step is None:
                 return
             x, at = step
-            solved = progress.solved(x)
+            solved = progress.check_iterate(x)
             if self.polish:
                 states = polished(progress, x, states, solved=solved)
-            if progress.done():
+            if progress.should_stop():
                 return
             left -= 1
             size = float(np.abs(at.F).max())
@@ -123,7 +123,7 @@ class FischerNewton(NewtonMethod):
 
 
 def _step(box: ScaledBox, function: Reformulation, x: Vector, at: Equations) -> tuple[Vector, Equations] | None:
-    """The Newton step where it descends enough, else that along the gradient."""
+    """Return the Newton step if it descends enough, otherwise the step along the gradient."""
     down = gradient(box, at)
     d = direction(box, at)
     if d is not None:
@@ -138,7 +138,7 @@ def _step(box: ScaledBox, function: Reformulation, x: Vector, at: Equations) -> 
 
 
 def fischer_burmeister(penalty: float = 0.0) -> Reformulation:
-    """The equations of `FischerNewton` with an element of their generalised Jacobian."""
+    """Return the equations of `FischerNewton` with an element of their generalised Jacobian."""
 
     def phi(a: Vector, b: Vector) -> tuple[Vector, Vector, Vector]:
         value, da, db = _phi(a, b)
@@ -157,7 +157,7 @@ def fischer_burmeister(penalty: float = 0.0) -> Reformulation:
         given = box.lo == box.hi
         above = np.where(low, x - np.where(low, box.lo, 0.0), 0.0)
         below = np.where(high, np.where(high, box.hi, 0.0) - x, 0.0)
-        # From the inside out: u stands for w, bent down where an upper bound asks for w <= 0.
+        # From the inside out: u is w, bent down if an upper bound requires w <= 0.
         value, of_room, of_minus_w = phi(below, -w)
         u, u_x, u_w = np.where(high, -value, w), np.where(high, of_room, 0.0), np.where(high, of_minus_w, 1.0)
         value, of_above, of_u = phi(above, u)
@@ -170,7 +170,7 @@ def fischer_burmeister(penalty: float = 0.0) -> Reformulation:
 
 
 def _phi(a: Vector, b: Vector) -> tuple[Vector, Vector, Vector]:
-    """a + b - sqrt(a^2 + b^2) and its derivatives, each in the form without cancellation."""
+    """Return a + b - sqrt(a^2 + b^2) and its derivatives, each in a form without cancellation."""
     root = np.hypot(a, b)
     kink = root == 0.0
     safe = np.where(kink, 1.0, root)

@@ -13,7 +13,7 @@ from lcp.farkas import infeasibility_proof
 from lcp.options import flag, positive, whole
 from lcp.result import Claim
 from lcp.solvers.shared.factors import Factors, factorized, shifted
-from lcp.solvers.shared.progress import NewtonMethod, Progress, basic_point, block
+from lcp.solvers.shared.progress import NewtonMethod, SolveMonitor, basic_point, block
 from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, UPPER, ScaledBox, States
 from lcp.status import Status
 from lcp.traits import MONOTONE, Traits
@@ -24,7 +24,7 @@ _STARTS = (1.0, 1e3, 1e6)
 _CLOSE = 1e-4
 # Steps too short to matter that may follow one another, and the growth of x and the fall of mu at which all ends.
 _SHORT_STEPS, _DIVERGED, _CENTRAL = 15, 1e14, 1e-34
-# Part of the largest unknown below which one may be zero together with its multiplier, where the path ends.
+# Fraction of the largest unknown below which an unknown and its multiplier may both be zero at the end of the path.
 _TIE = 1e-8
 #: Unknowns up to which a linear program is asked whether a problem that could not be solved is infeasible.
 _PROOF_SIZE = 2000
@@ -41,27 +41,26 @@ _SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)
 class InteriorPoint(NewtonMethod):
     """Infeasible interior-point path following, predictor-corrector (Mehrotra 1992; Wright 1997, chapter 8).
 
-    For monotone problems: M positive semidefinite, not necessarily symmetric. Each iteration factorises
-    M + diag(s / (z - lo) + t / (hi - z)) once, by Cholesky's method where M is symmetric and dense, sparse where M is,
-    and solves with it twice. The predictor-corrector step is taken where it stays in the neighbourhood of the central
-    path, lowers mu and is no shorter than 0.1; otherwise the plain path-following step of Wright's algorithm IPF.
-    Begun far enough inside that converges wherever a solution exists (Wright 1997, chapters 6 and 8; the feasible
-    method is that of Kojima, Mizuno and Yoshise 1989). How far is enough depends on the solution: where a path breaks,
-    it is begun anew a thousand times further inside, twice. Both bounds of a box keep a multiplier each; unknowns
-    without bounds have none, given ones are put in. The data are scaled by a congruence, which keeps M semidefinite.
+    For monotone problems: M positive semidefinite, not necessarily symmetric. Each iteration factorises M + diag(s / (z
+    - lo) + t / (hi - z)) once, by Cholesky's method if M is symmetric and dense, sparse if M is sparse, and solves with
+    it twice. The predictor-corrector step is used if it stays in the neighbourhood of the central path, reduces mu and
+    is not shorter than 0.1. Otherwise the plain path-following step of Wright's algorithm IPF is used. From a start far
+    enough inside this converges if a solution exists (Wright 1997, chapters 6 and 8; the feasible method is from
+    Kojima, Mizuno and Yoshise 1989). The necessary distance depends on the solution. If a path breaks, it is started
+    again a thousand times further inside, at most twice. Both bounds of a box have a multiplier each, unknowns without
+    bounds have none, and fixed ones are substituted. The data are scaled by a congruence, which keeps M semidefinite.
 
-    Near the end the active set is guessed from z - lo < s and solved for, which gives the last digits. A problem of up
-    to 2000 unknowns that ends without solution is put to a linear program, whose verified Farkas vector makes
-    INFEASIBLE.
+    Near the end the active set is guessed from z - lo < s and solved, which gives the last digits. If a problem of up
+    to 2000 unknowns ends without solution, a linear program is solved; its verified Farkas vector proves INFEASIBLE.
 
     Parameters
     ----------
     max_iterations
         Limit on the iterations; 20 to 40 are usual at any size.
     polish
-        Whether the active set is guessed and solved for.
+        Whether the active set is guessed and solved.
     time_limit
-        Seconds, heeded between iterations.
+        Seconds, checked between iterations.
 
     References
     ----------
@@ -78,14 +77,17 @@ class InteriorPoint(NewtonMethod):
     congruent: ClassVar[bool] = True
     traits: ClassVar[Traits] = MONOTONE | Traits.SPARSE | Traits.BOXED
 
-    def _from_start(self, progress: Progress, start: Vector) -> Claim:
-        """Follow the path until a verified solution, divergence or a limit; ``z0`` is only looked at."""
+    def _from_start(self, progress: SolveMonitor, start: Vector) -> Claim:
+        """Follow the path until a verified solution, divergence or a limit.
+
+        ``z0`` is only checked for being a solution.
+        """
         problem, whole = progress.problem, progress.box
         moving = np.flatnonzero(whole.lo < whole.hi)
         part = _part(whole, moving)
         for distance in _STARTS:
             status = self._follow(progress, part, moving, distance)
-            if progress.done():
+            if progress.should_stop():
                 return progress.claim(Status.SOLVED)
             if status is Status.ITERATION_LIMIT:
                 return progress.limit()
@@ -93,13 +95,13 @@ class InteriorPoint(NewtonMethod):
                 return progress.claim(Status.SOLVED)
             proof = None
             if distance == _STARTS[0] and problem.n <= _PROOF_SIZE:
-                proof = infeasibility_proof(problem, min(60.0, progress.left))
+                proof = infeasibility_proof(problem, min(60.0, progress.seconds_left))
             if proof is not None:
                 return progress.claim(proof.status(problem), "the iterates diverged", evidence=proof)
         return progress.claim(status, "the path could not be followed further")
 
-    def _follow(self, progress: Progress, box: ScaledBox, moving: NDArray[np.intp], distance: float) -> Status:
-        """Why the path ended; `Progress.solved` has been told of every point."""
+    def _follow(self, progress: SolveMonitor, box: ScaledBox, moving: NDArray[np.intp], distance: float) -> Status:
+        """Return the reason why the path ended; `SolveMonitor.check_iterate` has measured every point."""
         whole = progress.box
 
         def embedded(x: Vector) -> Vector:
@@ -119,13 +121,13 @@ class InteriorPoint(NewtonMethod):
             at, length = step
             if not np.isfinite(at.x).all():
                 return Status.NOT_FINITE
-            solved = progress.solved(embedded(at.x))
-            states = states_of(at, area)
+            solved = progress.check_iterate(embedded(at.x))
+            states = active_bounds(at, area)
             key = states.tobytes()
             if self.polish and (solved or (key != tried and area.mean(at) < _CLOSE * area.first_mean)):
                 tried = key
                 candidate = basic_point(box, states, near=at.x)
-                solved |= candidate is not None and progress.solved(embedded(candidate), record=False)
+                solved |= candidate is not None and progress.check_iterate(embedded(candidate), record=False)
             if solved:
                 return Status.SOLVED
             short = short + 1 if length < 1e-3 else 0
@@ -137,13 +139,13 @@ class InteriorPoint(NewtonMethod):
                         area.low & (at.p <= np.maximum(at.s, near)),
                         area.high & (at.r <= np.maximum(at.t, near)),
                     )
-                    progress.solved(embedded(np.where(low, box.lo, np.where(high, box.hi, at.x))), record=False)
+                    progress.check_iterate(embedded(np.where(low, box.lo, np.where(high, box.hi, at.x))), record=False)
                 return Status.STALLED
         return Status.ITERATION_LIMIT
 
 
 def _part(box: ScaledBox, moving: NDArray[np.intp]) -> ScaledBox:
-    """The problem of the unknowns that are not given (lo = hi), the others put in."""
+    """Return the problem of the unknowns that are not fixed (lo = hi), with the fixed ones substituted."""
     if moving.shape[0] == box.n:
         return box
     given = np.where(box.lo == box.hi, box.lo, 0.0)
@@ -153,9 +155,9 @@ def _part(box: ScaledBox, moving: NDArray[np.intp]) -> ScaledBox:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Point:
-    """An interior point: x, the rooms p = x - lo > 0 and r = hi - x > 0, and w = s - t split into multipliers s, t > 0.
+    """Interior point: x, the distances p = x - lo > 0 and r = hi - x > 0, and w = s - t with multipliers s, t > 0.
 
-    Where a bound is missing, its room is 1 and its multiplier 0.
+    If a bound is missing, its distance is 1 and its multiplier 0.
     """
 
     x: Vector
@@ -165,7 +167,7 @@ class Point:
     t: Vector
 
     def moved(self, step: Point, length: float) -> Point:
-        """The point a step further."""
+        """Return the point plus a step."""
         return Point(
             self.x + length * step.x,
             self.p + length * step.p,
@@ -176,7 +178,7 @@ class Point:
 
 
 def start(box: ScaledBox, times: float) -> Point:
-    """A point well inside: its distance to the bounds some ``times`` the size of (M + 0.001 I)^-1 q, or of 1."""
+    """Return a point well inside: its distance to the bounds is ``times`` the size of (M + 0.001 I)^-1 q, or of 1."""
     n = box.n
     low, high = np.isfinite(box.lo), np.isfinite(box.hi)
     matrix = shifted(box.M, 1e-3)
@@ -193,9 +195,9 @@ def start(box: ScaledBox, times: float) -> Point:
 
 
 class Neighbourhood:
-    """Points with products not too far below their mean, and a residual that is not behind it.
+    """Points whose products are not far below their mean, and whose residual decreases as fast as the mean.
 
-    N_-infinity(gamma, beta) of Wright (1997), chapter 6; gamma is lowered to admit the first point.
+    This is N_-infinity(gamma, beta) of Wright (1997), chapter 6; gamma is reduced to admit the first point.
     """
 
     def __init__(self, box: ScaledBox, first: Point) -> None:
@@ -207,21 +209,21 @@ class Neighbourhood:
         self.least = min(_PRODUCT, 0.5 * self.smallest(first) / self.first_mean)
 
     def residual(self, at: Point) -> Vector:
-        """M x + q - s + t."""
+        """Return M x + q - s + t."""
         gap: Vector = self.box.rows(at.x) - at.s + at.t
         return gap
 
     def mean(self, at: Point) -> float:
-        """mu, the mean of the products p s and r t."""
+        """Return mu, the mean of the products p s and r t."""
         return float(at.p @ at.s + at.r @ at.t) / self.pairs
 
     def smallest(self, at: Point) -> float:
-        """The smallest product."""
+        """Return the smallest product."""
         below = (at.p * at.s)[self.low].min(initial=np.inf)
         return min(float(below), float((at.r * at.t)[self.high].min(initial=np.inf)))
 
     def holds(self, at: Point) -> bool:
-        """Whether a point is in the neighbourhood."""
+        """Return True if a point is in the neighbourhood."""
         mean = self.mean(at)
         if not self.smallest(at) >= self.least * mean:
             return False
@@ -232,7 +234,7 @@ class Neighbourhood:
 
 
 def step_from(box: ScaledBox, at: Point, area: Neighbourhood) -> tuple[Point, float] | None:
-    """The next point and how long the step was; None where no shift makes the matrix regular."""
+    """Return the next point and the length of the step, or None if no shift makes the matrix regular."""
     low, high = area.low, area.high
     factors = _factors(box, at.s / at.p + at.t / at.r)
     if factors is None:
@@ -247,7 +249,7 @@ def step_from(box: ScaledBox, at: Point, area: Neighbourhood) -> tuple[Point, fl
         return Point(x, p, r, np.where(low, s, 0.0), np.where(high, t, 0.0))
 
     predictor = newton(np.where(low, -at.p * at.s, 0.0), np.where(high, -at.r * at.t, 0.0))
-    far = at.moved(predictor, _room(at, predictor, 1.0))
+    far = at.moved(predictor, _step_to_boundary(at, predictor, 1.0))
     centring = min(1.0, max(area.mean(far), 0.0) / mean) ** 3 if mean > 0.0 else 0.0
     c_low = np.where(low, centring * mean - at.p * at.s - predictor.p * predictor.s, 0.0)
     c_high = np.where(high, centring * mean - at.r * at.t - predictor.r * predictor.t, 0.0)
@@ -261,7 +263,7 @@ def step_from(box: ScaledBox, at: Point, area: Neighbourhood) -> tuple[Point, fl
 
 
 def _factors(box: ScaledBox, diagonal: Vector) -> Factors | None:
-    """Of M + diag(diagonal), whose entries span dozens of decades near the end: balanced by a congruence first."""
+    """Factorise M + diag(diagonal), whose entries span dozens of decades near the end: balanced by a congruence."""
     d = 1.0 / np.sqrt(1.0 + diagonal)
     if isinstance(box.M, np.ndarray):
         matrix = d[:, None] * box.M * d
@@ -280,8 +282,8 @@ def _factors(box: ScaledBox, diagonal: Vector) -> Factors | None:
     return Factors(lambda b: d * inner(d * b))
 
 
-def _room(at: Point, step: Point, share: float) -> float:
-    """``share`` of the way to the first bound, at most 1."""
+def _step_to_boundary(at: Point, step: Point, share: float) -> float:
+    """Return ``share`` times the step length to the first bound, at most 1."""
     length = 1.0
     for value, change in ((at.p, step.p), (at.r, step.r), (at.s, step.s), (at.t, step.t)):
         falls = change < 0.0
@@ -291,10 +293,10 @@ def _room(at: Point, step: Point, share: float) -> float:
 
 
 def _longest(at: Point, step: Point, area: Neighbourhood, *, falling: bool = False) -> tuple[Point, float]:
-    """The longest step, up to a factor 0.8, that stays in the neighbourhood (and lowers the mean); or length 0."""
+    """Return the longest step, up to a factor 0.8, within the neighbourhood (and with a smaller mean), or length 0."""
     mean = area.mean(at)
     share = max(0.995, 1.0 - mean / area.first_mean)
-    length = _room(at, step, min(share, 1.0 - 1e-9))
+    length = _step_to_boundary(at, step, min(share, 1.0 - 1e-9))
     while length >= _SHORTEST:
         there = at.moved(step, length)
         if area.holds(there) and not (falling and area.mean(there) > (1.0 - _FALL * length) * mean):
@@ -303,7 +305,7 @@ def _longest(at: Point, step: Point, area: Neighbourhood, *, falling: bool = Fal
     return at, 0.0
 
 
-def states_of(at: Point, area: Neighbourhood) -> States:
-    """Which unknowns are on a bound: nearer to it than its multiplier is to zero."""
+def active_bounds(at: Point, area: Neighbourhood) -> States:
+    """Return the states of the unknowns: at a bound if its distance is smaller than its multiplier."""
     on_low, on_high = area.low & (at.p < at.s), area.high & (at.r < at.t)
     return np.where(on_low, LOWER, np.where(on_high, UPPER, BETWEEN)).astype(np.int8)

@@ -30,7 +30,7 @@ from lcp.traits import MONOTONE, Traits
 
 # Unknowns up to which a solve is one call; single pieces of work of larger problems take long (`lcp.solve.LARGE`).
 _IN_ONE = 500
-# Pivots between two returns to Python, where Ctrl-C and the time limit are heeded; fewer of large problems.
+# Pivots between two returns to Python, which check Ctrl-C and the time limit; fewer for large problems.
 _BUDGET = 256
 
 
@@ -38,36 +38,36 @@ _BUDGET = 256
 class Lemke(Method[LCP | MLCP]):
     """Complementary pivoting along the path of an artificial variable (Lemke 1965).
 
-    Ends in a solution for P and strictly copositive M, for positive semidefinite M wherever the problem is feasible,
-    and for the copositive matrices of frictional contact with q in their dual range (Anitescu and Potra 1997), ties
-    being broken lexicographically. The tableau holds nonbasic columns only and is equilibrated by powers of two; the
-    final basis is solved anew from the original data and refined once. A sparse M is made dense.
+    The method finds a solution for P and strictly copositive M, for positive semidefinite M if the problem is feasible,
+    and for the copositive matrices of frictional contact with q in their dual range (Anitescu and Potra 1997); ties are
+    broken lexicographically. The tableau has only nonbasic columns and is equilibrated by powers of two. The final
+    basis is solved again from the original data and refined once. A sparse M is made dense.
 
-    A start z0 is taken as a guess at the basis {z > 0}. Where that does not solve, pivoting begins at it, dependent
-    indices left out, on the principal pivot transform; where such a path ends in no solution, a cold
-    start follows, to which the whole limit is left. For P and semidefinite M that path is Lemke's own.
+    A start z0 is a guess of the basis {z > 0}. If this basis is not a solution, pivoting starts from it on the
+    principal pivot transform, without dependent indices. If this path ends without a solution, a cold start follows
+    with the whole limit. For P and semidefinite M the cold path is Lemke's.
 
     Parameters
     ----------
     max_pivots
-        Limit over all restarts, a start z0 apart; None for max(1000, 50 n). Some problems need 2^n (Murty
-        1978, Fathi 1979).
+        Limit over all restarts, without the path from z0; None for max(1000, 50 n). Some problems need 2^n (Murty 1978,
+        Fathi 1979).
     pivot_tolerance
         Smallest admissible pivot relative to its column, in the first try; restarts admit smaller ones.
     tie_tolerance
         Ratios that differ by less, relative to the largest right-hand side, are ties: the artificial variable leaves
-        first, then the lexicographic rule.
+        first, then the lexicographic rule decides.
     restarts
-        Fresh starts, with other pivot thresholds and covering vectors, after a path that did not end in a verified
-        solution. The sixth and seventh scale by geometric means, which is for bodies a trillion times as heavy as
+        Limit on new starts, with other pivot thresholds and covering vectors, after a path that did not end in a
+        verified solution. The sixth and seventh scale by geometric means, for bodies a trillion times as heavy as
         others.
     covering_vector
-        Vector d (n,) of the artificial variable, d >= 0, positive wherever q < 0: of another q the start w = q + d t is
-        feasible for no t, which raises `ProblemError`. None for ones in equilibrated units. For a mixed problem, of the
-        rows that are left once the free unknowns are pivoted in.
+        Vector d (n,) of the artificial variable: d >= 0, and positive if q < 0. For another q the start w = q + d t is
+        feasible for no t, which raises `ProblemError`. None for ones in equilibrated units. For a mixed problem it
+        covers the rows that remain after the free unknowns are pivoted in.
     time_limit
-        Seconds, heeded every tenth of a second or so, but for the last basis, which is solved in one piece (not inside
-        a compiled simulation loop).
+        Seconds, checked about every tenth of a second, except during the solve of the last basis (not inside a compiled
+        simulation loop).
 
     References
     ----------
@@ -101,7 +101,7 @@ class Lemke(Method[LCP | MLCP]):
             object.__setattr__(self, "covering_vector", tuple(cover.tolist()))
 
     def kernel_options(self, tolerance: float = DEFAULT_TOLERANCE) -> NDArray[np.float64]:
-        """The options as the kernel takes them; see `lcp.kernels.lemke`."""
+        """Return the options as the kernel takes them; see `lcp.kernels.lemke`."""
         k = _kernel()
         options = np.zeros(k.OPTIONS_SIZE)
         options[k.MAX_PIVOTS] = math.nan if self.max_pivots is None else self.max_pivots
@@ -112,7 +112,7 @@ class Lemke(Method[LCP | MLCP]):
         options[k.COVERED] = self.covering_vector is not None
         return options
 
-    def _judged(self, problem: LCP, z0: NDArray[np.float64] | None, tolerance: float) -> Result | None:
+    def _solve_and_verify(self, problem: LCP, z0: NDArray[np.float64] | None, tolerance: float) -> Result | None:
         clock = time.perf_counter()
         M, q = problem._M, problem._q
         n = q.shape[0]
@@ -134,7 +134,7 @@ class Lemke(Method[LCP | MLCP]):
                     claim = Claim(np.zeros(n), Status.ITERATION_LIMIT, _pivots(answer), "time limit")
                     return plain_result(problem, self, claim, tolerance, clock)
                 code = call(M, q, start, warm, options, work, answer, False, budget)
-            # As claimed: measures that are not finite have another status, and the path has met the ray all the same.
+            # Use the claimed code: residuals that are not finite have another status, but the path has met the ray.
             if code != codes.SOLVED and answer[-1] == codes.RAY:
                 ray = _ray(work, n)
                 parts = {**PARTS, "evidence": lambda *_: ray}
@@ -156,7 +156,7 @@ class Lemke(Method[LCP | MLCP]):
         return options
 
     def _claim(self, problem: LCP | MLCP, request: Request) -> Claim:
-        """Pivot until a verified solution, a ray or a limit; of a mixed problem the free unknowns first."""
+        """Pivot until a verified solution, a ray or a limit; free unknowns of a mixed problem are pivoted in first."""
         z0, tolerance, trace = request
         if isinstance(problem, MLCP):
             return solve_mixed(problem, self, z0=z0, tolerance=tolerance, trace=trace)
@@ -183,7 +183,7 @@ class Lemke(Method[LCP | MLCP]):
         warm = z0 is not None
         start = z if z0 is None else z0
         recorder = TraceRecorder(trace, "artificial variable") if trace else None
-        budget = 1 if trace else _at_once(n)
+        budget = 1 if trace else _pivots_per_call(n)
         deadline = processor_seconds() + self.time_limit
         while True:
             code = k.lemke_drive(M, q, start, warm, options, wf, wi, z, info, budget)
@@ -195,14 +195,14 @@ class Lemke(Method[LCP | MLCP]):
                 # The iterate of an unfinished path is no candidate for a solution.
                 return Claim(np.zeros(n), Status.ITERATION_LIMIT, int(info[k.PIVOTS]), "time limit")
         pivots, used, restarts, _, _, _, _, spent = info.tolist()
-        detail = _words(used, restarts, spent)
+        detail = _detail_text(used, restarts, spent)
         status = STATUS_OF_CODE[code]
         ray = _ray(wf, n) if status is Status.RAY_TERMINATION else None
         return Claim(z, status, pivots, detail, ray, trace=recorder.trace() if recorder is not None else None)
 
 
-def _words(used: int, restarts: int, in_vain: int) -> str:
-    """What the account of a solve says."""
+def _detail_text(used: int, restarts: int, in_vain: int) -> str:
+    """Return the detail text of a solve."""
     if used:
         return "warm basis accepted" if used == _kernel().WARM_BASIS else "warm start"
     words = [f"{in_vain} pivots from the start in vain"] if in_vain else []
@@ -210,17 +210,17 @@ def _words(used: int, restarts: int, in_vain: int) -> str:
 
 
 def _ray(work: NDArray[np.float64], n: int) -> Ray:
-    """The ray that the kernel leaves at the head of its workspace."""
+    """Return the ray that the kernel leaves at the head of its workspace."""
     return Ray(work[:n].copy(), work[n : 2 * n].copy(), float(work[2 * n]))
 
 
 def _pivots(answer: NDArray[np.float64]) -> int:
-    """Pivots so far: all that an answer has to say before its solve has ended."""
+    """Return the pivots so far, the only number of a result that is valid before its solve has ended."""
     return int(answer[-5])
 
 
 def _account(answer: NDArray[np.float64]) -> list[int]:
-    """Pivots, use of the start, restarts, pivots in vain, the code that was claimed."""
+    """Return pivots, use of the start, restarts, pivots without success, and the claimed status code."""
     return [int(number) for number in answer[-5:]]
 
 
@@ -232,10 +232,10 @@ def _residual(result: Result, answer: NDArray[np.float64]) -> Residuals:
 def _attempts(result: Result, answer: NDArray[np.float64]) -> tuple[Attempt, ...]:
     pivots, *account, claimed = _account(answer)
     false_claim = claimed == codes.SOLVED and not result.solved
-    return (Attempt(result.solver, result.status, pivots, result.residual, _words(*account), false_claim),)
+    return (Attempt(result.solver, result.status, pivots, result.residual, _detail_text(*account), false_claim),)
 
 
-#: How the parts of a result are made of what `lcp.kernels.batch.lemke_judged` leaves.
+#: Functions that make the parts of a result from the output of `lcp.kernels.batch.lemke_judged`.
 PARTS: Parts = {
     "w": lambda result, answer: answer[(n := result.z.shape[0]) : 2 * n],
     "iterations": lambda _, answer: _pivots(answer),
@@ -249,22 +249,22 @@ PARTS: Parts = {
 
 @functools.lru_cache(maxsize=256)
 def _judging(n: int) -> tuple[Any, int, int, int]:
-    """The kernel `lemke_judged`, the lengths of its workspace and answer, and how many pivots it does at once."""
+    """Return the kernel `lemke_judged`, the lengths of its workspace and result, and its pivots per call."""
     from lcp.kernels import batch
 
-    return batch.lemke_judged, int(batch.judged_size(n)), 2 * n + batch.ANSWER_SIZE, _at_once(n)
+    return batch.lemke_judged, int(batch.judged_size(n)), 2 * n + batch.ANSWER_SIZE, _pivots_per_call(n)
 
 
 @functools.cache
 def _kernel() -> ModuleType:
-    """The kernel's module, imported when first needed (an import statement at every solve costs a microsecond)."""
+    """Return the kernel's module, imported once (an import statement at every solve costs a microsecond)."""
     from lcp.kernels import lemke
 
     return lemke
 
 
 @functools.lru_cache(maxsize=256)
-def _at_once(n: int) -> int:
+def _pivots_per_call(n: int) -> int:
     from lcp.kernels.portions import pivots_at_once
 
     return int(pivots_at_once(n, _BUDGET))

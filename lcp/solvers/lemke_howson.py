@@ -29,27 +29,26 @@ from lcp.traits import Traits
 class LemkeHowson(Method[LCP]):
     """An equilibrium of a bimatrix game by complementary pivoting (Lemke and Howson 1964).
 
-    The costs A and B (m, n), all positive, of a player with m and one with n strategies make the problem with
-    M = [[0, A], [B^T, 0]] and q = -1; of its solution (x, y), x / sum(x) and y / sum(y) are an equilibrium, and the
-    sums one over the costs B and A there. Every such problem has a solution, and every label leads to one: the first
-    strategy that is let go of. Rows and unknowns may be in any units and order: what is asked is q < 0 and, after some
-    permutation, that form. Other problems are UNSUITABLE.
+    Let A and B (m, n) be the costs, all positive, of a player with m and one with n strategies. They define the problem
+    with M = [[0, A], [B^T, 0]] and q = -1. For its solution (x, y), x / sum(x) and y / sum(y) are an equilibrium, and
+    the sums are one over the costs B and A there. Every such problem has a solution, and every label, the first
+    strategy to be dropped, leads to one. Rows and unknowns may have any units and order: required are q < 0 and, after
+    some permutation, this form. Other problems are UNSUITABLE.
 
-    Ties are broken lexicographically, so that degenerate games end. Zeros among the costs are lifted by adding the same
-    to all of a player's; the equilibrium found is no solution where the cost itself is zero, and then the next label
-    is tried.
+    Ties are broken lexicographically, so that degenerate games end. Zero costs are lifted by adding a constant to all
+    costs of a player. If the cost at the equilibrium is zero, it is not a solution, and the next label is tried.
 
     Parameters
     ----------
     label
-        Index of the unknown that is let go of first. Different labels may lead to different equilibria.
+        Index of the unknown that is dropped first. Different labels may lead to different equilibria.
     restarts
-        Further labels, in order, after one without a verified solution; None for all.
+        Limit on further labels, in order, after one without a verified solution; None for all.
     max_pivots
         Limit over all labels; None for max(1000, 100 n). Some games need exponentially many (Savani and von Stengel
         2006).
     time_limit
-        Seconds, heeded at every pivot.
+        Seconds, checked at every pivot.
 
     References
     ----------
@@ -71,7 +70,7 @@ class LemkeHowson(Method[LCP]):
         n = problem.n
         recorder = TraceRecorder(request.trace)
         best: Vector = np.zeros(n)
-        players = sides(problem)
+        players = player_strategies(problem)
         if players is None:
             return Claim(best, Status.UNSUITABLE, 0, "not of the form of a game", trace=recorder.trace())
         if self.label >= n:
@@ -107,11 +106,11 @@ class LemkeHowson(Method[LCP]):
         return Claim(best, status, spent, detail, trace=recorder.trace())
 
 
-def sides(problem: LCP) -> NDArray[np.bool_] | None:
-    """Which unknowns (n,) are the strategies of one of two players, the others being the other's; None for no game.
+def player_strategies(problem: LCP) -> NDArray[np.bool_] | None:
+    """Return a mask (n,) of the unknowns that are strategies of the first player, or None if the problem is not a game.
 
-    A game is M >= 0 with q < 0 and no entry between two strategies of one player, each strategy being connected with
-    each by entries, and no row of zeros, which nothing could solve.
+    A game has M >= 0 with q < 0. There are no entries between two strategies of one player, all strategies are
+    connected by entries, and no row is zero, because nothing could solve it.
     """
     M = problem._M
     # Most problems are told from a game by their first row.
@@ -133,7 +132,7 @@ def sides(problem: LCP) -> NDArray[np.bool_] | None:
 
 
 def _lifted(box: ScaledBox, first: NDArray[np.bool_]) -> ScaledBox:
-    """The game; where costs are zero, with the same added to all costs of each player."""
+    """Return the game, with a constant added to all costs of each player if some are zero."""
     across = first[:, None] != first
     if (box.M[across] > 0.0).all():
         return box
@@ -144,13 +143,13 @@ def _lifted(box: ScaledBox, first: NDArray[np.bool_]) -> ScaledBox:
 
 
 def _follow(path: ComplementaryPath, label: int) -> Status:
-    """In along the ray on which only the label is missing, and on until it is met again."""
+    """Follow the ray on which only the label is missing inwards, then the path until the label is met again."""
     n, M, q = path.n, path.box.M, path.box.q
     entering = label
     for _ in range(2):
         # Far out all rows of the other player hold; coming in, the last one to hold stops it.
         rows = np.flatnonzero(M[:, entering])
-        path.lift(entering, 2.0 * float((-q[rows] / M[rows, entering]).max()))
+        path.set_nonbasic(entering, 2.0 * float((-q[rows] / M[rows, entering]).max()))
         leaving = path.enter(entering, False)
         if leaving == n + label:
             return Status.SOLVED

@@ -11,7 +11,7 @@ from lcp.arrays import Vector
 from lcp.options import flag, positive, whole
 from lcp.result import Claim
 from lcp.solvers.shared.damped_newton import Equations, direction, follow_smoothing, gradient, line_search
-from lcp.solvers.shared.progress import NewtonMethod, Progress, basic_point, search
+from lcp.solvers.shared.progress import NewtonMethod, SolveMonitor, basic_point, exchange_wrong_signs
 from lcp.solvers.shared.scaled_box import BETWEEN, ScaledBox
 from lcp.status import Status
 from lcp.traits import Traits
@@ -24,15 +24,16 @@ _PATIENCE = 6
 class MinMapNewton(NewtonMethod):
     """Nonsmooth Newton with line search on min(z, Mz + q), finite on P-matrices (Pang 1990; Harker and Pang 1990).
 
-    A step fixes the unknowns whose bound is nearer than their row is to zero and solves the rows of the others: a
-    system of their number, sparse where M is. The full step is tried first; at a nondegenerate solution it is exact, so
-    that the method ends there in finitely many steps. Steps are halved until 1/2 |min(z, w)|^2 falls (Armijo); where
-    the block is singular it is shifted, and where nothing helps the projected gradient is followed.
+    In each step the unknowns that are nearer to their bound than their row is to zero are set to the bound, and the
+    rows of the others are solved: a system of their number, sparse if M is. The full step is tried first. At a
+    nondegenerate solution it is exact, so that the method ends there in finitely many steps. Steps are halved until 1/2
+    |min(z, w)|^2 decreases (Armijo). A singular block is shifted, and if nothing helps, a projected gradient step is
+    made.
 
-    The line search alone is no proof: the natural map has kinks at which no Newton step descends. After a few steps
-    that do not halve the map, a start nearer the solution is sought along the smoothing path (Chen and Harker 1993),
-    and what is left is done by undamped steps under the least-index safeguard of Judice and Pires (1994). That is
-    finite for every P-matrix, with bounds on both sides too; for other matrices nothing is promised.
+    The line search alone does not prove convergence: the natural map has kinks at which no Newton step descends. After
+    a few steps that do not halve the map, a start nearer the solution is searched along the smoothing path (Chen and
+    Harker 1993). Then undamped steps follow under the least-index safeguard of Judice and Pires (1994). This is finite
+    for every P-matrix, also with bounds on both sides; for other matrices nothing is proven.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ class MinMapNewton(NewtonMethod):
     smoothing
         Whether the smoothing path may be used. It matters for large obstacle problems.
     time_limit
-        Seconds, heeded between steps.
+        Seconds, checked between steps.
 
     References
     ----------
@@ -59,7 +60,7 @@ class MinMapNewton(NewtonMethod):
         Traits.POSITIVE_DEFINITE | Traits.P_MATRIX | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
     )
 
-    def _from_start(self, progress: Progress, start: Vector) -> Claim:
+    def _from_start(self, progress: SolveMonitor, start: Vector) -> Claim:
         """Damped steps, then the smoothing path, then principal pivoting, until a verified solution or a limit."""
         box = progress.box
         x = _damped(progress, start)
@@ -70,11 +71,11 @@ class MinMapNewton(NewtonMethod):
             if progress.accurate():
                 return progress.claim(Status.SOLVED, "from the smoothing path")
             x = x if end is None else end
-        return search(progress, box.states(x, box.rows(x)))
+        return exchange_wrong_signs(progress, box.states(x, box.rows(x)))
 
 
-def _damped(progress: Progress, x: Vector) -> Vector:
-    """The last iterate: a solution, or where the method makes no headway."""
+def _damped(progress: SolveMonitor, x: Vector) -> Vector:
+    """Return the last iterate: a solution, or a point at which the method does not make progress."""
     box = progress.box
     best, patience = np.inf, _PATIENCE
     at = natural_map(box, x, box.rows(x))
@@ -84,7 +85,7 @@ def _damped(progress: Progress, x: Vector) -> Vector:
         if step is None:
             return x
         x, at = step
-        if progress.solved(x):
+        if progress.check_iterate(x):
             return x
         size = float(np.abs(at.F).max())
         patience -= 1
@@ -94,7 +95,7 @@ def _damped(progress: Progress, x: Vector) -> Vector:
 
 
 def natural_map(box: ScaledBox, x: Vector, w: Vector) -> Equations:
-    """The natural map and the element of its generalised Jacobian that takes the bound at a tie."""
+    """Return the natural map and the element of its generalised Jacobian that takes the bound at a tie."""
     between = (box.states(x, w) == BETWEEN).astype(np.float64)
     return Equations(box.natural(x, w), 1.0 - between, between)
 

@@ -15,13 +15,13 @@ from lcp.method import Method, Request
 from lcp.options import positive, real, whole
 from lcp.problem import LCP
 from lcp.result import Claim
-from lcp.solvers.shared.principal_run import PrincipalRun
+from lcp.solvers.shared.principal_pivoting import PivotingState
 from lcp.status import Status
 from lcp.traits import Traits
 
-# Pivots between two returns to Python, where Ctrl-C and the time limit are heeded; fewer of large problems.
+# Pivots between two returns to Python, which check Ctrl-C and the time limit; fewer for large problems.
 _BUDGET = 128
-# How often a final basis that is no solution is formed anew, with sharper eyes, and pivoting goes on from there.
+# How often a final basis that is not a solution is formed again, with sharper eyes, and pivoting continues from there.
 _ROUNDS = 3
 
 
@@ -29,22 +29,21 @@ _ROUNDS = 3
 class Murty(Method[LCP | BoxLCP]):
     """Principal pivoting on the least infeasible index, a Bard-type scheme (Murty 1974).
 
-    The plainest method there is for P matrices: of the pairs that are not complementary the first changes places, and
-    no basis comes back. Bounds on both sides are native. The number of pivots depends on the order of the indices and
-    may be exponential; a pivot costs n^2 operations. Where a diagonal entry of the tableau is not positive M is no P
-    matrix and the method stops. A sparse M is made dense.
+    The simplest method for P matrices: the first pair that is not complementary is exchanged, and no basis is met
+    twice. Bounds on both sides are native. The number of pivots depends on the order of the indices and may be
+    exponential; a pivot costs n^2 operations. If a diagonal entry of the tableau is not positive, M is not a P matrix
+    and the method stops. A sparse M is made dense.
 
     Parameters
     ----------
     order
-        The order of the indices, a permutation of 0 .. n - 1, the first being preferred; None for the natural one.
+        Order of the indices, a permutation of 0 .. n - 1 with the preferred index first; None for the natural order.
     max_pivots
         Limit on pivots; None for max(10000, 50 n).
     zero_tolerance
-        What counts as zero relative to the magnitudes a value came from. Sharpened by the method itself where the
-        answer is not accepted.
+        Size that counts as zero relative to the terms of a value. The method reduces it if a solution is not accepted.
     time_limit
-        Seconds, heeded between portions of 128 pivots at most.
+        Seconds, checked between calls of at most 128 pivots.
 
     References
     ----------
@@ -75,8 +74,8 @@ class Murty(Method[LCP | BoxLCP]):
         order = np.arange(n) if self.order is None else np.array(self.order, dtype=np.int64)
         if order.shape[0] != n:
             raise ProblemError(f"Murty.order has length {order.shape[0]}, the problem {n}")
-        run = PrincipalRun(problem, request, self.time_limit)
-        if run.rests():
+        run = PivotingState(problem, request, self.time_limit)
+        if run.zero_is_solution():
             return run.claim(Status.SOLVED, 0)
         status, detail = Status.STALLED, ""
         info = np.zeros(k.INFO_SIZE, dtype=np.int64)
@@ -90,7 +89,7 @@ class Murty(Method[LCP | BoxLCP]):
                     1 if request.trace else int(pivots_at_once(run.problem.n, _BUDGET)),
                 )  # fmt: skip
                 run.record(int(info[k.PIVOTS]))
-                if code != codes.RUNNING or run.late():
+                if code != codes.RUNNING or run.timed_out():
                     break
             status, detail = _END[code]
             solution = run.solution(int(info[k.PIVOTS]))

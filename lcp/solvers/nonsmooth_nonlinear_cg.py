@@ -9,8 +9,8 @@ import numpy as np
 
 from lcp.arrays import Vector
 from lcp.options import choice, positive, real, whole
-from lcp.solvers.projected_gauss_seidel import SWEEPS
-from lcp.solvers.shared.iterating import BoxedRows, IterativeMethod, Motion, is_symmetric
+from lcp.solvers.projected_gauss_seidel import SWEEP_ORDERS
+from lcp.solvers.shared.iterative_base import BoxProblemArrays, Iteration, IterativeMethod, is_symmetric
 from lcp.traits import SYMMETRIC_MONOTONE, Traits
 
 # Iterations of the shortest phase after which the objective is compared.
@@ -23,20 +23,20 @@ _NOISE = 1e-12
 class NonsmoothNonlinearCG(IterativeMethod):
     """Conjugate directions on the residual of projected Gauss-Seidel (Silcowitz-Hansen, Niebe, Erleben 2010).
 
-    Each iteration is one sweep of `ProjectedGaussSeidel` and a step along the direction of before, by the rule of
-    Fletcher and Reeves, dropped where the residual grew. Proven where the sweeps are, by safeguards. For symmetric M
-    the iterations come in phases of growing length, each of which begins with a plain sweep; one that ends with a
-    higher objective z . M z / 2 + q . z than that sweep had is taken back, and the next one is of plain sweeps. For
-    other M plain sweeps take over wherever the residual of the sweeps was not halved within 32 iterations or as many as
-    were spent before, until it is. A sparse M stays sparse.
+    Each iteration is one sweep of `ProjectedGaussSeidel` and a step along the previous direction, by the rule of
+    Fletcher and Reeves; the direction is dropped if the residual grew. Safeguards make it converge whenever the sweeps
+    do. For symmetric M the iterations have phases of growing length, each of which begins with a plain sweep. If a
+    phase ends with a higher objective z . M z / 2 + q . z than this sweep had, it is undone, and the next phase has
+    only plain sweeps. For other M plain sweeps are made if the residual of the sweeps was not halved within 32
+    iterations, or within as many as were made before, until it is. A sparse M stays sparse.
 
     Parameters
     ----------
     relaxation
         omega of the sweeps, in (0, 2).
     sweep
-        "symmetric", which makes an iteration two sweeps and the directions conjugate in the linear case, or "forward",
-        as published.
+        "symmetric", which makes two sweeps per iteration, so that directions are conjugate in the linear case, or
+        "forward", as published.
     max_iterations, time_limit, check_interval
         As of `ProjectedGaussSeidel`.
 
@@ -48,7 +48,7 @@ class NonsmoothNonlinearCG(IterativeMethod):
     """
 
     relaxation: float = real(1.0, least=0.0, most=2.0, open_ends=True)
-    sweep: str = choice("symmetric", SWEEPS)
+    sweep: str = choice("symmetric", SWEEP_ORDERS)
     max_iterations: int = whole(100_000)
     time_limit: float = positive(300.0)
     check_interval: int | None = whole(None, least=1)
@@ -56,15 +56,15 @@ class NonsmoothNonlinearCG(IterativeMethod):
     by_diagonal: ClassVar[bool] = True
     traits: ClassVar[Traits] = SYMMETRIC_MONOTONE | Traits.H_PLUS | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
 
-    def _motion(self, rows: BoxedRows, start: Vector) -> Motion:
+    def _make_iteration(self, rows: BoxProblemArrays, start: Vector) -> Iteration:
         method = _Directions(rows, start, self.relaxation, self.sweep == "symmetric")
-        return Motion(method.advance, rows.work * (2 if self.sweep == "symmetric" else 1), method.note)
+        return Iteration(method.advance, rows.work * (2 if self.sweep == "symmetric" else 1), method.note)
 
 
 class _Directions:
     """The iteration and, for symmetric M, its safeguard: phases that must not raise the objective."""
 
-    def __init__(self, rows: BoxedRows, start: Vector, relaxation: float, symmetric_sweep: bool) -> None:
+    def __init__(self, rows: BoxProblemArrays, start: Vector, relaxation: float, symmetric_sweep: bool) -> None:
         from lcp.kernels import nonsmooth_nonlinear_cg as k
         from lcp.kernels.projected_gauss_seidel import FORWARD, SYMMETRIC
 
@@ -79,7 +79,7 @@ class _Directions:
         self.done, self.phase_end = 0, 0
 
     def advance(self, z: Vector, count: int) -> None:
-        """So many iterations."""
+        """Make ``count`` iterations."""
         if self.symmetric and self.done >= self.phase_end:
             self._begin(z)
             count -= 1
@@ -97,7 +97,7 @@ class _Directions:
         self.done += count
 
     def _begin(self, z: Vector) -> None:
-        """Judge the phase that ends with z, take it back if the objective rose, and begin the next by a plain sweep."""
+        """Check the phase that ends with z, undo it if the objective rose, and begin the next with a plain sweep."""
         from lcp.kernels import nonsmooth_nonlinear_cg as k
         from lcp.kernels.affine import affine
 
@@ -120,7 +120,7 @@ class _Directions:
         affine(rows.matrix, rows.q, z, self.w_first)
 
     def note(self) -> str:
-        """How often the safeguard stepped in."""
+        """Return how many plain sweeps the safeguard made."""
         from lcp.kernels.nonsmooth_nonlinear_cg import PLAIN_SPENT
 
         spent = int(self.state[PLAIN_SPENT])

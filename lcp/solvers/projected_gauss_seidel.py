@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector
 from lcp.options import choice, positive, real, whole
-from lcp.solvers.shared.iterating import BoxedRows, IterativeMethod, Motion, is_symmetric
+from lcp.solvers.shared.iterative_base import BoxProblemArrays, Iteration, IterativeMethod, is_symmetric
 from lcp.traits import SYMMETRIC_MONOTONE, Traits
 
-SWEEPS = ("forward", "symmetric")
+SWEEP_ORDERS = ("forward", "symmetric")
 # Sweeps of the shortest window over which a rate is measured.
 _SHORTEST = 16
 # A rate that reduces the steps a hundredfold within such a window needs no help.
@@ -25,24 +25,24 @@ _FAST = math.log(100.0) / _SHORTEST
 class ProjectedGaussSeidel(IterativeMethod):
     """Projected successive over-relaxation, one unknown after the other (Cryer 1971).
 
-    One step is z_i <- z_i - omega w_i / M_ii, put back between its bounds. Proven for symmetric positive semidefinite
-    M wherever there is a solution, with omega in (0, 2), and for H-matrices with positive diagonal with omega <= 1;
-    linear convergence in both cases. Elsewhere it is tried, and says so if it fails; a diagonal entry that is not
-    positive, as in the rows of sliding speeds of frictional contact, makes it UNSUITABLE. No scaling of the problem
-    changes its path. A sparse M stays sparse.
+    One step is z_i <- z_i - omega w_i / M_ii, projected onto the bounds. Convergence is proven, and linear, for
+    symmetric positive semidefinite M with a solution if omega is in (0, 2), and for H-matrices with positive diagonal
+    if omega <= 1. For other matrices the status reports a failure. A diagonal entry that is not positive, as in the
+    rows of sliding speeds of frictional contact, makes it UNSUITABLE. Scaling the problem does not change the path. A
+    sparse M stays sparse.
 
     Parameters
     ----------
     relaxation
-        omega in (0, 2); None for a factor found while the sweeps run where M is symmetric, and 1 where it is not.
+        omega in (0, 2); None for a factor that is adapted during the sweeps if M is symmetric, and 1 otherwise.
     sweep
         "forward", or "symmetric": forward and back, which counts as one iteration.
     max_iterations
         Limit on iterations.
     time_limit
-        Seconds, heeded between portions of some hundredths of a second.
+        Seconds, checked between calls of a few hundredths of a second.
     check_interval
-        Iterations between two looks at the residual; None for 1, 2, 4, 8, 16 and then ever more seldom.
+        Iterations between two checks of the residual; None for 1, 2, 4, 8, 16 and then ever longer intervals.
 
     References
     ----------
@@ -54,7 +54,7 @@ class ProjectedGaussSeidel(IterativeMethod):
     """
 
     relaxation: float | None = real(None, least=0.0, most=2.0, open_ends=True)
-    sweep: str = choice("forward", SWEEPS)
+    sweep: str = choice("forward", SWEEP_ORDERS)
     max_iterations: int = whole(200_000)
     time_limit: float = positive(300.0)
     check_interval: int | None = whole(None, least=1)
@@ -62,12 +62,12 @@ class ProjectedGaussSeidel(IterativeMethod):
     by_diagonal: ClassVar[bool] = True
     traits: ClassVar[Traits] = SYMMETRIC_MONOTONE | Traits.H_PLUS | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
 
-    def _motion(self, rows: BoxedRows, start: Vector) -> Motion:
+    def _make_iteration(self, rows: BoxProblemArrays, start: Vector) -> Iteration:
         from lcp.kernels import projected_gauss_seidel as k
 
         symmetric_sweep = self.sweep == "symmetric"
         order = k.SYMMETRIC if symmetric_sweep else k.FORWARD
-        search = Relaxation() if self.relaxation is None and is_symmetric(rows) else None
+        search = RelaxationTuner() if self.relaxation is None and is_symmetric(rows) else None
         fixed = 1.0 if self.relaxation is None else self.relaxation
         inverse, w = rows.inverse_diagonal(), np.empty(rows.n)
 
@@ -82,22 +82,22 @@ class ProjectedGaussSeidel(IterativeMethod):
                     search.record(moved)
                 count -= now
 
-        return Motion(
+        return Iteration(
             advance,
             rows.work * (2 if symmetric_sweep else 1),
             lambda: "" if search is None or search.omega == 1.0 else f"relaxation {search.omega:.4g}",
         )
 
 
-class Relaxation:
-    """Tries relaxation factors on windows of sweeps and keeps those that do better.
+class RelaxationTuner:
+    """Tuner that tries relaxation factors on windows of sweeps and keeps the better ones.
 
-    For symmetric matrices sweeps with any sequence of factors within [1, 2 - e] converge (Mangasarian 1977), so that
-    nothing can be lost but time. The step up comes from the rate lambda at which the steps shrink at omega: for
-    consistently ordered matrices mu^2 = (lambda + omega - 1)^2 / (lambda omega^2) is the squared radius of Jacobi's
-    iteration, and 2 / (1 + sqrt(1 - mu^2)) the best factor (Young 1971; Hageman and Young 1981, chapter 9). That
-    model is not believed: a factor that does not do clearly better than the former is compared with it once more, and
-    given up if it does worse; the other direction is tried next, after a wait that grows with the sweeps done.
+    For symmetric matrices sweeps with any sequence of factors within [1, 2 - e] converge (Mangasarian 1977), so a bad
+    factor costs only time. The increase follows from the rate lambda at which steps shrink at omega: for consistently
+    ordered matrices mu^2 = (lambda + omega - 1)^2 / (lambda omega^2) is the squared radius of Jacobi's iteration, and 2
+    / (1 + sqrt(1 - mu^2)) is the best factor (Young 1971; Hageman and Young 1981, chapter 9). The model is verified: a
+    factor that is not clearly better than the previous one is compared with it again, and dropped if it is worse. Then
+    the other direction is tried, after a wait that grows with the sweeps made.
 
     ``omega`` is the factor for the next sweeps, ``left`` the number of sweeps after which it may change.
     """
@@ -116,7 +116,7 @@ class Relaxation:
         self._moved: list[float] = []
 
     def record(self, moved: NDArray[np.float64]) -> None:
-        """Take note of the squared lengths of the steps of so many sweeps, no more than ``left``."""
+        """Record the squared lengths of the steps of some sweeps, at most ``left``."""
         self._moved.extend(moved.tolist())
         self._sweeps += moved.shape[0]
         self.left -= moved.shape[0]
@@ -126,7 +126,10 @@ class Relaxation:
             self.left = max(_SHORTEST, math.ceil(3.0 / (2.0 - self.omega)), self._sweeps // 8)
 
     def _window_rate(self) -> float:
-        """Decay of the step lengths per sweep over the second half of the window: a new factor stirs the first."""
+        """Return the decay of the step lengths per sweep over the second half of the window.
+
+        A new factor disturbs the first.
+        """
         steps = self._moved
         half = len(steps) // 2
         early, late = steps[half - 1], steps[-1]
@@ -160,7 +163,7 @@ class Relaxation:
         self._kept, self._rate, self._stage, self.omega = omega, rate, "kept", omega
 
     def _try(self) -> None:
-        """Set out for the next factor, unless none can be clearly better."""
+        """Choose the next factor to try, unless none can be clearly better."""
         omega = self._kept
         if omega <= 1.0:
             self._upwards = True

@@ -9,16 +9,16 @@ import numpy as np
 
 from lcp.arrays import Vector
 from lcp.options import flag, positive, real, whole
-from lcp.solvers.shared.quadratic import Answer, Program, ProgramMethod
+from lcp.solvers.shared.quadratic import QPResult, QPSolverBase, QuadraticProgram
 from lcp.traits import MONOTONE, Traits
 
-# What ProxQP takes for infinite.
+# Bound that ProxQP treats as infinite.
 _INFINITE = 1e20
 
 
 @dataclass(frozen=True)
-class _Code(ProgramMethod):
-    """The options of all; `OSQP` documents them."""
+class _Code(QPSolverBase):
+    """Common options of the QP codes; `OSQP` documents them."""
 
     eps: float = real(1e-9, least=0.0, most=1.0, open_ends=True)
     max_iter: int = whole(1000, least=1)
@@ -31,13 +31,13 @@ class _Code(ProgramMethod):
 class OSQP(_Code):
     """Operator splitting on the QP of a positive semidefinite problem by OSQP (Stellato et al. 2020).
 
-    UNSUITABLE where M, symmetric or not, is not positive semidefinite. A first-order method: its answer, scaled to unit
-    diagonal and unit load before, is polished on its active set from the original data, which brings it to the accuracy
-    of a pivoting method where the active set is right. Infeasible problems are named so with a Farkas vector (of sparse
-    ones up to n = 1000 only). A sparse M stays sparse, bounds stay bounds.
+    UNSUITABLE if M, symmetric or not, is not positive semidefinite. OSQP is a first-order method. The problem is scaled
+    to unit diagonal and unit load before. The solution is polished on its active set from the original data, and has
+    the accuracy of a pivoting method if the active set is right. Infeasible problems are reported with a Farkas vector
+    (sparse ones only up to n = 1000). A sparse M stays sparse, and bounds stay bounds.
 
-    `Clarabel`, `PIQP` and `ProxQP` share all that but the order of the method, and its options; they are UNSUITABLE too
-    where their packages are not installed.
+    `Clarabel`, `PIQP` and `ProxQP` share all this except the order of the method and its options; they are also
+    UNSUITABLE if their packages are not installed.
 
     Parameters
     ----------
@@ -45,11 +45,11 @@ class OSQP(_Code):
         Absolute and relative tolerance of the code: of OSQP's residuals; of Clarabel and PIQP on gap and feasibility;
         of ProxQP the absolute one on primal and dual feasibility.
     max_iter
-        Its limit on iterations, of ProxQP on outer ones.
+        Limit on iterations of the code, for ProxQP on outer ones.
     polish
-        Polish on the active set (see `Refined`); the code's own polishing is not used.
+        Polish on the active set (see `Refined`); the polishing of the code is not used.
     time_limit
-        Seconds; PIQP and ProxQP take none.
+        Seconds; PIQP and ProxQP have none.
 
     References
     ----------
@@ -61,7 +61,7 @@ class OSQP(_Code):
 
     traits: ClassVar[Traits] = _Code.traits | Traits.WARM_START
 
-    def _answer(self, program: Program, start: Vector | None) -> Answer:
+    def _answer(self, program: QuadraticProgram, start: Vector | None) -> QPResult:
         import osqp
         from scipy import sparse
 
@@ -80,7 +80,7 @@ class OSQP(_Code):
             eps_dual_inf=1e-9,
             max_iter=self.max_iter,
             time_limit=self.time_limit,
-            # Ours follows, and OSQP's prints to the console where it finds nothing to do.
+            # Our polishing follows, and OSQP's prints to the console if it has nothing to do.
             polishing=False,
         )
         if start is not None:
@@ -88,7 +88,7 @@ class OSQP(_Code):
         answer = solver.solve(raise_error=False)
         word = str(answer.info.status)
         limited = "maximum iterations" in word or "time limit" in word
-        return Answer(answer.x, f"OSQP: {word}", int(answer.info.iter), limited)
+        return QPResult(answer.x, f"OSQP: {word}", int(answer.info.iter), limited)
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,11 @@ class Clarabel(_Code):
 
     package: ClassVar[str | None] = "clarabel"
 
-    def _answer(self, program: Program, start: Vector | None) -> Answer:
+    def _answer(self, program: QuadraticProgram, start: Vector | None) -> QPResult:
         import clarabel
         from scipy import sparse
 
-        # Rows R x with R x + s = b: equations, then what is bounded from above, then what is from below.
+        # Rows R x with R x + s = b: equations, then rows with upper bounds, then rows with lower bounds.
         rows, low, high = program.all_rows()
         rows = rows.tocsr()
         equal = low == high
@@ -133,7 +133,7 @@ class Clarabel(_Code):
         answer = clarabel.DefaultSolver(P, program.c, R, b, cones, settings).solve()
         word = str(answer.status)
         limited = word in ("MaxIterations", "MaxTime")
-        return Answer(answer.x, f"Clarabel: {word}", int(answer.iterations), limited)
+        return QPResult(answer.x, f"Clarabel: {word}", int(answer.iterations), limited)
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class PIQP(_Code):
 
     package: ClassVar[str | None] = "piqp"
 
-    def _answer(self, program: Program, start: Vector | None) -> Answer:
+    def _answer(self, program: QuadraticProgram, start: Vector | None) -> QPResult:
         import piqp
 
         A, b, C, low, high = program.split_rows()
@@ -169,7 +169,7 @@ class PIQP(_Code):
         status = solver.solve()
         word = status.name.removeprefix("PIQP_").lower().replace("_", " ")
         limited = status == piqp.PIQP_MAX_ITER_REACHED
-        return Answer(solver.result.x, f"PIQP: {word}", int(solver.result.info.iter), limited)
+        return QPResult(solver.result.x, f"PIQP: {word}", int(solver.result.info.iter), limited)
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ class ProxQP(_Code):
     package: ClassVar[str | None] = "proxsuite"
     traits: ClassVar[Traits] = _Code.traits | Traits.WARM_START
 
-    def _answer(self, program: Program, start: Vector | None) -> Answer:
+    def _answer(self, program: QuadraticProgram, start: Vector | None) -> QPResult:
         from proxsuite import proxqp
 
         n = program.c.shape[0]
@@ -216,7 +216,7 @@ class ProxQP(_Code):
         info = task.results.info
         word = info.status.name.removeprefix("PROXQP_").lower().replace("_", " ")
         limited = info.status == proxqp.PROXQP_MAX_ITER_REACHED
-        return Answer(task.results.x, f"ProxQP: {word}", int(info.iter), limited)
+        return QPResult(task.results.x, f"ProxQP: {word}", int(info.iter), limited)
 
 
 def _finite(bound: Vector) -> Vector:

@@ -1,4 +1,4 @@
-"""Any solver, its answer polished on the active set it found."""
+"""Polish the result of any solver on its active set."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from lcp.traits import Traits
 class Refined(Method[Problem]):
     """Polish the answer of a first-order or interior method to the last digits.
 
-    The unknowns with z_i > w_i (in equilibrated units) are taken for the positive ones and their rows solved from the
-    original data, a few rounds; what is not a verified solution is discarded and the inner claim stands.
+    The unknowns with z_i > w_i (in equilibrated units) are assumed positive and their rows are solved from the original
+    data, in a few rounds. If the result is not a verified solution, it is discarded and the inner claim is returned.
 
     Parameters
     ----------
     inner
-        The solver whose answer is polished.
+        Solver whose solution is polished.
     rounds
-        Active sets tried.
+        Limit on active sets.
     """
 
     inner: Any = field(default_factory=Lemke)

@@ -1,4 +1,4 @@
-"""Any solver on M + s I for growing s, its answers verified on M itself."""
+"""Any solver on M + s I for growing s, with solutions verified on M itself."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from lcp.traits import Traits
 class Regularized(Method[LCP]):
     """Solve with M + 10^e max|M| I for one exponent e after another until the answer solves the original problem.
 
-    The shift turns singular pivots into small ones and a positive semidefinite M into a definite one. Its answer is
-    only a start: as it is, or polished on its active set from the original data, it must pass the test of the original
-    problem, otherwise the next exponent is tried. ``Result.regularization`` is the shift under which z was found.
+    The shift makes singular pivots small ones and a positive semidefinite M definite. Its solution is only a start:
+    unchanged, or polished on its active set from the original data, it must solve the original problem. Otherwise the
+    next exponent is tried. ``Result.regularization`` is the shift with which z was found.
 
     Parameters
     ----------
     inner
-        The solver used.
+        Solver of the shifted problems.
     exponents
         Powers of ten, in units of the largest |M_ij| (1 for M = 0), tried in this order.
     plain_first
-        Try without a shift before.
+        Try without a shift first.
     polish
         Polish on the active set, see `Refined`.
     time_limit
-        Seconds after which no further shift is tried; one that is being tried has the inner solver's own limit.
+        Seconds after which no further shift is tried; each try has the limit of the inner solver.
 
     References
     ----------
@@ -86,7 +86,7 @@ class Regularized(Method[LCP]):
         least = math.inf
         for tried, shift in enumerate(shifts):
             if best is not None and processor_seconds() > deadline:
-                # What the plain problem was proved to be stays so.
+                # A proof for the plain problem stays valid.
                 status = best.status if best.evidence is not None else Status.ITERATION_LIMIT
                 detail = f"time limit; no answer under {tried} of {len(shifts)} shifts"
                 return replace(best, status=status, iterations=spent, detail=detail, attempts=())
@@ -96,7 +96,7 @@ class Regularized(Method[LCP]):
             if answer is not None:
                 detail = "no shift needed" if shift == 0.0 else f"shift {shift:.1e}"
                 return replace(answer, iterations=spent, detail=detail, regularization=shift, attempts=())
-            # What a solver proves of a shifted problem is not proved of the original one.
+            # A proof for a shifted problem is not a proof for the original one.
             status = claim.status if shift == 0.0 or claim.status in _OF_THE_PATH else Status.STALLED
             evidence = claim.evidence if shift == 0.0 else None
             # An answer of size 1 / shift leaves a residual within rounding of M z: it must not pass for a solution.
@@ -109,7 +109,7 @@ class Regularized(Method[LCP]):
         return replace(best, iterations=spent, detail=f"no answer under {len(shifts)} shifts", attempts=())
 
     def _verified(self, problem: LCP, claim: Claim, shift: float, tolerance: float) -> Claim | None:
-        """The claim if it solves the original problem, polished if need be."""
+        """Return the claim if it solves the original problem, polished if necessary, or None."""
         if shift == 0.0 and np.isfinite(claim.z).all() and measure(problem, claim.z)[0].solved(tolerance):
             return replace(claim, status=Status.SOLVED)
         if shift == 0.0 and claim.status not in (Status.SOLVED, Status.STALLED):

@@ -15,7 +15,7 @@ ENGINES = {
     "mujoco": ("", "elliptic", "noslip"),
     "drake": ("", "tamsi", "sap", "similar", "lagged"),
 }
-CLASSES = {"ours": "Ours", "mujoco": "MuJoCo", "drake": "Drake"}
+CLASSES = {"ours": "Contactlab", "mujoco": "MuJoCo", "drake": "Drake"}
 
 
 class UnknownEngineError(ValueError):

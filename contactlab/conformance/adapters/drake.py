@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.conformance.scene import Contacts, Joint, NotOfferedError, Scene, ShapeSpec
+from contactlab.conformance.scene import EngineContacts, Joint, NotSupportedError, Scene, ShapeSpec
 from contactlab.spatial.arrays import FloatArray
 
 
@@ -46,7 +46,7 @@ class Drake:
         from pydrake.systems.framework import DiagramBuilder
 
         if scene.restitution > 0.0:
-            raise NotOfferedError("Drake has no coefficient of restitution")
+            raise NotSupportedError("Drake has no coefficient of restitution")
         builder = DiagramBuilder()
         plant, graph = plants.AddMultibodyPlantSceneGraph(builder, h)
         if self._setting:
@@ -76,7 +76,7 @@ class Drake:
             plant.RegisterCollisionGeometry(one, RigidTransform(), _shape(body.shape), f"shape {i}", surface)
         for pin in scene.pins:
             if self._setting == "tamsi":
-                raise NotOfferedError("Drake's TAMSI has no constraint that closes a loop")
+                raise NotSupportedError("Drake's TAMSI has no constraint that closes a loop")
             ends = [plant.world_body() if k < 0 else bodies[k] for k in (pin.body, pin.other)]
             spots = [np.array(scene.local(k, pin.point)) for k in (pin.body, pin.other)]
             plant.AddBallConstraint(ends[0], spots[0], ends[1], spots[1])
@@ -125,7 +125,7 @@ class DrakeRun:
         twists = [self._plant.EvalBodySpatialVelocityInWorld(self._context, body) for body in self._bodies]
         return np.array([(*twist.translational(), *twist.rotational()) for twist in twists])
 
-    def contacts(self) -> Contacts:
+    def contacts(self) -> EngineContacts:
         """Contacts of the last step: points, and surfaces, each as one contact with its resultant."""
         results = self._plant.get_contact_results_output_port().Eval(self._context)
         number, inspector = self._number, self._inspector
@@ -143,7 +143,7 @@ class DrakeRun:
             one, other = (number.get(int(self._plant.GetBodyFromFrameId(frame).index()), -1) for frame in frames)
             told.append((one, other, surface.centroid(), surface.face_normal(0), info.F_Ac_W().translational()))
         point, normal, force = (np.array([line[k] for line in told]).reshape(-1, 3) for k in (2, 3, 4))
-        return Contacts(tuple(line[0] for line in told), tuple(line[1] for line in told), point, normal, force)
+        return EngineContacts(tuple(line[0] for line in told), tuple(line[1] for line in told), point, normal, force)
 
 
 def _hold(plant: Any, scene: Scene, bodies: list[Any], i: int, joint: Joint) -> None:

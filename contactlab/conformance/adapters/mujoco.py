@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.conformance.scene import Contacts, NotOfferedError, Scene
+from contactlab.conformance.scene import EngineContacts, NotSupportedError, Scene
 from contactlab.spatial.arrays import FloatArray
 
 #: Releases whose results must not be compared with: 4.0.0 has a wrong Hessian for sparse Jacobians.
@@ -50,7 +50,7 @@ class MuJoCo:
         import mujoco
 
         if scene.restitution > 0.0:
-            raise NotOfferedError("MuJoCo has no coefficient of restitution")
+            raise NotSupportedError("MuJoCo has no coefficient of restitution")
         spec = mujoco.MjSpec()
         spec.option.timestep, spec.option.gravity = h, scene.gravity
         if self._setting:
@@ -135,7 +135,7 @@ class MuJoCoRun:
             mujoco.mj_objectVelocity(self._model, self._data, mujoco.mjtObj.mjOBJ_BODY, one, twist, 0)
         return np.roll(twists, 3, axis=1)
 
-    def contacts(self) -> Contacts:
+    def contacts(self) -> EngineContacts:
         """Contacts of the last step; MuJoCo's normal points from the first geom into the second, which is pushed."""
         import mujoco
 
@@ -148,4 +148,4 @@ class MuJoCoRun:
             force.append(contact.frame.reshape(3, 3).T @ wrench[:3])
         point = np.array([contact.pos for contact in data.contact[: data.ncon]]).reshape(-1, 3)
         normal = np.array([contact.frame[:3] for contact in data.contact[: data.ncon]]).reshape(-1, 3)
-        return Contacts(tuple(body), tuple(other), point, normal, np.array(force).reshape(-1, 3))
+        return EngineContacts(tuple(body), tuple(other), point, normal, np.array(force).reshape(-1, 3))

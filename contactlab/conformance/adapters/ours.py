@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import contactlab
-from contactlab.conformance.scene import Contacts, NotOfferedError, Scene, ShapeSpec
+from contactlab.conformance.scene import EngineContacts, NotSupportedError, Scene, ShapeSpec
 from contactlab.constraints import LoopConstraint
 from contactlab.contact import Box, Capsule, HalfSpace, Material, Sphere
 from contactlab.multibody import Model, ModelBuilder, body_poses, joints, kinematics, point_velocity_6d
@@ -14,7 +14,7 @@ from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.arrays import FloatArray
 
 
-class Ours:
+class Contactlab:
     """contactlab."""
 
     version = contactlab.__version__
@@ -60,10 +60,10 @@ class OurRun:
             twist[3:] = quaternion.to_matrix(pose[3:]) @ twist[3:]
         return twists
 
-    def contacts(self) -> Contacts:
+    def contacts(self) -> EngineContacts:
         """Contacts of the last step."""
         table, h = self._run.contacts, self._run.stepper.h
-        return Contacts(
+        return EngineContacts(
             tuple(table.body_b.tolist()), tuple(table.body_a.tolist()), table.point, table.normal, table.impulse / h
         )
 
@@ -127,7 +127,7 @@ def _jointed(scene: Scene, builder: WorldBuilder, material: Material, stepper: T
 
 def _shape(shape: ShapeSpec | None) -> Box | Sphere | Capsule:
     if shape is None:
-        raise NotOfferedError("a free body of no shape")
+        raise NotSupportedError("a free body of no shape")
     size = shape.size
     if shape.kind == "box":
         return Box(size)

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from contactlab.conformance.case import Case, Measure, NotToldError, load_on, path
-from contactlab.conformance.scene import Body, Engine, Scene, ShapeSpec, Wall, ball, box
+from contactlab.conformance.case import Case, Measure, NotReportedError, net_contact_force, path
+from contactlab.conformance.scene import Body, Engine, HalfSpaceSpec, Scene, ShapeSpec, ball, box
 
 G, H = 9.81, 1e-3
 #: A micrometre a second: less than any of the rates that issue 3328 of MuJoCo complains of, 50 to 2300.
@@ -20,10 +20,10 @@ BRICK = (0.1, 0.1, 0.02)
 
 
 def incline(angle: float, mu: float) -> Scene:
-    """A brick on a slope that falls along x."""
+    """Return a brick on a slope that falls along x."""
     s, c = math.sin(angle), math.cos(angle)
     turn = (math.cos(angle / 2.0), 0.0, math.sin(angle / 2.0), 0.0)
-    return Scene((box(BRICK, 1.0, (0.02 * s, 0.0, 0.02 * c), turn),), (Wall((s, 0.0, c)),), mu)
+    return Scene((box(BRICK, 1.0, (0.02 * s, 0.0, 0.02 * c), turn),), (HalfSpaceSpec((s, 0.0, c)),), mu)
 
 
 def _stops(engine: Engine) -> list[Measure]:
@@ -54,7 +54,7 @@ def _pressed(engine: Engine) -> list[Measure]:
     # The inertia of a rod. It stands upright, so that it cannot roll down the wall.
     inertia = (0.045 * half**2 / 3.0, 0.045 * half**2 / 3.0, 0.5 * 0.045 * r * r)
     capsule = Body(ShapeSpec("capsule", (r, half)), 0.045, inertia, (r, 0.0, 0.5), force=(-12.0, 0.0, 0.0))
-    track = path(engine, Scene((capsule,), (Wall((1.0, 0.0, 0.0)),), 0.7), H, 2.0)
+    track = path(engine, Scene((capsule,), (HalfSpaceSpec((1.0, 0.0, 0.0)),), 0.7), H, 2.0)
     crept = abs(float(track.poses[-1, 0, 2] - track.poses[-1001, 0, 2]))
     return [Measure("crept, pressed by 12 N with a weight of 0.44 N, where 0 is asked, at", crept, CREEP, "m/s")]
 
@@ -89,7 +89,7 @@ def _spins(engine: Engine) -> list[Measure]:
     slows = mu * G * r / scene.bodies[0].inertia[2]
     track = path(engine, scene, H, 0.5)
     if (count := len(track.contacts().body)) != 4:
-        raise NotToldError(f"tells {count} contacts of a box on the floor, not those of its four corners")
+        raise NotReportedError(f"tells {count} contacts of a box on the floor, not those of its four corners")
     angle = float(np.sum(track.velocities[1:, 0, 5]) * H)
     far = w * w / (2.0 * slows)
     return [Measure(f"missed the {far:.3f} rad of I w^2/(2 mu m g r) by", abs(angle - far), w * H, "rad")]
@@ -121,9 +121,9 @@ def stack(masses: list[float]) -> Scene:
 def _corners(engine: Engine) -> list[Measure]:
     track = path(engine, stack([2.0]), H, 1.0)
     contacts = track.contacts()
-    total, forces = load_on(contacts, 0), np.linalg.norm(contacts.force, axis=1)
+    total, forces = net_contact_force(contacts, 0), np.linalg.norm(contacts.force, axis=1)
     if forces.size != 4:
-        raise NotToldError(f"tells {forces.size} contacts of a box on the floor, not those of its four corners")
+        raise NotReportedError(f"tells {forces.size} contacts of a box on the floor, not those of its four corners")
     apart = float(np.abs(forces - 0.5 * G).max())
     return [Measure("missed the load, of its weight, by", float(abs(total[2] / (2.0 * G) - 1.0)), SHARE),
             Measure("four corners missed a quarter of it by", apart / (2.0 * G), SHARE)]  # fmt: skip
@@ -133,7 +133,7 @@ def _pressures(engine: Engine) -> list[Measure]:
     contacts = path(engine, stack([1.0, 1.0, 1.0]), H, 1.0).contacts()
     ground = -sum(float(f[2]) * (1 if b < 0 else -1 if o < 0 else 0)
                   for b, o, f in zip(contacts.body, contacts.other, contacts.force, strict=True))  # fmt: skip
-    above = float(load_on(contacts, 2)[2])
+    above = float(net_contact_force(contacts, 2)[2])
     return [Measure("three cubes missed 3 m g on the ground, of it, by", abs(ground / (3 * G) - 1.0), SHARE),
             Measure("the uppermost missed m g by", abs(above / G - 1.0), SHARE)]  # fmt: skip
 
@@ -148,7 +148,9 @@ def _settles(masses: list[float], engine: Engine) -> list[Measure]:
 
 def _groove(engine: Engine) -> list[Measure]:
     s = math.sqrt(0.5)
-    scene = Scene((ball(0.1, 1.0, (0.0, 0.0, 0.1 / s)),), (Wall((s, 0.0, s)), Wall((-s, 0.0, s))), 0.0)
+    scene = Scene(
+        (ball(0.1, 1.0, (0.0, 0.0, 0.1 / s)),), (HalfSpaceSpec((s, 0.0, s)), HalfSpaceSpec((-s, 0.0, s))), 0.0
+    )
     forces = np.linalg.norm(path(engine, scene, H, 1.0).contacts().force, axis=1)
     off = float(np.abs(forces / (G * s) - 1.0).max()) if forces.size == 2 else math.inf
     return [Measure("each side of the groove missed m g/(2 cos 45), of it, by", off, SHARE)]
@@ -156,7 +158,12 @@ def _groove(engine: Engine) -> list[Measure]:
 
 def _three_balls(engine: Engine) -> list[Measure]:
     s, r = math.sqrt(0.5), 0.1
-    walls = (Wall((s, 0.0, s)), Wall((-s, 0.0, s)), Wall((0.0, 1.0, 0.0), -0.6), Wall((0.0, -1.0, 0.0), -0.6))
+    walls = (
+        HalfSpaceSpec((s, 0.0, s)),
+        HalfSpaceSpec((-s, 0.0, s)),
+        HalfSpaceSpec((0.0, 1.0, 0.0), -0.6),
+        HalfSpaceSpec((0.0, -1.0, 0.0), -0.6),
+    )
     balls = tuple(ball(r, 1.0, (0.0, 0.25 * (i - 1), r / s), (0.0, 0.5 * (1 - i), 0.0)) for i in range(3))
     track = path(engine, Scene(balls, walls, 0.3), H, 3.0)
     return [Measure("moved, three seconds later, at", float(np.abs(track.velocities[-1, :, :3]).max()), 1e-6, "m/s")]
@@ -178,7 +185,7 @@ def _cone(engine: Engine) -> list[Measure]:
     )
     load = max(float(normal.sum()), 1e-300)
     beyond = float((np.linalg.norm(tangent, axis=1) - mu * normal).max())
-    # Where it slides, friction has all of mu N and points against the motion.
+    # If the contact slides, friction is mu N against the motion.
     v = track.velocities[-1, 0, :3]
     short = float(np.linalg.norm(tangent.sum(0) + mu * load * v / np.linalg.norm(v)))
     return [gap, Measure("pulled at a contact, of the load, with", float(-normal.min(initial=0.0)) / load, 1e-9),

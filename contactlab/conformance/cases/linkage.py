@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from contactlab.conformance.case import Case, Measure, load_on, path
+from contactlab.conformance.case import Case, Measure, net_contact_force, path
 from contactlab.conformance.scene import Body, Engine, Joint, Pin, Scene, ShapeSpec, box
 from contactlab.spatial import quaternion
 
@@ -53,7 +53,7 @@ def _four_bars(engine: Engine) -> list[Measure]:
                Measure("moved, on the ground, at", float(np.abs(track.velocities[-1]).max()), 1e-6, "m/s")]  # fmt: skip
     if track.run.contacts() is not None:
         # Virtual work: N cos a = (M + m) g cos a + F sin a at the angle a of the arms.
-        told, load = float(load_on(track.contacts(), 1)[2]), (HEAVY + LIGHT) * G + PULL * math.tan(END)
+        told, load = float(net_contact_force(track.contacts(), 1)[2]), (HEAVY + LIGHT) * G + PULL * math.tan(END)
         figures.append(Measure(f"missed the {load:.2f} N of virtual work, of it, by", abs(told / load - 1.0), 1e-3))
     return figures
 

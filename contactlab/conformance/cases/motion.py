@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from contactlab.conformance.case import Case, Measure, path
-from contactlab.conformance.scene import Body, Engine, Scene, ShapeSpec, Wall, ball, box
+from contactlab.conformance.scene import Body, Engine, HalfSpaceSpec, Scene, ShapeSpec, ball, box
 
 G, H = 9.81, 1e-3
 
@@ -32,7 +32,7 @@ def _top(engine: Engine) -> list[Measure]:
 
 
 def rod(angle: float) -> Scene:
-    """A thin rod, leaning from the vertical by an angle towards x, on a floor without friction."""
+    """Return a thin rod, leaning from the vertical by an angle towards x, on a floor without friction."""
     half, r, m = 0.5, 0.01, 1.0
     across = m * half * half / 3.0
     turn = (math.cos(angle / 2.0), 0.0, math.sin(angle / 2.0), 0.0)
@@ -102,7 +102,7 @@ def _row(e: float, engine: Engine) -> list[Measure]:
 
 def _corner(engine: Engine) -> list[Measure]:
     brick = box((0.1,) * 3, 1.0, (0.3, 0.3, 0.1), velocity=(-1.0, -1.0, 0.0))
-    scene = Scene((brick,), (Wall(), Wall((1.0, 0.0, 0.0)), Wall((0.0, 1.0, 0.0))), 0.0)
+    scene = Scene((brick,), (HalfSpaceSpec(), HalfSpaceSpec((1.0, 0.0, 0.0)), HalfSpaceSpec((0.0, 1.0, 0.0))), 0.0)
     track = path(engine, scene, H, 0.6)
     return [
         Measure("moved in the corner, where 0 is asked, at", float(np.abs(track.velocities[-1]).max()), 1e-6, "m/s")

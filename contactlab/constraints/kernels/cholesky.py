@@ -21,7 +21,9 @@ SMALL: Final = 20
 
 @kernel
 def factor(A: FloatArray, first: int, n: int, least: FloatArray, columns: FloatArray) -> int:
-    """The lower triangle of rows and columns ``first`` to n - 1 := L; -1, or the first k with a pivot <= least[k].
+    """Return the lower triangle of rows and columns ``first`` to n - 1 := L.
+
+    -1, or the first k with a pivot <= least[k].
 
     ``columns`` (4 n,) is scratch.
     """

@@ -12,12 +12,12 @@ from contactlab.constraints.kernels.cholesky import SMALL, factor, solve_lower, 
 from contactlab.constraints.kernels.kkt import solve_kkt
 from contactlab.constraints.kernels.kkt_codes import (
     BAUMGARTE,
-    BROKEN,
     CLEAR_PIVOT,
     DEPENDENT,
-    ELSEWHERE,
     GAMMA,
     JACOBIAN,
+    MULTIBODY_CODE_OFFSET,
+    NOT_FINITE_RESULT,
     POSITION_ERROR,
     RESIDUAL_FLOOR,
     SCRATCH,
@@ -26,12 +26,12 @@ from contactlab.constraints.kernels.kkt_codes import (
 from contactlab.constraints.kernels.layout import GROUP_INTS, SIZE, START, rows_view
 from contactlab.constraints.kernels.rank import largest_entry, row_tolerances
 from contactlab.constraints.kernels.rows import constraint_rows, contact_rows
-from contactlab.constraints.kernels.unit_forces import add_contact_forces, contact_climbs, contact_products
+from contactlab.constraints.kernels.unit_forces import add_contact_forces, contact_products, propagate_contacts
 from contactlab.multibody.kernels.articulated import articulate, outward
-from contactlab.multibody.kernels.codes import GOOD, UNUSUAL
+from contactlab.multibody.kernels.codes import GOOD, NEEDS_GENERAL_ENTRY
 from contactlab.multibody.kernels.crba import crba
 from contactlab.multibody.kernels.inertias import world_inertias
-from contactlab.multibody.kernels.layout import NQ, NV, opened
+from contactlab.multibody.kernels.layout import NQ, NV, model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import newton_euler
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.workspace import part_at, rows_at, stack
@@ -41,7 +41,7 @@ from lcp.kernels import kernel
 
 @kernel
 def constraint_residual(G: FloatArray, x: FloatArray, gamma: FloatArray, size: FloatArray, terms: FloatArray) -> float:
-    """The largest |G_i x - gamma_i| / s_i over the rows; not a number where x is none.
+    """Return the largest |G_i x - gamma_i| / s_i over the rows; not a number where x is none.
 
     s_i = |gamma_i| + sum_j |G_ij| (|x_j| + size_j), but at least `RESIDUAL_FLOOR` times the largest of them. size (n,)
     says what cancels in x, which may be rounding itself (a robot at rest), and is used up; rows that hold nothing but
@@ -85,7 +85,7 @@ def constraint_residual(G: FloatArray, x: FloatArray, gamma: FloatArray, size: F
 
 @kernel(inline=True)
 def checked(G: FloatArray, gamma: FloatArray, a: FloatArray, alone: FloatArray, terms: FloatArray) -> float:
-    """The residual of a solve that went through, `BROKEN` where it is not finite.
+    """Return the residual of a solve that went through, `NOT_FINITE_RESULT` where it is not finite.
 
     alone (nv,): sizes of the accelerations that the load would give each degree of freedom by itself.
     """
@@ -93,7 +93,7 @@ def checked(G: FloatArray, gamma: FloatArray, a: FloatArray, alone: FloatArray, 
     rest = 0.0 * residual
     for j in range(a.shape[0]):
         rest += 0.0 * a[j]
-    return residual if rest == 0.0 else float(BROKEN)
+    return residual if rest == 0.0 else float(NOT_FINITE_RESULT)
 
 
 @kernel
@@ -112,11 +112,11 @@ def full_unit_forces(
 ) -> float:
     """Fill a (nv,) and forces (m,); W of `unit_forces_size`. I and F hold the model and a set of contacts."""
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or tau.shape[0] != I[NV]:
-        return float(UNUSUAL)
+        return float(NEEDS_GENERAL_ENTRY)
     code = newton_euler(I, F, q, v, a[:0], f_ext, custom, W, ready)
     if code != GOOD:
-        return float(ELSEWHERE - code)
-    t, f, nl, nv = opened(I, F, W)
+        return float(MULTIBODY_CODE_OFFSET - code)
+    t, f, nl, nv = model_and_workspace_views(I, F, W)
     r = rows_view(I, F)
     m = forces.shape[0]
     start = f.start
@@ -150,7 +150,7 @@ def full_unit_forces(
     load = part_at(W, b + width, m)
     least = part_at(W, b + width + m, m)
     columns = part_at(W, b + width + 2 * m, 4 * m)
-    contact_climbs(t, r, f.S, U, D, G, a, four, X, free)
+    propagate_contacts(t, r, f.S, U, D, G, a, four, X, free)
     contact_products(t.dof_parent, D, X, r.group, four, K)
     for group in range(width // 4):
         first = r.group[GROUP_INTS * group + START]
@@ -175,7 +175,7 @@ def full_unit_forces(
 
 
 @kernel
-def quick_unit_forces(
+def fast_unit_forces(
     I: IntArray,
     F: FloatArray,
     q: FloatArray,
@@ -218,11 +218,11 @@ def full_mass_matrix(
     Returns the rank of the rows and the residual, or a code < 0 (`contactlab.constraints.kernels.kkt_codes`).
     """
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or tau.shape[0] != I[NV]:
-        return UNUSUAL, 0.0
+        return NEEDS_GENERAL_ENTRY, 0.0
     code = newton_euler(I, F, q, v, a[:0], f_ext, custom, W, ready)
     if code != GOOD:
-        return ELSEWHERE - code, 0.0
-    t, f, nl, nv = opened(I, F, W)
+        return MULTIBODY_CODE_OFFSET - code, 0.0
+    t, f, nl, nv = model_and_workspace_views(I, F, W)
     m = forces.shape[0]
     start = f.start
     P = rows_at(W, start + 6 * nl, nl, 6)
@@ -265,7 +265,7 @@ def full_mass_matrix(
     # Composite inertias take the place of accelerations and forces.
     code = crba(I, F, q, custom, W, VELOCITIES, H)
     if code != GOOD:
-        return BROKEN, 0.0
+        return NOT_FINITE_RESULT, 0.0
     alone = W[b + nv * nv + nv : b + nv * nv + 2 * nv]
     for j in range(nv):
         alone[j] = abs(c[j]) / H[j, j] if H[j, j] > 0.0 else 0.0
@@ -274,11 +274,11 @@ def full_mass_matrix(
     if code < 0:
         return code, 0.0
     residual = checked(G, gamma, a, alone, errors)
-    return (code, residual) if residual >= 0.0 else (BROKEN, 0.0)
+    return (code, residual) if residual >= 0.0 else (NOT_FINITE_RESULT, 0.0)
 
 
 @kernel
-def quick_mass_matrix(
+def fast_mass_matrix(
     I: IntArray,
     order: IntArray,
     F: FloatArray,

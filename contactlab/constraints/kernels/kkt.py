@@ -35,11 +35,11 @@ from contactlab.constraints.kernels.kkt_codes import (
     CLEAR_ROW,
     DEPENDENT,
     DIRECT,
-    LOOSE,
     RANGE_SPACE,
+    SINGULAR_INERTIA,
     System,
 )
-from contactlab.constraints.kernels.range_space import restored, solve_range_space
+from contactlab.constraints.kernels.range_space import restore_matrix, solve_range_space
 from contactlab.constraints.kernels.row_space import multipliers, reduce_rows, reflect, reflect_both, row_space, targets
 from contactlab.multibody.kernels.codes import PIVOT
 from contactlab.multibody.kernels.workspace import rows_at
@@ -71,7 +71,7 @@ def unit_columns(H: FloatArray, scale: FloatArray) -> None:
 
 @kernel
 def solve_null_space(system: System, tolerance: FloatArray, W: FloatArray, x: FloatArray, forces: FloatArray) -> int:
-    """Fill x (n,) and forces (m,) with H x - G^T forces = c, G x = gamma; the rank of G, or `LOOSE` - k.
+    """Fill x (n,) and forces (m,) with H x - G^T forces = c, G x = gamma; the rank of G, or `SINGULAR_INERTIA` - k.
 
     H (n, n) is symmetric, both triangles, and is overwritten. Columns are measured so that H has about a unit diagonal:
     neither rank nor definiteness depend on the units of the coordinates.
@@ -107,7 +107,7 @@ def solve_null_space(system: System, tolerance: FloatArray, W: FloatArray, x: Fl
         # The trailing block, in place: the rows above it and the columns before it are still to be used.
         at = factor(H, rank, n, least, columns)
         if at >= 0:
-            return LOOSE - at
+            return SINGULAR_INERTIA - at
         solve_lower(H, rank, n, y)
         solve_upper(H, rank, n, y)
         for k in range(rank):
@@ -130,7 +130,7 @@ def solve_null_space(system: System, tolerance: FloatArray, W: FloatArray, x: Fl
 
 @kernel
 def independent(A: FloatArray, n: int, m: int, K: FloatArray, w: FloatArray) -> bool:
-    """Whether the rows A[n:, :n] are clearly independent; K (m m,) and w (5 m,) are scratch."""
+    """Return True if the rows A[n:, :n] are clearly independent; K (m m,) and w (5 m,) are scratch."""
     products = rows_at(K, 0, m, m)
     for i in range(m):
         product = products[i]
@@ -206,7 +206,7 @@ def solve_kkt(
     x: FloatArray,
     forces: FloatArray,
 ) -> int:
-    """Fill x (n,) and forces (m,) with H x - G^T forces = c, G x = gamma; the rank of G, or `LOOSE` - k.
+    """Fill x (n,) and forces (m,) with H x - G^T forces = c, G x = gamma; the rank of G, or `SINGULAR_INERTIA` - k.
 
     H is overwritten. Redundant rows make the matrices of the other methods singular: the null-space method, which finds
     the rank first, then answers for them, and for rows that are not well known. ``tolerance`` (m,) is what of each
@@ -224,7 +224,7 @@ def solve_kkt(
             code = solve_range_space(parents, dense, system, W, x, forces)
             if code == DEPENDENT:
                 start = (n + m + 1) * (m + 1)
-                restored(system.H, W[start : start + n])
+                restore_matrix(system.H, W[start : start + n])
     if code == DEPENDENT:
         code = solve_null_space(system, tolerance, W, x, forces)
     return code

@@ -18,7 +18,7 @@ BAUMGARTE: Final = 4
 POSITION_ERROR: Final = 8
 VELOCITY_ERROR: Final = 16
 
-# What needs velocities.
+# Outputs that need velocities.
 MOVING: Final = GAMMA | BAUMGARTE | VELOCITY_ERROR
 
 # Scratch of `constraint_rows`.
@@ -50,11 +50,11 @@ METHODS: Final = {
 # The rows are not clearly independent, or H is not clearly definite: a job for the rank-revealing method.
 DEPENDENT: Final = -2
 # The part of H that the constraints leave free is singular: the motion is not determined.
-LOOSE: Final = -3
+SINGULAR_INERTIA: Final = -3
 # Something that is not finite.
-BROKEN: Final = -4
-# From here on down: codes of the multibody kernels, moved out of the way (`ELSEWHERE` - code).
-ELSEWHERE: Final = -1000
+NOT_FINITE_RESULT: Final = -4
+# From here on down: codes of the multibody kernels, moved out of the way (`MULTIBODY_CODE_OFFSET` - code).
+MULTIBODY_CODE_OFFSET: Final = -1000
 
 # The rank rule, stated in `contactlab.constraints.kernels.rank`: what of a row's terms is rounding,
 RANK_TOLERANCE: Final = 1e-10
@@ -108,7 +108,7 @@ def articulated_start(nl: int, nv: int) -> int:
 
 
 def row_block(nv: int, m: int) -> int:
-    """The rows themselves: scratch of the row kernel, G, gamma, both errors, scales and tolerances."""
+    """Return the rows themselves: scratch of the row kernel, G, gamma, both errors, scales and tolerances."""
     return SCRATCH + m * nv + 5 * m
 
 

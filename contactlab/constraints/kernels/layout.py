@@ -70,7 +70,7 @@ class Rows(NamedTuple):
 
 @kernel(inline=True)
 def rows_view(I: IntArray, F: FloatArray) -> Rows:
-    """The views, the buffers standing behind the model's in the same two arrays.
+    """Return the views, the buffers standing behind the model's in the same two arrays.
 
     Order and sizes are those of `contactlab.constraints.packing.pack_rows`.
     """

@@ -131,7 +131,7 @@ def line_between(xs: FloatArray, xp: FloatArray, a: FloatArray) -> float:
 
 
 @kernel(inline=True)
-def turned(R: FloatArray, v: FloatArray, at: int, out: FloatArray) -> None:
+def rotate(R: FloatArray, v: FloatArray, at: int, out: FloatArray) -> None:
     """out[at:at + 3] := R v[at:at + 3]."""
     for i in range(3):
         out[at + i] = R[3 * i] * v[at] + R[3 * i + 1] * v[at + 1] + R[3 * i + 2] * v[at + 2]

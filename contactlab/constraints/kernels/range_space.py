@@ -103,7 +103,7 @@ def solve_range_space(
 ) -> int:
     """Fill x (n,) and forces (m,); m, or `DEPENDENT` where H or the responses are not clearly definite.
 
-    The lower triangle of H (n, n) holds its factor afterwards; `restored` puts it right again.
+    The lower triangle of H (n, n) holds its factor afterwards; `restore_matrix` undoes this.
     """
     H, G, c, gamma = system
     m, n = G.shape
@@ -175,7 +175,7 @@ def solve_range_space(
 
 
 @kernel
-def restored(H: FloatArray, diagonal: FloatArray) -> None:
+def restore_matrix(H: FloatArray, diagonal: FloatArray) -> None:
     """Both triangles of H as they were: the upper one still stands."""
     n = H.shape[0]
     for i in range(n):

@@ -59,7 +59,7 @@ def row_length(row: FloatArray) -> float:
 
 @kernel(inline=True)
 def is_zero_row(row: FloatArray, scale: float) -> bool:
-    """Whether a row is only rounding of terms of size ``scale``."""
+    """Return True if a row is only rounding of terms of size ``scale``."""
     return not largest_entry(row) > RANK_TOLERANCE * scale
 
 
@@ -78,7 +78,7 @@ def zero_floor(G: FloatArray, scale: FloatArray, i: int) -> float:
 def row_floors(G: FloatArray, scale: FloatArray, error: FloatArray, floor: FloatArray) -> None:
     """Fill floor (nb,), to which rows are known.
 
-    ``scale`` and ``error`` are (nb,), of length 0 where they are not known. A scale below |G_i| counts as |G_i|.
+    ``scale`` and ``error`` are (nb,), of length 0 if they are not known. A scale below |G_i| counts as |G_i|.
     """
     m = G.shape[0]
     if scale.shape[0] == 0:
@@ -88,7 +88,7 @@ def row_floors(G: FloatArray, scale: FloatArray, error: FloatArray, floor: Float
         return
     off = False
     for i in range(error.shape[0]):
-        # Of errors that add less than a thousandth to the floor nothing has to be said.
+        # Errors that add less than a thousandth to the floor are not reported.
         off = off or abs(error[i]) > 1e-3 / CONFIGURATION * RANK_TOLERANCE * scale[i]
     for i in range(m):
         relative = RANK_TOLERANCE

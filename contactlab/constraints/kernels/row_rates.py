@@ -1,4 +1,4 @@
-"""How the rows of contacts and loops change with q and v, at fixed accelerations and forces; analytical.
+"""Analytical derivatives of the rows of contacts and loops by q and v, at fixed accelerations and forces.
 
 A row of axis a, with u and c the relative velocity and acceleration of its two frames, c with the terms of
 `constraints.kernels.rows` of an axis that turns with the predecessor, omega_p x a, has
@@ -26,10 +26,10 @@ from contactlab.constraints.kernels.layout import (
     SUCCESSOR,
     rows_view,
 )
-from contactlab.constraints.kernels.pairs_of_frames import line_between, turned
+from contactlab.constraints.kernels.pairs_of_frames import line_between, rotate
 from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.displaced import column_rates
-from contactlab.multibody.kernels.layout import opened
+from contactlab.multibody.kernels.column_derivatives import column_rates
+from contactlab.multibody.kernels.layout import model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.point_rates import rates_at
 from contactlab.multibody.kernels.points import acceleration_at, frame_at, velocity_at
@@ -49,7 +49,7 @@ def add_cross(a: FloatArray, i: int, b: FloatArray, k: int, factor: float, out: 
 
 
 @kernel
-def along(a: FloatArray, b: FloatArray) -> float:
+def dot6(a: FloatArray, b: FloatArray) -> float:
     """a . b of six-vectors."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + (a[3] * b[3] + a[4] * b[4] + a[5] * b[5])
 
@@ -100,10 +100,10 @@ def distance_rates(
     """Fill column j of the rows of a distance; see the head of this file."""
     if length == 0.0:
         return
-    rate = along(axis, u)
-    longer = along(axis, moving)
-    faster = along(axis, du)
-    bent = -along(axis, dc)
+    rate = dot6(axis, u)
+    longer = dot6(axis, moving)
+    faster = dot6(axis, du)
+    bent = -dot6(axis, dc)
     squares = 0.0  # u . u, and half its changes by q and v
     by_place = 0.0
     by_speed = 0.0
@@ -119,7 +119,7 @@ def distance_rates(
         row = rows[i]
         speed[i, j] = faster
         by_q[i, j] = bent - 2.0 * row[ALPHA] * faster - row[BETA] * row[BETA] * longer
-        by_v[i, j] = -along(axis, gained) - 2.0 * (by_speed - rate * longer) / length - 2.0 * row[ALPHA] * longer
+        by_v[i, j] = -dot6(axis, gained) - 2.0 * (by_speed - rate * longer) / length - 2.0 * row[ALPHA] * longer
 
 
 @kernel
@@ -142,16 +142,16 @@ def row_rates(
     carried: FloatArray,
     wrenches: FloatArray,
 ) -> int:
-    """Fill what the caller has zeroed; `GOOD`, or where in q a quaternion is not one.
+    """Fill what the caller has zeroed; return `GOOD`, or the place in q of a quaternion that is not one.
 
     by_q, by_v, speed, errors (n, nv): of gamma - G a by q and by v, of G v and of the position errors by q.
-    carried (nv, nv): of G^T forces by q, but for what the external forces ``wrenches`` (bodies, 6), moment about the
+    carried (nv, nv): of G^T forces by q, except for what the external forces ``wrenches`` (bodies, 6), moment about the
     world's origin first, do as they stand still. ``points`` (2, 4, 6, nv) is scratch. Custom rows are left as they are.
     """
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
     if code != GOOD:
         return code
-    t, f, nl, nv = opened(I, F, W)
+    t, f, nl, nv = model_and_workspace_views(I, F, W)
     r = rows_view(I, F)
     A = rows_at(W, f.start, nl, 6)
     K = rows_at(W, f.start + 6 * nl, nv, 18)
@@ -222,8 +222,8 @@ def row_rates(
         for place in range(first, last):
             i = r.order[place]
             if kind != DISTANCE:
-                turned(Rp, r.row[i], 0, axis)
-                turned(Rp, r.row[i], 3, axis)
+                rotate(Rp, r.row[i], 0, axis)
+                rotate(Rp, r.row[i], 3, axis)
             for k in range(6):
                 wrench[k] += forces[i] * axis[k]
         for k in range(6):
@@ -260,7 +260,7 @@ def row_rates(
                 # The force turns with the line.
                 pull = axis[3] * wrench[3] + axis[4] * wrench[4] + axis[5] * wrench[5]
                 for place in range(first, last):
-                    errors[r.order[place], j] = along(axis, moving)
+                    errors[r.order[place], j] = dot6(axis, moving)
                 for k in range(3):
                     change[3 + k] = pull * phi[k]
             else:
@@ -280,14 +280,12 @@ def row_rates(
                 for place in range(first, last):
                     i = r.order[place]
                     row = r.row[i]
-                    turned(Rp, row, 0, axis)
-                    turned(Rp, row, 3, axis)
-                    errors[i, j] = 0.0 if kind == CONTACT else along(axis, error)
-                    speed[i, j] = along(axis, du)
-                    by_q[i, j] = (
-                        -along(axis, dc) - 2.0 * row[ALPHA] * speed[i, j] - row[BETA] * row[BETA] * errors[i, j]
-                    )
-                    by_v[i, j] = -along(axis, gained) - 2.0 * row[ALPHA] * along(axis, moving)
+                    rotate(Rp, row, 0, axis)
+                    rotate(Rp, row, 3, axis)
+                    errors[i, j] = 0.0 if kind == CONTACT else dot6(axis, error)
+                    speed[i, j] = dot6(axis, du)
+                    by_q[i, j] = -dot6(axis, dc) - 2.0 * row[ALPHA] * speed[i, j] - row[BETA] * row[BETA] * errors[i, j]
+                    by_v[i, j] = -dot6(axis, gained) - 2.0 * row[ALPHA] * dot6(axis, moving)
             for number in range(2):
                 # The wrench's point, of the predecessor too where the loop slides.
                 source = one if number == 0 or sliding else two

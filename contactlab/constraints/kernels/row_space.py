@@ -135,7 +135,7 @@ class RowSpace(NamedTuple):
 
 @kernel(inline=True)
 def row_space(W: FloatArray, n: int, m: int) -> RowSpace:
-    """The views: 2 m n + 7 m places of W."""
+    """Return the views: 2 m n + 7 m places of W."""
     b = 2 * m * n
     return RowSpace(
         rows_at(W, 0, m, n),

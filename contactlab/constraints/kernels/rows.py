@@ -73,11 +73,11 @@ from contactlab.constraints.kernels.pairs_of_frames import (
     length_of,
     line_between,
     relative_pose,
-    turned,
+    rotate,
 )
 from contactlab.constraints.kernels.rank import is_zero_row
 from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.layout import opened
+from contactlab.multibody.kernels.layout import model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.points import frame_at, velocity_at
 from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
@@ -100,7 +100,7 @@ def contact_rows(
     scale: FloatArray,
 ) -> None:
     """`constraint_rows` of contacts alone, all but their position errors, which are zero."""
-    t, f, nl, _ = opened(I, F, W)
+    t, f, nl, _ = model_and_workspace_views(I, F, W)
     r = rows_view(I, F)
     A = rows_at(W, f.start, nl, 6)
     for block in range(r.frame.shape[0]):
@@ -110,7 +110,7 @@ def contact_rows(
         link = r.block[at + SUCCESSOR]
         first = r.block[at + FIRST]
         last = first + r.block[at + COUNT]
-        # Of the point: where it is from the root's origin, its velocity and its acceleration, the world at rest.
+        # Position of the point from the root's origin, its velocity and its acceleration, with the world at rest.
         dx = dy = dz = 0.0
         ux = uy = uz = 0.0
         ax = ay = az = 0.0
@@ -169,7 +169,10 @@ def contact_rows(
 
 @kernel(inner=True)
 def settle_row(G: FloatArray, scale: FloatArray, i: int, size: float) -> bool:
-    """Whether row i is only rounding of terms of this size: it becomes zero. Notes the size where it is wanted."""
+    """Return True if row i is only rounding of terms of this size: it becomes zero.
+
+    Notes the size where it is wanted.
+    """
     if scale.shape[0] > 0:
         scale[i] = size
     if not is_zero_row(G[i], size):
@@ -181,7 +184,7 @@ def settle_row(G: FloatArray, scale: FloatArray, i: int, size: float) -> bool:
 
 @kernel(inline=True)
 def settled(value: float, terms: float) -> float:
-    """The value, or 0 where it is only rounding of its terms."""
+    """Return the value, or 0 if it is only rounding of its terms."""
     return value if abs(value) > RANK_TOLERANCE * terms else 0.0
 
 
@@ -201,7 +204,7 @@ def constraint_rows(
 ) -> None:
     """Fill what is wanted of the rows of contacts, loops and distances; see the head of this file."""
     contact_rows(I, F, W, weight, want, G, gamma, phid, scale)
-    t, f, nl, _ = opened(I, F, W)
+    t, f, nl, _ = model_and_workspace_views(I, F, W)
     r = rows_view(I, F)
     A = rows_at(W, f.start, nl, 6)
     a = w[0:6]  # the row's wrench
@@ -282,8 +285,8 @@ def constraint_rows(
             else:
                 angular = length_of(s, 0)
                 linear = length_of(s, 3)
-                turned(Rp, s, 0, a)
-                turned(Rp, s, 3, a)
+                rotate(Rp, s, 0, a)
+                rotate(Rp, s, 3, a)
                 error = s[0] * e[0] + s[1] * e[1] + s[2] * e[2] + s[3] * e[3] + s[4] * e[4] + s[5] * e[5]
             zero = False
             if want & JACOBIAN:
@@ -326,7 +329,7 @@ def evaluate_rows(
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES if want & MOVING else POSES, W)
     if code != GOOD:
         return code
-    t, f, nl, _ = opened(I, F, W)
+    t, f, nl, _ = model_and_workspace_views(I, F, W)
     A = rows_at(W, f.start, nl, 6)
     if want & GAMMA:
         accelerations(t, f.S, f.C, W[0:0], 0.0, A)

@@ -28,7 +28,7 @@ from lcp.kernels import kernel
 def carry_inward(
     s: FloatArray, c: FloatArray, d: float, g0: float, g1: float, g2: float, g3: float, P: FloatArray
 ) -> tuple[float, float, float, float]:
-    """Shares of four unit forces that one degree of freedom takes; P (24,), in rows of four, := what goes on inward.
+    """Shares of four unit forces that one degree of freedom takes; P (24,), in rows of four, := what continues inward.
 
     s (6,) is its motion, c (6,) the articulated inertia times it, d one over its own part; g0 to g3 are its entries of
     the four rows.
@@ -52,7 +52,7 @@ def carry_inward(
 
 
 @kernel(inline=True)
-def contact_climbs(
+def propagate_contacts(
     t: Tree,
     r: Rows,
     S: FloatArray,
@@ -194,7 +194,7 @@ def add_contact_forces(parents: IntArray, X: FloatArray, groups: IntArray, load:
 
 
 @kernel
-def climb(
+def propagate_rows(
     parents: IntArray,
     S: FloatArray,
     U: FloatArray,
@@ -272,12 +272,12 @@ def unit_responses(
         while count < 4 and first + count < m and last_entry(G[first + count]) == tip:
             count += 1
         if tip >= 0:
-            climb(parents, S, U, D, G, first, count, tip, taken, P, X)
+            propagate_rows(parents, S, U, D, G, first, count, tip, taken, P, X)
         for j in range(tip - 1, -1, -1):
             if taken[j] == 0.0:
                 for k in range(first, first + count):
                     if G[k, j] != 0.0:
-                        climb(parents, S, U, D, G, first, count, j, taken, P, X)
+                        propagate_rows(parents, S, U, D, G, first, count, j, taken, P, X)
                         break
         for j in range(tip + 1):
             reached[j] = max(reached[j], taken[j])

@@ -10,10 +10,10 @@ from contactlab.constraints.kernels.kkt_codes import CLEAR_LU_PIVOT, System
 from contactlab.constraints.solve.solution import (
     KKTSolution,
     LinearSolver,
-    finished,
-    loose,
+    make_solution,
     read_operands,
     row_basis,
+    singular_inertia_error,
     solve_square,
     solved,
     unit_columns,
@@ -69,10 +69,10 @@ def direct(
     A[:n, :n] = system.H * scale * scale[:, None]
     A[n:, :n], A[:n, n:] = basis.Q, basis.Q.T
     z = solve_square(A, np.concatenate([system.c * scale, basis.targets(system.gamma)]), linear_solver)
-    return finished(system, z[:n] * scale, basis.multipliers(-z[n:]), rank)
+    return make_solution(system, z[:n] * scale, basis.multipliers(-z[n:]), rank)
 
 
-# How far from zero G Z may be, beside |G| |Z|.
+# Largest G Z relative to |G| |Z|.
 _NULL = 1e-8
 
 
@@ -126,7 +126,7 @@ def null_space(
     H_, load = system.H * scale * scale[:, None], system.c * scale
     x = basis.Q.T @ basis.targets(system.gamma)
     x = x + free @ solve_square(free.T @ H_ @ free, free.T @ (load - H_ @ x), linear_solver)
-    return finished(system, x * scale, basis.multipliers(basis.Q @ (H_ @ x - load)), basis.rank)
+    return make_solution(system, x * scale, basis.multipliers(basis.Q @ (H_ @ x - load)), basis.rank)
 
 
 def _read_bases(system: System, Y: ArrayLike, Z: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -153,7 +153,7 @@ def _by_bases(
     scale = unit_columns(reduced)
     z = scale * solve_square(reduced * scale * scale[:, None], scale * (Z.T @ (c - H @ (Y @ y))), linear_solver)
     x = Y @ y + Z @ z
-    return finished(system, x, basis.multipliers(basis.Q @ (Y.T @ (H @ x - c))), basis.rank)
+    return make_solution(system, x, basis.multipliers(basis.Q @ (Y.T @ (H @ x - c))), basis.rank)
 
 
 def range_space_sparse(
@@ -208,7 +208,7 @@ def range_space_sparse(
 
 
 def _parents(tree: Model | ArrayLike, n: int) -> IntArray:
-    """The branches, as the kernels take them."""
+    """Return the branches, as the kernels take them."""
     if isinstance(tree, Model):
         parents: IntArray = dof_parents(tree)
         if parents.shape[0] != n:
@@ -239,15 +239,18 @@ def _chosen(system: System, tolerance: FloatArray, linear_solver: LinearSolver) 
         H, load = H + basis.Q.T @ basis.Q, load + basis.Q.T @ y
         factor = _cholesky(H, PIVOT * H.shape[0])
         if factor is None:
-            raise loose()
+            raise singular_inertia_error()
     Y = linalg.cho_solve(factor, basis.Q.T)
     free = linalg.cho_solve(factor, load)
     mu = solve_square(basis.Q @ Y, y - basis.Q @ free, linear_solver)
-    return finished(system, (free + Y @ mu) * scale, basis.multipliers(mu), basis.rank)
+    return make_solution(system, (free + Y @ mu) * scale, basis.multipliers(mu), basis.rank)
 
 
 def _cholesky(H: FloatArray, least: float) -> tuple[FloatArray, bool] | None:
-    """The factor of H (n, n), of about a unit diagonal; None where a pivot is below ``least``: rounding is, mostly."""
+    """Return the factor of H (n, n), of about a unit diagonal.
+
+    None if a pivot is below ``least``: rounding is, mostly.
+    """
     from scipy import linalg
 
     try:

@@ -66,7 +66,9 @@ def read_operands(
     tolerance: float | ArrayLike | None,
     linear_solver: LinearSolver | None,
 ) -> tuple[System, FloatArray]:
-    """Checked copies of the operands, finite, H symmetric but for rounding, of which the mean is taken; the tolerances.
+    """Checked copies of the operands, finite, H symmetric except for rounding, of which the mean is taken.
+
+    The tolerances.
 
     Those of the rank (nc,), between 0 and 1.
     """
@@ -95,7 +97,7 @@ def read_operands(
 
 
 def raw_tolerances(G: FloatArray, tolerance: float) -> FloatArray:
-    """What of the length of each row (nc,) is rounding where nothing is known of its terms: 1 for zero rows."""
+    """Return the rounding of each row (nc,) relative to its length if its terms are unknown: 1 for zero rows."""
     sizes = np.linalg.norm(G, axis=1)
     zero = sizes <= np.finfo(np.float64).eps * max(G.shape) * sizes.max(initial=0.0)
     return np.asarray(np.where(zero, 1.0, tolerance))
@@ -106,48 +108,48 @@ def solved(
 ) -> KKTSolution:
     """Solution by the compiled solvers; H is used up."""
     m, n = system.G.shape
-    x, multipliers, sizes = np.empty(n), np.empty(m), alone(system.H, system.c)
+    x, multipliers, sizes = np.empty(n), np.empty(m), unconstrained_accelerations(system.H, system.c)
     tree = np.arange(-1, n - 1) if parents is None else parents
     work, order = np.empty(kkt_size(n, m)), np.empty(n + m, dtype=np.int64)
     solve = _kernels()[0]
     code = solve(METHODS[method], tree, int(dense), system, tolerance, work, order, x, multipliers)
     if code < 0:
-        raise loose()
-    return finished(system, x, multipliers, code, sizes)
+        raise singular_inertia_error()
+    return make_solution(system, x, multipliers, code, sizes)
 
 
-def loose() -> ConstraintError:
-    """The error where H leaves a motion undetermined."""
+def singular_inertia_error() -> ConstraintError:
+    """Return the error where H leaves a motion undetermined."""
     return ConstraintError(
         "H", "is singular, or not positive, on motions that the constraints allow: the motion is not determined"
     )
 
 
 def residual_of(G: FloatArray, x: FloatArray, gamma: FloatArray, alone: FloatArray) -> float:
-    """The residual as `KKTSolution` has it, alone (n,) being |c_j| / H_jj."""
+    """Return the residual as `KKTSolution` has it, alone (n,) being |c_j| / H_jj."""
     return float(_kernels()[1](G, x, gamma, alone.copy(), np.empty(2 * G.shape[0])))
 
 
-def alone(H: FloatArray, c: FloatArray) -> FloatArray:
+def unconstrained_accelerations(H: FloatArray, c: FloatArray) -> FloatArray:
     """|c_j| / H_jj (n,), zero without inertia."""
     diagonal = np.diag(H)
     return np.asarray(np.abs(c) / np.where(diagonal > 0.0, diagonal, np.inf))
 
 
-def finished(
+def make_solution(
     system: System, x: FloatArray, multipliers: FloatArray, rank: int, sizes: FloatArray | None = None
 ) -> KKTSolution:
-    """The solution with its residual; one that is not finite is an error.
+    """Return the solution with its residual; one that is not finite is an error.
 
-    ``sizes`` are those of `alone`, which are computed from H where it still stands.
+    ``sizes`` are the values of `unconstrained_accelerations`, computed before H is overwritten.
     """
     if not (np.isfinite(x).all() and np.isfinite(multipliers).all()):
         raise ConstraintError("H", "the entries are finite but so large or so small that the solution is not")
-    scale = alone(system.H, system.c) if sizes is None else sizes
+    scale = unconstrained_accelerations(system.H, system.c) if sizes is None else sizes
     return KKTSolution(x, multipliers, int(rank), residual_of(system.G, x, system.gamma, scale))
 
 
-# What of a scaled matrix counts as zero.
+# Entries of a scaled matrix below this count as zero.
 _SINGULAR = 1e-14
 # A tolerance of 0 stands for this one.
 _EXACT = 1e-100
@@ -187,7 +189,7 @@ def solve_square(A: FloatArray, b: FloatArray, linear_solver: LinearSolver) -> F
 
 def _check(sizes: FloatArray) -> None:
     if not sizes.min() > _SINGULAR * sizes.max():
-        raise loose()
+        raise singular_inertia_error()
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +214,7 @@ class RowBasis:
         return np.asarray(solve_triangular(self.R, mu) if self.rank else mu)
 
     def multipliers(self, mu: FloatArray) -> FloatArray:
-        """The shortest lambda (nc,) with B^T lambda = mu."""
+        """Return the shortest lambda (nc,) with B^T lambda = mu."""
         from scipy.linalg import solve_triangular
 
         return np.asarray(self.U @ (solve_triangular(self.R, mu, trans="T") if self.rank else mu))

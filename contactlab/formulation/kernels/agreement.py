@@ -1,4 +1,4 @@
-"""Whether bilateral equations hold, nearly agree, or contradict one another; the bounds of all three stand here."""
+"""Decide whether bilateral equations are satisfied, nearly agree, or contradict one another; with all bounds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contactlab.spatial.arrays import FloatArray
 from lcp.contacts.kernels.condition_scales import keep_worst, least_rate
 from lcp.kernels import kernel
 
-# Scaled residual of G v+ + kG up to which the equations hold, but for rounding,
+# Scaled residual of G v+ + kG up to which the equations hold, except for rounding,
 CONSISTENT: Final = 1e-9
 # and the share of a row's terms by which it may be off before the equations are taken to contradict one another.
 NEARLY: Final = 1e-2
@@ -29,7 +29,7 @@ def certify_bilateral(
     u: FloatArray,
     cert: FloatArray,
 ) -> None:
-    """Fill cert (2,) with |G v+ + k| and its scale for the row where their ratio is largest.
+    """Fill cert (2,) with |G v+ + k| and its scale for the row with the largest ratio.
 
     ``Y`` has rows M^-1 G_i, ``row_scale`` is `scaleG` of problem data; ``u`` (nv + 1,) is the size of each velocity
     before cancellation, and of all, as `certify` leaves it.
@@ -75,16 +75,16 @@ def contradicted_row(
     u: FloatArray,
     work: FloatArray,
 ) -> int:
-    """Return the row that is off by most beyond what errors of assembly explain, -1 where there is none.
+    """Return the row that is off by most beyond what errors of assembly explain, -1 if there is none.
 
     Equations that do not quite agree are met by least squares, in the rows' own units. Their terms k_i are explained by
-    position errors e_i where there are any, up to |e_i| / h over a step h (0.0: no step), and then no least-squares
+    position errors e_i if there are any, up to |e_i| / h over a step h (0.0: no step), and then no least-squares
     residual is longer than these terms. Where errors are not known, a step may have some of ASSEMBLY |G_i|, in metres
     or radians. Besides, each row may be off by
 
         NEARLY (|k_i| + sum_p |G_ip| u_p) + floor_i sum_p u_p,
 
-    floor_i being what the rank rule knows of its entries. ``work`` (>= nb,) is scratch.
+    floor_i is the rounding of its entries by the rank rule. ``work`` (>= nb,) is scratch.
     """
     explained = 0.0
     for i in range(error.shape[0]):

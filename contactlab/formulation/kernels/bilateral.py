@@ -16,9 +16,9 @@ from lcp.kernels import kernel
 
 # Squared share of a row's length in the metric M^-1 that is clearly not rounding, the rows before it taken off,
 _CLEAR: Final = 1e-6
-# and how far above its tolerance it lies, masses being what they are.
+# and the factor by which it exceeds its tolerance, at the given masses.
 _FAR: Final = 30.0
-# C J_i is zero to rounding where J_i C J_i falls below this share of J_i M^-1 J_i (an angle of 3e-7 rad).
+# C J_i is zero to rounding if J_i C J_i is below this fraction of J_i M^-1 J_i (an angle of 3e-7 rad).
 _LOCKED: Final = 1e-13
 # Rate of a locked row, relative to the sum of its terms before cancellation, that rounding explains.
 _ROUNDING: Final = 1e-12
@@ -41,7 +41,7 @@ def factor_bilateral(
     G, Y
         (nb, nv) bilateral rows, and M^-1 G_i row by row.
     scale, error
-        (nb,) sizes of the terms of each row's entries, and position errors; of length 0 where they are not known.
+        (nb,) sizes of the terms of each row's entries, and position errors; of length 0 if they are not known.
     P
         Output.
     work
@@ -100,11 +100,11 @@ def factor_bilateral(
 def _factor_independent(
     G: FloatArray, Y: FloatArray, tolerance: FloatArray, A: FloatArray, unit: FloatArray, order: FloatArray
 ) -> bool:
-    """Fill A with the factor of W, scaled by ``unit`` to W_ii = 1 and pivoted; False where a pivot is not clear."""
+    """Fill A with the pivoted factor of W, scaled by ``unit`` to W_ii = 1; return False if a pivot is not clear."""
     nb, nv = G.shape
     clear = _CLEAR
     for i in range(nb):
-        # What is known of a row in the metric M^-1 is not known well: by far more than is needed.
+        # The error of a row in the metric M^-1 is estimated generously.
         clear = max(clear, (_FAR * tolerance[i]) ** 2)
         order[i] = i
         for j in range(nb):
@@ -194,7 +194,7 @@ def _factor_dependent(
         own = int(order[rank])
         row = rows[own]
         response = responses[own]
-        # Once more: what the first pass left along the rows before.
+        # Second pass: remove the remaining components along the previous rows.
         for j in range(rank):
             A[rank, j] += _take_off(row, response, rows[int(order[j])], responses[int(order[j])])
         size = _square(row)
@@ -226,7 +226,7 @@ def _factor_dependent(
             elif value > 0.0:
                 K[i, i] = math.sqrt(value)
             else:
-                # No inertia resists: the response of the row is not that of a mass matrix.
+                # The row has no inertia, so its response is not the response of a mass matrix.
                 rank = i
         if rank == i:
             break
@@ -299,7 +299,7 @@ def _pseudo_factor(A: FloatArray, U: FloatArray, R: FloatArray, unit: FloatArray
 def add_bilateral_impulses(
     G: FloatArray, Y: FloatArray, P: FloatArray, k: FloatArray, v: FloatArray, impulses: FloatArray, work: FloatArray
 ) -> None:
-    """Fill the impulses (nb,) of minimum norm that make G v + k = 0 and add what they do to v (nv,).
+    """Fill the impulses (nb,) of minimum norm that make G v + k = 0, and add their velocity change to v (nv,).
 
     ``work`` (>= nb,) is scratch.
     """
@@ -333,7 +333,7 @@ def project_rows(
     locked: IntArray,
     work: FloatArray,
 ) -> None:
-    """From responses M^-1 d_i of rows d_i to C d_i, in place; ``locked`` (m,) is 1 where d_i C d_i is rounding.
+    """Replace responses M^-1 d_i of rows d_i by C d_i, in place; ``locked`` (m,) is 1 if d_i C d_i is rounding.
 
     Of such a response only what is more than rounding is kept.
 
@@ -365,7 +365,7 @@ def project_rows(
         after = dot_within(a, b, c, d, rows[i], responses[i])
         locked[i] = 1 if after <= _LOCKED * before and before > 0.0 else 0
         if locked[i] != 0:
-            # A row at an angle of 1e-8 to those that hold it moves no more, but its force does what it does.
+            # A row at an angle of 1e-8 to the bilateral rows does not move, but its force has its effect.
             for p in range(nv):
                 if abs(responses[i, p]) <= _ROUNDING * largest:
                     responses[i, p] = 0.0
@@ -382,9 +382,9 @@ def fill_posed(
     nb: int,
     posed: FloatArray,
 ) -> None:
-    """Fill what judges ask of the rows [N; F; L; B] as they were, of [N; F; L; G; B]: see `Case.posed`.
+    """Fill the original rows [N; F; L; B] for verification, from [N; F; L; G; B]: see `Case.posed`.
 
-    ``spans`` are those of [N; F; L; B], of which nu are [N; F; L].
+    ``spans`` belong to [N; F; L; B], of which nu are [N; F; L].
     """
     m = k.shape[0] - nb
     for row in range(m):

@@ -23,11 +23,11 @@ def place_joint_spans(
     nu, nl, nb
         Numbers of rows [N; F], L and G.
     J, Y
-        (m, nv) rows [N; F; L; G; B]; of [N; F] within their spans. Where spans widen, zeros are filled in.
+        (m, nv) rows [N; F; L; G; B]; of [N; F] within their spans. Zeros are filled in if spans widen.
     starts
-        (trees + 1,) first velocities of the trees, ascending; the first entries are those of the trees left.
+        (trees + 1,) first velocities of the trees, ascending; on output the first entries have the remaining trees.
     spans
-        (m - nb, 4) spans of [N; F; L; B]: those of [N; F] are given, the others are output.
+        (m - nb, 4) spans of [N; F; L; B]: spans of [N; F] are given, the others are output.
     """
     nv, trees = J.shape[1], starts.shape[0] - 1
     left = trees

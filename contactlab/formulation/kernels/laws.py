@@ -1,16 +1,16 @@
-"""The laws of constraint rows: what each kind says of its rate s = J v+ and its force f at the end of a step.
+"""Laws of constraint rows: the relation of the rate s = J v+ of each kind to its force f at the end of a step.
 
 A row is stated by four numbers, k, gamma, lo and hi:
 
     lo <= f <= hi,      s + k + gamma f  >= 0 where f = lo,  <= 0 where f = hi,  = 0 between
 
     kind                      k                              gamma          bounds
-    contact normal, limit     `unilateral`                   `unilateral`   0, inf
+    contact normal, limit     `unilateral_law`               same           0, inf
     friction, spin, rolling   -(rate of the surface)         0              mu fN, or a length times fN, see below
-    equation of positions     rate + `equation`              cfm            -inf, inf
+    equation of positions     rate + `equality_law`          cfm            -inf, inf
     velocity drive            -target                        0              -bound, bound
-    position drive            `holder`                       its own        -bound, bound
-    spring between points     `holder`                       its own        -inf, inf
+    position drive            `bounded_law`                  its own        -bound, bound
+    spring between points     `bounded_law`                  its own        -inf, inf
     dry friction              0                              0              -bound, bound
 
 Friction has no bounds of its own: its rows lean on the unknown force fN of a contact, and share mu fN (sliding) or a
@@ -27,19 +27,19 @@ from typing import Final
 
 from lcp.kernels import kernel
 
-# Kinds of rows of joints, as `contactlab.formulation.bridge.joint_actions.RowKind` has them.
-STOP: Final = 0
-HOLD: Final = 1
-FOLLOW: Final = 2
+# Kinds of rows of joints, as `contactlab.formulation.model_problem.joint_actions.RowKind` has them.
+LIMIT: Final = 0
+VELOCITY_DRIVE_RIGID: Final = 1
+MIMIC: Final = 2
 LOOP: Final = 3
 FRICTION: Final = 4
-SPEED: Final = 5
-SERVO: Final = 6
+VELOCITY_DRIVE: Final = 5
+POSITION_DRIVE: Final = 6
 SPRING: Final = 7
 
 
 @kernel(inline=True)
-def bounce(
+def rigid_contact_law(
     gap: float, before: float, free: float, h: float, restitution: float, v_min: float, erp: float, fastest: float
 ) -> float:
     """k [m/s] of the rigid row 0 <= f, s + k >= 0: Newton's restitution, or the gap closed within the step.
@@ -71,7 +71,7 @@ def bounce(
 
 
 @kernel(inline=True)
-def unilateral(
+def unilateral_law(
     gap: float,
     before: float,
     free: float,
@@ -94,17 +94,17 @@ def unilateral(
     if 0.0 < response < math.inf:
         share = 1.0 if gap > 0.0 else h * stiffness / response
         return share * gap / h, 1.0 / response
-    return bounce(gap, before, free, h, restitution, v_min, erp, fastest), cfm
+    return rigid_contact_law(gap, before, free, h, restitution, v_min, erp, fastest), cfm
 
 
 @kernel(inline=True)
-def equation(error: float, h: float, erp: float) -> float:
+def equality_law(error: float, h: float, erp: float) -> float:
     """k of an equation of positions: the share ``erp`` of its error is taken back within the step."""
     return erp * error / h
 
 
 @kernel(inline=True)
-def holder(
+def bounded_law(
     kind: int,
     error: float,
     target: float,
@@ -120,7 +120,7 @@ def holder(
     so is a spring between points, with s the rate of its length; the others want a speed, ``target``, which is 0 of dry
     friction.
     """
-    if kind in (SERVO, SPRING):
+    if kind in (POSITION_DRIVE, SPRING):
         gamma = 1.0 / (h * stiffness + damping)
         return gamma * (stiffness * error - damping * target_velocity), gamma, -bound, bound
     if kind == FRICTION:

@@ -2,9 +2,9 @@
 
 Contact i gives way by d_i, with d_i' = -u_n,i, and pushes with K_i d_i^exponent (3/2: Hertz, 1: a spring). Where it
 gives back e_i^2 of its work, d_i' = -u_n,i / e_i^2 as the bodies part (Liu, Zhao and Brogliato 2008: energy left in a
-contact says how hard it pushes). Where e_i = 0 that is its limit, `kept`: as the bodies begin to part d_i falls at once
-to where they turn back, to 0 where nothing presses them together again. Friction acts at every moment within mu times
-the push, against slip, or holds.
+contact says how hard it pushes). Where e_i = 0 that is its limit, `retained_compression`: as the bodies begin to part
+d_i falls at once to where they turn back, to 0 where nothing presses them together again. Friction acts at every moment
+within mu times the push, against slip, or holds.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from lcp.kernels import kernel
 DONE, STEPS, JAMMED = 0, 1, 2
 SWEEPS = 200
 # Change of velocity in a step, of the largest before, in which contacts with e = 0 do no more than hold one another.
-STILL = 1e-9
+NEGLIGIBLE_CHANGE = 1e-9
 # Parts in which a contact with e = 0 opens; and e that is small, whose opening must not begin too fast.
 PARTS, SMALL = 50, 0.1
 
 
 @kernel(inner=True)
 def add_impulse(W: FloatArray, row: int, size: float, u: FloatArray) -> None:
-    """Add to u (n,) what an impulse along a row does."""
+    """Add the velocity change by an impulse along a row to u (n,)."""
     for j in range(u.shape[0]):
         u[j] += W[j, row] * size
 
 
 @kernel(inner=True)
-def rate(u: float, d: float, e: float) -> float:
-    """d' of a contact; where e = 0, d falls at once as the bodies part, and else stays."""
+def compression_rate(u: float, d: float, e: float) -> float:
+    """Return d' of a contact. If e = 0, d falls to its limit as soon as the bodies part."""
     if u <= 0.0 or d <= 0.0:
         return -u
     return 0.0 if e == 0.0 else -u / (e * e)
 
 
 @kernel(inner=True)
-def moved(d: float, step: float, e: float) -> float:
-    """d after a step; what opens goes on at the speed of its gap."""
+def advance_compression(d: float, step: float, e: float) -> float:
+    """Return d after a step; a contact that opens continues at the speed of its gap."""
     after = d + step
     return after * e * e if d > 0.0 and after < 0.0 else after
 
 
 @kernel(inner=True)
-def rub(
+def friction_impulses(
     W: FloatArray, mu: FloatArray, push: FloatArray, size: float, widest: FloatArray, u: FloatArray, t: FloatArray
 ) -> None:
     """Friction impulses t (nc, 2) of one step, from those given, within mu times the push, as u (3 nc,) asks."""
@@ -72,7 +72,7 @@ def rub(
 
 
 @kernel(inner=True)
-def kept(
+def retained_compression(
     W: FloatArray,
     mu: FloatArray,
     exponent: float,
@@ -100,7 +100,7 @@ def kept(
             u[j] = before[j]
         for j in range(mu.shape[0]):
             add_impulse(W, 3 * j, push[j], u)
-        rub(W, mu, push, size, widest, u, t)
+        friction_impulses(W, mu, push, size, widest, u, t)
         gain = 0.5 * (last + u[3 * i] - before[3 * i])
         if gained + gain <= 0.0:
             push[i] = own
@@ -112,13 +112,15 @@ def kept(
 
 
 @kernel(inner=True)
-def own_time(W: FloatArray, stiffness: FloatArray, exponent: float, u: FloatArray, d: FloatArray, rest: float) -> float:
-    """Shortest time of a contact at the speeds there are; 0 where what moves and what is stored is less than rest."""
+def shortest_contact_time(
+    W: FloatArray, stiffness: FloatArray, exponent: float, u: FloatArray, d: FloatArray, rest: float
+) -> float:
+    """Return the shortest contact time at the present speeds; 0 if kinetic and stored energy are below ``rest``."""
     fastest, shortest = 0.0, math.inf
     for i in range(stiffness.shape[0]):
         speed = abs(u[3 * i]) if d[i] > 0.0 or u[3 * i] < 0.0 else 0.0
         if d[i] > 0.0:
-            # The speed that what is stored can make.
+            # Speed that the stored energy can produce.
             stored = 2.0 * stiffness[i] * d[i] ** (exponent + 1.0) / (exponent + 1.0)
             speed = max(speed, math.sqrt(stored * W[3 * i, 3 * i]))
         fastest = max(fastest, speed)
@@ -168,7 +170,7 @@ def compress(
     for step in range(most):
         if step % 64 == 0:
             # Contacts that wedge one another come to rest together in ever slower strokes.
-            longest = resolution * own_time(W, stiffness, exponent, u, d, 1e3 * rest)
+            longest = resolution * shortest_contact_time(W, stiffness, exponent, u, d, 1e3 * rest)
             if longest == 0.0 and step > 0:
                 return DONE
         idle = True
@@ -182,10 +184,10 @@ def compress(
                     approach = max(approach, -u[3 * i])
             if approach == 0.0:
                 return DONE
-            # What is apart flies until it meets; the next contact sets its own time.
+            # Separated bodies fly until they meet; the next contact has its own time scale.
             for i in range(nc):
                 d[i] = min(d[i], 0.0) - u[3 * i] * flight
-            longest = resolution * own_time(W, stiffness, exponent, u, d, 0.0)
+            longest = resolution * shortest_contact_time(W, stiffness, exponent, u, d, 0.0)
             if longest == math.inf:
                 return JAMMED
         slope = 0.0
@@ -202,7 +204,7 @@ def compress(
         for i in range(3 * nc):
             before[i] = u[i]
         for i in range(nc):
-            d[i] = moved(d[i], 0.5 * h * rate(u[3 * i], d[i], e[i]), e[i])
+            d[i] = advance_compression(d[i], 0.5 * h * compression_rate(u[3 * i], d[i], e[i]), e[i])
             last = push[i]
             push[i] = h * stiffness[i] * d[i] ** exponent if d[i] > 0.0 else 0.0
             share = push[i] / last if last > 0.0 else 0.0
@@ -210,23 +212,23 @@ def compress(
             t[i, 1] *= share
         for i in range(nc):
             add_impulse(W, 3 * i, push[i], u)
-        rub(W, mu, push, size, widest, u, t)
+        friction_impulses(W, mu, push, size, widest, u, t)
         for i in range(nc):
             if e[i] > 0.0 or d[i] <= 0.0 or u[3 * i] < 0.0 or u[3 * i] <= before[3 * i]:
                 continue
             for j in range(nc):
                 t_less[j, 0], t_less[j, 1] = t[j, 0], t[j, 1]
             opens = u[3 * i] - before[3 * i]
-            d[i] *= kept(W, mu, exponent, push, size, widest, before, i, opens, less, t_less)
+            d[i] *= retained_compression(W, mu, exponent, push, size, widest, before, i, opens, less, t_less)
         for i in range(nc):
             work[i, 0] += 0.5 * push[i] * (before[3 * i] + u[3 * i])
             for j in range(2):
                 work[i, 1] += 0.5 * t[i, j] * (before[3 * i + 1 + j] + u[3 * i + 1 + j])
                 p[3 * i + 1 + j] += t[i, j]
             p[3 * i] += push[i]
-            d[i] = moved(d[i], 0.5 * h * rate(u[3 * i], d[i], e[i]), e[i])
+            d[i] = advance_compression(d[i], 0.5 * h * compression_rate(u[3 * i], d[i], e[i]), e[i])
         changed = 0.0
         for i in range(3 * nc):
             changed = max(changed, abs(u[i] - before[i]))
-        still = changed <= STILL * size
+        still = changed <= NEGLIGIBLE_CHANGE * size
     return STEPS

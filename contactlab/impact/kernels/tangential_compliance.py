@@ -16,7 +16,7 @@ NOTHING = 1e-6
 
 
 @kernel
-def comply(
+def solve_two_springs(
     W: FloatArray,
     mu: float,
     e: FloatArray,
@@ -29,7 +29,7 @@ def comply(
 ) -> int:
     """Follow n separate contacts from u (n, 3) to their end; how many came to none.
 
-    W (n, 3, 3) is the response, e (n,) restitution; p (n, 3) the impulses, work (n,) that of the normal ones.
+    W (n, 3, 3) is the response, e (n,) restitution; p (n, 3) the impulses, work (n,) the work of the normal ones.
     ``resolution`` is a step in units of the fastest of both springs.
     """
     lost = 0
@@ -56,7 +56,7 @@ def comply(
                 x, y = x * bound / pull, y * bound / pull
             a, b, c = h * push, -h * shear * x, -h * shear * y
             before, change = u[i, 0], W[i, 0, 0] * a + W[i, 0, 1] * b + W[i, 0, 2] * c
-            if e[i] <= NOTHING and before + change >= 0.0:  # what gives nothing back ends where the approach does
+            if e[i] <= NOTHING and before + change >= 0.0:  # without restitution the impact ends with the approach
                 share = -before / change
                 a, b, c = share * a, share * b, share * c
             for j in range(3):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contactlab.lab.datasets.cube_toss import CubeTosses, Toss, load_cube_tosses, save_cube_tosses
 from contactlab.lab.datasets.fclib import load_fclib, save_fclib
 from contactlab.lab.datasets.fetching import SOURCES, Source, fetch
-from contactlab.lab.datasets.problems import Problem, captured_problem, load_problem, load_problems
+from contactlab.lab.datasets.problems import Problem, lcp_from_problem_data, load_problem, load_problems
 from contactlab.lab.datasets.siconos import load_siconos, load_siconos_friction
 from contactlab.lab.errors import DatasetError
 
 __all__ = [
-    "SOURCES", "CubeTosses", "DatasetError", "Problem", "Source", "Toss", "captured_problem", "fetch",
+    "SOURCES", "CubeTosses", "DatasetError", "Problem", "Source", "Toss", "fetch", "lcp_from_problem_data",
     "load_cube_tosses", "load_fclib", "load_problem", "load_problems", "load_siconos", "load_siconos_friction",
     "save_cube_tosses", "save_fclib",
 ]  # fmt: skip

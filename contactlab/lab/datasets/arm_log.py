@@ -16,7 +16,7 @@ import numpy as np
 from contactlab.lab.datasets.npz import Arrays
 from contactlab.lab.errors import DatasetError
 from contactlab.spatial.arrays import FloatArray
-from problem_data.files import text_of
+from problem_data.files import read_text
 
 #: Part of the sampling time by which a sample may come early or late.
 UNEVEN = 0.01
@@ -69,7 +69,7 @@ def _of_arrays(path: Path) -> Mapping[str, FloatArray]:
 
 
 def _of_text(path: Path) -> Mapping[str, FloatArray]:
-    lines = text_of(path, DatasetError).split("\n")
+    lines = read_text(path, DatasetError).split("\n")
     names = [name.strip() for name in lines[0].split(",")]
     rows = []
     for number, line in enumerate(lines[1:], start=2):

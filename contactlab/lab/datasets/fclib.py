@@ -160,7 +160,7 @@ def save_fclib(
     title: str = "",
     description: str = "",
 ) -> Path:
-    """Write a problem that `load_fclib` and FCLIB read; the ending ``.hdf5`` is added where there is none.
+    """Write a problem that `load_fclib` and FCLIB read; the ending ``.hdf5`` is added if there is none.
 
     Raises
     ------

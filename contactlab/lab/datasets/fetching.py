@@ -1,6 +1,6 @@
 """Data sets by name: from a folder of one's own, from the cache, or from their public address, once, and checked.
 
-A source has an address only where a public file is known whose checksum is known, too. The problems of the FCLIB
+A source has an address only if a public file is known whose checksum is known, too. The problems of the FCLIB
 collection are kept by Git LFS: the repository's own pointers give the SHA-256 of each file, and the address names the
 commit.
 """

@@ -82,7 +82,7 @@ def files_with(path: Path, *names: str) -> list[Path]:
 
 
 def file_with(path: Path, what: str, *names: str) -> Path | None:
-    """Return the only one of `files_with`, None where there is none; several, ``what`` in words, are an error."""
+    """Return the only one of `files_with`, None if there is none; several, ``what`` in words, are an error."""
     files = files_with(path, *names)
     if len(files) > 1:
         raise DatasetError(path, "", f"expected one .npz {what}, found {', '.join(file.name for file in files)}")

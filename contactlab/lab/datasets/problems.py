@@ -99,7 +99,7 @@ def load_problems(
     tuple
         The name: the file's path in the folder without its ending (of a single file its name), and behind a ``/`` the
         number in the file where it may hold several. And the problem; of a file that cannot be used the `DatasetError`
-        that says why, with which a caller can go on.
+        that says why, with which a caller can continue.
 
     Raises
     ------
@@ -221,7 +221,7 @@ def _made(path: Path, make: Callable[[], Problem]) -> Problem:
         raise DatasetError(path, "", str(error)) from error
 
 
-def captured_problem(
+def lcp_from_problem_data(
     data: problem_data.ConstraintVelProblemData | problem_data.ConstraintAccelProblemData, h: float = DEFAULT_H
 ) -> lcp.LCP | lcp.FrictionProblem:
     """Return the problem that problem data make, bilateral rows eliminated, by the law of friction that they name.
@@ -250,7 +250,7 @@ def captured_problem(
 def load_problem_data(path: Path, h: float = DEFAULT_H) -> lcp.LCP | lcp.FrictionProblem:
     """Return the problem of a file that `problem_data.save` wrote; a `DatasetError` says what is wrong with it."""
     try:
-        return captured_problem(problem_data.load(path), h)
+        return lcp_from_problem_data(problem_data.load(path), h)
     except (problem_data.ProblemDataError, lcp.ProblemError, OSError) as error:
         raise DatasetError(path, getattr(error, "field", ""), str(error)) from error
 
@@ -280,6 +280,6 @@ def open_record(path: Path) -> Recording:
 def recorded_problem(path: Path, recording: Recording, step: int, island: int) -> lcp.LCP | lcp.FrictionProblem:
     """Return the problem of one island of one step."""
     try:
-        return captured_problem(recording.problem(step, island), float(recording.h[step]))
+        return lcp_from_problem_data(recording.problem(step, island), float(recording.h[step]))
     except (IndexError, problem_data.ProblemDataError, lcp.ProblemError) as error:
         raise DatasetError(path, f"step {step}, island {island}", str(error)) from error

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 import lcp
 from contactlab.lab.errors import DatasetError
 from contactlab.spatial.arrays import FloatArray, IntArray
-from problem_data.files import ARRAY_BYTES, content_of, size_text
+from problem_data.files import ARRAY_BYTES, read_bytes, size_text
 
 MOST_ROWS = 20_000
 
@@ -44,8 +44,8 @@ def load_siconos(path: str | Path) -> lcp.LCP | lcp.MLCP:
         Unreadable, truncated, not of this format, of more equations than unknowns, or of another kind (friction).
     """
     path = Path(path)
-    numbers = Numbers(path, file_text(path))
-    head = numbers.look(5)
+    numbers = NumberReader(path, file_text(path))
+    head = numbers.peek(5)
     if head[0] >= 1 and head[0] == head[2] == head[3] and head[1] in (0, 1) and not (head[0] == 1 and head[4] == 0):
         n = numbers.count("n")
         M = matrix(numbers)
@@ -58,11 +58,11 @@ def load_siconos(path: str | Path) -> lcp.LCP | lcp.MLCP:
 
 
 def file_text(path: Path) -> str:
-    """The characters of a file of reasonable size."""
-    return content_of(path, DatasetError).decode("ascii", errors="replace")
+    """Return the characters of a file of reasonable size."""
+    return read_bytes(path, DatasetError).decode("ascii", errors="replace")
 
 
-class Numbers:
+class NumberReader:
     """The numbers of a file, taken one after the other; each error names what they were to be."""
 
     def __init__(self, path: Path, text: str) -> None:
@@ -72,10 +72,10 @@ class Numbers:
 
     @property
     def left(self) -> int:
-        """How many have not been taken."""
+        """Number of tasks that are not finished."""
         return len(self._words) - self._at
 
-    def look(self, n: int) -> list[float]:
+    def peek(self, n: int) -> list[float]:
         """Return the next n without taking them."""
         at, values = self._at, self.floats("head", n).tolist()
         self._at = at
@@ -112,7 +112,7 @@ class Numbers:
         raise DatasetError(self.path, name, message)
 
 
-def _mixed(path: Path, numbers: Numbers) -> lcp.LCP | lcp.MLCP:
+def _mixed(path: Path, numbers: NumberReader) -> lcp.LCP | lcp.MLCP:
     whole, _ = numbers.whole("storage", 2, 1)
     n, m = numbers.count("n"), numbers.count("m")
     if not whole:
@@ -132,12 +132,12 @@ def _mixed(path: Path, numbers: Numbers) -> lcp.LCP | lcp.MLCP:
     return _made(path, M, numbers.floats("q", n + m), np.repeat(kinds == 1, np.diff(ends)))
 
 
-def _dense(numbers: Numbers, name: str, rows: int, columns: int) -> FloatArray:
+def _dense(numbers: NumberReader, name: str, rows: int, columns: int) -> FloatArray:
     """Take a matrix of the parts of an MLCP, which alone are written row by row."""
     return numbers.floats(name, rows * columns).reshape(rows, columns)
 
 
-def matrix(numbers: Numbers) -> FloatArray:
+def matrix(numbers: NumberReader) -> FloatArray:
     """Take a matrix, dense or in blocks."""
     storage = numbers.count("storage of M")
     rows, columns = numbers.count("rows of M"), numbers.count("columns of M")
@@ -206,15 +206,15 @@ def load_siconos_friction(path: str | Path) -> lcp.FrictionProblem | lcp.GlobalF
 
 
 def friction_problem(path: Path, text: str) -> lcp.FrictionProblem | lcp.GlobalFrictionProblem:
-    """The problem of a file that has been read."""
+    """Return the problem of a file that has been read."""
     plain, printed = _printed_matrices(path, text)
-    numbers = Numbers(path, plain)
+    numbers = NumberReader(path, plain)
     dim = numbers.count("dimension")
     if dim not in (2, 3):
         numbers.fail("dimension", f"{dim}, wanted 2 or 3")
     nc = numbers.count("contacts")
     first = _matrix(numbers, printed)
-    # What is left of a local problem: q and mu, nothing else.
+    # A local problem is reduced to q and mu.
     rows = int(first.shape[0])
     try:
         if first.shape == (dim * nc, dim * nc) and numbers.left in (rows + nc, rows + nc + 1):
@@ -229,8 +229,8 @@ def friction_problem(path: Path, text: str) -> lcp.FrictionProblem | lcp.GlobalF
         raise DatasetError(path, "", str(error)) from error
 
 
-def _matrix(numbers: Numbers, printed: list[Any]) -> Any:
-    if numbers.look(1)[0] != 2.0:
+def _matrix(numbers: NumberReader, printed: list[Any]) -> Any:
+    if numbers.peek(1)[0] != 2.0:
         return matrix(numbers)
     numbers.count("storage")
     shape = numbers.count("rows"), numbers.count("columns")
@@ -244,7 +244,7 @@ def _matrix(numbers: Numbers, printed: list[Any]) -> Any:
 
 
 def _printed_matrices(path: Path, text: str) -> tuple[str, list[Any]]:
-    """The text without CSparse's prints, and the matrices they show."""
+    """Return the text without CSparse's prints, and the matrices they show."""
     if "CSparse" not in text:
         return text, []
     from scipy import sparse

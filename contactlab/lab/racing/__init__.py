@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from contactlab.lab.errors import RaceError
-from contactlab.lab.racing.entrant import Entrant, entrant_of
-from contactlab.lab.racing.peers import ALL_PEERS
+from contactlab.lab.racing.entrant import Competitor, entrant_of
+from contactlab.lab.racing.external_solvers import ALL_PEERS
 from contactlab.lab.racing.race_report import RaceReport
 from contactlab.lab.racing.racing import race
-from contactlab.lab.racing.row import Row, read_rows, write_rows
+from contactlab.lab.racing.row import RaceRow, read_rows, write_rows
 from contactlab.lab.racing.statistics import (
-    Field,
     Growth,
     PerformanceProfile,
+    RaceGroup,
     SolverSummary,
     fit_growth,
     performance_profile,
@@ -20,7 +20,7 @@ from contactlab.lab.racing.statistics import (
 from contactlab.lab.racing.trial import CurvePoint, ResidualCurve, residual_curve
 
 __all__ = [
-    "ALL_PEERS", "CurvePoint", "Entrant", "Field", "Growth", "PerformanceProfile", "RaceError", "RaceReport",
-    "ResidualCurve", "Row", "SolverSummary", "entrant_of", "fit_growth", "performance_profile", "race", "read_rows",
+    "ALL_PEERS", "Competitor", "CurvePoint", "Growth", "PerformanceProfile", "RaceError", "RaceGroup", "RaceReport",
+    "RaceRow", "ResidualCurve", "SolverSummary", "entrant_of", "fit_growth", "performance_profile", "race", "read_rows",
     "residual_curve", "shifted_geometric_mean", "write_rows",
 ]  # fmt: skip

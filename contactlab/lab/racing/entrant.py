@@ -1,4 +1,4 @@
-"""Who races: a solver, the settings it was given, and the text it comes back from.
+"""Competitors of a race: a solver with its settings, and the text from which it is made again.
 
 Texts are ``Lemke``, ``OSQP(max_iter=1000)``, ``Fallback(mine.py:Mine(), OSQP())``, ``mine.py:Mine``. Names stand
 for our solvers and the peers, capitals or not. Settings are literals and solvers, put into the fields of the solver's
@@ -24,15 +24,15 @@ from typing import Any, NamedTuple
 
 import lcp
 from contactlab.lab.errors import RaceError
-from contactlab.lab.racing.kinds import KINDS, Kind, league_of
-from contactlab.lab.racing.peers import ALL_PEERS, installed
+from contactlab.lab.racing.external_solvers import ALL_PEERS, installed
+from contactlab.lab.racing.kinds import KINDS, Kind, problem_class_of
 from lcp.options import with_fields
 
 OURS, PEER, OWN = "contactlab", "peer", "own"
 
 
 @dataclass(frozen=True)
-class Entrant:
+class Competitor:
     """One solver with its settings.
 
     Attributes
@@ -47,7 +47,7 @@ class Entrant:
         The object.
     origin
         "contactlab", "peer" or "own".
-    league
+    problem_class
         Of the problems it is for.
     """
 
@@ -56,20 +56,20 @@ class Entrant:
     text: str
     solver: Any
     origin: str
-    league: str
+    problem_class: str
 
     @property
     def label(self) -> str:
         """Name and settings: what tells entrants apart."""
         return f"{self.name}({self.settings})" if self.settings else self.name
 
-    def suits(self, kind: Kind) -> bool:
-        """Whether it can be put to problems of this kind."""
-        return self.league == kind.league
+    def supports(self, kind: Kind) -> bool:
+        """Return True if it can be put to problems of this kind."""
+        return self.problem_class == kind.problem_class
 
 
-def entrant_of(given: Any) -> Entrant:
-    """The entrant a text, a solver object or a solver class stands for."""
+def entrant_of(given: Any) -> Competitor:
+    """Return the entrant a text, a solver object or a solver class stands for."""
     if isinstance(given, str):
         return _entrant(solver_from(given), given.strip())
     if isinstance(given, type):
@@ -79,13 +79,13 @@ def entrant_of(given: Any) -> Entrant:
     return _entrant(given, _text_of(given))
 
 
-def entrants_of(solvers: str | Iterable[Any], kinds: Iterable[Kind]) -> list[Entrant]:
+def entrants_of(solvers: str | Iterable[Any], kinds: Iterable[Kind]) -> list[Competitor]:
     """Entrants from a list of names or of solvers; ``all`` stands for our solvers of these kinds.
 
     A `RaceError` for an unknown one, and for none; one named twice races once.
     """
     parts = split_list(solvers) if isinstance(solvers, str) else list(solvers)
-    entrants: list[Entrant] = []
+    entrants: list[Competitor] = []
     for part in parts:
         if isinstance(part, str) and part.lower() == "all":
             ours = dict.fromkeys(solver for kind in kinds for solver in kind.solvers)
@@ -97,13 +97,13 @@ def entrants_of(solvers: str | Iterable[Any], kinds: Iterable[Kind]) -> list[Ent
     return list({entrant.label: entrant for entrant in entrants}.values())
 
 
-def peers_of(peers: str | Iterable[str], kinds: Iterable[Kind]) -> tuple[list[Entrant], list[str]]:
+def peers_of(peers: str | Iterable[str], kinds: Iterable[Kind]) -> tuple[list[Competitor], list[str]]:
     """Peers by name or ``all`` that suit one of the kinds, and a line on each that is left out."""
-    leagues = {kind.league for kind in kinds}
+    leagues = {kind.problem_class for kind in kinds}
     chosen: list[Any] = []
     for part in split_list(peers) if isinstance(peers, str) else peers:
         if part.lower() == "all":
-            chosen += [entrant_of(peer) for peer in ALL_PEERS if league_of(peer) in leagues]
+            chosen += [entrant_of(peer) for peer in ALL_PEERS if problem_class_of(peer) in leagues]
         else:
             chosen.append(entrant_of(part))
     racing, skipped = [], []
@@ -119,7 +119,7 @@ def peers_of(peers: str | Iterable[str], kinds: Iterable[Kind]) -> tuple[list[En
 
 
 def limited(solver: Any, seconds: float) -> Any:
-    """The solver with every time limit that was left at its default lowered to ``seconds``, within it too."""
+    """Return the solver with every time limit that was left at its default lowered to ``seconds``, within it too."""
     if isinstance(solver, tuple):
         return tuple(limited(one, seconds) for one in solver)
     if not (dataclasses.is_dataclass(solver) and hasattr(solver, "solve")):
@@ -137,12 +137,12 @@ def limited(solver: Any, seconds: float) -> Any:
     return with_fields(solver, changed) if changed else solver
 
 
-def _entrant(solver: Any, text: str) -> Entrant:
+def _entrant(solver: Any, text: str) -> Competitor:
     cls = type(solver)
     origin = OWN
     if known_solvers().get(cls.__name__) is cls:
         origin = PEER if cls in ALL_PEERS else OURS
-    return Entrant(cls.__name__, settings_of(solver), text, solver, origin, league_of(solver))
+    return Competitor(cls.__name__, settings_of(solver), text, solver, origin, problem_class_of(solver))
 
 
 def settings_of(solver: Any, name: Callable[[type[Any]], str] = lambda cls: cls.__name__) -> str:
@@ -170,7 +170,7 @@ def _written(value: Any, name: Callable[[type[Any]], str]) -> str:
 
 
 def _placed(cls: type[Any]) -> str:
-    """The name of one of ours, and where another's class stands."""
+    """Return the name of one of ours, and where another's class stands."""
     if known_solvers().get(cls.__name__) is cls:
         return cls.__name__
     module = cls.__module__
@@ -181,7 +181,7 @@ def _placed(cls: type[Any]) -> str:
 
 
 def _text_of(solver: Any) -> str:
-    """A text that gives this solver again in another process."""
+    """Return a text that gives this solver again in another process."""
     cls = type(solver)
     text = f"{_placed(cls)}({settings_of(solver, _placed)})"
     try:
@@ -243,7 +243,7 @@ def split_list(text: str) -> list[str]:
 
 
 def solver_from(text: str) -> Any:
-    """The solver object a text stands for.
+    """Return the solver object a text stands for.
 
     A `RaceError` for an unknown name (the text lists the names), an unknown setting (it lists the fields), a setting
     that is no literal or out of range, or an own solver that cannot be imported or has no ``solve``.
@@ -298,7 +298,10 @@ def _value(node: ast.expr, read: _Read) -> Any:
 
 
 def _built(node: ast.expr, read: _Read) -> Any:
-    """A solver of a known name or of one's own, with its settings; one's own class by itself is made as it comes."""
+    """Return a solver of a known name or of one's own, with its settings.
+
+    One's own class by itself is made as it comes.
+    """
     head = node.func if isinstance(node, ast.Call) else node
     if not isinstance(head, ast.Name):
         raise RaceError(f"{read.text!r}{_NO_SOLVER}")
@@ -332,7 +335,7 @@ def _made(maker: Any, arguments: tuple[list[Any], dict[str, Any]], text: str) ->
 
 
 def _users_own(where: str) -> Any:
-    """What ``module:Name`` or ``path.py:Name`` names."""
+    """Return the object named by ``module:Name`` or ``path.py:Name``."""
     place, _, name = where.rpartition(":")
     if not name.isidentifier():
         raise RaceError(f"{where!r}: after the colon stands the name of a class or object")

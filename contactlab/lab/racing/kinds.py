@@ -24,7 +24,7 @@ from problem_data.npz_files import NpzFile, Source, write_npz
 COMPLEMENTARITY = "complementarity"
 #: League of Coulomb friction with the exact cone.
 FRICTION = "friction"
-#: How the problems of a league have friction, where they have any.
+#: How the problems of a problem class have friction, where they have any.
 LAWS = {COMPLEMENTARITY: "friction, if any, by pyramids", FRICTION: "exact cones"}
 
 
@@ -33,7 +33,7 @@ class Kind:
     """One kind of problem."""
 
     name: str  # of the class
-    league: str  # kinds of one league are met by the same solvers
+    problem_class: str  # kinds of one class are met by the same solvers
     problem: type[Any]
     solvers: tuple[type[Any], ...]  # our solver classes for it, which ``all`` stands for
     tolerance: float  # bound on the residual where the race names none
@@ -72,7 +72,7 @@ def _boxed(sparse: bool) -> tuple[Any, ...]:
 
 
 def _friction(sparse: bool) -> tuple[Any, ...]:
-    """A contact that slides, and one that nothing can hold."""
+    """Return a contact that slides, and one that nothing can hold."""
     W = np.diag([1.0, 2.0, 2.0])
     loads = ([-1.0, 3.0, 1.0], [-1.0, 0.0, 0.0])
     return tuple(
@@ -102,14 +102,14 @@ def kind_of(problem: object) -> Kind:
     raise RaceError(f"a race is over problems of {names}; got {type(problem).__name__}")
 
 
-def league_of(solver: Any) -> str:
+def problem_class_of(solver: Any) -> str:
     """League a solver races in: that of friction where its traits say `lcp.Traits.CONE`."""
     return FRICTION if getattr(solver, "traits", lcp.Traits(0)) & lcp.Traits.CONE else COMPLEMENTARITY
 
 
 def size_of(problem: Any) -> int:
-    """The n of a problem: complementary pairs, unknowns between bounds, or contacts."""
-    return int(problem.nc if kind_of(problem).league == FRICTION else problem.n)
+    """Return the n of a problem: complementary pairs, unknowns between bounds, or contacts."""
+    return int(problem.nc if kind_of(problem).problem_class == FRICTION else problem.n)
 
 
 _FORMAT = 1
@@ -134,7 +134,10 @@ def keep_problem(folder: Path, problem: Any) -> Path:
 
 @functools.lru_cache(maxsize=8)
 def read_problem(file: str) -> Any:
-    """The problem of a file that `keep_problem` wrote; a `DatasetError` for another, or contents no problem has."""
+    """Return the problem of a file that `keep_problem` wrote.
+
+    A `DatasetError` for another, or contents no problem has.
+    """
     arrays = NpzFile(Path(file), DatasetError).read_all()
     form = arrays.get("format", np.zeros(0))
     if form.shape != () or form.dtype.kind not in "iu" or int(form) != _FORMAT:

@@ -1,4 +1,4 @@
-"""What a race found, on what machine (no names of hosts or users), and its pages."""
+"""Results of a race, its machine (without names of hosts or users), and its pages."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pathlib import Path
 import contactlab
 import lcp
 import problem_data
-from contactlab.lab.racing.row import Row, write_rows
+from contactlab.lab.racing.row import RaceRow, write_rows
 from contactlab.lab.racing.statistics import (
-    Field,
     Growth,
     PerformanceProfile,
+    RaceGroup,
     SolverSummary,
     fields_of,
     fit_growth,
@@ -30,7 +30,7 @@ from contactlab.lab.racing.statistics import (
 from contactlab.lab.racing.trial import ResidualCurve
 from contactlab.lab.sweeps.store import write_csv
 from contactlab.recording.environment import environment
-from problem_data.npz_files import write_whole
+from problem_data.npz_files import write_atomic
 
 _PACKAGES = ("numpy", "scipy", "numba", "osqp", "cvxpy", "clarabel", "piqp", "proxsuite")
 _DISTRIBUTION = {"pydrake": "drake", "pinocchio": "pin"}
@@ -82,7 +82,7 @@ def sources_digest() -> str:
 
 
 def load_average() -> float | None:
-    """Processes that wanted a core over the last minute; None where the system does not tell."""
+    """Processes that wanted a core over the last minute; None if the system does not tell."""
     try:
         return os.getloadavg()[0]
     except (AttributeError, OSError):
@@ -96,7 +96,7 @@ class RaceReport:
     Attributes
     ----------
     rows
-        One `Row` per problem and solver, failures included.
+        One `RaceRow` per problem and solver, failures included.
     curves
         Time against residual, on a few problems.
     time_limit, repeats, jobs, cluster
@@ -111,12 +111,12 @@ class RaceReport:
     computed
         Trials run now; the others stood in the folder.
     load
-        Load average before and after; None where the system does not tell.
+        Load average before and after; None if the system does not tell.
     digests
         (name, digest) of each problem: the first 32 digits of the SHA-256 of its kind and arrays.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[RaceRow, ...]
     curves: tuple[ResidualCurve, ...]
     time_limit: float
     repeats: int
@@ -131,19 +131,19 @@ class RaceReport:
     digests: tuple[tuple[str, str], ...] = ()
 
     @property
-    def fields(self) -> list[Field]:
-        """Those who met the same problems: one field for LCP, MLCP and BoxLCP, one for friction with the exact cone."""
+    def fields(self) -> list[RaceGroup]:
+        """Solvers grouped by their problems: LCP, MLCP and BoxLCP form one group, exact friction cones another."""
         return fields_of(self.rows)
 
     def summary(self) -> list[SolverSummary]:
         """One line per solver and field."""
         return [one for field in self.fields for one in summaries(field, self.time_limit)]
 
-    def profile(self, field: Field) -> PerformanceProfile:
+    def profile(self, field: RaceGroup) -> PerformanceProfile:
         """Performance profile over the problems of a field that somebody solved; columns as ``field.labels``."""
         return replace(performance_profile(field.times()), labels=field.labels)
 
-    def growth(self, field: Field, *, families: bool = False) -> list[tuple[str, str, Growth]]:
+    def growth(self, field: RaceGroup, *, families: bool = False) -> list[tuple[str, str, Growth]]:
         """(solver, family, fit) of time against n over what it solved; family "" for all together."""
         fits = []
         for label in field.labels:
@@ -156,7 +156,7 @@ class RaceReport:
         return fits
 
     def __str__(self) -> str:
-        """The summary as a table of text."""
+        """Return the summary as a table of text."""
         return "\n\n".join(
             summary_table(field, summaries(field, self.time_limit), self.time_limit) for field in self.fields
         )
@@ -170,7 +170,7 @@ class RaceReport:
         from contactlab.lab.racing.html.page import page
 
         path = Path(path)
-        write_whole(path, page(self).encode())
+        write_atomic(path, page(self).encode())
         return path
 
     def to_csv(self, path: str | Path) -> Path:
@@ -200,5 +200,5 @@ class RaceReport:
             for name in ("time_limit", "repeats", "jobs", "cluster", "skipped", "began", "seconds", "load")
         }
         facts |= {"machine": asdict(self.machine), "sources": sources_digest(), "problems": dict(self.digests)}
-        write_whole(folder / "race.json", f"{json.dumps(facts, indent=1)}\n".encode())
+        write_atomic(folder / "race.json", f"{json.dumps(facts, indent=1)}\n".encode())
         return self.to_html(folder / "report.html")

@@ -16,16 +16,23 @@ from typing import Any
 from contactlab.lab.datasets import load_problems
 from contactlab.lab.datasets.problems import MOST_STEPS
 from contactlab.lab.errors import DatasetError, RaceError
-from contactlab.lab.racing.entrant import Entrant, entrants_of, own_files, peers_of
+from contactlab.lab.racing.entrant import Competitor, entrants_of, own_files, peers_of
 from contactlab.lab.racing.kinds import KINDS, Kind, keep_problem, kind_of
 from contactlab.lab.racing.race_report import RaceReport, load_average, this_machine
-from contactlab.lab.racing.row import CRASHED, TIMEOUT, Row
-from contactlab.lab.racing.trial import curves_of, left_standing, pick_problems, run_trial, spelt_as_before, unanswered
+from contactlab.lab.racing.row import CRASHED, TIMEOUT, RaceRow
+from contactlab.lab.racing.trial import (
+    curves_of,
+    failed_row,
+    match_stored_keys,
+    pick_problems,
+    run_trial,
+    unused_trials_note,
+)
 from contactlab.lab.sweeps import sweep
-from contactlab.lab.sweeps.store import right_to
+from contactlab.lab.sweeps.store import write_lock
 
 #: Seconds beyond twice the time limit after which a trial's process is ended: start, imports, compilation, warm-up.
-GRACE = 90.0
+KILL_DELAY_SECONDS = 90.0
 KIND_CLASSES = tuple(kind.problem for kind in KINDS)
 
 
@@ -52,7 +59,7 @@ def race(
         A file or folder (or several), as `contactlab.lab.datasets.load_problems` reads them; or problems of `lcp`, or
         pairs (name, problem).
     solvers
-        "all": our solvers that suit the kinds of problem at hand. Or names, separated by commas or in a list, with
+        "all": our solvers that suit the kinds of problem available. Or names, separated by commas or in a list, with
         settings as in ``OSQP(max_iter=1000)``; or solver objects; or ``path.py:Name`` and ``module:Name`` for your own.
     tolerance
         Bound on the residual under which an answer counts as solved; None for 1e-9, of friction 1e-8.
@@ -101,8 +108,8 @@ def race(
     with _folder(out) as folder:
         files = {name: keep_problem(folder / "problems", problem) for name, problem in named}
         tasks, known = _tasks(named, files, entrants, solvers, tolerance, time_limit, repeats)
-        trials, patience = folder / "trials", 2.0 * time_limit + GRACE
-        tasks = spelt_as_before(run_trial, tasks, trials)
+        trials, patience = folder / "trials", 2.0 * time_limit + KILL_DELAY_SECONDS
+        tasks = match_stored_keys(run_trial, tasks, trials)
         result = sweep(run_trial, tasks, out=trials, jobs=jobs, cluster=cluster, time_limit=patience, progress=progress)
         rows = tuple(_row(entries, known[entries["problem"], entries["text"]], time_limit) for entries in result.rows)
         picked = pick_problems(named, rows, curves)
@@ -114,7 +121,7 @@ def race(
             repeats=repeats,
             jobs=jobs or os.cpu_count() or 1,
             cluster=cluster is not None,
-            skipped=(*skipped, *unread, *left_standing(trials, result.rows, entrants)),
+            skipped=(*skipped, *unread, *unused_trials_note(trials, result.rows, entrants)),
             machine=this_machine(entrant.solver.package for entrant in guests),
             began=began,
             seconds=time.time() - began,
@@ -169,8 +176,8 @@ def _folder(out: str | os.PathLike[str] | None) -> Iterator[Path]:
     if out is not None:
         folder = Path(os.path.abspath(out))
         with contextlib.ExitStack() as held:
-            held.callback(right_to(folder, "another race is writing here").release)
-            # What a race that was killed was just writing.
+            held.callback(write_lock(folder, "another race is writing here").release)
+            # A file that a killed race was writing.
             for file in (*folder.glob(".*.partial"), *folder.glob("problems/.*.partial")):
                 file.unlink(missing_ok=True)
             yield folder.resolve()
@@ -182,20 +189,20 @@ def _folder(out: str | os.PathLike[str] | None) -> Iterator[Path]:
 def _tasks(
     named: Sequence[tuple[str, Any]],
     files: dict[str, Path],
-    entrants: Sequence[Entrant],
+    entrants: Sequence[Competitor],
     solvers: Any,
     tolerance: float | None,
     time_limit: float,
     repeats: int,
-) -> tuple[list[dict[str, Any]], dict[tuple[str, str], Row]]:
-    """A task per problem and entrant, and the row it would have if nothing came back."""
+) -> tuple[list[dict[str, Any]], dict[tuple[str, str], RaceRow]]:
+    """Return a task per problem and entrant, and the row it would have if nothing came back."""
     everyone = isinstance(solvers, str) and solvers.lower() == "all"
     tasks, known = [], {}
     for name, problem in named:
         kind: Kind = kind_of(problem)
         bound = kind.tolerance if tolerance is None else tolerance
         for entrant in entrants:
-            if not entrant.suits(kind) and (everyone or entrant.origin == "peer"):
+            if not entrant.supports(kind) and (everyone or entrant.origin == "peer"):
                 continue  # "all" is meant kind by kind; a solver named by hand gets its row
             task = {
                 "problem": name,
@@ -207,22 +214,22 @@ def _tasks(
                 "repeats": repeats,
             }
             tasks.append(task)
-            known[name, entrant.text] = unanswered(name, problem, entrant, bound, CRASHED, time_limit)
+            known[name, entrant.text] = failed_row(name, problem, entrant, bound, CRASHED, time_limit)
     return tasks, known
 
 
-def _source(entrant: Entrant) -> str:
+def _source(entrant: Competitor) -> str:
     """Hash of the files of the user's own solvers in it: an edited one is another entrant."""
     files = own_files(entrant.text)
     return hashlib.sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest() if files else ""
 
 
-def _row(entries: dict[str, Any], otherwise: Row, time_limit: float) -> Row:
-    """The row of a task; of one whose process was ended or died, what is known of it."""
+def _row(entries: dict[str, Any], otherwise: RaceRow, time_limit: float) -> RaceRow:
+    """Return the row of a task; of one whose process was ended or died, what is known of it."""
     if entries["outcome"] == "done":
         # Its family as names are read now, whatever they were when it ran.
-        kept = {field.name: entries[field.name] for field in fields(Row) if field.name in entries}
-        return Row(**kept | {"family": otherwise.family})
+        kept = {field.name: entries[field.name] for field in fields(RaceRow) if field.name in entries}
+        return RaceRow(**kept | {"family": otherwise.family})
     status = TIMEOUT if entries["outcome"] == "timeout" else CRASHED
     detail = " ".join(str(entries.get("error", "")).split())[:500]
     return replace(otherwise, status=status, time=time_limit, detail=detail)

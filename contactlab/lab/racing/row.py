@@ -13,16 +13,16 @@ from typing import Any
 
 from contactlab.lab.errors import DatasetError
 from contactlab.lab.sweeps.store import write_csv
-from problem_data.files import text_of
+from problem_data.files import read_text
 
 #: Statuses beside those of `lcp.Status`: over the time limit; an exception, or a process that died.
 TIMEOUT, CRASHED = "TIMEOUT", "CRASHED"
-#: Statuses that are answers too: that there is no solution, with a proof or after every basis was tried.
+#: Statuses that are answers too: that there is not a solution, with a proof or after every basis was tried.
 PROVED = ("INFEASIBLE", "UNSOLVABLE", "INCONSISTENT")
 
 
 @dataclass(frozen=True)
-class Row:
+class RaceRow:
     """One solver on one problem.
 
     Attributes
@@ -97,7 +97,7 @@ class Row:
 
     @property
     def wrong(self) -> bool:
-        """Whether the solver claimed a solution that is none."""
+        """Whether the solver claimed a solution that is wrong."""
         return self.claim == "SOLVED" and self.status not in ("SOLVED", TIMEOUT)
 
 
@@ -116,12 +116,12 @@ def family_of(name: str) -> str:
     return parts[-1] if parts else name
 
 
-def write_rows(path: Path, rows: Iterable[Row]) -> None:
+def write_rows(path: Path, rows: Iterable[RaceRow]) -> None:
     """Write rows as CSV with heading, at once."""
-    write_csv(path, [asdict(row) for row in rows], [field.name for field in fields(Row)])
+    write_csv(path, [asdict(row) for row in rows], [field.name for field in fields(RaceRow)])
 
 
-def read_rows(path: str | Path) -> list[Row]:
+def read_rows(path: str | Path) -> list[RaceRow]:
     """Rows that `write_rows` wrote; further columns are passed over.
 
     Raises
@@ -130,9 +130,9 @@ def read_rows(path: str | Path) -> list[Row]:
         For a missing column, or an entry of another type, with its line.
     """
     path = Path(path)
-    reader = csv.DictReader(io.StringIO(text_of(path, DatasetError), newline=""))
+    reader = csv.DictReader(io.StringIO(read_text(path, DatasetError), newline=""))
     try:
-        wanted = [field.name for field in fields(Row) if field.default is MISSING]
+        wanted = [field.name for field in fields(RaceRow) if field.default is MISSING]
         missing = [name for name in wanted if name not in (reader.fieldnames or ())]
         if missing:
             raise DatasetError(path, missing[0], "there is no such column; is this the rows.csv of a race?")
@@ -141,9 +141,9 @@ def read_rows(path: str | Path) -> list[Row]:
         raise DatasetError(path, f"line {reader.line_num}", str(error)) from error
 
 
-def _row(path: str | Path, number: int, line: dict[str, Any]) -> Row:
+def _row(path: str | Path, number: int, line: dict[str, Any]) -> RaceRow:
     values: dict[str, Any] = {}
-    for field in fields(Row):
+    for field in fields(RaceRow):
         if field.name not in line:
             continue  # of an older race
         text = line[field.name]
@@ -153,4 +153,4 @@ def _row(path: str | Path, number: int, line: dict[str, Any]) -> Row:
             raise DatasetError(path, field.name, f"line {number}: {text!r} is no {field.type}") from None
         if isinstance(value, float) and math.isnan(value):
             raise DatasetError(path, field.name, f"line {number}: is not a number")
-    return Row(**values)
+    return RaceRow(**values)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contactlab.lab.racing.kinds import KINDS, LAWS
-from contactlab.lab.racing.row import PROVED, Row
+from contactlab.lab.racing.row import PROVED, RaceRow
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class PerformanceProfile:
     labels: tuple[str, ...] = ()
 
     def share(self, tau: float) -> NDArray[np.float64]:
-        """Share (solvers,) of the problems solved within ``tau`` times the least cost; 0 where there are none."""
+        """Share (solvers,) of the problems solved within ``tau`` times the least cost; 0 if there are none."""
         if self.ratios.shape[0] == 0:
             return np.zeros(self.ratios.shape[1])
         return np.asarray((self.ratios <= tau).mean(axis=0))
@@ -46,7 +46,7 @@ class PerformanceProfile:
         return tau, np.cumsum(rises) / max(1, self.ratios.shape[0])
 
     def __str__(self) -> str:
-        """A line per solver: the share of problems solved within once, twice and ten times the least cost."""
+        """Return a line per solver: the share of problems solved within once, twice and ten times the least cost."""
         shares = np.stack([self.share(tau) for tau in (1.0, 2.0, 10.0)], axis=1).tolist()
         names = self.labels or tuple(f"solver {j}" for j in range(len(shares)))
         wide = max((len(name) for name in names), default=0)
@@ -56,7 +56,7 @@ class PerformanceProfile:
 
     @property
     def largest(self) -> float:
-        """Largest finite ratio; 1 where there is none."""
+        """Largest finite ratio; 1 if there is none."""
         finite = self.ratios[np.isfinite(self.ratios)]
         return float(finite.max(initial=1.0))
 
@@ -108,7 +108,7 @@ def shifted_geometric_mean(times: ArrayLike, *, shift: float, failed_at: float) 
     Returns
     -------
     float
-        Seconds; NaN where there are no times.
+        Seconds; NaN if there are no times.
 
     References
     ----------
@@ -172,7 +172,7 @@ def fit_growth(n: ArrayLike, times: ArrayLike, *, least_points: int = 3, least_r
     Returns
     -------
     Growth or None
-        None where there are too few sizes, or too close to one another.
+        None if there are too few sizes, or too close to one another.
     """
     from scipy.stats import linregress
 
@@ -196,12 +196,12 @@ NEAR = 1.1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Field:
-    """Those who met the same problems, and what came of it.
+class RaceGroup:
+    """Solvers that met the same problems, and their results.
 
     Attributes
     ----------
-    league
+    problem_class
         Of the problems.
     problems, labels
         Names; of solvers with their settings.
@@ -209,18 +209,20 @@ class Field:
         One per problem and solver that met.
     """
 
-    league: str
+    problem_class: str
     problems: tuple[str, ...]
     labels: tuple[str, ...]
-    rows: dict[tuple[str, str], Row]
+    rows: dict[tuple[str, str], RaceRow]
 
     def __repr__(self) -> str:
-        return f"Field({self.league}: {len(self.problems)} problems; {', '.join(self.labels)})"
+        return f"RaceGroup({self.problem_class}: {len(self.problems)} problems; {', '.join(self.labels)})"
 
     @property
     def title(self) -> str:
-        """The league, and the law of friction that its problems have."""
-        return f"{self.league} ({LAWS[self.league]})" if self.league in LAWS else self.league
+        """The problem class, and the law of friction that its problems have."""
+        return (
+            f"{self.problem_class} ({LAWS[self.problem_class]})" if self.problem_class in LAWS else self.problem_class
+        )
 
     @property
     def tolerance(self) -> float:
@@ -280,14 +282,14 @@ class SolverSummary:
     best: int
 
 
-def fields_of(rows: Iterable[Row]) -> list[Field]:
-    """Rows by league, in the order of their coming."""
-    leagues = {kind.name: kind.league for kind in KINDS}
-    sorted_rows: dict[str, list[Row]] = {}
+def fields_of(rows: Iterable[RaceRow]) -> list[RaceGroup]:
+    """Return rows by problem class, in the order of arrival."""
+    leagues = {kind.name: kind.problem_class for kind in KINDS}
+    sorted_rows: dict[str, list[RaceRow]] = {}
     for row in rows:
         sorted_rows.setdefault(leagues.get(row.kind, row.kind), []).append(row)
     return [
-        Field(
+        RaceGroup(
             league,
             tuple(dict.fromkeys(row.problem for row in some)),
             tuple(dict.fromkeys(row.label for row in some)),
@@ -297,7 +299,7 @@ def fields_of(rows: Iterable[Row]) -> list[Field]:
     ]
 
 
-def summaries(field: Field, time_limit: float) -> list[SolverSummary]:
+def summaries(field: RaceGroup, time_limit: float) -> list[SolverSummary]:
     """One line per solver, who solved most first, then by the mean."""
     times = field.times()
     least = times.min(axis=1, initial=math.inf, keepdims=True)
@@ -311,9 +313,9 @@ def summaries(field: Field, time_limit: float) -> list[SolverSummary]:
 
 
 def _summary(
-    field: Field, label: str, times: NDArray[np.float64], cpu: NDArray[np.float64], best: int, time_limit: float
+    field: RaceGroup, label: str, times: NDArray[np.float64], cpu: NDArray[np.float64], best: int, time_limit: float
 ) -> SolverSummary:
-    rows: Sequence[Row] = [row for (_, name), row in field.rows.items() if name == label]
+    rows: Sequence[RaceRow] = [row for (_, name), row in field.rows.items() if name == label]
     failures = Counter(row.status for row in rows if not row.solved and row.status not in PROVED)
     solved = [row.time for row in rows if row.solved]
     return SolverSummary(
@@ -346,7 +348,7 @@ def failures_text(one: SolverSummary) -> str:
     return ", ".join(f"{count} {status.lower().replace('_', ' ')}" for status, count in one.failures) or "-"
 
 
-def summary_table(field: Field, lines: Sequence[SolverSummary], time_limit: float) -> str:
+def summary_table(field: RaceGroup, lines: Sequence[SolverSummary], time_limit: float) -> str:
     """One line per solver, with a heading."""
     width = max([len("solver"), *(len(one.label) for one in lines)])
     decided = len(field.decided)

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import lcp
-from contactlab.lab.racing.entrant import Entrant, entrant_of, limited
+from contactlab.lab.racing.entrant import Competitor, entrant_of, limited
 from contactlab.lab.racing.kinds import FRICTION, Kind, kind_of, read_problem, size_of
-from contactlab.lab.racing.row import CRASHED, TIMEOUT, Row, family_of
+from contactlab.lab.racing.row import CRASHED, TIMEOUT, RaceRow, family_of
 from contactlab.lab.sweeps import sweep
-from contactlab.lab.sweeps.store import standing_rows
+from contactlab.lab.sweeps.store import finished_rows
 from contactlab.lab.sweeps.tasks import items_of, name_of
 from lcp.asking import Witness
 from lcp.compiler import watch_compilation
@@ -31,11 +31,11 @@ from lcp.friction.residuals import measure
 from lcp.options import with_fields
 
 
-def spelt_as_before(
+def match_stored_keys(
     function: Callable[[Any], dict[str, Any]], tasks: Sequence[dict[str, Any]], folder: Path
 ) -> list[dict[str, Any]]:
     """The tasks, each time limit of 5.0 as 5 where the folder's row of that trial has it so: the two are one limit."""
-    rows = standing_rows(folder)
+    rows = finished_rows(folder)
     spelt = [
         task | {"time_limit": int(task["time_limit"])} if task["time_limit"].is_integer() else task for task in tasks
     ]
@@ -49,11 +49,11 @@ def spelt_as_before(
     ]
 
 
-def left_standing(folder: Path, rows: Iterable[dict[str, Any]], entrants: Iterable[Entrant]) -> list[str]:
+def unused_trials_note(folder: Path, rows: Iterable[dict[str, Any]], entrants: Iterable[Competitor]) -> list[str]:
     """A line on the finished trials of the folder that are none of these rows, and so are not in this race's table."""
     here = {row["key"] for row in rows}
     known = {name for entrant in entrants for name in (entrant.label, entrant.text)}
-    others = [row for key, row in standing_rows(folder).items() if key not in here]
+    others = [row for key, row in finished_rows(folder).items() if key not in here]
     if not others:
         return []
     labels = dict.fromkeys(map(_label, others))
@@ -81,29 +81,31 @@ _entrant = functools.lru_cache(maxsize=64)(entrant_of)
 
 
 def run_trial(task: dict[str, Any]) -> dict[str, Any]:
-    """A trial from the entries of a task; for the processes of a sweep."""
+    """Return a trial from the entries of a task; for the processes of a sweep."""
     settings = {name: task[name] for name in ("tolerance", "time_limit", "repeats")}
     return asdict(trial(task["problem"], read_problem(task["file"]), _entrant(task["text"]), **settings))
 
 
-def unanswered(name: str, problem: Any, entrant: Entrant, tolerance: float, status: str, seconds: float) -> Row:
-    """The row of a solver that gave no answer."""
-    return Row(
+def failed_row(name: str, problem: Any, entrant: Competitor, tolerance: float, status: str, seconds: float) -> RaceRow:
+    """Return the row of a solver that gave no answer."""
+    return RaceRow(
         name, entrant.name, status, math.inf, 0, seconds, size_of(problem), entrant.settings, kind_of(problem).name,
         family_of(name), math.inf, 0.0, 0, "", entrant.origin, tolerance, "",
     )  # fmt: skip
 
 
-def trial(name: str, problem: Any, entrant: Entrant, *, tolerance: float, time_limit: float, repeats: int) -> Row:
-    """The row of one solver on one problem. Whatever the solver does, a row comes back, unless the process dies.
+def trial(
+    name: str, problem: Any, entrant: Competitor, *, tolerance: float, time_limit: float, repeats: int
+) -> RaceRow:
+    """Return the row of one solver on one problem. Whatever the solver does, a row comes back, unless the process dies.
 
     Time limits of the solver's own are lowered to the race's. It is solved a second time where the first took less than
     half the time limit, and up to ``repeats`` times within a second; the least time counts.
     """
     kind = kind_of(problem)
-    row = unanswered(name, problem, entrant, tolerance, "UNSUITABLE", 0.0)
-    if not entrant.suits(kind):
-        return replace(row, detail=f"a solver of {entrant.league} problems")
+    row = failed_row(name, problem, entrant, tolerance, "UNSUITABLE", 0.0)
+    if not entrant.supports(kind):
+        return replace(row, detail=f"a solver of {entrant.problem_class} problems")
     witness = Witness(limited(entrant.solver, time_limit))
 
     def again(runs: int, spent: float) -> bool:
@@ -148,7 +150,7 @@ def warm_up(text: str, solver: Any, kind: Kind, sparse: bool, tolerance: float) 
         return
     _warm.add((text, kind.name, sparse))
     for problem in kind.warm_up(sparse):
-        # What it raises here it will raise on the problem, and there it counts.
+        # An exception raised here will be raised on the problem again, where it counts.
         with contextlib.suppress(Exception):
             lcp.solve(problem, solver, tolerance=tolerance)
 
@@ -169,7 +171,7 @@ def timed(problem: Any, solver: Any, tolerance: float, again: Callable[[int, flo
 
 
 class Measured(NamedTuple):
-    """What an answer is off by, on the problem's own data.
+    """Residual of a solution on the data of the problem.
 
     The residual is the scaled one, that of the equations included; of friction the larger of FCLIB's and the scaled
     one, where rounding leaves the former a meaning. The natural map is unscaled; of friction FCLIB's residual.
@@ -184,7 +186,7 @@ class Measured(NamedTuple):
 
 def measured(problem: Any, result: Any) -> Measured:
     """Measures of an answer, and whether it is solved at the result's tolerance."""
-    if kind_of(problem).league == FRICTION:
+    if kind_of(problem).problem_class == FRICTION:
         return _measured_friction(problem, result)
     z, u = (result.y, result.u) if isinstance(problem, lcp.MLCP) else (result.z, None)
     if not (np.isfinite(z).all() and (u is None or np.isfinite(u).all())):
@@ -209,23 +211,23 @@ def _measured_friction(problem: Any, result: Any) -> Measured:
 
 
 def verdict(problem: Any, result: Any) -> tuple[str, Measured]:
-    """Status and measures. That there is no solution is believed with its proof only."""
+    """Status and measures. That there is not a solution is believed with its proof only."""
     found = measured(problem, result)
     if found.solved:
         return "SOLVED", found
     if not math.isfinite(found.residual):
         return "NOT_FINITE", found
     status: lcp.Status = result.status
-    if status is lcp.Status.SOLVED or not _believed(problem, result):
+    if status is lcp.Status.SOLVED or not _has_required_proof(problem, result):
         status = lcp.Status.STALLED
     return status.name, found
 
 
-def _believed(problem: Any, result: Any) -> bool:
-    """Whether a status needs no proof, or has it."""
+def _has_required_proof(problem: Any, result: Any) -> bool:
+    """Return True if a status needs no proof, or has it."""
     if result.status not in (lcp.Status.INFEASIBLE, lcp.Status.UNSOLVABLE, lcp.Status.INCONSISTENT):
         return True
-    if kind_of(problem).league != FRICTION:
+    if kind_of(problem).problem_class != FRICTION:
         proves = getattr(result.evidence, "proves", None)
         return proves is not None and bool(proves(problem))
     reduction = problem.reduce() if isinstance(problem, lcp.GlobalFrictionProblem) else None
@@ -270,11 +272,13 @@ class ResidualCurve:
     points: tuple[CurvePoint, ...]
 
 
-def residual_curve(name: str, problem: Any, entrant: Entrant, *, tolerance: float, time_limit: float) -> ResidualCurve:
+def residual_curve(
+    name: str, problem: Any, entrant: Competitor, *, tolerance: float, time_limit: float
+) -> ResidualCurve:
     """Solve again and again, asking for more each time, until ``time_limit`` seconds are spent in all.
 
     A solver with a field ``max_iterations`` or ``max_iter`` is given 1, 2, 4, 8 ... iterations, until it solves; any
-    other tolerances 1e-1, 1e-2 ... 1e-12. Each solve begins anew; the least time of three counts. What polishes its
+    other tolerances 1e-1, 1e-2 ... 1e-12. Each solve begins again; the least time of three counts. What polishes its
     answer on the active set does so at any budget: its curve falls at once.
     """
     solver = limited(entrant.solver, time_limit)
@@ -296,13 +300,13 @@ def residual_curve(name: str, problem: Any, entrant: Entrant, *, tolerance: floa
     return ResidualCurve(name, entrant.label, "iterations" if field else "tolerance", tuple(points))
 
 
-def pick_problems(named: Sequence[tuple[str, Any]], rows: Sequence[Row], count: int) -> list[tuple[str, Any]]:
+def pick_problems(named: Sequence[tuple[str, Any]], rows: Sequence[RaceRow], count: int) -> list[tuple[str, Any]]:
     """Problems spread over the sizes of those that somebody solved, the largest among them; ``count`` per league."""
     solved = {row.problem for row in rows if row.solved}
     leagues: dict[str, list[tuple[str, Any]]] = {}
     for name, problem in named:
         if name in solved:
-            leagues.setdefault(kind_of(problem).league, []).append((name, problem))
+            leagues.setdefault(kind_of(problem).problem_class, []).append((name, problem))
     picked: list[tuple[str, Any]] = []
     for league in leagues.values():
         league.sort(key=lambda pair: (size_of(pair[1]), pair[0]))
@@ -315,7 +319,7 @@ def pick_problems(named: Sequence[tuple[str, Any]], rows: Sequence[Row], count: 
 def curves_of(
     picked: Sequence[tuple[str, Any]],
     files: dict[str, Path],
-    entrants: Sequence[Entrant],
+    entrants: Sequence[Competitor],
     tolerance: float | None,
     time_limit: float,
     out: Path,
@@ -335,12 +339,12 @@ def curves_of(
         }
         for name, problem in picked
         for entrant in entrants
-        if entrant.suits(kind_of(problem))
+        if entrant.supports(kind_of(problem))
     ]
     if not tasks:
         return ()
     result = sweep(
-        run_curve, spelt_as_before(run_curve, tasks, out), out=out, jobs=jobs, cluster=cluster, time_limit=patience
+        run_curve, match_stored_keys(run_curve, tasks, out), out=out, jobs=jobs, cluster=cluster, time_limit=patience
     )
     return tuple(
         ResidualCurve(row["problem"], row["label"], row["by"], tuple(map(CurvePoint, row["times"], row["residuals"])))
@@ -350,7 +354,7 @@ def curves_of(
 
 
 def run_curve(task: dict[str, Any]) -> dict[str, Any]:
-    """A curve from the entries of a task; for the processes of a sweep."""
+    """Return a curve from the entries of a task; for the processes of a sweep."""
     settings = {name: task[name] for name in ("tolerance", "time_limit")}
     curve = residual_curve(task["problem"], read_problem(task["file"]), entrant_of(task["text"]), **settings)
     return {

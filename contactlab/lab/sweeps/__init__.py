@@ -34,11 +34,11 @@ def problem_sweep(paths: Any, solvers: Any, *, tolerance: float | None = None, *
 
 
 def impact_sweep(problem: Any, axes: Any, *, restitutions: Any = (0.0, 0.5, 1.0), **where: Any) -> ImpactMap:
-    """Do as ``grid.map_of(sweep(grid))`` of an `ImpactGrid`."""
-    _warn("impact_sweep", "grid = ImpactGrid(problem, axes, ...); grid.map_of(sweep(grid, ...))")
+    """Do as ``grid.to_impact_map(sweep(grid))`` of an `ImpactGrid`."""
+    _warn("impact_sweep", "grid = ImpactGrid(problem, axes, ...); grid.to_impact_map(sweep(grid, ...))")
     laws = {"laws": where.pop("laws")} if "laws" in where else {}
     grid = ImpactGrid(problem, axes, restitutions, **laws)
-    return grid.map_of(sweep(grid, **where))
+    return grid.to_impact_map(sweep(grid, **where))
 
 
 def _warn(old: str, new: str) -> None:

@@ -6,7 +6,7 @@ limit holds against compiled code that never returns. A task whose worker dies i
 
 The tasks are futures of dask.distributed, which joblib's Dask backend would make of them, too. The backend reports
 results to `joblib.Parallel` and no errors: a call that the scheduler gives up, because more workers died under it than
-it allows, is waited for for ever (seen with joblib 1.6.0). Here it is a row ``lost``, and the sweep goes on.
+it allows, is waited for for ever (seen with joblib 1.6.0). Here it is a row ``lost``, and the sweep continues.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from typing import Any
 
 import contactlab
 from contactlab.lab.errors import SweepError
-from contactlab.lab.sweeps.tasks import Answer, FunctionName, Item
-from contactlab.lab.sweeps.worker import Worker
+from contactlab.lab.sweeps.tasks import FunctionName, SweepTask, TaskResult
+from contactlab.lab.sweeps.worker import ProcessWorker
 
 CONNECT_SECONDS = 15.0
 LOOK_SECONDS = 5.0  # between two looks at whether there are workers at all
@@ -33,8 +33,8 @@ DESERTED_SECONDS = 60.0  # a cluster without any worker for so long will not get
 
 
 def run_on_cluster(
-    function: FunctionName, items: Sequence[Item], address: str, time_limit: float | None, retries: int
-) -> Iterator[tuple[Item, Answer]]:
+    function: FunctionName, items: Sequence[SweepTask], address: str, time_limit: float | None, retries: int
+) -> Iterator[tuple[SweepTask, TaskResult]]:
     """Yield every task with its answer, as they are finished.
 
     A `SweepError`: no scheduler at the address, no workers, or workers without this contactlab or the function.
@@ -49,11 +49,11 @@ def run_on_cluster(
     except (OSError, ValueError, TimeoutError) as error:
         raise SweepError(f"no Dask scheduler answers at {address}: {error}") from error
     run = uuid.uuid4().hex
-    finished: queue.SimpleQueue[tuple[Item, Any]] = queue.SimpleQueue()
+    finished: queue.SimpleQueue[tuple[SweepTask, Any]] = queue.SimpleQueue()
     deaths = dict.fromkeys((item.key for item in items), 0)
     futures: dict[str, Any] = {}
 
-    def submit(item: Item) -> None:
+    def submit(item: SweepTask) -> None:
         given = run, contactlab.__version__, asdict(function), item.text, time_limit, retries
         key = f"contactlab-sweep-{run}-{item.key}-{deaths[item.key]}"
         future = client.submit(run_remote, *given, key=key, pure=False)
@@ -67,7 +67,7 @@ def run_on_cluster(
         while waiting:
             item, future = _next(finished, client, address)
             try:
-                answer = Answer(**future.result(timeout=LOOK_SECONDS))
+                answer = TaskResult(**future.result(timeout=LOOK_SECONDS))
             except KilledWorker as error:
                 # The scheduler has given it to that many workers, and all of them died.
                 deaths[item.key] += error.allowed_failures + 1
@@ -75,7 +75,7 @@ def run_on_cluster(
                     submit(item)
                     continue
                 last = error.last_worker.address
-                answer = Answer(
+                answer = TaskResult(
                     "lost", {}, f"the worker died in each of {deaths[item.key]} tries, the last time {last}"
                 )
             except TimeoutError:
@@ -98,7 +98,7 @@ def run_on_cluster(
         client.close()
 
 
-def _next(finished: queue.SimpleQueue[tuple[Item, Any]], client: Any, address: str) -> tuple[Item, Any]:
+def _next(finished: queue.SimpleQueue[tuple[SweepTask, Any]], client: Any, address: str) -> tuple[SweepTask, Any]:
     """Return the next future that ended; give up when there is nobody left to end one."""
     while True:
         try:
@@ -108,7 +108,7 @@ def _next(finished: queue.SimpleQueue[tuple[Item, Any]], client: Any, address: s
 
 
 def _require_workers(client: Any, address: str) -> None:
-    """Wait for a worker where there is none, but not for ever."""
+    """Wait for a worker if there is none, but not for ever."""
     given_up = time.monotonic() + DESERTED_SECONDS
     while True:
         try:
@@ -124,8 +124,8 @@ def _require_workers(client: Any, address: str) -> None:
 MOST_ENDED = 1000
 
 # Of this process, which outlives a sweep: child processes that wait for their next task, and those at work, by run.
-_idle: dict[str, list[Worker]] = {}
-_busy: dict[str, list[Worker]] = {}
+_idle: dict[str, list[ProcessWorker]] = {}
+_busy: dict[str, list[ProcessWorker]] = {}
 _ended: deque[str] = deque(maxlen=MOST_ENDED)
 _lock = threading.Lock()
 
@@ -133,7 +133,7 @@ _lock = threading.Lock()
 def run_remote(
     run: str, version: str, function: dict[str, str], text: str, time_limit: float | None, retries: int
 ) -> dict[str, Any]:
-    """Run one task in a child process, kept for the next one of the same ``run``; return the fields of an `Answer`.
+    """Run one task in a child process, kept for the next one of the same ``run``; return the fields of a `TaskResult`.
 
     ``version`` is that of contactlab where the sweep was begun: another one here might compute other rows. ``function``
     holds the fields of a `FunctionName`. A `SweepError`: it cannot be loaded here, or the versions differ.
@@ -142,7 +142,7 @@ def run_remote(
         raise SweepError(f"a worker has contactlab {contactlab.__version__}, the sweep was begun with {version}")
     with _lock:
         waiting = _idle.get(run)
-        worker = waiting.pop() if waiting else Worker(FunctionName(**function), retries)
+        worker = waiting.pop() if waiting else ProcessWorker(FunctionName(**function), retries)
         if run in _ended:
             worker.kill()
         _busy.setdefault(run, []).append(worker)

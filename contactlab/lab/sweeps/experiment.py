@@ -7,7 +7,7 @@
     seeds = 5                       # 0 .. 4; or a list of whole numbers
     [parameters]                    # lists of values by the paths of the scene, all combined
     stepper.h = [1e-3, 2e-3]
-    [spread]                        # standard deviations by path, drawn anew for each seed
+    [spread]                        # standard deviations by path, drawn again for each seed
     "body.cube.velocity" = 0.1
 
     [sweep]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.impact import ImpactLaw, ImpactMap, every_law
-from contactlab.impact.mapping import Point, assembled, coefficients_of, grid, posed, solve_point
+from contactlab.impact import ImpactLaw, ImpactMap, all_laws
+from contactlab.impact.mapping import Point, assembled, coefficients_of, grid, problem_at, solve_point
 from contactlab.lab.errors import SweepError
 from contactlab.lab.sweeps.store import SweepResult
 from contactlab.lab.sweeps.tasks import FunctionName, load_function, name_of
@@ -41,7 +41,7 @@ class ImpactGrid:
     problem: Callable[..., ConstraintVelProblemData]
     axes: Mapping[str, ArrayLike]
     restitutions: Sequence[float] | FloatArray = (0.0, 0.5, 1.0)
-    laws: Callable[[float], Mapping[str, ImpactLaw]] = every_law
+    laws: Callable[[float], Mapping[str, ImpactLaw]] = all_laws
 
     def __post_init__(self) -> None:
         grid(self.axes), coefficients_of(self.restitutions)
@@ -60,7 +60,7 @@ class ImpactGrid:
         }
         return [{**shared, "at": at} for _, at in grid(self.axes)[1]]
 
-    def map_of(self, result: SweepResult) -> ImpactMap:
+    def to_impact_map(self, result: SweepResult) -> ImpactMap:
         """Return the map of what `contactlab.lab.sweep` of this grid returned.
 
         Raises
@@ -77,7 +77,7 @@ class ImpactGrid:
 def solve_impact(task: dict[str, Any]) -> dict[str, Any]:
     """Solve one task of an `ImpactGrid`: its row, arrays as lists with None for NaN."""
     problem, laws = (_loaded(FunctionName(**task[name])) for name in ("problem", "laws"))
-    data = posed(problem, task["at"], ConstraintVelProblemData)
+    data = problem_at(problem, task["at"], ConstraintVelProblemData)
     energy, motion, notices, v_plus = solve_point(data, [laws(e) for e in task["restitutions"]])
     numbers = {"energy": energy, "motion": motion, "notices": notices, "v_plus": v_plus}
     row = {name: [None if value != value else value for value in given.ravel()] for name, given in numbers.items()}

@@ -148,7 +148,7 @@ def check_solver(name: str, settings: Mapping[str, Sequence[Any]]) -> list[dict[
 
 
 def _suits(solver: str, problem: Problem | DatasetError) -> bool:
-    """Whether a solver is for problems of this kind; a file that cannot be read is told of once per solver."""
+    """Return True if a solver is for problems of this kind; a file that cannot be read is told of once per solver."""
     if isinstance(problem, DatasetError):
         return True
     return isinstance(problem, _FRICTION) == (_solver_class(solver) in lcp.ALL_FRICTION_SOLVERS)

@@ -15,7 +15,7 @@ from typing import Any
 from contactlab.lab.errors import RowsError, SweepError
 from contactlab.lab.sweeps.tasks import RESERVED
 from contactlab.recording.lock import Lock, Taken
-from problem_data.npz_files import partial_files, write_whole
+from problem_data.npz_files import partial_files, write_atomic
 
 ROWS = "rows.jsonl"
 LOCK = "lock"
@@ -32,7 +32,7 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         with contextlib.ExitStack() as held, _writing(folder):
-            held.callback(right_to(folder, "another sweep is writing here").release)
+            held.callback(write_lock(folder, "another sweep is writing here").release)
             for file in partial_files(folder / TABLE):
                 file.unlink(missing_ok=True)
             self.rows = _read(folder / ROWS)
@@ -61,12 +61,12 @@ class Store:
         self._held.close()
 
 
-def standing_rows(folder: Path) -> dict[str, dict[str, Any]]:
+def finished_rows(folder: Path) -> dict[str, dict[str, Any]]:
     """Return the finished rows of a folder by key, none where there is no folder, for who holds the right to it."""
     return _read(folder / ROWS)
 
 
-def right_to(folder: Path, taken: str) -> Lock:
+def write_lock(folder: Path, taken: str) -> Lock:
     """Return the right to write to a folder; where it is another's, a `SweepError` that says so and whose."""
     try:
         return Lock(folder / LOCK)
@@ -110,7 +110,7 @@ class SweepResult:
     rows
         One dict per task, in the order of the tasks: ``key`` (SHA-256 of function and task), ``outcome`` (``done``,
         ``failed``: it raised or ended its process, ``timeout``, ``lost``: its worker died again and again), ``error``
-        (text, where the outcome is not ``done``), ``seconds`` (None where nobody was left to measure them), the
+        (text, where the outcome is not ``done``), ``seconds`` (None if nobody was left to measure them), the
         entries of the task, the values the function returned.
     computed
         How many tasks this call ran; the others were in the folder already.
@@ -145,7 +145,7 @@ def write_csv(path: str | os.PathLike[str], rows: Sequence[dict[str, Any]], firs
     writer = csv.writer(stream)
     writer.writerow(names)
     writer.writerows([_cell(row.get(name)) for name in names] for row in rows)
-    write_whole(path, stream.getvalue().encode())
+    write_atomic(path, stream.getvalue().encode())
     return path
 
 

@@ -19,21 +19,21 @@ from contactlab.lab.progress import Progress
 from contactlab.lab.sweeps.store import Store, SweepResult
 from contactlab.lab.sweeps.tasks import (
     WORKER_VARIABLE,
-    Answer,
     FunctionName,
-    Item,
-    attempt,
+    SweepTask,
+    TaskResult,
     items_of,
     load_function,
     name_of,
+    run_task,
     whole,
 )
-from contactlab.lab.sweeps.worker import ONE_THREAD, Worker
+from contactlab.lab.sweeps.worker import ONE_THREAD, ProcessWorker
 from lcp.hearing import all_cores
 
 OUTCOMES = ("done", "failed", "timeout", "lost")
 
-Answers = Iterator[tuple[Item, Answer]]
+Answers = Iterator[tuple[SweepTask, TaskResult]]
 
 
 class Family(Protocol):
@@ -41,7 +41,7 @@ class Family(Protocol):
 
     @property
     def function(self) -> Callable[[Any], dict[str, Any]]:
-        """What runs a task, at the top level of a module."""
+        """Function that runs a task, at the top level of a module."""
 
     def tasks(self) -> Sequence[Any]:
         """Return the tasks."""
@@ -61,7 +61,7 @@ def sweep(
 ) -> SweepResult:
     """Run a function on every task and return the rows in the order of the tasks.
 
-    The rows are the same, bit for bit but for times, however and wherever they are computed, if the function depends
+    The rows are the same, bit for bit except for times, however and wherever they are computed, if the function depends
     on its task alone: what is random takes its seed from the task. (BLAS rounds differently on another number of
     threads: tasks have one, in workers and, where `threadpoolctl` is installed, in this process, unless
     ``OMP_NUM_THREADS`` or its like is set.)
@@ -79,7 +79,7 @@ def sweep(
     out
         Folder of the rows: ``rows.jsonl``, one line per task, on disk as soon as it is finished, and ``rows.csv`` at
         the end. Tasks that stand there already are not run again, so that a sweep that was interrupted, killed or
-        given more tasks goes on where it was. One sweep at a time may write there.
+        given more tasks continues where it was. One sweep at a time may write there.
     jobs
         Worker processes; None for one per core, 1 for none: the tasks are run in this process, which a task that
         crashes takes with it. With a ``time_limit`` a single job is a worker process, too.
@@ -94,7 +94,7 @@ def sweep(
         SIGHUP come from outside, or for want of memory; a dead machine of a cluster). Any other end of a worker is the
         task's own doing, and the row ``failed``.
     again
-        Outcomes (``failed``, ``timeout``, ``lost``) of rows in the folder that are to be computed anew.
+        Outcomes (``failed``, ``timeout``, ``lost``) of rows in the folder that are to be computed again.
     progress
         True for a bar on standard error, or a function of (tasks finished, tasks in all).
 
@@ -152,7 +152,7 @@ def _checked(
     time_limit: float | None,
     retries: int,
     again: Collection[str],
-) -> tuple[FunctionName, list[Item]]:
+) -> tuple[FunctionName, list[SweepTask]]:
     if os.environ.get(WORKER_VARIABLE):
         raise SweepError('a sweep within a worker of a sweep: put the call under if __name__ == "__main__":')
     if jobs is not None and not whole(jobs, 1):
@@ -174,8 +174,13 @@ def _checked(
 
 
 def _answers(
-    name: FunctionName, items: list[Item], jobs: int | None, cluster: str | None, time_limit: float | None, retries: int
-) -> Generator[tuple[Item, Answer], None, None]:
+    name: FunctionName,
+    items: list[SweepTask],
+    jobs: int | None,
+    cluster: str | None,
+    time_limit: float | None,
+    retries: int,
+) -> Generator[tuple[SweepTask, TaskResult], None, None]:
     """Yield the answers of wherever the tasks are run."""
     if not items:
         return
@@ -189,7 +194,7 @@ def _answers(
         yield from run_on_processes(name, items, jobs or all_cores(), time_limit, retries)
 
 
-def _row(item: Item, answer: Answer) -> dict[str, Any]:
+def _row(item: SweepTask, answer: TaskResult) -> dict[str, Any]:
     """Return the row, which went through JSON as every row of the folder has."""
     row: dict[str, Any] = {"key": item.key, "outcome": answer.outcome}
     if answer.outcome != "done":
@@ -204,12 +209,12 @@ def _reporter(progress: bool | Callable[[int, int], None], stack: contextlib.Exi
     return progress if callable(progress) else lambda done, total: None
 
 
-def run_here(function: FunctionName, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
+def run_here(function: FunctionName, items: Sequence[SweepTask]) -> Iterator[tuple[SweepTask, TaskResult]]:
     """Yield every task with its answer, one after the other, in this process, BLAS on one thread as in workers."""
     loaded = load_function(function)
     with _one_blas_thread():
         for item in items:
-            yield item, attempt(loaded, item.text)
+            yield item, run_task(loaded, item.text)
 
 
 def _one_blas_thread() -> contextlib.AbstractContextManager[object]:
@@ -227,18 +232,18 @@ def _one_blas_thread() -> contextlib.AbstractContextManager[object]:
 
 
 def run_on_processes(
-    function: FunctionName, items: Sequence[Item], jobs: int, time_limit: float | None, retries: int
-) -> Iterator[tuple[Item, Answer]]:
+    function: FunctionName, items: Sequence[SweepTask], jobs: int, time_limit: float | None, retries: int
+) -> Iterator[tuple[SweepTask, TaskResult]]:
     """Yield every task with its answer, as they are finished, from so many processes.
 
     Closing the iterator ends the processes at once.
     """
     waiting = deque(items)
-    finished: queue.SimpleQueue[tuple[Item, Answer] | BaseException] = queue.SimpleQueue()
-    workers = [Worker(function, retries) for _ in range(min(jobs, len(items)))]
+    finished: queue.SimpleQueue[tuple[SweepTask, TaskResult] | BaseException] = queue.SimpleQueue()
+    workers = [ProcessWorker(function, retries) for _ in range(min(jobs, len(items)))]
     stopped = threading.Event()
 
-    def serve(worker: Worker) -> None:
+    def serve(worker: ProcessWorker) -> None:
         try:
             while not stopped.is_set():
                 try:

@@ -1,4 +1,4 @@
-"""What a sweep computes: a function by name, tasks as JSON with the keys they are known by, what became of each."""
+"""Parts of a sweep: a function by name, tasks as JSON with their keys, and the results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SCRIPT = "__sweep_main__"
 
 @dataclass(frozen=True)
 class FunctionName:
-    """Where a function is found."""
+    """Location of a function."""
 
     module: str  # name of its module; of a script its file name without the suffix
     name: str  # of the function in it
@@ -93,19 +93,19 @@ LONGEST_MESSAGE = 2000
 
 
 @dataclass(frozen=True)
-class Item:
+class SweepTask:
     """One task."""
 
     key: str  # SHA-256 of the function's name and of the task as canonical JSON, hexadecimal
     text: str  # the task as canonical JSON: keys sorted, no spaces
 
 
-def items_of(function: FunctionName, tasks: Sequence[Any]) -> list[Item]:
+def items_of(function: FunctionName, tasks: Sequence[Any]) -> list[SweepTask]:
     """Return the tasks with their keys; a `SweepError` names the first that JSON cannot hold."""
     return [_item(function, i, task) for i, task in enumerate(tasks)]
 
 
-def _item(function: FunctionName, i: int, task: Any) -> Item:
+def _item(function: FunctionName, i: int, task: Any) -> SweepTask:
     entries = dataclasses.asdict(task) if dataclasses.is_dataclass(task) and not isinstance(task, type) else task
     if not isinstance(entries, Mapping):
         raise SweepError(f"tasks[{i}] must be a dict or a dataclass, got {type(task).__name__}")
@@ -118,25 +118,25 @@ def _item(function: FunctionName, i: int, task: Any) -> Item:
         text = json.dumps(dict(entries), sort_keys=True, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
         raise SweepError(f"tasks[{i}] cannot be written as JSON: {error}") from error
-    return Item(hashlib.sha256(f"{function.qualified}\n{text}".encode()).hexdigest(), text)
+    return SweepTask(hashlib.sha256(f"{function.qualified}\n{text}".encode()).hexdigest(), text)
 
 
 def whole(value: object, least: int) -> bool:
-    """Whether a value is a whole number, numpy's included, and not less than another."""
+    """Return True if a value is a whole number, numpy's included, and not less than another."""
     return not isinstance(value, bool) and isinstance(value, int | np.integer) and bool(value >= least)
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What became of a task."""
+class TaskResult:
+    """Result of a task."""
 
     outcome: str  # ``done``, ``failed``, ``timeout`` or ``lost``
     values: dict[str, Any]  # what the function returned, where it did
     error: str = ""  # type, message and end of the traceback of what it raised, or what happened to its process
-    seconds: float | None = None  # how long it took; None where nobody was left to say
+    seconds: float | None = None  # how long it took; None if nobody was left to say
 
 
-def attempt(function: Callable[[dict[str, Any]], Any], text: str) -> Answer:
+def run_task(function: Callable[[dict[str, Any]], Any], text: str) -> TaskResult:
     """Call the function with a task as JSON, which every task passes through, wherever it runs."""
     started = time.perf_counter()
     try:
@@ -144,8 +144,8 @@ def attempt(function: Callable[[dict[str, Any]], Any], text: str) -> Answer:
         seconds = time.perf_counter() - started
         values = _checked(returned)
     except (Exception, SystemExit) as error:  # noqa: BLE001  whatever a task raises is its row, and stops nothing
-        return Answer("failed", {}, _described(error), time.perf_counter() - started)
-    return Answer("done", values, "", seconds)
+        return TaskResult("failed", {}, _described(error), time.perf_counter() - started)
+    return TaskResult("done", values, "", seconds)
 
 
 def _checked(returned: Any) -> dict[str, Any]:

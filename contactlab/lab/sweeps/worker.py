@@ -26,7 +26,7 @@ from dataclasses import asdict
 from typing import IO
 
 from contactlab.lab.errors import SweepError
-from contactlab.lab.sweeps.tasks import WORKER_VARIABLE, Answer, FunctionName, attempt, load_function
+from contactlab.lab.sweeps.tasks import WORKER_VARIABLE, FunctionName, TaskResult, load_function, run_task
 
 #: Signals that come from outside: the owner of the machine, or its kernel when memory runs out. What else ends a
 #: process in the middle of a task is the task's own doing.
@@ -40,7 +40,7 @@ _START = (
 )
 
 
-class Worker:
+class ProcessWorker:
     """A process that runs tasks of one function. Used by one thread; `kill` may be called from any.
 
     A task is run again, up to ``retries`` times, after the process died through no fault of the task.
@@ -53,17 +53,17 @@ class Worker:
         self._closed = False
         self._lock = threading.Lock()
 
-    def run(self, text: str, time_limit: float | None) -> Answer:
+    def run(self, text: str, time_limit: float | None) -> TaskResult:
         """Run a task, with a new process where the one before is gone; a `SweepError` where none can do it."""
         tries, cause = 0, ""
         while tries <= self._retries and not self._closed:
             tries += 1
             answer = self._try(text, time_limit)
-            if isinstance(answer, Answer):
+            if isinstance(answer, TaskResult):
                 return answer
             cause = answer
         times = f"in each of {tries} tries" if tries > 1 else "in its only try"
-        return Answer("lost", {}, f"the worker process died {times}, the last time of {cause}")
+        return TaskResult("lost", {}, f"the worker process died {times}, the last time of {cause}")
 
     def kill(self) -> None:
         """End the process now; a task under way is lost, and no other is begun."""
@@ -77,12 +77,12 @@ class Worker:
         self.kill()
         self._forget()
 
-    def _try(self, text: str, time_limit: float | None) -> Answer | str:
+    def _try(self, text: str, time_limit: float | None) -> TaskResult | str:
         """Return the answer, or what the process died of if that is not the task's fault."""
         process = self._fresh()
         if process is None:
             return "an end of the sweep"
-        if not process.greeted and (cause := self._greet(process)):
+        if not process.greeted and (cause := self._send_function(process)):
             return cause
         process.tail.clear()  # it belongs to the task before
         started = time.monotonic()
@@ -102,19 +102,21 @@ class Worker:
             timer.cancel()
         # An answer may come when the time is just over: it counts, and the process is replaced at the next task.
         if line.endswith(b"\n"):
-            return Answer(**json.loads(line))
+            return TaskResult(**json.loads(line))
         end, output = process.end()
         self._forget()
         if expired.is_set():
-            return Answer("timeout", {}, f"no answer within {time_limit:g} s", time.monotonic() - started)
+            return TaskResult("timeout", {}, f"no answer within {time_limit:g} s", time.monotonic() - started)
         if end in FOREIGN:
             return f"{end}, which came from outside or for want of memory"
-        # What else was loaded is listed in an order that differs from one process to the next.
+        # Other loaded libraries are listed in an order that differs between processes.
         output = output.partition("\n\nExtension modules:")[0]
-        return Answer("failed", {}, "\n".join(filter(None, [f"the worker process ended in the task: {end}", output])))
+        return TaskResult(
+            "failed", {}, "\n".join(filter(None, [f"the worker process ended in the task: {end}", output]))
+        )
 
     def _fresh(self) -> _Process | None:
-        """Return the living process, started where there is none; None once the worker is closed."""
+        """Return the living process, started if there is none; None once the worker is closed."""
         with self._lock:
             if self._process is not None and not self._process.alive():
                 self._process.close()  # idle for long, or killed between two tasks: no task was harmed
@@ -125,7 +127,7 @@ class Worker:
                 self._process = _Process()
             return self._process
 
-    def _greet(self, process: _Process) -> str:
+    def _send_function(self, process: _Process) -> str:
         """Tell a new process its function; return what it died of, if it did so through no fault of its own."""
         line = process.ask(json.dumps(asdict(self.function)))
         answer = {}
@@ -177,7 +179,7 @@ class _Process:
         self._listener.start()
 
     def alive(self) -> bool:
-        """Whether it has not ended."""
+        """Return True if it has not ended."""
         return self._process.poll() is None
 
     def ask(self, text: str) -> bytes:
@@ -257,7 +259,7 @@ def main() -> None:
             line = lines.get(timeout=IDLE_SECONDS)
         except queue.Empty:
             os._exit(0)
-        say(asdict(attempt(function, line.decode())))
+        say(asdict(run_task(function, line.decode())))
         sys.stdout.flush()
 
 

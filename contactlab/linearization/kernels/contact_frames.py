@@ -12,8 +12,8 @@ from contactlab.linearization.kernels.layout import (
     SPIN,
     Memory,
 )
-from contactlab.multibody.kernels.displaced import column_rates
-from contactlab.multibody.kernels.layout import Tree, opened
+from contactlab.multibody.kernels.column_derivatives import column_rates
+from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.sizes import CUSTOM_RATES, CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import Frames, rows_at
@@ -114,7 +114,7 @@ def at_velocity(world: PackedWorld, m: Memory, v: FloatArray, ready: int) -> Non
     """Fill m.V with the kinematics at the start of the step and this velocity, and the rates of columns behind."""
     none, rates = rows_at(m.V, 0, 0, CUSTOM_ROW), rows_at(m.V, 0, 0, CUSTOM_RATES)
     fill_frames(world.ints, world.floats, m.q, v, none, ready, VELOCITIES, m.V)
-    t, f, nl, nv = opened(world.ints, world.floats, m.V)
+    t, f, nl, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     A, K = rows_at(m.V, f.start, nl, 6), rows_at(m.V, f.start + 6 * nl, nv, 18)
     for i in range(nl):
         for k in range(6):
@@ -207,7 +207,7 @@ def relative_motion(
 @kernel
 def contact_frames(world: PackedWorld, work: Work, m: Memory, control: Control) -> None:
     """Fill the frames of all contacts, and their rates at the velocity that m.V is filled for."""
-    t, f, _, nv = opened(world.ints, world.floats, m.V)
+    t, f, _, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     u = work.scratch[30:36]
     for number in range(control.n_contacts):
         ints, own = work.contact_int[number], m.contact[number]

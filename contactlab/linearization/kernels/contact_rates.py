@@ -1,9 +1,9 @@
 """How the rows of contacts, and what their forces do, change with q: points, normals and axes move with the bodies.
 
-A contact's relative velocity u at its point changes by what moves the bodies (`multibody.kernels.displaced`) and by
-omega x dp as the point wanders; its parts along normal and tangents by these axes besides. A force held in them turns
-with them, and moves with the point. Moments likewise, with the relative angular velocity in place of u; the first axis
-of rolling friction is along the rolling that the step begins with, and turns with the state.
+A contact's relative velocity u at its point changes by what moves the bodies (`multibody.kernels.column_derivatives`)
+and by omega x dp as the point wanders; its parts along normal and tangents by these axes besides. A force held in them
+turns with them, and moves with the point. Moments likewise, with the relative angular velocity in place of u; the first
+axis of rolling friction is along the rolling that the step begins with, and turns with the state.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from contactlab.linearization.kernels.layout import (
     WHY,
     Memory,
 )
-from contactlab.multibody.kernels.layout import Tree, opened
+from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.velocities import add_cross_motion
 from contactlab.multibody.kernels.workspace import Frames, part_at, rows_at
 from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion_of
@@ -106,7 +106,7 @@ def speed_rates(
 
     ``before``: of the normal alone, into `m.before` instead. ``told_too``: kinematic bodies move as they are told.
     """
-    t, f, nl, nv = opened(world.ints, world.floats, m.V)
+    t, f, nl, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     K = rows_at(m.V, f.start + 6 * nl, nv, 18)
     w = work.scratch
     dp, dn, d1, d2, du, u, six = w[0:3], w[3:6], w[6:9], w[9:12], w[12:18], w[18:24], w[24:30]
@@ -208,7 +208,7 @@ def contact_rates(world: PackedWorld, work: Work, m: Memory, control: Control, h
 
     The head of work.W holds the kinematics of the start, and m.V that with any velocity.
     """
-    _, f, _, nv = opened(world.ints, world.floats, m.V)
+    _, f, _, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     w = part_at(work.scratch, 30, 15)
     dp, dn, d1, d2, moment = w[0:3], w[3:6], w[6:9], w[9:12], w[12:15]
     for number in range(control.n_contacts):
@@ -308,7 +308,7 @@ def turn_rolling(own: FloatArray, w: FloatArray, speed: float, dw: FloatArray, d
 @kernel
 def rolling_rates(world: PackedWorld, work: Work, m: Memory, control: Control) -> None:
     """Fill how the first axes of rolling change; m.V has the velocity before the step, m.rates how contacts move."""
-    t, f, nl, nv = opened(world.ints, world.floats, m.V)
+    t, f, nl, nv = model_and_workspace_views(world.ints, world.floats, m.V)
     K = rows_at(m.V, f.start + 6 * nl, nv, 18)
     s = work.scratch
     u, du, six, dp, dn, d2 = s[0:6], s[6:12], s[12:18], s[18:21], s[21:24], s[24:27]

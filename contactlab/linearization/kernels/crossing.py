@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from contactlab.formulation.kernels.laws import STOP
+from contactlab.formulation.kernels.laws import LIMIT
 from contactlab.linearization.kernels.kinks import towards
 from contactlab.linearization.kernels.layout import (
     AT_BOUND,
@@ -70,7 +70,7 @@ def take_sides(
     if joints is not None:
         for record in range(control.chunk_joints):
             row = joints.rows[chunk.joint[record].row]
-            if row.kind != STOP or m.row_slope[record, 0] == 0.0 or abs(chunk.joint[record].error) > HELD:
+            if row.kind != LIMIT or m.row_slope[record, 0] == 0.0 or abs(chunk.joint[record].error) > HELD:
                 continue
             erp = row.erp if row.erp >= 0.0 else p.erp
             closed = share_made_up(row.stiffness, row.dissipation, erp, h)

@@ -18,11 +18,11 @@ from contactlab.linearization.kernels.layout import Memory
 from contactlab.multibody.kernels.codes import FLOATING, GOOD
 from contactlab.multibody.kernels.configurations import integrate_configuration
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives
-from contactlab.multibody.kernels.gyroscopic import PARTS, midpoint_step, turning_load, turns_freely
-from contactlab.multibody.kernels.layout import opened, tree
+from contactlab.multibody.kernels.gyroscopic import PARTS, is_free_rotor, midpoint_step, turning_load
+from contactlab.multibody.kernels.layout import model_and_workspace_views, tree
 from contactlab.multibody.kernels.sizes import CUSTOM_RATES, CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.velocity_products import share_of_limit
+from contactlab.multibody.kernels.velocity_products import limiter_weight
 from contactlab.multibody.kernels.workspace import part_at, rows_at
 from contactlab.stepping.kernels.free_motion import free_motion, turns_fast
 from contactlab.stepping.kernels.joint_layout import Joints
@@ -125,7 +125,7 @@ def spin_rates(
 @kernel(inner=True)
 def turning_rates(world: PackedWorld, work: Work, m: Memory, i: int, h: float, spins: bool) -> None:
     """Add to X what `turning_impulse` changes by q, v and tau, for a link i that is a tree of its own."""
-    t, f, _, nv = opened(world.ints, world.floats, work.W)
+    t, f, _, nv = model_and_workspace_views(world.ints, world.floats, work.W)
     Ri, a = f.R[i], t.iv[i]
     com = t.com[i]
     x, y, z = com[0], com[1], com[2]
@@ -177,7 +177,7 @@ def turning_rates(world: PackedWorld, work: Work, m: Memory, i: int, h: float, s
 @kernel
 def limited_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memory, h: float, control: Control) -> None:
     """Add to X what limits of velocity products change by q and v, of trees that turn fast, by differences."""
-    t, f, _, nv = opened(world.ints, world.floats, work.W)
+    t, f, _, nv = model_and_workspace_views(world.ints, world.floats, work.W)
     none = rows_at(work.W, 0, 0, CUSTOM_ROW)
     rule = control.gyroscopic
     nt = world.trees.shape[0] - 1
@@ -185,7 +185,7 @@ def limited_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memo
         first, last = world.trees[tree_number, TREE_LINK], world.trees[tree_number + 1, TREE_LINK]
         a, b = world.trees[tree_number, TREE_DOF], world.trees[tree_number + 1, TREE_DOF]
         fill_frames(world.ints, world.floats, m.q, m.v, none, NOTHING, VELOCITIES, work.W)
-        if turns_freely(t, first, last) or not share_of_limit(t, f.V, first, last, h) > 0.0:
+        if is_free_rotor(t, first, last) or not limiter_weight(t, f.V, first, last, h) > 0.0:
             continue
         for column in range(2 * (b - a)):
             j = a + column % (b - a)
@@ -240,7 +240,7 @@ def free_rates(world: PackedWorld, work: Work, joints: Joints | None, m: Memory,
         t = tree(world.ints, world.floats)
         for k in range(world.trees.shape[0] - 1):
             first = world.trees[k, TREE_LINK]
-            if turns_freely(t, first, world.trees[k + 1, TREE_LINK]):
+            if is_free_rotor(t, first, world.trees[k + 1, TREE_LINK]):
                 turning_rates(world, work, m, first, h, control.gyroscopic == GYROSCOPIC_IMPLICIT)
         if turns_fast(world, work.W, h):
             limited_rates(world, work, joints, m, h, control)

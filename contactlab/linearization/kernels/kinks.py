@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from contactlab.formulation.kernels.laws import FOLLOW, LOOP, SERVO, SPEED, STOP, bounce
+from contactlab.formulation.kernels.laws import LIMIT, LOOP, MIMIC, POSITION_DRIVE, VELOCITY_DRIVE, rigid_contact_law
 from contactlab.linearization.kernels.contact_rates import note
 from contactlab.linearization.kernels.layout import (
     AT_BOUND_OF_ROW,
@@ -148,8 +148,8 @@ def response_of(m: Memory, u: int, h: float) -> float:
 @kernel(inline=True)
 def jump_of(gap: float, before: float, h: float, restitution: float, erp: float, fastest: float) -> float:
     """By what k of `bounce` changes where a contact that would close becomes an impact."""
-    slow = bounce(gap, before, -math.inf, h, restitution, math.inf, erp, fastest)
-    return abs(bounce(gap, before, -math.inf, h, restitution, 0.0, erp, fastest) - slow)
+    slow = rigid_contact_law(gap, before, -math.inf, h, restitution, math.inf, erp, fastest)
+    return abs(rigid_contact_law(gap, before, -math.inf, h, restitution, 0.0, erp, fastest) - slow)
 
 
 @kernel(inner=True)
@@ -309,12 +309,12 @@ def of_joint_row(
     entry = chunk.joint[record]
     row = joints.rows[entry.row]
     kind, d = row.kind, row.drive
-    if kind in (FOLLOW, LOOP):
+    if kind in (MIMIC, LOOP):
         return kinks
     per = response_of(m, u, h) if u >= 0 else 1.0
     clear(m.way)
     k, gamma, _, _ = joint_law(work, joints, entry.row, p)
-    if kind == STOP:
+    if kind == LIMIT:
         if entry.push > 0.0:
             kinks = note(m, kinks, MOVED, -1, 0, record, 0.0, 0.0, 0.0, 0.0, -1)
         erp = row.erp if row.erp >= 0.0 else p.erp
@@ -351,11 +351,11 @@ def of_joint_row(
     J = m.points[0, 0, 0]
     joint_row(J, joints, entry.row)
     add_row_rate(m, J)
-    if kind in (SERVO, SPEED):
-        stiffness = joints.drives[d].stiffness if kind == SERVO else 1.0
+    if kind in (POSITION_DRIVE, VELOCITY_DRIVE):
+        stiffness = joints.drives[d].stiffness if kind == POSITION_DRIVE else 1.0
         for j in range(nv):
-            m.way[j] += gamma * stiffness * J[j] if kind == SERVO else 0.0
-        m.way[3 * nv + d] -= gamma * stiffness if kind == SERVO else 1.0
+            m.way[j] += gamma * stiffness * J[j] if kind == POSITION_DRIVE else 0.0
+        m.way[3 * nv + d] -= gamma * stiffness if kind == POSITION_DRIVE else 1.0
     for i in range(m.way.shape[0]):
         m.way[i] *= -sign
     return noted(m, kinks, AT_BOUND_OF_ROW, -1, 0, record, -sign * (entry.rate + k + gamma * entry.force), 1.0, 1)

@@ -10,7 +10,7 @@ import math
 from typing import Final
 
 from contactlab.contact.kernels.restitution import pair_restitution
-from contactlab.formulation.kernels.laws import unilateral
+from contactlab.formulation.kernels.laws import unilateral_law
 from contactlab.linearization.kernels.contact_frames import at_start, at_velocity, contact_frames, read_contacts
 from contactlab.linearization.kernels.layout import BOUND, FORCE, RATE, Memory
 from contactlab.multibody.kernels.sizes import NOTHING
@@ -121,7 +121,7 @@ def weigh(
             e = pair_restitution(world.restitution, a, b, -floats[VN_MINUS])
         stiffness, dissipation = compliance_of(world, ints)
         gap, approach, fastest = floats[GAP], floats[VN_MINUS], fastest_of(world, ints, p, PUSH_RATE)
-        own_k, gamma = unilateral(gap, approach, free, h, e, p.v_min, p.erp, p.cfm, stiffness, dissipation, fastest)
+        own_k, gamma = unilateral_law(gap, approach, free, h, e, p.v_min, p.erp, p.cfm, stiffness, dissipation, fastest)
         if e > 0.0 and floats[RESTITUTION] == 0.0 and gap > 0.0 and own_k == e * approach and fastest < math.inf:
             # Without restitution an impact closes its gap: k jumps. What e does beyond the jump counts.
             own_k += gap / h

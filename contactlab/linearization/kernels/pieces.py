@@ -16,7 +16,16 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.kernels.restitution import pair_restitution
-from contactlab.formulation.kernels.laws import FOLLOW, HOLD, LOOP, SERVO, SPEED, SPRING, STOP, unilateral
+from contactlab.formulation.kernels.laws import (
+    LIMIT,
+    LOOP,
+    MIMIC,
+    POSITION_DRIVE,
+    SPRING,
+    VELOCITY_DRIVE,
+    VELOCITY_DRIVE_RIGID,
+    unilateral_law,
+)
 from contactlab.linearization.kernels.layout import (
     AT_BOUND,
     BOUND,
@@ -104,7 +113,7 @@ def state_laws(world: PackedWorld, work: Work, m: Memory, control: Control, p: P
         stiffness, dissipation = compliance_of(world, ints)
         gap, before, e = floats[GAP], floats[VN_MINUS], floats[RESTITUTION]
         fastest = fastest_of(world, ints, p, PUSH_RATE)
-        k, gamma = unilateral(gap, before, free, h, e, p.v_min, p.erp, p.cfm, stiffness, dissipation, fastest)
+        k, gamma = unilateral_law(gap, before, free, h, e, p.v_min, p.erp, p.cfm, stiffness, dissipation, fastest)
         steeper = 0.0
         a, b = materials_of(world, ints)
         if a >= 0 and e > 0.0:
@@ -317,7 +326,7 @@ def find_row_modes(
         row = joints.rows[entry.row]
         m.row_mode[record] = 1
         m.row_slope[record, 0], m.row_slope[record, 1] = 0.0, 0.0
-        if row.kind == STOP:
+        if row.kind == LIMIT:
             m.row_mode[record] = 1 if entry.force > 0.0 else 0
             erp = row.erp if row.erp >= 0.0 else p.erp
             before, free = row.sign * m.v[row.dof], row.sign * work.v_free[row.dof]
@@ -335,7 +344,7 @@ def find_row_modes(
                 row.dissipation,
                 fastest_of_stops(p, STOP_PUSH_RATE),
             )
-        elif row.kind not in (FOLLOW, LOOP) and abs(entry.force) >= row.bound * (1.0 - AT_BOUND):
+        elif row.kind not in (MIMIC, LOOP) and abs(entry.force) >= row.bound * (1.0 - AT_BOUND):
             m.row_mode[record] = 0
 
 
@@ -355,10 +364,10 @@ def joint_unknown(
     clear_right(m, u)
     erp = row.erp if row.erp >= 0.0 else p.erp
     _, gamma, _, _ = joint_law(work, joints, entry.row, p)
-    if kind == STOP:
+    if kind == LIMIT:
         m.right[u, row.dof] = -m.row_slope[record, 0] * row.sign
         m.right[u, nv + row.dof] = -m.row_slope[record, 1] * row.sign
-    elif kind == FOLLOW:
+    elif kind == MIMIC:
         for j in range(nv):
             m.right[u, j] = -erp / h * m.H[u, j]
     elif kind == LOOP:
@@ -367,11 +376,11 @@ def joint_unknown(
     elif kind == SPRING:
         for j in range(nv):
             m.right[u, j] = -(m.loops[2, row.loop_row, j] + gamma * row.stiffness * m.loops[3, row.loop_row, j])
-    elif kind == SERVO:
+    elif kind == POSITION_DRIVE:
         for j in range(nv):
             m.right[u, j] = -gamma * joints.drives[d].stiffness * m.H[u, j]
         m.right[u, 3 * nv + d] = gamma * joints.drives[d].stiffness
-    elif kind in (SPEED, HOLD):
+    elif kind in (VELOCITY_DRIVE, VELOCITY_DRIVE_RIGID):
         m.right[u, 3 * nv + d] = 1.0
     for j in range(nv):
         m.G[u, j] = m.H[u, j]
@@ -393,8 +402,8 @@ def joint_row(J: FloatArray, joints: Joints, number: int) -> bool:
         for j in range(J.shape[0]):
             J[j] = joints.loop_G[row.loop_row, j]
     else:
-        J[row.dof] = row.sign if kind == STOP else 1.0
-        if kind == FOLLOW:
+        J[row.dof] = row.sign if kind == LIMIT else 1.0
+        if kind == MIMIC:
             J[row.other] -= row.factor
     for j in range(J.shape[0]):
         size += abs(J[j])

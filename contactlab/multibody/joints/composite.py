@@ -42,5 +42,5 @@ class Composite:
         return len(self.joints)
 
     def chain(self) -> tuple[Elementary, ...]:
-        """The motions of its joints."""
+        """Return the motions of its joints."""
         return tuple(motion for joint in self.joints for motion in joint.chain())

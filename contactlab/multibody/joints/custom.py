@@ -34,15 +34,15 @@ class CustomJoint(ABC):
         """c (6,) = (dS/dt) v in child axes, with the entries of S differentiated as numbers."""
 
     def neutral(self) -> FloatArray:
-        """The configuration (nq,) that `neutral` gives; zeros unless overridden."""
+        """Return the configuration (nq,) that `neutral` gives; zeros unless overridden."""
         return np.zeros(self.nq)
 
     def integrate(self, q: FloatArray, v: FloatArray, dt: float) -> FloatArray:
-        """The configuration after moving at constant v for dt; q + v dt where nq = nv, otherwise override it."""
+        """Return the configuration after moving at constant v for dt; q + v dt if nq = nv, otherwise override it."""
         return q + v * dt
 
     def difference(self, q0: FloatArray, q1: FloatArray) -> FloatArray:
-        """The v (nv,) that takes q0 to q1 in unit time; q1 - q0 where nq = nv, otherwise override it."""
+        """Return the v (nv,) that takes q0 to q1 in unit time; q1 - q0 if nq = nv, otherwise override it."""
         return q1 - q0
 
     def chain(self) -> tuple[Elementary, ...]:

@@ -69,7 +69,7 @@ class Joint(Protocol):
 
 
 def unit_axis(owner: object, value: ArrayLike) -> FloatArray:
-    """A direction (3,), normalised: a `MultibodyError` for one that has no length."""
+    """Return a direction (3,), normalised: a `MultibodyError` for one that has no length."""
     axis = finite_array(value, f"{type(owner).__name__}.axis", (3,), MultibodyError)
     largest = float(np.max(np.abs(axis)))
     if largest == 0.0:

@@ -1,4 +1,4 @@
-"""Articulated-body inertias, one degree of freedom eliminated at a time, and what solves with them, in world axes.
+"""Articulated-body inertias, one degree of freedom eliminated at a time, and solves with them, in world axes.
 
 Featherstone 2008, section 7.3, about the origin of the root link: an articulated inertia passes from child to parent as
 it is. A joint of several degrees of freedom is eliminated as a chain of one-axis joints, by updates of rank one: no
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, PIVOT, SINGULAR
 from contactlab.multibody.kernels.inertias import world_inertias
-from contactlab.multibody.kernels.layout import Tree, opened, tree
+from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views, tree
 from contactlab.multibody.kernels.newton_euler import newton_euler
 from contactlab.multibody.kernels.poses import poses
 from contactlab.multibody.kernels.sizes import POSES
@@ -245,14 +245,14 @@ def aba(
     ready: int,
     a: FloatArray,
 ) -> int:
-    """Fill a (nv,) with M^-1 (tau - h + J^T f_ext); `GOOD`, or what stopped it.
+    """Fill a (nv,) with M^-1 (tau - h + J^T f_ext); return `GOOD`, or the code of the failure.
 
     ``f_ext`` of length 0 stands for no external forces.
     """
     code = newton_euler(I, F, q, v, a[:0], f_ext, custom, W, ready)
     if code != GOOD:
         return code
-    t, f, nl, nv = opened(I, F, W)
+    t, f, nl, nv = model_and_workspace_views(I, F, W)
     P = rows_at(W, f.start + 6 * nl, nl, 6)
     B = rows_at(W, f.start + 12 * nl, nl, 10)
     K = rows_at(W, f.start + 22 * nl, nl, 23)
@@ -275,8 +275,11 @@ def aba(
 def factor_inertia(
     I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: FloatArray, ready: int, factor: FloatArray
 ) -> int:
-    """Fill factor (13 nv,): S (nv, 6), U (nv, 6) and 1 / D (nv,) of `articulate`; `GOOD`, or what stopped it."""
-    t, f, nl, nv = opened(I, F, W)
+    """Fill factor (13 nv,): S (nv, 6), U (nv, 6) and 1 / D (nv,) of `articulate`.
+
+    Return `GOOD`, or the code of the failure.
+    """
+    t, f, nl, nv = model_and_workspace_views(I, F, W)
     if ready < POSES:
         code = poses(I, F, q, custom, W)
         if code != GOOD:

@@ -1,4 +1,4 @@
-"""Many instants of one model, one after the other: what a thread runs.
+"""Many instants of one model, one after the other, for one thread.
 
 Every kernel takes the model, the operands of its quantity, the instants start to stop, the workspace W of one instant,
 the codes (B,) and the results to be filled. Operands that differ between instants have one row for each, or a single
@@ -15,7 +15,7 @@ from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.configurations import configuration_difference, integrate_configuration
 from contactlab.multibody.kernels.crba import crba
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives
-from contactlab.multibody.kernels.layout import LINKS, NV, opened
+from contactlab.multibody.kernels.layout import LINKS, NV, model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import rnea
 from contactlab.multibody.kernels.point_rates import centroidal_rates, point_rates
 from contactlab.multibody.kernels.points import body_pose, point_columns, point_motion
@@ -28,7 +28,7 @@ from lcp.kernels import kernel
 
 @kernel(inline=True)
 def at(rows: Any, b: int) -> Any:
-    """The row of instant b."""
+    """Return the row of instant b."""
     return rows[b % rows.shape[0]]
 
 
@@ -145,7 +145,7 @@ def poses_of(
 ) -> None:
     """Rotation by rows and origin of some bodies, given by number: out (B, n, 12)."""
     q, custom, bodies = operands
-    t, f, _, _ = opened(I, F, W)
+    t, f, _, _ = model_and_workspace_views(I, F, W)
     for b in range(start, stop):
         codes[b] = fill_frames(I, F, at(q, b), at(q, b), at(custom, b), NOTHING, POSES, W)
         for i in range(bodies.shape[0]):

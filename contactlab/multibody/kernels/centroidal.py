@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
 from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
-from contactlab.multibody.kernels.layout import Tree, opened
+from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations, body_forces
 from contactlab.multibody.kernels.poses import poses
 from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
@@ -160,7 +160,7 @@ def body_sums(
     order: int,
     out: FloatArray,
 ) -> int:
-    """Fill out (17,); `GOOD`, or what stopped it. The workspace is as long as that of `rnea`.
+    """Fill out (17,); return `GOOD`, or the code of the failure. The workspace has the length of the one of `rnea`.
 
     Order 0: mass and centre of mass; 1: also linear momentum, angular momentum about the centre of mass and kinetic
     energy (out[4:11]); 2: also the rates of both momenta at the accelerations ``a`` (out[11:17]), without gravity.
@@ -169,7 +169,7 @@ def body_sums(
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES if order > 0 else POSES, W)
     if code != GOOD:
         return code
-    t, f, nl, _ = opened(I, F, W)
+    t, f, nl, _ = model_and_workspace_views(I, F, W)
     sum_masses(t, f.R, f.p, fixed, out)
     last = 4
     if order > 0:
@@ -200,12 +200,14 @@ def centroidal_columns(
     ready: int,
     A: FloatArray,
 ) -> int:
-    """Fill A (6, nv): momentum about the centre of mass per unit of each entry of v; `GOOD`, or what stopped it.
+    """Fill A (6, nv): momentum about the centre of mass per unit of each entry of v.
+
+    Return `GOOD`, or the code of the failure.
 
     Each column is the composite inertia beyond a joint times its motion column (Featherstone 2008, section 6.2, before
-    the projection). The workspace is as long as that of `crba`.
+    the projection). The workspace has the length of the one of `crba`.
     """
-    t, f, nl, _ = opened(I, F, W)
+    t, f, nl, _ = model_and_workspace_views(I, F, W)
     if ready < POSES:
         code = poses(I, F, q, custom, W)
         if code != GOOD:

@@ -1,4 +1,4 @@
-"""Codes of the elementary joints with the sizes of their slices of q and v, and what kernels return."""
+"""Codes of the elementary joints with the sizes of their slices of q and v, and return codes of kernels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FLOATING: Final = 8
 # Transform, motion subspace and velocity product come from outside, evaluated before the kernel runs.
 CUSTOM: Final = 9
 
-#: Lengths of the slices of q and v, by code; those of a custom joint are its own.
+#: Lengths of the slices of q and v, by code; a custom joint has its own lengths.
 NQ: Final = (1, 1, 1, 1, 1, 1, 4, 3, 7, 0)
 NV: Final = (1, 1, 1, 1, 1, 1, 3, 3, 6, 0)
 
@@ -28,8 +28,8 @@ GOOD: Final = -1
 NOT_FINITE: Final = -2
 # -3 - j: moving along degree of freedom j meets no inertia.
 SINGULAR: Final = -3
-# Of the quick entries: not the usual call.
-UNUSUAL: Final = -1_000_000_000
+# Code of the fast entries: not the usual call.
+NEEDS_GENERAL_ENTRY: Final = -1_000_000_000
 
 # A pivot this small, relative to the inertia it is left over from, is rounding.
 PIVOT: Final = 64 * 2.220446049250313e-16

@@ -88,7 +88,7 @@ def integrate_configuration(
 
 @kernel
 def configuration_difference(I: IntArray, F: FloatArray, q0: FloatArray, q1: FloatArray, out: FloatArray) -> None:
-    """The velocity that takes q0 to q1 in unit time, but for custom joints."""
+    """The velocity that takes q0 to q1 in unit time, except for custom joints."""
     t = tree(I, F)
     for i in range(t.parent.shape[0]):
         a = t.iq[i]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import FLOATING, GOOD, NOT_FINITE
 from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
-from contactlab.multibody.kernels.layout import Tree, opened
+from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.poses import poses
 from contactlab.multibody.kernels.sizes import POSES
 from contactlab.multibody.kernels.workspace import rows_at
@@ -67,7 +67,7 @@ def free_root_block(B: FloatArray, S: FloatArray, at: int, M: FloatArray) -> flo
             value = a * other[0] + b * other[1] + c * other[2]
             turned[at + 3 + l] = value
             M[at + 3 + l, at + 3 + k] = value
-        # What is not finite in h shows on no diagonal.
+        # Entries of h that are not finite do not appear on a diagonal.
         total += hx + hy + hz + shifted[at + k] + turned[at + 3 + k]
     return total
 
@@ -76,11 +76,11 @@ def free_root_block(B: FloatArray, S: FloatArray, at: int, M: FloatArray) -> flo
 def crba(
     I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: FloatArray, ready: int, M: FloatArray
 ) -> int:
-    """Fill M (nv, nv), zeroed by the caller; `GOOD`, or what stopped it.
+    """Fill M (nv, nv), zeroed by the caller; return `GOOD`, or the code of the failure.
 
     Only entries between degrees of freedom of one branch are written: the others are zero in every configuration.
     """
-    t, f, nl, _ = opened(I, F, W)
+    t, f, nl, _ = model_and_workspace_views(I, F, W)
     if ready < POSES:
         code = poses(I, F, q, custom, W)
         if code != GOOD:

@@ -15,10 +15,10 @@ joint within feels; external forces stay where they are, and there it is felt.
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, GOOD, NOT_FINITE, SCREW
+from contactlab.multibody.kernels.column_derivatives import fill_column_derivatives, motion_in_world, screw_change
 from contactlab.multibody.kernels.crba import composite_matrix
-from contactlab.multibody.kernels.displaced import in_world, rates_of_columns, screw_change
 from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
-from contactlab.multibody.kernels.layout import Tree, opened
+from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.ltl import factor_ltl, solve_l, solve_lt, solve_vector_l, solve_vector_lt
 from contactlab.multibody.kernels.newton_euler import accelerations, joint_forces, subtract_external
 from contactlab.multibody.kernels.sizes import VELOCITIES
@@ -43,16 +43,16 @@ def dynamics_derivatives(
     forward: int,
     out: FloatArray,
 ) -> int:
-    """Fill the first three of out (3 + forward, nv, nv); `GOOD`, or what stopped it.
+    """Fill the first three of out (3 + forward, nv, nv); return `GOOD`, or the code of the failure.
 
     Of the forces by q, v, a at the accelerations ``x``; with ``forward`` of the accelerations by q, v, tau at the
-    forces ``x``, the fourth being scratch. ``rates`` as for `rates_of_columns`, ``f_ext`` of length 0 stands for no
-    external forces.
+    forces ``x``, the fourth being scratch. ``rates`` as for `fill_column_derivatives`, ``f_ext`` of length 0 stands for
+    no external forces.
     """
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
     if code != GOOD:
         return code
-    t, f, nl, nv = opened(I, F, W)
+    t, f, nl, nv = model_and_workspace_views(I, F, W)
     A = rows_at(W, f.start, nl, 6)
     P = rows_at(W, f.start + 6 * nl, nl, 6)
     B = rows_at(W, f.start + 12 * nl, nl, 10)
@@ -101,7 +101,7 @@ def dynamics_derivatives(
             a[j] = x[j]
     accelerations(t, f.S, f.C, a, 1.0, A)
     link_forces(f.V, A, B, G, E, P)
-    rates_of_columns(t, f, v, a, 1.0, A, rates, K)
+    fill_column_derivatives(t, f, v, a, 1.0, A, rates, K)
     columns(t, f, K, B, G, P, E, rates, dq, dv)
     if forward:
         for j in range(nv):
@@ -312,7 +312,7 @@ def columns(
                 j = t.dof_parent[j]
             if j >= 0:
                 # A free body: its shifts bear no moment, its turns no force; no shift of all changes any force, nor
-                # does its velocity, but for the moments of external forces.
+                # does its velocity, except for the moments of external forces.
                 for k in range(3):
                     s = S[at + k]
                     dq[at + k, l] = s[3] * d3 + s[4] * d4 + s[5] * d5
@@ -328,7 +328,7 @@ def columns(
                     value = b0 * x + b1 * y + b2 * z + (n0 * rate[12] + n1 * rate[13] + n2 * rate[14])
                     moving[at + 3 + k] = value + (n3 * rate[15] + n4 * rate[16] + n5 * rate[17])
         if kind in (SCREW, CUSTOM):
-            turning_away(t, f, i, Pi, rates, dq)
+            add_column_rotation_terms(t, f, i, Pi, rates, dq)
         up = t.parent[i]
         if up >= 0:
             for k in range(10):
@@ -343,7 +343,7 @@ def columns(
 
 
 @kernel
-def turning_away(t: Tree, f: Frames, i: int, force: FloatArray, rates: FloatArray, dq: FloatArray) -> None:
+def add_column_rotation_terms(t: Tree, f: Frames, i: int, force: FloatArray, rates: FloatArray, dq: FloatArray) -> None:
     """Add the force (6,) on columns that change in the child's axes: skew screws, joints of the user's."""
     first = t.iv[i]
     change = part_at(f.scratch, 0, 6)
@@ -353,6 +353,6 @@ def turning_away(t: Tree, f: Frames, i: int, force: FloatArray, rates: FloatArra
                 screw_change(f.p[i], f.p[t.root[i]], f.S[j], change)
             else:
                 at = 36 * (l - first) + 6 * (j - first)
-                in_world(f.R[i], f.p[i], f.p[t.root[i]], part_at(rates[t.custom[i]], at, 6), change)
+                motion_in_world(f.R[i], f.p[i], f.p[t.root[i]], part_at(rates[t.custom[i]], at, 6), change)
             for k in range(6):
                 dq[j, l] += change[k] * force[k]

@@ -32,7 +32,7 @@ SOLVED = 1e-9
 
 
 @kernel(inner=True)
-def turned(inertia: FloatArray, x: float, y: float, z: float) -> tuple[float, float, float]:
+def inertia_times(inertia: FloatArray, x: float, y: float, z: float) -> tuple[float, float, float]:
     """I (x, y, z) for the six numbers xx, yy, zz, xy, xz, yz of I."""
     return (
         inertia[0] * x + inertia[3] * y + inertia[4] * z,
@@ -57,8 +57,8 @@ def residual(
 ) -> tuple[float, float, float]:
     """I d + h wm x I wm - h torque for w+ = w + d; (hx, hy, hz) is h torque."""
     ax, ay, az = wx + 0.5 * dx, wy + 0.5 * dy, wz + 0.5 * dz
-    lx, ly, lz = turned(inertia, ax, ay, az)
-    ex, ey, ez = turned(inertia, dx, dy, dz)
+    lx, ly, lz = inertia_times(inertia, ax, ay, az)
+    ex, ey, ez = inertia_times(inertia, dx, dy, dz)
     return (
         ex + h * (ay * lz - az * ly) - hx,
         ey + h * (az * lx - ax * lz) - hy,
@@ -70,7 +70,7 @@ def residual(
 def midpoint_step(
     inertia: FloatArray, tx: float, ty: float, tz: float, wx: float, wy: float, wz: float, h: float
 ) -> tuple[float, float, float, bool]:
-    """The change d = w+ - w of one step of the rule, and whether it solves the equation.
+    """Return the change d = w+ - w of one step of the rule, and whether it solves the equation.
 
     Newton's method with its step halved until the residual falls; it ends when the residual no longer does, at rounding
     or where it stalls.
@@ -86,7 +86,7 @@ def midpoint_step(
         g = 0.5 * h
         ax, ay, az = wx + 0.5 * dx, wy + 0.5 * dy, wz + 0.5 * dz
         i00, i11, i22, i01, i02, i12 = inertia[0], inertia[1], inertia[2], inertia[3], inertia[4], inertia[5]
-        lx, ly, lz = turned(inertia, ax, ay, az)
+        lx, ly, lz = inertia_times(inertia, ax, ay, az)
         j00 = i00 + g * (ay * i02 - az * i01)
         j01 = i01 + g * (ay * i12 - az * i11 + lz)
         j02 = i02 + g * (ay * i22 - az * i12 - ly)
@@ -119,8 +119,8 @@ def midpoint_step(
             share *= 0.5
         if not smaller:
             break
-    ix, iy, iz = turned(inertia, wx, wy, wz)
-    kx, ky, kz = turned(inertia, wx + dx, wy + dy, wz + dz)
+    ix, iy, iz = inertia_times(inertia, wx, wy, wz)
+    kx, ky, kz = inertia_times(inertia, wx + dx, wy + dy, wz + dz)
     terms = ix * ix + iy * iy + iz * iz + kx * kx + ky * ky + kz * kz + hx * hx + hy * hy + hz * hz
     return dx, dy, dz, size <= SOLVED * SOLVED * terms
 
@@ -151,8 +151,8 @@ def midpoint_spin(
 
 
 @kernel(inline=True)
-def turns_freely(t: Tree, first: int, last: int) -> bool:
-    """Whether links first ... last - 1, a whole tree, are one link to which the midpoint rule applies.
+def is_free_rotor(t: Tree, first: int, last: int) -> bool:
+    """Return True if links first ... last - 1, a whole tree, are one link to which the midpoint rule applies.
 
     Rotors behind its degrees of freedom, whose own velocity products nobody knows, leave it to the explicit rule.
     """
@@ -220,14 +220,14 @@ def turning_impulse(
     inertia: FloatArray,
     Mv: FloatArray,
 ) -> None:
-    """Turn the explicit gyroscopic impulse in M v + h (tau - bias) into that of the midpoint rule, or take it out.
+    """Replace the explicit gyroscopic impulse in M v + h (tau - bias) by the midpoint rule's impulse, or remove it.
 
     Parameters
     ----------
     t, R, S
         The model, rotations (nl, 9) and motion columns (nv, 6) at the start of the step.
     i
-        A link that is a tree of its own, for which `turns_freely` holds.
+        A link that is a tree of its own, for which `is_free_rotor` holds.
     v, tau
         (nv,) velocity and applied force, of the whole model.
     spins
@@ -239,10 +239,10 @@ def turning_impulse(
     """
     a, _, (qx, qy, qz) = turning_load(t, R, S, i, tau, inertia)
     wx, wy, wz = v[a], v[a + 1], v[a + 2]
-    lx, ly, lz = turned(inertia, wx, wy, wz)
+    lx, ly, lz = inertia_times(inertia, wx, wy, wz)
     if spins:
         dx, dy, dz = midpoint_spin(inertia, qx, qy, qz, wx, wy, wz, h)
-        ex, ey, ez = turned(inertia, dx, dy, dz)
+        ex, ey, ez = inertia_times(inertia, dx, dy, dz)
         Mv[a] += ex - h * qx
         Mv[a + 1] += ey - h * qy
         Mv[a + 2] += ez - h * qz

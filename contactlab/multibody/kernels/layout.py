@@ -1,4 +1,4 @@
-"""How a model lies in memory for the kernels: two flat buffers, and the views into them.
+"""Memory layout of a model for the kernels: two flat buffers, and the views into them.
 
 A call from Python costs about 0.1 us per array handed over, so a model travels as one buffer of integers and one of
 floats; `tree` cuts them into views, which costs next to nothing in compiled code.
@@ -50,7 +50,7 @@ class Tree(NamedTuple):
 
 @kernel
 def tree(I: IntArray, F: FloatArray) -> Tree:
-    """The views. Order and sizes are those of `contactlab.multibody.packing.pack`."""
+    """Return the views. Order and sizes are those of `contactlab.multibody.packing.pack`."""
     nl = I[LINKS]
     nv = I[NV]
     nb = I[BODIES]
@@ -80,8 +80,8 @@ def tree(I: IntArray, F: FloatArray) -> Tree:
 
 
 @kernel(inline=True)
-def opened(I: IntArray, F: FloatArray, W: FloatArray) -> tuple[Tree, Frames, int, int]:
-    """The views of a model and of the head of a workspace; how many links and degrees of freedom there are."""
+def model_and_workspace_views(I: IntArray, F: FloatArray, W: FloatArray) -> tuple[Tree, Frames, int, int]:
+    """Return the views of a model and of the head of a workspace; how many links and degrees of freedom there are."""
     nl = I[LINKS]
     nv = I[NV]
     return tree(I, F), frames(W, nl, nv), nl, nv

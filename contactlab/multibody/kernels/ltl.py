@@ -1,6 +1,6 @@
 """H = L^T L for a matrix with the sparsity of a tree, and the solves with L (Featherstone 2008, section 6.5).
 
-Entry (i, j) of H, j < i, is nonzero only where degree of freedom j lies between i and the root; L, lower triangular,
+Entry (i, j) of H, j < i, is nonzero only if degree of freedom j lies between i and the root; L, lower triangular,
 has the same entries and no others: eliminating from the last to the first meets no fill-in.
 """
 
@@ -32,7 +32,7 @@ def factor_sparse(dof_parent: IntArray, L: FloatArray) -> int:
         while i >= 0:
             factor = row[i]
             other = L[i]
-            # Of a body about its centre of mass, shifts and turns have nothing in common.
+            # About its centre of mass, translation and rotation of a body are decoupled.
             j = i if factor != 0.0 else -1
             while j >= 0:
                 other[j] -= factor * row[j]
@@ -171,7 +171,7 @@ def solve_vector_l(dof_parent: IntArray, dense: int, L: FloatArray, x: FloatArra
 
 @kernel(inline=True)
 def is_free_body(dof_parent: IntArray) -> bool:
-    """Whether a tree has six degrees of freedom in one chain, as a free body has."""
+    """Return True if a tree has six degrees of freedom in one chain, as a free body has."""
     if dof_parent.shape[0] != 6:
         return False
     return (
@@ -181,7 +181,7 @@ def is_free_body(dof_parent: IntArray) -> bool:
 
 @kernel(inner=True)
 def solve_three_of_six(L: FloatArray, P: FloatArray, X: FloatArray, first: int) -> None:
-    """X := M^-1 P as `solve_three` has it, where `is_free_body` holds; all that it works on is at hand.
+    """X := M^-1 P as `solve_three` has it, where `is_free_body` holds; all that it works on is available.
 
     Of a body about its centre of mass the first three have nothing in common with one another, nor with the rest.
     """

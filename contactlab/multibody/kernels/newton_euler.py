@@ -6,7 +6,7 @@ Outward motion of the links and the forces they need for it, inward what the joi
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
-from contactlab.multibody.kernels.layout import HEAD, LINKS, NV, Tree, opened, tree
+from contactlab.multibody.kernels.layout import HEAD, LINKS, NV, Tree, model_and_workspace_views, tree
 from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import Frames, part_at, rows_at
@@ -29,7 +29,7 @@ def newton_euler(
     """Fill a workspace: after the head accelerations (nl, 6) and forces (nl, 6), weight included, f_ext taken off.
 
     ``a`` of length 0 stands for no accelerations of the joints, ``f_ext`` of length 0 for no external forces. Returns
-    `GOOD`, or where in q a quaternion is not one.
+    Return `GOOD`, or the place in q of a quaternion that is not one.
     """
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
     if code != GOOD:
@@ -41,7 +41,7 @@ def newton_euler(
 @kernel(inner=True)
 def link_forces(I: IntArray, F: FloatArray, a: FloatArray, f_ext: FloatArray, W: FloatArray) -> None:
     """Accelerations and forces of the links, for a workspace whose head is filled."""
-    t, f, nl, _ = opened(I, F, W)
+    t, f, nl, _ = model_and_workspace_views(I, F, W)
     A = rows_at(W, f.start, nl, 6)
     B = rows_at(W, f.start + 6 * nl, nl, 6)
     accelerations(t, f.S, f.C, a, 1.0, A)
@@ -174,7 +174,7 @@ def rnea(
     ready: int,
     tau: FloatArray,
 ) -> int:
-    """Fill tau (nv,) with M a + h - J^T f_ext; `GOOD`, or what stopped it.
+    """Fill tau (nv,) with M a + h - J^T f_ext; return `GOOD`, or the code of the failure.
 
     ``a`` of length 0 stands for no accelerations, ``f_ext`` of length 0 for no external forces.
     """

@@ -1,4 +1,6 @@
-"""How the motion of points, and momentum and its rate, change with q and v; see `displaced` for the links' own.
+"""How the motion of points, and momentum and its rate, change with q and v.
+
+See `column_derivatives` for the links' own.
 
 With d from the origin of the spatial vectors to a point of a body, which moves by e = s_lin + s_ang x d along a column
 s:
@@ -7,18 +9,18 @@ s:
     acc = A_lin + A_ang x d + w x u    dacc = dA_lin + dA_ang x d + A_ang x e + dw x u + w x du
 
 Displaced along column s, what is beyond changes its momentum by s x* H + I P and its force by s x* F + I Q + 2 B P; of
-a velocity along s, by I s, and by I (P + dS/dt) + 2 B s (see `displaced` and `derivatives`). Both moments are about the
-centre of mass, which moves with the bodies.
+a velocity along s, by I s, and by I (P + dS/dt) + 2 B s (see `column_derivatives` and `derivatives`). Both moments are
+about the centre of mass, which moves with the bodies.
 """
 
 from __future__ import annotations
 
 from contactlab.multibody.kernels.centroidal import sum_masses
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
+from contactlab.multibody.kernels.column_derivatives import column_rates
 from contactlab.multibody.kernels.derivatives import cross_force, inertial, link_forces, momenta, twice_gain
-from contactlab.multibody.kernels.displaced import column_rates
 from contactlab.multibody.kernels.inertias import world_inertias
-from contactlab.multibody.kernels.layout import Tree, opened
+from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.points import body_pose, world_point
 from contactlab.multibody.kernels.sizes import VELOCITIES
@@ -100,11 +102,11 @@ def point_rates(
     point: FloatArray,
     out: FloatArray,
 ) -> int:
-    """`rates_at` of a point of an added body, -1 being the world; `GOOD`, or what stopped it."""
+    """`rates_at` of a point of an added body, -1 being the world; return `GOOD`, or the code of the failure."""
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
     if code != GOOD:
         return code
-    t, f, nl, nv = opened(I, F, W)
+    t, f, nl, nv = model_and_workspace_views(I, F, W)
     A = rows_at(W, f.start, nl, 6)
     K = rows_at(W, f.start + 6 * nl, nv, 18)
     pose = part_at(W, f.start + 6 * nl + 18 * nv, 12)
@@ -136,7 +138,9 @@ def centroidal_rates(
     ready: int,
     out: FloatArray,
 ) -> int:
-    """Fill out (4, 6, nv); `GOOD`, or what stopped it. The workspace is as long as that of `dynamics_derivatives`.
+    """Fill out (4, 6, nv); return `GOOD`, or the code of the failure.
+
+    The workspace has the length of the one of `dynamics_derivatives`.
 
     Momentum, angular part first, by q and by v, then its rate at the accelerations ``a`` by q and by v; ``fixed`` as
     for `body_sums`.
@@ -144,7 +148,7 @@ def centroidal_rates(
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
     if code != GOOD:
         return code
-    t, f, nl, nv = opened(I, F, W)
+    t, f, nl, nv = model_and_workspace_views(I, F, W)
     A = rows_at(W, f.start, nl, 6)
     P = rows_at(W, f.start + 6 * nl, nl, 6)
     B = rows_at(W, f.start + 12 * nl, nl, 10)

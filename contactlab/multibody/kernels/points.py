@@ -1,9 +1,9 @@
-"""Points of bodies: where they are, how they move, and their Jacobians."""
+"""Points of bodies: positions, motion and Jacobians."""
 
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.layout import Tree, opened
+from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
@@ -160,7 +160,7 @@ def point_motion(
     order: int,
     out: FloatArray,
 ) -> int:
-    """Motion of one point; `GOOD`, or where in q a quaternion is not one.
+    """Motion of one point; return `GOOD`, or the place in q of a quaternion that is not one.
 
     Order 0: position, out (3,); 1: angular and linear velocity, out (6,); 2: accelerations, out (6,). ``a`` of length 0
     stands for no accelerations of the joints.
@@ -168,7 +168,7 @@ def point_motion(
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES if order > 0 else POSES, W)
     if code != GOOD:
         return code
-    t, f, nl, _ = opened(I, F, W)
+    t, f, nl, _ = model_and_workspace_views(I, F, W)
     pose = W[f.start + 6 * nl : f.start + 6 * nl + 12]
     x = W[f.start + 6 * nl + 12 : f.start + 6 * nl + 15]
     body_pose(t, f.R, f.p, body, pose)
@@ -204,7 +204,7 @@ def point_columns(
     code = fill_frames(I, F, q, q, custom, ready, POSES, W)
     if code != GOOD:
         return code
-    t, f, nl, _ = opened(I, F, W)
+    t, f, nl, _ = model_and_workspace_views(I, F, W)
     x = W[f.start + 6 * nl + 12 : f.start + 6 * nl + 15]
     body_pose(t, f.R, f.p, body, pose)
     world_point(pose, point, x)

@@ -1,4 +1,4 @@
-"""Where the links are, and how each degree of freedom moves them: poses and motion columns in world axes.
+"""Poses of the links, and motion columns of each degree of freedom, in world axes.
 
 Featherstone, Rigid Body Dynamics Algorithms (2008), section 4.4, with all spatial vectors in world axes about the
 origin of the root link of their tree: inertias and columns then add up along the tree without change of frame.
@@ -26,13 +26,13 @@ from contactlab.multibody.kernels.workspace import frames, part_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
-# How far the square of a quaternion's length may be from 1.
+# Largest deviation of the squared length of a quaternion from 1.
 UNIT = 2e-6
 
 
 @kernel
 def quaternion_matrix(q: FloatArray, at: int, B: FloatArray) -> bool:
-    """Rotation matrix (9,) by rows of the quaternion q[at:at + 4], its length divided out; False where it has none."""
+    """Rotation matrix (9,) by rows of the quaternion q[at:at + 4], its length divided out; False if it has none."""
     w, x, y, z = q[at], q[at + 1], q[at + 2], q[at + 3]
     squared = w * w + x * x + y * y + z * z
     if not abs(squared - 1.0) <= UNIT:
@@ -77,7 +77,9 @@ def times(A: FloatArray, B: FloatArray, out: FloatArray) -> None:
 
 @kernel
 def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: FloatArray) -> int:
-    """Fill R, p and the motion columns S of a workspace; `GOOD`, or where in q a quaternion is not one.
+    """Fill R, p and the motion columns S of a workspace.
+
+    Return `GOOD`, or the place in q of a quaternion that is not one.
 
     ``custom`` (n, 54) holds the numbers of custom joints. The buffers are taken instead of their views: every field of
     every array that a compiled function takes is one more word to push, 250 of them for a `Tree`.
@@ -130,7 +132,7 @@ def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: Floa
             for k in range(9):
                 Ri[k] = A[k]
             x, y, z = t.axis[i, 3], t.axis[i, 4], t.axis[i, 5]
-            moving_column(S[iv], A, x, y, z)
+            translation_column(S[iv], A, x, y, z)
             for k in range(3):
                 pi[k] += S[iv, 3 + k] * q[iq]
         elif kind in (REVOLUTE, SCREW):
@@ -142,37 +144,37 @@ def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: Floa
             wy = A[3] * x + A[4] * y + A[5] * z
             wz = A[6] * x + A[7] * y + A[8] * z
             if kind == SCREW:
-                moving_column(S[iv], A, t.axis[i, 3], t.axis[i, 4], t.axis[i, 5])
+                translation_column(S[iv], A, t.axis[i, 3], t.axis[i, 4], t.axis[i, 5])
                 sx, sy, sz = S[iv, 3], S[iv, 4], S[iv, 5]
                 pi[0] += sx * q[iq]
                 pi[1] += sy * q[iq]
                 pi[2] += sz * q[iq]
-                turning_column(S[iv], wx, wy, wz, pi, p[root])
+                rotation_column(S[iv], wx, wy, wz, pi, p[root])
                 S[iv, 3] += sx
                 S[iv, 4] += sy
                 S[iv, 5] += sz
             else:
-                turning_column(S[iv], wx, wy, wz, pi, p[root])
+                rotation_column(S[iv], wx, wy, wz, pi, p[root])
         elif kind == SPHERICAL:
             if not quaternion_matrix(q, iq, B):
                 return iq
             times(A, B, Ri)
             for k in range(3):
-                turning_column(S[iv + k], Ri[k], Ri[3 + k], Ri[6 + k], pi, p[root])
+                rotation_column(S[iv + k], Ri[k], Ri[3 + k], Ri[6 + k], pi, p[root])
         elif kind == TRANSLATION:
             for k in range(9):
                 Ri[k] = A[k]
             shift(A, q, iq, pi)
             for k in range(3):
-                moving_column(S[iv + k], A, 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
+                translation_column(S[iv + k], A, 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
         elif kind == FLOATING:
             if not quaternion_matrix(q, iq + 3, B):
                 return iq + 3
             times(A, B, Ri)
             shift(A, q, iq, pi)
             for k in range(3):
-                moving_column(S[iv + k], A, 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
-                turning_column(S[iv + 3 + k], Ri[k], Ri[3 + k], Ri[6 + k], pi, p[root])
+                translation_column(S[iv + k], A, 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
+                rotation_column(S[iv + 3 + k], Ri[k], Ri[3 + k], Ri[6 + k], pi, p[root])
         elif kind == CUSTOM:
             row = custom[t.custom[i]]
             times(A, row[:9], Ri)
@@ -182,7 +184,7 @@ def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: Floa
                 turned = S[iv + k]
                 for m in range(3):
                     turned[m] = Ri[3 * m] * column[0] + Ri[3 * m + 1] * column[1] + Ri[3 * m + 2] * column[2]
-                turning_column(turned, turned[0], turned[1], turned[2], pi, p[root])
+                rotation_column(turned, turned[0], turned[1], turned[2], pi, p[root])
                 for m in range(3):
                     turned[3 + m] += Ri[3 * m] * column[3] + Ri[3 * m + 1] * column[4] + Ri[3 * m + 2] * column[5]
     return GOOD
@@ -198,7 +200,7 @@ def shift(A: FloatArray, d: FloatArray, at: int, pi: FloatArray) -> None:
 
 
 @kernel
-def turning_column(column: FloatArray, x: float, y: float, z: float, at: FloatArray, about: FloatArray) -> None:
+def rotation_column(column: FloatArray, x: float, y: float, z: float, at: FloatArray, about: FloatArray) -> None:
     """Spatial velocity, about the point ``about``, of turning at unit rate about the axis (x, y, z) through ``at``."""
     dx = at[0] - about[0]
     dy = at[1] - about[1]
@@ -212,7 +214,7 @@ def turning_column(column: FloatArray, x: float, y: float, z: float, at: FloatAr
 
 
 @kernel
-def moving_column(column: FloatArray, A: FloatArray, x: float, y: float, z: float) -> None:
+def translation_column(column: FloatArray, A: FloatArray, x: float, y: float, z: float) -> None:
     """Spatial velocity of shifting along (x, y, z), given in the axes A."""
     column[0] = 0.0
     column[1] = 0.0

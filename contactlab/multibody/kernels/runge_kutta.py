@@ -17,7 +17,7 @@ from contactlab.multibody.kernels.articulated import aba
 from contactlab.multibody.kernels.centroidal import energies
 from contactlab.multibody.kernels.codes import FLOATING, GOOD, SPHERICAL
 from contactlab.multibody.kernels.configurations import integrate_configuration
-from contactlab.multibody.kernels.layout import Tree, opened, tree
+from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views, tree
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES, aba_size
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import part_at, rows_at
@@ -39,7 +39,7 @@ def runge_kutta_size(nl: int, nv: int, nq: int) -> int:
 
 @kernel(inner=True)
 def displacement_rate(t: Tree, d: FloatArray, v: FloatArray, out: FloatArray) -> None:
-    """Rate of the displacement d (nv,) from where a part begins, at velocities v: v but for rotation vectors."""
+    """Rate of the displacement d (nv,) from where a part begins, at velocities v: v except for rotation vectors."""
     for j in range(v.shape[0]):
         out[j] = v[j]
     for i in range(t.parent.shape[0]):
@@ -62,7 +62,7 @@ def energy_of(
     That of a free tree is about its centre of mass: how well it turns does not depend on how fast it flies. ``none``
     (4,) is 0.
     """
-    t, f, _, _ = opened(I, F, W)
+    t, f, _, _ = model_and_workspace_views(I, F, W)
     if fill_frames(I, F, q, v, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W) != GOOD:
         return False
     energies(t, f.R, f.p, f.V, v, none, out[:11], out[11:13])
@@ -95,7 +95,7 @@ def runge_kutta(
     Returns
     -------
     int
-        How many parts; 0 where none are enough, or the motion is not finite, and the outputs are as they were.
+        How many parts; 0 if none are enough, or the motion is not finite, and the outputs are as they were.
     """
     nv, nq = v.shape[0], q.shape[0]
     rows, rest = rows_at(memory, 0, VECTORS, nv), VECTORS * nv
@@ -113,7 +113,7 @@ def runge_kutta(
     kinetic, begin = sums[13], sums[11] + sums[12]
     # Of a free tree the energy is seen from where its centre of mass would be, at its first velocity u: it is less by
     # u . (change of momentum - impulse). A drift on top then changes nothing.
-    t, f, _, _ = opened(I, F, W)
+    t, f, _, _ = model_and_workspace_views(I, F, W)
     u0 = u1 = u2 = drift = 0.0
     if t.kind[0] == FLOATING and sums[0] > 0.0:
         u0, u1, u2 = sums[4] / sums[0], sums[5] / sums[0], sums[6] / sums[0]

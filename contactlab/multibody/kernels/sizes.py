@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# How far the head is filled.
+# Levels to which the head is filled.
 NOTHING: Final = 0
 POSES: Final = 1
 VELOCITIES: Final = 2
@@ -33,7 +33,7 @@ CUSTOM_RATES: Final = 252
 
 
 def columns_start(nl: int) -> int:
-    """Where the motion columns begin in the head; R, p, V and C follow, as `workspace.frames` cuts them."""
+    """Return the offset of the motion columns in the head; R, p, V and C follow, as in `workspace.frames`."""
     return 32 + 2 * nl
 
 

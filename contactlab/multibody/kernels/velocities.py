@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, GOOD, PRISMATIC, SCREW, SPHERICAL
-from contactlab.multibody.kernels.layout import Tree, opened
+from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.poses import poses
 from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
 from contactlab.multibody.kernels.workspace import Frames
@@ -27,7 +27,7 @@ def add_cross_motion(v: FloatArray, s: FloatArray, factor: float, out: FloatArra
 
 @kernel
 def add_shift_of_axis(at: FloatArray, about: FloatArray, s: FloatArray, rate: float, out: FloatArray) -> None:
-    """What a screw's axis adds by moving along: its shift t (world axes) gives one more linear term, t x w rate^2."""
+    """Add the effect of a screw's moving axis: its shift t (world axes) gives the linear term t x w rate^2."""
     dx = at[0] - about[0]
     dy = at[1] - about[1]
     dz = at[2] - about[2]
@@ -94,7 +94,7 @@ def velocities(t: Tree, v: FloatArray, custom: FloatArray, at: Frames) -> None:
         if kind == SCREW:
             add_shift_of_axis(at.p[i], at.p[t.root[i]], at.S[first], v[first], Ci)
         elif kind == CUSTOM:
-            # S is constant in the child's axes but for c, its own velocity product, which is turned to world axes.
+            # S is constant in the child's axes except for c, its own velocity product, which is turned to world axes.
             row = custom[t.custom[i]]
             Ri = at.R[i]
             root = at.p[t.root[i]]
@@ -116,8 +116,11 @@ def velocities(t: Tree, v: FloatArray, custom: FloatArray, at: Frames) -> None:
 def fill_frames(
     I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, custom: FloatArray, ready: int, until: int, W: FloatArray
 ) -> int:
-    """Fill the head of a workspace up to ``until``; `GOOD`, or where in q a quaternion is not one."""
-    t, f, _, _ = opened(I, F, W)
+    """Fill the head of a workspace up to ``until``.
+
+    Return `GOOD`, or the place in q of a quaternion that is not one.
+    """
+    t, f, _, _ = model_and_workspace_views(I, F, W)
     if ready < POSES:
         code = poses(I, F, q, custom, W)
         if code != GOOD:

@@ -16,7 +16,7 @@ from typing import Final
 from contactlab.multibody.kernels.codes import FLOATING, GOOD
 from contactlab.multibody.kernels.configurations import integrate_configuration
 from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
-from contactlab.multibody.kernels.layout import Tree, opened
+from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.ltl import factor_ltl, solve_vector_l, solve_vector_lt
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
@@ -30,7 +30,7 @@ WHOLE: Final = 0.2
 
 
 @kernel(inner=True)
-def share_of_limit(t: Tree, V: FloatArray, first: int, last: int, h: float) -> float:
+def limiter_weight(t: Tree, V: FloatArray, first: int, last: int, h: float) -> float:
     """0 where heavy links among first ... last - 1, with spatial velocities V, turn slowly, 1 where one turns fast."""
     fastest = 0.0
     for i in range(first, last):
@@ -40,7 +40,7 @@ def share_of_limit(t: Tree, V: FloatArray, first: int, last: int, h: float) -> f
 
 
 @kernel
-def energies_behind(
+def previous_kinetic_energy(
     I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, h: float, back: FloatArray, W: FloatArray, out: FloatArray
 ) -> None:
     """Kinetic energies of the trees at v, before it has moved them to q in time h.
@@ -48,7 +48,7 @@ def energies_behind(
     ``out`` (nv,) has each tree's at the place of its first velocity; of a free tree that about its centre of mass,
     whose velocity stands in the next three. ``back`` (nq,) is scratch; the head of W is left as for (q, v).
     """
-    t, f, nl, _ = opened(I, F, W)
+    t, f, nl, _ = model_and_workspace_views(I, F, W)
     none = rows_at(W, 0, 0, CUSTOM_ROW)
     integrate_configuration(I, F, q, v, -h, back)
     fill_frames(I, F, back, v, none, NOTHING, VELOCITIES, W)
@@ -92,7 +92,7 @@ def limit_products(
     scratch: tuple[FloatArray, FloatArray],
     Mv: FloatArray,
 ) -> None:
-    """Take what the explicit rule gains out of Mv = M v + h (tau - bias) of a whole tree.
+    """Remove the energy gain of the explicit rule from Mv = M v + h (tau - bias) of a whole tree.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def limit_products(
     tree_links
         The first link of the tree, and the first behind it.
     behind, share
-        What `energies_behind` has of the tree, and the part of the change that is made (`share_of_limit`).
+        What `previous_kinetic_energy` has of the tree, and the part of the change that is made (`limiter_weight`).
     state
         Bias, which is written over, and momentum M v, each (n,).
     scratch

@@ -28,7 +28,7 @@ class Frames(NamedTuple):
     C: FloatArray  # (nl, 6) sums of (dS/dt) v
     scratch: FloatArray  # (18,)
     turns: FloatArray  # (2 nl + 14,) sines and cosines of the joints, while poses are computed
-    start: int  # where in the workspace what an algorithm needs besides begins
+    start: int  # offset in the workspace of the algorithm's other arrays
 
 
 @kernel

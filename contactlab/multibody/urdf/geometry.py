@@ -12,7 +12,7 @@ from os import PathLike, fspath
 from os.path import normpath
 from pathlib import Path
 
-from contactlab.multibody.urdf.guarded_xml import UrdfError, shown
+from contactlab.multibody.urdf.guarded_xml import UrdfError, quoted
 from contactlab.multibody.urdf.reading import Element, number, origin, vector
 from contactlab.spatial.transform import Transform
 
@@ -40,7 +40,7 @@ class Packages:
 
     @classmethod
     def of(cls, package_roots: PackageRoots, file: Path | None) -> Packages:
-        """The caller's folders, which must exist, and that of the file."""
+        """Return the caller's folders, which must exist, and the folder of the file."""
         home = file.resolve().parent if file is not None else None
         if package_roots is None:
             return cls({}, (), home)
@@ -50,7 +50,7 @@ class Packages:
         return cls({}, tuple(_folder(at, f"[{i}]") for i, at in enumerate(several)), home)
 
     def find(self, element: Element, uri: str) -> Path | None:
-        """The existing file a URI names, None where it is in no folder the caller named.
+        """Return the existing file a URI names, None if it is in no folder the caller named.
 
         A URI that names a place of its own choosing (an absolute path, or steps upwards out of the folders) is refused,
         whether there is such a file or not.
@@ -60,13 +60,15 @@ class Packages:
         kind = scheme.group(1).lower() if scheme else ""
         if kind not in ("", "package"):
             if kind == "file":
-                raise element.error(f"{shown(uri)} is a place of the file's own choosing; only package:// and relative")
+                raise element.error(
+                    f"{quoted(uri)} is a place of the file's own choosing; only package:// and relative"
+                )
             return None  # "model://", "http://": nothing is fetched, the record keeps the text
         if kind == "package":
             rest = rest.lstrip("/")  # "package:///name/..." is in use; the name is looked up among the roots either way
         parts = re.split(r"[/\\]", rest)
         if rest.startswith(("/", "\\")) or _DRIVE.match(rest):
-            raise element.error(f"{shown(uri)} is absolute; only package:// and relative paths are followed")
+            raise element.error(f"{quoted(uri)} is absolute; only package:// and relative paths are followed")
         if kind == "package":
             return self._in_package(element, uri, parts)
         return self._first(element, uri, parts, [] if self.home is None else [self.home])
@@ -74,13 +76,13 @@ class Packages:
     def _in_package(self, element: Element, uri: str, parts: list[str]) -> Path | None:
         name, inside = parts[0], parts[1:]
         if name in ("", ".", "..") or not any(inside):
-            raise element.error(f"{shown(uri)} names no package and file")
+            raise element.error(f"{quoted(uri)} names no package and file")
         bases = [self.named[name]] if name in self.named else [root / name for root in self.roots]
         return self._first(element, uri, inside, bases)
 
     def _first(self, element: Element, uri: str, parts: list[str], bases: list[Path]) -> Path | None:
-        refusal = element.error(f"{shown(uri)} leads out of the folders meshes may lie in (see package_roots)")
-        if not bases and _leaves(parts):
+        refusal = element.error(f"{quoted(uri)} leads out of the folders meshes may lie in (see package_roots)")
+        if not bases and _escapes_folder(parts):
             raise refusal
         for base in bases:
             path = base.joinpath(*parts)
@@ -100,7 +102,7 @@ class Packages:
 
 
 def _real(path: Path) -> Path | None:
-    """The file a path leads to once links are followed; None where there is none or its name cannot be one."""
+    """Return the file a path leads to once links are followed; None if there is none or its name cannot be one."""
     try:
         real = path.resolve(strict=True)
         return real if real.is_file() else None
@@ -108,8 +110,8 @@ def _real(path: Path) -> Path | None:
         return None
 
 
-def _leaves(parts: Iterable[str]) -> bool:
-    """Whether a relative path steps above where it starts."""
+def _escapes_folder(parts: Iterable[str]) -> bool:
+    """Return True if a relative path steps above where it starts."""
     depth = 0
     for part in parts:
         depth += -1 if part == ".." else 0 if part in ("", ".") else 1
@@ -157,7 +159,7 @@ class UrdfMesh:
     uri
         As written.
     path
-        The file, None where none was found in the folders given; it lies inside them, links followed.
+        The file, None if none was found in the folders given; it lies inside them, links followed.
     scale
         Factors along x, y, z.
     """
@@ -190,7 +192,7 @@ class UrdfGeometry:
     shape
         What it is.
     rgba
-        Of its <material>, each entry from 0 to 1; None where none is given, or what is given is no colour.
+        Of its <material>, each entry from 0 to 1; None if none is given, or what is given is no colour.
     """
 
     body: str

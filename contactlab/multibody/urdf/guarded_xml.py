@@ -1,4 +1,4 @@
-"""XML from strangers: looked through within limits; what reaches outside the text is refused, with the line."""
+"""Untrusted XML: parsed within limits; references outside the text are errors with their line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class UrdfError(MultibodyError, FileError):
     detail
         What is wrong with it.
     line
-        Where it begins in the file; 0 where no line is to blame.
+        Where it begins in the file; 0 if no line is to blame.
     source
         The file, "text" for a description given as text.
     """
@@ -51,13 +51,13 @@ MAX_DEPTH = 64
 ENCODINGS = ("utf-8", "utf-16", "us-ascii", "iso-8859-1")
 
 
-def shown(text: str) -> str:
+def quoted(text: str) -> str:
     """``text`` quoted for a message, shortened."""
     return repr(text) if len(text) <= 60 else f"{text[:60]!r}..."
 
 
 class Guard:
-    """One pass over one text, whose root element must be ``root``; it keeps nothing, which `opened` may change."""
+    """One pass over one text, whose root element must be ``root``; it keeps nothing, which `on_start` may change."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Guard:
         return UrdfError("XML", detail, line=self.line, source=self.source)
 
     def read(self, data: bytes) -> None:
-        """Look through the whole text; an `UrdfError` says what is wrong with it."""
+        """Parse the whole text; an `UrdfError` has the reason of a fault."""
         if len(data) > self.most_bytes:
             raise UrdfError("XML", f"is larger than {self.most_bytes // 2**20} MiB", source=self.source)
         try:
@@ -99,15 +99,15 @@ class Guard:
             detail = f"is not well formed: {expat.ErrorString(cause.code)}"
             raise UrdfError("XML", detail, line=cause.lineno + self.skipped, source=self.source) from cause
 
-    def opened(self, tag: str, attributes: dict[str, str], depth: int) -> None:
+    def on_start(self, tag: str, attributes: dict[str, str], depth: int) -> None:
         """Take the begin of an element that has ``depth`` others above it."""
 
-    def closed(self) -> None:
+    def on_end(self) -> None:
         """Take the end of the last element that is open."""
 
     def _declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
         if encoding is not None and encoding.lower() not in ENCODINGS:
-            raise self.refuse(f"declares the encoding {shown(encoding)}; it must be one of {', '.join(ENCODINGS)}")
+            raise self.refuse(f"declares the encoding {quoted(encoding)}; it must be one of {', '.join(ENCODINGS)}")
 
     def _doctype(self, *_: object) -> None:
         raise self.refuse("has a DOCTYPE, which is refused: entities could expand without end or read other files")
@@ -122,8 +122,8 @@ class Guard:
             hint = "; MuJoCo's files are read by World.from_mjcf and WorldBuilder.add_mjcf" if tag == "mujoco" else ""
             raise self.refuse(f"begins with <{tag[:60]}>, must be <{self.root}>{hint}")
         self.depth += 1
-        self.opened(tag, attributes, self.depth - 1)
+        self.on_start(tag, attributes, self.depth - 1)
 
     def _end(self, _tag: str) -> None:
         self.depth -= 1
-        self.closed()
+        self.on_end()

@@ -12,7 +12,7 @@ import numpy as np
 
 from contactlab.multibody.joint_data import Calibration, JointData, Mimic, SafetyController
 from contactlab.multibody.joints import Composite, Fixed, FloatingBase, Joint, Prismatic, Revolute
-from contactlab.multibody.urdf.guarded_xml import shown
+from contactlab.multibody.urdf.guarded_xml import quoted
 from contactlab.multibody.urdf.reading import Element, number, origin, vector
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.transform import Transform
@@ -26,7 +26,7 @@ class UrdfJoint:
     """One <joint>."""
 
     element: Element  # for messages
-    data: JointData  # what is kept of it; its places in q and v, yet empty, are those of the model
+    data: JointData  # its data in the model; its slices of q and v are still empty
     placement: Transform  # pose of the joint frame in the parent link
     joint: Joint  # how the child moves
 
@@ -35,11 +35,11 @@ def joint_of(element: Element) -> UrdfJoint:
     """Read one <joint>."""
     name, kind = element.text("name"), element.text("type")
     if kind not in KINDS:
-        raise element.error(f"has the unknown type {shown(kind)}; there are {', '.join(KINDS)}")
+        raise element.error(f"has the unknown type {quoted(kind)}; there are {', '.join(KINDS)}")
     parent, child = element.need("parent").text("link"), element.need("child").text("link")
     placement, joint = origin(element), _motion(element, kind)
     data = JointData(name, kind, parent, child, slice(0, 0), slice(0, 0))
-    # Of a fixed joint, what files carry over from one that moved is not kept.
+    # A fixed joint in a file may have limits from a moving one; they are not kept.
     return UrdfJoint(element, data if kind == "fixed" else _with_limits(data, element), placement, joint)
 
 
@@ -55,7 +55,7 @@ def _motion(element: Element, kind: str) -> Joint:
 
 
 def _axis(element: Element) -> FloatArray:
-    """The axis in joint axes, x where none is written."""
+    """Return the axis in joint axes, x where none is written."""
     given = element.only("axis")
     axis = vector(given, "xyz", 3, (1.0, 0.0, 0.0)) if given is not None else np.array([1.0, 0.0, 0.0])
     if given is not None and not axis.any():
@@ -165,7 +165,7 @@ def _close(name: str, names: Iterable[str]) -> str:
 
 
 def ordered(robot: Element, links: Mapping[str, Element], joints: Sequence[UrdfJoint]) -> tuple[str, list[UrdfJoint]]:
-    """The root link, and the joints depth first, those of one link in the order of the file.
+    """Return the root link, and the joints depth first, those of one link in the order of the file.
 
     Refuses unknown links, a link with two joints above it, several roots, and cycles.
     """
@@ -174,20 +174,20 @@ def ordered(robot: Element, links: Mapping[str, Element], joints: Sequence[UrdfJ
     for joint in joints:
         for role, link in (("parent", joint.data.parent), ("child", joint.data.body)):
             if link not in links:
-                raise joint.element.error(f"its {role} link {shown(link)} is not there{_close(link, links)}")
+                raise joint.element.error(f"its {role} link {quoted(link)} is not there{_close(link, links)}")
         if joint.data.parent == joint.data.body:
-            raise joint.element.error(f"connects {shown(joint.data.body)} with itself")
+            raise joint.element.error(f"connects {quoted(joint.data.body)} with itself")
         if joint.data.body in above:
             other = above[joint.data.body]
-            place = f"joint {shown(other.data.name)} (line {other.element.line})"
-            raise joint.element.error(f"its child link {shown(joint.data.body)} hangs on {place} already")
+            place = f"joint {quoted(other.data.name)} (line {other.element.line})"
+            raise joint.element.error(f"its child link {quoted(joint.data.body)} hangs on {place} already")
         above[joint.data.body] = joint
         below[joint.data.parent].append(joint)
     roots = [name for name in links if name not in above]
     if not links:
         raise robot.error("has no link")
     if len(roots) > 1:
-        named = ", ".join(shown(name) for name in roots[:5]) + (", ..." if len(roots) > 5 else "")
+        named = ", ".join(quoted(name) for name in roots[:5]) + (", ..." if len(roots) > 5 else "")
         raise links[roots[1]].error(f"several links are no joint's child, there must be one root: {named}")
     order: list[UrdfJoint] = []
     waiting = [joint for root in roots for joint in reversed(below[root])]
@@ -203,14 +203,14 @@ def ordered(robot: Element, links: Mapping[str, Element], joints: Sequence[UrdfJ
 
 
 def _cycle(start: UrdfJoint, above: Mapping[str, UrdfJoint]) -> str:
-    """The links of the cycle above a joint that no root reaches."""
+    """Return the links of the cycle above a joint that no root reaches."""
     seen: dict[str, int] = {}
     link = start.data.body
     while link not in seen:
         seen[link] = len(seen)
         link = above[link].data.parent
     links = [link, *reversed(list(seen)[seen[link] :])]
-    return " -> ".join(shown(name) for name in links[:8]) + (" ..." if len(links) > 8 else "")
+    return " -> ".join(quoted(name) for name in links[:8]) + (" ..." if len(links) > 8 else "")
 
 
 def check_mimics(joints: Sequence[UrdfJoint]) -> None:
@@ -223,13 +223,13 @@ def check_mimics(joints: Sequence[UrdfJoint]) -> None:
         while at.data.mimic is not None and at.data.name not in settled:
             if at.data.name in path:
                 raise at.element.error(
-                    "mimics itself: " + " -> ".join(shown(name) for name in [*list(path)[:8], at.data.name])
+                    "mimics itself: " + " -> ".join(quoted(name) for name in [*list(path)[:8], at.data.name])
                 )
             path[at.data.name] = None
             followed = at.data.mimic.joint
             if followed not in known:
-                raise at.element.error(f"mimics joint {shown(followed)}, which is not there{_close(followed, known)}")
+                raise at.element.error(f"mimics joint {quoted(followed)}, which is not there{_close(followed, known)}")
             if known[followed].data.kind not in ("revolute", "continuous", "prismatic"):
-                raise at.element.error(f"mimics joint {shown(followed)}, which is {known[followed].data.kind}")
+                raise at.element.error(f"mimics joint {quoted(followed)}, which is {known[followed].data.kind}")
             at = known[followed]
         settled.update(path)

@@ -19,7 +19,7 @@ from contactlab.multibody.joints import Fixed, FloatingBase
 from contactlab.multibody.limits import JointLimits
 from contactlab.multibody.model import WORLD, Model
 from contactlab.multibody.urdf.geometry import PackageRoots, Packages, UrdfGeometry, geometry_of
-from contactlab.multibody.urdf.guarded_xml import shown, warn_of
+from contactlab.multibody.urdf.guarded_xml import quoted, warn_of
 from contactlab.multibody.urdf.joints import UrdfJoint, by_name, check_mimics, joint_of, ordered
 from contactlab.multibody.urdf.reading import Element, number, origin, read
 from contactlab.spatial.arrays import FloatArray
@@ -29,7 +29,7 @@ from contactlab.spatial.transform import Transform
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UrdfModel(Model):
-    """A `Model` whose bodies are the links of a robot description, with what else the description says.
+    """A `Model` whose bodies are the links of a robot description, with the description's other data.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class UrdfModel(Model):
 
 
 def inertia_of(link: Element, *, strict: bool) -> RigidInertia | None:
-    """The <inertial> of a <link> in link axes, None where there is none or it is all zero.
+    """Return the <inertial> of a <link> in link axes, None if there is none or it is all zero.
 
     What no mass distribution has is taken as it is written, unless ``strict``.
     """
@@ -101,8 +101,8 @@ def inertia_of(link: Element, *, strict: bool) -> RigidInertia | None:
     turned = frame.R @ about @ frame.R.T
     turned = 0.5 * (turned + turned.T)
     inertia = RigidInertia(mass, frame.p, inertia=turned, physical=False)
-    if strict and inertia.oddity is not None:
-        raise inertial.error(f"inertia belongs to no mass distribution, it has {inertia.oddity}")
+    if strict and inertia.physical_fault is not None:
+        raise inertial.error(f"inertia belongs to no mass distribution, it has {inertia.physical_fault}")
     return inertia
 
 
@@ -127,7 +127,7 @@ class RigidGroup:
         com = self.moment / self.mass if self.mass > 0.0 else np.zeros(3)
         about = self.inertia - self.mass * (com @ com * np.eye(3) - np.outer(com, com))
         low, _, high = np.linalg.eigvalsh(about)
-        # What was added and taken away again leaves the round-off of the largest summand.
+        # Terms that cancel leave the rounding error of the largest one.
         zero = round_off(self.mass, max(high, float(np.max(np.abs(self.inertia)))))
         return float(low) if low < -zero or not math.isfinite(low) else None
 
@@ -149,7 +149,11 @@ def load_urdf(
     check_mimics(joints)
     packages = Packages.of(package_roots, file)
     inertias = {name: inertia_of(element, strict=strict_inertia) for name, element in links.items()}
-    odd = {name: inertia.oddity for name, inertia in inertias.items() if inertia is not None and inertia.oddity}
+    odd = {
+        name: inertia.physical_fault
+        for name, inertia in inertias.items()
+        if inertia is not None and inertia.physical_fault
+    }
     loose = _check_motion(root, order, links, inertias, odd, floating_base=floating_base)
     if strict_inertia and loose:
         name, words = next(iter(loose.items()))
@@ -175,7 +179,7 @@ def load_urdf(
         )
     model = builder.build()
     if odd:
-        named = "; ".join(f"link {shown(name)} has {words}" for name, words in list(odd.items())[:10])
+        named = "; ".join(f"link {quoted(name)} has {words}" for name, words in list(odd.items())[:10])
         more = f"; and {len(odd) - 10} more" if len(odd) > 10 else ""
         text = f"{robot.source}: inertias used as they are: {named}{more}"
         warn_of(text)
@@ -198,7 +202,7 @@ def _check_motion(
     *,
     floating_base: bool,
 ) -> dict[str, str]:
-    """Refuse what would move with a negative moment; the links that move no mass at all, with words for it.
+    """Raise for links that would move with a negative moment; return links without mass, with the reasons.
 
     The world's own mass, and that of everything fixed to it, moves nothing and is not looked at.
     """
@@ -229,11 +233,11 @@ def _check_motion(
         if head == root and not floating_base:
             continue
         if carried[head] == 0.0:
-            above = f"moves by joint {shown(carriers[head].data.name)}" if head in carriers else "floats"
+            above = f"moves by joint {quoted(carriers[head].data.name)}" if head in carriers else "floats"
             loose[head] = f"no mass, nor has what it carries, but {above}: the mass matrix is singular"
         low = group.negative_moment()
         if low is not None:
-            blamed = [shown(name) for name in names if heads[name] == head and name in odd][:5]
+            blamed = [quoted(name) for name in names if heads[name] == head and name in odd][:5]
             detail = f"with all that is fixed to it, it has the negative principal moment {low:.4g} kg m^2"
             raise links[head].error(f"{detail}; at fault: {', '.join(blamed) or 'round-off'}")
     return loose

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from contactlab.multibody.urdf.guarded_xml import MAX_BYTES, Guard, UrdfError, shown
+from contactlab.multibody.urdf.guarded_xml import MAX_BYTES, Guard, UrdfError, quoted
 from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.transform import Transform
-from problem_data.files import content_of
+from problem_data.files import read_bytes
 
 MAX_NAME = 1000
 # Everything else (transmissions, simulator settings) is skipped without being kept.
@@ -56,7 +56,7 @@ class Element:
         return child
 
     def text(self, attribute: str) -> str:
-        """An attribute that must be there and not be empty."""
+        """Return an attribute that must be there and not be empty."""
         value = self.attributes.get(attribute, "")
         if not value.strip():
             raise self.error(f"has no attribute {attribute!r}")
@@ -66,7 +66,10 @@ class Element:
 
 
 def read(path_or_text: str | PathLike[str]) -> tuple[Element, Path | None]:
-    """The <robot> element of a file, or of a text, which begins with "<" after white space; and the file, if any."""
+    """Return the <robot> element of a file, or of a text, which begins with "<" after white space.
+
+    And the file, if any.
+    """
     if isinstance(path_or_text, str) and (text := path_or_text.lstrip(_BLANK)).startswith("<"):
         # XML must begin with its declaration; the lines cut off before it still count.
         skipped = path_or_text[: len(path_or_text) - len(text)].count("\n")
@@ -74,8 +77,8 @@ def read(path_or_text: str | PathLike[str]) -> tuple[Element, Path | None]:
     if isinstance(path_or_text, str) and ("\n" in path_or_text or "\0" in path_or_text):
         raise UrdfError("XML", "does not begin with <", line=1)
     path = Path(fspath(path_or_text))
-    path.stat()  # a FileNotFoundError where there is none, as with `open`
-    return _Reader(path.name, None, 0).robot_of(content_of(path, _refused, MAX_BYTES)), path
+    path.stat()  # a FileNotFoundError if there is none, as with `open`
+    return _Reader(path.name, None, 0).robot_of(read_bytes(path, _refused, MAX_BYTES)), path
 
 
 def _refused(path: Path, field: str, detail: str) -> UrdfError:
@@ -96,7 +99,7 @@ class _Reader(Guard):
             raise self.refuse("has no element")
         return self.robot
 
-    def opened(self, tag: str, attributes: dict[str, str], depth: int) -> None:
+    def on_start(self, tag: str, attributes: dict[str, str], depth: int) -> None:
         if len(self.stack) < depth or (depth == 1 and tag not in KEPT and not tag.startswith("xacro:")):
             return  # it, or what it lies in, is not kept
         if tag.startswith("xacro:"):
@@ -111,14 +114,14 @@ class _Reader(Guard):
     def label(self, tag: str, attributes: dict[str, str]) -> str:
         if len(self.stack) >= 2:
             return f"{self.stack[-1].where} <{tag[:60]}>"
-        return f"{tag} {shown(attributes.get('name', ''))}"
+        return f"{tag} {quoted(attributes.get('name', ''))}"
 
-    def closed(self) -> None:
+    def on_end(self) -> None:
         if len(self.stack) > self.depth:
             self.stack.pop()
 
 
-# What `float` takes beyond this ("1_000", "nan", digits of other scripts) is a mistake in a file.
+# Other texts that `float` accepts ("1_000", "nan", digits of other scripts) are mistakes in a file.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _LENGTH = 400  # characters of one number
 #: Lengths, masses and moments beyond this overflow when they are multiplied together.
@@ -144,10 +147,10 @@ def vector(element: Element, attribute: str, length: int, default: tuple[float, 
 
 def _parsed(element: Element, attribute: str, text: str, largest: float) -> float:
     if len(text) > _LENGTH or _NUMBER.fullmatch(text) is None:
-        raise element.error(f"attribute {attribute!r}: {shown(text)} is not a finite number")
+        raise element.error(f"attribute {attribute!r}: {quoted(text)} is not a finite number")
     value = float(text)
     if not abs(value) <= largest:
-        raise element.error(f"attribute {attribute!r}: {shown(text)} is too large to compute with")
+        raise element.error(f"attribute {attribute!r}: {quoted(text)} is too large to compute with")
     return value
 
 
@@ -164,7 +167,7 @@ def rotation(rpy: FloatArray) -> FloatArray:
 
 
 def origin(element: Element) -> Transform:
-    """The pose in the <origin> of an element, the identity where there is none.
+    """Return the pose in the <origin> of an element, the identity if there is none.
 
     Attributes: ``xyz`` [m], and ``rpy`` [rad] or, since version 1.2 of the format, ``quat_xyzw``.
     """

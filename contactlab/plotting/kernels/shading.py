@@ -9,8 +9,8 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
-class Things(NamedTuple):
-    """What the triangles are of, thing by thing."""
+class Materials(NamedTuple):
+    """Colours of the drawn items that the triangles belong to."""
 
     color: FloatArray  # (k, 3), 0 to 1
     ambient: FloatArray  # (k,) light from everywhere
@@ -67,8 +67,8 @@ def fill(screen: FloatArray, near: FloatArray, seen: IntArray) -> None:
 
 
 @kernel
-def lit(light: Light, place: FloatArray, normal: FloatArray) -> float:
-    """How much of the light reaches a place (3,): none where something is in front of it."""
+def hard_shadow(light: Light, place: FloatArray, normal: FloatArray) -> float:
+    """Return the fraction of light that reaches a point (3,): 0 if something is in front of it."""
     size = light.near.shape[0]
     if size == 0:
         return 1.0
@@ -109,8 +109,11 @@ def blocked(light: Light, x: float, y: float, near: float, reach: float, count: 
 
 
 @kernel
-def softly_lit(light: Light, place: FloatArray, work: FloatArray) -> float:
-    """How much of the light reaches a ground: a sun with a width, so that shadows are sharp where a body touches it."""
+def soft_shadow(light: Light, place: FloatArray, work: FloatArray) -> float:
+    """Return the fraction of light that reaches a ground.
+
+    The sun has a width, so shadows are sharp only near contacts.
+    """
     size = light.near.shape[0]
     if size == 0:
         return 1.0
@@ -164,14 +167,14 @@ def backdrop(
                 for k in range(3):
                     place[k] = eye[k] + away * ray[k]
                 far = 1.0 - math.exp(-((away * math.sqrt(length) / reach) ** 2))
-                value = bright[0] + bright[1] * softly_lit(light, place, spare)
+                value = bright[0] + bright[1] * soft_shadow(light, place, spare)
             for k in range(3):
                 sky = colors[1, k] + share * (colors[2, k] - colors[1, k])
                 picture[row, column, k] = far * sky + (1.0 - far) * min(colors[0, k] * value, 1.0)
 
 
 @kernel
-def fade(things: Things, thing: int, place: FloatArray) -> float:
+def fade(things: Materials, thing: int, place: FloatArray) -> float:
     """1 in the middle of a ground, 0 at its rim: an edge would say that it ends there."""
     away = 0.0
     for k in range(3):
@@ -186,7 +189,7 @@ def shade(
     corners: FloatArray,
     normals: FloatArray,
     owner: IntArray,
-    things: Things,
+    things: Materials,
     light: Light,
     eye: FloatArray,
     seen: IntArray,
@@ -221,7 +224,7 @@ def shade(
                 direct += normal[k] * light.towards[k]
             if direct > 0.0:
                 soft = things.ground[owner[m]] != 0
-                direct *= softly_lit(light, place, work[2]) if soft else lit(light, place, normal)
+                direct *= soft_shadow(light, place, work[2]) if soft else hard_shadow(light, place, normal)
             thing = owner[m]
             bright = things.ambient[thing] * (0.92 + 0.08 * normal[2]) + light.share * max(direct, 0.0)
             share = fade(things, thing, place) if things.ground[thing] != 0 else 1.0

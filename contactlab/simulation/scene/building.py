@@ -48,7 +48,7 @@ def build_world(scene: schema.SceneEntry) -> World:
             builder.add_loop(loop.rows, erp=loop.erp)
     for table in scene.ignored:
         with table.blame("bodies"):
-            builder.ignore(*table.texts("bodies"))
+            builder.exclude_collision(*table.texts("bodies"))
     with scene.table.blame():
         return builder.build()
 

@@ -17,7 +17,7 @@ from typing import Any
 from contactlab.simulation.scene.lines import LineIndex, Place, index_lines
 from contactlab.spatial.errors import FieldError
 from problem_data.errors import FileError
-from problem_data.files import text_of
+from problem_data.files import read_text
 
 LARGEST = 1e12  # no length, mass or time of a scene is larger
 LONGEST_TEXT = 300
@@ -233,7 +233,7 @@ def read_document(path: Path, label: str = "scene file") -> tuple[Table, str]:
     """
     if not path.is_file():
         raise SceneError(path, 0, "", "there is no such file")
-    text = text_of(path, _refused, MOST_BYTES).replace("\r\n", "\n")
+    text = read_text(path, _refused, MOST_BYTES).replace("\r\n", "\n")
     try:
         values = tomllib.loads(text)
     except RecursionError as error:

@@ -10,7 +10,7 @@ import math
 
 from contactlab.contact.kernels.friction_pyramid import planar_tangents, tangential, turn
 from contactlab.contact.kernels.rows import add_contact_columns, add_turning_columns
-from contactlab.formulation.kernels.laws import unilateral
+from contactlab.formulation.kernels.laws import unilateral_law
 from contactlab.multibody.kernels.ltl import (
     is_free_body,
     solve_three,
@@ -364,7 +364,7 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
         vn_free += drive
         floats[VN_FREE] = vn_free
         stiffness, dissipation = compliance_of(world, work.contact_int[index])
-        k, island.gamma[c] = unilateral(
+        k, island.gamma[c] = unilateral_law(
             floats[GAP],
             floats[VN_MINUS],
             vn_free,

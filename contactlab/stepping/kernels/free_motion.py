@@ -12,13 +12,13 @@ import math
 
 from contactlab.multibody.kernels.codes import GOOD, SINGULAR
 from contactlab.multibody.kernels.crba import composite_matrix
-from contactlab.multibody.kernels.gyroscopic import turning_impulse, turns_freely
+from contactlab.multibody.kernels.gyroscopic import is_free_rotor, turning_impulse
 from contactlab.multibody.kernels.inertias import world_inertias
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.ltl import branch_times, factor_ltl, solve_vector_l, solve_vector_lt
 from contactlab.multibody.kernels.newton_euler import joint_forces, link_forces
 from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH
-from contactlab.multibody.kernels.velocity_products import energies_behind, limit_products, share_of_limit
+from contactlab.multibody.kernels.velocity_products import limit_products, limiter_weight, previous_kinetic_energy
 from contactlab.multibody.kernels.workspace import frames, rows_at
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels.free_trees import weights
@@ -49,7 +49,7 @@ def turns_fast(world: PackedWorld, W: FloatArray, h: float) -> bool:
     f = frames(W, t.parent.shape[0], t.dof_parent.shape[0])
     for k in range(world.trees.shape[0] - 1):
         first, last = world.trees[k, TREE_LINK], world.trees[k + 1, TREE_LINK]
-        if not turns_freely(t, first, last) and share_of_limit(t, f.V, first, last, h) > 0.0:
+        if not is_free_rotor(t, first, last) and limiter_weight(t, f.V, first, last, h) > 0.0:
             return True
     return False
 
@@ -65,7 +65,7 @@ def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float,
     W = work.W
     fast = control.gyroscopic != GYROSCOPIC_EXPLICIT and turns_fast(world, W, h)
     if fast:
-        energies_behind(world.ints, world.floats, work.q, work.v, h, work.q_plus, W, work.v_plus)
+        previous_kinetic_energy(world.ints, world.floats, work.q, work.v, h, work.q_plus, W, work.v_plus)
     link_forces(world.ints, world.floats, W[0:0], rows_at(W, 0, 0, 6), W)
     if joint_forces(world.ints, W, work.bias) != GOOD:
         return FAILURE_NOT_FINITE
@@ -95,11 +95,11 @@ def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float,
             weights(t, work.S[a:b], B, first, last, work.products[a:b])
             for j in range(a, b):
                 work.products[j] = work.Mv[j] + h * (work.bias[j] - work.products[j])
-        if control.gyroscopic != GYROSCOPIC_EXPLICIT and turns_freely(t, first, last):
+        if control.gyroscopic != GYROSCOPIC_EXPLICIT and is_free_rotor(t, first, last):
             spins = control.gyroscopic == GYROSCOPIC_IMPLICIT
             turning_impulse(t, f.R, f.S, first, work.v, work.tau, h, spins, six, work.Mv)
         elif fast:
-            share = share_of_limit(t, f.V, first, last, h)
+            share = limiter_weight(t, f.V, first, last, h)
             if share > 0.0:
                 state, unused = (work.bias[a:b], work.momentum[a:b]), (work.v_free[a:b], work.q_plus[a:b])
                 behind, links = work.v_plus[a:b], (first, last)

@@ -11,7 +11,16 @@ import math
 from contactlab.constraints.kernels.kkt_codes import JACOBIAN, POSITION_ERROR
 from contactlab.constraints.kernels.rank import largest_entry
 from contactlab.constraints.kernels.rows import constraint_rows
-from contactlab.formulation.kernels.laws import FOLLOW, LOOP, SERVO, SPRING, STOP, equation, holder, unilateral
+from contactlab.formulation.kernels.laws import (
+    LIMIT,
+    LOOP,
+    MIMIC,
+    POSITION_DRIVE,
+    SPRING,
+    bounded_law,
+    equality_law,
+    unilateral_law,
+)
 from contactlab.stepping.kernels.blocks import STOP_DEPTH, STOP_PUSH_RATE, fastest_of_stops, solve_tree
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
@@ -83,7 +92,7 @@ def find_joint_rows(work: Work, joints: Joints, parameters: Parameters) -> None:
         joints.active[i] = 1
         joints.error[i] = 0.0
         d = row.drive
-        if kind == STOP:
+        if kind == LIMIT:
             sign = row.sign
             j = row.dof
             gap = sign * (work.q[row.place] - row.bound)
@@ -96,11 +105,11 @@ def find_joint_rows(work: Work, joints: Joints, parameters: Parameters) -> None:
             joints.error[i] = gap
             margin = parameters.angle_margin if row.angular != 0 else parameters.margin
             joints.active[i] = 1 if joints.missed[i] != 0 or gap <= margin + h * max(0.0, -least) else 0
-        elif kind == FOLLOW:
+        elif kind == MIMIC:
             joints.error[i] = work.q[row.place] - (row.factor * work.q[row.other_place] + row.offset)
         elif kind in (LOOP, SPRING):
             joints.error[i] = joints.loop_error[row.loop_row]
-        elif kind == SERVO:
+        elif kind == POSITION_DRIVE:
             joints.error[i] = work.q[row.place] - joints.target[d]
 
 
@@ -110,7 +119,7 @@ def misses_stops(work: Work, joints: Joints, h: float) -> bool:
     missed = False
     for i in range(joints.rows.shape[0]):
         row = joints.rows[i]
-        if row.kind == STOP and joints.active[i] == 0:
+        if row.kind == LIMIT and joints.active[i] == 0:
             response = h * row.stiffness + row.dissipation
             soft = 0.0 < response < math.inf
             if not soft and joints.error[i] + h * row.sign * work.v_plus[row.dof] < -STOP_DEPTH:
@@ -124,7 +133,7 @@ def beyond_stops(joints: Joints) -> bool:
     """Whether any joint is further beyond a rigid stop than is left alone."""
     for i in range(joints.rows.shape[0]):
         row = joints.rows[i]
-        if row.kind == STOP and joints.active[i] != 0 and joints.error[i] < -STOP_DEPTH:
+        if row.kind == LIMIT and joints.active[i] != 0 and joints.error[i] < -STOP_DEPTH:
             return True
     return False
 
@@ -139,23 +148,25 @@ def joint_law(work: Work, joints: Joints, number: int, parameters: Parameters) -
     own = row.erp if row.erp >= 0.0 else parameters.erp
     error = joints.error[number]
     d = row.drive
-    if kind == STOP:
+    if kind == LIMIT:
         sign = row.sign
         j = row.dof
         before, free = sign * work.v[j], sign * work.v_free[j]
         stiffness, damping = row.stiffness, row.dissipation
         fastest = fastest_of_stops(parameters, STOP_PUSH_RATE)
         v_min = parameters.angle_v_min if row.angular != 0 else parameters.v_min
-        k, gamma = unilateral(error, before, free, h, row.factor, v_min, own, cfm, stiffness, damping, fastest)
+        k, gamma = unilateral_law(error, before, free, h, row.factor, v_min, own, cfm, stiffness, damping, fastest)
         return k, gamma, 0.0, 0.0
-    if kind == FOLLOW:
-        return equation(error, h, own), cfm, -math.inf, math.inf
+    if kind == MIMIC:
+        return equality_law(error, h, own), cfm, -math.inf, math.inf
     if kind == LOOP:
-        return joints.loop_rate[row.loop_row] + equation(error, h, own), cfm, -math.inf, math.inf
+        return joints.loop_rate[row.loop_row] + equality_law(error, h, own), cfm, -math.inf, math.inf
     if d < 0:
-        return holder(kind, error, 0.0, row.bound, h, row.stiffness, row.dissipation, 0.0)
+        return bounded_law(kind, error, 0.0, row.bound, h, row.stiffness, row.dissipation, 0.0)
     drive = joints.drives[d]
-    return holder(kind, error, joints.target[d], row.bound, h, drive.stiffness, drive.damping, drive.target_velocity)
+    return bounded_law(
+        kind, error, joints.target[d], row.bound, h, drive.stiffness, drive.damping, drive.target_velocity
+    )
 
 
 @kernel(inline=True)
@@ -164,7 +175,7 @@ def equation_scale(joints: Joints, number: int) -> float:
     row = joints.rows[number]
     if row.kind == LOOP:
         return joints.loop_scale[row.loop_row]
-    return max(1.0, abs(row.factor)) if row.kind == FOLLOW else 1.0
+    return max(1.0, abs(row.factor)) if row.kind == MIMIC else 1.0
 
 
 @kernel(inner=True)
@@ -193,8 +204,8 @@ def fill_joint_row(
                 J[at + j - first] = joints.loop_G[row.loop_row, j]
         else:
             if first <= row.dof < last:
-                J[at + row.dof - first] = row.sign if kind == STOP else 1.0
-            if kind == FOLLOW and first <= row.other < last:
+                J[at + row.dof - first] = row.sign if kind == LIMIT else 1.0
+            if kind == MIMIC and first <= row.other < last:
                 J[at + row.other - first] = -row.factor
         for j in range(at, at + last - first):
             Y[j] = J[j]

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 
-from contactlab.formulation.kernels.laws import STOP
+from contactlab.formulation.kernels.laws import LIMIT
 from contactlab.multibody.kernels.configurations import integrate_configuration
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
@@ -127,7 +127,7 @@ def pose_depths(
             e[nc + i] = math.inf
             allowed[nc + i] = STOP_DEPTH
             response = h * row.stiffness + row.dissipation
-            if row.kind != STOP or 0.0 < response < math.inf:
+            if row.kind != LIMIT or 0.0 < response < math.inf:
                 continue
             J = rows.J[nc + rows.nr + i]
             rate = 0.0

@@ -5,16 +5,16 @@ from __future__ import annotations
 from contactlab.studies.identification.gauss_newton import identify
 from contactlab.studies.identification.problem import (
     IdentificationError,
-    Identified,
+    IdentificationResult,
+    IdentificationVerdict,
     Parameter,
     Problem,
-    Verdict,
     differences,
 )
 from contactlab.studies.identification.recordings import Recordings, fit
-from contactlab.studies.identification.windows import Windows, window_problem, world_with
+from contactlab.studies.identification.windows import Windows, window_problem, with_parameters
 
 __all__ = [
-    "Identified", "IdentificationError", "Parameter", "Problem", "Recordings", "Verdict", "Windows", "differences",
-    "fit", "identify", "window_problem", "world_with",
+    "IdentificationError", "IdentificationResult", "IdentificationVerdict", "Parameter", "Problem", "Recordings",
+    "Windows", "differences", "fit", "identify", "window_problem", "with_parameters",
 ]  # fmt: skip

@@ -20,7 +20,7 @@ from contactlab.simulation.scene import load_scene
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.studies.identification.problem import Parameter, Problem
 from contactlab.studies.identification.recordings import Recordings
-from contactlab.studies.identification.windows import Windows, window_problem, world_with
+from contactlab.studies.identification.windows import Windows, window_problem, with_parameters
 
 #: A window lasts about so long [s], and has so many samples at least.
 LASTS, LEAST = 0.2, 8
@@ -51,7 +51,7 @@ def arm_log(log: ArmLog, world: World, *, threads: int | None = None) -> Recordi
         names = [one.name for one in parameters]
 
         def world_of(values: FloatArray) -> World:
-            return world_with(world, {**fixed, **dict(zip(names, values.tolist(), strict=True))})
+            return with_parameters(world, {**fixed, **dict(zip(names, values.tolist(), strict=True))})
 
         return window_problem(windows.at(rows), parameters, world_of, stepper, threads=threads)
 
@@ -61,7 +61,7 @@ def arm_log(log: ArmLog, world: World, *, threads: int | None = None) -> Recordi
         title="robot",
         noise=f"of positions {', '.join(f'{one:.2g}' for one in windows.noise[0])}, independent from sample to sample",
         parameters=(*_parameters(world, log, joints), *_masses(world)),
-        usual=usual,
+        default_parameters=usual,
         nominal={},
         groups=windows.groups,
         problem=problem,
@@ -77,7 +77,7 @@ def _parameters(world: World, log: ArmLog, joints: list[str]) -> tuple[Parameter
     }
     found = []
     for joint in joints:
-        body = world.model.moved_by(joint)
+        body = world.model.body_of_joint(joint)
         force = max(float(np.std(log.tau[:, world.place_of(joint)[1]])), 1e-3)
         found.append(Parameter(f"friction:{joint}", told.get(f"friction:{body}", 0.0), 1e-3 * force, 0.0, unit="N m"))
         found.append(Parameter(f"damping:{joint}", told.get(f"damping:{body}", 0.0), 1e-3 * force, 0.0, unit="N m s"))

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray
-from contactlab.studies.identification.problem import Identified, Problem, Verdict, judged
+from contactlab.studies.identification.problem import IdentificationResult, IdentificationVerdict, Problem, verdict_of
 
 #: Windows beyond so many times the median residual count less.
 OUTLYING = 4.0
@@ -65,7 +65,7 @@ class _Linear:
 
 def identify(
     problem: Problem, *, iterations: int = 30, robust: bool = True, progress: Callable[[int, int], None] | None = None
-) -> Identified:
+) -> IdentificationResult:
     """Return the parameters of least squared residuals, with 95 % intervals and a verdict.
 
     Parameters
@@ -193,7 +193,7 @@ def _result(
     made: int,
     settled: bool,
     robust: bool,
-) -> Identified:
+) -> IdentificationResult:
     """Return what was found, and what to think of it."""
     from scipy.stats import t as student
 
@@ -208,9 +208,9 @@ def _result(
         correlation = np.einsum("w,wij->ij", weights[used], linear.eliminated(0.0)[0])
     width = student.ppf(0.975, max(1, independent - p)) * np.sqrt(np.diag(covariance))
     low, high = (np.array([getattr(one, name) for one in problem.parameters]) for name in ("low", "high"))
-    verdict, why = judged(problem, values, correlation, used, made, settled)
+    verdict, why = verdict_of(problem, values, correlation, used, made, settled)
     freedom = max(1, r.shape[1] - problem.unknowns)
-    return Identified(
+    return IdentificationResult(
         parameters=problem.parameters,
         values=values,
         intervals=np.stack((np.maximum(values - width, low), np.minimum(values + width, high)), axis=1),
@@ -224,4 +224,4 @@ def _result(
     )
 
 
-__all__ = ["Identified", "Verdict", "identify"]
+__all__ = ["IdentificationResult", "IdentificationVerdict", "identify"]

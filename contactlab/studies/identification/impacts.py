@@ -54,16 +54,16 @@ def planar_impacts(data: PlanarImpacts) -> Recordings:
         title=f"planar impacts, tangent row {balance.reading}",
         noise=f"{100 * BEFORE:g} % of the speed before, {100 * AFTER:g} % after the impact, in the norm of the masses",
         parameters=PARAMETERS,
-        usual=("mu", "restitution"),
+        default_parameters=("mu", "restitution"),
         nominal={"mu": 0.1, "restitution": 0.5},
         groups=np.arange(len(data)),
         problem=problem,
         errors=errors,
-        hidden={
+        unidentifiable={
             "mass": "impulses are not measured: velocities of any mass are the same",
             "inertia": "velocities alone do not tell it from the lever of the contact; `offset` is what they tell",
         },
-        doubt=doubt,
+        plausibility_check=doubt,
     )
 
 

@@ -1,4 +1,4 @@
-"""What is identified: parameters that many windows of recordings share, and unknowns that belong to one window each.
+"""Identification problems: parameters that many windows of recordings share, and unknowns of single windows.
 
 And what came of it: the numbers found, in words whether to believe them, and what to try.
 
@@ -127,7 +127,7 @@ def differences(residuals: Function, parameters: Sequence[Parameter], steps: Flo
 UNSEEN = 1e-7
 
 
-class Verdict(enum.Enum):
+class IdentificationVerdict(enum.Enum):
     """Outcome of an identification; the value is the explanation and `advice` what to try."""
 
     FOUND = "the steps are small beside the intervals"
@@ -140,23 +140,23 @@ class Verdict(enum.Enum):
 
     @property
     def advice(self) -> str:
-        """What to try next."""
+        """Advice on what to try next."""
         return _ADVICE[self]
 
 
 _ADVICE = {
-    Verdict.FOUND: "Nothing to do.",
-    Verdict.AT_BOUND: "What the recordings ask for lies there or beyond: leave it out, unless the bound is a guess.",
-    Verdict.NOT_OBSERVABLE: "Leave one of them out, or add recordings in which it matters.",
-    Verdict.ITERATION_LIMIT: "Allow more iterations, or begin nearer.",
-    Verdict.STALLED: "Begin elsewhere, take shorter windows, or identify fewer parameters.",
-    Verdict.TOO_FEW: "Record more, or identify fewer parameters; where simulations failed, begin elsewhere.",
-    Verdict.CONTRADICTED: "Mend the recordings first: values of a model that cannot be theirs say nothing.",
+    IdentificationVerdict.FOUND: "Nothing to do.",
+    IdentificationVerdict.AT_BOUND: "The optimum is at the bound or beyond: leave it out, unless the bound is a guess.",
+    IdentificationVerdict.NOT_OBSERVABLE: "Leave one of them out, or add recordings in which it matters.",
+    IdentificationVerdict.ITERATION_LIMIT: "Allow more iterations, or begin nearer.",
+    IdentificationVerdict.STALLED: "Begin elsewhere, take shorter windows, or identify fewer parameters.",
+    IdentificationVerdict.TOO_FEW: "Record more, or identify fewer parameters; if simulations failed, start elsewhere.",
+    IdentificationVerdict.CONTRADICTED: "Correct the recordings first: values of a wrong model mean nothing.",
 }
 
 
 @dataclass(frozen=True, eq=False)
-class Identified:
+class IdentificationResult:
     """Parameters found in recordings.
 
     Attributes
@@ -188,7 +188,7 @@ class Identified:
     unknowns: FloatArray
     residual: float
     weights: FloatArray
-    verdict: Verdict
+    verdict: IdentificationVerdict
     why: str
     iterations: int
 
@@ -207,26 +207,32 @@ class Identified:
         return "\n".join([*rows, f"{self.verdict.name.lower()}: {self.why}"])
 
 
-def judged(
+def verdict_of(
     problem: Problem, values: FloatArray, normal: FloatArray, used: NDArray[np.bool_], made: int, settled: bool
-) -> tuple[Verdict, str]:
-    """Return the verdict and its reason; ``normal`` is the reduced normal matrix (p, p), 0 where there is none."""
+) -> tuple[IdentificationVerdict, str]:
+    """Return the verdict and its reason; ``normal`` is the reduced normal matrix (p, p), 0 if there is none."""
     names = [one.name for one in problem.parameters]
     groups = np.unique(problem.groups[used]).size
     if groups <= len(names):
         lost = used.size - int(used.sum())
-        return Verdict.TOO_FEW, f"{groups} independent recordings for {len(names)} parameters; {lost} windows failed"
+        return (
+            IdentificationVerdict.TOO_FEW,
+            f"{groups} independent recordings for {len(names)} parameters; {lost} windows failed",
+        )
     scale = np.sqrt(np.diag(normal))
     blind = [name for name, one in zip(names, scale, strict=True) if not one > 0.0]
     if blind:
-        return Verdict.NOT_OBSERVABLE, f"nothing recorded depends on {', '.join(blind)}"
+        return IdentificationVerdict.NOT_OBSERVABLE, f"nothing recorded depends on {', '.join(blind)}"
     sizes, directions = np.linalg.eigh(normal / np.outer(scale, scale))
     if sizes[0] < UNSEEN:
         together = [name for name, share in zip(names, directions[:, 0], strict=True) if abs(share) > 0.2]
-        return Verdict.NOT_OBSERVABLE, f"{' and '.join(together)} cannot be told apart"
+        return IdentificationVerdict.NOT_OBSERVABLE, f"{' and '.join(together)} cannot be told apart"
     at = [one.name for one, x in zip(problem.parameters, values, strict=True) if x in (one.low, one.high)]
     if at:
-        return Verdict.AT_BOUND, f"{', '.join(at)} at {', '.join(f'{values[names.index(name)]:g}' for name in at)}"
+        return (
+            IdentificationVerdict.AT_BOUND,
+            f"{', '.join(at)} at {', '.join(f'{values[names.index(name)]:g}' for name in at)}",
+        )
     if not settled:
-        return (Verdict.ITERATION_LIMIT if made else Verdict.STALLED), f"{made} steps made"
-    return Verdict.FOUND, f"{made} steps, {int(used.sum())} of {used.size} windows"
+        return (IdentificationVerdict.ITERATION_LIMIT if made else IdentificationVerdict.STALLED), f"{made} steps made"
+    return IdentificationVerdict.FOUND, f"{made} steps, {int(used.sum())} of {used.size} windows"

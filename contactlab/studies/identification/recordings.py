@@ -10,7 +10,13 @@ import numpy as np
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.spatial.errors import close_names
 from contactlab.studies.identification.gauss_newton import identify
-from contactlab.studies.identification.problem import IdentificationError, Identified, Parameter, Problem, Verdict
+from contactlab.studies.identification.problem import (
+    IdentificationError,
+    IdentificationResult,
+    IdentificationVerdict,
+    Parameter,
+    Problem,
+)
 
 #: Of many recordings so many are enough to come near.
 FEW = 64
@@ -26,7 +32,7 @@ class Recordings:
         What they are; what is taken to be noise, in words.
     parameters
         All that may be looked for, with where the search begins; ``fixed`` values of those that are not.
-    usual
+    default_parameters
         Names that are looked for unless others are named.
     nominal
         Values to compare with: those that anyone would begin with.
@@ -36,9 +42,9 @@ class Recordings:
         From parameters, values of the others and numbers of recordings to a problem.
     errors
         From values and numbers of recordings to errors of whole motions, by name, (n,) each; NaN where one failed.
-    hidden
+    unidentifiable
         Why some names can not be looked for.
-    doubt
+    plausibility_check
         From values to what the recordings contradict in the very model, in words, or to nothing: no values are then
         found, however well they are told.
     """
@@ -46,13 +52,13 @@ class Recordings:
     title: str
     noise: str
     parameters: tuple[Parameter, ...]
-    usual: tuple[str, ...]
+    default_parameters: tuple[str, ...]
     nominal: Mapping[str, float]
     groups: IntArray
     problem: Callable[[tuple[Parameter, ...], Mapping[str, float], IntArray], Problem]
     errors: Callable[[Mapping[str, float], IntArray], Mapping[str, FloatArray]] | None = None
-    hidden: Mapping[str, str] = field(default_factory=dict)
-    doubt: Callable[[Mapping[str, float]], str] | None = None
+    unidentifiable: Mapping[str, str] = field(default_factory=dict)
+    plausibility_check: Callable[[Mapping[str, float]], str] | None = None
 
     def __len__(self) -> int:
         return self.groups.size
@@ -60,8 +66,8 @@ class Recordings:
     def parameter(self, name: str) -> Parameter:
         """Return one that may be looked for; an `IdentificationError` says why not."""
         found = {one.name: one for one in self.parameters}
-        if name in self.hidden:
-            raise IdentificationError("parameters", f"{name!r} cannot be seen here: {self.hidden[name]}")
+        if name in self.unidentifiable:
+            raise IdentificationError("parameters", f"{name!r} cannot be seen here: {self.unidentifiable[name]}")
         if name not in found:
             detail = f"no parameter of {self.title} is called {name!r}{close_names(name, found)}"
             raise IdentificationError("parameters", f"{detail}; there are {', '.join(found)}")
@@ -85,7 +91,7 @@ def fit(
     values: Mapping[str, float] | None = None,
     iterations: int = 30,
     progress: Callable[[int, int], None] | None = None,
-) -> Identified:
+) -> IdentificationResult:
     """Identify parameters from some of the recordings: from a few of them first, then from all.
 
     Parameters
@@ -100,7 +106,7 @@ def fit(
         As in `identify`.
     """
     given = dict(values or {})
-    looked_for = tuple(names) or recordings.usual
+    looked_for = tuple(names) or recordings.default_parameters
     for name, x in given.items():
         one = recordings.parameter(name)
         if not one.low <= x <= one.high:
@@ -116,6 +122,6 @@ def fit(
         parameters = tuple(replace(one, start=start) for one, start in zip(parameters, starts, strict=True))
     found = identify(recordings.problem(parameters, fixed, rows), iterations=iterations, progress=progress)
     told = fixed | {one.name: float(x) for one, x in zip(parameters, found.values, strict=True)}
-    if recordings.doubt is not None and (why := recordings.doubt(told)):
-        return replace(found, verdict=Verdict.CONTRADICTED, why=why)
+    if recordings.plausibility_check is not None and (why := recordings.plausibility_check(told)):
+        return replace(found, verdict=IdentificationVerdict.CONTRADICTED, why=why)
     return found

@@ -15,7 +15,7 @@ from contactlab.lab.errors import DatasetError
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.studies.identification.arm import arm_recordings
 from contactlab.studies.identification.impacts import impact_recordings
-from contactlab.studies.identification.problem import Identified
+from contactlab.studies.identification.problem import IdentificationResult
 from contactlab.studies.identification.recordings import Recordings, fit
 from contactlab.studies.identification.square import square_recordings
 from contactlab.studies.identification.tosses import cube_recordings, elbow_recordings
@@ -118,7 +118,7 @@ def _scored(recordings: Recordings, numbers: Mapping[str, float], rows: IntArray
     return work
 
 
-def _values(found: Identified) -> dict[str, Any]:
+def _values(found: IdentificationResult) -> dict[str, Any]:
     """Return what was found as JSON values; None for what is not finite."""
     return {
         "parameters": {

@@ -71,17 +71,17 @@ def square_recordings(path: str | Path, *, threads: int | None = None) -> Record
         title="square drops",
         noise="0.5 mm, 0.7 mm, 0.02 rad in flight, 2 mm and 0.05 rad more after the impact",
         parameters=PARAMETERS,
-        usual=("mu", "restitution"),
+        default_parameters=("mu", "restitution"),
         nominal={"mu": 0.1, "restitution": 0.0},
         groups=np.arange(len(paths)),
         problem=problem,
         errors=errors,
-        hidden={"mass": "drops of any mass are the same, with all forces in proportion"},
+        unidentifiable={"mass": "drops of any mass are the same, with all forces in proportion"},
     )
 
 
 def _first(drops: SquareDrops, path: square_path.SquarePath) -> int | None:
-    """Return the sample at which the window of a drop begins; None where frames are lost or wild."""
+    """Return the sample at which the window of a drop begins; None if frames are lost or wild."""
     floor = square_path.SHARED_CALIBRATION.height + square_path.SHARED_CALIBRATION.slope * path.pose[:, 0]
     clear = square_path.lowest_corner(path.pose[:, 1], path.pose[:, 2], drops.half_width) - floor > square_path.CLEAR
     rising = np.concatenate(([False], np.diff(path.pose[:, 1]) > 0.0))
@@ -91,7 +91,7 @@ def _first(drops: SquareDrops, path: square_path.SquarePath) -> int | None:
     if not touching.any() or first < 0 or rows.stop > len(path.frame):
         return None
     whole = path.frame[rows][-1] - path.frame[first] == BEFORE + AFTER
-    return first if whole and path.good[rows].all() else None
+    return first if whole and path.valid[rows].all() else None
 
 
 def _windows(drops: SquareDrops, paths: list[square_path.SquarePath], starts: list[int]) -> Windows:

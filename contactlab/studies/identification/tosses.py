@@ -27,7 +27,7 @@ from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.studies.identification.problem import Parameter, Problem
 from contactlab.studies.identification.recordings import Recordings
-from contactlab.studies.identification.windows import Windows, window_problem, world_with
+from contactlab.studies.identification.windows import Windows, window_problem, with_parameters
 from contactlab.studies.toss import toss_world
 from contactlab.studies.toss_settings import MODELS, TossSettings
 
@@ -108,12 +108,12 @@ def toss_problem(
     rows: IntArray,
     threads: int | None,
 ) -> Problem:
-    """Return the problem of explaining first impacts by numbers of a world (`world_with`)."""
+    """Return the problem of explaining first impacts by numbers of a world (`with_parameters`)."""
     names = [one.name for one in parameters]
     stepper = stepper_for(tosses.dt, {**fixed, **dict.fromkeys(names, 0.0)})
 
     def world_of(values: FloatArray) -> World:
-        return world_with(world, {**fixed, **dict(zip(names, values.tolist(), strict=True))})
+        return with_parameters(world, {**fixed, **dict(zip(names, values.tolist(), strict=True))})
 
     return window_problem(impact_windows(tosses, world, rows), parameters, world_of, stepper, threads=threads)
 
@@ -156,7 +156,9 @@ def errors_of(
     """Return what scores tosses in the world that has some values."""
 
     def errors(values: Mapping[str, float], rows: IntArray) -> Mapping[str, FloatArray]:
-        return toss_errors(tosses, world_with(world(values), values), stepper_for(tosses.dt, values), rows, threads)
+        return toss_errors(
+            tosses, with_parameters(world(values), values), stepper_for(tosses.dt, values), rows, threads
+        )
 
     return errors
 
@@ -223,12 +225,12 @@ def cube_tosses(
         title="cube tosses",
         noise=NOISE,
         parameters=CONTACT,
-        usual=("mu", "stiffness", "dissipation"),
+        default_parameters=("mu", "stiffness", "dissipation"),
         nominal={"mu": rigid.mu, "restitution": rigid.restitution, "gravity": tosses.gravity},
         groups=kept.groups,
         problem=problem,
         errors=errors_of(kept, world, threads),
-        hidden=MASS_HIDDEN,
+        unidentifiable=MASS_HIDDEN,
     )
 
 
@@ -303,12 +305,12 @@ def elbow_tosses(tosses: ElbowTosses, *, threads: int | None = None) -> Recordin
         title="elbow tosses",
         noise=ELBOW_NOISE,
         parameters=ELBOW_PARAMETERS,
-        usual=("mu", "restitution", "inertia", "friction:hinge", "damping:hinge"),
+        default_parameters=("mu", "restitution", "inertia", "friction:hinge", "damping:hinge"),
         nominal=NOMINAL,
         groups=kept.groups,
         problem=problem,
         errors=errors_of(kept, lambda values: bare, threads),
-        hidden=MASS_HIDDEN,
+        unidentifiable=MASS_HIDDEN,
     )
 
 

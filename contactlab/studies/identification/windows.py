@@ -58,14 +58,16 @@ def check_names(world: World, names: tuple[str, ...]) -> None:
             raise IdentificationError("parameters", f"no number is called {name!r}{close_names(name, known)}")
 
 
-def world_with(world: World, values: Mapping[str, float]) -> World:
+def with_parameters(world: World, values: Mapping[str, float]) -> World:
     """Return the world with these numbers; those that are not named stay, and a name that is none is refused."""
     check_names(world, tuple(values))
     model, actions = world.model, world.joint_actions
     bodies = tuple(_body(body, values) for body in model.bodies)
     gravity = np.array([0.0, 0.0, -values["gravity"]]) if "gravity" in values else model.gravity
     for kind in ("friction", "damping"):
-        told = {model.moved_by(name[len(kind) + 1 :]): x for name, x in values.items() if name.startswith(kind + ":")}
+        told = {
+            model.body_of_joint(name[len(kind) + 1 :]): x for name, x in values.items() if name.startswith(kind + ":")
+        }
         actions = _with_coefficients(world, actions, kind, told)
     return replace(
         world,
@@ -186,7 +188,7 @@ def window_problem(
         v = windows.v + off[:, nv:]
         states = [world.initial_state(stepper.h, q=a, v=b) for a, b in zip(q, v, strict=True)]
         with warnings.catch_warnings():
-            # Of trials, whose numbers are not what is found.
+            # Trials have parameters other than the result.
             warnings.simplefilter("ignore", ImplausibleWarning)
             found = rollout(world, stepper, states, taus=windows.taus, steps=steps, threads=threads)
         sampled = found.q[:, :: windows.every]

@@ -1,4 +1,4 @@
-"""What acts on joints of a compiled MuJoCo model: ranges, friction, springs, servos, relations, loops, gravcomp."""
+"""Actions on joints of a compiled MuJoCo model: ranges, friction, springs, servos, equalities, loops, gravcomp."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 from contactlab.constraints import LoopConstraint
-from contactlab.formulation.bridge import JointLimit, PositionDrive
+from contactlab.formulation.model_problem import JointLimit, PositionDrive
 from contactlab.spatial import Transform
 from contactlab.world.builder import WorldBuilder
-from contactlab.world.joint_actions import Follower, JointActions
-from contactlab.world.mjcf.passive import Attached, Lifted, PassiveForces, Tendon
+from contactlab.world.joint_actions import JointActions, MimicJoint
+from contactlab.world.mjcf.passive import Attached, GravityCompensated, PassiveForces, Tendon
 from contactlab.world.mjcf.robot import MjcfActuator
-from contactlab.world.mjcf.source import SCALAR, Source, name_in, placed
+from contactlab.world.mjcf.source import SCALAR, Source, make_pose, name_in
 from contactlab.world.point_spring import JointPolynomial
 
 
 def is_taken_equality(m: Any, e: int) -> bool:
-    """Whether an equality is an active connect or weld, of bodies or sites, or of hinges and slides."""
+    """Return True if an equality is an active connect or weld, of bodies or sites, or of hinges and slides."""
     import mujoco
 
     kind, of = int(m.eq_type[e]), int(m.eq_objtype[e])
@@ -68,30 +68,30 @@ def tendon_terms(m: Any, tendon: int) -> dict[int, float] | None:
 
 
 def add_actions(builder: WorldBuilder, source: Source, actuators: tuple[MjcfActuator, ...]) -> None:
-    """Hand the builder what acts on the joints; of the actuators those that are drives."""
+    """Add the joint actions to the builder, with the actuators that are drives."""
     m = source.m
     for j in source.moved:
         joint = source.handle(j)
         dof, at = int(m.jnt_dofadr[j]), int(m.jnt_qposadr[j])
-        if m.dof_damping[dof] > 0.0 and not source.off("damper", "passive"):
+        if m.dof_damping[dof] > 0.0 and not source.is_flag_disabled("damper", "passive"):
             builder.add_joint_damping(joint, float(m.dof_damping[dof]))
-        if m.dof_frictionloss[dof] > 0.0 and not source.off("frictionloss", "constraint"):
+        if m.dof_frictionloss[dof] > 0.0 and not source.is_flag_disabled("frictionloss", "constraint"):
             builder.add_joint_friction(joint, float(m.dof_frictionloss[dof]))
         if m.jnt_type[j] not in SCALAR:
             continue
         # q counts from the reference here.
         reference = float(m.qpos0[at])
-        if m.jnt_limited[j] and not source.off("limit", "constraint"):
+        if m.jnt_limited[j] and not source.is_flag_disabled("limit", "constraint"):
             low, high = (float(x) - reference for x in m.jnt_range[j])
             builder.add_joint_limit(JointLimit(joint, low, high))
-        if m.jnt_stiffness[j] > 0.0 and not source.off("spring", "passive"):
+        if m.jnt_stiffness[j] > 0.0 and not source.is_flag_disabled("spring", "passive"):
             rest = float(m.qpos_spring[at]) - reference
             name = f"{source.prefix}spring of {source.joints[j]}"
             builder.add_drive(PositionDrive(joint, rest, float(m.jnt_stiffness[j]), name=name))
     for actuator in actuators:
         if actuator.drive is not None:
             builder.add_drive(actuator.drive)
-    if source.off("equality", "constraint"):
+    if source.is_flag_disabled("equality", "constraint"):
         return
     followers = []
     for e in range(m.neq):
@@ -107,8 +107,8 @@ def add_actions(builder: WorldBuilder, source: Source, actuators: tuple[MjcfActu
             builder.add_loop(_loop(source, e))
         else:
             one, two, factor, offset = relation
-            followers.append(Follower(source.moved[one], source.moved[two], factor, offset))
-    builder.add_actions(JointActions(followers=tuple(followers)))
+            followers.append(MimicJoint(source.moved[one], source.moved[two], factor, offset))
+    builder.add_actions(JointActions(mimics=tuple(followers)))
 
 
 def _loop(source: Source, e: int) -> list[LoopConstraint]:
@@ -120,12 +120,12 @@ def _loop(source: Source, e: int) -> list[LoopConstraint]:
     connects = m.eq_type[e] == mujoco.mjtEq.mjEQ_CONNECT
     if m.eq_objtype[e] == mujoco.mjtObj.mjOBJ_SITE:
         # Two sites come together: origins, or frames.
-        frames = [placed(m.site_pos[s], m.site_quat[s]) for s in numbers]
+        frames = [make_pose(m.site_pos[s], m.site_quat[s]) for s in numbers]
         numbers = [int(m.site_bodyid[s]) for s in numbers]
     elif connects:
         frames = [Transform(p=data[0:3]), Transform(p=data[3:6])]
     else:
-        frames = [placed(data[3:6], data[6:10]), Transform()]
+        frames = [make_pose(data[3:6], data[6:10]), Transform()]
     one, two = (source.pose @ frame if i == 0 else frame for i, frame in zip(numbers, frames, strict=True))
     label = source.prefix + name_in(m, "equality", e)
     a, b = (source.bodies[i] for i in numbers)
@@ -133,24 +133,24 @@ def _loop(source: Source, e: int) -> list[LoopConstraint]:
 
 
 def passive_forces(source: Source) -> PassiveForces:
-    """Return what a file's bodies and tendons do by themselves, as far as it is taken."""
-    m, lifted, tendons = source.m, list[Lifted](), list[Tendon]()
-    if source.off("passive") or (source.off("spring") and source.off("damper")):
+    """Return the supported passive forces of bodies and tendons of a file."""
+    m, lifted, tendons = source.m, list[GravityCompensated](), list[Tendon]()
+    if source.is_flag_disabled("passive") or (source.is_flag_disabled("spring") and source.is_flag_disabled("damper")):
         return PassiveForces()
-    if not source.off("gravity"):
+    if not source.is_flag_disabled("gravity"):
         for i in np.flatnonzero(m.body_gravcomp):
             share = float(m.body_mass[i] * m.body_gravcomp[i])
-            lifted.append(Lifted(Attached(source.bodies[i], np.array(m.body_ipos[i])), share))
+            lifted.append(GravityCompensated(Attached(source.bodies[i], np.array(m.body_ipos[i])), share))
     for t in range(m.ntendon):
-        stiffness = 0.0 if source.off("spring") else float(m.tendon_stiffness[t])
-        damping = 0.0 if source.off("damper") else float(m.tendon_damping[t])
+        stiffness = 0.0 if source.is_flag_disabled("spring") else float(m.tendon_stiffness[t])
+        damping = 0.0 if source.is_flag_disabled("damper") else float(m.tendon_damping[t])
         if (stiffness or damping) and is_taken_tendon(m, t):
             tendons.append(_tendon(source, t, stiffness, damping))
     return PassiveForces(tuple(lifted), tuple(tendons))
 
 
 def is_taken_tendon(m: Any, t: int) -> bool:
-    """Whether the spring and damper of a tendon are taken: along sites, or of hinges and slides; linear."""
+    """Return True if the spring and damper of a tendon are taken: along sites, or of hinges and slides; linear."""
     import mujoco
 
     for field in ("tendon_stiffnesspoly", "tendon_dampingpoly", "tendon_springyield"):

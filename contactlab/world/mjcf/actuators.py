@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.formulation.bridge import PositionDrive
+from contactlab.formulation.model_problem import PositionDrive
 from contactlab.world.mjcf.actions import tendon_terms
 from contactlab.world.mjcf.errors import MjcfError
 from contactlab.world.mjcf.robot import DYNAMICS, ActuatorTerm, MjcfActuator
@@ -16,9 +16,9 @@ from contactlab.world.mjcf.source import BALL, FREE, SCALAR, Source, name_in
 
 
 def actuators_of(source: Source) -> tuple[MjcfActuator, ...]:
-    """Return the actuators in the file's order; what is not taken has no terms, and does nothing."""
+    """Return the actuators in the file's order; unsupported ones have no terms and do nothing."""
     m = source.m
-    if source.off("actuation"):
+    if source.is_flag_disabled("actuation"):
         return ()
     if getattr(m, "nactuator", m.nu) != m.nu:
         raise MjcfError("actuator", "some have several controls, which is not taken")
@@ -27,25 +27,25 @@ def actuators_of(source: Source) -> tuple[MjcfActuator, ...]:
 
 
 def force_ranges(source: Source) -> dict[tuple[str, int], tuple[float, float]]:
-    """Return the ranges of what all actuators together do to a hinge or slide, by body and coordinate."""
+    """Return the ranges of the total actuator force on a hinge or slide, by body and coordinate."""
     m = source.m
     joints = [j for j in range(m.njnt) if m.jnt_actfrclimited[j] and m.jnt_type[j] in SCALAR]
     return {(source.moved[j], 0): _range(m.jnt_actfrcrange[j], True) for j in joints}
 
 
 def tendon_ranges(source: Source) -> list[tuple[list[int], tuple[float, float]]]:
-    """Return the ranges of what all actuators of a tendon together do, with the numbers of these."""
+    """Return the ranges of the total force of all actuators of a tendon, with their numbers."""
     import mujoco
 
     m, by_tendon = source.m, dict[int, list[int]]()
-    for a in range(0 if source.off("actuation") else m.nu):
+    for a in range(0 if source.is_flag_disabled("actuation") else m.nu):
         if m.actuator_trntype[a] == mujoco.mjtTrn.mjTRN_TENDON and m.tendon_actfrclimited[m.actuator_trnid[a, 0]]:
             by_tendon.setdefault(int(m.actuator_trnid[a, 0]), []).append(a)
     return [(numbers, _range(m.tendon_actfrcrange[t], True)) for t, numbers in by_tendon.items()]
 
 
 def is_disabled(m: Any, a: int) -> bool:
-    """Whether the file switches off an actuator's group (actuatorgroupdisable): it does nothing."""
+    """Return True if the file switches off an actuator's group (actuatorgroupdisable): it does nothing."""
     group = int(m.actuator_group[a])
     return bool(0 <= group < 31 and int(m.opt.disableactuator) >> group & 1)
 
@@ -53,7 +53,7 @@ def is_disabled(m: Any, a: int) -> bool:
 def _within_range(
     servo: MjcfActuator, actuators: list[MjcfActuator], ranges: dict[tuple[str, int], tuple[float, float]]
 ) -> MjcfActuator:
-    """Return a servo within the range of its joint: the bound of its drive, or, where a drive cannot say it, a force.
+    """Return a servo within the range of its joint: as the bound of its drive, or as a force if a drive cannot have it.
 
     The range is that of the sum of all actuators there; a drive has a bound of its own, the same both ways, and that of
     a speed servo does not have the force of its target.
@@ -82,7 +82,7 @@ def _actuator(source: Source, a: int) -> MjcfActuator:
     by_length = bool(m.actuator_gainprm[a, 1] or m.actuator_biasprm[a, 1])
     taken = affine and word is not None and not is_disabled(m, a)
     terms, offset = _terms(source, a, by_length) if taken else ((), 0.0)
-    clamped = m.actuator_ctrllimited[a] and not source.off("clampctrl")
+    clamped = m.actuator_ctrllimited[a] and not source.is_flag_disabled("clampctrl")
     name = source.prefix + name_in(m, "actuator", a)
     law = np.array(m.actuator_gainprm[a, :3])
     if gain == gains.mjGAIN_FIXED:
@@ -106,7 +106,7 @@ def _actuator(source: Source, a: int) -> MjcfActuator:
 
 
 def _terms(source: Source, a: int, by_length: bool) -> tuple[tuple[ActuatorTerm, ...], float]:
-    """Return what the actuator's force does to which coordinates, and its length where all of them are 0."""
+    """Return the coordinates that the actuator acts on, with gears, and its length if all of them are 0."""
     import mujoco
 
     m, kinds = source.m, mujoco.mjtTrn
@@ -133,7 +133,7 @@ def _terms(source: Source, a: int, by_length: bool) -> tuple[tuple[ActuatorTerm,
 
 
 def on_scalar_joint(m: Any, a: int) -> bool:
-    """Whether an actuator acts on a hinge or slide by itself."""
+    """Return True if an actuator acts on a hinge or slide by itself."""
     import mujoco
 
     on_joint = int(m.actuator_trntype[a]) in (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))

@@ -1,4 +1,4 @@
-"""Who may touch whom in a compiled MuJoCo model: bits of geoms, excluded bodies, parents, explicit pairs."""
+"""Collision filter of a compiled MuJoCo model: bits of geoms, excluded bodies, parents, explicit pairs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_CLASSES = 32
 
 #: contype, conaffinity and, of a geom that has partners of its own, a number that no other class has.
 GeomClass = tuple[int, int, int]
-#: Bit of each class of geoms in a world. The first is that of geoms as they are by default, and of shapes without
+#: Bit of each class of geoms in a world. The first belongs to default geoms, and to shapes without
 #: filters.
 Classes = dict[GeomClass, int]
 PLAIN: GeomClass = (1, 1, 0)
@@ -97,7 +97,7 @@ def _special_pairs(source: Source, geoms: list[int]) -> dict[frozenset[int], boo
 def colliding(source: Source) -> list[int]:
     """Return the numbers of the geoms that collide with anything."""
     m = source.m
-    if source.off("contact", "constraint"):
+    if source.is_flag_disabled("contact", "constraint"):
         return []
     paired = {*map(int, m.pair_geom1), *map(int, m.pair_geom2)}
     return [g for g in range(m.ngeom) if m.geom_contype[g] or m.geom_conaffinity[g] or g in paired]
@@ -116,7 +116,7 @@ def is_ground(source: Source, g: int) -> bool:
 
 
 def ignore_bodies(builder: WorldBuilder, source: Source, geoms: list[int]) -> list[str]:
-    """Let bodies pass through each other that do so in MuJoCo; return notes on what was not exact.
+    """Exclude collisions of bodies that do not collide in MuJoCo; return notes on inexact cases.
 
     Bodies without joints are one with what they are welded to. Such a weld does not touch the one it hangs on, unless
     that is the world: the builder knows so of what one joint joins, and has to be told where there are several.
@@ -125,7 +125,7 @@ def ignore_bodies(builder: WorldBuilder, source: Source, geoms: list[int]) -> li
     weld = np.asarray(m.body_weldid)
     above = weld[np.asarray(m.body_parentid)[weld]]  # the weld that the weld of each body hangs on
     with_geoms = sorted({int(m.geom_bodyid[g]) for g in geoms if m.geom_bodyid[g]})
-    free_parents = source.off("filterparent")
+    free_parents = source.is_flag_disabled("filterparent")
     pairs = itertools.product(with_geoms, with_geoms)
     joined = [(a, b) for a, b in pairs if weld[a] != weld[b] and weld[a] == above[b] != 0]
     if free_parents:
@@ -135,10 +135,10 @@ def ignore_bodies(builder: WorldBuilder, source: Source, geoms: list[int]) -> li
     else:
         for a, b in joined:
             if m.body_jntnum[weld[b]] > 1:
-                builder.ignore(names[a], names[b])
+                builder.exclude_collision(names[a], names[b])
     for a, b in excluded(m):
         if a and b and a in with_geoms and b in with_geoms:
-            builder.ignore(names[a], names[b])
+            builder.exclude_collision(names[a], names[b])
     apart = {frozenset(pair) for pair in ([] if free_parents else joined)} | {frozenset(pair) for pair in excluded(m)}
     silent = []
     for p in range(m.npair):

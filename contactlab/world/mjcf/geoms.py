@@ -1,4 +1,4 @@
-"""Bodies and joints of a compiled MuJoCo model, and its geoms as shapes, and as what is to be seen."""
+"""Bodies and joints of a compiled MuJoCo model, and its geoms as shapes and as visuals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.mjcf.errors import MjcfError
 from contactlab.world.mjcf.filters import Classes, colliding, geom_filters, ignore_bodies
-from contactlab.world.mjcf.source import BALL, FREE, HINGE, SCALAR, Source, name_in, placed
+from contactlab.world.mjcf.source import BALL, FREE, HINGE, SCALAR, Source, make_pose, name_in
 from contactlab.world.visual import VisualMesh
 
 
@@ -42,15 +42,15 @@ def model_of(source: Source, gravity: ArrayLike) -> Model:
     m, names = source.m, source.bodies
     builder = ModelBuilder(gravity)
     for i in range(1, m.nbody):
-        above, place = int(m.body_parentid[i]), placed(m.body_pos[i], m.body_quat[i])
+        above, place = int(m.body_parentid[i]), make_pose(m.body_pos[i], m.body_quat[i])
         first, count = int(m.body_jntadr[i]), int(m.body_jntnum[i])
         parent = names[above]
-        if above == 0 or (count and source.stands(above)):
-            parent, place = WORLD, source.standing(above) @ place
+        if above == 0 or (count and source.is_static(above)):
+            parent, place = WORLD, source.static_pose(above) @ place
         for j in range(first, first + count):
             kind, anchor = int(m.jnt_type[j]), np.array(m.jnt_pos[j])
             if kind == FREE:
-                # Its configuration is the pose in the world: where the body was put is in the start alone.
+                # Its configuration is the pose in the world; only the start has the place of the body.
                 place, anchor = Transform(), np.zeros(3)
             name = source.moved[j]
             inertia = _inertia(m, i) if name == names[i] else None
@@ -73,7 +73,7 @@ def model_of(source: Source, gravity: ArrayLike) -> Model:
 
 
 def configuration(source: Source, qpos: Any) -> FloatArray:
-    """Return q of a qpos: angles and shifts count from the joint's reference, free bodies stand where the file is put.
+    """Return q of a qpos: joints count from their reference, and free bodies move with the pose of the file.
 
     The order is the file's.
     """
@@ -113,7 +113,7 @@ def _inertia(m: Any, i: int) -> RigidInertia | None:
     mass, moments = float(m.body_mass[i]), np.array(m.body_inertia[i])
     if mass == 0.0 and not moments.any():
         return None
-    frame = placed(m.body_ipos[i], m.body_iquat[i])
+    frame = make_pose(m.body_ipos[i], m.body_iquat[i])
     about = frame.R @ np.diag(moments) @ frame.R.T
     about = 0.5 * (about + about.T)
     return RigidInertia(mass, frame.p, inertia=about, physical=False)
@@ -128,26 +128,26 @@ def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surrou
     """Give the bodies in the builder their geoms, and say who passes through whom; return notes.
 
     Those of the file's world that collide become fixed bodies, planes half-spaces; without ``surroundings`` they are
-    left out. What MuJoCo's viewer shows of a body pictures show.
+    left out. Pictures show the geoms that MuJoCo's viewer shows.
     """
     import mujoco
 
     m = source.m
     geoms = [g for g in colliding(source) if surroundings or m.geom_bodyid[g] != 0]
     by_geom, notes = geom_filters(source, geoms, classes)
-    seen = _seen(m)
-    # What a skin covers, which is not drawn, is to be seen.
+    seen = _visible_geoms(m)
+    # Geoms under a skin are visible here, because skins are not drawn.
     dressed = set() if m.nskin else {_weld(m, g) for g in seen}
     for g in geoms:
         name, body = name_in(m, "geom", g), int(m.geom_bodyid[g])
         category, mask = by_geom[g]
-        place = placed(m.geom_pos[g], m.geom_quat[g])
+        place = make_pose(m.geom_pos[g], m.geom_quat[g])
         try:
             material = _material(m, g)
             if m.geom_type[g] == mujoco.mjtGeom.mjGEOM_PLANE:
-                if not source.stands(body):
+                if not source.is_static(body):
                     raise MjcfError(f"geom {name!r}", "is a plane on a body that moves: only fixed ones are taken")
-                place = source.standing(body) @ place
+                place = source.static_pose(body) @ place
                 plane = HalfSpace.through(place.p, place.R[:, 2])
                 builder.add_half_space(source.prefix + name, plane, material, category=category, mask=mask)
                 continue
@@ -161,7 +161,7 @@ def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surrou
             label = f"{source.prefix}{WORLD}/{name}"
             builder.add_fixed_body(label, shape, material, source.pose, category=category, mask=mask)
         else:
-            # What looks as it is needs no visual.
+            # A geom that looks like its shape needs no visual.
             plain = g in seen and _rgba(m, g) is None and m.geom_type[g] != mujoco.mjtGeom.mjGEOM_MESH
             shown = plain or _weld(m, g) not in dressed
             seen -= {g} if plain else set()
@@ -173,15 +173,15 @@ def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surrou
 
 
 def _material(m: Any, g: int) -> Material:
-    """Return the material of a geom, whose priority says what condim does: a frictionless geom leaves it to others.
+    """Return the material of a geom; its priority represents condim: a frictionless geom has no influence on others.
 
-    So two of them have no friction, and one has that of what it touches, unless its own priority is higher.
+    So two of them have no friction, and one has the friction of the other geom, unless its own priority is higher.
     """
     slips, priority = bool(m.geom_condim[g] == 1), int(m.geom_priority[g])
     return Material(0.0 if slips else float(m.geom_friction[g, 0]), priority=2 * priority - slips)
 
 
-def _seen(m: Any) -> set[int]:
+def _visible_geoms(m: Any) -> set[int]:
     """Return the geoms of bodies that MuJoCo's viewer shows, as far as they can be drawn."""
     import mujoco
 
@@ -199,14 +199,14 @@ def _seen(m: Any) -> set[int]:
 
 
 def _weld(m: Any, g: int) -> tuple[bool, int]:
-    """Return what is the same for geoms of one rigid body; those of bodies welded to the world are of their own."""
+    """Return a key that geoms of one rigid body share; geoms of bodies welded to the world have separate keys."""
     body = int(m.geom_bodyid[g])
     weld = int(m.body_weldid[body])
     return (True, weld) if weld else (False, body)
 
 
 def _rgba(m: Any, g: int) -> tuple[float, float, float, float] | None:
-    """Return a geom's colour: its own, else that of its material; None where neither says one."""
+    """Return the colour of a geom or of its material, or None if neither has one."""
     own, material = m.geom_rgba[g], int(m.geom_matid[g])
     if np.allclose(own, PLAIN):
         if material < 0:
@@ -217,12 +217,12 @@ def _rgba(m: Any, g: int) -> tuple[float, float, float, float] | None:
 
 
 def _add_visuals(builder: WorldBuilder, source: Source, geoms: set[int]) -> None:
-    """Give the bodies in the builder what is to be seen; geoms of one mesh share it."""
+    """Add visuals to the bodies in the builder; geoms of one mesh share it."""
     import mujoco
 
     m, meshes = source.m, dict[int, VisualMesh]()
     for g in sorted(geoms):
-        place, number = placed(m.geom_pos[g], m.geom_quat[g]), int(m.geom_dataid[g])
+        place, number = make_pose(m.geom_pos[g], m.geom_quat[g]), int(m.geom_dataid[g])
         seen: Shape | VisualMesh
         if m.geom_type[g] == mujoco.mjtGeom.mjGEOM_MESH:
             if number not in meshes:

@@ -1,4 +1,4 @@
-"""From a MuJoCo file to a world, with a list of what was left out."""
+"""Read a MuJoCo file into a world, with a list of unsupported features."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import blaming_file
 from contactlab.world.mjcf.actions import add_actions, passive_forces
 from contactlab.world.mjcf.actuators import actuators_of, force_ranges, tendon_ranges
-from contactlab.world.mjcf.attributes import unread
+from contactlab.world.mjcf.attributes import unknown_attributes
 from contactlab.world.mjcf.errors import MjcfContentError, MjcfError, MjcfWarning
 from contactlab.world.mjcf.filters import Classes
 from contactlab.world.mjcf.geoms import add_geoms, configuration, model_of, velocity
-from contactlab.world.mjcf.notes import omissions
+from contactlab.world.mjcf.notes import unsupported_notes
 from contactlab.world.mjcf.references import check_references
 from contactlab.world.mjcf.robot import Keyframe, MjcfRobot
 from contactlab.world.mjcf.sensors import sensors_of
@@ -38,7 +38,7 @@ class MjcfScene:
     world
         The world.
     robot
-        What the file brought into it: actuators, keyframes, notes.
+        Robot of the file: actuators, keyframes, notes.
     """
 
     world: World
@@ -46,7 +46,7 @@ class MjcfScene:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the file has and the world has not, one sentence each."""
+        """Return one sentence for each unsupported feature of the file."""
         return self.robot.notes
 
     @property
@@ -58,7 +58,7 @@ class MjcfScene:
 def load_mjcf(
     path: str | PathLike[str], *, root: str | PathLike[str] | None = None, keyframe: str | None = None
 ) -> MjcfScene:
-    """Read a MuJoCo file; `World.from_mjcf` says what the arguments are.
+    """Read a MuJoCo file; `World.from_mjcf` documents the arguments.
 
     Taken are bodies, free, ball, hinge and slide joints, inertias (given or from geoms), the geoms that collide (plane,
     sphere, capsule, cylinder, box, ellipsoid and mesh as hulls, height field), sliding friction, contype, conaffinity,
@@ -66,7 +66,7 @@ def load_mjcf(
     of joints and fixed tendons, of which position and velocity servos of joints are drives under their names and the
     others forces (`MjcfRobot`), and so are gravity compensation, springs and dampers of tendons; sensors
     (`MjcfRobot.sensors`); connect and weld, of bodies or sites; joints that follow others or are held. Which bodies may
-    touch is MuJoCo's choice. Stops and loops are rigid. q and v are MuJoCo's, but for angles and shifts, which count
+    touch is MuJoCo's choice. Stops and loops are rigid. q and v are MuJoCo's, except for angles and shifts, which count
     from the reference position. A geom of another kind that collides is an error; what else is not taken is in the
     notes.
 
@@ -76,14 +76,14 @@ def load_mjcf(
         A file that is not there, refers to what lies outside the root, loads plugins, or is refused by mujoco; a geom
         that is not taken; mujoco is not installed.
     """
-    m, ignored = compiled(path, root)
+    m, ignored = compile_mjcf(path, root)
     builder = WorldBuilder(Source(m).gravity)
     robot = add_compiled(builder, m, ignored, classes={}, keyframe=keyframe)
     return MjcfScene(builder.build(), robot)
 
 
-def compiled(path: str | PathLike[str], root: str | PathLike[str] | None) -> tuple[Any, list[str]]:
-    """Return mujoco's compiled model of a file that refers to nothing outside a folder, and what it says in vain."""
+def compile_mjcf(path: str | PathLike[str], root: str | PathLike[str] | None) -> tuple[Any, list[str]]:
+    """Return mujoco's compiled model of a file, and its attributes without effect. References stay in one folder."""
     try:
         import mujoco
     except ImportError as cause:
@@ -92,7 +92,7 @@ def compiled(path: str | PathLike[str], root: str | PathLike[str] | None) -> tup
     file, folder = _file(path, root)
     said = check_references(file, folder)
     try:
-        return mujoco.MjSpec.from_file(str(file)).compile(), unread(said)
+        return mujoco.MjSpec.from_file(str(file)).compile(), unknown_attributes(said)
     except (ValueError, mujoco.FatalError) as error:
         raise MjcfError("path", f"{file.name}: {error}") from error
 
@@ -108,9 +108,9 @@ def add_compiled(
     keyframe: str | None = None,
     surroundings: bool = True,
 ) -> MjcfRobot:
-    """Add what a compiled model holds to a builder, whose classes of geoms are in ``classes``.
+    """Add a compiled model to a builder, whose classes of geoms are in ``classes``.
 
-    ``ignored`` are the attributes that were said in vain, to be named.
+    ``ignored`` are the attributes that were said without success, to be named.
     """
     source = Source(m, "" if name is None else f"{name}/", Transform() if pose is None else pose)
     frames = _keyframes(source)
@@ -138,7 +138,7 @@ def add_compiled(
         actuators=actuators,
         keyframes=MappingProxyType(frames),
         sensors=MappingProxyType(sensors),
-        notes=(*notes, *omissions(source, actuators, sensors)),
+        notes=(*notes, *unsupported_notes(source, actuators, sensors)),
         timestep=float(m.opt.timestep),
         _force_ranges=MappingProxyType(force_ranges(source)),
         _tendon_ranges=tuple(tendon_ranges(source)),
@@ -147,7 +147,7 @@ def add_compiled(
 
 
 def warn_of(notes: tuple[str, ...]) -> None:
-    """Name what was left out in one `MjcfWarning`, attributed to whoever called the library."""
+    """Name the unsupported features in one `MjcfWarning`, attributed to the caller of the library."""
     if notes:
         warn_caller("; ".join(notes), MjcfWarning)
 

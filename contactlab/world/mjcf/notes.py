@@ -1,4 +1,4 @@
-"""What a MuJoCo file has and a world made of it has not."""
+"""Notes on features of a MuJoCo file that the world does not have."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from contactlab.world.sensors import Sensor
 MOST_NAMES = 8
 
 
-def omissions(source: Source, actuators: tuple[MjcfActuator, ...], sensors: Mapping[str, Sensor]) -> list[str]:
+def unsupported_notes(source: Source, actuators: tuple[MjcfActuator, ...], sensors: Mapping[str, Sensor]) -> list[str]:
     """Return one sentence for each kind of thing that is left out, with the names it concerns."""
     import mujoco
 
@@ -36,14 +36,14 @@ def omissions(source: Source, actuators: tuple[MjcfActuator, ...], sensors: Mapp
         return [name_in(m, kind, int(i)) for i in numbers]
 
     def given(field: str) -> Any:
-        # Where this mujoco has such a thing.
+        # If this version of mujoco has it.
         values = np.asarray(getattr(m, field, ()))
         return np.flatnonzero(values.reshape(len(values), -1).any(axis=1)) if values.size else ()
 
-    if not source.off("sensor"):
+    if not source.is_flag_disabled("sensor"):
         read = np.array([source.prefix + name in sensors for name in every("sensor", range(m.nsensor))], dtype=np.bool_)
         note("sensors", every("sensor", np.flatnonzero(~read)))
-    bound = not source.off("constraint")
+    bound = not source.is_flag_disabled("constraint")
     note("range of ball joints", [labels[j] for j in range(m.njnt) if m.jnt_limited[j] and m.jnt_type[j] == BALL])
     turning = [j for j in range(m.njnt) if m.jnt_type[j] not in SCALAR]
     note("stiffness of free and ball joints", [labels[j] for j in turning if m.jnt_stiffness[j] > 0.0])
@@ -66,7 +66,7 @@ def omissions(source: Source, actuators: tuple[MjcfActuator, ...], sensors: Mapp
         notes.append(
             f"gravcomp, springs and dampers of tendons act through `MjcfRobot.tau` alone: {_listed(by_themselves)}"
         )
-    if bound and not source.off("equality"):
+    if bound and not source.is_flag_disabled("equality"):
         left = [e for e in range(m.neq) if m.eq_active0[e] and not is_taken_equality(m, e)]
         note("equality constraints", every("equality", left))
     meeting = colliding(source)
@@ -99,7 +99,7 @@ def _special_actuators(given: Any) -> list[int]:
 
 
 def _acting_tendons(m: Any, bound: bool) -> list[int]:
-    """Return the tendons that do by themselves what is not taken; others are springs, or what actuators refer to."""
+    """Return the tendons with unsupported passive forces; others are springs, or belong to actuators."""
     found = []
     for t in range(m.ntendon):
         fields = ("tendon_armature", *(("tendon_frictionloss", "tendon_limited") if bound else ()))

@@ -1,6 +1,6 @@
 """Forces that a MuJoCo file's bodies and tendons have by themselves: gravity compensation, springs and dampers.
 
-They depend on the state alone. A world has no place for them; `MjcfRobot.tau` adds them to those of the actuators.
+They depend only on the state. A world does not have them; `MjcfRobot.tau` adds them to the forces of the actuators.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Attached(NamedTuple):
     point: FloatArray  # (3,) in the body's frame [m]
 
 
-class Lifted(NamedTuple):
+class GravityCompensated(NamedTuple):
     """A body of which a share of the weight is borne."""
 
     at: Attached  # its centre of mass
@@ -50,7 +50,7 @@ class Tendon:
     terms
         Of a sum: the bodies whose joints it counts, with their coefficients.
     offset
-        Length of a sum where q is 0.
+        Length of a sum at q = 0.
     stiffness, damping
         [N/m, N s/m] of a path.
     rest
@@ -68,9 +68,9 @@ class Tendon:
 
 @dataclass(frozen=True, eq=False)
 class PassiveForces:
-    """What of them is taken: bodies whose weight is borne, and tendons."""
+    """Supported passive forces: bodies with gravity compensation, and tendons."""
 
-    lifted: tuple[Lifted, ...] = ()
+    lifted: tuple[GravityCompensated, ...] = ()
     tendons: tuple[Tendon, ...] = ()
 
     def tau(self, world: World, q: ArrayLike, v: ArrayLike) -> FloatArray:
@@ -98,7 +98,7 @@ class PassiveForces:
         """Return the length of a tendon, and how it grows with the velocities (nv,)."""
         length, arm = tendon.offset, np.zeros(world.nv)
         for body, coefficient in tendon.terms:
-            dof, place = world.places[body, 0]
+            dof, place = world.coordinate_index[body, 0]
             length += coefficient * q[place]
             arm[dof] += coefficient
         pulls = []
@@ -113,7 +113,7 @@ class PassiveForces:
 
 
 def _place(model: Model, poses: Poses, at: Attached) -> FloatArray:
-    """Return where a point is in the world."""
+    """Return the position of a point in the world."""
     if at.body == WORLD:
         return at.point
     body, (R, p) = model.index(at.body), poses
@@ -123,7 +123,7 @@ def _place(model: Model, poses: Poses, at: Attached) -> FloatArray:
 def _generalised(
     model: Model, q: FloatArray, poses: Poses, forces: Sequence[tuple[Attached, FloatArray]]
 ) -> FloatArray:
-    """Return what forces at points of bodies, world axes, do to the joints (nv,).
+    """Return the generalised force (nv,) of forces at points of bodies, world axes.
 
     As `external_forces` has it, in a third of the time: it is asked in every step of a controller.
     """
@@ -132,4 +132,4 @@ def _generalised(
         if at.body != WORLD:
             (x, y, z), (fx, fy, fz) = _place(model, poses, at).tolist(), force.tolist()
             f_ext[model.index(at.body)] += (y * fz - z * fy, z * fx - x * fz, x * fy - y * fx, fx, fy, fz)
-    return 0.0 - nonlinear_effects(model.weightless, q, np.zeros(model.nv), f_ext)
+    return 0.0 - nonlinear_effects(model.without_gravity, q, np.zeros(model.nv), f_ext)

@@ -1,4 +1,4 @@
-"""What a MuJoCo file refers to: nothing outside one folder, no plugins, no entities; looked at before it is read."""
+"""Check the references of a MuJoCo file before it is read: no file outside one folder, no plugins, no entities."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xml.parsers import expat
 
 from contactlab.world.mjcf.attributes import Said
 from contactlab.world.mjcf.errors import MjcfError
-from problem_data.files import content_of
+from problem_data.files import read_bytes
 
 MOST_BYTES = 16 * 2**20
 MOST_FILES = 100
@@ -25,9 +25,9 @@ _ABSOLUTE = re.compile(r"/|[A-Za-z]:|[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def check_references(file: Path, root: Path) -> list[Said]:
-    """Raise an `MjcfError` where a file, or one it includes, refers to what lies outside ``root``, or loads code.
+    """Raise an `MjcfError` if a file, or one it includes, refers to a file outside ``root``, or loads code.
 
-    Returned is what the files say.
+    Return the contents of the files.
     """
     said = list[Said]()
     pending, seen = [file], dict[Path, set[Path]]()
@@ -48,7 +48,7 @@ def check_references(file: Path, root: Path) -> list[Said]:
         seen[one] = {path for path in found if path.is_file()}
         pending += seen[one]
     _check_circles(seen)
-    # What one file says of folders holds for the names in all.
+    # Folders stated in one file apply to the names in all files.
     for base in set(parents):
         for folder, one in dict.fromkeys(folders):
             _check_path(folder, root, base, one)
@@ -58,7 +58,7 @@ def check_references(file: Path, root: Path) -> list[Said]:
 
 
 def _check_circles(included: dict[Path, set[Path]]) -> None:
-    """Raise where files include one another in a circle, on some of which mujoco ends the process."""
+    """Raise if files include one another in a circle, because mujoco ends the process on some of them."""
     graph: dict[Path, set[Path]] = {}
     for file, others in included.items():
         graph.setdefault(file.resolve(), set()).update(other.resolve() for other in others)
@@ -70,7 +70,7 @@ def _check_circles(included: dict[Path, set[Path]]) -> None:
 
 
 def _check_path(name: str, root: Path, base: Path, file: Path) -> set[Path]:
-    """Return where a name leads from a folder, by its text, as mujoco has it, and by the links; all within the root."""
+    """Return the paths of a name from a folder, by its text, as in mujoco, and by links; all within the root."""
     if name.startswith("package:"):
         detail = f"{file.name}: {name!r} is a URDF file's: `World.from_urdf` and `WorldBuilder.add_urdf` read those"
         raise MjcfError("file", detail)
@@ -89,7 +89,7 @@ def _check_path(name: str, root: Path, base: Path, file: Path) -> set[Path]:
 
 
 def _scan(file: Path, said: list[Said]) -> tuple[list[str], list[str], list[str]]:
-    """Return the folders, files and includes that one file names, and collect what it says."""
+    """Return the folders, files and includes that one file names, and collect its contents."""
     folders: list[str] = []
     names: list[str] = []
     includes: list[str] = []
@@ -119,7 +119,7 @@ def _scan(file: Path, said: list[Said]) -> tuple[list[str], list[str], list[str]
     parser.EndElementHandler = end
     parser.StartDoctypeDeclHandler = doctype
     try:
-        parser.Parse(content_of(file, _refused, MOST_BYTES), True)
+        parser.Parse(read_bytes(file, _refused, MOST_BYTES), True)
     except expat.ExpatError as error:
         raise MjcfError("XML", f"{file.name}: {error}") from error
     return folders, names, includes

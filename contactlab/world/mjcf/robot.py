@@ -1,4 +1,4 @@
-"""What a MuJoCo file brought into a world: names, actuators, keyframes, and what of it was left out."""
+"""Robot from a MuJoCo file: names, actuators, keyframes, and unsupported features."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.formulation.bridge import PositionDrive
+from contactlab.formulation.model_problem import PositionDrive
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.world.mjcf.errors import MjcfError
 from contactlab.world.mjcf.passive import PassiveForces
@@ -20,7 +20,7 @@ from contactlab.world.sensors import Sensor
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
 
-#: What may stand between a control and the force: nothing, or a state of the actuator.
+#: Dynamics between a control and the force: none, or a state of the actuator.
 DYNAMICS = ("none", "integrator", "filter", "filterexact")
 
 #: Controls (nu,), or a function of time that returns them.
@@ -37,7 +37,7 @@ class ActuatorTerm(NamedTuple):
 
 @dataclass(frozen=True)
 class MjcfActuator:
-    """One actuator: force = gain * control + bias, within its range, where gain and bias are affine.
+    """One actuator: force = gain * control + bias, within its range, with affine gain and bias.
 
     Attributes
     ----------
@@ -46,11 +46,11 @@ class MjcfActuator:
     terms
         The coordinates it acts on, with gears; those of a fixed tendon are its joints. Empty for what is not taken.
     offset
-        Its length where the world's q is 0 [rad or m].
+        Its length at q = 0 of the world [rad or m].
     gain, bias
         Constant, factor of length and of its rate.
     ctrl_range, force_range, act_range
-        What control, force and state are clamped to; infinite for none.
+        Ranges to which control, force and state are clamped; infinite for none.
     dynamics, time_constant
         One of `DYNAMICS`, and its constant [s]: where it is not "none" the state takes the place of the control.
     drive
@@ -75,7 +75,10 @@ class MjcfActuator:
 
 
 class _Law(NamedTuple):
-    """What `MjcfRobot.tau` computes of all actuators at once: those that are drives do nothing, or what is left."""
+    """Arrays from which `MjcfRobot.tau` computes all actuators together.
+
+    Actuators that are drives add only a remainder.
+    """
 
     coordinates: tuple[tuple[str, int], ...]  # bodies and coordinates, nc of them
     gears: FloatArray  # (nu, nc)
@@ -84,7 +87,7 @@ class _Law(NamedTuple):
     gain: FloatArray
     bias: FloatArray
     by_state: bool  # whether there is more than controls by constants
-    # (nu,) ranges of forces; (nc,) of what acts on a coordinate.
+    # (nu,) ranges of forces; (nc,) of the total force on a coordinate.
     low: FloatArray
     high: FloatArray
     least: FloatArray
@@ -92,7 +95,7 @@ class _Law(NamedTuple):
 
     @classmethod
     def of(cls, actuators: tuple[MjcfActuator, ...], ranges: Mapping[tuple[str, int], tuple[float, float]]) -> _Law:
-        """Return that of a robot's actuators."""
+        """Return the arrays of a robot's actuators."""
         numbers: dict[tuple[str, int], int] = {}
         for place in (*(term[:2] for one in actuators for term in one.terms), *ranges):
             numbers.setdefault(place, len(numbers))
@@ -103,7 +106,7 @@ class _Law(NamedTuple):
             if one.drive is None:
                 gain[:, a], bias[:, a] = one.gain, one.bias
             elif one.drive.stiffness == 0.0:
-                # The drive damps; what is left of a speed servo is the force of its target.
+                # The drive damps; the rest of a speed servo is the force of its target.
                 gain[0, a] = one.gain[0]
         low, high = np.array([one.force_range for one in actuators]).reshape(-1, 2).T
         least, most = np.array([ranges.get(place, (-np.inf, np.inf)) for place in numbers]).reshape(-1, 2).T
@@ -135,7 +138,7 @@ class Keyframe:
 
 @dataclass(frozen=True, eq=False)
 class MjcfRobot:
-    """What a file brought into a world.
+    """Robot that was read from a file into a world.
 
     Attributes
     ----------
@@ -153,7 +156,7 @@ class MjcfRobot:
         gyros, velocimeters, touch, positions, orientations and velocities of frames, centres of mass and momenta of
         subtrees, forces and torques of joints where no loops are, positions and velocities of joints.
     notes
-        What the file has and the world has not, one sentence each.
+        Unsupported features of the file, one sentence each.
     timestep
         The file's step [s].
     """
@@ -165,7 +168,7 @@ class MjcfRobot:
     sensors: Mapping[str, Sensor]
     notes: tuple[str, ...]
     timestep: float
-    # Ranges of what all actuators of a coordinate, or of a tendon (their numbers), do together.
+    # Ranges of the total force of all actuators of a coordinate, or of a tendon (their numbers).
     _force_ranges: Mapping[tuple[str, int], tuple[float, float]] = field(default_factory=dict)
     _tendon_ranges: tuple[tuple[list[int], tuple[float, float]], ...] = ()
     _passive: PassiveForces = field(default_factory=PassiveForces)
@@ -177,7 +180,7 @@ class MjcfRobot:
 
     @cached_property
     def na(self) -> int:
-        """How many actuators have a state."""
+        """Number of actuators with a state."""
         return sum(one.dynamics != "none" for one in self.actuators)
 
     @cached_property
@@ -194,13 +197,13 @@ class MjcfRobot:
         world
             The robot is in it.
         ctrl
-            (nu,) controls, clamped to their ranges; with a leading axis B where there are B states.
+            (nu,) controls, clamped to their ranges; with a leading axis B for B states.
         q, v
             State of the world; or B of them.
         act
             (na,) states of the actuators that have one, default 0; or B times.
         """
-        law, places = self._law, world.places
+        law, places = self._law, world.coordinate_index
         try:
             where = np.array([places[one] for one in law.coordinates], dtype=np.int64).reshape(-1, 2)
         except KeyError as unknown:
@@ -288,7 +291,7 @@ class MjcfRobot:
         return np.minimum(np.maximum(given, self.ctrl_range[:, 0]), self.ctrl_range[:, 1])
 
     def _signals(self, ctrl: ArrayLike, act: ArrayLike | None) -> FloatArray:
-        """Return what each actuator's law gets: its control, or its state where it has one."""
+        """Return the input of each actuator's law: its control, or its state if it has one."""
         signals = self._controls(ctrl)
         if not self.na:
             return signals
@@ -299,7 +302,7 @@ class MjcfRobot:
 
 
 def _runs(ctrl: ArrayLike) -> tuple[None, ...]:
-    """Shape of what stands before the controls of one state: nothing, or an axis of runs."""
+    """Leading axes before the controls of one state: none, or an axis of runs."""
     return (None,) if np.ndim(ctrl) == 2 else ()
 
 

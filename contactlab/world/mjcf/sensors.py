@@ -9,7 +9,7 @@ from contactlab.multibody.model import WORLD
 from contactlab.spatial import Transform
 from contactlab.world.mjcf.filters import colliding, is_ground
 from contactlab.world.mjcf.geoms import primitive
-from contactlab.world.mjcf.source import Source, name_in, placed
+from contactlab.world.mjcf.source import Source, make_pose, name_in
 from contactlab.world.sensors import (
     Accelerometer,
     AngularVelocity,
@@ -30,7 +30,7 @@ from contactlab.world.sensors import (
     Velocimeter,
 )
 
-#: Of frames, by what mujoco calls them.
+#: Frames by their names in mujoco.
 ON_FRAMES: dict[str, Callable[[str, Transform], Sensor]] = {
     "accelerometer": Accelerometer,
     "velocimeter": Velocimeter,
@@ -54,7 +54,11 @@ ON_SUBTREES: dict[str, Callable[[str], Sensor]] = {
 def sensors_of(source: Source) -> dict[str, Sensor]:
     """Return those that are taken by their names in the world, in the file's order."""
     m = source.m
-    made = {} if source.off("sensor") else {name_in(m, "sensor", s): _clipped(source, s) for s in range(m.nsensor)}
+    made = (
+        {}
+        if source.is_flag_disabled("sensor")
+        else {name_in(m, "sensor", s): _clipped(source, s) for s in range(m.nsensor)}
+    )
     return {source.prefix + name: sensor for name, sensor in made.items() if sensor is not None}
 
 
@@ -83,8 +87,8 @@ def _sensor(source: Source, s: int) -> Sensor | None:
     if kind in ("jointvel", "ballangvel"):
         return JointVelocity(source.handle(number))
     if kind in ON_SUBTREES:
-        # What hangs on a body that stands hangs on the world here; one without mass has no centre.
-        whole = not source.stands(number) and m.body_subtreemass[number] > 0.0
+        # Children of a static body belong to the world here; a body without mass has no centre.
+        whole = not source.is_static(number) and m.body_subtreemass[number] > 0.0
         return ON_SUBTREES[kind](source.bodies[number]) if whole else None
     frame = _frame(source, int(m.sensor_objtype[s]), number)
     if frame is None or m.sensor_refid[s] >= 0:
@@ -107,11 +111,11 @@ def _frame(source: Source, kind: int, i: int) -> tuple[str, Transform] | None:
     if kind == kinds.mjOBJ_XBODY:
         body, pose = i, Transform()
     elif kind == kinds.mjOBJ_BODY:
-        body, pose = i, placed(m.body_ipos[i], m.body_iquat[i])
+        body, pose = i, make_pose(m.body_ipos[i], m.body_iquat[i])
     elif kind == kinds.mjOBJ_GEOM:
-        body, pose = int(m.geom_bodyid[i]), placed(m.geom_pos[i], m.geom_quat[i])
+        body, pose = int(m.geom_bodyid[i]), make_pose(m.geom_pos[i], m.geom_quat[i])
     elif kind == kinds.mjOBJ_SITE:
-        body, pose = int(m.site_bodyid[i]), placed(m.site_pos[i], m.site_quat[i])
+        body, pose = int(m.site_bodyid[i]), make_pose(m.site_pos[i], m.site_quat[i])
     else:
         return None
     return source.bodies[body], source.pose @ pose if body == 0 else pose

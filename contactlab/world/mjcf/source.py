@@ -1,4 +1,4 @@
-"""A compiled MuJoCo model on its way into a world: under which names, and where it is put."""
+"""A compiled MuJoCo model that is added to a world, with its names and its pose."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FREE, BALL, SLIDE, HINGE = range(4)  # mujoco's mjtJoint
 SCALAR = (SLIDE, HINGE)
 
 
-def placed(position: Any, turn: Any) -> Transform:
+def make_pose(position: Any, turn: Any) -> Transform:
     """Return the pose of a position and a quaternion (w, x, y, z)."""
     return Transform(quaternion.to_matrix(np.asarray(turn) / np.linalg.norm(turn)), np.array(position))
 
@@ -61,21 +61,21 @@ class Source:
         return found
 
     def handle(self, j: int) -> str:
-        """Return the name by which a builder of worlds finds a joint: its own where joints have names."""
+        """Return the name by which a world builder finds a joint: its own name if joints have names."""
         return self.prefix + self.joints[j]
 
-    def stands(self, i: int) -> bool:
-        """Whether a body is welded to the world, number 0 included."""
+    def is_static(self, i: int) -> bool:
+        """Return True if a body is welded to the world, number 0 included."""
         return bool(self.m.body_weldid[i] == 0)
 
-    def standing(self, i: int) -> Transform:
+    def static_pose(self, i: int) -> Transform:
         """Return the pose of a body that is welded to the world, in the world that is built."""
         if i == 0:
             return self.pose
-        return self.standing(int(self.m.body_parentid[i])) @ placed(self.m.body_pos[i], self.m.body_quat[i])
+        return self.static_pose(int(self.m.body_parentid[i])) @ make_pose(self.m.body_pos[i], self.m.body_quat[i])
 
-    def off(self, *flags: str) -> bool:
-        """Whether the file switches off any of these (names of <flag>), as far as this mujoco knows them."""
+    def is_flag_disabled(self, *flags: str) -> bool:
+        """Return True if the file switches off any of these (names of <flag>), as far as this mujoco knows them."""
         import mujoco
 
         bits = sum(int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{flag.upper()}", 0)) for flag in flags)
@@ -84,4 +84,4 @@ class Source:
     @property
     def gravity(self) -> FloatArray:
         """(3,) of the file."""
-        return np.zeros(3) if self.off("gravity") else np.array(self.m.opt.gravity)
+        return np.zeros(3) if self.is_flag_disabled("gravity") else np.array(self.m.opt.gravity)

@@ -159,16 +159,16 @@ class Touch:
 
 @dataclass(frozen=True, eq=False)
 class RangeFinder(OnBody):
-    """Distances (n,) [m] from the frame's origin to what rays meet, after the step.
+    """Distances (n,) [m] from the frame's origin to the hits of rays, after the step.
 
     Parameters
     ----------
     body, placement
-        Where it is; the rays pass through the body itself.
+        Frame of the sensor; the rays pass through its body.
     directions
         (n, 3) in the frame's axes, of any length; by default one ray along z.
     reach
-        How far it sees: the reading where a ray meets nothing nearer [m].
+        Range of the sensor: the reading if a ray meets nothing nearer [m].
     exclude
         Names of further bodies that the rays pass through.
     """

@@ -1,4 +1,4 @@
-"""What a device makes of a reading: noise, and a range."""
+"""Errors of a measuring device: noise, and a range."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Noisy:
     Parameters
     ----------
     sensor
-        What is read.
+        Sensor that is read.
     std
         Standard deviation in the units of the reading: one number, or (d,).
     seed
@@ -80,12 +80,12 @@ class Noisy:
 
 @dataclass(frozen=True, eq=False)
 class Clipped:
-    """Readings of another sensor within a range: what lies outside reads as its end.
+    """Readings of another sensor, clipped to a range.
 
     Parameters
     ----------
     sensor
-        What is read; noise inside it is clipped, too.
+        Sensor that is read; its noise is clipped, too.
     low, high
         Ends in the units of the reading: one number, or (d,); low <= high.
 

@@ -1,4 +1,4 @@
-"""Sensors of joints, and of bodies with all that they carry: encoders, what a joint transmits, centres of mass."""
+"""Sensors of joints and subtrees: encoders, wrenches transmitted by joints, centres of mass."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from contactlab.world.sensors.step_view import StepView
 
 
 def bodies_beyond(model: Model, body: str) -> set[str]:
-    """Return the names of a body and of all that hang on it; of "world" those of all bodies, and its own."""
+    """Return the names of a body and of all its descendants; "world" has all bodies as descendants."""
     model.index_or_world(body)  # an unknown one raises, with the close names
     beyond = {body}
     for one in model.bodies:
@@ -129,7 +129,7 @@ class JointPosition:
     joint
         Its name (`Model.joint_names`).
     offset
-        What is added: the reading at q = 0.
+        Offset: the reading at q = 0.
     """
 
     joint: str
@@ -185,7 +185,7 @@ def _transmitted(view: StepView, sensor: OnBody) -> FloatArray:
     world, model, table = view.world, view.world.model, view.contact_table(sensor.body)
     if world.joint_actions.loops:
         raise SimulationConfigError("sensor", "reads what a joint carries, and loops may carry some of it")
-    (q, v), lead = view.begun, view.q.shape[:-1]
+    (q, v), lead = view.start_state, view.q.shape[:-1]
     frame, origin = view.pose(sensor.body, sensor.placement, before=True)
     rotations, origins = body_poses(model, q)
     beyond = bodies_beyond(model, sensor.body)
@@ -202,7 +202,7 @@ def _transmitted(view: StepView, sensor: OnBody) -> FloatArray:
         arm = origins[..., i, :] + R @ inertia.com - origin
         turn = turned(I, motion[..., :3]) + np.cross(w, turned(I, w))
         moment, force = moment + turn + np.cross(arm, pull), force + pull
-    # Less what contacts do; those between two of the bodies cancel.
+    # Subtract the contact forces; forces between two of the bodies cancel.
     sign = np.isin(table.body_b, numbers).astype(np.float64) - np.isin(table.body_a, numbers)
     steps = table.step - table.scope.first
     arm = table.point - np.broadcast_to(origin, (*lead, 3)).reshape(-1, 3)[steps]

@@ -1,4 +1,4 @@
-"""Sensors of where a frame on a body is, and how it moves."""
+"""Sensors of the pose and motion of a frame on a body."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Gyroscope(OnBody):
 
 @dataclass(frozen=True, eq=False)
 class Accelerometer(OnBody):
-    """Specific force at the frame's origin, R^T (a - g), (3,) in the frame's axes [m/s^2]: what an accelerometer reads.
+    """Specific force at the frame's origin, R^T (a - g), (3,) in the frame's axes [m/s^2]: an accelerometer's reading.
 
     At rest it is g upwards, in free fall 0. a is the mean acceleration of the step, (v after - v before) / h, and
     counts at the state before it: there the step's forces balance, those of contacts included. An impact is a mean,

@@ -1,4 +1,4 @@
-"""What a sensor can know of a step, or of many steps at once."""
+"""Data of one step, or of many steps, that sensors read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Sensor(Protocol):
-    """What `Simulation.read` and `Recording.read` take."""
+    """Argument of `Simulation.read` and `Recording.read`."""
 
     def measure(self, view: StepView) -> FloatArray:
         """Return the reading (d,) of one step, (n, d) of n steps."""
@@ -36,21 +36,21 @@ class StepView:
     Attributes
     ----------
     world
-        What was stepped.
+        World that was stepped.
     q, v
         State after the step, (nq,) and (nv,).
     start
-        q and v before it; None where no step has been made, which sensors of states can read all the same.
+        q and v before it; None if no step has been made, which sensors of states can read all the same.
     h
         Size of the step [s], (n,) of n steps that differ.
     contacts
-        What returns the `ContactTable` of the steps; None where contacts are not known.
-    told
+        Function that returns the `ContactTable` of the steps; None if contacts are not known.
+    kinematic_poses
         Poses of the kinematic bodies before and after the step, (number of motions, 12) each: rotation by rows, origin.
     asleep
-        Which bodies slept through the step (nb,); None where none can.
+        Which bodies slept through the step (nb,); None if none can.
     time
-        At which the step ended [s], (n,) of n steps; None where it is not known.
+        At which the step ended [s], (n,) of n steps; None if it is not known.
     """
 
     world: World
@@ -59,7 +59,7 @@ class StepView:
     start: tuple[FloatArray, FloatArray] | None = None
     h: FloatArray | float = 0.0
     contacts: Callable[[], Any] | None = None
-    told: tuple[FloatArray, FloatArray] | None = None
+    kinematic_poses: tuple[FloatArray, FloatArray] | None = None
     asleep: NDArray[np.bool_] | None = None
     time: FloatArray | float | None = None
 
@@ -71,7 +71,7 @@ class StepView:
         return sensor.measure(self)
 
     @property
-    def begun(self) -> tuple[FloatArray, FloatArray]:
+    def start_state(self) -> tuple[FloatArray, FloatArray]:
         """State (q, v) before the step."""
         if self.start is None:
             raise SimulationConfigError(
@@ -81,12 +81,12 @@ class StepView:
 
     def pose(self, body: str, placement: Transform, *, before: bool = False) -> tuple[FloatArray, FloatArray]:
         """Return rotation (3, 3) and origin (3,) in the world of a frame on a body, after the step or before it."""
-        row = self._told_row(body)  # an unknown name is told before that there is no step
-        q = self.begun[0] if before else self.q
+        row = self._told_row(body)  # an unknown name is told before that there is not a step
+        q = self.start_state[0] if before else self.q
         if row is not None:
-            if self.told is None:
+            if self.kinematic_poses is None:
                 raise SimulationConfigError("sensor", f"is on {body!r}, whose motion is not known here")
-            R, p = _split(self.told[0 if before else 1][..., row, :])
+            R, p = _split(self.kinematic_poses[0 if before else 1][..., row, :])
         elif q.ndim == 1:
             R, p = _split(columns(self.world.model, q, body, ORIGIN, 3)[1])
         else:
@@ -97,9 +97,9 @@ class StepView:
         """Return rotations (nb, 3, 3) and origins (nb, 3) of all bodies after the step."""
         R, p = body_poses(self.world.model, self.q)
         for row, (body, _) in enumerate(self.world.motions):
-            if self.told is None:
+            if self.kinematic_poses is None:
                 raise SimulationConfigError("sensor", "sees bodies whose motion is not known here")
-            R[..., body, :, :], p[..., body, :] = _split(self.told[1][..., row, :])
+            R[..., body, :, :], p[..., body, :] = _split(self.kinematic_poses[1][..., row, :])
         return R, p
 
     def velocity(self, body: str, point: FloatArray) -> FloatArray:
@@ -113,14 +113,14 @@ class StepView:
         v changes by a constant rate over the step; it counts at the state before it, where the step's equations hold.
         """
         self._free(body)
-        (q, v), h = self.begun, np.asarray(self.h)[..., None]
+        (q, v), h = self.start_state, np.asarray(self.h)[..., None]
         return point_acceleration_6d(self.world.model, q, v, (self.v - v) / h, body, point)
 
     def contact_table(self, body: str) -> Any:
         """Return the contacts of the steps, to be asked about a body."""
         if self.contacts is None:
             raise SimulationConfigError("sensor", "reads contacts, which are not known of states alone")
-        number, _ = self.world.model.index_or_world(body), self.begun
+        number, _ = self.world.model.index_or_world(body), self.start_state
         if self.asleep is not None and number >= 0 and self.asleep[..., number].any():
             detail = f"reads contacts of {body!r}, which sleeps: they are not computed then; step without Sleep"
             raise SimulationConfigError("sensor", detail)

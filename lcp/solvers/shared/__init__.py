@@ -1,1 +1,1 @@
-"""What several solvers share; no solver stands here."""
+"""Code that several solvers share; this package has no solver."""

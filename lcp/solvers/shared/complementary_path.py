@@ -1,9 +1,9 @@
-"""Almost complementary paths over a box, ties being broken lexicographically, the basis formed anew from the data.
+"""Almost complementary paths over a box. Ties are broken lexicographically, and the basis is refactored from the data.
 
 The rows are v = M x + q + t d, with x_i between its bounds, complementary to v_i: v_i >= 0 where x_i is at its lower
-bound, v_i <= 0 at its upper one, v_i = 0 between. Bounds cost no rows: an unknown that crosses its whole width leaves
-the basis alone. A path is followed from basis to basis as with q + (e, e^2, ..., e^n) for a small e > 0, where no tie
-occurs: none is met twice (R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), section
+bound, v_i <= 0 at its upper one, v_i = 0 between. Bounds cost no rows: an unknown that crosses its whole width does
+not change the basis. The path is followed as if q were q + (e, e^2, ..., e^n) with a small e > 0. Then no tie occurs,
+and no basis is met twice (R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), section
 4.9).
 
 Variables are numbered x_0 .. x_{n-1}, v_0 .. v_{n-1}, t.
@@ -20,9 +20,10 @@ from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, UPPER, ScaledBox, Stat
 from lcp.status import Status
 from lcp.trace import TraceRecorder
 
-# Room that is rounding beside what went into it is none.
+# A distance to a bound below this fraction of its terms is rounding and counts as zero.
 _TIE = 1e-10
-# Entries that are rounding beside the largest of their column do not block; small ones are seen with fresh eyes.
+# Entries below the first fraction of the largest of their column are rounding and do not block. Below the second
+# fraction the dictionary is formed again before they may block.
 _ZERO = 1e-9
 _SMALL = 1e-5
 # Pivots between two factorisations from the data.
@@ -33,9 +34,10 @@ class ComplementaryPath:
     """One path: basis, dictionary, values."""
 
     def __init__(self, box: ScaledBox, cover: Vector, upper: NDArray[np.bool_], limit: int, deadline: float) -> None:
-        """Start at the vertex where the unknowns marked in ``upper`` are at their upper bound, the others at the lower.
+        """Start at the vertex with the unknowns marked in ``upper`` at their upper bound, the others at the lower.
 
-        Unknowns without bounds are basic; `numpy.linalg.LinAlgError` where their block is singular. ``cover`` is d.
+        Unknowns without bounds are basic; `numpy.linalg.LinAlgError` is raised if their block is singular. ``cover`` is
+        d.
         """
         n = self.n = box.n
         self.box, self.limit, self.deadline = box, limit, deadline
@@ -52,14 +54,14 @@ class ComplementaryPath:
         self.form()
 
     def form(self) -> None:
-        """The dictionary of the basis, from the data: basic values = x + T (nonbasic - at)."""
+        """Form the dictionary of the basis from the data: basic values = x + T (nonbasic - at)."""
         right = np.column_stack([self.box.q, self.columns[:, self.outside]])
         solved = np.linalg.solve(self.columns[:, self.basis], right)
         if not np.isfinite(solved).all():
             raise np.linalg.LinAlgError("a basis is singular to working precision")
         self.T = -solved[:, 1:]
         self.x = solved[:, 0] + self.T @ self.at
-        # The largest terms that go into each value; those of q stand in the columns of the v.
+        # The largest term of each value; the terms of q are in the columns of v.
         n = self.n
         v, own = (self.outside >= n) & (self.outside < 2 * n), (self.basis >= n) & (self.basis < 2 * n)
         terms = np.abs(self.at)
@@ -68,15 +70,15 @@ class ComplementaryPath:
         self.size[own] += np.abs(self.box.q[self.basis[own] - n])
         self.age = 0
 
-    def lift(self, entering: int, value: float) -> None:
-        """Put a nonbasic variable at a value, from which it will come down."""
+    def set_nonbasic(self, entering: int, value: float) -> None:
+        """Set a nonbasic variable to a value, from which it will decrease."""
         c = self._column(entering)
         self.x += (value - self.at[c]) * self.T[:, c]
         self.size = np.maximum(self.size, np.abs(value * self.T[:, c]))
         self.at[c] = value
 
     def follow(self, entering: int, rising: bool, ends: tuple[int, ...], recorder: TraceRecorder) -> Status:
-        """Pivot until a variable of ``ends`` leaves (SOLVED), the path goes on for ever, or a limit is reached."""
+        """Pivot until a variable of ``ends`` leaves (SOLVED), the path ends on a ray, or a limit is reached."""
         while True:
             leaving = self.enter(entering, rising, ends)
             if recorder.wanted:
@@ -90,7 +92,7 @@ class ComplementaryPath:
             entering, rising = self.complement(leaving)
 
     def complement(self, leaving: int) -> tuple[int, bool]:
-        """What enters after a variable has left, and whether it rises."""
+        """Return the variable that enters after one has left, and whether it increases."""
         n = self.n
         if leaving >= n:
             i = leaving - n
@@ -100,9 +102,10 @@ class ComplementaryPath:
         return n + leaving, below
 
     def enter(self, entering: int, rising: bool, ends: tuple[int, ...] = ()) -> int:
-        """Move a nonbasic variable until one blocks; the one that left, itself where it crossed its width, -1 on a ray.
+        """Move a nonbasic variable until a basic one blocks, and exchange the two.
 
-        Of variables that block together, one of ``ends`` leaves first.
+        Return the variable that left the basis: the entering one itself if it crossed its whole width, -1 on a ray. If
+        several variables block together, one of ``ends`` leaves first.
         """
         c, sign = self._column(entering), 1.0 if rising else -1.0
         r, step = self._blocking(c, sign, ends)
@@ -136,12 +139,12 @@ class ComplementaryPath:
         return leaving
 
     def value(self, variable: int) -> float:
-        """Present value of a variable."""
+        """Return the present value of a variable."""
         inside = np.flatnonzero(self.basis == variable)
         return float(self.x[inside[0]] if inside.size else self.at[self._column(variable)])
 
     def states(self) -> States:
-        """Where each unknown is."""
+        """Return whether each unknown is at its lower bound, at its upper bound or between them."""
         states = np.full(self.n, BETWEEN, dtype=np.int8)
         out = self.outside < self.n
         which = self.outside[out]
@@ -152,7 +155,7 @@ class ComplementaryPath:
         return int(np.flatnonzero(self.outside == variable)[0])
 
     def _blocking(self, c: int, sign: float, ends: tuple[int, ...]) -> tuple[int, float]:
-        """The row that blocks first (-1: the entering variable's own bound, -2: none) and the step to there."""
+        """Return the row that blocks first and the step to it. Row -1 is the entering variable's bound, -2 is none."""
         g = sign * self.T[:, c]
         low, high = self.low[self.basis], self.high[self.basis]
         room = np.where(g < 0.0, self.x - low, high - self.x)
@@ -174,10 +177,10 @@ class ComplementaryPath:
         return r, width if r < 0 else float(room[r] / abs(g[r]))
 
     def _first(self, tied: NDArray[np.intp], g: Vector, crosses: bool) -> int:
-        """Of rows that block together the one that does in the perturbed problem; -1: the width comes before them."""
+        """Return the row that blocks first in the perturbed problem, or -1 for the entering variable's width."""
         if tied.size + crosses == 1:
             return int(tied[0]) if tied.size else -1
-        # How the basic values move with the perturbation of each row, which is as that of v_j.
+        # Derivatives of the basic values by the perturbation of each row, which acts like v_j.
         n = self.n
         moved = np.zeros((tied.size + crosses, n))
         rows = np.flatnonzero((self.outside >= n) & (self.outside < 2 * n))
@@ -185,7 +188,7 @@ class ComplementaryPath:
         own = np.flatnonzero((self.basis[tied] >= n) & (self.basis[tied] < 2 * n))
         moved[own, self.basis[tied[own]] - n] = 1.0
         moved[: tied.size] /= -g[tied, None]
-        # Where all entries of a column are zero they are so but for rounding, which is as large as rows are.
+        # Entries below this fraction of their row are rounding and count as equal.
         noise = _ZERO * np.abs(moved).max(axis=1)
         # The width has no perturbation: zeros.
         left = np.arange(moved.shape[0])

@@ -10,13 +10,14 @@ import numpy as np
 
 from lcp.arrays import Vector
 from lcp.solvers.shared.factors import solution
-from lcp.solvers.shared.progress import Progress, block, polished
+from lcp.solvers.shared.progress import SolveMonitor, block, polished
 from lcp.solvers.shared.scaled_box import ScaledBox, States
 
 _DECREASE = 1e-4
 _SHORTEST = 2.0**-40
-# Smoothing: the root of the parameter falls by the first factor after a full Newton step, by the second where so many
-# shortened ones brought none; the path ends where the root has fallen by the fourth number, or after so many steps.
+# Smoothing: the root of the parameter is multiplied by the first factor after a full Newton step. It is multiplied by
+# the second factor if the third number of shortened steps brought no full one. The path ends when the root has fallen
+# to the fourth number times its first value, or after the fifth number of steps.
 _FALL, _SLOW_FALL, _VISITS, _LEAST, _STEPS = 0.1, 0.5, 40, 1e-13, 300
 
 
@@ -44,7 +45,7 @@ def gradient(box: ScaledBox, at: Equations) -> Vector:
 
 
 def direction(box: ScaledBox, at: Equations) -> Vector | None:
-    """d with J d = -F, the rows without D_b being solved for themselves; regularised where J is singular."""
+    """Return d with J d = -F. Rows without D_b are solved separately, and a singular J is regularised."""
     coupled = np.flatnonzero(at.b != 0.0)
     alone = at.b == 0.0
     d = np.zeros(box.n)
@@ -74,7 +75,7 @@ def _jacobian(M: Any, a: Vector, b: Vector) -> Any:
 def line_search(
     box: ScaledBox, function: Reformulation, x: Vector, d: Vector, at: Equations, slope: float
 ) -> tuple[Vector, float, Equations] | None:
-    """The longest step 1, 1/2, 1/4, ... with merit(x + t d) <= merit(x) + 1e-4 t slope (Armijo); None for none."""
+    """Return the longest step 1, 1/2, 1/4, ... with merit(x + t d) <= merit(x) + 1e-4 t slope (Armijo), or None."""
     w, change = box.rows(x), box.M @ d
     t = 1.0
     while t >= _SHORTEST:
@@ -87,7 +88,9 @@ def line_search(
 
 
 def smoothed(root_of_mu: float) -> Reformulation:
-    """The smoothed natural map x - p(x - w), whose zeros of an LCP are x_i w_i = mu, x > 0, w > 0: the central path.
+    """Return the smoothed natural map x - p(x - w).
+
+    Its zeros for an LCP, x_i w_i = mu, x > 0, w > 0, are the central path.
 
     p(t) = lo + h(t - lo) - h(t - hi) with h(s) = (s + sqrt(s^2 + 4 mu)) / 2. B. Chen and P. T. Harker, A
     non-interior-point continuation method for linear complementarity problems, SIAM J. Matrix Anal. Appl. 14 (1993);
@@ -100,10 +103,10 @@ def smoothed(root_of_mu: float) -> Reformulation:
         low, high = np.isfinite(box.lo), np.isfinite(box.hi)
         s = np.where(low, t - np.where(low, box.lo, 0.0), np.where(high, np.where(high, box.hi, 0.0) - t, t))
         # Two-sided: lo + h(t - lo) - h(t - hi); one-sided: lo + h(t - lo) or hi - h(hi - t); free: t.
-        h, slope = _ramp(s, width)
+        h, slope = _smooth_max(s, width)
         both = low & high
         r = t - np.where(both, box.hi, 0.0)
-        k, k_slope = _ramp(r, width)
+        k, k_slope = _smooth_max(r, width)
         p = np.where(both, box.lo + h - k, np.where(low, box.lo + h, np.where(high, box.hi - h, t)))
         b = np.where(both, slope - k_slope, np.where(low | high, slope, 1.0))
         return Equations(x - p, 1.0 - b, b)
@@ -111,7 +114,7 @@ def smoothed(root_of_mu: float) -> Reformulation:
     return function
 
 
-def _ramp(s: Vector, width: float) -> tuple[Vector, Vector]:
+def _smooth_max(s: Vector, width: float) -> tuple[Vector, Vector]:
     """(s + sqrt(s^2 + width^2)) / 2 and its derivative, without cancellation for negative s."""
     root = np.hypot(s, width)
     sum_ = root + np.abs(s)
@@ -120,12 +123,14 @@ def _ramp(s: Vector, width: float) -> tuple[Vector, Vector]:
     return value, np.divide(value, root, out=np.full_like(s, 0.5), where=root > 0.0)
 
 
-def follow_smoothing(progress: Progress, x: Vector) -> Vector | None:
-    """A point near the end of the smoothing path from x, or a solution (`Progress.solved` then has it); None at limits.
+def follow_smoothing(progress: SolveMonitor, x: Vector) -> Vector | None:
+    """Return a point near the end of the smoothing path from x, or a solution that the monitor has kept.
 
-    Newton's method on the natural map moves the free boundary of an obstacle problem by a node per step; the path moves
-    it as a whole. Whenever two points in a row agree which unknowns are on bounds, the basic point of that choice is
-    tried.
+    None at limits.
+
+    Newton's method on the natural map moves the free boundary of an obstacle problem by one node per step; the path
+    moves it as a whole. If two successive points agree which unknowns are on bounds, the basic point of this active set
+    is tried.
     """
     box = progress.box
     progress.begin_phase()
@@ -145,8 +150,8 @@ def follow_smoothing(progress: Progress, x: Vector) -> Vector | None:
         step = None if d is None else line_search(box, function, x, d, at, -2.0 * at.merit)
         if step is not None:
             x = step[0]
-            states = polished(progress, x, states, solved=progress.solved(x))
-            if progress.done():
+            states = polished(progress, x, states, solved=progress.check_iterate(x))
+            if progress.should_stop():
                 return x
         full = step is not None and step[1] == 1.0
         if full or step is None or visits >= _VISITS:

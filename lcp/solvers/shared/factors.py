@@ -1,4 +1,4 @@
-"""Factors of a square system, dense or sparse, behind one interface: solve, or know that it is singular."""
+"""Factors of a square system, dense or sparse, with one interface: solve, or report that the matrix is singular."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector
 
-# A pivot below this fraction of the largest entry is rounding: the matrix handed in is expected in like units.
+# A pivot below this fraction of the largest entry is rounding. The matrix is expected to be equilibrated.
 _RANK = 1e-15
 # Error of a solution of size one at which a sparse matrix counts as singular: a condition of about 1e15.
 _LOST = 0.1
@@ -22,17 +22,17 @@ _SHIFTS = (1e-12, 1e-9, 1e-6, 1e-3)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Factors:
-    """A factorised matrix A: ``solve(b)`` is A^-1 b, with entries infinite or NaN where A is nearly singular."""
+    """A factorised matrix A: ``solve(b)`` is A^-1 b, with infinite or NaN entries if A is nearly singular."""
 
     solve: Callable[[Vector], Vector]
 
 
 def factorized(A: Any, *, positive_definite: bool = False, symmetric_pattern: bool = False) -> Factors | None:
-    """Factors of A (n, n), dense or scipy.sparse; None where A is singular to working precision.
+    """Return factors of A (n, n), dense or scipy.sparse, or None if A is singular to working precision.
 
-    A dense A known to be ``positive_definite`` takes Cholesky's half of the work. A sparse one with entries in
-    symmetric places (``symmetric_pattern``) is eliminated on the diagonal where that is stable, with the smaller fill
-    of a symmetric ordering.
+    A dense A that is ``positive_definite`` is factored by Cholesky's method, in half the work. A sparse A with entries
+    in symmetric places (``symmetric_pattern``) is eliminated on the diagonal if this is stable, because a symmetric
+    ordering has less fill.
     """
     if A.shape[0] == 0:
         return Factors(np.zeros_like)
@@ -42,7 +42,7 @@ def factorized(A: Any, *, positive_definite: bool = False, symmetric_pattern: bo
 
 
 def shifted(A: Any, shift: float | Vector) -> Any:
-    """A + diag(shift), of the kind of A."""
+    """Return A + diag(shift), dense or sparse as A is."""
     if isinstance(A, np.ndarray):
         moved = A.copy()
         moved[np.diag_indices_from(moved)] += shift
@@ -61,15 +61,15 @@ def solution(
     refinements: int = 1,
     accurate: bool = False,
 ) -> Vector | None:
-    """x with A x = b, refined as long as that helps, at most ``refinements`` times; None where A is singular.
+    """Return x with A x = b, refined at most ``refinements`` times while refinement helps; None if A is singular.
 
-    Where the first correction shows that many digits are lost, or ``accurate`` says so, residuals are summed in twice
-    the working precision: x is then right to its last bits for every A that its factors can tell from a singular one
-    (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., SIAM 2002, theorem 12.1), whatever the
-    processor rounds on the way.
-    With ``shifts`` a singular A is replaced by A + s I with the least s of a short list that makes it regular: for A =
-    D_a + D_b M with M a P0-matrix and D_a, D_b >= 0 every s > 0 does (F. Facchinei and C. Kanzow, Beyond monotonicity
-    in regularization methods for nonlinear complementarity problems, SIAM J. Control Optim. 37, 1999).
+    If the first correction shows that many digits are lost, or if ``accurate`` is set, residuals are summed in twice
+    the working precision. Then x is right to its last bits for every A that its factors distinguish from a singular
+    matrix (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., SIAM 2002, theorem 12.1).
+
+    With ``shifts`` a singular A is replaced by A + s I with the smallest s of a short list that makes it regular. Every
+    s > 0 makes A = D_a + D_b M regular if M is a P0-matrix and D_a, D_b >= 0 (F. Facchinei and C. Kanzow, Beyond
+    monotonicity in regularization methods for nonlinear complementarity problems, SIAM J. Control Optim. 37, 1999).
     """
     for shift in (0.0, *_SHIFTS) if shifts else (0.0,):
         matrix = A if shift == 0.0 else shifted(A, shift)
@@ -84,7 +84,7 @@ def solution(
 
 
 def refined(factors: Factors, A: Any, x: Vector, b: Vector, refinements: int) -> Vector:
-    """x after at most so many steps of refinement."""
+    """Return x after at most ``refinements`` steps of refinement."""
     gap = b - A @ x
     for _ in range(refinements):
         correction = factors.solve(gap)
@@ -99,13 +99,13 @@ def refined(factors: Factors, A: Any, x: Vector, b: Vector, refinements: int) ->
 
 
 def _refined_accurately(factors: Factors, A: Any, x: Vector, b: Vector, refinements: int) -> Vector:
-    """x after steps with accurate residuals, as long as each is less than half of the one before.
+    """Return x after steps with accurate residuals, while each step is less than half of the previous one.
 
-    The residual itself tells nothing: elimination leaves one of rounding, however wrong x is.
+    The residual itself is not a measure of the error: elimination leaves a residual of rounding even if x is wrong.
     """
     before = np.inf
     for _ in range(refinements):
-        correction = factors.solve(accurate_gap(A, x, b))
+        correction = factors.solve(accurate_residual(A, x, b))
         size = float(np.abs(correction).max(initial=0.0))
         if not size < 0.5 * before:
             break
@@ -113,8 +113,8 @@ def _refined_accurately(factors: Factors, A: Any, x: Vector, b: Vector, refineme
     return x
 
 
-def accurate_gap(A: Any, x: Vector, b: Vector) -> Vector:
-    """b - A x as if in twice the working precision; plainly where that overflows."""
+def accurate_residual(A: Any, x: Vector, b: Vector) -> Vector:
+    """Return b - A x as if computed in twice the working precision, or in working precision if this overflows."""
     from lcp.kernels.accurate_residual import dense_residual, sparse_residual
 
     gap, error = np.empty(b.shape[0]), np.empty(b.shape[0])
@@ -157,7 +157,7 @@ def _sparse(A: Any, symmetric_pattern: bool) -> Factors | None:
             lu = splu(compressed)
     except RuntimeError:  # "Factor is exactly singular"
         return None
-    # Reading the pivots would copy the factors. A known solution of no pattern that comes back serves as well.
+    # Reading the pivots would copy the factors. Instead, solve for a known vector without a pattern and compare.
     known = 1.0 + 0.5 * np.sin(np.arange(A.shape[0], dtype=np.float64))
     if not np.abs(lu.solve(compressed @ known) - known).max() < _LOST:
         return None

@@ -1,9 +1,9 @@
-"""Mixed problems by complementary pivoting itself: the free unknowns enter the basis first and never leave it.
+"""Mixed problems by complementary pivoting: the free unknowns enter the basis first and never leave it.
 
-Against `lcp.reduce`, which forms X3 - X2 A^-1 X1 column by column, the errors of an ill-conditioned A stay those of one
-elimination with complete pivoting, and where A alone has no good pivot an unknown enters through a complementary row.
-The answer is the solution of the final basis, from the original blocks, refined once and judged on them; where there is
-none, the way through `reduce` is taken. `benchmarks/lcp_mixed.py` compares the two.
+`lcp.reduce` forms X3 - X2 A^-1 X1 column by column. Here an ill-conditioned A causes only the errors of one elimination
+with complete pivoting. If A has no good pivot, an unknown enters through a complementary row. The result is the
+solution of the final basis, computed from the original blocks, refined once and verified on them. If there is none,
+the problem is solved by `reduce`. `benchmarks/lcp_mixed.py` compares the two.
 
 R. W. H. Sargent, An efficient implementation of the Lemke algorithm and its extension to deal with upper and lower
 bounds, Mathematical Programming Study 7 (1978). J. J. Judice, F. M. Pires, Basic-set algorithm for a generalized linear
@@ -33,11 +33,11 @@ from lcp.result import Claim
 from lcp.scaling import scales
 from lcp.status import Status
 
-#: Largest growth of the dictionary that a pivot in A may bring before a pair is looked for instead.
+#: Largest growth of the dictionary by a pivot in A; beyond it, a pivot in a complementary pair is used instead.
 GROWTH_LIMIT = 1e6
-# What the equations that could not be used may still hold, in equilibrated units, to count as zero.
+# Largest entry, in equilibrated units, that counts as zero in equations that could not be used.
 _ZERO = 1e-9
-# A right basis is at full accuracy; see `lcp.kernels.lemke`.
+# A right basis has full accuracy; see `lcp.kernels.lemke`.
 _STRICTNESS = 1e-3
 
 
@@ -45,14 +45,14 @@ _STRICTNESS = 1e-3
 class Pivoted:
     """A mixed problem whose free unknowns are basic."""
 
-    lcp: LCP  # what is left, equilibrated: an LCP in the nonbasic one of each pair
-    swapped: NDArray[np.bool_]  # pairs (n,) of which that is w_i, y_i being basic
+    lcp: LCP  # the remaining problem, equilibrated: an LCP in the nonbasic variable of each pair
+    swapped: NDArray[np.bool_]  # pairs (n,) whose nonbasic variable is w_i, because y_i is basic
     rank: int  # number of free unknowns that are basic; the others occur nowhere else and are zero
     _u: tuple[NDArray[np.intp], NDArray[np.float64], Vector] = field(repr=False)
     _column: Vector = field(repr=False)
 
     def recover(self, z: Vector) -> Vector:
-        """(u, y) in one vector for a z of ``lcp``, by the rows of the dictionary."""
+        """Return (u, y) as one vector for a z of ``lcp``, by the rows of the dictionary."""
         w = self.lcp._M @ z + self.lcp._q
         which, rows, constants = self._u
         n = self.swapped.shape[0]
@@ -62,16 +62,16 @@ class Pivoted:
         return x * self._column
 
     def start(self, y: Vector) -> Vector:
-        """A z with the signs that go with y."""
+        """Return a z whose signs agree with y."""
         return np.where(self.swapped, np.where(y > 0.0, 0.0, 1.0), y)
 
     def positive(self, z: Vector) -> NDArray[np.bool_]:
-        """Pairs whose y is basic after a solution z of ``lcp``."""
+        """Return a mask of the pairs whose y is basic at a solution z of ``lcp``."""
         return np.where(self.swapped, z <= 0.0, z > 0.0)
 
 
-def pivot_in(problem: MLCP, *, rank_tolerance: float = RANK_TOLERANCE) -> Pivoted | None:
-    """Pivot the free unknowns in; None where equations are left that bind y or w, or contradict each other."""
+def pivot_free_variables(problem: MLCP, *, rank_tolerance: float = RANK_TOLERANCE) -> Pivoted | None:
+    """Pivot the free unknowns into the basis; None if unused equations restrict y or w, or contradict each other."""
     from lcp.kernels.mixed_pivoting import pivot_free_in
 
     m, n = problem.n_free, problem.n
@@ -103,15 +103,15 @@ def pivot_in(problem: MLCP, *, rank_tolerance: float = RANK_TOLERANCE) -> Pivote
 
 
 def solve_mixed(problem: MLCP, inner: Any, *, z0: Vector | None, tolerance: float, trace: bool) -> Claim:
-    """The claim of a solver of plain problems on a mixed one, its free unknowns pivoted in first.
+    """Return the claim of a solver of plain problems on a mixed one, after its free unknowns were pivoted in.
 
-    The z of the claim is (u, y); ``z0`` is a y. Iterations are those of ``inner``.
+    The z of the claim is (u, y); ``z0`` is a y. The claim has the iterations of ``inner``.
     """
     if z0 is not None:
         x = _basis_solution(problem, z0 > 0.0)
         if x is not None and verified(problem, x, _STRICTNESS * tolerance):
             return Claim(x, Status.SOLVED, 0, "warm basis accepted")
-    pivoted = pivot_in(problem)
+    pivoted = pivot_free_variables(problem)
     if pivoted is None:
         return _by_reduction(problem, inner, z0, tolerance, trace)
     start = None if z0 is None else pivoted.start(z0)
@@ -129,11 +129,11 @@ def solve_mixed(problem: MLCP, inner: Any, *, z0: Vector | None, tolerance: floa
 
 
 def _settled(problem: MLCP, pivoted: Pivoted, z: Vector, tolerance: float) -> Vector | None:
-    """The verified (u, y) that belongs to a z of the pivoted problem, or None."""
+    """Return the verified (u, y) that belongs to a z of the pivoted problem, or None."""
     x = pivoted.recover(z)
     candidates: list[Vector | None] = []
     if pivoted.rank < problem.n_free:
-        # Of the u that differ in what occurs nowhere else, the one of least norm.
+        # Some unknowns occur in no other row: choose the u of smallest norm.
         y = x[problem.n_free :]
         candidates.append(np.concatenate([reduce(problem).recover(y), y]))
     else:
@@ -154,7 +154,7 @@ def _settled(problem: MLCP, pivoted: Pivoted, z: Vector, tolerance: float) -> Ve
 
 
 def _basis_solution(problem: MLCP, positive: NDArray[np.bool_]) -> Vector | None:
-    """u and the y of a basis from the original blocks, refined once; None where it is singular."""
+    """Return (u, y) of a basis from the original blocks, refined once, or None if the basis is singular."""
     from lcp.kernels.basis_solve import solve_active
 
     K, k, m = problem._K, problem._k, problem.n_free

@@ -1,6 +1,7 @@
-"""The frame of the Newton and interior methods: scaled data, limits, the best candidate, the trace.
+"""Base of the Newton and interior-point solvers: scaled data, limits, the best candidate, the trace.
 
-And the point that belongs to a choice of active bounds, with a finite search among those choices for P-matrices.
+The module also has the basic point of an active set, and principal pivoting between active sets, which is finite for
+P-matrices.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, UPPER, ScaledBox, Stat
 from lcp.status import Status
 from lcp.trace import TraceRecorder
 
-# What counts as accurate, as a fraction of the tolerance or at the latest, and the iterations
-# after the first solution in which it may become so.
+# A solution is accurate below this fraction of the tolerance, or below this residual. The last number is the limit on
+# iterations after the first solution.
 _ACCURATE, _ROUNDING, _EXTRA = 1e-3, 1e-13, 60
-# Solutions of 1e10 beside loads of one have to be right to the last bit. A step of refinement takes the condition times
-# the rounding off the error, of which little may be left: as many as help, and rarely more than two do.
+# Solutions of 1e10 with loads of one have to be right to the last bit. Each step of refinement multiplies the error by
+# the condition times the unit of rounding. Steps are made while they help; more than two are rare.
 _REFINEMENTS = 40
-# Proximal steps towards the nearest solution of singular equations.
+# Limit on proximal steps towards the nearest solution of singular equations.
 _PROXIMAL = 3
 # Signs within this fraction of their terms are rounding and count as satisfied.
 _SIGN = 1e-13
-# Exchanges of all wrong signs at once that may pass without fewer of them (Judice and Pires use 10).
+# Limit on successive exchanges of all wrong signs that do not reduce their number (Judice and Pires use 10).
 _PATIENCE = 10
 
 
-class Progress:
-    """The account of one solve; every candidate is measured on the original data."""
+class SolveMonitor:
+    """Limits, best iterate and trace of one solve; every candidate is measured on the original data."""
 
     def __init__(
         self,
@@ -49,42 +50,42 @@ class Progress:
         time_limit: float,
         trace: bool,
     ) -> None:
-        """Begin the clock, with the nearest point to zero as the candidate."""
+        """Start the clock, with the admissible point nearest to zero as the candidate."""
         self.problem, self.box, self.tolerance, self.max_iterations = problem, box, tolerance, max_iterations
         self.iterations = 0
         self.z = box.original(box.start(None))
         if not np.isfinite(self.z).all():
             self.z = np.clip(np.zeros(problem.n), *bounds_of(problem))
-        # The choice of active bounds whose basic point was tried last.
+        # The active set whose basic point was tried last.
         self.tried = b""
-        # Unknowns in no row: the bound that the sign of w admits is right, and what is left short of it has no size to
-        # be judged by.
+        # Unknowns in no row: the sign of w decides their bound. A distance from this bound could not be judged, because
+        # no other number has its unit.
         self._unseen = np.flatnonzero(row_sizes(problem._M.T) == 0.0)
         self._solved, self._solved_at, self._accurate, self._worst = False, 0, False, np.inf
         self._recorder = TraceRecorder(trace)
         self._deadline = processor_seconds() + time_limit
 
-    def done(self) -> bool:
-        """Whether to stop: a candidate solves, and is accurate or has had time to become so.
+    def should_stop(self) -> bool:
+        """Return True if a candidate solves, and is accurate or has had enough further iterations.
 
-        The last, quadratic steps take out errors that the tolerance lets pass.
+        The last, quadratic steps remove errors that the tolerance permits.
         """
         return self._accurate or (self._solved and self.iterations >= self._solved_at + _EXTRA)
 
     def accurate(self) -> bool:
-        """Whether a candidate solves far within the tolerance."""
+        """Return True if a candidate solves far within the tolerance."""
         return self._accurate
 
     def begin_phase(self) -> None:
-        """Give a solution that is not accurate yet as many more iterations: another method takes over."""
+        """Allow a solution that is not accurate yet the same number of iterations again, because the method changes."""
         self._solved_at = self.iterations
 
     def any_solution(self) -> bool:
-        """Whether a candidate solves, accurate or not."""
+        """Return True if a candidate solves, accurate or not."""
         return self._solved
 
     def start(self, z0: Vector | None) -> Vector:
-        """The x to begin at; `done` where it, or the point of the box nearest to zero, solves as it is.
+        """Return the x to begin at; `should_stop` is true if it, or the point of the box nearest to zero, solves.
 
         A z0 so large that its residual overflows is no help and is left out.
         """
@@ -95,14 +96,14 @@ class Progress:
             gap = box.natural(given, box.rows(given))
             if np.isfinite(gap @ gap):
                 x = given
-        self.solved(x)
+        self.check_iterate(x)
         if not self._solved and x is not nearest:
-            self.solved(nearest, record=False)
+            self.check_iterate(nearest, record=False)
         self._accurate = self._solved
         return x
 
-    def solved(self, x: Vector, *, record: bool = True) -> bool:
-        """Whether the work is `done`, after x was measured on the original problem and kept if it is the best."""
+    def check_iterate(self, x: Vector, *, record: bool = True) -> bool:
+        """Measure x on the original problem, keep it if it is the best, and return `should_stop`."""
         z = self.box.original(x)
         if not np.isfinite(z).all():
             return False
@@ -120,25 +121,25 @@ class Progress:
                 self._solved_at = self.iterations
             self._solved, self._worst, self.z = solved, worst, z
             self._accurate = solved and worst <= 1.0
-        return self.done()
+        return self.should_stop()
 
     @property
     def exhausted(self) -> bool:
-        """Whether a limit is reached."""
+        """Return True if a limit is reached."""
         return self.iterations >= self.max_iterations or processor_seconds() > self._deadline
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Seconds until the limit."""
         return self._deadline - processor_seconds()
 
     def limit(self, detail: str = "") -> Claim:
-        """The claim after a limit."""
+        """Return the claim after a limit."""
         which = "iteration limit" if self.iterations >= self.max_iterations else "time limit"
         return self.claim(Status.ITERATION_LIMIT, f"{which}; {detail}" if detail else which)
 
     def claim(self, status: Status, detail: str = "", evidence: Any = None) -> Claim:
-        """The claim, with the best candidate met; SOLVED where that solves, whatever came later."""
+        """Return the claim with the best candidate. Its status is SOLVED if this candidate solves."""
         if self._solved:
             status, evidence = Status.SOLVED, None
             detail = detail if self._accurate else ""
@@ -146,39 +147,39 @@ class Progress:
 
 
 class NewtonMethod(Method[LCP | BoxLCP]):
-    """The frame of a method on a `ScaledBox`: its fields are the limits, `_from_start` goes on from a start."""
+    """Base class of solvers on a `ScaledBox`: its fields are the limits, and `_from_start` iterates from a start."""
 
-    #: Whether the scaling has to keep M positive semidefinite.
+    #: Whether the scaling must keep M positive semidefinite.
     congruent: ClassVar[bool] = False
     max_iterations: int
     time_limit: float
 
     @abstractmethod
-    def _from_start(self, progress: Progress, start: Vector) -> Claim:
+    def _from_start(self, progress: SolveMonitor, start: Vector) -> Claim:
         """Iterate from a start until a verified solution, a point of no headway or a limit."""
 
     @np.errstate(all="ignore")
     def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
         box = scaled_box(problem, congruent=self.congruent, balanced=not self.congruent)
-        progress = Progress(problem, box, request.tolerance, self.max_iterations, self.time_limit, request.trace)
+        progress = SolveMonitor(problem, box, request.tolerance, self.max_iterations, self.time_limit, request.trace)
         start = progress.start(request.z0)
-        return progress.claim(Status.SOLVED) if progress.done() else self._from_start(progress, start)
+        return progress.claim(Status.SOLVED) if progress.should_stop() else self._from_start(progress, start)
 
 
 def block(M: object, rows: NDArray[np.intp]) -> object:
-    """The square block of a dense or CSR matrix in these rows and columns."""
+    """Return the square block of a dense or CSR matrix in these rows and columns."""
     if isinstance(M, np.ndarray):
         return M[np.ix_(rows, rows)]
     return M[rows][:, rows]  # type: ignore[index]
 
 
 def basic_point(box: ScaledBox, states: States, *, accurate: bool = False, near: Vector | None = None) -> Vector | None:
-    """x on its bounds as ``states`` say, the other rows solved: M_bb x_b = -(q + M x_bounds)_b, refined.
+    """Return x with the unknowns on bounds of ``states``, and the other rows solved: M_bb x_b = -(q + M x_bounds)_b.
 
-    A system of the size of the rows between bounds only. None where their block is singular; but where a point ``near``
-    by is given and the block is semidefinite, a solution near that point (R. T. Rockafellar, Monotone operators and the
-    proximal point algorithm, SIAM J. Control Optim. 14, 1976). With ``accurate``, residuals are summed in twice the
-    precision, whatever the first correction says.
+    The system has the size of the rows between bounds, and its solution is refined. Return None if its block is
+    singular. If a point ``near`` is given and the block is semidefinite, return a solution near this point instead
+    (R. T. Rockafellar, Monotone operators and the proximal point algorithm, SIAM J. Control Optim. 14, 1976). With
+    ``accurate``, residuals are always summed in twice the precision.
     """
     x = box.at_bounds(states)
     between = np.flatnonzero(states == BETWEEN)
@@ -203,8 +204,8 @@ def basic_point(box: ScaledBox, states: States, *, accurate: bool = False, near:
     return x
 
 
-def polished(progress: Progress, x: Vector, former: States | None, *, solved: bool) -> States:
-    """Try the basic point of x's active set where x solves, or where it is that of the point before; the states of x.
+def polished(progress: SolveMonitor, x: Vector, former: States | None, *, solved: bool) -> States:
+    """Try the basic point of x's active set if x solves, or if the previous point has the same set; return the states.
 
     A candidate that solves is kept by ``progress``, of two solutions the one with the smaller residual.
     """
@@ -215,53 +216,54 @@ def polished(progress: Progress, x: Vector, former: States | None, *, solved: bo
         progress.tried = states.tobytes()
         candidate = basic_point(box, states)
         if candidate is not None:
-            progress.solved(candidate, record=False)
+            progress.check_iterate(candidate, record=False)
     return states
 
 
 def wrong_signs(box: ScaledBox, states: States, x: Vector) -> tuple[NDArray[np.bool_], States]:
-    """Where a basic point breaks a sign condition beyond rounding, and the states after exchanging all of those."""
+    """Return a mask of the sign conditions violated by a basic point, and the states after exchanging them."""
     w = box.rows(x)
     sizes = np.abs(x)
     x_slack = _SIGN * float(sizes.max(initial=0.0))
     w_slack = _SIGN * (abs(box.M) @ sizes + np.abs(box.q))
     inside = states == BETWEEN
     below, above = inside & (x < box.lo - x_slack), inside & (x > box.hi + x_slack)
-    # An unknown whose bounds coincide is given: its row may have any sign.
+    # An unknown whose bounds coincide is fixed: its row may have any sign.
     leaves = (((states == LOWER) & (w < -w_slack)) | ((states == UPPER) & (w > w_slack))) & (box.lo < box.hi)
     following = np.where(below, LOWER, np.where(above, UPPER, np.where(leaves, BETWEEN, states)))
     return below | above | leaves, following.astype(np.int8)
 
 
-def search(progress: Progress, states: States) -> Claim:
-    """Exchange wrong signs until none is left: all at once while that helps, else the one of least index.
+def exchange_wrong_signs(progress: SolveMonitor, states: States) -> Claim:
+    """Exchange wrong signs until all are right: all together while this helps, otherwise the one of least index.
 
-    Exchanging all is the undamped Newton step of the natural map. As soon as ten such steps pass without a smaller
-    number of wrong signs than ever before, exchanges are made by least index until there is one (J. J. Judice and F. M.
-    Pires, A block principal pivoting algorithm for large-scale strictly monotone linear complementarity problems,
-    Computers and Operations Research 21, 1994). The least-index rule ends for every P-matrix from any start (K. G.
-    Murty, Note on a Bard-type scheme for solving the complementarity problem, Opsearch 11, 1974), so the whole does.
-    With bounds on both sides Murty's induction holds word for word: with the unknowns before it solved, w_n is a
-    strictly increasing function of x_n, which therefore changes its place at most twice.
+    Exchanging all is the undamped Newton step of the natural map. After ten such steps without a new minimum of the
+    number of wrong signs, exchanges are made by least index until there is one (J. J. Judice and F. M. Pires, A block
+    principal pivoting algorithm for large-scale strictly monotone linear complementarity problems, Computers and
+    Operations Research 21, 1994). The least-index rule ends for every P-matrix from any start (K. G. Murty, Note on a
+    Bard-type scheme for solving the complementarity problem, Opsearch 11, 1974), and so does the combination. Murty's
+    induction also holds for bounds on both sides: with the unknowns before it solved, w_n is a strictly increasing
+    function of x_n, which therefore changes its bound at most twice.
     """
     box = progress.box
     progress.begin_phase()
     fewest, patience = box.n + 1, _PATIENCE
-    # A choice met again under the least-index rule is a cycle, which no P-matrix has: Brent's marks, at 1, 2, 4, ...
+    # If an active set is met again under the least-index rule, M is not a P-matrix. Brent's marks are at 1, 2, 4, ...
     mark, steps, following_mark = b"", 0, 1
     while not progress.exhausted:
         progress.iterations += 1
         x = basic_point(box, states)
         if x is None:
             return progress.claim(Status.SINGULAR_BASIS, "the block of the active rows is singular")
-        if progress.solved(x):
+        if progress.check_iterate(x):
             return progress.claim(Status.SOLVED, "by principal pivoting")
         wrong, following = wrong_signs(box, states, x)
         count = int(wrong.sum())
         if count == 0:
-            # A plain residual can be blind to an error of 1e-10 in the largest unknown, which is large beside a load.
+            # A residual in working precision may not show an error of 1e-10 in the largest unknown, large against a
+            # load.
             x = basic_point(box, states, accurate=True)
-            if x is not None and progress.solved(x):
+            if x is not None and progress.check_iterate(x):
                 return progress.claim(Status.SOLVED, "by principal pivoting")
             return progress.claim(Status.STALLED, "all signs are right to rounding, the answer is not")
         if count < fewest:

@@ -1,12 +1,12 @@
-"""The frame of the solvers that go through a quadratic program: class check, polish, proof; and that program.
+"""Base of the solvers by quadratic programming: class check, the program, polish and proof.
 
-It is what a symmetric positive semidefinite, or monotone, problem is; dense or sparse as M is.
+A symmetric positive semidefinite, or monotone, problem is equivalent to a quadratic program, dense or sparse as M is.
 
-Symmetric M: min 1/2 z'Mz + q'z over lo <= z <= hi (0 <= z of an `LCP`); its stationarity is the problem.
+Symmetric M: min 1/2 z'Mz + q'z over lo <= z <= hi (0 <= z for an `LCP`). Its stationarity conditions are the problem.
 
-Other M: the least value, zero where there is a solution, of the sum of products between each w_i and the distance of
-z_i to the bound that admits its sign. Without upper bounds, min z'(Mz + q) over z >= 0, Mz + q >= 0. A row with two
-bounds has w = s - t with multipliers s, t >= 0 of which t is an unknown of the program and s = w + t >= 0 a row of it:
+Other M: minimise the sum of products of each w_i and the distance of z_i to the bound that admits its sign; the minimum
+is zero if there is a solution. Without upper bounds, min z'(Mz + q) over z >= 0, Mz + q >= 0. A row with two bounds has
+w = s - t with multipliers s, t >= 0: t is an unknown of the program, and s = w + t >= 0 is a row of it:
 
     min (z - o)'(Mz + q) + sum (hi - lo)_i t_i,    o_i = lo_i, or hi_i where only that is finite, or 0,
 
@@ -43,19 +43,19 @@ NOT_MONOTONE = (
     "Lemke, and for frictional contact see the convex friction backends of the constraint solver, ConvexRelaxation and "
     "StaggeredProjections"
 )
-# Up to this n a sparse problem that was not solved is made dense to look for a proof that it is infeasible.
+# Largest n of sparse problems that are made dense, after a failure, to search for a proof of infeasibility.
 _PROOF_SIZE = 1000
-# Active sets tried in polishing. One guess more costs a sparse problem little, and a large one needs some.
+# Limit on active sets tried in polishing. A large sparse problem needs some, and each costs little.
 _ROUNDS = 5
 _SPARSE_ROUNDS = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Program:
+class QuadraticProgram:
     """min 1/2 x'Px + c'x over lo <= x <= hi and, where G is given, low <= G x <= high.
 
-    Scaled by a congruence, which keeps P semidefinite, to a diagonal near one, and to c near one: the first entries of
-    x are (z - center) / scale of the unknowns in ``kept``, the others being given by lo = hi. P and G are dense or CSC.
+    A congruence, which keeps P semidefinite, scales the diagonal and c to about one. The first entries of x are
+    (z - center) / scale of the unknowns in ``kept``; the other unknowns have lo = hi. P and G are dense or CSC.
     """
 
     P: Any
@@ -75,20 +75,20 @@ class Program:
         return not isinstance(self.P, np.ndarray)
 
     def recover(self, x: Vector) -> Vector:
-        """The z of an x, each within its bounds."""
+        """Return the z of an x, each within its bounds."""
         z = self.center.copy()
         inside = np.clip(x, self.lo, self.hi)[: self.kept.shape[0]]
         z[self.kept] += inside * self.scale
         return z
 
     def start(self, z: Vector) -> Vector:
-        """The x of a z, zero in what does not belong to z."""
+        """Return the x of a z; entries that do not belong to z are zero."""
         x = np.zeros(self.c.shape[0])
         x[: self.kept.shape[0]] = (z - self.center)[self.kept] / self.scale
         return np.clip(x, self.lo, self.hi)
 
     def all_rows(self) -> tuple[Any, Vector, Vector]:
-        """(R, low, high), CSC: the bounds written as rows, those of G below them."""
+        """Return (R, low, high), CSC: the bounds as rows, then the rows of G."""
         from scipy import sparse
 
         R = sparse.eye_array(self.c.shape[0], format="csc")
@@ -98,24 +98,27 @@ class Program:
         return rows, np.concatenate([self.lo, self.low]), np.concatenate([self.hi, self.high])
 
     def split_rows(self) -> tuple[Any, Vector, Any, Vector, Vector]:
-        """(A, b, C, low, high): the equations A x = b among the rows of G, and the others; None for no rows."""
+        """Return (A, b, C, low, high): the equations A x = b among the rows of G, and the other rows.
+
+        None for no rows.
+        """
         if self.G is None:
             return None, np.zeros(0), None, np.zeros(0), np.zeros(0)
         equal = self.low == self.high
-        # A CSC matrix is cut by rows as it is.
+        # Rows of a CSC matrix are selected without a conversion.
         A = self.G[equal] if equal.any() else None
         C = self.G[~equal] if not equal.all() else None
         return A, self.low[equal], C, self.low[~equal], self.high[~equal]
 
 
 def center_of(problem: LCP | BoxLCP) -> Vector:
-    """The point within the bounds that is nearest to zero."""
+    """Return the point within the bounds that is nearest to zero."""
     lo, hi = bounds_of(problem)
     return np.minimum(np.maximum(0.0, lo), hi)
 
 
-def program_of(problem: LCP | BoxLCP) -> Program | None:
-    """The program, or None where M is not positive semidefinite."""
+def program_of(problem: LCP | BoxLCP) -> QuadraticProgram | None:
+    """Return the program, or None if M is not positive semidefinite."""
     from lcp.matrix_classes import congruence, is_positive_semidefinite, is_symmetric
 
     M = problem._M
@@ -138,12 +141,12 @@ def program_of(problem: LCP | BoxLCP) -> Program | None:
     check_range("the quadratic program", S.data if problem.sparse else S, c, scale)
     none = np.zeros(0)
     if is_symmetric(S):
-        return Program(0.5 * (S + S.T), c, low, high, None, none, none, kept, center, scale)
+        return QuadraticProgram(0.5 * (S + S.T), c, low, high, None, none, none, kept, center, scale)
     return _monotone(S, c, low, high, kept, center, scale)
 
 
 def _congruent(M: Any, d: Vector) -> Any:
-    """diag(d) M diag(d)."""
+    """Return diag(d) M diag(d)."""
     if isinstance(M, np.ndarray):
         return M * d * d[:, None]
     from scipy import sparse
@@ -154,8 +157,8 @@ def _congruent(M: Any, d: Vector) -> Any:
 
 def _monotone(
     S: Any, c: Vector, lo: Vector, hi: Vector, kept: NDArray[np.intp], center: Vector, scale: Vector
-) -> Program:
-    """The program of an M that is not symmetric; see the head of this file."""
+) -> QuadraticProgram:
+    """Return the program of an M that is not symmetric; see the docstring of this module."""
     below, above = np.isfinite(lo), np.isfinite(hi)
     double = np.flatnonzero(below & above)
     origin = np.where(below, lo, np.where(above, hi, 0.0))
@@ -163,7 +166,7 @@ def _monotone(
     P, linear = S + S.T, c - S.T @ origin
     if not double.shape[0]:
         G = S if isinstance(S, np.ndarray) else S.tocsc()
-        return Program(P, linear, lo, hi, G, low, high, kept, center, scale)
+        return QuadraticProgram(P, linear, lo, hi, G, low, high, kept, center, scale)
     n, t = c.shape[0], double.shape[0]
     linear = np.concatenate([linear, (hi - lo)[double]])
     lo, hi = np.concatenate([lo, np.zeros(t)]), np.concatenate([hi, np.full(t, np.inf)])
@@ -173,40 +176,43 @@ def _monotone(
         G[double, n + np.arange(t)] = 1.0
         whole = np.zeros((n + t, n + t))
         whole[:n, :n] = P
-        return Program(whole, linear, lo, hi, G, low, high, kept, center, scale)
+        return QuadraticProgram(whole, linear, lo, hi, G, low, high, kept, center, scale)
     from scipy import sparse
 
     ones = sparse.csc_matrix((np.ones(t), (double, np.arange(t))), shape=(n, t))
     padded = sparse.block_diag([P, sparse.csc_matrix((t, t))], format="csc")
-    return Program(padded, linear, lo, hi, sparse.hstack([S, ones], format="csc"), low, high, kept, center, scale)
+    return QuadraticProgram(
+        padded, linear, lo, hi, sparse.hstack([S, ones], format="csc"), low, high, kept, center, scale
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answer:
-    """What a QP code said: x, or None; its own word for how it ended; iterations; whether a limit ended it."""
+class QPResult:
+    """Result of an external QP code: x or None, the code's status text, iterations, whether a limit ended it."""
 
     x: Any
-    word: str
+    native_status: str
     iterations: int
     limited: bool = False
 
 
-class ProgramMethod(Method[LCP | BoxLCP]):
+class QPSolverBase(Method[LCP | BoxLCP]):
     """The frame of the solvers that hand a `Program` to a QP code: a method sets the code up and reads its answer.
 
-    The class of M is checked, the answer polished on its active set, infeasibility proved where the code failed. A
-    start is handed on where the method's ``traits`` say WARM_START; a trace is not kept.
+    The class of M is checked and the solution polished on its active set. If the code failed, a proof of infeasibility
+    is searched. The code gets a start if ``traits`` include WARM_START; no trace is kept.
+
     """
 
-    #: Module of a QP code that may be absent.
+    #: Module of a QP code that may not be installed.
     package: ClassVar[str | None] = None
     traits: ClassVar[Traits]
     polish: bool
-    time_limit: float = 300.0  # of a proof, where the code itself has no limit
+    time_limit: float = 300.0  # of a proof, if the code itself has no limit
 
     @abstractmethod
-    def _answer(self, program: Program, start: Vector | None) -> Answer:
-        """The QP code's answer."""
+    def _answer(self, program: QuadraticProgram, start: Vector | None) -> QPResult:
+        """Return the result of the QP code."""
 
     def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
         z, tolerance = center_of(problem), request.tolerance
@@ -217,7 +223,7 @@ class ProgramMethod(Method[LCP | BoxLCP]):
         program = program_of(problem)
         if program is None:
             return Claim(z, Status.UNSUITABLE, 0, NOT_MONOTONE)
-        if _rests(problem, z, tolerance):
+        if _zero_is_solution(problem, z, tolerance):
             return Claim(z, Status.SOLVED, 0)
         z0 = request.z0 if self.traits & Traits.WARM_START else None
         answer = self._answer(program, None if z0 is None else program.start(z0))
@@ -233,11 +239,11 @@ class ProgramMethod(Method[LCP | BoxLCP]):
                 proof = _proof(problem, deadline - processor_seconds())
                 status = Status.ITERATION_LIMIT if answer.limited else Status.STALLED
                 status = status if proof is None else proof.status(problem)
-                return Claim(z, status, answer.iterations, answer.word, evidence=proof)
+                return Claim(z, status, answer.iterations, answer.native_status, evidence=proof)
             z = better
         elif self.polish:
-            z = _sharpened(problem, z)
-        return Claim(z, Status.SOLVED, answer.iterations, answer.word)
+            z = _refine_active_rows(problem, z)
+        return Claim(z, Status.SOLVED, answer.iterations, answer.native_status)
 
 
 def _installed(package: str) -> bool:
@@ -248,8 +254,8 @@ def _installed(package: str) -> bool:
     return True
 
 
-def _rests(problem: LCP | BoxLCP, z: Vector, tolerance: float) -> bool:
-    """Whether nothing needs to be done: q >= 0, or what that is with two bounds."""
+def _zero_is_solution(problem: LCP | BoxLCP, z: Vector, tolerance: float) -> bool:
+    """Return True if z, the point nearest to zero, solves the problem: q >= 0 for an `LCP`."""
     if isinstance(problem, LCP):
         return bool((problem._q >= 0.0).all())
     return measure(problem, z)[0].solved(tolerance)
@@ -260,8 +266,8 @@ def _proof(problem: LCP | BoxLCP, seconds: float) -> Farkas | None:
     return infeasibility_proof(problem, min(60.0, seconds)) if small else None
 
 
-def _sharpened(problem: LCP | BoxLCP, z: Vector) -> Vector:
-    """z with its active rows met to rounding where that can be had: the QP stops at the tolerance."""
+def _refine_active_rows(problem: LCP | BoxLCP, z: Vector) -> Vector:
+    """Return z with its active rows solved to rounding if possible, because QP codes stop at their tolerance."""
     before = measure(problem, z)[0].backward_error
     better = refine(problem, z, max(1e-3 * before, 1e-15))
     return z if better is None else better

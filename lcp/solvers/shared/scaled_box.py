@@ -1,4 +1,4 @@
-"""A plain or boxed problem as the Newton and interior methods see it: with bounds, and in units near one."""
+"""A plain or boxed problem for the Newton and interior-point solvers: with bounds, and in units near one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lcp.scaling import balanced_scales, scales
 
 States = NDArray[np.int8]
 
-#: Where an unknown is: on its lower bound, between its bounds (its row then is an equation), on its upper bound.
+#: State of an unknown: at its lower bound, between its bounds (its row is then an equation), at its upper bound.
 LOWER, BETWEEN, UPPER = -1, 0, 1
 
 
@@ -41,39 +41,39 @@ class ScaledBox:
         return int(self.q.shape[0])
 
     def rows(self, x: Vector) -> Vector:
-        """w = M x + q."""
+        """Return w = M x + q."""
         w: Vector = self.M @ x + self.q
         return w
 
     def start(self, z: Vector | None) -> Vector:
-        """x of a z in the problem's own units; of None, the point of the box nearest to zero."""
+        """Return x of a z in the problem's units, or for None the point of the box nearest to zero."""
         return np.clip(0.0, self.lo, self.hi) if z is None else z / self.unit
 
     def original(self, x: Vector) -> Vector:
-        """z of an x."""
+        """Return z of an x."""
         return self.unit * x
 
     def natural(self, x: Vector, w: Vector) -> Vector:
-        """The middle one of x - lo, w and x - hi, zero exactly at solutions: min(x, w) for an `LCP`."""
+        """Return the median of x - lo, w and x - hi, which is zero exactly at solutions: min(x, w) for an `LCP`."""
         middle: Vector = np.maximum(x - self.hi, np.minimum(x - self.lo, w))
         return middle
 
     def states(self, x: Vector, w: Vector) -> States:
-        """Which of the three the natural map takes in each row; a tie of x - lo and w counts as the bound."""
+        """Return which of the three is the median in each row; a tie of x - lo and w counts as the bound."""
         low, high = x - self.lo, x - self.hi
         return np.where(low <= w, LOWER, np.where(high >= w, UPPER, BETWEEN)).astype(np.int8)
 
     def at_bounds(self, states: States) -> Vector:
-        """x with the unknowns that are on a bound there and the others zero."""
+        """Return x with unknowns at bounds set to them and the others zero."""
         return np.where(states == LOWER, self.lo, np.where(states == UPPER, self.hi, 0.0))
 
 
 def scaled_box(problem: LCP | BoxLCP, *, congruent: bool = False, balanced: bool = False) -> ScaledBox:
-    """The problem in units near one: M' = R M C, x = z / (s C), with the largest load R q / s near one.
+    """Return the problem in units near one: M' = R M C, x = z / (s C), with the largest load R q / s near one.
 
-    ``congruent`` asks for R = C, which keeps M positive semidefinite; otherwise R and C differ where rows and columns
-    do, which keeps P-matrices only: by the largest entries of a dense M, or with ``balanced`` by the geometric means of
-    the smallest and the largest first, which brings small entries of the diagonal up.
+    ``congruent`` requires R = C, which keeps M positive semidefinite. Otherwise R and C may differ, which keeps only
+    P-matrices. Then a dense M is scaled by its largest entries. With ``balanced`` it is first scaled by the geometric
+    means of its smallest and largest entries, which enlarges small entries of the diagonal.
     """
     M, q = problem._M, problem._q
     lo, hi = bounds_of(problem)
@@ -106,7 +106,7 @@ def _largest(x: Vector) -> float:
 
 
 def _equilibrated(M: Any, congruent: bool) -> tuple[Vector, Vector]:
-    """Ruiz (2001): rows and columns divided by the square roots of their largest entries, six times.
+    """Divide rows and columns by the square roots of their largest entries, six times (Ruiz 2001).
 
     D. Ruiz, A scaling algorithm to equilibrate both rows and columns norms in matrices, RAL-TR-2001-034.
     """
@@ -135,7 +135,7 @@ def _equilibrated(M: Any, congruent: bool) -> tuple[Vector, Vector]:
 
 
 def _symmetry(M: Any) -> tuple[bool, bool]:
-    """Whether a sparse M is symmetric, and whether its pattern is."""
+    """Return whether a sparse M is symmetric, and whether its pattern is."""
     transposed = M.T.tocsr()
     M.sort_indices()
     transposed.sort_indices()

@@ -21,7 +21,7 @@ from contactlab.lab.racing.html.tables import (
 )
 from contactlab.lab.racing.race_report import RaceReport
 from contactlab.lab.racing.row import PROVED
-from contactlab.lab.racing.statistics import NEAR, SHIFT, Field, seconds_text, summaries
+from contactlab.lab.racing.statistics import NEAR, SHIFT, RaceGroup, seconds_text, summaries
 
 STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;color:#1b1b1b;background:#fff;margin:0}
@@ -115,7 +115,7 @@ def whole(title: str, style: str, body: str, script: str = "") -> str:
     )
 
 
-def _field(report: RaceReport, field: Field) -> str:
+def _field(report: RaceReport, field: RaceGroup) -> str:
     lines = summaries(field, report.time_limit)
     order = [one.label for one in lines]
     parts = [
@@ -137,7 +137,7 @@ def _field(report: RaceReport, field: Field) -> str:
     return "".join(parts)
 
 
-def _charts(report: RaceReport, field: Field, order: Sequence[str]) -> list[str]:
+def _charts(report: RaceReport, field: RaceGroup, order: Sequence[str]) -> list[str]:
     parts = [
         f"<h3>Performance profiles</h3>{profile_chart(report, field, order)}",
         '<p class="small">Left: share of problems on which the solver was the fastest. Right end: share it '
@@ -170,7 +170,7 @@ def _facts(report: RaceReport, when: str) -> list[tuple[str, str]]:
         ("system", report.machine.system),
         ("load average", f"{before} before, {after} after"),
         ("versions", ", ".join(f"{name} {version}" for name, version in report.machine.versions)),
-        ("tolerance", ", ".join(f"{field.tolerance:.0e} ({field.league})" for field in report.fields)),
+        ("tolerance", ", ".join(f"{field.tolerance:.0e} ({field.problem_class})" for field in report.fields)),
         ("time limit", f"{report.time_limit:g} s per problem and solver"),
         ("timed solves", f"up to {report.repeats} per trial, the least counts"),
         ("solvers", "; ".join(one.label for one in report.summary())),
@@ -183,7 +183,7 @@ _NAMED = 8
 
 def limitations(report: RaceReport) -> list[str]:
     """Sentences, plain text."""
-    bounds = " and ".join(f"{field.tolerance:.0e} ({field.league})" for field in report.fields)
+    bounds = " and ".join(f"{field.tolerance:.0e} ({field.problem_class})" for field in report.fields)
     return [
         f"Solved means: backward error (of friction: residuals) at most {bounds} on the problem's own data, "
         "measured after the solve, not by the solver. At another tolerance the order may "
@@ -218,7 +218,7 @@ def _load(report: RaceReport) -> str:
 
 
 def _waiting(report: RaceReport) -> str:
-    """How long solves waited for a core: time by the clock over processor time, of those longer than a time slice."""
+    """Wall time over CPU time of solves longer than a time slice: how long they waited for a core."""
     ratios = sorted(row.time / row.cpu for row in report.rows if row.cpu > 1e-3 and row.runs)
     if not ratios or ratios[len(ratios) // 2] < 1.2:
         return ""
@@ -229,12 +229,12 @@ def _waiting(report: RaceReport) -> str:
     )
 
 
-def _of_field(field: Field) -> list[str]:
+def _of_field(field: RaceGroup) -> list[str]:
     sizes = sorted({row.n for row in field.rows.values()})
     kinds = sorted({row.kind for row in field.rows.values()})
     sentences = [
-        f"{field.league.capitalize()} ({', '.join(kinds)}): {len(field.problems)} problems with n from {sizes[0]} to "
-        f"{sizes[-1]}; nothing is said about other sizes."
+        f"{field.problem_class.capitalize()} ({', '.join(kinds)}): {len(field.problems)} problems with n from "
+        f"{sizes[0]} to {sizes[-1]}; nothing is said about other sizes."
     ]
     undecided = [name for name in field.problems if name not in field.decided]
     if undecided:
@@ -260,7 +260,7 @@ def _of_field(field: Field) -> list[str]:
     if crashed:
         sentences.append(f"Crashes (exceptions, or processes that died) count as failures: {_listed(crashed)}.")
     converted = sorted({row.kind for row in field.rows.values()} - {"LCP"})
-    if converted and field.league == "complementarity":
+    if converted and field.problem_class == "complementarity":
         sentences.append(
             f"Solvers of plain problems met {', '.join(converted)} reduced or converted, which is part of their time."
         )

@@ -10,8 +10,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from contactlab.lab.racing.race_report import RaceReport
-from contactlab.lab.racing.row import Row
-from contactlab.lab.racing.statistics import Field, SolverSummary, failures_text, seconds_text
+from contactlab.lab.racing.row import RaceRow
+from contactlab.lab.racing.statistics import RaceGroup, SolverSummary, failures_text, seconds_text
 from contactlab.lab.racing.trial import ResidualCurve
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def _table(head: Sequence[str], lines: Iterable[Iterable[str]], kind: str = "") 
 
 
 def _table_of(lines: Sequence[dict[str, str]], kind: str) -> str:
-    """A table of cells by their heads."""
+    """Return a table of cells by their heads."""
     return _table(list(lines[0]) if lines else [], (line.values() for line in lines), kind)
 
 
@@ -62,7 +62,7 @@ def summary_table(lines: Sequence[SolverSummary]) -> str:
     return _table_of(cells, "summary")
 
 
-def family_table(field: Field, order: Sequence[str]) -> str:
+def family_table(field: RaceGroup, order: Sequence[str]) -> str:
     """Solved of met: a line per family, a column per solver."""
     families = list(dict.fromkeys(row.family for row in field.rows.values()))
 
@@ -75,7 +75,7 @@ def family_table(field: Field, order: Sequence[str]) -> str:
     return _table(("family", *order), lines, "many upright")
 
 
-def growth_table(report: RaceReport, field: Field) -> str:
+def growth_table(report: RaceReport, field: RaceGroup) -> str:
     """Fitted exponents, family by family, each with its range."""
     fits = [(label, family, fit) for label, family, fit in report.growth(field, families=True)]
     if not fits:
@@ -95,7 +95,7 @@ def growth_table(report: RaceReport, field: Field) -> str:
     return _table(("solver", *families), lines, "many") + f'<p class="small">Widest fits: {widest}.</p>'
 
 
-def rows_table(rows: Sequence[Row]) -> str:
+def rows_table(rows: Sequence[RaceRow]) -> str:
     """Every row, with the attributes by which the page filters."""
     cells = [
         {
@@ -119,7 +119,7 @@ def rows_table(rows: Sequence[Row]) -> str:
 
 
 def facts_table(facts: Sequence[tuple[str, str]]) -> str:
-    """What was raced, where and how."""
+    """Return the description of a race: problems, machine and settings."""
     return _table(("what", "value"), ((_text(name), _text(value)) for name, value in facts), "facts")
 
 
@@ -133,11 +133,11 @@ LONGEST = 32  # letters of a label in the legend
 #: Ratios beyond this are off the chart: the curves have long come to rest.
 _FARTHEST = 1e4
 _FLOOR = 1e-17
-# Groups are numbered anew in every picture, and no two elements of a page may have one id.
+# Groups are numbered again in every picture, and no two elements of a page may have one id.
 _GROUP = re.compile(r'<g id="(?:series (\d+)|[^"]*)">')
 
 
-def profile_chart(report: RaceReport, field: Field, order: Sequence[str]) -> str:
+def profile_chart(report: RaceReport, field: RaceGroup, order: Sequence[str]) -> str:
     """Share of problems solved within a ratio to the fastest."""
     profile = report.profile(field)
     end = min(_FARTHEST, max(2.0, 10.0 ** math.ceil(math.log10(max(profile.largest, 1.01)))))
@@ -152,7 +152,7 @@ def profile_chart(report: RaceReport, field: Field, order: Sequence[str]) -> str
     return _svg(figure, order, "performance profiles")
 
 
-def growth_chart(report: RaceReport, field: Field, order: Sequence[str]) -> str:
+def growth_chart(report: RaceReport, field: RaceGroup, order: Sequence[str]) -> str:
     """Time of every solved trial against n, and the fitted power over the sizes it rests on."""
     rows = [row for row in field.rows.values() if row.solved and row.n > 0 and row.time > 0.0]
     if not rows:
@@ -171,7 +171,7 @@ def growth_chart(report: RaceReport, field: Field, order: Sequence[str]) -> str:
     return _svg(figure, order, "growth with n")
 
 
-def curve_charts(report: RaceReport, field: Field, order: Sequence[str]) -> list[tuple[str, str]]:
+def curve_charts(report: RaceReport, field: RaceGroup, order: Sequence[str]) -> list[tuple[str, str]]:
     """(heading, chart) per problem: what residual was reached after how long."""
     drawn = []
     for problem in dict.fromkeys(curve.problem for curve in report.curves if curve.problem in field.problems):
@@ -217,7 +217,7 @@ def _axes(x: str, y: str, solvers: int) -> tuple[Figure, Axes]:
 
 
 def _svg(figure: Figure, order: Sequence[str], name: str) -> str:
-    """The chart as an element of the page, each solver's lines with its name to show; ``name`` is told aloud."""
+    """Return the chart as an element of the page, each solver's lines with its name to show; ``name`` is told aloud."""
     from matplotlib import rc_context
 
     figure.axes[0].legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1.0))

@@ -1,4 +1,4 @@
-"""The frame of the iterative solvers: start, portions, limits, trace, best iterate and verdict; a method moves z."""
+"""Base of the first-order solvers: start, work per call, limits, trace and best iterate. A solver advances z."""
 
 from __future__ import annotations
 
@@ -21,25 +21,26 @@ from lcp.result import Claim
 from lcp.status import Status
 from lcp.trace import TraceRecorder
 
-#: Carries z, changed in place, through so many iterations.
+#: Function that advances z, in place, by a number of iterations.
 Advance = Callable[[Vector, int], None]
 
-# Multiply-adds between two returns to Python, where Ctrl-C and the time limit are heeded: some hundredths of a second.
+# Multiply-adds between two returns to Python, where Ctrl-C and the time limit are checked: a few hundredths of a
+# second.
 _PORTION = 20_000_000
-# Those worth waiting for before a check that costs Python's own time.
+# Multiply-adds between two checks for convergence, because a check has a fixed cost in Python.
 _CHECK = 500_000
-# Iterations over which a z that keeps every digit is called a fixed point.
-_STILL = 8
+# If z keeps every digit over this many iterations, it is a fixed point.
+_FIXED_POINT_ITERATIONS = 8
 _EPS = float(np.finfo(np.float64).eps)
-# Asymmetry admitted as rounding of the data, relative to the largest entry in units of equal diagonal entries.
+# Largest asymmetry that counts as rounding, relative to the largest entry after the diagonal is scaled to one.
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class BoxedRows:
-    """Find lo <= z <= hi that solves LCP(M, q) between these bounds; M dense by columns, or sparse by rows."""
+class BoxProblemArrays:
+    """Arrays of a problem with bounds lo <= z <= hi. M is dense by columns, or sparse by rows."""
 
-    C: NDArray[np.float64]  # dense: row i is column i of M (M itself where it is exactly symmetric). Sparse: (0, 0).
+    C: NDArray[np.float64]  # dense: row i is column i of M (M itself if it is exactly symmetric). Sparse: (0, 0).
     #: indptr, indices, data: Sparse: the rows. Dense: empty.
     indptr: NDArray[np.int64]
     indices: NDArray[np.int64]
@@ -59,7 +60,7 @@ class BoxedRows:
 
     @property
     def matrix(self) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], Vector]:
-        """The matrix as kernels take it."""
+        """The matrix as kernel arguments."""
         return self.C, self.indptr, self.indices, self.data
 
     @property
@@ -68,24 +69,24 @@ class BoxedRows:
         return int(self.C.size + self.data.shape[0] + self.n)
 
     def inverse_diagonal(self) -> Vector:
-        """1 / M_ii; 0 where it is not positive or the bounds leave no choice, so that a step there leads nowhere."""
+        """Return 1 / M_ii, or 0 if M_ii <= 0 or the bounds coincide, so that z_i does not move."""
         usable = (self.diagonal > 0.0) & (self.lo < self.hi)
         return np.divide(1.0, self.diagonal, out=np.zeros(self.n), where=usable)
 
     def metric(self) -> Vector:
-        """About 1 / M_ii in powers of four; where the diagonal is not positive, 1 / max_j |M_ij|, or 1."""
+        """Return 1 / M_ii rounded to powers of four; if M_ii <= 0, use max_j |M_ij| instead, or 1."""
         size = np.where(self.diagonal > 0.0, self.diagonal, self.row_size)
         with np.errstate(divide="ignore"):
             power = np.floor(0.5 * np.log2(size))
         return np.exp2(-2.0 * np.where(np.isfinite(power), power, 0.0))
 
     def clipped(self, z: Vector) -> Vector:
-        """The nearest vector between the bounds, newly made."""
+        """Return the nearest vector between the bounds, as a new array."""
         return np.minimum(np.maximum(z, self.lo), self.hi)
 
 
-def boxed_rows(problem: LCP | BoxLCP) -> BoxedRows:
-    """The arrays of a problem; nothing dense is formed of a sparse one."""
+def boxed_rows(problem: LCP | BoxLCP) -> BoxProblemArrays:
+    """Return the arrays of a problem; a sparse M stays sparse."""
     M = problem._M
     lo, hi = bounds_of(problem)
     none, nowhere = np.empty(0), np.empty(0, dtype=np.int64)
@@ -94,7 +95,7 @@ def boxed_rows(problem: LCP | BoxLCP) -> BoxedRows:
     else:
         C = M if np.array_equal(M, M.T) else np.ascontiguousarray(M.T)
         indptr, indices, data = nowhere, nowhere, none
-    return BoxedRows(
+    return BoxProblemArrays(
         C=C,
         indptr=indptr,
         indices=indices,
@@ -108,8 +109,8 @@ def boxed_rows(problem: LCP | BoxLCP) -> BoxedRows:
     )
 
 
-def is_symmetric(rows: BoxedRows) -> bool:
-    """Whether M equals its transpose up to rounding, in units in which its diagonal entries are equal."""
+def is_symmetric(rows: BoxProblemArrays) -> bool:
+    """Return True if M equals its transpose up to rounding after its diagonal is scaled to one."""
     unit = np.sqrt(np.where(rows.diagonal > 0.0, rows.diagonal, np.where(rows.row_size > 0.0, rows.row_size, 1.0)))
     if rows.C.shape[0] > 0 or rows.n == 0:
         if np.array_equal(rows.C, rows.C.T):
@@ -126,8 +127,11 @@ def is_symmetric(rows: BoxedRows) -> bool:
     return bool((np.abs(apart.data) <= _ROUNDING * most * unit[apart.coords[0]] * unit[apart.coords[1]]).all())
 
 
-def largest_curvature(rows: BoxedRows, metric: Vector) -> float:
-    """A bound of d . M d / sum(d_i^2 / metric_i), by the row sums of the scaled |M| (Gershgorin); 1 where M is zero."""
+def largest_curvature(rows: BoxProblemArrays, metric: Vector) -> float:
+    """Return a bound of d .
+
+    M d / sum(d_i^2 / metric_i) by row sums of the scaled |M| (Gershgorin), or 1 if M is zero.
+    """
     unit = np.sqrt(metric)
     if rows.C.shape[0] > 0:
         sums = np.abs(rows.C).T @ unit
@@ -138,10 +142,13 @@ def largest_curvature(rows: BoxedRows, metric: Vector) -> float:
     return bound if bound > 0.0 else 1.0
 
 
-def opening(problem: LCP | BoxLCP, rows: BoxedRows, z0: Vector | None, *, by_diagonal: bool) -> Vector | Claim:
-    """A start between the bounds, rows of zeros settled; or the claim that ends the solve before it begins.
+def initial_iterate(
+    problem: LCP | BoxLCP, rows: BoxProblemArrays, z0: Vector | None, *, by_diagonal: bool
+) -> Vector | Claim:
+    """Return a start between the bounds, or a claim if the problem is already decided.
 
-    ``by_diagonal`` says that the method divides by M_ii.
+    Unknowns whose row of M is zero are put at the bound that q_i admits. ``by_diagonal`` means that the method divides
+    by M_ii.
     """
     origin = rows.clipped(np.zeros(rows.n))
     if isinstance(problem, LCP) and (rows.q >= 0.0).all():
@@ -167,8 +174,8 @@ def opening(problem: LCP | BoxLCP, rows: BoxedRows, z0: Vector | None, *, by_dia
     return z
 
 
-def _contradicted(problem: LCP | BoxLCP, rows: BoxedRows, origin: Vector, i: int) -> Claim:
-    """Row i of M is zero, so that w_i = q_i, and no bound admits its sign."""
+def _contradicted(problem: LCP | BoxLCP, rows: BoxProblemArrays, origin: Vector, i: int) -> Claim:
+    """Return the claim for a row i of M that is zero: w_i = q_i, and no bound admits its sign."""
     detail = f"row {i} of M is zero and q[{i}] = {rows.q[i]:g}: w[{i}] cannot change, and no bound admits it"
     if not isinstance(problem, LCP):
         return Claim(origin, Status.UNSUITABLE, 0, detail)
@@ -178,10 +185,10 @@ def _contradicted(problem: LCP | BoxLCP, rows: BoxedRows, origin: Vector, i: int
 
 
 def next_check(iteration: int, work: int, interval: int | None) -> int:
-    """The iteration at which to look next: 1, 2, 4, 8, 16, then so seldom that looking costs less than a tenth.
+    """Return the iteration of the next convergence check: 1, 2, 4, 8, 16, then such that checks cost less than a tenth.
 
-    A look costs one or two sweeps and a fixed time; the sum of both decides the gap, which never exceeds a quarter of
-    what has been done. The schedule does not depend on the clock, so that a solve can be repeated.
+    A check costs one or two sweeps and a fixed time. Both decide the interval, which is at most a quarter of the
+    iterations made so far. The schedule does not depend on the clock, so that a solve can be repeated.
     """
     if interval is not None:
         return iteration + interval
@@ -190,8 +197,8 @@ def next_check(iteration: int, work: int, interval: int | None) -> int:
     return iteration + max(16, min(iteration // 4, _CHECK // max(1, work)))
 
 
-class Motion(NamedTuple):
-    """How a method moves: the function, multiply-adds of one iteration, and what it has to say at the end."""
+class Iteration(NamedTuple):
+    """One iterative method: its advance function, multiply-adds of one iteration, and a function for the final note."""
 
     advance: Advance
     work: int
@@ -199,7 +206,7 @@ class Motion(NamedTuple):
 
 
 class IterativeMethod(Method[LCP | BoxLCP]):
-    """The frame of a method that moves z: its fields are the limits, `_motion` prepares how it moves."""
+    """Base class of the first-order solvers: its fields are the limits, `_make_iteration` prepares it."""
 
     #: Whether the method divides by M_ii.
     by_diagonal: ClassVar[bool]
@@ -208,24 +215,29 @@ class IterativeMethod(Method[LCP | BoxLCP]):
     check_interval: int | None
 
     @abstractmethod
-    def _motion(self, rows: BoxedRows, start: Vector) -> Motion | Claim:
-        """How the method moves from a start, or the claim that it does not apply."""
+    def _make_iteration(self, rows: BoxProblemArrays, start: Vector) -> Iteration | Claim:
+        """Return the iteration from a start, or the claim that the method does not apply."""
 
     def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
         rows = boxed_rows(problem)
-        start = opening(problem, rows, request.z0, by_diagonal=self.by_diagonal)
+        start = initial_iterate(problem, rows, request.z0, by_diagonal=self.by_diagonal)
         if isinstance(start, Claim):
             return start
-        motion = self._motion(rows, start)
+        motion = self._make_iteration(rows, start)
         return motion if isinstance(motion, Claim) else _iterate(problem, rows, start, motion, self, request)
 
 
 def _iterate(
-    problem: LCP | BoxLCP, rows: BoxedRows, z: Vector, motion: Motion, limits: IterativeMethod, request: Request
+    problem: LCP | BoxLCP,
+    rows: BoxProblemArrays,
+    z: Vector,
+    motion: Iteration,
+    limits: IterativeMethod,
+    request: Request,
 ) -> Claim:
-    """Advance z, in place, until `lcp.residuals` calls it solved, it no longer moves, or a limit is met.
+    """Advance z, in place, until its residuals meet the tolerance, it no longer changes, or a limit is reached.
 
-    The claim has the best of the iterates looked at, finite in any case.
+    The claim has the best of the iterates that were checked; it is always finite.
     """
     advance, work, note = motion
     _, tolerance, trace = request
@@ -249,7 +261,7 @@ def _iterate(
             best[:], best_merit, best_at = z, merit, iteration
         if residual.solved(tolerance):
             return Claim(z, Status.SOLVED, iteration, note(), trace=recorder.trace())
-        if iteration - still_at >= _STILL:
+        if iteration - still_at >= _FIXED_POINT_ITERATIONS:
             if (np.abs(z - still) <= 4.0 * _EPS * np.abs(z)).all():
                 reason = f"iterations {still_at} and {iteration} gave the same z: a fixed point of rounding, or a cycle"
                 status = Status.STALLED

@@ -1,4 +1,4 @@
-"""The frame of the principal pivoting methods on a dense tableau: scaled data, workspace, basis, values, claim."""
+"""Common part of the principal pivoting solvers on a dense tableau: scaled data, workspace, basis, values, claim."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lcp.status import Status
 from lcp.trace import TraceRecorder
 
 
-class PrincipalRun:
+class PivotingState:
     """Workspace and data of one solve on a tableau of principal transforms (`lcp.kernels.principal_tableau`)."""
 
     def __init__(self, problem: LCP | BoxLCP, request: Request, time_limit: float) -> None:
@@ -51,12 +51,12 @@ class PrincipalRun:
             self.high, self.size, np.empty(n), np.empty(n + 1),
         )  # fmt: skip
 
-    def late(self) -> bool:
-        """Whether the time is up."""
+    def timed_out(self) -> bool:
+        """Return True if the time limit has passed."""
         return processor_seconds() > self.deadline
 
     def choose(self, start: Vector | None) -> None:
-        """The basis of a start: unknowns between their bounds, and always those without bounds."""
+        """Choose the basis of a start: unknowns between their bounds, and all unknowns without bounds."""
         self.best, self.least = np.clip(np.zeros(self.problem.n), self.lo, self.hi), np.inf
         self.warm = start is not None
         free = np.isinf(self.lo) & np.isinf(self.hi)
@@ -81,19 +81,22 @@ class PrincipalRun:
         self.size[:] = np.maximum(np.abs(self.b), np.abs(self.x))
 
     def resolved(self) -> Vector:
-        """z of the present basis, from the original data."""
+        """Return z of the present basis, computed from the original data."""
         from lcp.kernels.principal_tableau import resolve
 
         z = np.empty(self.problem.n)
         resolve(self.tableau, self.lo, self.hi, self.active, self.perm, self.A, self.load, self.work, z)
         return z
 
-    def rests(self) -> bool:
-        """Whether the point nearest to zero solves the problem as it is."""
+    def zero_is_solution(self) -> bool:
+        """Return True if the admissible point nearest to zero solves the problem."""
         return verified(self.problem, self.best, self.tolerance)
 
     def solution(self, pivots: int) -> Claim | None:
-        """The claim of the present basis if it solves the original problem; if not, z is kept where it is the best."""
+        """Return the claim of the present basis if it solves the original problem.
+
+        Otherwise keep its z if it is the best.
+        """
         z = self.resolved()
         residual = measure(self.problem, z)[0]
         if residual.solved(self.tolerance):
@@ -104,11 +107,11 @@ class PrincipalRun:
         return None
 
     def claim(self, status: Status, pivots: int, detail: str = "", evidence: Farkas | None = None) -> Claim:
-        """The claim on the best z met."""
+        """Return the claim on the best z."""
         return Claim(self.best, status, pivots, detail, evidence, trace=self.recorder.trace())
 
     def record(self, pivots: int) -> None:
-        """One number of the trace."""
+        """Add one number to the trace."""
         if self.recorder.wanted:
             z = np.clip(np.where(self.inside == 1, self.b, self.y) * self.column, self.lo, self.hi)
             self.recorder.add(pivots, measure(self.problem, z)[0].natural_map)

@@ -9,7 +9,7 @@ inward sweep is the product with L^-T. So with E^T = L^-T J^T
 for each row of J, where e is nonzero only on the branches of J's entries, down to the root (Featherstone 2008,
 sections 6.5 and 7.3; Rodriguez and Kreutz-Delgado, Spatial operator factorization and inversion of the manipulator mass
 matrix, IEEE Transactions on Robotics and Automation 8(1), 1992, whose innovations factorisation this is). W couples two
-rows only where their branches meet: it is sparse for many bodies, and as sparse as can be.
+rows only if their branches meet: it is sparse for many bodies, and as sparse as can be.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.formulation.bridge.branches import SparseRows
-from contactlab.formulation.bridge.errors import BridgeError
+from contactlab.formulation.model_problem.branches import SparseRows
+from contactlab.formulation.model_problem.errors import BridgeError
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.mass_matrix import MassMatrixFactor, factorize_mass_matrix
 from contactlab.multibody.model import Model
@@ -71,7 +71,7 @@ class Delassus:
             matmat=self.__matmul__, rmatmat=self.__matmul__, dtype=np.float64,
         )  # fmt: skip
 
-    def half(self) -> tuple[SparseRows, FloatArray]:
+    def half_factor(self) -> tuple[SparseRows, FloatArray]:
         """E (m, nv), sparse, and 1 / D (nv,), with which W = E diag(1 / D) E^T."""
         nv = self.factor.model.nv
         S, U = self.factor._factor[: 12 * nv].reshape(2, nv, 6)
@@ -79,8 +79,8 @@ class Delassus:
         return _swept(self.J, self._tree, S, U, inverse), inverse
 
     def matrix(self) -> SparseRows:
-        """W (m, m), sparse and symmetric to the last bit, zero where no branch holds both rows."""
-        E, inverse = self.half()
+        """Return W (m, m), sparse and symmetric to the last bit; zero for rows without a common branch."""
+        E, inverse = self.half_factor()
         W = (E.multiply(inverse[None, :]) @ E.T).tocsr()
         W = (0.5 * (W + W.T)).tocsr()
         W.sort_indices()
@@ -88,7 +88,7 @@ class Delassus:
 
 
 def delassus(model: Model, q: Instant | MassMatrixFactor, J: Any) -> Delassus:
-    """The Delassus matrix of rows J (m, nv), to be applied or built.
+    """Return the Delassus matrix of rows J (m, nv), to be applied or built.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def delassus(model: Model, q: Instant | MassMatrixFactor, J: Any) -> Delassus:
 
 
 def _swept(J: SparseRows, tree: Structure, S: FloatArray, U: FloatArray, inverse: FloatArray) -> SparseRows:
-    """The inward sweep of all rows at once, one degree of freedom after the other: L^-T J^T, transposed."""
+    """Return the inward sweep of all rows at once, one degree of freedom after the other: L^-T J^T, transposed."""
     from scipy.sparse import csr_array
 
     columns = J.tocsc()

@@ -24,7 +24,7 @@ def certify_forces(
 def certify_blocks(
     blocks: VelocityBlocks, h: float, z: FloatArray, packed: FloatArray, v_plus: FloatArray
 ) -> Certificate:
-    """As `certify_forces`, of the blocks of a problem."""
+    """Certify forces as `certify_forces` does, from the blocks of a problem."""
     rows = problem_rows(h, blocks)
     cert, size = _certify(rows, blocks.Y, False, z, packed, v_plus)
     boxed = _boxed(rows, packed, v_plus, size)
@@ -65,14 +65,14 @@ def certify_accelerations(
 
 
 def contradicted_row(blocks: Blocks, h: float | None, packed: FloatArray, motion: FloatArray) -> int:
-    """Return the bilateral row that is off by most beyond what errors of assembly explain, -1 where there is none.
+    """Return the bilateral row that is off by most beyond what errors of assembly explain, -1 if there is none.
 
     ``h`` is the step, None for an impact or accelerations; ``packed`` are all forces, ``motion`` (nv,) is v+ or a.
     """
     from contactlab.formulation.kernels import agreement
 
     of_accelerations = isinstance(blocks, AccelerationBlocks)
-    # How large each velocity was before cancellation.
+    # Size of the terms of each velocity before cancellation.
     size = np.abs(free_motion(blocks)) + (h or 1.0) * (np.abs(packed) @ np.abs(force_responses(blocks)))
     part = bilateral_part(blocks)
     # An impact pulls nothing back: position errors explain none of its terms.
@@ -93,7 +93,7 @@ def _certify(
 
 
 def _boxed(rows: ContactSystem, packed: FloatArray, v_plus: FloatArray, size: FloatArray) -> FloatArray | None:
-    """Conditions of the boxed rows as the kernel fills them; None where there is no such row."""
+    """Conditions of the boxed rows as the kernel fills them; None if there is no such row."""
     from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
 
     if rows.lo.size == 0:

@@ -30,14 +30,14 @@ import numpy as np
 
 from contactlab.contact import PowerLaw
 from contactlab.contact.friction_pyramid import tangent_frame
-from contactlab.formulation.bridge.branches import SparseRows, turning_rows, unit_rows
-from contactlab.formulation.bridge.contact_geometry import ContactPoint
-from contactlab.formulation.bridge.errors import BridgeError
-from contactlab.formulation.bridge.held_joints import Holder, Servo, Stop
-from contactlab.formulation.bridge.inputs import Inputs, Level, contact_rows, place
-from contactlab.formulation.bridge.joint_actions import RowKind
-from contactlab.formulation.bridge.options import at_least_zero
-from contactlab.formulation.bridge.rows import Operator, Row, RowTable
+from contactlab.formulation.model_problem.branches import SparseRows, turning_rows, unit_rows
+from contactlab.formulation.model_problem.contact_geometry import ContactPoint
+from contactlab.formulation.model_problem.errors import BridgeError
+from contactlab.formulation.model_problem.inputs import LevelData, ProblemInputs, append_row, contact_rows
+from contactlab.formulation.model_problem.joint_actions import RowKind
+from contactlab.formulation.model_problem.joint_limit_rows import LimitRow, PositionDriveRow, SpeedRow
+from contactlab.formulation.model_problem.options import at_least_zero
+from contactlab.formulation.model_problem.rows import Operator, Row, RowTable
 from contactlab.formulation.softening import softening
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.spatial.errors import close_names
@@ -67,8 +67,8 @@ def checked_loads(
     return out
 
 
-def spin_rows(p: Inputs) -> tuple[SparseRows | None, list[tuple[Row, float]]]:
-    """Return the rows of all closed contacts with spin friction, and what each stands for with its bound [N m]."""
+def spin_rows(p: ProblemInputs) -> tuple[SparseRows | None, list[tuple[Row, float]]]:
+    """Return the rows of all closed contacts with spin friction, and the meaning and bound [N m] of each."""
     g = p.geometry
     found: list[tuple[int, FloatArray, Row, float]] = []
     for c, contact in enumerate(p.contacts):
@@ -92,8 +92,8 @@ def spin_rows(p: Inputs) -> tuple[SparseRows | None, list[tuple[Row, float]]]:
     return J, [(row, bound) for *_, row, bound in found]
 
 
-def _directions(p: Inputs, c: int) -> list[FloatArray]:
-    """The normal, the direction of rolling, and the one across both."""
+def _directions(p: ProblemInputs, c: int) -> list[FloatArray]:
+    """Return the normal, the direction of rolling, and the one across both."""
     g = p.geometry
     n = np.array(g.normal[c])
     at = np.array([c], dtype=np.int64)
@@ -108,7 +108,7 @@ def _directions(p: Inputs, c: int) -> list[FloatArray]:
 
 @dataclass(frozen=True)
 class _Spring:
-    """How a one-sided row gives way, bounces and is pulled back."""
+    """Compliance, restitution and stabilisation of a one-sided row."""
 
     stiffness: float
     dissipation: float
@@ -140,8 +140,8 @@ class _Boxed:
         self.hi.append(hi)
 
 
-def velocity_level(p: Inputs) -> Level[ConstraintVelProblemData]:
-    """State the velocity-level problem: a step where ``p.h`` is given, otherwise an impact."""
+def velocity_level(p: ProblemInputs) -> LevelData[ConstraintVelProblemData]:
+    """State the velocity-level problem: a step if ``p.h`` is given, otherwise an impact."""
     rows: dict[Operator, list[Row]] = {}
     g, h = p.geometry, p.h
     momentum = p.momentum if h is None else p.momentum + h * p.applied
@@ -172,7 +172,7 @@ def velocity_level(p: Inputs) -> Level[ConstraintVelProblemData]:
 
     stops = [s for s in p.stops if _near(p, s, v_free)]
     for stop in stops:
-        place(rows, "L", Row("L", 0, stop.kind, stop.coordinate.name, stop.label))
+        append_row(rows, "L", Row("L", 0, stop.kind, stop.coordinate.name, stop.label))
     columns = np.array([s.coordinate.v for s in stops], dtype=np.int64)
     signs = np.array([s.sign for s in stops])
     gaps = np.array([s.gap for s in stops])
@@ -186,7 +186,7 @@ def velocity_level(p: Inputs) -> Level[ConstraintVelProblemData]:
         if turning is not None:
             boxed.jacobians.append(turning)
             for row, bound in spins:
-                place(rows, "B", row)
+                append_row(rows, "B", row)
                 boxed.add(0.0, 0.0, -bound, bound)
     G, kG, scaleG, errorG = _bilateral(p, rows, boxed)
     data = ConstraintVelProblemData(
@@ -214,24 +214,24 @@ def velocity_level(p: Inputs) -> Level[ConstraintVelProblemData]:
         friction=p.contact_friction,
         tree_starts=g.at.branches.tree_starts() if p.model.nv > 0 else None,
     )
-    return Level(data, RowTable.of(rows), contacts)
+    return LevelData(data, RowTable.of(rows), contacts)
 
 
-def _contact_spring(p: Inputs, c: int) -> _Spring:
-    """A contact's own stiffness and dissipation, else those of all contacts."""
+def _contact_spring(p: ProblemInputs, c: int) -> _Spring:
+    """Return the stiffness and dissipation of a contact, or the common values of all contacts."""
     contact, common = p.contacts[c], p.stabilisation["contacts"]
     own = contact if contact.stiffness > 0.0 or contact.dissipation > 0.0 else common
     return _Spring(own.stiffness, own.dissipation, contact.restitution, common.erp)
 
 
-def _limit_spring(p: Inputs, stop: Stop) -> _Spring:
+def _limit_spring(p: ProblemInputs, stop: LimitRow) -> _Spring:
     limit, common = stop.limit, p.stabilisation["limits"]
     own = limit if limit.stiffness > 0.0 or limit.dissipation > 0.0 else common
     return _Spring(own.stiffness, own.dissipation, limit.restitution, common.erp)
 
 
-def _near(p: Inputs, stop: Stop, v_free: FloatArray) -> bool:
-    """Whether a limit has a row: it may close within the step, or it is closed when an impact happens."""
+def _near(p: ProblemInputs, stop: LimitRow, v_free: FloatArray) -> bool:
+    """Return True if a limit has a row: it may close within the step, or it is closed when an impact happens."""
     if p.h is None:
         return stop.gap <= p.thresholds.closed and not _limit_spring(p, stop).soft
     rate = min(stop.sign * p.kin._v[stop.coordinate.v], stop.sign * v_free[stop.coordinate.v])
@@ -239,10 +239,10 @@ def _near(p: Inputs, stop: Stop, v_free: FloatArray) -> bool:
 
 
 def _terms(
-    p: Inputs, springs: list[_Spring], gaps: FloatArray, rates: FloatArray, free: FloatArray
+    p: ProblemInputs, springs: list[_Spring], gaps: FloatArray, rates: FloatArray, free: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """K and gamma of one-sided rows with gaps, rates at v, and rates at the velocity without constraints."""
-    from contactlab.formulation.kernels.laws import unilateral
+    from contactlab.formulation.kernels.laws import unilateral_law
 
     k, gamma, v_min = np.zeros(len(springs)), np.zeros(len(springs)), p.thresholds.v_min
     for i, spring in enumerate(springs):
@@ -251,27 +251,27 @@ def _terms(
             continue
         bounce = (spring.coefficient(-rates[i]), v_min, spring.erp)
         given = (*bounce, 0.0, spring.stiffness, spring.dissipation, sys.float_info.max)
-        k[i], gamma[i] = unilateral(gaps[i], rates[i], free[i], p.h, *given)
+        k[i], gamma[i] = unilateral_law(gaps[i], rates[i], free[i], p.h, *given)
     return k + 0.0, gamma  # no -0
 
 
-def _held(p: Inputs, rows: dict[Operator, list[Row]], boxed: _Boxed) -> None:
+def _held(p: ProblemInputs, rows: dict[Operator, list[Row]], boxed: _Boxed) -> None:
     """Dry friction and drives; in an impact only the drives that nothing stops."""
     columns: list[int] = []
-    acting: tuple[Holder | Servo, ...] = (*p.holders, *p.servos)
+    acting: tuple[SpeedRow | PositionDriveRow, ...] = (*p.holders, *p.servos)
     for one in acting:
-        if p.h is None and one.row_kind != RowKind.HOLD:
+        if p.h is None and one.row_kind != RowKind.VELOCITY_DRIVE_RIGID:
             continue
         k, gamma, lo, hi = one.terms(p.h or 0.0)
         columns.append(one.coordinate.v)
         boxed.add(k, gamma, lo, hi)
-        place(rows, "B", Row("B", 0, one.kind, one.coordinate.name, one.label, bounds=(lo, hi)))
+        append_row(rows, "B", Row("B", 0, one.kind, one.coordinate.name, one.label, bounds=(lo, hi)))
     if columns:
         boxed.jacobians.append(unit_rows(np.array(columns), np.ones(len(columns)), p.model.nv))
 
 
 def _bilateral(
-    p: Inputs, rows: dict[Operator, list[Row]], boxed: _Boxed
+    p: ProblemInputs, rows: dict[Operator, list[Row]], boxed: _Boxed
 ) -> tuple[SparseRows, FloatArray, FloatArray, FloatArray]:
     """Loops and mimic relations: rigid rows in G, those that give way among the boxed rows, without bounds.
 
@@ -283,7 +283,7 @@ def _bilateral(
         how = group.stabilisation
         if not how.soft:
             for row in group.rows:
-                place(rows, "G", row)
+                append_row(rows, "G", row)
             parts.append(group.jacobian)
             terms.append(group.velocity_term(p.kin._v, how.erp, p.h, p.at_end))
             scales.append(group.scale)
@@ -292,7 +292,7 @@ def _bilateral(
             soft = softening(p.h, stiffness=how.stiffness, dissipation=how.dissipation)
             k = group.velocity_term(p.kin._v, float(soft.erp), p.h, p.at_end)
             for row, term in zip(group.rows, k.tolist(), strict=True):
-                place(rows, "B", row)
+                append_row(rows, "B", row)
                 boxed.add(term, float(soft.gamma), -math.inf, math.inf)
             boxed.jacobians.append(group.jacobian)
     return _stacked(parts, p.model.nv), np.concatenate(terms), np.concatenate(scales), np.concatenate(errors)

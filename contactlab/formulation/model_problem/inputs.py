@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from contactlab.constraints import ConstraintSet, baumgarte_term
 from contactlab.constraints.evaluation import evaluated
 from contactlab.constraints.kernels.kkt_codes import BAUMGARTE, GAMMA, JACOBIAN, POSITION_ERROR, VELOCITY_ERROR
-from contactlab.formulation.bridge.contact_geometry import ContactGeometry, ContactPoint
-from contactlab.formulation.bridge.errors import BridgeError
-from contactlab.formulation.bridge.held_joints import Holder, Servo, Stop
-from contactlab.formulation.bridge.options import Stabilisation, Thresholds
-from contactlab.formulation.bridge.rows import Operator, Row, RowTable
+from contactlab.formulation.model_problem.contact_geometry import ContactGeometry, ContactPoint
+from contactlab.formulation.model_problem.errors import BridgeError
+from contactlab.formulation.model_problem.joint_limit_rows import LimitRow, PositionDriveRow, SpeedRow
+from contactlab.formulation.model_problem.options import Stabilisation, Thresholds
+from contactlab.formulation.model_problem.rows import Operator, Row, RowTable
 from contactlab.multibody.dynamics import inverse_dynamics, nonlinear_effects
 from contactlab.multibody.joint_data import mimic_coupling
 from contactlab.multibody.kinematics import Kinematics
@@ -35,7 +35,7 @@ from problem_data.inertia import FunctionInertia
 class BilateralRows:
     """Bilateral rows of one kind."""
 
-    rows: tuple[Row, ...]  # what each stands for
+    rows: tuple[Row, ...]  # meaning of each row
     jacobian: FloatArray  # (nb, nv)
     scale: FloatArray  # (nb,) sizes of the terms of its entries
     acceleration: FloatArray  # (nb,) kG of the acceleration level
@@ -142,7 +142,7 @@ Data = TypeVar("Data", ConstraintAccelProblemData, ConstraintVelProblemData)
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
+class ProblemInputs:
     """Arguments of `problem_data_from`, checked and placed at their instant; see there."""
 
     model: Model
@@ -152,9 +152,9 @@ class Inputs:
     contacts: tuple[ContactPoint, ...]
     geometry: ContactGeometry
     loads: FloatArray  # (nc,) [N] of the contacts with torsional or rolling friction
-    stops: tuple[Stop, ...]
-    holders: tuple[Holder, ...]
-    servos: tuple[Servo, ...]
+    stops: tuple[LimitRow, ...]
+    holders: tuple[SpeedRow, ...]
+    servos: tuple[PositionDriveRow, ...]
     loops: BilateralRows
     mimics: BilateralRows
     constraint_set: ConstraintSet | None
@@ -174,7 +174,7 @@ class Inputs:
 
     @cached_property
     def applied(self) -> FloatArray:
-        """Forces (nv,) but those of constraints: tau, weights, gyroscopic terms and f_ext."""
+        """Return all forces (nv,) except constraint forces: tau, weights, gyroscopic terms and f_ext."""
         return self.tau - nonlinear_effects(self.model, self.kin, self.kin.v, self.f_ext)
 
     @property
@@ -185,7 +185,7 @@ class Inputs:
     @cached_property
     def momentum(self) -> FloatArray:
         """M v (nv,) in O(nv): the forces that would bring about the accelerations v at rest, without gravity."""
-        return inverse_dynamics(self.model.weightless, self.kin._q, np.zeros(self.model.nv), self.kin._v)
+        return inverse_dynamics(self.model.without_gravity, self.kin._q, np.zeros(self.model.nv), self.kin._v)
 
     @cached_property
     def slip_speed(self) -> FloatArray:
@@ -199,21 +199,21 @@ class Inputs:
 
 
 @dataclass(frozen=True, eq=False)
-class Level(Generic[Data]):
+class LevelData(Generic[Data]):
     """Problem data of one level."""
 
     data: Data
-    rows: RowTable  # what their rows stand for
+    rows: RowTable  # meaning of their rows
     contacts: IntArray  # (nc,) place, among all contacts given, of each row of N
 
 
-def place(rows: dict[Operator, list[Row]], operator: Operator, row: Row) -> None:
-    """Append a row to those of an operator."""
+def append_row(rows: dict[Operator, list[Row]], operator: Operator, row: Row) -> None:
+    """Append a row to the rows of an operator."""
     rows.setdefault(operator, []).append(row)
 
 
 def contact_rows(
-    p: Inputs,
+    p: ProblemInputs,
     rows: dict[Operator, list[Row]],
     operator: Operator,
     contacts: IntArray,
@@ -229,4 +229,4 @@ def contact_rows(
         edge = None if edges is None else int(edges[i])
         what = kind if edge is None else f"edge {edge}"
         bodies = (contact.body_a, contact.body_b)
-        place(rows, operator, Row(operator, 0, kind, name, f"{name}: {what}", *bodies, edge, fixed[i]))
+        append_row(rows, operator, Row(operator, 0, kind, name, f"{name}: {what}", *bodies, edge, fixed[i]))

@@ -1,4 +1,4 @@
-"""How far recorded forces are from those selected among all that solve the rigid problem; by another method.
+"""Distance of recorded forces from the equal-compliance forces, computed by an independent method.
 
 The step goes along a branch of compliances in the space of the velocities. Here the dense LCP of an island, every
 contact giving way by eps along its normal and both tangents, is solved by Lemke's method for a small eps, and with the
@@ -23,7 +23,7 @@ from contactlab.certificate import Choice
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.island import ContactProblem, JointProblem
 from contactlab.verification.islands import Islands, Matrix, largest_of
-from contactlab.verification.portion import TINY, Found, Portion, groups
+from contactlab.verification.portion import TINY, Found, StepSlice, groups
 from contactlab.verification.report import SelectionReport
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ BY_LEMKE = [0, 1, 2, 3, 11, 19, 27]
 RATIO = 4.0  # of a compliance, from which the line to none is read
 NEAR = 1e-5  # distance that is not looked at more closely
 WITHIN_SIGHT = 1e-2  # distance up to which the answers of a compliance in between count
-ROUNDING = 1e-10  # of the forces that would stop the motion: where none is larger, all are rounding
+ROUNDING = 1e-10  # of the forces that would stop the motion: if none is larger, all are rounding
 CLOSED = 1e-8  # rate of an unloaded contact, of the largest that a load of the island makes: below, it may act
 WITHIN = 1e-9  # of a bound: a force nearer is at it
 NEWTON, ARRIVED = 40, 1e-12  # steps with the exact cone, and what is left of the largest force
@@ -49,8 +49,8 @@ DEPENDENT = 1e-10  # singular value of rows of joints, of the largest, at which 
 
 
 @dataclass(eq=False)
-class Selections:
-    """What was found so far."""
+class EqualComplianceCheck:
+    """Collector of findings."""
 
     compared: int = 0
     unique: int = 0
@@ -63,20 +63,20 @@ class Selections:
     said: list[tuple[int, int, float]] = field(default_factory=list)
 
     @staticmethod
-    def of(recording: Recording) -> Selections | None:
+    def of(recording: Recording) -> EqualComplianceCheck | None:
         """Return an empty account, None for a record in which nothing was to be selected."""
         stepper = recording.stepper
-        selects = stepper.solver is None and not recording.world.resists_turning
-        return Selections() if selects else None
+        selects = stepper.solver is None and not recording.world.has_moment_friction
+        return EqualComplianceCheck() if selects else None
 
     def report(self) -> SelectionReport:
-        """Return what was found."""
+        """Return the findings."""
         distance = np.inf if self.lost and not self.compared else self.worst
         looked = self.compared + self.unique + self.lost
         return SelectionReport(looked, self.unique, self.larger, self.lost, distance, self.step, self.island)
 
     def take(
-        self, portion: Portion, problem: ContactProblem, joined: JointProblem, laws: JointLaws, islands: Islands
+        self, portion: StepSlice, problem: ContactProblem, joined: JointProblem, laws: JointLaws, islands: Islands
     ) -> Found:
         """Enter the islands of a portion; how far those are off that are said to be selected."""
         self.said = []
@@ -85,7 +85,7 @@ class Selections:
         return "choice", at.astype(np.int64), labels.astype(np.int64), -1, off.astype(np.float64)
 
     def _take(
-        self, portion: Portion, problem: ContactProblem, joined: JointProblem, laws: JointLaws, islands: Islands
+        self, portion: StepSlice, problem: ContactProblem, joined: JointProblem, laws: JointLaws, islands: Islands
     ) -> None:
         k = problem.rows.k
         rates = problem.J @ problem.v_plus + np.concatenate((k[:, 0], problem.rows.kF))
@@ -120,7 +120,7 @@ class Selections:
 
     def _compare(
         self,
-        portion: Portion,
+        portion: StepSlice,
         islands: Islands,
         problem: ContactProblem,
         rates: FloatArray,
@@ -166,7 +166,7 @@ class _Joints:
 
     @staticmethod
     def of(joined: JointProblem, laws: JointLaws, own: IntArray) -> _Joints:
-        """Return those of the rows ``own`` (m,) of an island that are not at a bound."""
+        """Return the rows of an island among ``own`` (m,) that are not at a bound."""
         number, force = joined.number[own], joined.force[own]
         ends = [np.where(np.isfinite(end[number]), np.abs(end[number]), 0.0) for end in (laws.lo, laws.hi)]
         slack = WITHIN * np.maximum(np.abs(force), np.maximum(*ends))
@@ -221,7 +221,7 @@ def _is_regular(W: FloatArray) -> NDArray[np.bool_]:
 def _distance(
     problem: ContactProblem, contacts: IntArray, own: IntArray, W: FloatArray, rates: FloatArray, end: float
 ) -> float | None:
-    """Return how far the recorded forces are from the selected ones, of the largest; None where they are not found.
+    """Return how far the recorded forces are from the selected ones, of the largest; None if they are not found.
 
     ``end`` is the compliance at the branch's end.
     """
@@ -259,7 +259,7 @@ def _nearest(
     compliances: FloatArray,
     answer: Callable[[float, FloatArray], FloatArray | None],
 ) -> float | None:
-    """Return how far recorded forces are from the nearest answer, of the largest force; None where there is none.
+    """Return how far recorded forces are from the nearest answer, of the largest force; None if there is none.
 
     Each answer for a compliance below the branch's end, the first, is sought from the one before: from the recorded
     forces, which solve the rigid problem, nothing would move there. Of forces that are far from all, the distance is
@@ -288,7 +288,7 @@ def _nearest(
 def _by_lemke(
     A: FloatArray, free: FloatArray, mu: FloatArray, pattern: list[Any], axes: FloatArray, eps: float, z: FloatArray
 ) -> FloatArray | None:
-    """Return forces of contacts that give way by eps, normal and along two axes; None where they are not found."""
+    """Return forces of contacts that give way by eps, normal and along two axes; None if they are not found."""
     import lcp
 
     alike, of, sign, edges = pattern
@@ -305,7 +305,7 @@ def _by_lemke(
 def _near(
     W: FloatArray, b: FloatArray, mu: FloatArray, corners: FloatArray | None, eps: float, start: FloatArray
 ) -> FloatArray | None:
-    """Return forces p = P(p - T (W p + eps p + b)) by Newton's method from ``start``, None where it does not arrive.
+    """Return forces p = P(p - T (W p + eps p + b)) by Newton's method from ``start``, None if it does not arrive.
 
     Of normals (nc,), then two axes of each contact. P cuts normal forces off at 0 and moves tangential ones to the
     nearest point of the disc mu pN, or of the polygon with these ``corners`` (k, 2).
@@ -372,7 +372,7 @@ def _within(x: FloatArray, bounds: FloatArray, corners: FloatArray | None) -> tu
 
 @functools.lru_cache(maxsize=4 * MOST)
 def _pattern(nc: int, r: int) -> tuple[Any, ...]:
-    """Return what LCPs of nc contacts with r directions have in common.
+    """Return the common part of LCPs of nc contacts with r directions.
 
     Axes of the directions; the compliance alike for normals and tangents; rows and signs of the forces, which are along
     the rows, then against the directions; the slacks that the directions lean on.

@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from contactlab.contact import PowerLaw
 from contactlab.contact.friction_pyramid import edge_directions
-from contactlab.formulation.bridge.branches import Instantaneous, SparseRows, pair_rows
-from contactlab.formulation.bridge.errors import BridgeError
-from contactlab.formulation.bridge.options import at_least_zero, number, share
+from contactlab.formulation.model_problem.branches import Instantaneous, SparseRows, pair_rows
+from contactlab.formulation.model_problem.errors import BridgeError
+from contactlab.formulation.model_problem.options import at_least_zero, fraction, number
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
 
@@ -59,8 +59,8 @@ class ContactPoint:
     mu
         Coefficient of friction, >= 0.
     mu_sliding, mu_non_sliding
-        Kinetic and static coefficients where they differ; `mu` if not given. The velocity level, which knows one, uses
-        that of the state the contact is in.
+        Kinetic and static coefficients if they differ; by default `mu`. The velocity level, which has only one, uses
+        the coefficient of the contact's state.
     restitution
         Coefficient of restitution, 0 to 1, or a `contactlab.contact.PowerLaw`; velocity level only.
     stiffness, dissipation
@@ -147,7 +147,7 @@ class ContactPoint:
             "mu_non_sliding": static,
             "restitution": restitution
             if isinstance(restitution, PowerLaw)
-            else share(restitution, prefix + "restitution"),
+            else fraction(restitution, prefix + "restitution"),
             "stiffness": at_least_zero(stiffness, prefix + "stiffness"),
             "dissipation": at_least_zero(dissipation, prefix + "dissipation"),
             "radius": at_least_zero(radius, prefix + "radius"),
@@ -196,13 +196,13 @@ class ContactGeometry:
     link_b: IntArray
     gap: FloatArray  # (nc,) [m]
     velocity: FloatArray  # (nc, 3) of B's point relative to A's [m/s]
-    centre: FloatArray  # (nc, 3) the points that stay points of B: x_b but for balls
+    centre: FloatArray  # (nc, 3) the points that stay points of B: x_b except for balls
     radius: FloatArray  # (nc,) of the balls [m]
     turning: IntArray  # (nc,) link with which normal and tangents turn, -1 for none
 
     @property
     def approach(self) -> FloatArray:
-        """N v (nc,) [m/s]: negative where the gap closes."""
+        """N v (nc,) [m/s]: negative if the gap closes."""
         rate: FloatArray = np.einsum("ci,ci->c", self.normal, self.velocity)
         return rate
 
@@ -256,7 +256,10 @@ class ContactGeometry:
 
 
 def contact_geometry(model: Model, at: Instantaneous, contacts: Sequence[ContactPoint]) -> ContactGeometry:
-    """Place the contacts; unknown bodies, equal names and what is not a `ContactPoint` raise."""
+    """Return the geometry of the contacts.
+
+    Raise for unknown bodies, equal names and values that are not a `ContactPoint`.
+    """
     for i, contact in enumerate(contacts):
         if not isinstance(contact, ContactPoint):
             raise BridgeError(f"contacts[{i}]", f"must be a ContactPoint, got {type(contact).__name__}")
@@ -290,7 +293,7 @@ def contact_geometry(model: Model, at: Instantaneous, contacts: Sequence[Contact
 
 
 def _in_world(at: Instantaneous, bodies: IntArray, points: FloatArray, in_body: NDArray[np.bool_]) -> FloatArray:
-    """Points (nc, 3) in the world, where ``in_body`` from body coordinates."""
+    """Return points (nc, 3) in the world; points marked ``in_body`` are converted from body coordinates."""
     R, p = at.poses(bodies)
     return np.where(in_body[:, None], p + np.einsum("cij,cj->ci", R, points), points)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from contactlab.formulation.bridge.errors import BridgeError
+from contactlab.formulation.model_problem.errors import BridgeError
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import close_names
 
@@ -22,7 +22,7 @@ class Row:
     Attributes
     ----------
     operator, index
-        Where it stands: row `index` of "N", "F", "Q", "L", "G" or "B".
+        Its position: row `index` of "N", "F", "Q", "L", "G" or "B".
     kind
         "normal", "friction", "sliding", "lower limit", "upper limit", "loop", "mimic", "dry friction", "drive",
         "torsional friction" or "rolling friction".
@@ -38,7 +38,7 @@ class Row:
         (3,) world axes, of a contact's row; None for other rows.
     bounds
         Force [N or N m] that the row can bear; at acceleration level nothing holds it to them, see
-        `ModelProblem.beyond_bounds`.
+        `ModelProblem.overloaded_joints`.
     """
 
     operator: Operator
@@ -97,7 +97,7 @@ class RowTable:
         raise BridgeError("label", f"no row is labelled {label!r}{close_names(label, self.labels)}")
 
     def of_source(self, source: str) -> tuple[Row, ...]:
-        """Rows of a contact, joint, loop or drive by its name; none where it has none at this level."""
+        """Return the rows of a contact, joint, loop or drive by its name; empty if it has none at this level."""
         return tuple(row for row in self if row.source == source)
 
     def __str__(self) -> str:

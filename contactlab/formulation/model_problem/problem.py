@@ -1,6 +1,6 @@
-"""Problem data of both levels from one model at one instant, and the way back from forces to what they act on.
+"""Problem data of both levels from one model at one instant, and the effect of forces on bodies.
 
-Forces of a solution are read as what they physically are: contact forces in the world, and what bears on a body.
+Forces of a solution are converted to contact forces in the world and to loads on bodies.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.constraints import BodyWrench, group_wrenches
-from contactlab.formulation.bridge.acceleration_level import acceleration_level
-from contactlab.formulation.bridge.delassus_operator import Delassus, delassus
-from contactlab.formulation.bridge.errors import BridgeError
-from contactlab.formulation.bridge.inputs import Inputs, Level
-from contactlab.formulation.bridge.rows import Row, RowTable
-from contactlab.formulation.bridge.velocity_level import SPINNING, velocity_level
+from contactlab.formulation.model_problem.acceleration_level import acceleration_level
+from contactlab.formulation.model_problem.delassus_operator import Delassus, delassus
+from contactlab.formulation.model_problem.errors import BridgeError
+from contactlab.formulation.model_problem.inputs import LevelData, ProblemInputs
+from contactlab.formulation.model_problem.rows import Row, RowTable
+from contactlab.formulation.model_problem.velocity_level import SPINNING, velocity_level
 from contactlab.formulation.solution import AccelerationSolution, Solution
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose
@@ -83,7 +83,7 @@ class BodyLoad(NamedTuple):
     point: FloatArray
 
 
-def row_force(level: Level[Any], forces: ConstraintForces, row: Row) -> float:
+def row_force(level: LevelData[Any], forces: ConstraintForces, row: Row) -> float:
     """Force along a row; of a sliding row, the friction that the normal force of its contact brings."""
     if row.operator == "Q":
         contact = int(level.data.sliding_contacts[row.index])
@@ -91,7 +91,7 @@ def row_force(level: Level[Any], forces: ConstraintForces, row: Row) -> float:
     return float(getattr(forces, f"f{row.operator}")[row.index])
 
 
-def contact_forces(p: Inputs, level: Level[Any], forces: ConstraintForces) -> tuple[ContactLoad, ...]:
+def contact_forces(p: ProblemInputs, level: LevelData[Any], forces: ConstraintForces) -> tuple[ContactLoad, ...]:
     """Loads of all contacts in the order given; those without rows bear nothing."""
     normal_force, friction = np.zeros(len(p.contacts)), np.zeros((len(p.contacts), 3))
     moment = np.zeros((len(p.contacts), 3))
@@ -119,8 +119,10 @@ def contact_forces(p: Inputs, level: Level[Any], forces: ConstraintForces) -> tu
     )
 
 
-def load_on(p: Inputs, level: Level[Any], forces: ConstraintForces, body: str, about: FloatArray | None) -> BodyLoad:
-    """Sum of what acts on a body by contacts and loops, about a point, its origin if not given."""
+def load_on(
+    p: ProblemInputs, level: LevelData[Any], forces: ConstraintForces, body: str, about: FloatArray | None
+) -> BodyLoad:
+    """Return the total load of contacts and loops on a body, about a point, by default its origin."""
     p.model.index_or_world(body)
     point = body_pose(p.model, p.kin, body).p.copy() if about is None else about
     moment, force = np.zeros(3), np.zeros(3)
@@ -138,7 +140,7 @@ def load_on(p: Inputs, level: Level[Any], forces: ConstraintForces, body: str, a
     return BodyLoad(moment, force, point)
 
 
-def _loop_wrenches(p: Inputs, level: Level[Any], forces: ConstraintForces) -> list[BodyWrench]:
+def _loop_wrenches(p: ProblemInputs, level: LevelData[Any], forces: ConstraintForces) -> list[BodyWrench]:
     """Moments and forces of all loops, in world axes; rows that give way stand among the boxed ones."""
     if p.constraint_set is None:
         return []
@@ -182,24 +184,24 @@ class ModelProblem:
     """A contact problem of a model at one instant; from `problem_data_from`.
 
     Each level is stated when it is first asked for, from copies of the arguments: two levels, one instant. Solve them
-    with `contactlab.ConstraintSolver`; hand the solution back to `contact_forces`, `forces_on` or `force_of`.
+    with `contactlab.ConstraintSolver`; hand the solution back to `contact_forces`, `forces_on` or `row_force`.
 
     Examples
     --------
     >>> problem = problem_data_from(model, q, v, tau, contacts=[ContactPoint("foot", x, (0, 0, 1), mu=0.8)], h=1e-3)
     >>> solution = ConstraintSolver().solve_discretized_problem(problem.velocity, problem.h)
     >>> problem.contact_forces(solution)[0].force
-    >>> problem.force_of("lower limit of knee", solution)
+    >>> problem.row_force("lower limit of knee", solution)
     """
 
-    _inputs: Inputs
+    _inputs: ProblemInputs
 
     @cached_property
-    def _accelerations(self) -> Level[ConstraintAccelProblemData]:
+    def _accelerations(self) -> LevelData[ConstraintAccelProblemData]:
         return acceleration_level(self._inputs)
 
     @cached_property
-    def _velocities(self) -> Level[ConstraintVelProblemData]:
+    def _velocities(self) -> LevelData[ConstraintVelProblemData]:
         return velocity_level(self._inputs)
 
     @property
@@ -214,7 +216,7 @@ class ModelProblem:
 
     @property
     def acceleration(self) -> ConstraintAccelProblemData:
-        """For ``solve_constraint_problem``. Raises where no finite acceleration does what a drive asks for.
+        """Data for ``solve_constraint_problem``. Raises if a drive requires an infinite acceleration.
 
         Nor does this level know torsional and rolling friction: it raises where a contact has such.
         """
@@ -278,7 +280,7 @@ class ModelProblem:
         Parameters
         ----------
         body
-            Its name; "world" for what the world bears.
+            Its name; "world" for the load on the world.
         solution, level
             As for `contact_forces`.
         about
@@ -288,7 +290,7 @@ class ModelProblem:
         point = None if about is None else finite_array(about, "about", (3,), BridgeError)
         return load_on(self._inputs, stated, forces, body, point)
 
-    def force_of(self, label: str, solution: Solution | ConstraintForces, *, level: LevelName | None = None) -> float:
+    def row_force(self, label: str, solution: Solution | ConstraintForces, *, level: LevelName | None = None) -> float:
         """Force along the row of a label; 0 for a row that only the other level has."""
         stated, forces = self._read(solution, level)
         if label not in stated.rows.labels:
@@ -297,10 +299,10 @@ class ModelProblem:
                 return 0.0
         return row_force(stated, forces, stated.rows[label])
 
-    def beyond_bounds(self, solution: Solution | ConstraintForces) -> dict[str, float]:
+    def overloaded_joints(self, solution: Solution | ConstraintForces) -> dict[str, float]:
         """Joints held at acceleration level with more force than their friction or drive has, by label [N m or N].
 
-        Where there are any, the solution is not one: see `giving_way`.
+        If there are any, the solution is not valid: see `with_released_joints`.
         """
         stated, forces = self._read(solution, "acceleration" if isinstance(solution, ConstraintForces) else None)
         beyond = {}
@@ -310,14 +312,14 @@ class ModelProblem:
                 beyond[row.label] = force
         return beyond
 
-    def giving_way(self, solution: Solution | ConstraintForces) -> ModelProblem:
-        """Copy of the problem whose joints `beyond_bounds`, at acceleration level, are not held but bear all they can.
+    def with_released_joints(self, solution: Solution | ConstraintForces) -> ModelProblem:
+        """Return a copy in which `overloaded_joints` slip at acceleration level with their maximum force.
 
-        Solve, and repeat until `beyond_bounds` is empty; the velocity level finds this out by itself.
+        Solve, and repeat until `overloaded_joints` is empty; the velocity level finds this out by itself.
         """
         bounds = {row.label: row.bounds for row in self.rows.acceleration.G}
         given = dict(self._inputs.given)
-        for label, force in self.beyond_bounds(solution).items():
+        for label, force in self.overloaded_joints(solution).items():
             lo, hi = bounds[label] or (force, force)
             given[label] = min(max(force, lo), hi)
         return ModelProblem(replace(self._inputs, given=MappingProxyType(given)))
@@ -326,7 +328,7 @@ class ModelProblem:
         """W = J M^-1 J^T of one operator's rows, applied or built through the tree: see `delassus`."""
         return delassus(self.model, self._inputs.factor, getattr(self._level(level).data, operator))
 
-    def _level(self, name: LevelName) -> Level[Any]:
+    def _level(self, name: LevelName) -> LevelData[Any]:
         if name == "acceleration":
             return self._accelerations
         if name == "velocity":
@@ -335,8 +337,8 @@ class ModelProblem:
 
     def _read(
         self, solution: Solution | ConstraintForces, level: LevelName | None
-    ) -> tuple[Level[Any], ConstraintForces]:
-        """The level of a solution, and its forces, whose lengths fit."""
+    ) -> tuple[LevelData[Any], ConstraintForces]:
+        """Return the level of a solution, and its forces, whose lengths fit."""
         if isinstance(solution, Solution):
             name: LevelName = "acceleration" if isinstance(solution, AccelerationSolution) else "velocity"
             forces = solution.forces

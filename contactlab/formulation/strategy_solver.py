@@ -1,4 +1,4 @@
-"""The compiled step's proposal on the public path: forces that need no complementarity solver."""
+"""The island strategies on the public path: they find contact forces without a complementarity solver."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from problem_data import VelocityBlocks
 _LARGE = 150
 _SPARSE = 0.25
 #: Seconds of the processor for the problem of an island that the default solvers are given.
-PATIENCE = 30.0
+MAX_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
-class Proposal:
+class StrategySolver:
     """Answer in place of a solver: the forces of z0, or forces near them, or the forces selected.
 
     It is made before any solver is asked, and taken where it meets the LCP well within the tolerance: see
@@ -38,7 +38,7 @@ class Proposal:
     Parameters
     ----------
     choice
-        What it is.
+        Which of several force solutions was found.
     attempt
         Name of the strategy that found it: see `lcp.contacts.attempts`.
     """
@@ -49,7 +49,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class EqualCompliance:
-    """What a step asks for by default: among the forces of redundant contacts, those that give way alike.
+    """Default solver of a step: the equal-compliance forces of redundant contacts.
 
     Where contacts are redundant, the rigid problem has many solutions, and a pivoting method returns a corner of their
     set: one corner of a face carries all of its load, and what such forces do to a gripped box is not what it does.
@@ -59,9 +59,9 @@ class EqualCompliance:
 
     Parameters
     ----------
-    otherwise
+    fallback
         Solver of the LCP where nothing was found: softness of friction, contacts of different numbers of directions,
-        and where all attempts were in vain. By default Lemke's method, then what
+        and where all attempts were without success. By default Lemke's method, then what
         `lcp.default_solver` would try, for half a minute of the processor; with ``friction="cone"`` what
         `lcp.default_friction_solver` would try, for as long.
     strategies
@@ -69,36 +69,36 @@ class EqualCompliance:
 
     Notes
     -----
-    A backend of `ConstraintSolver` for impacts and steps, and what ``TimeStepping(solver=None)`` does.
+    A backend of `ConstraintSolver` for impacts and steps, and the method of ``TimeStepping(solver=None)``.
     """
 
-    otherwise: lcp.Solver | None = None
+    fallback: lcp.Solver | None = None
     strategies: tuple[str, ...] = NAMES
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "strategies", tuple(self.strategies))
         bits_of(self.strategies)
-        solver = self.otherwise
+        solver = self.fallback
         if solver is not None and (isinstance(solver, type) or not hasattr(solver, "solve")):
             raise lcp.ProblemError(f"otherwise must be a solver object such as lcp.Lemke(), got {solver!r}")
-        objection = friction_objection("pyramid", self.otherwise)
+        objection = friction_objection("pyramid", self.fallback)
         if objection is not None:
             raise lcp.ProblemError(objection[1])
 
     @property
     def lcp_solver(self) -> lcp.Solver:
-        """The solver that is asked where nothing was selected."""
-        if self.otherwise is not None:
-            return self.otherwise
-        return lcp.Fallback(lcp.Lemke(), lcp.default_solver(), time_limit=PATIENCE)
+        """Solver that is called if no forces were selected."""
+        if self.fallback is not None:
+            return self.fallback
+        return lcp.Fallback(lcp.Lemke(), lcp.default_solver(), time_limit=MAX_SECONDS)
 
     @property
     def cone_solver(self) -> lcp.FrictionSolver:
-        """The solver that is asked where nothing was selected of contacts with the exact cone."""
-        return replace(lcp.default_friction_solver(), time_limit=PATIENCE)
+        """Solver that is called if no forces were selected for contacts with the exact cone."""
+        return replace(lcp.default_friction_solver(), time_limit=MAX_SECONDS)
 
 
-def _acting(rows: VelocityBlocks | ContactSystem) -> tuple[IntArray, IntArray]:
+def _rows_and_ranges(rows: VelocityBlocks | ContactSystem) -> tuple[IntArray, IntArray]:
     """Rows, and the columns that each of them acts on."""
     row, column = np.nonzero((rows.J != 0.0) | (rows.Y != 0.0))
     return row, column
@@ -116,7 +116,7 @@ def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
     contacts = np.arange(blocks.nc)
     contact = np.concatenate((contacts, np.repeat(blocks.cone_contacts, blocks.r)))
     nu = contact.size
-    row, column = _acting(blocks)
+    row, column = _rows_and_ranges(blocks)
     end = np.searchsorted(row, nu)
     spans = contact_spans(starts, blocks.nc, contact[row[:end]], column[:end])
     if spans is None:
@@ -130,11 +130,11 @@ def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Claimant:
+class _SolverAdapter:
     """Forces found as a solver's answer, so that `lcp.solve` verifies them."""
 
     r: FloatArray
-    solver: Proposal
+    solver: StrategySolver
     detail: str
 
     def solve(
@@ -143,30 +143,33 @@ class _Claimant:
         return lcp.FrictionClaim(self.r, lcp.Status.SOLVED, 0, self.detail, solver=self.solver)
 
 
-def proposed_cones(
+def solve_cones_with_strategies(
     formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, attempts: tuple[str, ...] = NAMES
 ) -> tuple[ConeProblem, lcp.FrictionResult] | None:
-    """Return the forces selected of contacts with the exact cone, and their problem; z0 (n,) as of `proposed`."""
+    """Return selected forces of contacts with the exact cone, and their problem.
+
+    Z0 (n,) as in `solve_with_strategies`.
+    """
     found = _found(formed, z0, tolerance, True, True, attempts)
     if found is None:
         return None
     blocks = formed.data.blocks()
     cone = cone_problem(lcp_matrix(formed, found.rows), formed.qq, blocks.r, blocks.mu)
     return cone, lcp.solve(
-        cone.problem, _Claimant(cone.start(found.z), found.solver, found.detail), tolerance=tolerance
+        cone.problem, _SolverAdapter(cone.start(found.z), found.solver, found.detail), tolerance=tolerance
     )
 
 
-def proposed(
+def solve_with_strategies(
     formed: DiscretizedLCP,
     z0: FloatArray | None,
     tolerance: float,
     selected: bool,
     attempts: tuple[str, ...] = NAMES,
 ) -> lcp.Result | None:
-    """Return the result of a proposal, near z0 (n,) or selected, or None where the problem goes to the solver.
+    """Return the result of the strategies, near z0 (n,) or selected, or None if the problem needs the solver.
 
-    The kernels, and with them every bit, are those of the compiled step.
+    It calls the kernels of the compiled step, so the results agree in every bit.
     """
     from lcp.kernels.residuals import GAP
 
@@ -176,7 +179,7 @@ def proposed(
         return None
     z, w, out, solver, detail, rows = found
     # The kernel has judged in the step's own units; the backward error is told beside.
-    problem = formed.stated(lcp_matrix(formed, rows))
+    problem = formed.with_matrix(lcp_matrix(formed, rows))
     measures: list[float] = [*out[: GAP + 1].tolist(), lcp.residuals(problem, z).backward_error]
     residual = lcp.Residuals(*measures)
     z.flags.writeable = False
@@ -197,13 +200,13 @@ def proposed(
     )
 
 
-class _Found(NamedTuple):
-    """A proposal that was taken: its variables, measures, what it was, and the rows it is of."""
+class _StrategyResult(NamedTuple):
+    """Accepted forces: variables, residuals, the strategy, and the rows."""
 
     z: FloatArray
     w: FloatArray
     out: FloatArray
-    solver: Proposal
+    solver: StrategySolver
     detail: str
     rows: ContactSystem
 
@@ -215,7 +218,7 @@ def _found(
     selected: bool,
     exact: bool,
     attempts: tuple[str, ...],
-) -> _Found | None:
+) -> _StrategyResult | None:
     blocks = formed.data.blocks()
     with_joints = blocks.nl + blocks.nb + blocks.nbox > 0
     asked = selected or (z0 is not None and not with_joints)
@@ -225,7 +228,7 @@ def _found(
     from lcp.contacts.kernels.judging import Case
 
     starts, spans = _trees(blocks)
-    rows = formed.posed._replace(spans=spans)
+    rows = formed.kernel_rows._replace(spans=spans)
     start = np.zeros(formed.n) if z0 is None else z0
     asked_of = selected, z0 is not None, exact, bits_of(attempts), start, tolerance
     found = propose_forces(Case(rows, starts, *asked_of, _posed(formed, spans)))
@@ -239,11 +242,11 @@ def _found(
             kind, choice = "forces that are not those selected", Choice.NOT_SELECTED
     name = RECORDED[found.attempt]
     detail = "the forces of z0" if name == "reuse" and systems == 0 else f"{kind}, {name}: {systems} linear systems"
-    return _Found(answer.z, answer.w, answer.measures, Proposal(choice, name), detail, rows)
+    return _StrategyResult(answer.z, answer.w, answer.measures, StrategySolver(choice, name), detail, rows)
 
 
 def _posed(formed: DiscretizedLCP, spans: IntArray) -> FloatArray:
-    """What the rows are judged by where bilateral rows were eliminated: see `lcp.contacts.kernels.judging.Case`."""
+    """Original rows, for verification after bilateral rows were eliminated; see `lcp.contacts.kernels.judging.Case`."""
     from contactlab.formulation.kernels.bilateral import fill_posed
 
     blocks = formed.data.blocks()
@@ -256,11 +259,11 @@ def _posed(formed: DiscretizedLCP, spans: IntArray) -> FloatArray:
 
 
 def lcp_matrix(formed: DiscretizedLCP, rows: ContactSystem) -> Any:
-    """M of the LCP, sparse where that costs less: its entries are those of rows that act on the same velocities."""
+    """Return M of the LCP, sparse if this costs less. Rows that act on the same velocities have entries."""
     m = rows.nc + rows.nr
     if rows.J.shape[0] > m or formed.n < _LARGE:
         return formed.MM
-    row, column = _acting(rows)
+    row, column = _rows_and_ranges(rows)
     if row.size > _SPARSE * rows.J.size:
         return formed.MM
     from scipy import sparse

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import get_args
 
-from contactlab.formulation.bridge.errors import BridgeError
-from contactlab.formulation.bridge.options import at_least_zero, number, share
+from contactlab.formulation.model_problem.errors import BridgeError
+from contactlab.formulation.model_problem.options import at_least_zero, fraction, number
 
 # Classes of rows, in the order of a problem: unilateral rows, equations, equations that give way where the stepper has
 # a ``cfm`` and are then boxed rows, and boxed rows.
@@ -16,48 +16,48 @@ _CLASSES = ("L", "G", "G or B", "B")
 
 
 class RowKind(IntEnum):
-    """What a row does; the numbers are those of `contactlab.formulation.kernels.laws`.
+    """Kind of a joint row; the numbers are also in `contactlab.formulation.kernels.laws`.
 
     Attributes
     ----------
-    words
+    label
         The kind in words.
     rank
         Place of its class among L, G, "G or B" and B.
-    work
+    ledger_entry
         Entry of the energy ledger that has its work.
     """
 
-    words: str
+    label: str
     rank: int
-    work: str
+    ledger_entry: str
 
     #: the end of a joint's range
-    STOP = 0, "limit", "L", "limits"
+    LIMIT = 0, "limit", "L", "limits"
     #: a velocity drive that nothing stops
-    HOLD = 1, "velocity drive", "G", "drives"
+    VELOCITY_DRIVE_RIGID = 1, "velocity drive", "G", "drives"
     #: a joint that follows another
-    FOLLOW = 2, "mimic", "G or B", "loops"
+    MIMIC = 2, "mimic", "G or B", "loops"
     #: a row of a loop, or of the user's own
     LOOP = 3, "loop", "G or B", "loops"
     #: dry friction
     FRICTION = 4, "friction", "B", "joint_friction"
     #: a velocity drive with a bound
-    SPEED = 5, "velocity drive", "B", "drives"
+    VELOCITY_DRIVE = 5, "velocity drive", "B", "drives"
     #: a position drive with a bound
-    SERVO = 6, "position drive", "B", "drives"
+    POSITION_DRIVE = 6, "position drive", "B", "drives"
     #: a spring between two points
     SPRING = 7, "spring", "B", "drives"
 
     def __new__(cls, code: int, words: str, rows: str, work: str) -> RowKind:
-        """Make a member of its number and what else is known of it."""
+        """Make a member from its number, label, class and ledger entry."""
         member = int.__new__(cls, code)
         member._value_ = code
-        member.words, member.rank, member.work = words, _CLASSES.index(rows), work
+        member.label, member.rank, member.ledger_entry = words, _CLASSES.index(rows), work
         return member
 
     def class_of(self, soft: bool) -> str:
-        """Return whether such a row is one of L, G or B, where equations of positions give way (``soft``) or not."""
+        """Return the class of the row, L, G or B; ``soft`` means that position equations have compliance."""
         return _CLASSES[self.rank].split(" or ")[-1 if soft else 0]
 
 
@@ -92,7 +92,7 @@ class JointLimit:
         upper = number(self.upper, "JointLimit.upper", infinite=True)
         if lower > upper:
             raise BridgeError("JointLimit.lower", f"{lower} exceeds upper, which is {upper}, of {self.joint!r}")
-        share(self.restitution, "JointLimit.restitution")
+        fraction(self.restitution, "JointLimit.restitution")
         at_least_zero(self.stiffness, "JointLimit.stiffness")
         at_least_zero(self.dissipation, "JointLimit.dissipation")
         if self.restitution and (self.stiffness or self.dissipation):
@@ -101,7 +101,7 @@ class JointLimit:
 
 @dataclass(frozen=True)
 class VelocityDrive:
-    """A motor that holds a speed with what force it has.
+    """A motor that keeps a speed with a force of limited size.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class VelocityDrive:
     @property
     def row_kind(self) -> RowKind:
         """The kind of its row."""
-        return RowKind.HOLD if math.isinf(self.max_force) else RowKind.SPEED
+        return RowKind.VELOCITY_DRIVE_RIGID if math.isinf(self.max_force) else RowKind.VELOCITY_DRIVE
 
 
 @dataclass(frozen=True)
@@ -177,10 +177,10 @@ class PositionDrive:
 
     @property
     def row_kind(self) -> RowKind | None:
-        """The kind of its row; None without a bound, where it acts within the mass matrix."""
-        return None if math.isinf(self.max_force) else RowKind.SERVO
+        """Kind of its row; None without a bound, because it then acts within the mass matrix."""
+        return None if math.isinf(self.max_force) else RowKind.POSITION_DRIVE
 
 
 Drive = VelocityDrive | PositionDrive
-#: What a drive must be, in words.
+#: Requirement for a drive, in words.
 DRIVE_NAMES = " or ".join(kind.__name__ for kind in get_args(Drive))

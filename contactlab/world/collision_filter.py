@@ -1,4 +1,4 @@
-"""Which shapes of a world may touch one another: by bodies, welds and joints, by filters, by what the user ignores."""
+"""Pairs of shapes that can collide in a world: by bodies, welds and joints, by filters, and by excluded pairs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BODIES, HALF_SPACES, FILTER = 1, 2, 2
 
 
-class Touching(NamedTuple):
+class CollisionFilter(NamedTuple):
     """The n shapes of a world, its half-spaces last."""
 
     # Numbers of the body and of the link that each is on, -1 for none.
@@ -34,13 +34,13 @@ class Touching(NamedTuple):
     excluded: IntArray  # pairs i n + j, i < j, that do not touch whatever the bits say; ascending
 
 
-def touching_shapes(world: World) -> Touching | None:
-    """Return what decides on the pairs of shapes, None where no pair may touch; two meshes are refused."""
+def build_collision_filter(world: World) -> CollisionFilter | None:
+    """Return the collision filter, or None if no pair of shapes can touch; a pair of two meshes raises an error."""
     n_half_spaces = len(world.half_spaces)
     body = np.array([*world.surface_bodies, *[-1] * n_half_spaces], dtype=np.int64)
     body_link = structure(world.model).body_link
     link = np.array([body_link[b] if b >= 0 else -1 for b in body], dtype=np.int64)
-    touching = Touching(body, link, *_filters(world), _excluded(world, body.size))
+    touching = CollisionFilter(body, link, *_filters(world), _excluded(world, body.size))
     if not _any_pair(touching):
         return None
     _check_meshes(world, touching)
@@ -50,7 +50,7 @@ def touching_shapes(world: World) -> Touching | None:
 def _filters(world: World) -> tuple[IntArray, IntArray]:
     """Return category and mask of every shape: support points meet the world's half-spaces on a way of their own.
 
-    The bits of the user's filters stand above those of this module.
+    The bits of the user's filters are above the bits of this module.
     """
     rows = []
     for surface in world.surfaces:
@@ -66,7 +66,7 @@ def _filters(world: World) -> tuple[IntArray, IntArray]:
     return table[:, 0].copy(), table[:, 1].copy()
 
 
-def _check_meshes(world: World, touching: Touching) -> None:
+def _check_meshes(world: World, touching: CollisionFilter) -> None:
     """Refuse two meshes that may touch and of which neither is convex."""
     _, link, category, mask, out = touching
     excluded = set(out.tolist())
@@ -95,7 +95,7 @@ def _excluded(world: World, n: int) -> IntArray:
             if parent != weld:
                 joined.add((parent, weld))
     found = set()
-    for groups, pairs in ((of_weld, joined), (of_body, set(world.ignored))):
+    for groups, pairs in ((of_weld, joined), (of_body, set(world.excluded_pairs))):
         for a, b in pairs:
             for i, j in itertools.product(groups.get(a, ()), groups.get(b, ())):
                 found.add(min(i, j) * n + max(i, j))
@@ -106,7 +106,7 @@ def _excluded(world: World, n: int) -> IntArray:
 
 
 def may_touch_half_space(world: World, surface: int, half_space: int) -> bool:
-    """Whether the filters let a shape, by its number, touch one of the world's half-spaces."""
+    """Return True if the filters let a shape, by its number, touch one of the world's half-spaces."""
     if not world.half_space_filters:
         return True
     own, (category, mask) = world.surfaces[surface], world.half_space_filters[half_space]
@@ -128,8 +128,8 @@ def _welds(model: Model) -> list[int]:
     return welds
 
 
-def _any_pair(touching: Touching) -> bool:
-    """Whether some pair of shapes may touch; what is fixed to the world is one body."""
+def _any_pair(touching: CollisionFilter) -> bool:
+    """Return True if some pair of shapes can touch; all shapes fixed to the world are one body."""
     _, link, category, mask, excluded = touching
     n = link.size
     for i in range(n):

@@ -240,5 +240,5 @@ ALL_PEERS: tuple[type[Any], ...] = (DrakeMoby, DrakeUnrevisedLemke, QuantEconLem
 
 
 def installed(peer: type[Any]) -> bool:
-    """Whether the package of a peer can be imported."""
+    """Return True if the package of a peer can be imported."""
     return importlib.util.find_spec(peer.package) is not None

@@ -61,7 +61,7 @@ class Conditions:
 
 
 @dataclass(frozen=True, eq=False)
-class Closing:
+class AssemblySolution:
     """End of the descents: the configuration of least residual, its norm, the steps tried."""
 
     q: FloatArray
@@ -69,7 +69,7 @@ class Closing:
     iterations: int
 
 
-def turning_entries(model: Model, q: FloatArray) -> NDArray[np.bool_]:
+def rotational_dofs(model: Model, q: FloatArray) -> NDArray[np.bool_]:
     """(nv,) whether an entry of v turns anything."""
     kin = kinematics(model, q)
     turning = np.zeros(model.nv, dtype=bool)
@@ -78,14 +78,16 @@ def turning_entries(model: Model, q: FloatArray) -> NDArray[np.bool_]:
     return turning
 
 
-def close(conditions: Conditions, q0: FloatArray, metric: FloatArray, tolerance: float, budget: int) -> Closing:
-    """A configuration of residual zero, found from q0; the least residual met where there is none.
+def solve_conditions(
+    conditions: Conditions, q0: FloatArray, metric: FloatArray, tolerance: float, budget: int
+) -> AssemblySolution:
+    """Return a configuration of residual zero, found from q0; the least residual met if there is none.
 
     Steps, at most ``budget``, are the shortest ones in the norm of diag(metric), which is positive; a residual of norm
     ``tolerance`` is good enough.
     """
     model = conditions.model
-    turning = turning_entries(model, q0)
+    turning = rotational_dofs(model, q0)
     best = _descend(conditions, q0, metric, turning, tolerance, budget)
     spent, alike = best.iterations, 1
     rng = np.random.default_rng(0)
@@ -105,7 +107,7 @@ def close(conditions: Conditions, q0: FloatArray, metric: FloatArray, tolerance:
         # Nobody gets there, it seems: what is left of the budget is for how near one does.
         best = _descend(conditions, best.q, metric, turning, tolerance, budget - spent, to_the_end=True)
         spent += best.iterations
-    return Closing(best.q, best.error, spent)
+    return AssemblySolution(best.q, best.error, spent)
 
 
 def _descend(
@@ -117,7 +119,7 @@ def _descend(
     budget: int,
     *,
     to_the_end: bool = False,
-) -> Closing:
+) -> AssemblySolution:
     """Levenberg-Marquardt with damping in proportion to the residual.
 
     Quadratic on regular rows (Fan, Yuan, "On the quadratic convergence of the Levenberg-Marquardt method without
@@ -149,11 +151,11 @@ def _descend(
         now = float(np.linalg.norm(e))
         slow = slow + 1 if now > (1.0 - 1e-9 if to_the_end else 0.99) * error else 0
         error = now
-    return Closing(q, error, iterations)
+    return AssemblySolution(q, error, iterations)
 
 
 def _step(J: FloatArray, e: FloatArray, damping: float) -> FloatArray:
-    """The x that minimises |J x + e|^2 + damping s^2 |x|^2, s the largest singular value of J."""
+    """Return the x that minimises |J x + e|^2 + damping s^2 |x|^2, s the largest singular value of J."""
     U, s, Vt = np.linalg.svd(J, full_matrices=False)
     if s.shape[0] == 0 or s[0] == 0.0:
         return np.zeros(J.shape[1])
@@ -162,7 +164,9 @@ def _step(J: FloatArray, e: FloatArray, damping: float) -> FloatArray:
     return np.asarray(-Vt.T @ (gain * (U.T @ e)))
 
 
-def back_on(conditions: Conditions, q: FloatArray, tolerance: float, steps: int) -> tuple[FloatArray, float]:
+def project_to_solutions(
+    conditions: Conditions, q: FloatArray, tolerance: float, steps: int
+) -> tuple[FloatArray, float]:
     """The last of some Newton steps, the shortest ones, from a q that is nearly a solution, and its residual's norm.
 
     They are taken while they lower the residual.
@@ -190,7 +194,7 @@ _STEP: Final = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Nearest:
+class NearestSolution:
     """Solution found, half its squared weighted distance, steps tried, and whether the distance is stationary there."""
 
     q: FloatArray
@@ -201,7 +205,7 @@ class Nearest:
 
 def nearest_on_solutions(
     conditions: Conditions, q0: FloatArray, q: FloatArray, weights: FloatArray, tolerance: float, budget: int
-) -> Nearest:
+) -> NearestSolution:
     """Minimise d^T diag(weights) d / 2, d = difference(q0, q), over solutions, from the solution q.
 
     Newton's method in the null space of the rows, with the curvature of rows and distance, each step brought back onto
@@ -219,14 +223,14 @@ def nearest_on_solutions(
         slope = float((root * d) @ (root * (D @ step)))
         if float(np.abs(step).max(initial=0.0)) <= _LAST or slope >= -1e-15 * objective:
             # Taken all the same, to be stationary to rounding: its own error is of the order of its square.
-            last, error = back_on(conditions, integrate(model, q, step, 1.0), tolerance, 10)
+            last, error = project_to_solutions(conditions, integrate(model, q, step, 1.0), tolerance, 10)
             value = _objective(root, difference(model, q0, last))
             good = error <= tolerance and value <= objective
-            return Nearest(last if good else q, value if good else objective, iterations + 1, True)
+            return NearestSolution(last if good else q, value if good else objective, iterations + 1, True)
         length = min(1.0, 0.7 / float(np.abs(step).max()))
         while True:
             iterations += 1
-            there, error = back_on(conditions, integrate(model, q, length * step, 1.0), tolerance, 10)
+            there, error = project_to_solutions(conditions, integrate(model, q, length * step, 1.0), tolerance, 10)
             value = _objective(root, difference(model, q0, there)) if error <= tolerance else np.inf
             if value <= objective + 1e-4 * length * slope:
                 q, objective = there, value
@@ -234,8 +238,8 @@ def nearest_on_solutions(
             length *= 0.4
             # Below this the distance changes by rounding alone.
             if length * float(np.abs(step).max()) < _LAST or iterations >= budget:
-                return Nearest(q, objective, iterations, iterations < budget)
-    return Nearest(q, objective, iterations, False)
+                return NearestSolution(q, objective, iterations, iterations < budget)
+    return NearestSolution(q, objective, iterations, False)
 
 
 def _objective(root: FloatArray, d: FloatArray) -> float:
@@ -251,7 +255,7 @@ def _newton_step(
     D: FloatArray,
     rows: RowSpace,
 ) -> FloatArray:
-    """The step (nv,) in the null space, downhill: eigenvalues of the projected Hessian count by their size."""
+    """Return the step (nv,) in the null space, downhill: eigenvalues of the projected Hessian count by their size."""
     Z = rows.null
     gradient = D.T @ (root**2 * d)
     distance = root[:, None] * (D @ Z)

@@ -27,7 +27,7 @@ _WIDEST = 4096
 
 
 def batched(*vectors: object, rows: object = None) -> bool:
-    """Whether one of these has more than one axis, or ``rows`` more than two: those of one instant do not."""
+    """Return True if one of these has more than one axis, or ``rows`` more than two: those of one instant do not."""
     if rows is not None and np.ndim(rows) > 2:  # type: ignore[arg-type]
         return True
     for value in vectors:
@@ -40,9 +40,9 @@ def batched(*vectors: object, rows: object = None) -> bool:
 
 
 def operand(name: str, value: ArrayLike | Kinematics | None, *tail: int) -> tuple[str, FloatArray, int]:
-    """A named float array whose last axes are ``tail``, and their number.
+    """Return a named float array whose last axes are ``tail``, and their number.
 
-    A `Kinematics` stands for its q: a batch computes kinematics anew.
+    A `Kinematics` stands for its q: a batch computes kinematics again.
     """
     if value is None:
         raise MultibodyError(name, "is needed")
@@ -72,7 +72,7 @@ def velocity(q: ArrayLike | Kinematics, v: ArrayLike | None, nv: int) -> tuple[s
 
 
 @dataclass(frozen=True, eq=False)
-class Instants:
+class BatchOperands:
     """Operands of a batch, each with one leading axis: of length B, or 1 where all instants share it."""
 
     model: Model
@@ -83,7 +83,7 @@ class Instants:
     rows: tuple[FloatArray, ...]
 
     @classmethod
-    def of(cls, model: Model, *operands: tuple[str, FloatArray, int]) -> Instants:
+    def of(cls, model: Model, *operands: tuple[str, FloatArray, int]) -> BatchOperands:
         """Leading axes broadcast against each other as numpy does; an entry that is not finite is an error."""
         leads = [array.shape[: array.ndim - tail] for _, array, tail in operands]
         try:
@@ -117,7 +117,7 @@ class Instants:
         v: ArrayLike | None,
         given: tuple[str, FloatArray, int],
         f_ext: ArrayLike | None,
-    ) -> Instants:
+    ) -> BatchOperands:
         """Those of q, v, accelerations or forces given, and external forces."""
         outside = optional("f_ext", f_ext, model.nb, 6)
         return cls.of(model, operand("q", q, model.nq), velocity(q, v, model.nv), given, outside)
@@ -160,7 +160,7 @@ class Instants:
         def portion(bounds: tuple[int, int]) -> None:
             kernel(packed.ints, packed.floats, operands, *bounds, np.empty(size), codes, out)
 
-        _spread(portion, self.count, max(1, min(_WIDEST, _PORTION // max(1, packed.nl))), int(wanted))
+        _run_portions(portion, self.count, max(1, min(_WIDEST, _PORTION // max(1, packed.nl))), int(wanted))
         missed = np.flatnonzero(codes != GOOD)
         if missed.shape[0]:
             raise self.error(int(missed[0]), int(codes[missed[0]]))
@@ -175,7 +175,7 @@ class Instants:
         return MultibodyError(cause.field, self.place(b) + cause.detail)
 
 
-def _spread(portion: Callable[[tuple[int, int]], None], count: int, size: int, workers: int) -> None:
+def _run_portions(portion: Callable[[tuple[int, int]], None], count: int, size: int, workers: int) -> None:
     """Call ``portion`` with (start, stop) over all of ``count``, on threads, heeding Ctrl-C between portions."""
     starts = range(0, count, size)
     for _ in on_threads(lambda i: portion((starts[i], min(starts[i] + size, count))), len(starts), workers):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.drawing.extra import extra_viz
+from contactlab.drawing.extra import require_viz
 from contactlab.spatial.arrays import FloatArray
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000
 
 def new_figure(width: float, height: float, columns: int = 1, rows: int = 1) -> tuple[Figure, list[Axes]]:
     """Return a figure of a size [inches] for a PNG, and its axes row by row, with a faint grid."""
-    with extra_viz():
+    with require_viz():
         from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained", dpi=120)
@@ -32,7 +32,7 @@ def new_figure(width: float, height: float, columns: int = 1, rows: int = 1) -> 
 
 def one_page(heights: list[float], title: str) -> tuple[Figure, list[Axes]]:
     """Return a figure with one axes per height [inches], one below the other, which share the time."""
-    with extra_viz():
+    with require_viz():
         from cycler import cycler
         from matplotlib.figure import Figure
 

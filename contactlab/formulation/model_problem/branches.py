@@ -30,7 +30,7 @@ class Branches:
 
     @classmethod
     def of(cls, model: Model) -> Branches:
-        """Those of a model."""
+        """Return the arrays of a model."""
         return cls(structure(model), *body_frames(model))
 
     def path(self, link: int) -> IntArray:
@@ -50,7 +50,7 @@ class Branches:
         return np.append(own[earliest == own], parent.size)
 
     def up_from(self, dof: int) -> IntArray:
-        """A degree of freedom with all below it, ascending."""
+        """Return a degree of freedom with all below it, ascending."""
         path: list[int] = []
         while dof >= 0:
             path.append(dof)
@@ -86,7 +86,7 @@ class Instantaneous:
         return R, p
 
     def links(self, bodies: IntArray) -> IntArray:
-        """Link that carries each body, -1 for the world and for what is fixed to it."""
+        """Link that carries each body, -1 for the world and for bodies fixed to it."""
         out = np.full(bodies.size, -1, dtype=np.int64)
         out[bodies >= 0] = self.branches.tree.body_link[bodies[bodies >= 0]]
         return out
@@ -103,7 +103,7 @@ class Instantaneous:
         return self._field(self.V, links, x)
 
     def bias_accelerations(self, links: IntArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Angular and linear accelerations (m, 3) at a = 0: those of `point_bias_acceleration_6d`."""
+        """Return angular and linear accelerations (m, 3) at a = 0, as `point_bias_acceleration_6d` does."""
         angular, linear = self._field(self.A, links, x)
         w, u = self._field(self.V, links, x)
         return angular, linear + np.cross(w, u)
@@ -116,7 +116,7 @@ class Instantaneous:
 
 
 def instantaneous(model: Model, kin: Kinematics) -> Instantaneous:
-    """The arrays of a `Kinematics` that has velocities."""
+    """Return the arrays of a `Kinematics` that has velocities."""
     nl, nv = model.packed.nl, model.nv
     head = at_state(model, kin, kin.v, head_size(nl, nv))[3]
     S, R, p, V, C = head_views(head, model)
@@ -132,7 +132,7 @@ SparseRows: TypeAlias = Any
 
 
 def sparse_rows(rows: IntArray, columns: IntArray, values: FloatArray, shape: tuple[int, int]) -> SparseRows:
-    """A sparse matrix from its entries; those of one place are added, and what is zero then is not kept."""
+    """Return a sparse matrix from its entries; entries of one position are added, and zeros are dropped."""
     from scipy.sparse import coo_array
 
     matrix = coo_array((values, (rows, columns)), shape=shape).tocsr()

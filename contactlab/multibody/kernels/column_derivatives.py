@@ -21,7 +21,7 @@ from lcp.kernels import kernel
 
 
 @kernel(inline=True)
-def rates_of_columns(
+def fill_column_derivatives(
     t: Tree, f: Frames, v: FloatArray, a: FloatArray, weight: float, A: FloatArray, rates: FloatArray, K: FloatArray
 ) -> None:
     """Fill K (nv, 18): P (6), Q (6), and P + dS/dt (6).
@@ -35,7 +35,7 @@ def rates_of_columns(
         up = t.parent[i]
         kind = t.kind[i]
         first = t.iv[i]
-        # What the joint stands on: velocity, acceleration.
+        # Velocity and acceleration of the joint's base.
         if up >= 0:
             for k in range(6):
                 base[k] = f.V[up, k]
@@ -80,8 +80,8 @@ def rates_of_columns(
 def column_rates(
     t: Tree, f: Frames, v: FloatArray, a: FloatArray, A: FloatArray, rates: FloatArray, K: FloatArray
 ) -> None:
-    """`rates_of_columns` without gravity, compiled once for several."""
-    rates_of_columns(t, f, v, a, 0.0, A, rates, K)
+    """`fill_column_derivatives` without gravity, compiled once for several."""
+    fill_column_derivatives(t, f, v, a, 0.0, A, rates, K)
 
 
 @kernel(inline=True)
@@ -103,7 +103,7 @@ def screw_change(at: FloatArray, about: FloatArray, s: FloatArray, out: FloatArr
 
 @kernel
 def screw_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, K: FloatArray) -> None:
-    """What a screw with a skew axis adds to its row: t x w stands still where the joint does."""
+    """Add the term of a screw with a skew axis to its row: t x w is constant if the joint does not move."""
     j = t.iv[i]
     e = part_at(f.scratch, 6, 6)
     screw_change(f.p[i], f.p[t.root[i]], f.S[j], e)
@@ -118,7 +118,7 @@ def screw_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, K: Flo
 
 
 @kernel
-def in_world(R: FloatArray, at: FloatArray, about: FloatArray, s: FloatArray, out: FloatArray) -> None:
+def motion_in_world(R: FloatArray, at: FloatArray, about: FloatArray, s: FloatArray, out: FloatArray) -> None:
     """out (6,): the motion vector s of child axes at the child's origin, in world axes about the point ``about``."""
     for k in range(6):
         out[k] = 0.0
@@ -134,7 +134,7 @@ def in_world(R: FloatArray, at: FloatArray, about: FloatArray, s: FloatArray, ou
 
 @kernel
 def custom_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, rates: FloatArray, K: FloatArray) -> None:
-    """What a joint of the user's adds to its rows, its columns changing in child axes."""
+    """Add the terms of a custom joint to its rows; its columns change in child axes."""
     first = t.iv[i]
     out = part_at(f.scratch, 0, 6)
     e = part_at(f.scratch, 6, 6)
@@ -145,7 +145,7 @@ def custom_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, rates
             given[k] = 0.0
             for j in range(first, t.iv[i + 1]):
                 given[k] += rates[36 * (l - first) + 6 * (j - first) + k] * v[j]
-        in_world(f.R[i], f.p[i], f.p[t.root[i]], given, e)
+        motion_in_world(f.R[i], f.p[i], f.p[t.root[i]], given, e)
         for k in range(6):
             row[k] += e[k]
             row[12 + k] += e[k]
@@ -157,12 +157,12 @@ def custom_rates(t: Tree, f: Frames, i: int, v: FloatArray, a: FloatArray, rates
             given[k] = rates[216 + 6 * (l - first) + k]
             for j in range(first, t.iv[i + 1]):
                 given[k] += rates[36 * (l - first) + 6 * (j - first) + k] * a[j]
-        in_world(f.R[i], f.p[i], f.p[t.root[i]], given, out)
+        motion_in_world(f.R[i], f.p[i], f.p[t.root[i]], given, out)
         for k in range(6):
             row[6 + k] += out[k]
             given[k] = 0.0
             for j in range(first, t.iv[i + 1]):
                 given[k] += rates[36 * (j - first) + 6 * (l - first) + k] * v[j]
-        in_world(f.R[i], f.p[i], f.p[t.root[i]], given, out)
+        motion_in_world(f.R[i], f.p[i], f.p[t.root[i]], given, out)
         for k in range(6):
             row[12 + k] += out[k]

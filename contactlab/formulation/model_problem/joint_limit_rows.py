@@ -1,4 +1,4 @@
-"""Joints by name, their limits as one-sided rows, and what holds them at a speed: dry friction and drives.
+"""Joints by name, their limits as one-sided rows, and their dry friction and drives as bounded rows.
 
 Forces between bounds are boxed rows over a step: whether a joint holds or gives way is decided with the contacts. The
 acceleration level has no boxed rows. What gives way at the instant has its force there, known from the speed alone;
@@ -15,9 +15,9 @@ from typing import Literal
 
 import numpy as np
 
-from contactlab.formulation.bridge.errors import BridgeError
-from contactlab.formulation.bridge.joint_actions import DRIVE_NAMES, Drive, JointLimit, PositionDrive, RowKind
-from contactlab.formulation.bridge.options import at_least_zero, several
+from contactlab.formulation.model_problem.errors import BridgeError
+from contactlab.formulation.model_problem.joint_actions import DRIVE_NAMES, Drive, JointLimit, PositionDrive, RowKind
+from contactlab.formulation.model_problem.options import as_tuple, at_least_zero
 from contactlab.multibody.joint_data import JointData
 from contactlab.multibody.kernels import codes
 from contactlab.multibody.model import WORLD, Model
@@ -30,13 +30,13 @@ from contactlab.spatial.errors import close_names
 class Coordinate:
     """One degree of freedom of a joint."""
 
-    name: str  # the joint's name, with "[i]" behind it where it has several degrees of freedom
-    q: int | None  # place in q of the position whose rate it is; None where there is none (quaternions)
+    name: str  # the joint's name, followed by "[i]" if it has several degrees of freedom
+    q: int | None  # place in q of the position whose rate it is; None if there is none (quaternions)
     v: int  # place in v
 
 
 class Coordinates:
-    """Joints of a model by name: those of its description, else by the body they move."""
+    """Joints of a model by their name in its description, or by the body that they move."""
 
     def __init__(self, model: Model, tree: Structure) -> None:
         self._model = model
@@ -90,7 +90,7 @@ Limits = Literal["model"] | Iterable[JointLimit] | None
 
 
 @dataclass(frozen=True)
-class Stop:
+class LimitRow:
     """One end of the range of a coordinate."""
 
     coordinate: Coordinate
@@ -100,7 +100,7 @@ class Stop:
 
     @property
     def kind(self) -> str:
-        """Which end: "lower limit" or "upper limit"."""
+        """Name of the end: "lower limit" or "upper limit"."""
         return "lower limit" if self.sign > 0.0 else "upper limit"
 
     @property
@@ -109,7 +109,7 @@ class Stop:
         return f"{self.kind} of {self.coordinate.name}"
 
 
-def stops(model: Model, coordinates: Coordinates, q: FloatArray, limits: Limits) -> tuple[Stop, ...]:
+def limit_rows(model: Model, coordinates: Coordinates, q: FloatArray, limits: Limits) -> tuple[LimitRow, ...]:
     """Every finite end of every range, lower before upper."""
     if limits is None:
         return ()
@@ -122,7 +122,7 @@ def stops(model: Model, coordinates: Coordinates, q: FloatArray, limits: Limits)
             for k, lower, upper in body.limits.ranges()
         ]
     else:
-        given = [*several(limits, "limits")]
+        given = [*as_tuple(limits, "limits")]
     found = []
     for i, limit in enumerate(given):
         field = f"limits[{i}]"
@@ -130,9 +130,9 @@ def stops(model: Model, coordinates: Coordinates, q: FloatArray, limits: Limits)
             raise BridgeError(field, f"must be a JointLimit, got {type(limit).__name__}")
         coordinate, at = coordinates.with_position(limit.joint, limit.coordinate, f"{field}.joint")
         if math.isfinite(limit.lower):
-            found.append(Stop(coordinate, 1.0, float(q[at]) - limit.lower, limit))
+            found.append(LimitRow(coordinate, 1.0, float(q[at]) - limit.lower, limit))
         if math.isfinite(limit.upper):
-            found.append(Stop(coordinate, -1.0, limit.upper - float(q[at]), limit))
+            found.append(LimitRow(coordinate, -1.0, limit.upper - float(q[at]), limit))
     return tuple(found)
 
 
@@ -141,8 +141,8 @@ Friction = Literal["model"] | Mapping[str, float] | None
 
 
 @dataclass(frozen=True)
-class Holder:
-    """Holder of a coordinate at a speed, as far as its force goes."""
+class SpeedRow:
+    """Row that keeps a coordinate at a speed by a force of limited size."""
 
     row_kind: RowKind
     label: str
@@ -158,17 +158,17 @@ class Holder:
 
     def terms(self, h: float) -> tuple[float, float, float, float]:
         """Return k, gamma and the bounds of its row over a step."""
-        from contactlab.formulation.kernels.laws import holder
+        from contactlab.formulation.kernels.laws import bounded_law
 
-        return holder(self.row_kind.value, 0.0, self.target, self.bound, h, 0.0, 0.0, 0.0)
+        return bounded_law(self.row_kind.value, 0.0, self.target, self.bound, h, 0.0, 0.0, 0.0)
 
     @property
     def bounds(self) -> tuple[float, float]:
         """Smallest and largest force [N m or N]."""
         return self.terms(0.0)[2:]
 
-    def holds(self, rest: float) -> bool:
-        """Whether the coordinate has the speed wanted, to within ``rest``."""
+    def has_target_speed(self, rest: float) -> bool:
+        """Return True if the coordinate has the speed wanted, to within ``rest``."""
         return abs(self.speed - self.target) <= rest
 
     @property
@@ -178,7 +178,7 @@ class Holder:
 
 
 @dataclass(frozen=True)
-class Servo:
+class PositionDriveRow:
     """A `PositionDrive` at its coordinate."""
 
     label: str
@@ -187,16 +187,16 @@ class Servo:
     error: float
     speed: float
     drive: PositionDrive
-    row_kind = RowKind.SERVO
+    row_kind = RowKind.POSITION_DRIVE
     kind = "drive"
 
     def terms(self, h: float) -> tuple[float, float, float, float]:
         """Return k, gamma and the bounds of its row over a step."""
-        from contactlab.formulation.kernels.laws import holder
+        from contactlab.formulation.kernels.laws import bounded_law
 
         one = self.drive
         gains = (one.stiffness, one.damping, one.target_velocity)
-        return holder(self.row_kind.value, self.error, one.target, one.max_force, h, *gains)
+        return bounded_law(self.row_kind.value, self.error, one.target, one.max_force, h, *gains)
 
     @property
     def force(self) -> float:
@@ -205,9 +205,9 @@ class Servo:
         return max(-self.drive.max_force, min(self.drive.max_force, law))
 
 
-def holders(
+def speed_rows(
     model: Model, coordinates: Coordinates, v: FloatArray, friction: Friction, drives: Sequence[Drive]
-) -> tuple[Holder, ...]:
+) -> tuple[SpeedRow, ...]:
     """Dry friction of joints, then the drives that want a speed."""
     result = []
     for name, bound in _bounds(model, friction).items():
@@ -215,26 +215,28 @@ def holders(
         if largest > 0.0:
             for coordinate in coordinates.joint(name, "friction"):
                 label = f"dry friction of {coordinate.name}"
-                result.append(Holder(RowKind.FRICTION, label, coordinate, 0.0, largest, float(v[coordinate.v])))
+                result.append(SpeedRow(RowKind.FRICTION, label, coordinate, 0.0, largest, float(v[coordinate.v])))
     for drive, coordinate, label in _labelled(coordinates, drives):
         if not isinstance(drive, PositionDrive):
             speed = float(v[coordinate.v])
-            result.append(Holder(drive.row_kind, label, coordinate, drive.target, drive.max_force, speed))
+            result.append(SpeedRow(drive.row_kind, label, coordinate, drive.target, drive.max_force, speed))
     return tuple(result)
 
 
-def servos(coordinates: Coordinates, q: FloatArray, v: FloatArray, drives: Sequence[Drive]) -> tuple[Servo, ...]:
-    """The position drives."""
+def servos(
+    coordinates: Coordinates, q: FloatArray, v: FloatArray, drives: Sequence[Drive]
+) -> tuple[PositionDriveRow, ...]:
+    """Return the position drives."""
     result = []
     for drive, coordinate, label in _labelled(coordinates, drives):
         if isinstance(drive, PositionDrive) and coordinate.q is not None:
             error = float(q[coordinate.q]) - drive.target
-            result.append(Servo(label, coordinate, error, float(v[coordinate.v]), drive))
+            result.append(PositionDriveRow(label, coordinate, error, float(v[coordinate.v]), drive))
     return tuple(result)
 
 
 def _labelled(coordinates: Coordinates, drives: Sequence[Drive]) -> list[tuple[Drive, Coordinate, str]]:
-    """Drives with what they drive and labels that tell them apart."""
+    """Drives with their coordinates and unique labels."""
     labelled: list[tuple[Drive, Coordinate, str]] = []
     count: dict[str, int] = {}
     for i, drive in enumerate(drives):

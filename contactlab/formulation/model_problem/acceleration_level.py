@@ -10,15 +10,15 @@ import math
 
 import numpy as np
 
-from contactlab.formulation.bridge.branches import SparseRows, unit_rows
-from contactlab.formulation.bridge.errors import BridgeError
-from contactlab.formulation.bridge.inputs import Inputs, Level, contact_rows, place
-from contactlab.formulation.bridge.rows import Operator, Row, RowTable
+from contactlab.formulation.model_problem.branches import SparseRows, unit_rows
+from contactlab.formulation.model_problem.errors import BridgeError
+from contactlab.formulation.model_problem.inputs import LevelData, ProblemInputs, append_row, contact_rows
+from contactlab.formulation.model_problem.rows import Operator, Row, RowTable
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData
 
 
-def acceleration_level(p: Inputs) -> Level[ConstraintAccelProblemData]:
+def acceleration_level(p: ProblemInputs) -> LevelData[ConstraintAccelProblemData]:
     """State the acceleration-level problem."""
     rows: dict[Operator, list[Row]] = {}
     g, at = p.geometry, p.thresholds
@@ -59,31 +59,31 @@ def acceleration_level(p: Inputs) -> Level[ConstraintAccelProblemData]:
         r=counts,
         solve_inertia=p.solve_inertia,
     )
-    return Level(data, RowTable.of(rows), contacts)
+    return LevelData(data, RowTable.of(rows), contacts)
 
 
-def _limits(p: Inputs, rows: dict[Operator, list[Row]]) -> tuple[SparseRows, FloatArray]:
+def _limits(p: ProblemInputs, rows: dict[Operator, list[Row]]) -> tuple[SparseRows, FloatArray]:
     """Rows of closed limits that do not open, and their terms."""
     at, v = p.thresholds, p.kin._v
     alpha, beta = p.stabilisation["limits"].rates
     closed = [s for s in p.stops if s.gap <= at.closed and s.sign * v[s.coordinate.v] <= at.rest]
     for stop in closed:
-        place(rows, "L", Row("L", 0, stop.kind, stop.coordinate.name, stop.label))
+        append_row(rows, "L", Row("L", 0, stop.kind, stop.coordinate.name, stop.label))
     columns = np.array([stop.coordinate.v for stop in closed], dtype=np.int64)
     signs = np.array([stop.sign for stop in closed])
     gaps = np.array([stop.gap for stop in closed])
     return unit_rows(columns, signs, p.model.nv), 2.0 * alpha * signs * v[columns] + beta**2 * gaps
 
 
-def _held(p: Inputs) -> tuple[FloatArray, list[Row]]:
-    """Applied forces with those of joints that give way, and the rows of joints that hold, coordinates as index."""
+def _held(p: ProblemInputs) -> tuple[FloatArray, list[Row]]:
+    """Applied forces, including forces of joints that slip, and rows of joints that stick, by coordinate."""
     tau, held = p.applied.copy(), []
     for servo in p.servos:
         tau[servo.coordinate.v] += servo.force
     for holder in p.holders:
         if holder.label in p.given:
             tau[holder.coordinate.v] += p.given[holder.label]
-        elif holder.holds(p.thresholds.rest):
+        elif holder.has_target_speed(p.thresholds.rest):
             source, at = holder.coordinate.name, holder.coordinate.v
             held.append(Row("G", at, holder.kind, source, holder.label, bounds=holder.bounds))
         elif math.isinf(holder.force_against):
@@ -98,7 +98,7 @@ def _held(p: Inputs) -> tuple[FloatArray, list[Row]]:
 
 
 def _bilateral(
-    p: Inputs, rows: dict[Operator, list[Row]], held: list[Row]
+    p: ProblemInputs, rows: dict[Operator, list[Row]], held: list[Row]
 ) -> tuple[SparseRows, FloatArray, FloatArray, FloatArray]:
     """Rows of loops, of mimic relations and of joints that hold: G, kG, scaleG and errorG."""
     from scipy.sparse import csr_array, vstack
@@ -106,13 +106,13 @@ def _bilateral(
     parts, terms, scales, errors = [], [], [], []
     for group in (p.loops, p.mimics):
         for row in group.rows:
-            place(rows, "G", row)
+            append_row(rows, "G", row)
         parts.append(csr_array(group.jacobian))
         terms.append(group.acceleration)
         scales.append(group.scale)
         errors.append(group.position)
     for row in held:
-        place(rows, "G", row)
+        append_row(rows, "G", row)
     columns = np.array([row.index for row in held], dtype=np.int64)
     parts.append(unit_rows(columns, np.ones(columns.size), p.model.nv))
     terms.append(np.zeros(columns.size))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeVar
 
-from contactlab.formulation.bridge.errors import BridgeError
+from contactlab.formulation.model_problem.errors import BridgeError
 from contactlab.spatial.arrays import finite_number
 from contactlab.spatial.errors import close_names
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def number(value: float, field: str, *, infinite: bool = False) -> float:
-    """A finite number, or also -inf and inf."""
+    """Return a finite number, or also -inf and inf."""
     if type(value) is float and math.isfinite(value):
         return value  # limits of a description pass here by the dozen
     if infinite and value is None:
@@ -27,20 +27,20 @@ def number(value: float, field: str, *, infinite: bool = False) -> float:
 
 
 def at_least_zero(value: float, field: str, *, infinite: bool = False) -> float:
-    """A number that is not negative."""
+    """Return a number that is not negative."""
     checked = number(value, field, infinite=infinite)
     if checked < 0.0:
         raise BridgeError(field, f"must not be negative, got {checked}")
     return checked
 
 
-def share(value: float, field: str) -> float:
-    """A number from 0 to 1."""
+def fraction(value: float, field: str) -> float:
+    """Return a number from 0 to 1."""
     return finite_number(value, field, BridgeError, least=0.0, most=1.0)
 
 
-def several(values: Iterable[T], field: str) -> tuple[T, ...]:
-    """The values of a list, or of anything else that can be gone through."""
+def as_tuple(values: Iterable[T], field: str) -> tuple[T, ...]:
+    """Return the values of a list, or of anything else that can be gone through."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise BridgeError(field, f"must be several, in a list, got {type(values).__name__}")
     return tuple(values)
@@ -52,7 +52,7 @@ KINDS = ("contacts", "limits", "loops", "mimics")
 
 @dataclass(frozen=True)
 class Stabilisation:
-    """Pull on the rows of one kind where positions have drifted; by default there is none.
+    """Stabilisation of the rows of one kind against position drift; by default there is none.
 
     Velocity level: either `erp`, or a spring and damper in place of the rigid row. Acceleration level: `baumgarte`.
 
@@ -75,7 +75,7 @@ class Stabilisation:
     baumgarte: float | tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        share(self.erp, "Stabilisation.erp")
+        fraction(self.erp, "Stabilisation.erp")
         at_least_zero(self.stiffness, "Stabilisation.stiffness")
         at_least_zero(self.dissipation, "Stabilisation.dissipation")
         if self.erp and self.soft:
@@ -89,7 +89,7 @@ class Stabilisation:
 
     @property
     def rates(self) -> tuple[float, float]:
-        """(alpha, beta) [1/s] of the acceleration level; zeros where there is none."""
+        """(alpha, beta) [1/s] of the acceleration level; zeros if there is none."""
         if self.baumgarte is None:
             return 0.0, 0.0
         field = "Stabilisation.baumgarte"
@@ -119,7 +119,7 @@ class Thresholds:
     slip
         Tangential speed [m/s] beyond which a contact slides.
     margin
-        Over a step, a limit takes part when its gap is at most this plus what it may close within the step.
+        Over a step, a limit takes part if its gap is at most this plus its possible motion within the step.
     v_min
         Speed of approach beyond which restitution acts.
     """

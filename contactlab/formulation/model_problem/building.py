@@ -1,4 +1,4 @@
-"""The bridge: from a model, its state and what touches it to problem data."""
+"""The bridge from a model, its state and its contacts to problem data."""
 
 from __future__ import annotations
 
@@ -12,15 +12,22 @@ from numpy.typing import ArrayLike
 from contactlab.constraints import ConstraintSet
 from contactlab.contact.errors import ContactError
 from contactlab.contact.friction_pyramid import check_edges
-from contactlab.formulation.bridge.branches import instantaneous
-from contactlab.formulation.bridge.contact_geometry import ContactPoint, contact_geometry
-from contactlab.formulation.bridge.errors import BridgeError
-from contactlab.formulation.bridge.held_joints import Coordinates, Friction, Limits, holders, servos, stops
-from contactlab.formulation.bridge.inputs import Inputs, loop_rows, mimic_rows
-from contactlab.formulation.bridge.joint_actions import Drive
-from contactlab.formulation.bridge.options import Stabilisation, Thresholds, number, several, stabilisations
-from contactlab.formulation.bridge.problem import ModelProblem
-from contactlab.formulation.bridge.velocity_level import checked_loads
+from contactlab.formulation.model_problem.branches import instantaneous
+from contactlab.formulation.model_problem.contact_geometry import ContactPoint, contact_geometry
+from contactlab.formulation.model_problem.errors import BridgeError
+from contactlab.formulation.model_problem.inputs import ProblemInputs, loop_rows, mimic_rows
+from contactlab.formulation.model_problem.joint_actions import Drive
+from contactlab.formulation.model_problem.joint_limit_rows import (
+    Coordinates,
+    Friction,
+    Limits,
+    limit_rows,
+    servos,
+    speed_rows,
+)
+from contactlab.formulation.model_problem.options import Stabilisation, Thresholds, as_tuple, number, stabilisations
+from contactlab.formulation.model_problem.problem import ModelProblem
+from contactlab.formulation.model_problem.velocity_level import checked_loads
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import Model
@@ -70,25 +77,25 @@ def problem_data_from(
         `ContactPoint` values. Acceleration level: the closed ones that do not separate have rows, and those that slide
         have the one friction row along their slip. Over a step all have rows.
     limits
-        "model" for those of the model's description, None, or `JointLimit` values.
+        "model" for the limits of the model's description, None, or `JointLimit` values.
     loops
         Bilateral rows: a `ConstraintSet` of this model.
     mimics
         Whether joints that follow others, by the model's description, are held to it (bilateral rows).
     friction
-        Dry joint friction: "model" for that of the description, None, or its bound [N m or N] by joint.
+        Dry joint friction: "model" for the values of the description, None, or its bound [N m or N] by joint.
     drives
         `VelocityDrive` and `PositionDrive` values. They and dry friction are boxed rows over a step; at acceleration
-        level, see `ModelProblem.beyond_bounds`.
+        level, see `ModelProblem.overloaded_joints`.
     loads
         Normal force [N] by name of contact, of those with torsional or rolling friction: it sets their bounds. As a
-        rule that of the step before, ``{c.name: c.normal_force for c in problem.contact_forces(solution)}``; the error
+        rule from the previous step, ``{c.name: c.normal_force for c in problem.contact_forces(solution)}``; the error
         in the motion is then of order h.
     h
         Step [s]; None for an impact.
     rows_at
-        When the rows of a step hold: with those of its start, J(q) v+, as `TimeStepping` has them, or, to first order,
-        with those of its end, J(q + h v) v+ = J v+ + h (dJ/dt) v, for loops and for closed contacts that neither
+        Instant of the rows of a step: at its start, J(q) v+, as in `TimeStepping`, or, to first order,
+        at its end, J(q + h v) v+ = J v+ + h (dJ/dt) v, for loops and for closed contacts that neither
         approach nor separate. The forces of one step from rest are the same; where bodies turn only "end" has the
         centripetal part in them at once.
     edges
@@ -101,7 +108,7 @@ def problem_data_from(
     stabilisation
         `Stabilisation` by kind of row: "contacts", "limits", "loops", "mimics"; none if not given.
     thresholds
-        When rows are there, and what slides: `Thresholds`.
+        Bounds that decide which rows exist and which contacts slide: `Thresholds`.
     t
         Time [s], for custom constraints that depend on it.
 
@@ -142,12 +149,12 @@ def problem_data_from(
     at = Thresholds() if thresholds is None else thresholds
     if not isinstance(at, Thresholds):
         raise BridgeError("thresholds", f"must be Thresholds, got {type(at).__name__}")
-    listed, driven = several(contacts, "contacts"), several(drives, "drives")
+    listed, driven = as_tuple(contacts, "contacts"), as_tuple(drives, "drives")
     motion = instantaneous(model, kin)
     coordinates = Coordinates(model, motion.branches.tree)
     geometry = contact_geometry(model, motion, listed)
     return ModelProblem(
-        Inputs(
+        ProblemInputs(
             model=model,
             kin=kin,
             tau=np.zeros(model.nv) if tau is None else finite_array(tau, "tau", (model.nv,), MultibodyError),
@@ -155,8 +162,8 @@ def problem_data_from(
             contacts=listed,
             geometry=geometry,
             loads=checked_loads(listed, geometry.names, loads),
-            stops=stops(model, coordinates, kin.q, limits),
-            holders=holders(model, coordinates, kin._v, friction, driven),
+            stops=limit_rows(model, coordinates, kin.q, limits),
+            holders=speed_rows(model, coordinates, kin._v, friction, driven),
             servos=servos(coordinates, kin.q, kin._v, driven),
             loops=loop_rows(model, kin, loops, how["loops"], time),
             mimics=mimic_rows(model, kin, mimics, how["mimics"]),

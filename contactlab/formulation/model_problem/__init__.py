@@ -1,0 +1,34 @@
+"""Problem data of both levels from a model, its state and its contacts, and the effect of forces on the model.
+
+`problem_data_from` returns a `ModelProblem`; `delassus` is for problems too large to be dense.
+"""
+
+from __future__ import annotations
+
+from contactlab.formulation.model_problem.building import problem_data_from
+from contactlab.formulation.model_problem.contact_geometry import ContactPoint
+from contactlab.formulation.model_problem.delassus_operator import Delassus, delassus
+from contactlab.formulation.model_problem.errors import BridgeError
+from contactlab.formulation.model_problem.joint_actions import JointLimit, PositionDrive, VelocityDrive
+from contactlab.formulation.model_problem.options import Stabilisation, Thresholds
+from contactlab.formulation.model_problem.problem import BodyLoad, ContactLoad, ModelProblem, ProblemRows
+from contactlab.formulation.model_problem.rows import Row, RowTable
+
+__all__ = [
+    "BodyLoad",
+    "BridgeError",
+    "ContactLoad",
+    "ContactPoint",
+    "Delassus",
+    "JointLimit",
+    "ModelProblem",
+    "PositionDrive",
+    "ProblemRows",
+    "Row",
+    "RowTable",
+    "Stabilisation",
+    "Thresholds",
+    "VelocityDrive",
+    "delassus",
+    "problem_data_from",
+]

@@ -4,7 +4,8 @@ Forces are *selected* if contacts are redundant (`selection`): the forces of con
 of zero. Each strategy leads to forces; `judging` alone decides if they solve the problem::
 
     REUSE           forces of the step before that solve the problem still, or proximal points next to them
-    ACTIVE_SET      selected forces from the modes of the step before, then of Gauss-Seidel sweeps  (`active_set`)
+    ACTIVE_SET      selected forces from the modes of the step before, then of Gauss-Seidel sweeps at the end
+                    compliance, then of sweeps at a soft one                                      (`active_set`)
     INTERIOR_POINT  selected forces by a path at small compliance; then any forces, by Mehrotra's method, then by a
                     homotopy through turning points from eight starts, of discs from three          (`interior_point`)
     POINTS          any forces, by proximal points from the best so far, each along the line from the one before,
@@ -21,7 +22,7 @@ import math
 from typing import Final, NamedTuple
 
 from lcp.contacts.kernels.boxed_rows import add_anchors
-from lcp.contacts.kernels.contact_response import Polygon
+from lcp.contacts.kernels.contact_response import THREE, Polygon
 from lcp.contacts.kernels.elimination import order_elimination
 from lcp.contacts.kernels.few_contacts import are_few, keep_sticking
 from lcp.contacts.kernels.held_forces import (
@@ -79,7 +80,7 @@ from lcp.contacts.kernels.ways import (
     try_interior,
     try_modes,
     try_points,
-    try_softest,
+    try_soft_sweeps,
     try_sweeps,
 )
 from lcp.kernels import Floats, Ints, kernel
@@ -109,6 +110,9 @@ LATER: Final = (REUSE, INTERIOR_POINT, REUSE, *(9 * (INTERIOR_POINT,)), POINTS, 
 # certified, and ends with others: for those an island has so many times the systems.
 TAKEN: Final = 1e-4
 MORE: Final = 3
+# Rows of contacts for each velocity up to which sweeps at a soft compliance pay in islands of any size: spheres have
+# about one. Boxes have two to four, and an interior point needs less work there.
+LOOSE: Final = 1.2
 # Whether the branch's end is known.
 UNKNOWN_END: Final = 0.0
 KNOWN_END: Final = 1.0
@@ -330,14 +334,15 @@ def propose_nearer(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
                 return Found(REUSE, OTHERS, systems)
         return Found(NONE, NOTHING, systems)
     systems, share = 0, answer.state[OF_CHANGE]
-    few = case.rows.nc <= SMALL or search.joined.p.shape[0] > 0 or 3 * case.rows.nc <= 1.2 * case.rows.v_free.shape[0]
+    rows = case.rows
+    few = rows.nc <= SMALL or search.joined.p.shape[0] > 0 or THREE * rows.nc <= LOOSE * rows.v_free.shape[0]
     for start in range(2 if few else 1):
         if start == 0:
             reached = try_sweeps(case, polygon, search)
         elif answer.state[AT_END] == KNOWN_END:
             break
         else:
-            reached = try_softest(case, polygon, search, wf)
+            reached = try_soft_sweeps(case, polygon, search, wf)
         if reached.eps == 0.0:
             systems += reached.systems
             continue

@@ -44,7 +44,10 @@ from lcp.kernels import Floats, Ints, kernel
 
 # Gauss-Seidel sweeps to forces near the equal-compliance ones.
 MANY_SWEEPS: Final = 20
-SOFT_SWEEPS: Final = 1e-2
+# Sweeps at a soft compliance, and that compliance, in the largest response of a contact. Of 153 islands of spheres in
+# impact 149 reach the branch's end from there, in 10 systems; at a tenth of it 102 do, at ten times it 151 in 15.
+SOFT_SWEEPS: Final = 40
+SOFT: Final = 1e-2
 # Compliance of the first path of the interior point, in the branch's end; the fraction of its own response with which
 # a rate shows a mode at the end of that path.
 SOFTER: Final = 1e3
@@ -187,25 +190,27 @@ def to_end(rows: ContactSystem, polygon: Polygon, search: Search, kept: Kept, ep
 
 
 @kernel(inner=True)
-def try_softest(case: Case, polygon: Polygon, search: Search, wf: Floats) -> Reached:
-    """ACTIVE_SET: the branch's end by ever smaller compliances, from sweeps at a soft one."""
+def try_soft_sweeps(case: Case, polygon: Polygon, search: Search, wf: Floats) -> Reached:
+    """ACTIVE_SET: the branch's end by ever smaller compliances, from the modes that sweeps show at a soft one."""
     rows, end = case.rows, end_of_branch(case.rows, search)
     ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
     kept = lay_out_kept(ncone, nj, beyond_search(rows, search, wf))
     largest = 0.0
     for c in range(rows.nc):
         largest = max(largest, search.contacts.own[c])
-    soft = SOFT_SWEEPS * largest
+    soft = SOFT * largest
+    # Sweeps from the forces of the step before.
     if case.warm:
         take_forces(rows, polygon, search, case.z0)
     else:
         forget_forces(search)
     recover_velocity(rows, polygon, search)
-    for _ in range(2 * MANY_SWEEPS):
+    for _ in range(SOFT_SWEEPS):
         sweep(rows, polygon, search, soft)
     recover_velocity(rows, polygon, search)
     for i in range(nj):
         search.joined.base[i] = search.joined.p[i]
+    # From their modes to the end.
     choose(rows, polygon, search, soft, 1.0)
     return to_end(rows, polygon, search, kept, soft, end)
 

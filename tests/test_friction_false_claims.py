@@ -106,7 +106,7 @@ def test_forces_that_hide_a_velocity() -> None:
 
 # Of two contacts that push each other the default solver makes all its attempts, which take ten seconds; that it ends
 # with a proof is tested in `test_friction_problems.py`.
-LONG = [pytest.param(solver, 2, marks=pytest.mark.slow) for solver in (None, lcp.ContactAttempts())]
+LONG = [pytest.param(solver, 2, marks=pytest.mark.slow) for solver in (None, lcp.ContactStrategies())]
 
 
 @pytest.mark.parametrize(

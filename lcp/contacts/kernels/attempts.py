@@ -5,7 +5,7 @@ of zero. Each strategy leads to forces; `judging` alone decides if they solve th
 
     REUSE           forces of the step before that solve the problem still, or proximal points next to them
     ACTIVE_SET      selected forces from the modes of the step before, then of Gauss-Seidel sweeps at the end
-                    compliance, then of sweeps at a soft one                                      (`active_set`)
+                    compliance, of sweeps at a soft one, and of soft contacts                     (`active_set`)
     INTERIOR_POINT  selected forces by a path at small compliance; then any forces, by Mehrotra's method, then by a
                     homotopy through turning points from eight starts, of discs from three          (`interior_point`)
     POINTS          any forces, by proximal points from the best so far, each along the line from the one before,
@@ -81,6 +81,7 @@ from lcp.contacts.kernels.ways import (
     try_modes,
     try_points,
     try_soft_sweeps,
+    try_softest,
     try_sweeps,
 )
 from lcp.kernels import Floats, Ints, kernel
@@ -334,15 +335,22 @@ def propose_nearer(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
                 return Found(REUSE, OTHERS, systems)
         return Found(NONE, NOTHING, systems)
     systems, share = 0, answer.state[OF_CHANGE]
+    # Small islands have all three starts, large ones with few contacts for each body the first two. Islands with rows of
+    # joints have no soft sweeps.
     rows = case.rows
-    few = rows.nc <= SMALL or search.joined.p.shape[0] > 0 or THREE * rows.nc <= LOOSE * rows.v_free.shape[0]
-    for start in range(2 if few else 1):
+    small, joined = rows.nc <= SMALL, search.joined.p.shape[0] > 0
+    soft = not joined and (small or THREE * rows.nc <= LOOSE * rows.v_free.shape[0])
+    for start in range(3):
+        if start > 0 and answer.state[AT_END] == KNOWN_END:
+            break
+        if (start == 1 and not soft) or (start == 2 and not (small or joined)):
+            continue
         if start == 0:
             reached = try_sweeps(case, polygon, search)
-        elif answer.state[AT_END] == KNOWN_END:
-            break
-        else:
+        elif start == 1:
             reached = try_soft_sweeps(case, polygon, search, wf)
+        else:
+            reached = try_softest(rows, polygon, search, wf)
         if reached.eps == 0.0:
             systems += reached.systems
             continue

@@ -12,7 +12,7 @@ from typing import Final
 
 from lcp.compiler.views import part_at
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.spans import add_on, add_three, columns, dot_on
+from lcp.contacts.kernels.spans import add_on, columns, dot_on
 from lcp.kernels import Floats, Ints, kernel
 
 # Numbers of a packed row: the velocities of two free bodies. Entries of J from which on rows are packed: J and Y then
@@ -115,11 +115,28 @@ def three_dots(rows: ContactSystem, i: int, j: int, k: int, v: Floats) -> tuple[
 
 @kernel(inner=True)
 def add_three_rows(rows: ContactSystem, i: int, j: int, k: int, f: float, g: float, h: float, v: Floats) -> None:
-    """Add f Y_i + g Y_j + h Y_k of three rows with the same span to v."""
+    """Add f Y_i, then g Y_j, then h Y_k of three rows with the same span to v."""
     a, b, c, d = columns(rows.spans, i, v.shape[0])
     Y, at = rows.Y_entries, rows.offsets
-    n = b - a
-    add_three(f, g, h, part_at(Y, at[i, 0], n), part_at(Y, at[j, 0], n), part_at(Y, at[k, 0], n), part_at(v, a, n))
-    if c < d:
-        n = d - c
-        add_three(f, g, h, part_at(Y, at[i, 1], n), part_at(Y, at[j, 1], n), part_at(Y, at[k, 1], n), part_at(v, c, n))
+    for part in range(2 if c < d else 1):
+        begin = a if part == 0 else c
+        n = b - a if part == 0 else d - c
+        x, y, z = part_at(Y, at[i, part], n), part_at(Y, at[j, part], n), part_at(Y, at[k, part], n)
+        add_in_order(f, g, h, x, y, z, part_at(v, begin, n))
+
+
+@kernel(inner=True, vectors=True)
+def add_in_order(f: float, g: float, h: float, x: Floats, y: Floats, z: Floats, v: Floats) -> None:
+    """Add f x, then g y, then h z to v; three numbers are read before any is written, so that they are one vector."""
+    p = 0
+    while p + 3 <= v.shape[0]:
+        a = ((v[p] + f * x[p]) + g * y[p]) + h * z[p]
+        b = ((v[p + 1] + f * x[p + 1]) + g * y[p + 1]) + h * z[p + 1]
+        c = ((v[p + 2] + f * x[p + 2]) + g * y[p + 2]) + h * z[p + 2]
+        v[p] = a
+        v[p + 1] = b
+        v[p + 2] = c
+        p += 3
+    while p < v.shape[0]:
+        v[p] = ((v[p] + f * x[p]) + g * y[p]) + h * z[p]
+        p += 1

@@ -216,6 +216,22 @@ def try_soft_sweeps(case: Case, polygon: Polygon, search: Search, wf: Floats) ->
 
 
 @kernel(inner=True)
+def try_softest(rows: ContactSystem, polygon: Polygon, search: Search, wf: Floats) -> Reached:
+    """ACTIVE_SET: the branch's end by ever smaller compliances, from that of the largest response."""
+    ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
+    kept = lay_out_kept(ncone, nj, beyond_search(rows, search, wf))
+    end, largest = end_of_branch(rows, search), 0.0
+    for c in range(rows.nc):
+        largest = max(largest, search.contacts.own[c])
+    for i in range(nj):
+        search.joined.base[i] = min(max(0.0, search.joined.lo[i]), search.joined.hi[i])
+    forget_forces(search)
+    recover_velocity(rows, polygon, search)
+    choose(rows, polygon, search, largest, 1.0)
+    return to_end(rows, polygon, search, kept, largest, end)
+
+
+@kernel(inner=True)
 def systems_for(rows: ContactSystem, search: Search, work: float) -> int:
     """How many systems of an island are as much work."""
     return int(work / (factor_work(search.trees) + WORK_OF_CONTACT * rows.nc))

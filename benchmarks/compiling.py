@@ -1,11 +1,12 @@
 """What a machine that has met no kernel yet waits for: seconds of the processor, kernel by kernel.
 
-    python benchmarks/compiling.py [falling | cube | quadruped | demo ...] [--top 30]
+    python benchmarks/compiling.py [falling | cube | quadruped | demo ...] [--top 30] [--without PATCH ...]
 
 Each scene runs in a process of its own that keeps kernels in an empty folder. Its unit is the yard: 72 small loops that
 numba compiles, measured in the same process right before, so that ratios mean the same on a slow or a busy machine.
 Times are of the process, and of each kernel what it took beyond the kernels that it calls: type inference; LLVM, which
 optimises and translates; the rest, in which numba reads bytecode, takes in small kernels and writes LLVM's language.
+Patches of numba (`lcp/compiler/releases.py`) may be left out, to see what they save.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from lcp.compiler.releases import TRIED
 
 LOOPS = 72
 KINDS = ("inference", "LLVM", "rest")
@@ -172,14 +175,17 @@ def main() -> None:
         "scenes", nargs="*", default=["falling", "cube", "quadruped"], metavar="SCENE", help=", ".join(SCENES)
     )
     parser.add_argument("--top", type=int, default=30, help="kernels in the table")
+    parser.add_argument("--without", nargs="+", default=[], metavar="PATCH", help="patches of numba to leave out")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     for scene in arguments.scenes:
         if arguments.here:
+            TRIED.update(dict.fromkeys(arguments.without, ()))
             measure(scene, arguments.top)
             continue
         with tempfile.TemporaryDirectory() as folder:
             command = [sys.executable, __file__, scene, "--here", "--top", str(arguments.top)]
+            command += ["--without", *arguments.without] if arguments.without else []
             subprocess.run(command, env=os.environ | {"NUMBA_CACHE_DIR": folder}, check=True)
 
 

@@ -335,8 +335,8 @@ def propose_nearer(case: Case, answer: Answer, wf: Floats, wi: Ints) -> Found:
                 return Found(REUSE, OTHERS, systems)
         return Found(NONE, NOTHING, systems)
     systems, share = 0, answer.state[OF_CHANGE]
-    # Small islands have all three starts, large ones with few contacts for each body the first two. Islands with rows of
-    # joints have no soft sweeps.
+    # Small islands have all three starts, large ones with few contacts for each body the first two. Islands with rows
+    # of joints have no soft sweeps.
     rows = case.rows
     small, joined = rows.nc <= SMALL, search.joined.p.shape[0] > 0
     soft = not joined and (small or THREE * rows.nc <= LOOSE * rows.v_free.shape[0])

@@ -1,54 +1,46 @@
 """INTERIOR_POINT: an island's forces by an interior point, and by a homotopy through the turning points of its curve.
 
-Coulomb's law is a set of complementary pairs z, w >= 0, z w = 0, with w = M z + q for the rates that forces make::
-
-    contact          z                           w
-      normal         pN                          uN
-      polygon        f_i, slip speed lambda      lambda + t_i uT,  mu pN - sum of f_i      (edges t_i, pT = sum f_i t_i)
-      disc           b = (mu pN; pT)             e = (lambda; uT)                          (b o e = 0, Lorentz's cone)
-    row of a joint   p - lo,  hi - p             the positive and the negative part of its rate
-
-The curve begins at z0, w0 > 0 and is made of the points, for l from 1 to 0 ::
+The island is a set of pairs z, w >= 0 with w = M z + q (`complementary_pairs`). The curve begins at z0, w0 > 0. It is
+made of the points, for l from 1 to 0 ::
 
     w - M z - q = l r,    z w = l z0 w0,    r = w0 - M z0 - q                               (disc: b o e = l (t; 0, 0))
 
-A step of Newton's method on it leaves, contact by contact, a slope D (3, 3): dp = g - D du. All else is eliminated. The
-velocities then solve K dv = h Y' g, K = 1 + h Y' D J, with the sparsity of the bodies that touch (`elimination`): one
-factorisation for each step, of which the tangent, the correction and the direction of the curve all come.
+Each step factors one matrix K; the tangent, the correction and the direction of the curve all come from it.
 
 `descend_centrally` is Mehrotra's predictor and corrector (1992): straight to l = 0, some twenty systems. Friction makes
-M indefinite, so that it may stall. `follow_curve` follows the curve itself, tangent and correction in turn. The curve
-may turn back: l grows for a while. Its direction is told by the sign of det K, the parity of negative pivots, because
-all local pivots are positive inside (Kojima, Megiddo, Noma 1991; Allgower and Georg 1990). What is left of the misfit
-at the end proximal Newton takes out (`finish`). Discs are scaled as Nesterov and Todd (1997) do.
+M indefinite, so that it may stall. `follow_curve` follows the curve itself, tangent and correction in turn::
+
+    START --> FACTOR K at l --> far off the curve? --yes--> correct (3 times, then halve the step from the point before)
+                 ^                     | no
+                 |                     v
+                 +------- go along the tangent; l falls if det K has its first sign, and rises if not --> l = 0: END
+
+The curve may turn back: l grows for a while. Its direction is told by the sign of det K, the parity of negative pivots,
+because all local pivots are positive inside (Kojima, Megiddo, Noma 1991; Allgower and Georg 1990). Proximal Newton
+removes the misfit that is left at the end (`finish`).
 """
 
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import Final
 
-from lcp.compiler.views import rows_at
-from lcp.contacts.kernels.contact_response import THREE, Polygon, place_rates, tangential_response, width_of
+from lcp.contacts.kernels.complementary_pairs import Interior, add_step, determinant, measure_point, step_to
+from lcp.contacts.kernels.contact_response import Polygon
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.elimination import Elimination, factor_panels, solve_panels, upper_panel
-from lcp.contacts.kernels.mode_system import form_system, push, push_row, spread_slope
-from lcp.contacts.kernels.packed_rows import row_dot
+from lcp.contacts.kernels.elimination import Elimination, upper_panel
 from lcp.contacts.kernels.proximal_newton import ENOUGH, Approach, go_on, natural_misfit, note_forces, put_forces
 from lcp.contacts.kernels.proximal_points import harden
 from lcp.contacts.kernels.search import Search, recover_velocity
 from lcp.kernels import Floats, kernel
 
-# Edges of the pyramid that stands for a disc; with less friction than this a disc's cone has hardly an inside.
-EDGES: Final = 16
-LEAST_MU: Final = 1e-3
-# Part of the first start that is added to forces and rates from before.
-INSIDE: Final = 1e-2
 # Fraction of the distance to the boundary that a step goes.
 BACK: Final = 0.9
-# Mehrotra's method: steps, the power of the corrector's aim, steps too short that end it, mean of z w that ends it.
+# Mehrotra's method: steps, the power of the corrector's aim, the part of the way to the boundary; the number of short
+# steps, and the mean of z w, that end it.
 CENTRAL_STEPS: Final = 50
-POWER: Final = 2.0
+POWER: Final = 3.0
+TO_BOUNDARY: Final = 0.99
 SHORT: Final = 0.05
 FAILURES: Final = 6
 CENTRAL_END: Final = 1e-14
@@ -66,411 +58,10 @@ LEAST_CURVE: Final = 0.05
 MOST_CURVE: Final = 0.7
 # Rounding of rates, in parts of the speed.
 ROUNDED: Final = 4e-16
-# Compliance of a row of a joint without bounds, in its own response.
-FREE_COMPLIANCE: Final = 1e-9
 # Starts of the homotopy, one a turn: forces and rates in the island's.
 CURVES: Final = ((1.0, 1.0), (1.0, 10.0), (0.1, 1.0), (10.0, 1.0), (1.0, 0.1), (0.1, 0.1), (10.0, 10.0), (1.0, 100.0))
-# Arrays of one number for every pair; proximal points of the polish.
-ARRAYS: Final = 15
+# Proximal points of the polish.
 POINTS: Final = 8
-
-
-class Interior(NamedTuple):
-    """A point of the curve and memory for the next one; the arrays of pairs have those of contacts, then of joints."""
-
-    disc: bool
-    edges: Floats  # (k, 2) of the polygon
-    width: int  # pairs of a contact: normal, edges, slip speed; of a disc the normal and three
-    mu: Floats  # (ncone,)
-    z: Floats
-    w: Floats
-    product: Floats  # z0 w0; 0 of a pair that is none; of a disc t, at its first
-    start: Floats  # r
-    miss: Floats  # w - M z - q
-    right: Floats  # the products that a step aims at, less those that there are; of a disc what e is to change by
-    off: Floats  # what a step is to take out of miss
-    tz: Floats  # a step, the tangent
-    tw: Floats
-    cz: Floats  # another, the correction
-    cw: Floats
-    kept: Floats  # (2, n) a point and its tangent, to come back to
-    kept_w: Floats
-    D: Floats  # (ncone, 3, 3)
-    g: Floats  # (ncone, 3)
-    du: Floats  # (ncone, 3)
-    joined: Floats  # (2, nj) g and rates of rows of joints
-
-
-@kernel
-def interior_floats(ncone: int, nj: int, k: int) -> int:
-    """Numbers that it keeps, for polygons of k edges or discs."""
-    n = ncone * (max(k, EDGES) + 2) + 2 * nj
-    return ARRAYS * n + 2 * EDGES + (1 + 9 + 2 * THREE) * ncone + 2 * nj
-
-
-@kernel(inner=True)
-def lay_out_interior(polygon: Polygon, search: Search, disc: bool, memory: Floats) -> Interior:
-    """Cut it from its memory; an exact cone is a ``disc``, or a pyramid of many edges."""
-    ncone, nj = search.contacts.mode.shape[0], search.joined.p.shape[0]
-    edges = polygon.turns[: 2 * polygon.r]
-    if polygon.exact:
-        edges = rows_at(memory, 0, EDGES, 2)
-        for j in range(EDGES):
-            edges[j, 0] = math.cos(2.0 * math.pi * j / EDGES)
-            edges[j, 1] = math.sin(2.0 * math.pi * j / EDGES)
-    width = 4 if disc else edges.shape[0] + 2
-    n = ncone * width + 2 * nj
-    at = 2 * EDGES
-    a = rows_at(memory, at, ARRAYS - 4, n)
-    at += (ARRAYS - 4) * n
-    kept, kept_w = rows_at(memory, at, 2, n), rows_at(memory, at + 2 * n, 2, n)
-    at += 4 * n
-    D = memory[at : at + 9 * ncone].reshape(ncone, THREE, THREE)
-    at += 9 * ncone
-    g, du = rows_at(memory, at, ncone, THREE), rows_at(memory, at + 3 * ncone, ncone, THREE)
-    mu = memory[at + 6 * ncone : at + 7 * ncone]
-    joined = rows_at(memory, at + 7 * ncone, 2, nj)
-    return Interior(
-        disc, edges, width, mu, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], kept, kept_w,
-        D, g, du, joined,
-    )  # fmt: skip
-
-
-@kernel(inner=True)
-def begin(rows: ContactSystem, polygon: Polygon, search: Search, x: Interior, forces: float, rates: float) -> float:
-    """Fill z0, w0 of a start, ``forces`` and ``rates`` times as large as the island's; the unit of products."""
-    contacts, joined = search.contacts, search.joined
-    speed = search.speed if search.speed > 0.0 else 1.0
-    total = 0.0
-    for c in range(rows.r.shape[0]):
-        own = max(contacts.own[rows.cone_contacts[c]], tangential_response(rows, polygon, contacts, c))
-        mu = width_of(rows, c) if rows.r[c] > 0 else 0.0
-        x.mu[c] = max(mu, LEAST_MU) if mu > 0.0 else 0.0
-        at, last = c * x.width, (c + 1) * x.width - 1
-        for i in range(at, last + 1):
-            x.z[i], x.w[i] = forces * speed / own, rates * speed
-        # Of one normal the variables begin alike.
-        x.z[at] = x.z[x.width * rows.cone_contacts[c]]
-        if x.disc:
-            x.z[at + 1] = x.mu[c] * x.z[at]
-            for i in range(at + 2, last + 1):
-                x.z[i] = x.w[i] = 0.0
-        else:
-            x.z[last], x.w[last] = forces * speed, rates * speed / own
-        for i in range(at, last + 1):
-            x.product[i] = x.z[i] * x.w[i] if i == at or x.mu[c] > 0.0 else 0.0
-        total += speed * speed / own
-    at = rows.r.shape[0] * x.width
-    for i in range(joined.p.shape[0]):
-        lo, hi, own = joined.lo[i], joined.hi[i], joined.own[i]
-        for j in range(2):
-            x.z[at + 2 * i + j] = x.w[at + 2 * i + j] = 1.0
-            x.product[at + 2 * i + j] = 0.0
-        p = min(max(0.0, lo), hi)
-        if own > 0.0 and lo < hi:
-            inside = min(forces * speed / own, 0.5 * (hi - lo))
-            p = min(max(0.0, lo + inside), hi - inside)
-            for j in range(2):
-                far = p - lo if j == 0 else hi - p
-                if far < math.inf:
-                    x.z[at + 2 * i + j] = far
-                    x.w[at + 2 * i + j] = forces * rates * speed * speed / (own * far)
-                    x.product[at + 2 * i + j] = x.z[at + 2 * i + j] * x.w[at + 2 * i + j]
-        joined.p[i] = p
-        x.kept[0, at + 2 * i] = p
-    return total / rows.r.shape[0]
-
-
-@kernel(inner=True)
-def push_inside(rows: ContactSystem, search: Search, x: Interior) -> None:
-    """Move z and w of contacts to the forces in the search and their rates, and inside by a part of the start."""
-    contacts, last = search.contacts, x.width - 1
-    k = x.edges.shape[0]
-    for c in range(rows.r.shape[0]):
-        # Along the normal: force and rate.
-        p, s, at = contacts.p[c], contacts.s[c], c * x.width
-        x.z[at] = INSIDE * x.z[at] + max(p[0], 0.0)
-        x.w[at] = INSIDE * x.w[at] + max(s[0], 0.0)
-        if x.mu[c] == 0.0:
-            continue
-        # The slip speed: of the edge that slides fastest against its direction.
-        slip, spent = 0.0, 0.0
-        for i in range(k):
-            slip = max(slip, -(x.edges[i, 0] * s[1] + x.edges[i, 1] * s[2]))
-        # Edges share the force of friction by its parts along them, which add up to it.
-        for i in range(k):
-            along = x.edges[i, 0] * p[1] + x.edges[i, 1] * p[2]
-            f = max(along, 0.0) * (4.0 / k if k >= 4 else 1.0)
-            spent += f
-            x.z[at + 1 + i] = INSIDE * x.z[at + 1 + i] + f
-            x.w[at + 1 + i] = INSIDE * x.w[at + 1 + i] + slip + x.edges[i, 0] * s[1] + x.edges[i, 1] * s[2]
-        # The bound of friction, less what is spent.
-        x.z[at + last] = INSIDE * x.z[at + last] + slip
-        x.w[at + last] = INSIDE * x.w[at + last] + max(x.mu[c] * p[0] - spent, 0.0)
-
-
-@kernel(inner=True)
-def measure_point(rows: ContactSystem, polygon: Polygon, search: Search, x: Interior, eps: float) -> None:
-    """Fill forces, velocities and rates of z, and what they miss; contacts have the compliance eps."""
-    contacts, joined, z, w, miss = search.contacts, search.joined, x.z, x.w, x.miss
-    last = x.width - 1
-    for c in range(rows.r.shape[0]):
-        p, at = contacts.p[c], c * x.width
-        p[0], p[1], p[2] = z[at], 0.0, 0.0
-        if x.mu[c] > 0.0 and x.disc:
-            p[1], p[2] = z[at + 2], z[at + 3]
-        elif x.mu[c] > 0.0:
-            for i in range(x.edges.shape[0]):
-                p[1] += z[at + 1 + i] * x.edges[i, 0]
-                p[2] += z[at + 1 + i] * x.edges[i, 1]
-        if rows.r[c] == 1:
-            p[2] = 0.0
-    at = rows.r.shape[0] * x.width
-    for i in range(joined.p.shape[0]):
-        # From the nearer bound, so that no digits are lost.
-        lower, upper = x.product[at + 2 * i] > 0.0, x.product[at + 2 * i + 1] > 0.0
-        if lower and not (upper and z[at + 2 * i + 1] < z[at + 2 * i]):
-            joined.p[i] = joined.lo[i] + z[at + 2 * i]
-        elif upper:
-            joined.p[i] = joined.hi[i] - z[at + 2 * i + 1]
-    recover_velocity(rows, polygon, search)
-    for c in range(rows.r.shape[0]):
-        p, s, at = contacts.p[c], contacts.s[c], c * x.width
-        u1, u2 = s[1] + eps * p[1], s[2] + eps * p[2]
-        miss[at] = w[at] - (s[0] + (rows.gamma[rows.cone_contacts[c]] + eps) * p[0])
-        if x.mu[c] == 0.0:
-            continue
-        if x.disc:
-            miss[at + 1], miss[at + 2], miss[at + 3] = 0.0, w[at + 2] - u1, w[at + 3] - u2
-            continue
-        left = x.mu[c] * z[at]
-        for i in range(1, last):
-            miss[at + i] = w[at + i] - z[at + last] - (x.edges[i - 1, 0] * u1 + x.edges[i - 1, 1] * u2)
-            left -= z[at + i]
-        miss[at + last] = w[at + last] - left
-    at = rows.r.shape[0] * x.width
-    for i in range(joined.p.shape[0]):
-        rate = -joined.s[i] - joined.gamma[i] * joined.p[i]
-        rate += w[at + 2 * i] if x.product[at + 2 * i] > 0.0 else 0.0
-        rate -= w[at + 2 * i + 1] if x.product[at + 2 * i + 1] > 0.0 else 0.0
-        miss[at + 2 * i], miss[at + 2 * i + 1] = rate, 0.0
-
-
-@kernel(inner=True)
-def scaling(x: Interior, at: int) -> tuple[float, float, float, float]:
-    """Nesterov and Todd's scaling of the disc at ``at``: size and direction (a0; a1, a2) of H = size (2 a a' - R)."""
-    z, w = x.z, x.w
-    b = math.sqrt(determinant(z[at + 1], z[at + 2], z[at + 3]))
-    e = math.sqrt(determinant(w[at + 1], w[at + 2], w[at + 3]))
-    inner = (z[at + 1] * w[at + 1] + (z[at + 2] * w[at + 2] + z[at + 3] * w[at + 3])) / (b * e)
-    root = 1.0 / math.sqrt(2.0 + 2.0 * inner)
-    a1 = root * (w[at + 2] / e - z[at + 2] / b)
-    a2 = root * (w[at + 3] / e - z[at + 3] / b)
-    return e / b, math.sqrt(1.0 + a1 * a1 + a2 * a2), a1, a2
-
-
-@kernel(inline=True)
-def determinant(x: float, y: float, z: float) -> float:
-    """x^2 - y^2 - z^2 without loss of digits."""
-    size = math.sqrt(y * y + z * z)
-    return (x - size) * (x + size)
-
-
-@kernel(inner=True)
-def linearise(rows: ContactSystem, search: Search, x: Interior) -> None:
-    """Fill D and g of dp = g - D du, and the slopes of rows of joints, for the right sides in ``right`` and ``off``."""
-    z, w, right, off = x.z, x.w, x.right, x.off
-    last = x.width - 1
-    for c in range(rows.r.shape[0]):
-        at, D, g, mu = c * x.width, x.D[c], x.g[c], x.mu[c]
-        for i in range(THREE):
-            g[i] = 0.0
-            for j in range(THREE):
-                D[i, j] = 0.0
-        D[0, 0] = d0 = z[at] / w[at]
-        g[0] = e0 = (right[at] + z[at] * off[at]) / w[at]
-        if mu == 0.0:
-            continue
-        if x.disc:
-            # dpT = HTT^-1 (right - duT + off - HT0 mu dpN), HTT = size (1 + 2 aT aT').
-            size, a0, a1, a2 = scaling(x, at)
-            flat = 2.0 * a0 * a0 - 1.0
-            D[1, 1] = (1.0 - 2.0 * a1 * a1 / flat) / size
-            D[2, 2] = (1.0 - 2.0 * a2 * a2 / flat) / size
-            D[1, 2] = D[2, 1] = -2.0 * a1 * a2 / (flat * size)
-            r1, r2 = right[at + 2] + off[at + 2], right[at + 3] + off[at + 3]
-            turn = 2.0 * a0 * mu / flat
-            g[1] = D[1, 1] * r1 + D[1, 2] * r2 - turn * a1 * e0
-            g[2] = D[2, 1] * r1 + D[2, 2] * r2 - turn * a2 * e0
-            D[1, 0], D[2, 0] = -turn * a1 * d0, -turn * a2 * d0
-            continue
-        # Edges first, then the slack of the bound, whose variable is the slip speed.
-        d_last = z[at + last] / w[at + last]
-        total = a1 = a2 = 0.0
-        constant = (right[at + last] + z[at + last] * off[at + last]) / z[at + last] - mu * e0
-        for i in range(1, last):
-            d = z[at + i] / w[at + i]
-            e = (right[at + i] + z[at + i] * off[at + i]) / w[at + i]
-            t1, t2 = x.edges[i - 1, 0], x.edges[i - 1, 1]
-            total += d
-            constant += e
-            a1 += d * t1
-            a2 += d * t2
-            g[1] += e * t1
-            g[2] += e * t2
-            D[1, 1] += d * t1 * t1
-            D[1, 2] += d * t1 * t2
-            D[2, 2] += d * t2 * t2
-        share = d_last / (1.0 + d_last * total)
-        g[1] -= a1 * share * constant
-        g[2] -= a2 * share * constant
-        D[1, 0], D[2, 0] = a1 * share * mu * d0, a2 * share * mu * d0
-        D[1, 1] -= a1 * share * a1
-        D[1, 2] -= a1 * share * a2
-        D[2, 2] -= a2 * share * a2
-        D[2, 1] = D[1, 2]
-    joined, at = search.joined, rows.r.shape[0] * x.width
-    for i in range(joined.p.shape[0]):
-        joined.slope[i] = x.joined[0, i] = 0.0
-        if not (joined.own[i] > 0.0 and joined.lo[i] < joined.hi[i]):
-            continue
-        stiffness, force = joined.gamma[i], off[at + 2 * i]
-        free = True
-        for j in range(2):
-            k = at + 2 * i + j
-            if x.product[k] > 0.0:
-                free = False
-                stiffness += w[k] / z[k]
-                force += right[k] / z[k] if j == 0 else -right[k] / z[k]
-        if free:
-            stiffness += FREE_COMPLIANCE * joined.own[i]
-        joined.slope[i] = 1.0 / stiffness
-        x.joined[0, i] = force / stiffness
-
-
-@kernel(inner=True)
-def give_way(gamma: float, eps: float, D: Floats, g: Floats) -> None:
-    """Turn dp = g - D du, u = s + E p of a compliant contact, into dp = g - D ds, in place.
-
-    E has gamma + eps along the normal and eps across it; of D the first row has but its first entry.
-    """
-    soft = gamma + eps
-    normal = 1.0 / (1.0 + D[0, 0] * soft)
-    a, b, c, d = 1.0 + eps * D[1, 1], eps * D[1, 2], eps * D[2, 1], 1.0 + eps * D[2, 2]
-    inverse = 1.0 / (a * d - b * c)
-    D[0, 0] *= normal
-    g[0] *= normal
-    g1, g2 = g[1] - soft * D[1, 0] * g[0], g[2] - soft * D[2, 0] * g[0]
-    x1, x2 = D[1, 0] * (1.0 - soft * D[0, 0]), D[2, 0] * (1.0 - soft * D[0, 0])
-    g[1], g[2] = inverse * (d * g1 - b * g2), inverse * (a * g2 - c * g1)
-    y1, z1, y2, z2 = D[1, 1], D[1, 2], D[2, 1], D[2, 2]
-    D[1, 0], D[2, 0] = inverse * (d * x1 - b * x2), inverse * (a * x2 - c * x1)
-    D[1, 1], D[2, 1] = inverse * (d * y1 - b * y2), inverse * (a * y2 - c * y1)
-    D[1, 2], D[2, 2] = inverse * (d * z1 - b * z2), inverse * (a * z2 - c * z1)
-
-
-@kernel(inner=True)
-def step_to(
-    rows: ContactSystem, polygon: Polygon, search: Search, x: Interior, eps: float, form: bool, dz: Floats, dw: Floats
-) -> bool:
-    """Fill dz and dw for the right sides; the matrix is formed and factored where asked. False without factors."""
-    contacts, joined, dv = search.contacts, search.joined, search.trial
-    first = rows.nc + rows.nr
-    linearise(rows, search, x)
-    for i in range(dv.shape[0]):
-        dv[i] = 0.0
-    for c in range(rows.r.shape[0]):
-        gamma = rows.gamma[rows.cone_contacts[c]]
-        if gamma + eps > 0.0:
-            give_way(gamma, eps, x.D[c], x.g[c])
-        push(rows, polygon, c, x.g[c], dv)
-        if form:
-            spread_slope(rows, polygon, c, x.D[c], contacts.B[c])
-    for i in range(joined.p.shape[0]):
-        if joined.slope[i] > 0.0:
-            push_row(rows, first + i, x.joined[0, i], dv)
-    if form:
-        form_system(rows, polygon, contacts, joined.slope, search.trees, search.W, search.K)
-        if not factor_panels(search.trees, search.K, search.W[0]):
-            return False
-    solve_panels(search.trees, search.K, dv)
-    place_rates(rows, polygon, dv, 0.0, x.du)
-    for c in range(rows.r.shape[0]):
-        soft = rows.gamma[rows.cone_contacts[c]] + eps
-        if soft > 0.0:
-            D, du, g = x.D[c], x.du[c], x.g[c]
-            a, b, d = du[0], du[1], du[2]
-            du[0] += soft * (g[0] - D[0, 0] * a)
-            du[1] += eps * (g[1] - D[1, 0] * a - D[1, 1] * b - D[1, 2] * d)
-            du[2] += eps * (g[2] - D[2, 0] * a - D[2, 1] * b - D[2, 2] * d)
-        finish_contact(x, c, dz, dw)
-    at = rows.r.shape[0] * x.width
-    for i in range(joined.p.shape[0]):
-        k = at + 2 * i
-        dz[k] = dz[k + 1] = dw[k] = dw[k + 1] = 0.0
-        if not joined.slope[i] > 0.0:
-            continue
-        rate = row_dot(rows, first + i, dv)
-        dp = x.joined[0, i] - joined.slope[i] * rate
-        rate += joined.gamma[i] * dp - x.off[k]
-        x.joined[1, i] = dp
-        lower, upper = x.product[k] > 0.0, x.product[k + 1] > 0.0
-        if lower:
-            dz[k], dw[k] = dp, (x.right[k] - x.w[k] * dp) / x.z[k]
-        if upper:
-            dz[k + 1], dw[k + 1] = -dp, (x.right[k + 1] + x.w[k + 1] * dp) / x.z[k + 1]
-        # Of the nearer bound by the rate, which loses no digits.
-        if lower and x.z[k] < x.w[k] and not (upper and x.z[k + 1] < x.z[k]):
-            dw[k] = rate + dw[k + 1]
-        elif upper and x.z[k + 1] < x.w[k + 1]:
-            dw[k + 1] = dw[k] - rate
-    return True
-
-
-@kernel(inner=True)
-def finish_contact(x: Interior, c: int, dz: Floats, dw: Floats) -> None:
-    """Fill dz and dw of one contact from its du."""
-    z, w, right, off, du = x.z, x.w, x.right, x.off, x.du[c]
-    at, last, mu = c * x.width, x.width - 1, x.mu[c]
-    for i in range(at, at + x.width):
-        dz[i] = dw[i] = 0.0
-    dz[at] = (right[at] + z[at] * off[at] - z[at] * du[0]) / w[at]
-    dw[at] = (right[at] - w[at] * dz[at]) / z[at] if z[at] >= w[at] else du[0] - off[at]
-    if mu == 0.0:
-        return
-    if x.disc:
-        size, a0, a1, a2 = scaling(x, at)
-        flat = 2.0 * a0 * a0 - 1.0
-        e1, e2 = du[1] - off[at + 2], du[2] - off[at + 3]
-        r1, r2 = (right[at + 2] - e1) / size, (right[at + 3] - e2) / size
-        b0 = mu * dz[at]
-        across = 2.0 * (a1 * r1 + a2 * r2) / flat + 2.0 * a0 * b0 / flat
-        b1, b2 = r1 - across * a1, r2 - across * a2
-        dz[at + 1], dz[at + 2], dz[at + 3] = b0, b1, b2
-        dw[at + 1] = right[at + 1] - size * (flat * b0 + 2.0 * a0 * (a1 * b1 + a2 * b2))
-        dw[at + 2], dw[at + 3] = e1, e2
-        return
-    total = spent = 0.0
-    d_last = z[at + last] / w[at + last]
-    constant = (right[at + last] + z[at + last] * off[at + last]) / z[at + last] - mu * dz[at]
-    for i in range(1, last):
-        along = x.edges[i - 1, 0] * du[1] + x.edges[i - 1, 1] * du[2]
-        d = z[at + i] / w[at + i]
-        dz[at + i] = (right[at + i] + z[at + i] * off[at + i]) / w[at + i] - d * along
-        dw[at + i] = along - off[at + i]
-        total += d
-        constant += dz[at + i]
-    slip = d_last / (1.0 + d_last * total) * constant
-    dz[at + last] = slip
-    for i in range(1, last):
-        dz[at + i] -= z[at + i] / w[at + i] * slip
-        dw[at + i] += slip
-        spent += dz[at + i]
-    dw[at + last] = mu * dz[at] - spent - off[at + last]
-    # Of two equal expressions the one that loses no digits.
-    for i in range(at + 1, at + last + 1):
-        if z[i] >= w[i]:
-            dw[i] = (right[i] - w[i] * dz[i]) / z[i]
 
 
 @kernel(inner=True)
@@ -563,14 +154,6 @@ def positive(trees: Elimination, K: Floats) -> bool:
             if upper[p, p] < 0.0:
                 even = not even
     return even
-
-
-@kernel(inner=True)
-def add_step(x: Interior, s: float, dz: Floats, dw: Floats) -> None:
-    """z += s dz, w += s dw."""
-    for i in range(x.z.shape[0]):
-        x.z[i] += s * dz[i]
-        x.w[i] += s * dw[i]
 
 
 @kernel(inner=True)
@@ -706,7 +289,7 @@ def descend_centrally(
             if longest(x) >= 0.2:
                 break
             goal = 0.7 * mean
-        step = min(1.0, 0.95 * longest(x))
+        step = min(1.0, TO_BOUNDARY * longest(x))
         failures += 1 if step < SHORT else 0
         if not step > 0.0:
             break

@@ -9,19 +9,11 @@ from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.active_set import STEPS_AT_ONCE, descend, keep_joints, settle
 from lcp.contacts.kernels.block_gauss_seidel import sweep
 from lcp.contacts.kernels.boxed_rows import boxed_variables, first_limit
+from lcp.contacts.kernels.complementary_pairs import begin, interior_floats, lay_out_interior, push_inside
 from lcp.contacts.kernels.contact_response import THREE, Polygon
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_work
-from lcp.contacts.kernels.interior_point import (
-    CURVES,
-    begin,
-    descend_centrally,
-    finish,
-    follow_curve,
-    interior_floats,
-    lay_out_interior,
-    push_inside,
-)
+from lcp.contacts.kernels.interior_point import CURVES, descend_centrally, finish, follow_curve
 from lcp.contacts.kernels.judging import NEAREST, Answer, Case, count_rows, judge, loads_size
 from lcp.contacts.kernels.katzenelson import lay_out_shifted, shifted_floats
 from lcp.contacts.kernels.packed_rows import packed_floats, packed_ints, packed_rows

@@ -28,7 +28,7 @@ from contactlab.world.errors import SimulationConfigError
 from contactlab.world.surface import ALL, Collider
 from contactlab.world.visual import Visual, VisualMesh
 from contactlab.world.world import World
-from lcp.contacts.attempts import strategies_of
+from lcp.contacts.strategies import strategies_of
 
 Json = dict[str, Any]
 

@@ -26,10 +26,10 @@ from contactlab.stepping.kernels.layout import (
     Control,
     Island,
 )
-from lcp.contacts.kernels.attempts import NONE
 from lcp.contacts.kernels.condition_scales import row_rate
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.judging import NEAREST
+from lcp.contacts.kernels.island_acceptance import BEST_RESIDUAL
+from lcp.contacts.kernels.strategy_loop import NO_STRATEGY
 from lcp.kernels import kernel
 from lcp.kernels.residuals import NATURAL_MAP, SCALED
 
@@ -42,10 +42,10 @@ def settle(island: Island, control: Control) -> None:
             island.z[i] = island.best[i]
         for i in range(island.measures.shape[0]):
             island.measures[i] = 0.0
-        island.measures[SCALED] = island.measures[NATURAL_MAP] = island.state[NEAREST]
+        island.measures[SCALED] = island.measures[NATURAL_MAP] = island.state[BEST_RESIDUAL]
         control.pivots = 0
     control.choice = CHOICE_UNCERTIFIED
-    control.attempt = NONE
+    control.attempt = NO_STRATEGY
     control.warm_hit = 0
 
 
@@ -60,7 +60,7 @@ def will_do(rows: ContactSystem, island: Island, control: Control) -> bool:
             rows, f, island.v_plus[:nv], island.certificate_work[: nv + 1]
         ):
             return False
-    elif not is_near(rows, island) or (control.tried != 0 and not island.state[NEAREST] <= COARSE):
+    elif not is_near(rows, island) or (control.tried != 0 and not island.state[BEST_RESIDUAL] <= COARSE):
         return False
     control.uncertified += 1
     if control.adaptive != 0:

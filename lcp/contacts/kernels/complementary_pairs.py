@@ -8,10 +8,10 @@ Each contact and each row of a joint has pairs, with w = M z + q for the rates t
       disc           b = (mu pN; pT)             e = (lambda; uT)                          (b o e = 0, Lorentz's cone)
     row of a joint   p - lo,  hi - p             the positive and the negative part of its rate
 
-A Newton step (`step_to`) has the products z w that it aims at, and the part of w - M z - q that it removes. It leaves,
-contact by contact, a slope D (3, 3): dp = g - D du. All else is eliminated. The velocities then solve K dv = h Y' g,
-K = 1 + h Y' D J, with the sparsity of the bodies that touch (`elimination`). Discs are scaled as Nesterov and Todd
-(1997) do. `interior_point` has the methods that choose the steps.
+A Newton step (`newton_step`) is given the products z w to aim at, and the part of w - M z - q to remove. All variables of
+a contact but its force are eliminated, which leaves a slope D (3, 3): dp = g - D du. The velocities then solve
+K dv = h Y' g, K = 1 + h Y' D J, with the sparsity of the bodies that touch (`elimination`). Discs are scaled as Nesterov
+and Todd (1997) do. `interior_point` has the methods that choose the steps.
 """
 
 from __future__ import annotations
@@ -20,12 +20,23 @@ import math
 from typing import Final, NamedTuple
 
 from lcp.compiler.views import rows_at
-from lcp.contacts.kernels.contact_response import THREE, Polygon, place_rates, tangential_response, width_of
+from lcp.contacts.kernels.contact_law import (
+    CONTACT_DIM,
+    FrictionCone,
+    fill_contact_rates,
+    friction_bound,
+    tangential_response,
+)
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
-from lcp.contacts.kernels.mode_system import form_system, push, push_row, spread_slope
+from lcp.contacts.kernels.mode_system import (
+    apply_contact_impulse,
+    apply_row_impulse,
+    fill_contact_stiffness,
+    form_system,
+)
 from lcp.contacts.kernels.packed_rows import row_dot
-from lcp.contacts.kernels.search import Search, recover_velocity
+from lcp.contacts.kernels.solver_state import SolverState, recover_velocity
 from lcp.kernels import Floats, kernel
 
 # Edges of the pyramid that stands for a disc; with less friction than this a disc's cone has hardly an inside.
@@ -39,7 +50,7 @@ FREE_COMPLIANCE: Final = 1e-9
 ARRAYS: Final = 15
 
 
-class Interior(NamedTuple):
+class PairState(NamedTuple):
     """A point of the curve and memory for the next one; the arrays of pairs have those of contacts, then of joints."""
 
     disc: bool
@@ -66,17 +77,17 @@ class Interior(NamedTuple):
 
 
 @kernel
-def interior_floats(ncone: int, nj: int, k: int) -> int:
+def pair_float_size(ncone: int, nj: int, k: int) -> int:
     """Numbers that it keeps, for polygons of k edges or discs."""
     n = ncone * (max(k, EDGES) + 2) + 2 * nj
-    return ARRAYS * n + 2 * EDGES + (1 + 9 + 2 * THREE) * ncone + 2 * nj
+    return ARRAYS * n + 2 * EDGES + (1 + 9 + 2 * CONTACT_DIM) * ncone + 2 * nj
 
 
 @kernel(inner=True)
-def lay_out_interior(polygon: Polygon, search: Search, disc: bool, memory: Floats) -> Interior:
+def pair_state_views(polygon: FrictionCone, search: SolverState, disc: bool, memory: Floats) -> PairState:
     """Cut it from its memory; an exact cone is a ``disc``, or a pyramid of many edges."""
     ncone, nj = search.contacts.mode.shape[0], search.joined.p.shape[0]
-    edges = polygon.turns[: 2 * polygon.r]
+    edges = polygon.edge_directions[: 2 * polygon.r]
     if polygon.exact:
         edges = rows_at(memory, 0, EDGES, 2)
         for j in range(EDGES):
@@ -89,26 +100,28 @@ def lay_out_interior(polygon: Polygon, search: Search, disc: bool, memory: Float
     at += (ARRAYS - 4) * n
     kept, kept_w = rows_at(memory, at, 2, n), rows_at(memory, at + 2 * n, 2, n)
     at += 4 * n
-    D = memory[at : at + 9 * ncone].reshape(ncone, THREE, THREE)
+    D = memory[at : at + 9 * ncone].reshape(ncone, CONTACT_DIM, CONTACT_DIM)
     at += 9 * ncone
-    g, du = rows_at(memory, at, ncone, THREE), rows_at(memory, at + 3 * ncone, ncone, THREE)
+    g, du = rows_at(memory, at, ncone, CONTACT_DIM), rows_at(memory, at + 3 * ncone, ncone, CONTACT_DIM)
     mu = memory[at + 6 * ncone : at + 7 * ncone]
     joined = rows_at(memory, at + 7 * ncone, 2, nj)
-    return Interior(
+    return PairState(
         disc, edges, width, mu, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], kept, kept_w,
         D, g, du, joined,
     )  # fmt: skip
 
 
 @kernel(inner=True)
-def begin(rows: ContactSystem, polygon: Polygon, search: Search, x: Interior, forces: float, rates: float) -> float:
+def fill_start(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, x: PairState, forces: float, rates: float
+) -> float:
     """Fill z0, w0 of a start, ``forces`` and ``rates`` times as large as the island's; the unit of products."""
     contacts, joined = search.contacts, search.joined
     speed = search.speed if search.speed > 0.0 else 1.0
     total = 0.0
     for c in range(rows.r.shape[0]):
-        own = max(contacts.own[rows.cone_contacts[c]], tangential_response(rows, polygon, contacts, c))
-        mu = width_of(rows, c) if rows.r[c] > 0 else 0.0
+        own = max(contacts.diagonal[rows.cone_contacts[c]], tangential_response(rows, polygon, contacts, c))
+        mu = friction_bound(rows, c) if rows.r[c] > 0 else 0.0
         x.mu[c] = max(mu, LEAST_MU) if mu > 0.0 else 0.0
         at, last = c * x.width, (c + 1) * x.width - 1
         for i in range(at, last + 1):
@@ -126,7 +139,7 @@ def begin(rows: ContactSystem, polygon: Polygon, search: Search, x: Interior, fo
         total += speed * speed / own
     at = rows.r.shape[0] * x.width
     for i in range(joined.p.shape[0]):
-        lo, hi, own = joined.lo[i], joined.hi[i], joined.own[i]
+        lo, hi, own = joined.lo[i], joined.hi[i], joined.diagonal[i]
         for j in range(2):
             x.z[at + 2 * i + j] = x.w[at + 2 * i + j] = 1.0
             x.product[at + 2 * i + j] = 0.0
@@ -146,7 +159,7 @@ def begin(rows: ContactSystem, polygon: Polygon, search: Search, x: Interior, fo
 
 
 @kernel(inner=True)
-def push_inside(rows: ContactSystem, search: Search, x: Interior) -> None:
+def warm_start(rows: ContactSystem, search: SolverState, x: PairState) -> None:
     """Move z and w of contacts to the forces in the search and their rates, and inside by a part of the start."""
     contacts, last = search.contacts, x.width - 1
     k = x.edges.shape[0]
@@ -174,7 +187,7 @@ def push_inside(rows: ContactSystem, search: Search, x: Interior) -> None:
 
 
 @kernel(inner=True)
-def measure_point(rows: ContactSystem, polygon: Polygon, search: Search, x: Interior, eps: float) -> None:
+def evaluate_point(rows: ContactSystem, polygon: FrictionCone, search: SolverState, x: PairState, eps: float) -> None:
     """Fill forces, velocities and rates of z, and what they miss; contacts have the compliance eps."""
     contacts, joined, z, w, miss = search.contacts, search.joined, x.z, x.w, x.miss
     last = x.width - 1
@@ -221,7 +234,7 @@ def measure_point(rows: ContactSystem, polygon: Polygon, search: Search, x: Inte
 
 
 @kernel(inner=True)
-def scaling(x: Interior, at: int) -> tuple[float, float, float, float]:
+def nesterov_todd_scaling(x: PairState, at: int) -> tuple[float, float, float, float]:
     """Nesterov and Todd's scaling of the disc at ``at``: size and direction (a0; a1, a2) of H = size (2 a a' - R)."""
     z, w = x.z, x.w
     b = math.sqrt(determinant(z[at + 1], z[at + 2], z[at + 3]))
@@ -241,15 +254,15 @@ def determinant(x: float, y: float, z: float) -> float:
 
 
 @kernel(inner=True)
-def linearise(rows: ContactSystem, search: Search, x: Interior) -> None:
+def fill_slopes(rows: ContactSystem, search: SolverState, x: PairState) -> None:
     """Fill D and g of dp = g - D du, and the slopes of rows of joints, for the right sides in ``right`` and ``off``."""
     z, w, right, off = x.z, x.w, x.right, x.off
     last = x.width - 1
     for c in range(rows.r.shape[0]):
         at, D, g, mu = c * x.width, x.D[c], x.g[c], x.mu[c]
-        for i in range(THREE):
+        for i in range(CONTACT_DIM):
             g[i] = 0.0
-            for j in range(THREE):
+            for j in range(CONTACT_DIM):
                 D[i, j] = 0.0
         D[0, 0] = d0 = z[at] / w[at]
         g[0] = e0 = (right[at] + z[at] * off[at]) / w[at]
@@ -257,7 +270,7 @@ def linearise(rows: ContactSystem, search: Search, x: Interior) -> None:
             continue
         if x.disc:
             # dpT = HTT^-1 (right - duT + off - HT0 mu dpN), HTT = size (1 + 2 aT aT').
-            size, a0, a1, a2 = scaling(x, at)
+            size, a0, a1, a2 = nesterov_todd_scaling(x, at)
             flat = 2.0 * a0 * a0 - 1.0
             D[1, 1] = (1.0 - 2.0 * a1 * a1 / flat) / size
             D[2, 2] = (1.0 - 2.0 * a2 * a2 / flat) / size
@@ -296,7 +309,7 @@ def linearise(rows: ContactSystem, search: Search, x: Interior) -> None:
     joined, at = search.joined, rows.r.shape[0] * x.width
     for i in range(joined.p.shape[0]):
         joined.slope[i] = x.joined[0, i] = 0.0
-        if not (joined.own[i] > 0.0 and joined.lo[i] < joined.hi[i]):
+        if not (joined.diagonal[i] > 0.0 and joined.lo[i] < joined.hi[i]):
             continue
         stiffness, force = joined.gamma[i], off[at + 2 * i]
         free = True
@@ -307,13 +320,13 @@ def linearise(rows: ContactSystem, search: Search, x: Interior) -> None:
                 stiffness += w[k] / z[k]
                 force += right[k] / z[k] if j == 0 else -right[k] / z[k]
         if free:
-            stiffness += FREE_COMPLIANCE * joined.own[i]
+            stiffness += FREE_COMPLIANCE * joined.diagonal[i]
         joined.slope[i] = 1.0 / stiffness
         x.joined[0, i] = force / stiffness
 
 
 @kernel(inner=True)
-def give_way(gamma: float, eps: float, D: Floats, g: Floats) -> None:
+def add_compliance(gamma: float, eps: float, D: Floats, g: Floats) -> None:
     """Turn dp = g - D du, u = s + E p of a compliant contact, into dp = g - D ds, in place.
 
     E has gamma + eps along the normal and eps across it; of D the first row has but its first entry.
@@ -334,31 +347,38 @@ def give_way(gamma: float, eps: float, D: Floats, g: Floats) -> None:
 
 
 @kernel(inner=True)
-def step_to(
-    rows: ContactSystem, polygon: Polygon, search: Search, x: Interior, eps: float, form: bool, dz: Floats, dw: Floats
+def newton_step(
+    rows: ContactSystem,
+    polygon: FrictionCone,
+    search: SolverState,
+    x: PairState,
+    eps: float,
+    form: bool,
+    dz: Floats,
+    dw: Floats,
 ) -> bool:
     """Fill dz and dw for the right sides; the matrix is formed and factored where asked. False without factors."""
-    contacts, joined, dv = search.contacts, search.joined, search.trial
+    contacts, joined, dv = search.contacts, search.joined, search.trial_v
     first = rows.nc + rows.nr
-    linearise(rows, search, x)
+    fill_slopes(rows, search, x)
     for i in range(dv.shape[0]):
         dv[i] = 0.0
     for c in range(rows.r.shape[0]):
         gamma = rows.gamma[rows.cone_contacts[c]]
         if gamma + eps > 0.0:
-            give_way(gamma, eps, x.D[c], x.g[c])
-        push(rows, polygon, c, x.g[c], dv)
+            add_compliance(gamma, eps, x.D[c], x.g[c])
+        apply_contact_impulse(rows, polygon, c, x.g[c], dv)
         if form:
-            spread_slope(rows, polygon, c, x.D[c], contacts.B[c])
+            fill_contact_stiffness(rows, polygon, c, x.D[c], contacts.B[c])
     for i in range(joined.p.shape[0]):
         if joined.slope[i] > 0.0:
-            push_row(rows, first + i, x.joined[0, i], dv)
+            apply_row_impulse(rows, first + i, x.joined[0, i], dv)
     if form:
         form_system(rows, polygon, contacts, joined.slope, search.trees, search.W, search.K)
         if not factor_panels(search.trees, search.K, search.W[0]):
             return False
     solve_panels(search.trees, search.K, dv)
-    place_rates(rows, polygon, dv, 0.0, x.du)
+    fill_contact_rates(rows, polygon, dv, 0.0, x.du)
     for c in range(rows.r.shape[0]):
         soft = rows.gamma[rows.cone_contacts[c]] + eps
         if soft > 0.0:
@@ -367,7 +387,7 @@ def step_to(
             du[0] += soft * (g[0] - D[0, 0] * a)
             du[1] += eps * (g[1] - D[1, 0] * a - D[1, 1] * b - D[1, 2] * d)
             du[2] += eps * (g[2] - D[2, 0] * a - D[2, 1] * b - D[2, 2] * d)
-        finish_contact(x, c, dz, dw)
+        fill_contact_step(x, c, dz, dw)
     at = rows.r.shape[0] * x.width
     for i in range(joined.p.shape[0]):
         k = at + 2 * i
@@ -392,7 +412,7 @@ def step_to(
 
 
 @kernel(inner=True)
-def finish_contact(x: Interior, c: int, dz: Floats, dw: Floats) -> None:
+def fill_contact_step(x: PairState, c: int, dz: Floats, dw: Floats) -> None:
     """Fill dz and dw of one contact from its du."""
     z, w, right, off, du = x.z, x.w, x.right, x.off, x.du[c]
     at, last, mu = c * x.width, x.width - 1, x.mu[c]
@@ -403,7 +423,7 @@ def finish_contact(x: Interior, c: int, dz: Floats, dw: Floats) -> None:
     if mu == 0.0:
         return
     if x.disc:
-        size, a0, a1, a2 = scaling(x, at)
+        size, a0, a1, a2 = nesterov_todd_scaling(x, at)
         flat = 2.0 * a0 * a0 - 1.0
         e1, e2 = du[1] - off[at + 2], du[2] - off[at + 3]
         r1, r2 = (right[at + 2] - e1) / size, (right[at + 3] - e2) / size
@@ -438,7 +458,7 @@ def finish_contact(x: Interior, c: int, dz: Floats, dw: Floats) -> None:
 
 
 @kernel(inner=True)
-def add_step(x: Interior, s: float, dz: Floats, dw: Floats) -> None:
+def add_step(x: PairState, s: float, dz: Floats, dw: Floats) -> None:
     """z += s dz, w += s dw."""
     for i in range(x.z.shape[0]):
         x.z[i] += s * dz[i]

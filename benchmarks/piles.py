@@ -1,12 +1,13 @@
 """Piles, a tower, dominoes, an arch: whole runs beside `mj_step`, and how many of their islands needed a solver.
 
 Run: ``python benchmarks/piles.py [--out benchmarks/results/piles_DATE] [--scene "216 spheres" ...] [--seed 11]
-[--limit 120] [--edges 4 8]``. Writes OUT.csv and OUT.md anew after every scene.
+[--limit 120] [--edges 4 8 cone]``. Writes OUT.csv and OUT.md anew after every scene.
 
 The scenes (``simulation_scenes.py``) have the same bodies, friction, start and step (h = 2 ms) in both engines, and
-pyramids of four edges unless ``--edges`` says otherwise of ours; MuJoCo is at its defaults but for h. Bodies of 0.2 m
-and 1 kg fall into a bin and settle (mu 0.5). Planks lie crosswise, three to a layer (mu 0.8). Thirty dominoes fall. A
-heap mixes spheres, boxes and capsules. A hundred boxes fall in aligned columns. An arch of fifteen stones stands.
+pyramids of four edges unless ``--edges`` says otherwise of ours (``cone``: circular cones). MuJoCo is at its defaults
+but for h. Bodies of 0.2 m and 1 kg fall into a bin and settle (mu 0.5). Planks lie crosswise, three to a layer (mu 0.8).
+Thirty dominoes fall. A heap mixes spheres, boxes and capsules. A hundred boxes fall in aligned columns. An arch of
+fifteen stones stands.
 
 A scene is run in pieces first, which gives the contacts and the slowest step; then whole, in one call, which gives
 ``ms a step``. Seconds are of the processor, on one thread; a piece in which a kernel was compiled is run again. Every
@@ -145,11 +146,12 @@ def scene_of(name: str, seed: int) -> Scene:
     return pile(words[1], int(words[0]), seed)
 
 
-def line(name: str, seed: int, edges: int, limit: float) -> list[str]:
+def line(name: str, seed: int, edges: int | str, limit: float) -> list[str]:
     """One row of the table."""
     scene = scene_of(name, seed)
     ours = Pile(scene)
-    ours.run(TimeStepping(scene.h, edges=edges), limit)
+    cone = isinstance(edges, str)
+    ours.run(TimeStepping(scene.h, friction="cone") if cone else TimeStepping(scene.h, edges=edges), limit)
     # A short run is compared with the same steps of the other.
     theirs = Peer.of(replace(scene, steps=max(ours.done, 1)))
     mine = ours.seconds / max(ours.done, 1)
@@ -168,7 +170,13 @@ def main() -> None:
     parser.add_argument("--scene", nargs="*", default=SCENES)
     parser.add_argument("--seed", type=int, nargs="*", default=(11,))
     parser.add_argument("--limit", type=float, default=120.0)
-    parser.add_argument("--edges", type=int, nargs="*", default=(4,), help="of our pyramids; MuJoCo's have four")
+    parser.add_argument(
+        "--edges",
+        type=lambda text: text if text == "cone" else int(text),
+        nargs="*",
+        default=(4,),
+        help="of our pyramids, or cone; MuJoCo's have four",
+    )
     given = parser.parse_args()
     with contextlib.suppress(ModuleNotFoundError):
         import_mujoco()  # before anything is measured

@@ -332,6 +332,19 @@ def example_27_swing_up_by_a_stop() -> Figure:
     return plotting.picture(run.recording, [0.0, hit, hit + 0.3, 2.0], size=(360, 300), view=(0.0, -1.0, 0.1))
 
 
+def example_29_turning_points() -> Figure:
+    """The homotopy parameter by step, with and without the sign of the determinant."""
+    names = names_of("29_turning_points")
+    problem = names["friction_lcp"](seed=48, contacts=6, mu=3.0, velocities=9)
+    figure, axes = paper()
+    for oriented, label, color in ((True, "direction by sign det K", BLUE), (False, "always towards l = 0", ORANGE)):
+        path = names["follow"](problem, oriented=oriented)[1][:31]
+        axes.semilogy(path, marker="o", markersize=4, color=color, label=label)
+    axes.set(xlabel="step", ylabel="l", xlim=(0, 30))
+    axes.legend(frameon=False)
+    return figure
+
+
 def example_28_stand_up() -> Figure:
     """On its belly, on the way, standing."""
     names = names_of("28_stand_up")

@@ -5,9 +5,9 @@ Run: ``python benchmarks/piles.py [--out benchmarks/results/piles_DATE] [--scene
 
 The scenes (``simulation_scenes.py``) have the same bodies, friction, start and step (h = 2 ms) in both engines, and
 pyramids of four edges unless ``--edges`` says otherwise of ours (``cone``: circular cones). MuJoCo is at its defaults
-but for h. Bodies of 0.2 m and 1 kg fall into a bin and settle (mu 0.5). Planks lie crosswise, three to a layer (mu 0.8).
-Thirty dominoes fall. A heap mixes spheres, boxes and capsules. A hundred boxes fall in aligned columns. An arch of
-fifteen stones stands.
+but for h. Bodies of 0.2 m and 1 kg fall into a bin and settle (mu 0.5). Planks lie crosswise, three to a layer
+(mu 0.8). Thirty dominoes fall. A heap mixes spheres, boxes and capsules. A hundred boxes fall in aligned columns. An
+arch of fifteen stones stands.
 
 A scene is run in pieces first, which gives the contacts and the slowest step; then whole, in one call, which gives
 ``ms a step``. Seconds are of the processor, on one thread; a piece in which a kernel was compiled is run again. Every

@@ -8,10 +8,10 @@ Each contact and each row of a joint has pairs, with w = M z + q for the rates t
       disc           b = (mu pN; pT)             e = (lambda; uT)                          (b o e = 0, Lorentz's cone)
     row of a joint   p - lo,  hi - p             the positive and the negative part of its rate
 
-A Newton step (`newton_step`) is given the products z w to aim at, and the part of w - M z - q to remove. All variables of
-a contact but its force are eliminated, which leaves a slope D (3, 3): dp = g - D du. The velocities then solve
-K dv = h Y' g, K = 1 + h Y' D J, with the sparsity of the bodies that touch (`elimination`). Discs are scaled as Nesterov
-and Todd (1997) do. `interior_point` has the methods that choose the steps.
+A Newton step (`newton_step`) is given the products z w to aim at, and the part of w - M z - q to remove. All variables
+of a contact but its force are eliminated, which leaves a slope D (3, 3): dp = g - D du. The velocities then solve
+K dv = h Y' g, K = 1 + h Y' D J, with the sparsity of the bodies that touch (`elimination`). Discs are scaled as
+Nesterov and Todd (1997) do. `interior_point` has the methods that choose the steps.
 """
 
 from __future__ import annotations

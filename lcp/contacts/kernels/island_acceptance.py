@@ -142,8 +142,8 @@ def scale_variable(scales: RowScales, place: int, amount: float, response: float
 def fill_rhs_and_scales(rows: ContactSystem, posed: Floats, v: Floats, own: Floats, q: Floats, loads: Floats) -> None:
     """Fill q of the LCP; of the loads, what rounds the rates, and the scales of the LCP's rows.
 
-    ``v`` (nv,) is the velocity at z = 0, ``own`` the diagonal of the Delassus matrix over the rows [N; F], ``posed`` that
-    of `IslandProblem`.
+    ``v`` (nv,) is the velocity at z = 0, ``own`` the diagonal of the Delassus matrix over the rows [N; F], and ``posed``
+    the field of `IslandProblem`.
     """
     nc = rows.nc
     nr = rows.nr

@@ -105,7 +105,7 @@ def follow_law(rows: ContactSystem, polygon: FrictionCone, search: SolverState, 
 
 @kernel(inner=True)
 def iterate_active_set(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, most: int) -> int:
-    """From the modes in the search to those of contacts that give way by eps; systems solved, -1 where they go on.
+    """Iterate the primal-dual active set at compliance eps; systems solved, or -1 if the modes did not converge.
 
     A primal-dual active set method: modes give forces and rates, which give modes. Where many of these change at once,
     they are not about to settle.
@@ -159,7 +159,7 @@ def solve_rigid_joint_rows(rows: ContactSystem, polygon: FrictionCone, search: S
 
 @kernel(inner=True)
 def solve_active_set(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, most: int) -> int:
-    """From the modes in the search to forces at eps, rows of joints rigid; the systems solved, or 0."""
+    """Solve for the forces at compliance eps with rigid joint rows; systems solved, or 0 on failure."""
     solved = iterate_active_set(rows, polygon, search, eps, most)
     if solved < 0:
         return 0

@@ -26,7 +26,7 @@ from lcp.kernels import kernel
 
 @kernel(inner=True)
 def sweep(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float) -> None:
-    """Let every force answer once; contacts give way by eps, rows of joints do not."""
+    """Update every force once by Gauss-Seidel; contacts have the compliance eps, joint rows have none."""
     contacts, joined, v = search.contacts, search.joined, search.v
     change = search.scratch3_b
     for c in range(contacts.p.shape[0]):

@@ -39,13 +39,13 @@ _NEAR: Final = 4.0 * float(np.finfo(np.float64).eps)
 
 @kernel(inline=True)
 def first_limit(rows: ContactSystem) -> int:
-    """Place of the first fL in the LCP's variables [fN | fF+ | fF- | lambda | fL | x | y]."""
+    """Return the place of the first fL in the LCP's variables [fN | fF+ | fF- | lambda | fL | x | y]."""
     return rows.nc + 2 * rows.nr + rows.r.shape[0]
 
 
 @kernel(inline=True)
 def _kind(lo: float, hi: float) -> int:
-    """The row of the table above."""
+    """Return the row of the table above."""
     if lo == hi:
         return _GIVEN
     if lo > -float("inf"):
@@ -55,7 +55,7 @@ def _kind(lo: float, hi: float) -> int:
 
 @kernel(inline=True)
 def _reference_force(lo: float, hi: float) -> float:
-    """The force at x = 0."""
+    """Return the force at x = 0."""
     if lo > -float("inf"):
         return lo
     return hi if hi < float("inf") else 0.0
@@ -63,7 +63,7 @@ def _reference_force(lo: float, hi: float) -> float:
 
 @kernel
 def boxed_variables(lo: Floats, hi: Floats) -> tuple[int, int]:
-    """Numbers of variables x and y that the boxed rows bring."""
+    """Count the variables x and y that the boxed rows add."""
     xs = 0
     ys = 0
     for b in range(lo.shape[0]):
@@ -197,7 +197,7 @@ def add_reference_forces(rows: ContactSystem, v: Floats) -> None:
 
 @kernel(inline=True)
 def larger_bound(lo: float, hi: float) -> float:
-    """The larger magnitude of the bounds that a force has; 0 where it has none."""
+    """Return the larger magnitude of a force's finite bounds, or 0 if it has none."""
     return max(abs(lo) if lo > -float("inf") else 0.0, abs(hi) if hi < float("inf") else 0.0)
 
 

@@ -63,7 +63,7 @@ class CertifiedState(NamedTuple):
 def _unilateral(
     cert: Floats, gap: int, complementarity: int, f: float, slack: float, scale: float, force: float
 ) -> None:
-    """0 <= f _|_ slack >= 0 of one row."""
+    """Fill the conditions 0 <= f _|_ slack >= 0 of one row."""
     keep_worst(cert, gap, max(0.0, -slack), scale)
     keep_worst(cert, FORCE_SIGN, max(0.0, -f), force)
     keep_worst(cert, complementarity, abs(f * slack), max(abs(f) * scale, force * abs(slack)))
@@ -81,7 +81,7 @@ def _pyramid(
     reached: CertifiedState,
     cert: Floats,
 ) -> None:
-    """Conditions of the friction rows first .. last of a cone, with the edge magnitudes in z."""
+    """Fill the conditions of the friction rows first .. last of a pyramid, with the edge magnitudes in z."""
     f = reached.f
     physical = 0.0  # sum |fF|
     edges = 0.0  # sum (fF+ + fF-)
@@ -126,7 +126,7 @@ def _cone(
     reached: CertifiedState,
     cert: Floats,
 ) -> None:
-    """Conditions of the friction rows first .. last of a cone, as the exact one."""
+    """Fill the conditions of the friction rows first .. last of a circular cone."""
     f = reached.f
     square_f = 0.0
     square_s = 0.0
@@ -163,7 +163,7 @@ def _friction(
     reached: CertifiedState,
     cert: Floats,
 ) -> int:
-    """Conditions of a cone whose rows begin at ``first``; where those of the next one begin."""
+    """Fill the conditions of the cone whose rows begin at ``first``; return where the next cone's rows begin."""
     last = first + rows.r[cone]
     if last > first:
         if exact:
@@ -181,7 +181,7 @@ def has_mixed_units(rows: ContactSystem) -> bool:
 
 @kernel(inner=True)
 def balance(rows: ContactSystem, i: int) -> float:
-    """sqrt(h J_i Y_i + gamma_i), with which forces of different units compare."""
+    """Return sqrt(h J_i Y_i + gamma_i), which makes forces of different units comparable."""
     return math.sqrt(row_response(rows, i))
 
 
@@ -293,7 +293,7 @@ def certify(
 
 @kernel
 def worst_scaled(cert: Floats) -> float:
-    """Largest violation over scale of a filled certificate."""
+    """Return the largest violation over scale of a filled certificate."""
     worst = 0.0
     for c in range(CERT_SIZE // 2):
         worst = max(worst, ratio(cert[2 * c], cert[2 * c + 1]))

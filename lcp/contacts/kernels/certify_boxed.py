@@ -76,7 +76,7 @@ def certify_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats,
 
 @kernel
 def worst_boxed(cert: Floats) -> float:
-    """Largest violation over scale of a filled certificate."""
+    """Return the largest violation over scale of a filled certificate."""
     worst = 0.0
     for c in range(BOXED_CERT_SIZE // 2):
         worst = max(worst, ratio(cert[2 * c], cert[2 * c + 1]))

@@ -18,7 +18,7 @@ MANY: Final = 12
 
 @kernel(inline=True)
 def row_ranges(spans: Ints, i: int, nv: int) -> tuple[int, int, int, int]:
-    """The two ranges of row i."""
+    """Return the two column ranges of row i."""
     if i >= spans.shape[0]:
         return 0, nv, nv, nv
     return spans[i, 0], spans[i, 1], spans[i, 2], spans[i, 3]
@@ -33,7 +33,7 @@ def sparse_dot(a: int, b: int, c: int, d: int, x: Floats, y: Floats) -> float:
 
 @kernel(inline=True)
 def dot_of_row(rows: ContactSystem, i: int, x: Floats, y: Floats) -> float:
-    """`sparse_dot` over the columns of row i, for loops over all rows: a call of it costs half as much again."""
+    """Do what `sparse_dot` does for row i, inlined for loops over all rows."""
     a, b, c, d = row_ranges(rows.column_ranges, i, y.shape[0])
     total = dot_range(a, b, x, y, 0.0)
     return dot_range(c, d, x, y, total) if c < d else total
@@ -41,7 +41,7 @@ def dot_of_row(rows: ContactSystem, i: int, x: Floats, y: Floats) -> float:
 
 @kernel(inner=True)
 def dot_range(a: int, b: int, x: Floats, y: Floats, total: float) -> float:
-    """Total plus the x_p y_p over a .. b, one after the other; the velocities of a free body at a time."""
+    """Return total plus the sum of x_p y_p over a .. b, in order; six columns of a free body at a time."""
     p = a
     while p + 6 <= b:
         total += x[p] * y[p]
@@ -59,7 +59,7 @@ def dot_range(a: int, b: int, x: Floats, y: Floats, total: float) -> float:
 
 @kernel(inner=True)
 def abs_dot_range(a: int, b: int, x: Floats, u: Floats, total: float) -> float:
-    """Total plus the |x_p| u_p over a .. b, one after the other."""
+    """Return total plus the sum of |x_p| u_p over a .. b, in order."""
     p = a
     while p + 6 <= b:
         total += abs(x[p]) * u[p]
@@ -77,7 +77,7 @@ def abs_dot_range(a: int, b: int, x: Floats, u: Floats, total: float) -> float:
 
 @kernel(inner=True)
 def abs_terms_range(a: int, b: int, x: Floats, y: Floats, total: float) -> float:
-    """Total plus the |x_p y_p| over a .. b, one after the other."""
+    """Return total plus the sum of |x_p y_p| over a .. b, in order."""
     p = a
     while p + 6 <= b:
         total += abs(x[p] * y[p])
@@ -97,7 +97,7 @@ def abs_terms_range(a: int, b: int, x: Floats, y: Floats, total: float) -> float
 def dot_and_terms_on(
     a: int, b: int, x: Floats, y: Floats, z: Floats, total: float, terms: float
 ) -> tuple[float, float]:
-    """`dot_range` of x and y and `abs_terms_range` of x and z, x read once."""
+    """Return `dot_range` of x and y and `abs_terms_range` of x and z, reading x once."""
     p = a
     while p + 3 <= b:
         e, f, g = x[p], x[p + 1], x[p + 2]
@@ -134,7 +134,7 @@ def add_sizes_on(a: int, b: int, factor: float, x: Floats, y: Floats) -> None:
 
 @kernel(inner=True)
 def add_within(a: int, b: int, c: int, d: int, factor: float, x: Floats, y: Floats) -> None:
-    """y_p += factor x_p over the ranges a .. b and c .. d."""
+    """Add factor x_p to y_p over the ranges a .. b and c .. d."""
     add_on(a, b, factor, x, y)
     if c < d:
         add_on(c, d, factor, x, y)
@@ -164,7 +164,7 @@ def add_on(a: int, b: int, factor: float, x: Floats, y: Floats) -> None:
 
 @kernel(inner=True, vectors=True)
 def add_three(f: float, g: float, h: float, x: Floats, y: Floats, z: Floats, row: Floats) -> None:
-    """Row += f x + g y + h z, as `add_on`."""
+    """Add f x + g y + h z to row, four columns at a time as in `add_on`."""
     n = x.shape[0]
     p = 0
     while n >= MANY and p + 4 <= n:
@@ -190,7 +190,7 @@ def add_three(f: float, g: float, h: float, x: Floats, y: Floats, z: Floats, row
 
 @kernel(inner=True, vectors=True)
 def combine3_range(a: int, b: int, f: float, g: float, h: float, x: Floats, y: Floats, z: Floats, row: Floats) -> None:
-    """row_p = f x_p + g y_p + h z_p over a .. b, as `add_on`."""
+    """Set row_p = f x_p + g y_p + h z_p over a .. b, four columns at a time as in `add_on`."""
     p = a
     while b - a >= MANY and p + 4 <= b:
         i = f * x[p] + g * y[p] + h * z[p]
@@ -231,7 +231,7 @@ def combine3_six(a: int, f: float, g: float, h: float, x: Floats, y: Floats, z: 
 
 @kernel(inline=True)
 def delassus_diagonal_entry(rows: ContactSystem, i: int) -> float:
-    """J_i Y_i."""
+    """Return J_i Y_i."""
     if i < rows.own.shape[0]:
         return rows.own[i]
     a, b, c, d = row_ranges(rows.column_ranges, i, rows.v_free.shape[0])
@@ -258,7 +258,7 @@ def response_of(rows: ContactSystem, posed: Floats, own: Floats, i: int) -> floa
 
 @kernel(inner=True)
 def size_unforced(rows: ContactSystem, posed: Floats, i: int) -> float:
-    """Size of the rate of row i without any force, that of boxed rows at their bounds included; as it was posed."""
+    """Return the size of row i's rate without forces, as it was posed; boxed rows at their bounds count."""
     if posed.shape[0] > 0:
         return posed[posed.shape[0] // 2 + i]
     return abs(dot_of_row(rows, i, rows.J[i], rows.v_free) + rows.k[i])

@@ -78,7 +78,7 @@ class PairState(NamedTuple):
 
 @kernel
 def pair_float_size(ncone: int, nj: int, k: int) -> int:
-    """Numbers that it keeps, for polygons of k edges or discs."""
+    """Return the number of floats of `PairState`, for polygons of k edges or discs."""
     n = ncone * (max(k, EDGES) + 2) + 2 * nj
     return ARRAYS * n + 2 * EDGES + (1 + 9 + 2 * CONTACT_DIM) * ncone + 2 * nj
 
@@ -248,7 +248,7 @@ def nesterov_todd_scaling(x: PairState, at: int) -> tuple[float, float, float, f
 
 @kernel(inline=True)
 def determinant(x: float, y: float, z: float) -> float:
-    """x^2 - y^2 - z^2 without loss of digits."""
+    """Return x^2 - y^2 - z^2 without loss of digits."""
     size = math.sqrt(y * y + z * z)
     return (x - size) * (x + size)
 
@@ -459,7 +459,7 @@ def fill_contact_step(x: PairState, c: int, dz: Floats, dw: Floats) -> None:
 
 @kernel(inner=True)
 def add_step(x: PairState, s: float, dz: Floats, dw: Floats) -> None:
-    """z += s dz, w += s dw."""
+    """Add s times a step to z and w."""
     for i in range(x.z.shape[0]):
         x.z[i] += s * dz[i]
         x.w[i] += s * dw[i]

@@ -54,7 +54,7 @@ class SavedStep(NamedTuple):
 
 @kernel(inner=True)
 def final_compliance(rows: ContactSystem, search: SolverState) -> float:
-    """The least compliance."""
+    """Return the compliance at which the continuation ends."""
     least = math.inf
     largest = 0.0
     for c in range(rows.nc):
@@ -65,7 +65,7 @@ def final_compliance(rows: ContactSystem, search: SolverState) -> float:
 
 @kernel
 def saved_step_float_size(ncone: int, nj: int) -> int:
-    """Numbers that `SavedStep` has."""
+    """Return the number of floats of `SavedStep`."""
     return 3 * CONTACT_DIM * ncone + 2 * nj
 
 
@@ -112,7 +112,7 @@ def continue_to_compliance(
 
 @kernel(inner=True)
 def save_step(search: SolverState, kept: SavedStep) -> None:
-    """Note modes and forces as those from which the next step is made."""
+    """Save the modes and forces from which the next step is made."""
     copy_rows(search.contacts.p, kept.start)
     for c in range(search.previous_modes.shape[0]):
         search.previous_modes[c] = search.contacts.mode[c]

@@ -31,7 +31,7 @@ MIN_RELATIVE_SCALE: Final = 1e-4
 
 @kernel(inline=True)
 def ratio(violation: float, scale: float) -> float:
-    """Dimensionless violation; a row with nothing in it (scale 0) is satisfied exactly or not at all."""
+    """Return violation / scale; a row of scale 0 is satisfied exactly or not at all."""
     if scale > 0.0:
         return violation / scale
     return 0.0 if violation == 0.0 else float("inf")
@@ -62,7 +62,7 @@ def min_rate_scale(own: float, speed: float) -> float:
 def row_rate(
     rows: ContactSystem, i: int, f: Floats, v_plus: Floats, rates: Floats, u: Floats
 ) -> tuple[float, float, float]:
-    """Rate J_i v+ + k_i of row i, its scale s_i and its force scale phi_i.
+    """Return the rate J_i v+ + k_i of row i, its scale s_i and its force scale phi_i.
 
     ``rates`` are those of the rows, or of length 0 where they are to be summed.
     """

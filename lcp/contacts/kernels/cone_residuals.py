@@ -25,7 +25,7 @@ from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, ROUNDING, SCALED
 
 @kernel(inner=True)
 def kinetic_norm(rows: ContactSystem) -> float:
-    """Size of the free motion of the whole system, the root of v M v."""
+    """Return sqrt(v' M v) of the free motion of the whole system."""
     energy = 0.0
     for p in range(rows.v_free.shape[0]):
         energy += rows.v_free[p] * rows.Mv[p]
@@ -34,7 +34,7 @@ def kinetic_norm(rows: ContactSystem) -> float:
 
 @kernel(inline=True)
 def free_rate_and_rounding(rows: ContactSystem, i: int, v: Floats, motion: float) -> tuple[float, float]:
-    """Rate of row i at v, and how far rounding of J and v_free may move it, whatever arithmetic formed it.
+    """Return the rate of row i at v, and a bound on its change by rounding of J and v_free.
 
     A normal is known to its rounding, and so is what it takes of a ``motion`` (`kinetic_norm`) across it: bodies that
     fall side by side have no speed along theirs but that.
@@ -49,7 +49,7 @@ def free_rate_and_rounding(rows: ContactSystem, i: int, v: Floats, motion: float
 
 @kernel(inline=True)
 def drop_rounding(rate: float, blur: float) -> float:
-    """A rate, 0 where it is no more than rounding."""
+    """Return a rate, or 0 if it is within its rounding."""
     return rate if abs(rate) > blur else 0.0
 
 

@@ -77,7 +77,7 @@ class ContactState(NamedTuple):
 
 @kernel(inline=True)
 def friction_bound(rows: ContactSystem, c: int) -> float:
-    """Bound of the forces of a cone in its plane, of a unit of normal force."""
+    """Return the bound on tangential forces for a unit of normal force."""
     return rows.mu[c] if c < rows.nc else 1.0
 
 
@@ -111,7 +111,7 @@ def fill_contact_rates(rows: ContactSystem, polygon: FrictionCone, v: Floats, kn
 
 @kernel(inner=True)
 def mode_of(polygon: FrictionCone, mu: float, c: int, x: float, y: float, z: float) -> int:
-    """Mode of the point (x; y, z) of contact c: x along the normal, y and z in the tangential plane."""
+    """Return the mode of the point (x; y, z) of contact c: x along the normal, y and z in the tangential plane."""
     if not x > 0.0:
         return OPEN
     if polygon.r == 0 or mu == 0.0:
@@ -153,7 +153,7 @@ def project_sliding(
 
 @kernel(inline=True)
 def edge_vector(polygon: FrictionCone, mode: int) -> tuple[float, float]:
-    """From one corner to the next of the side that a mode slides on."""
+    """Return the vector from one corner to the next of the side that a mode slides on."""
     j = (mode - SLIDE_EDGE) // 2
     turns = polygon.edge_directions
     return turns[j + 1, 0] - turns[j, 0], turns[j + 1, 1] - turns[j, 1]
@@ -276,7 +276,7 @@ def scale_to_moments(length: float, B: Floats) -> None:
 
 @kernel(inline=True)
 def tangential_response(rows: ContactSystem, polygon: FrictionCone, contacts: ContactState, c: int) -> float:
-    """The larger response of a contact's two tangential rows; the normal's where nothing moves along them."""
+    """Return the larger tangential response of a contact, or the normal one if nothing moves along its tangents."""
     if polygon.r == 0:
         return contacts.diagonal[c]
     first = polygon.first[c]

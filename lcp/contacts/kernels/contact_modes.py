@@ -53,7 +53,7 @@ def enclosing_edge(r: int, turns: Floats, x: float, y: float) -> tuple[int, floa
 
 @kernel(inner=True)
 def sliding_mode(r: int, turns: Floats, j: int, x: float, y: float, bound: float) -> int:
-    """Mode of the point of the polygon of radius ``bound`` nearest to (x, y), which edges j and j + 1 enclose."""
+    """Return the mode of the polygon's point nearest to (x, y), which the edges j and j + 1 enclose."""
     if r == 1:
         return SLIDE_EDGE + 2 * j
     ex = turns[j + 1, 0] - turns[j, 0]

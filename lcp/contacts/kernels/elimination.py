@@ -33,7 +33,7 @@ class Elimination(NamedTuple):
 
 @kernel
 def elimination_ints(nc: int, nt: int) -> int:
-    """Length of its workspace."""
+    """Return the length of the integer workspace."""
     return 3 * nc + 7 * nt + 3 + nt * nt + nt * (nt - 1)
 
 
@@ -61,7 +61,7 @@ def elimination_views(starts: Ints, nc: int, wi: Ints) -> Elimination:
 
 @kernel(inline=True)
 def tree_at(starts: Ints, column: int) -> int:
-    """The tree that has a column."""
+    """Return the tree that has a column."""
     low = 0
     high = starts.shape[0] - 2
     while low < high:
@@ -164,7 +164,7 @@ def order_elimination(trees: Elimination, spans: Ints) -> None:
 
 @kernel(inline=True)
 def panel_size(trees: Elimination) -> int:
-    """How many numbers the panels take."""
+    """Return the number of floats of all panels."""
     nt = trees.order.shape[0]
     k = trees.order[nt - 1]
     n = trees.starts[k + 1] - trees.starts[k]
@@ -173,7 +173,7 @@ def panel_size(trees: Elimination) -> int:
 
 @kernel(inner=True)
 def factor_work(trees: Elimination) -> float:
-    """How many products its factors take, about."""
+    """Return the approximate number of products of a factorisation."""
     work = 0.0
     for k in range(trees.order.shape[0]):
         width = float(trees.width[k])
@@ -183,26 +183,26 @@ def factor_work(trees: Elimination) -> float:
 
 @kernel(inline=True)
 def upper_panel(trees: Elimination, K: Floats, k: int) -> Floats:
-    """The rows of tree k."""
+    """Return the rows of tree k."""
     return rows_at(K, trees.at[k], trees.starts[k + 1] - trees.starts[k], trees.width[k])
 
 
 @kernel(inline=True)
 def lower_panel(trees: Elimination, K: Floats, k: int) -> Floats:
-    """The columns of tree k below its own block, transposed."""
+    """Return the transposed columns of tree k below its diagonal block."""
     n = trees.starts[k + 1] - trees.starts[k]
     return rows_at(K, trees.at[k] + n * trees.width[k], n, trees.width[k] - n)
 
 
 @kernel(inner=True)
 def subtract_multiple(factor: float, x: Floats, y: Floats) -> None:
-    """y -= factor x."""
+    """Subtract factor x from y."""
     add_on(0, y.shape[0], -factor, x, y)
 
 
 @kernel(inner=True)
 def factor_panels(trees: Elimination, K: Floats, total: Floats) -> bool:
-    """LU of K in place; False where a pivot vanishes. ``total`` (nv,) is scratch."""
+    """Factor K = L U in place; False if a pivot vanishes. ``total`` (nv,) is scratch."""
     starts, fill, later, offset = trees.starts, trees.fill, trees.later, trees.offset
     for place in range(trees.order.shape[0]):
         k = trees.order[place]
@@ -305,7 +305,7 @@ def subtract_runs(runs: Ints, count: int, skip: int, total: Floats, row: Floats)
 
 @kernel(inner=True)
 def solve_panels(trees: Elimination, K: Floats, x: Floats) -> None:
-    """Put K^-1 x in place of x (nv,), K as factored."""
+    """Replace x (nv,) by K^-1 x, with K factored."""
     starts, fill, later, offset = trees.starts, trees.fill, trees.later, trees.offset
     nt = trees.order.shape[0]
     for place in range(nt):

@@ -62,7 +62,7 @@ def facet(polygon: FrictionCone, mu: float, mode: int, i: int, n: Floats) -> boo
 
 @kernel(inline=True)
 def facet_of(rows: ContactSystem, polygon: FrictionCone, c: int, mode: int, i: int, n: Floats) -> bool:
-    """`facet` of a contact or of a cone of moments."""
+    """Return `facet` of a contact or of a moment cone."""
     there = facet(polygon, friction_bound(rows, c), mode, i, n)
     if rows.r[c] == 1:
         n[2] = 0.0

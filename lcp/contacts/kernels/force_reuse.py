@@ -56,7 +56,7 @@ DV_DEPS_ITERATIONS: Final = 2
 
 @kernel(inner=True)
 def with_delassus_diagonal(case: IslandProblem, own: Floats) -> IslandProblem:
-    """The case with J_i Y_i of its rows, which all that follows asks for, in ``own``."""
+    """Return the problem with the diagonal J_i Y_i of its rows in ``own``."""
     r = case.rows
     for i in range(own.shape[0]):
         own[i] = dot_of_row(r, i, r.J[i], r.Y[i])
@@ -170,7 +170,7 @@ def is_still_equal_compliance(
 def refine_in_one_step(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, wf: Floats
 ) -> tuple[bool, int]:
-    """In the modes of the forces before to a compliance four decades below the branch's end, in one step.
+    """Reduce the compliance by four decades below the branch's end in one step, in the modes of the forces before.
 
     Whether the forces of z0, which solve the problem, are those that it leads to; and systems, 0 where nothing came of
     it and the search is as it was. So it is of bodies whose gaps contradict one another by their rounding.
@@ -220,7 +220,7 @@ def separates_freely(rows: ContactSystem, q: Floats, loads: Floats) -> bool:
 
 @kernel(inner=True)
 def blend_factor(measures: Floats, limit: float) -> float:
-    """How much of the change from z0, which has these measures, to forces found anew is to be made.
+    """Return the blend between z0 (0), which has these residuals, and newly computed forces (1).
 
     0 where z0 solves the problem, within the strict limit, and 1 where it does not. Between the two are speeds of which
     rounding is all there is, that have grown while forces were held. Forces that stop them at once do the same again

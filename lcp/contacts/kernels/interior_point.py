@@ -82,7 +82,7 @@ POLISH_POINTS: Final = 8
 
 @kernel(inner=True)
 def distance_from_curve(x: PairState, s: float, dz: Floats, dw: Floats, l: float) -> float:
-    """How far z + s dz, w + s dw are off the curve at l, in parts of their products; infinite outside."""
+    """Return the relative distance of z + s dz, w + s dw from the curve at l, or infinity outside the cone."""
     far = 0.0
     i = 0
     inside = True
@@ -108,7 +108,7 @@ def distance_from_curve(x: PairState, s: float, dz: Floats, dw: Floats, l: float
 
 @kernel(inner=True)
 def log_inner_product(x: PairState, az: Floats, aw: Floats, bz: Floats, bw: Floats) -> float:
-    """The product of two steps in the logarithms of z and w; of a disc in the metric of its barrier."""
+    """Return the inner product of two steps in the logarithms of z and w; of a disc in its barrier's metric."""
     total = 0.0
     contacts = x.mu.shape[0] * x.width
     for i in range(x.z.shape[0]):
@@ -124,7 +124,7 @@ def log_inner_product(x: PairState, az: Floats, aw: Floats, bz: Floats, bw: Floa
 
 @kernel(inline=True)
 def barrier_product(x: Floats, a: Floats, b: Floats) -> float:
-    """a' P(1 / x) b in Lorentz's cone."""
+    """Return a' P(1 / x) b in Lorentz's cone."""
     det = determinant(x[0], x[1], x[2])
     xa = x[0] * a[0] - (x[1] * a[1] + x[2] * a[2])
     xb = x[0] * b[0] - (x[1] * b[1] + x[2] * b[2])
@@ -287,7 +287,7 @@ def solve_mehrotra(
     eps: float,
     unit: float,
 ) -> tuple[int, float]:
-    """Mehrotra's predictor and corrector from the point in memory, polygons; systems, and the least misfit."""
+    """Run Mehrotra's predictor-corrector from the point in memory (polygons); systems, and the least misfit."""
     z, w, n = x.z, x.w, x.z.shape[0]
     pairs = 0
     for i in range(n):
@@ -333,7 +333,7 @@ def solve_mehrotra(
 
 @kernel(inner=True)
 def step_to_boundary(x: PairState) -> float:
-    """The part of the step in tz, tw that leads to the boundary, 1 at most; 0 of one that is not finite."""
+    """Return the part of the step in tz, tw that reaches the boundary, at most 1; 0 if the step is not finite."""
     part = 1.0
     for i in range(x.z.shape[0]):
         if x.product[i] > 0.0:
@@ -348,7 +348,7 @@ def step_to_boundary(x: PairState) -> float:
 
 @kernel(inner=True)
 def duality_measure(x: PairState, s: float, pairs: int) -> float:
-    """Mean of z w, a part s of the step in tz, tw on."""
+    """Return the mean of z w after a part s of the step in tz, tw."""
     total = 0.0
     for i in range(x.z.shape[0]):
         if x.product[i] > 0.0:

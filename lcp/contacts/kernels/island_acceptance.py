@@ -101,13 +101,13 @@ def is_enabled(case: IslandProblem, attempt: int) -> bool:
 
 @kernel(inline=True)
 def count_rows(rows: ContactSystem) -> int:
-    """Number of the rows [N; F; L; G; B]; there are no G where they were eliminated."""
+    """Count the rows [N; F; L; G; B]; eliminated rows G do not count."""
     return rows.nc + rows.nr + rows.nl + rows.nb + rows.lo.shape[0]
 
 
 @kernel(inline=True)
 def scales_float_size(m: int, n: int) -> int:
-    """Length of the loads of m rows and n variables of the LCP."""
+    """Return the number of floats of the row scales, for m rows and n LCP variables."""
     return 2 * m + 3 * n + 1
 
 
@@ -122,7 +122,7 @@ class RowScales(NamedTuple):
 
 @kernel(inline=True)
 def row_scales_views(loads: Floats, m: int, n: int) -> RowScales:
-    """The scales within the loads of m rows and n variables."""
+    """Return views of the scales of m rows and n LCP variables."""
     at = 2 * m
     return RowScales(
         loads[at : at + n], loads[at + n : at + 2 * n], loads[at + 2 * n : at + 3 * n], loads[at + 3 * n :]
@@ -142,8 +142,8 @@ def scale_variable(scales: RowScales, place: int, amount: float, response: float
 def fill_rhs_and_scales(rows: ContactSystem, posed: Floats, v: Floats, own: Floats, q: Floats, loads: Floats) -> None:
     """Fill q of the LCP; of the loads, what rounds the rates, and the scales of the LCP's rows.
 
-    ``v`` (nv,) is the velocity at z = 0, ``own`` the diagonal of the Delassus matrix over the rows [N; F], and ``posed``
-    the field of `IslandProblem`.
+    ``v`` (nv,) is the velocity at z = 0, ``own`` the diagonal of the Delassus matrix over the rows [N; F].
+    ``posed`` is the field of `IslandProblem`.
     """
     nc = rows.nc
     nr = rows.nr

@@ -52,7 +52,7 @@ def form_system(
 def add_contact(
     rows: ContactSystem, polygon: FrictionCone, trees: Elimination, c: int, B: Floats, W: Floats, K: Floats
 ) -> None:
-    """K += h Y' B J of a contact, or of a cone of moments."""
+    """Add h Y' B J of a contact or of a moment cone to K."""
     starts, pairs = trees.starts, trees.pairs
     i, j, k = contact_row(rows, polygon, c, 0), contact_row(rows, polygon, c, 1), contact_row(rows, polygon, c, 2)
     # W = h B J, by the trees that the contact acts on.
@@ -126,7 +126,7 @@ def blend(rows: ContactSystem, B: Floats, i: int, j: int, k: int, part: int, beg
 
 @kernel(inner=True)
 def add_row(rows: ContactSystem, trees: Elimination, i: int, slope: float, K: Floats) -> None:
-    """K += h slope Y' J of the i-th row behind the friction rows, which acts on one tree."""
+    """Add h slope Y' J of the i-th row behind the friction rows to K; the row acts on one tree."""
     behind = rows.nc + rows.nr + i
     begin, _, _, _ = row_ranges(rows.column_ranges, behind, rows.v_free.shape[0])
     k = tree_at(trees.starts, begin)
@@ -167,7 +167,7 @@ def fill_contact_stiffness(rows: ContactSystem, polygon: FrictionCone, c: int, D
 
 @kernel(inline=True)
 def contact_row(rows: ContactSystem, polygon: FrictionCone, c: int, i: int) -> int:
-    """The i-th of the three rows of a contact; the normal where there is none."""
+    """Return the i-th of a contact's three rows, or the normal row if it has fewer."""
     if i == 0 or i > rows.r[c]:
         return rows.cone_contacts[c]
     first = polygon.first[c]

@@ -23,13 +23,13 @@ MANY_ENTRIES: Final = 16384
 
 @kernel
 def packed_floats(m: int) -> int:
-    """Length of the float workspace of m rows."""
+    """Return the length of the float workspace for m rows."""
     return 2 * WIDTH * m
 
 
 @kernel
 def packed_ints(m: int) -> int:
-    """Length of the integer workspace of m rows."""
+    """Return the length of the integer workspace for m rows."""
     return 2 * m
 
 

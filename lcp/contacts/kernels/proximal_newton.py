@@ -62,7 +62,7 @@ class ProximalState(NamedTuple):
 
 @kernel
 def approach_floats(ncone: int, nj: int, nv: int) -> int:
-    """Numbers that it keeps."""
+    """Return the number of floats of `ProximalState`."""
     return 2 * CONTACT_DIM * ncone + 3 * nv + 2 * nj
 
 
@@ -178,7 +178,7 @@ def newton_step(
 
 @kernel(inner=True)
 def restore_forces(search: SolverState, forces: Floats, joined: Floats) -> None:
-    """Put forces into the search."""
+    """Copy saved forces into the state."""
     copy_rows(forces, search.contacts.p)
     for i in range(joined.shape[0]):
         search.joined.p[i] = joined[i]
@@ -186,7 +186,7 @@ def restore_forces(search: SolverState, forces: Floats, joined: Floats) -> None:
 
 @kernel(inner=True)
 def save_forces(search: SolverState, forces: Floats, joined: Floats) -> None:
-    """Note the forces in the search."""
+    """Copy the state's forces out."""
     copy_rows(search.contacts.p, forces)
     for i in range(joined.shape[0]):
         joined[i] = search.joined.p[i]

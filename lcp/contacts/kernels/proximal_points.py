@@ -112,7 +112,7 @@ def update_modes(
 def stiffness_of(
     rows: ContactSystem, polygon: FrictionCone, contacts: ContactState, c: int, eps: float
 ) -> tuple[float, float]:
-    """1 / compliance of a contact along its normal and tangents."""
+    """Return 1 / compliance of a contact along its normal and its tangents."""
     normal = rows.cone_contacts[c]
     if eps > 0.0:
         return 1.0 / (rows.gamma[normal] + eps), 1.0 / eps
@@ -153,7 +153,7 @@ def force_increment(
 
 @kernel(inner=True)
 def proximal_step(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float) -> None:
-    """One proximal point of the modes, whose matrix is factored: K dv = -h Y' B s, and the forces that go with it.
+    """Take one proximal step in the modes whose matrix is factored: K dv = -h Y' B s, and its forces.
 
     ``eps`` is the compliance in the matrix, 0 where each contact has its own.
     """
@@ -188,7 +188,7 @@ def proximal_step(rows: ContactSystem, polygon: FrictionCone, search: SolverStat
 
 @kernel(inner=True)
 def run_proximal_points(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, most: int) -> int:
-    """Proximal points, ``most`` at most, from the forces in the search to those of the rigid problem; systems formed.
+    """Take at most ``most`` proximal steps from the state's forces to rigid ones; systems formed.
 
     ``eps`` > 0: the matrix of the modes in the search is factored, for contacts that give way by eps.
     """

@@ -67,7 +67,7 @@ class PwlResult(NamedTuple):
 
 @kernel
 def pwl_path_float_size(ncone: int, nj: int, nv: int) -> int:
-    """Numbers that it keeps."""
+    """Return the number of floats of `PwlPath`."""
     return 5 * CONTACT_DIM * ncone + 3 * nj + 4 * nv + nv * nv
 
 
@@ -178,7 +178,7 @@ def solve_path_system(
 
 @kernel(inner=True)
 def distance_to_cone(width: float, x: Floats, d: Floats, t: float, way: float) -> float:
-    """How far t goes until a point x + t d in a disc's cone, which sticks, slides."""
+    """Return how far t goes until the sticking point x + t d reaches the boundary of its circular cone."""
     x0, y0, z0 = x[0] + t * d[0], x[1] + t * d[1], x[2] + t * d[2]
     a = d[1] * d[1] + d[2] * d[2] - width * width * d[0] * d[0]
     b = way * (y0 * d[1] + z0 * d[2] - width * width * x0 * d[0])
@@ -198,7 +198,7 @@ def distance_to_cone(width: float, x: Floats, d: Floats, t: float, way: float) -
 def begin_sliding(
     polygon: FrictionCone, width: float, c: int, eps: float, x: Floats, d: Floats, t: float, n: Floats
 ) -> None:
-    """Let a point that has come to its disc's cone slide there; n is out of the cone."""
+    """Let a point at the boundary of its circular cone slide there; n points out of the cone."""
     y, z = x[1] + t * d[1], x[2] + t * d[2]
     size = math.sqrt(y * y + z * z)
     project_sliding(polygon, width, c, False, eps, size / width, y, z, n)
@@ -209,7 +209,7 @@ def begin_sliding(
 def next_mode_change(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, t: float, way: float
 ) -> tuple[float, int, int]:
-    """How far t goes until a mode changes, which contact's or, behind them, row's, and the number of the inequality."""
+    """Return how far t goes until a mode changes, the contact or row that changes, and its inequality."""
     n, joined = search.scratch3_b, search.joined
     least, changing, which = math.inf, -1, -1
     for c in range(search.contacts.mode.shape[0]):
@@ -304,7 +304,7 @@ def update_moments(
     t: float,
     eps: float,
 ) -> None:
-    """Open the moments that lean on a contact which has opened, or close them: they slide there, without a force."""
+    """Open or close the moment cones of contacts that have opened; they slide there without force."""
     contacts = search.contacts
     for c in range(rows.nc, contacts.mode.shape[0]):
         if rows.cone_contacts[c] == contact:
@@ -336,7 +336,7 @@ def update_row(rows: ContactSystem, search: SolverState, shifted: PwlPath, i: in
 def follow_pwl_path(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float, most: int
 ) -> PwlResult:
-    """From the modes in the search and the shift that they begin with to modes at eps without; ``most`` systems."""
+    """Follow the path from the state's modes and their shift to modes at eps without; ``most`` systems."""
     n, contacts, ncone = search.scratch3_a, search.contacts, rows.r.shape[0]
     t, way = 1.0, -1.0
     changing = -1

@@ -10,7 +10,7 @@ from lcp.kernels import Floats, Ints, kernel
 
 @kernel(inline=True)
 def add_impulses(h: float, f: Floats, Y: Floats, spans: Ints, v: Floats) -> None:
-    """v (nv,) += h sum_i f_i Y_i over the forces f (m,), for Y (>= m, nv) with ``column_ranges``."""
+    """Add h sum_i f_i Y_i to v (nv,), over the forces f (m,), for Y (>= m, nv) with ``column_ranges``."""
     for i in range(f.shape[0]):
         impulse = h * f[i]
         if impulse != 0.0:

@@ -75,7 +75,7 @@ class Rest(NamedTuple):
 
 @kernel
 def rest_floats(nc: int, m: int, n: int) -> int:
-    """Numbers that it keeps, for m rows [N; F] and n variables of the LCP."""
+    """Return the number of floats of `Rest`, for m rows [N; F] and n LCP variables."""
     return 23 * nc + m + n + 9
 
 
@@ -114,7 +114,7 @@ def is_still(v: Floats, v_free: Floats, part: float) -> bool:
 
 @kernel(inner=True)
 def free_rate(rows: ContactSystem) -> float:
-    """The greatest rate of a row [N; F] without contact forces."""
+    """Return the greatest rate of the rows [N; F] without contact forces."""
     speed = 0.0
     for i in range(rows.nc + rows.nr):
         speed = max(speed, abs(dot_of_row(rows, i, rows.J[i], rows.v_free)))
@@ -139,7 +139,7 @@ def may_rest(rows: ContactSystem, v: Floats, v_plus: Floats) -> bool:
 
 @kernel(inner=True)
 def with_terms(rows: ContactSystem, mu: Floats, k: Floats) -> ContactSystem:
-    """The rows with other coefficients of friction (nc,) and terms (m,)."""
+    """Return the rows with other friction coefficients (nc,) and terms (m,)."""
     return ContactSystem(
         rows.h, rows.nc, rows.nr, rows.nl, rows.nb, rows.r, mu, rows.cone_contacts, rows.J, rows.Y, k, rows.gamma,
         rows.gammaE, rows.lo, rows.hi, rows.v_free, rows.Mv, rows.column_ranges, rows.own,
@@ -295,7 +295,7 @@ def newton_step(rows: ContactSystem, polygon: FrictionCone, search: SolverState,
 
 @kernel(inner=True)
 def line_search(rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: Rest, eps: float) -> float:
-    """The share of the step at which the convex function is flat."""
+    """Return the share of the step at which the convex function is flat."""
     _, first = evaluate_forces(rows, polygon, search, memory, eps, 0.0)
     _, last = evaluate_forces(rows, polygon, search, memory, eps, 1.0)
     # The slope grows along the step, from below 0 (here times -1): a whole step where it is below 0 still.
@@ -319,7 +319,7 @@ def line_search(rows: ContactSystem, polygon: FrictionCone, search: SolverState,
 def solve_convex(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: Rest, eps: float, enough: float
 ) -> int:
-    """Newton's method on the convex problem of p0 in memory, from the velocities of the forces held; systems."""
+    """Minimise the convex function of p0 by Newton's method, from the velocities of the held forces; systems."""
     contacts, v = search.contacts, search.v
     memory.ds[:] = 0.0
     solved = 0

@@ -62,7 +62,7 @@ def remove_compliance(
     eps: float,
     tolerance: float,
 ) -> int:
-    """From the branch at eps, whose forces and modes are kept, to the rigid problem by proximal points; systems formed.
+    """Go from the branch at eps, saved with its modes, to rigid forces by proximal points; systems formed.
 
     Where eps is the branch's end its matrix is factored. ``tolerance`` is the case's.
     """
@@ -93,7 +93,7 @@ def stay_selected(search: SolverState, kept: SavedStep) -> bool:
 def remove_compliance_or_restore(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float, most: int
 ) -> int:
-    """Proximal points, or the forces of modes before where these solve the rigid problem better; systems formed."""
+    """Take proximal points, or the earlier modes' forces if these solve the rigid problem better; systems."""
     contacts = search.contacts
     copy_rows(contacts.p, kept.fixed)
     recover_velocity(rows, polygon, search)
@@ -114,7 +114,7 @@ def remove_compliance_or_restore(
 def harden_in_modes(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float, close: float
 ) -> int:
-    """Proximal points from the forces kept, in their modes alone; systems formed.
+    """Take proximal points from the saved forces in their modes only; systems formed.
 
     Two points: where rates contradict one another the second goes as far along the self-stress as the first, and is
     taken off it. The forces before are put back where these are off the rigid problem by more, and by more than
@@ -150,7 +150,7 @@ def harden_in_modes(
 
 @kernel(inner=True)
 def hold(search: SolverState, kept: SavedStep) -> None:
-    """Note the forces of contacts and of rows of joints."""
+    """Save the forces of contacts and of joint rows."""
     joined = search.joined
     copy_rows(search.contacts.p, kept.fixed)
     for i in range(joined.p.shape[0]):

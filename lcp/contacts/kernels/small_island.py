@@ -133,7 +133,7 @@ def take_rows(first: int, last: int, factors: Floats, A: Floats, begin: int, row
 
 @kernel(inner=True)
 def cholesky_factor(F: Floats, inverse: Floats, factors: Floats) -> bool:
-    """F = U' U, its rows in place, with the inverses of the diagonal; False where it has no such factor.
+    """Factor F = U' U in place, with the inverses of the diagonal; False if F is not positive definite.
 
     What stands left of the diagonal is of no use. ``factors`` is scratch.
     """
@@ -152,7 +152,7 @@ def cholesky_factor(F: Floats, inverse: Floats, factors: Floats) -> bool:
 
 @kernel(inner=True)
 def cholesky_solve(F: Floats, inverse: Floats, x: Floats) -> None:
-    """Put F^-1 x in place of x, F as factored."""
+    """Replace x by F^-1 x, with F factored."""
     m = x.shape[0]
     for i in range(m):
         own = x[i] * inverse[i]
@@ -189,7 +189,7 @@ def place_rates_of(rows: ContactSystem, A: Floats, load: Floats, p: Floats, s: F
 def solve_all_sticking(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, q: Floats, memory: Floats
 ) -> bool:
-    """From forces of sticking contacts in the search to those selected, where all go on to stick; one system.
+    """Compute the equal-compliance forces in one system if all contacts continue to stick.
 
     Parameters
     ----------

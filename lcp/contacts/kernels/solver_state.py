@@ -55,19 +55,19 @@ class SolverState(NamedTuple):
 
 @kernel
 def state_float_size(ncone: int, m: int, nj: int, nv: int) -> int:
-    """Length of the float workspace; m rows [N; F] and nj rows [L; B]."""
+    """Return the length of the float workspace; m rows [N; F] and nj rows [L; B]."""
     return nv * nv + 5 * nv + 15 * ncone + m + 7 * nj + 2 * CONTACT_DIM + SLIDE_FLOATS * ncone
 
 
 @kernel
 def state_int_size(ncone: int, m: int, nt: int) -> int:
-    """Length of the integer workspace, for ncone cones of contacts and of moments, m rows, and nt trees."""
+    """Return the length of the integer workspace, for ncone cones, m rows and nt trees."""
     return 3 * ncone + elimination_ints(ncone, nt) + packed_ints(m)
 
 
 @kernel(inline=True)
 def state_diagonal_view(rows: ContactSystem, wf: Floats) -> Floats:
-    """Where the search keeps the rows' responses to their own forces."""
+    """Return the view of the rows' Delassus diagonal."""
     nv = rows.v_free.shape[0]
     at = nv * nv + 5 * nv + 15 * rows.r.shape[0]
     return wf[at : at + rows.nc + rows.nr]
@@ -93,7 +93,7 @@ def fill_zero_diagonal(rows: ContactSystem, own: Floats) -> None:
 
 @kernel(inner=True)
 def max_free_speed(rows: ContactSystem) -> float:
-    """Bound on the rates of the contacts' normals, term by term, before there are forces."""
+    """Return a bound, term by term, on the normal rates without forces."""
     nv = rows.v_free.shape[0]
     speed = 0.0
     for c in range(rows.nc):
@@ -154,7 +154,7 @@ def solver_state_views(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) 
 
 @kernel(inner=True)
 def make_friction_cone(rows: ContactSystem, exact: bool, turns: Floats, wf: Floats, wi: Ints) -> FrictionCone:
-    """The polygon of all cones, or the disc where ``exact``; of -1 directions where they differ.
+    """Return the common polygon, or the disc if ``exact``; of -1 directions if cones differ.
 
     ``wf`` and ``wi`` are the workspaces of the search: the slides are the last part of the one, the first rows F of the
     cones the third of the other. In the plane there is no difference.
@@ -241,7 +241,7 @@ def is_supported(rows: ContactSystem, polygon: FrictionCone, search: SolverState
 
 @kernel(inner=True)
 def load_forces(rows: ContactSystem, polygon: FrictionCone, search: SolverState, z0: Floats) -> None:
-    """Put the forces of z0 into the search."""
+    """Load the forces of z0 into the state."""
     contacts, joined = search.contacts, search.joined
     for c in range(contacts.p.shape[0]):
         p = contacts.p[c]

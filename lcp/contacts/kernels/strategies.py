@@ -86,7 +86,7 @@ FAR_PIECES: Final = 1000
 
 @kernel
 def workspace_float_size(nc: int, ncone: int, nr: int, nj: int, nv: int) -> int:
-    """Length of the float workspace, of ncone cones of contacts and of moments; nj rows [L; B]."""
+    """Return the length of the float workspace, for ncone contact and moment cones and nj rows [L; B]."""
     first = state_float_size(ncone, nc + nr, nj, nv) + saved_step_float_size(ncone, nj)
     packed = packed_floats(nc + nr + nj)
     later = approach_floats(ncone, nj, nv)
@@ -100,14 +100,14 @@ def workspace_float_size(nc: int, ncone: int, nr: int, nj: int, nv: int) -> int:
 
 @kernel(inline=True)
 def cone_view(rows: ContactSystem, exact: bool, wf: Floats, wi: Ints) -> FrictionCone:
-    """The cones' edges, at the end of the workspace."""
+    """Return the view of the cones' edges, at the end of the workspace."""
     at = wf.shape[0] - 2 * (2 * rows.nr + 1)
     return make_friction_cone(rows, exact, rows_at(wf, at, 2 * rows.nr + 1, 2), wf, wi)
 
 
 @kernel(inline=True)
 def row_scales_view(rows: ContactSystem, wf: Floats) -> Floats:
-    """Where the workspace has rates of the rows, their rounding, and the scales of the LCP's rows."""
+    """Return the view of the rows' rates, their rounding, and the scales of the LCP's rows."""
     size = scales_float_size(count_rows(rows), count_variables(rows))
     at = wf.shape[0] - 2 * (2 * rows.nr + 1) - size
     return wf[at : at + size]
@@ -115,7 +115,7 @@ def row_scales_view(rows: ContactSystem, wf: Floats) -> Floats:
 
 @kernel(inline=True)
 def diagonal_view(rows: ContactSystem, wf: Floats) -> Floats:
-    """Where the workspace has J_i Y_i of the rows."""
+    """Return the view of J_i Y_i of the rows."""
     m = count_rows(rows)
     at = wf.shape[0] - 2 * (2 * rows.nr + 1) - scales_float_size(m, count_variables(rows)) - m
     return wf[at : at + m]
@@ -143,14 +143,14 @@ def with_packed_rows(case: IslandProblem, wf: Floats, wi: Ints, fill: bool) -> I
 
 @kernel(inline=True)
 def count_variables(rows: ContactSystem) -> int:
-    """Number of the variables of the rows' LCP."""
+    """Count the variables of the rows' LCP."""
     xs, ys = boxed_variables(rows.lo, rows.hi)
     return first_limit(rows) + rows.nl + xs + ys
 
 
 @kernel(inline=True)
 def remaining_workspace(rows: ContactSystem, search: SolverState, wf: Floats) -> Floats:
-    """The workspace after the search's."""
+    """Return the workspace after the solver state."""
     ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
     return wf[state_float_size(ncone, rows.nc + rows.nr, nj, rows.v_free.shape[0]) :]
 
@@ -168,7 +168,7 @@ def reset_forces(search: SolverState) -> None:
 
 @kernel(inner=True)
 def try_active_set(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> ContinuationResult:
-    """ACTIVE_SET: the branch's end from the modes of the forces before, those in the search."""
+    """Run ACTIVE_SET at the final compliance, from the modes of the state's forces."""
     end = final_compliance(rows, search)
     recover_velocity(rows, polygon, search)
     update_modes(rows, polygon, search, 0.0, 1.0)
@@ -178,7 +178,7 @@ def try_active_set(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
 
 @kernel(inner=True)
 def try_gauss_seidel(case: IslandProblem, polygon: FrictionCone, search: SolverState) -> ContinuationResult:
-    """ACTIVE_SET: the branch's end from the modes that Gauss-Seidel sweeps show."""
+    """Run ACTIVE_SET at the final compliance, from the modes after Gauss-Seidel sweeps."""
     rows, end = case.rows, final_compliance(case.rows, search)
     if case.warm_start:
         load_forces(rows, polygon, search, case.z0)
@@ -213,7 +213,7 @@ def continue_to_end(
 
 @kernel(inner=True)
 def try_soft_sweeps(case: IslandProblem, polygon: FrictionCone, search: SolverState, wf: Floats) -> ContinuationResult:
-    """ACTIVE_SET: the branch's end by ever smaller compliances, from the modes that sweeps show at a soft one."""
+    """Run ACTIVE_SET with decreasing compliance, from the modes after sweeps at a soft compliance."""
     rows, end = case.rows, final_compliance(case.rows, search)
     ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
     kept = saved_step_views(ncone, nj, remaining_workspace(rows, search, wf))
@@ -241,7 +241,7 @@ def try_soft_sweeps(case: IslandProblem, polygon: FrictionCone, search: SolverSt
 def try_largest_compliance(
     rows: ContactSystem, polygon: FrictionCone, search: SolverState, wf: Floats
 ) -> ContinuationResult:
-    """ACTIVE_SET: the branch's end by ever smaller compliances, from that of the largest response."""
+    """Run ACTIVE_SET with decreasing compliance, from the compliance of the largest response."""
     ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
     kept = saved_step_views(ncone, nj, remaining_workspace(rows, search, wf))
     end, largest = final_compliance(rows, search), 0.0
@@ -257,7 +257,7 @@ def try_largest_compliance(
 
 @kernel(inner=True)
 def system_budget(rows: ContactSystem, search: SolverState, work: float) -> int:
-    """How many systems of an island are as much work."""
+    """Return how many linear systems of this island cost as much as ``work`` products."""
     return int(work / (factor_work(search.trees) + WORK_OF_CONTACT * rows.nc))
 
 
@@ -265,7 +265,7 @@ def system_budget(rows: ContactSystem, search: SolverState, work: float) -> int:
 def try_equal_compliance(
     case: IslandProblem, polygon: FrictionCone, search: SolverState, wf: Floats
 ) -> ContinuationResult:
-    """INTERIOR_POINT, first turn: the branch's end by way of a softer one, whose modes Mehrotra's method shows."""
+    """Run INTERIOR_POINT at a small compliance, then ACTIVE_SET from the modes it shows."""
     rows = case.rows
     end = final_compliance(rows, search)
     eps = START_COMPLIANCE_FACTOR * end
@@ -293,7 +293,7 @@ def try_equal_compliance(
 def try_interior_point(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, turn: int, wf: Floats
 ) -> int:
-    """INTERIOR_POINT: any forces, by Mehrotra's method in turn 0, by the homotopy from other starts in later ones."""
+    """Run INTERIOR_POINT on the rigid problem: Mehrotra in turn 0, the homotopy from other starts later."""
     rows = case.rows
     ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
     memory = remaining_workspace(rows, search, wf)[saved_step_float_size(ncone, nj) :]
@@ -325,7 +325,7 @@ def try_interior_point(
 def try_proximal_point(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, turn: int, wf: Floats
 ) -> int:
-    """POINTS: any forces, from the best so far, by proximal points along lines; systems."""
+    """Run PROXIMAL_POINT from the best forces so far; systems."""
     rows = case.rows
     ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
     memory = remaining_workspace(rows, search, wf)

@@ -203,7 +203,7 @@ def accept_candidate(
 def select_rigid(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, systems: int, wf: Floats
 ) -> StrategyResult:
-    """From the branch's end, in the search, to the rigid problem."""
+    """Go from the branch's end, in the state, to the rigid problem."""
     rows = case.rows
     answer.state[PATH_END] = PATH_END_REACHED
     kept = saved_step_views(rows.r.shape[0], search.joined.p.shape[0], remaining_workspace(rows, search, wf))
@@ -215,7 +215,7 @@ def select_rigid(
 def polish_previous(
     case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, wf: Floats
 ) -> SearchResult:
-    """REUSE if any forces do: those next to the ones before."""
+    """Polish the forces of the step before, if any solution is acceptable."""
     rows, loads = case.rows, row_scales_view(case.rows, wf)
     systems = polish_previous_forces(case, polygon, search)
     store_forces(rows, polygon, search, answer.z)
@@ -412,7 +412,7 @@ def select_from_modes(
     systems: int,
     wf: Floats,
 ) -> SearchResult:
-    """From forces that solve the problem, in z and in the search, to the selected ones if their modes lead there."""
+    """Go from accepted forces, in z and in the state, to the equal-compliance ones if their modes lead there."""
     for i in range(answer.z.shape[0]):
         answer.best_z[i] = answer.z[i]
     answer.state[BEST_RESIDUAL] = 0.0
@@ -432,7 +432,7 @@ def select_from_modes(
 
 @kernel(short_loops=True)
 def solve_fallback(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Ints) -> SearchResult:
-    """The turns of LATER if those before have found nothing, with their arguments and what they have left."""
+    """Run the turns of `FALLBACK_STRATEGIES`, with the arguments and the results of the kernels before."""
     case = with_packed_rows(case, wf, wi, False)
     search = solver_state_views(case.rows, case.tree_starts, wf, wi)
     polygon = cone_view(case.rows, case.exact_cone, wf, wi)

@@ -6,6 +6,7 @@ import functools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass
+from pathlib import Path
 from typing import Any
 
 from contactlab.conformance.adapters import check_name, engine_of
@@ -34,9 +35,9 @@ class Report:
 
     def score(self, engine: str) -> tuple[int, int]:
         """Cases kept, and cases kept, lost, crashed or out of time."""
-        verdicts = [row.verdict for row in self.rows if row.engine == engine]
-        held = (CaseVerdict.PASSED, CaseVerdict.FAILED, CaseVerdict.CRASHED, CaseVerdict.TIMED_OUT)
-        return verdicts.count(CaseVerdict.PASSED), sum(one in held for one in verdicts)
+        mine = [row for row in self.rows if row.engine == engine]
+        kept = sum(row.verdict is CaseVerdict.PASSED for row in mine)
+        return kept, kept + sum(row.lost for row in mine)
 
     def as_data(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -45,6 +46,20 @@ class Report:
             "reason": row.reason, "measures": [one.as_data() for one in row.measures],
         } for row in self.rows]  # fmt: skip
         return {"scores": {name: self.score(name) for name in self.engines}, "rows": rows}
+
+    def to_html(self, path: Path) -> Path:
+        """Write the report: scores, table and reasons in one file that needs nothing but a browser."""
+        from contactlab.lab.racing.report_page import environment
+
+        template = environment().get_template("conformance/report.html")
+        rows = {case: [self.row(name, case.name) for name in self.engines] for case in self.cases}
+        # Failed cases come first, with the worst at the top.
+        reasons = {
+            case: sorted(some, key=lambda row: (not row.lost, -row.times if row.lost else 0.0))
+            for case, some in rows.items()
+        }
+        path.write_text(template.render(report=self, rows=rows, reasons=reasons, cell=cell), encoding="utf-8")
+        return path
 
     def __str__(self) -> str:
         """Return a table, then a line for each loss."""

@@ -21,8 +21,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Load a name of `contactlab.studies` the first time it is asked for."""
-    if name in ("impact_sweep", "problem_sweep", "scene_sweep"):
-        return getattr(importlib.import_module("contactlab.lab.sweeps"), name)
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module("contactlab.studies"), name)

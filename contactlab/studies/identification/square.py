@@ -53,13 +53,10 @@ def square_recordings(path: str | Path, *, threads: int | None = None) -> Record
     stepper = TimeStepping(drops.dt / SUBSTEPS, v_min=settings({}).impact_speed)
 
     def problem(parameters: tuple[Parameter, ...], fixed: Mapping[str, float], rows: IntArray) -> Problem:
-        names = [one.name for one in parameters]
+        def having(numbers: Mapping[str, float]) -> World:
+            return square_world(settings(numbers), square_path.SHARED_CALIBRATION, drops.side)
 
-        def world_of(values: FloatArray) -> World:
-            told = {**fixed, **dict(zip(names, values.tolist(), strict=True))}
-            return square_world(settings(told), square_path.SHARED_CALIBRATION, drops.side)
-
-        return window_problem(windows.at(rows), parameters, world_of, stepper, threads=threads)
+        return window_problem(windows.at(rows), parameters, having, stepper, fixed=fixed, threads=threads)
 
     def errors(values: Mapping[str, float], rows: IntArray) -> Mapping[str, FloatArray]:
         found = run_squares(

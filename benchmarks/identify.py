@@ -26,7 +26,7 @@ from contactlab.spatial import quaternion
 from contactlab.studies import TossSettings, synthesize_tosses
 from contactlab.studies.identification import Recordings, fit, with_parameters
 from contactlab.studies.identification.arm import arm_log
-from contactlab.studies.identification.impacts import planar_impacts
+from contactlab.studies.identification.planar import planar_impacts
 from contactlab.studies.identification.tosses import cube_tosses
 from contactlab.studies.planar_laws import planar_impulses
 from contactlab.studies.toss_settings import MODELS

@@ -10,7 +10,6 @@ import pytest
 from contactlab.cli import main
 from contactlab.conformance import CASES, CaseVerdict, conform, engine_of
 from contactlab.conformance.adapters.ours import Contactlab
-from contactlab.conformance.page import page
 
 PAGE = Path(__file__).parents[1] / "docs" / "conformance.md"
 FAST = (
@@ -56,7 +55,7 @@ class _Bad(Contactlab):
         return run
 
 
-def test_a_bad_engine_loses_what_it_breaks_and_is_told_why():
+def test_a_bad_engine_loses_what_it_breaks_and_is_told_why(tmp_path):
     report = conform([_Bad()], ["brick holds", "e = 1/2", "four corners"])
     creeps, gains, untold = (
         report.row("<bad>", name) for name in ("brick holds on a slope", "drop, e = 1/2", "four corners")
@@ -65,7 +64,7 @@ def test_a_bad_engine_loses_what_it_breaks_and_is_told_why():
     assert re.search(r"crept .* at 0.01 m/s \(limit 1e-06 m/s\)", creeps.reason)
     assert "gained energy" in gains.reason
     assert untold.verdict is CaseVerdict.NOT_REPORTED
-    text = page(report)
+    text = report.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<bad>" not in text
     assert "&lt;bad&gt;" in text
 

@@ -18,7 +18,6 @@ from contactlab.lab.datasets import (
     load_problem,
     load_problems,
     load_siconos,
-    load_siconos_friction,
     save_fclib,
 )
 
@@ -155,18 +154,16 @@ def test_local_text_dense(tmp_path: Path) -> None:
     problem = random_problem(np.random.default_rng(7), 2, 3, 0.2)
     path = tmp_path / "p.dat"
     path.write_text(dense_text(problem))
-    for found in (load_siconos_friction(path), load_problem(path)):
+    for found in (load_siconos(path), load_problem(path)):
         assert isinstance(found, lcp.FrictionProblem)
         np.testing.assert_array_equal(found.W, problem.W)
         np.testing.assert_array_equal(found.q, problem.q)
         np.testing.assert_array_equal(found.mu, problem.mu)
-    with pytest.raises(DatasetError, match="load_siconos_friction reads those"):
-        load_siconos(path)
     words = dense_text(problem).split()
     for cut in range(len(words) - 1):
         path.write_text(" ".join(words[:cut]))
         with pytest.raises(DatasetError):
-            load_siconos_friction(path)
+            load_siconos(path)
 
 
 def test_local_text_in_blocks(tmp_path: Path) -> None:
@@ -216,7 +213,7 @@ def test_global_text_with_printed_sparse_matrices(tmp_path: Path) -> None:
     assert lcp.solve(found).solved
     path.write_text("2\n0\n2\n3\n3\n1\n1 2 3")
     with pytest.raises(DatasetError, match="no printed matrix"):
-        load_siconos_friction(path)
+        load_siconos(path)
 
 
 @pytest.mark.slow

@@ -162,8 +162,8 @@ def test_siconos_mlcp(tmp_path: Path) -> None:
     [
         ("", "head: the file ends after 0 of 5 numbers"),
         ("a b c d e", "head: could not convert"),
-        ("7 8 9 10 11", "not an LCP or MLCP of Siconos: it begins with 7, 8, 9, 10, 11"),
-        ("3 5 1 15 15 5 5", "friction problem"),
+        ("7 8 9 10 11", "not a problem of Siconos: it begins with 7, 8, 9, 10, 11"),
+        ("3 5 1 15 15 5 5", "blocks of M: the file ends"),
         ("3 0 3 3 3 3 1.0 2.0", "M: the file ends after 2 of 9 numbers"),
         ("2 0 2 2 2 2 1 nan 0 1 0 0", "M: nan is not a finite number"),
         ("2 0 2 2 99999999 2 1 1 1 1 1 1", "rows of M: 1e"),

@@ -13,13 +13,11 @@ from contactlab.cli import main
 from contactlab.lab.errors import RaceError
 from contactlab.lab.racing import entrant_of, race
 from contactlab.lab.racing.racing import _source
-from contactlab.lab.racing.trial import match_stored_keys, run_trial, unused_trials_note
-from contactlab.lab.sweeps.tasks import items_of, name_of
+from contactlab.lab.racing.trial import unused_trials_note
 from contactlab.simulation import TimeStepping, simulate
 from tests.simulation_scenes import cube_at_rest
 
 PROBLEMS = [("easy_1", lcp.LCP(np.eye(2), [-1.0, 2.0])), ("easy_2", lcp.LCP(2.0 * np.eye(2), [-1.0, 2.0]))]
-TASK = {"problem": "easy_1", "file": "x.npz", "text": "Lemke", "source": "", "tolerance": 1e-9, "repeats": 3}
 
 
 def test_whole_seconds_are_one_limit_and_fewer_solvers_are_said(tmp_path: Path) -> None:
@@ -38,18 +36,6 @@ def test_whole_seconds_are_one_limit_and_fewer_solvers_are_said(tmp_path: Path) 
 
 def _standing(folder: Path, *rows: dict[str, object]) -> None:
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
-@pytest.mark.parametrize("written", [5, 5.0])
-def test_rows_of_either_spelling_are_found(tmp_path: Path, written: float) -> None:
-    """A folder whose trials were keyed by 5, and one by 5.0, is gone on with; a new trial is keyed by the float."""
-    name = name_of(run_trial)
-    key = items_of(name, [TASK | {"time_limit": written}])[0].key
-    _standing(tmp_path, {"key": key, "outcome": "done"})
-    asked = [TASK | {"time_limit": 5.0}, TASK | {"time_limit": 5.0, "problem": "easy_2"}]
-    old, new = match_stored_keys(run_trial, asked, tmp_path)
-    assert items_of(name, [old])[0].key == key
-    assert isinstance(new["time_limit"], float)
 
 
 def test_what_is_left_standing_is_told_apart(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from contactlab.cli import side_compiler
+from contactlab.cli import warmup
 from contactlab.cli.main import main
 from lcp.compiler.watch import compilation_begins
 
@@ -19,16 +19,16 @@ def test_process_is_started_by_a_compilation_and_ended_with_the_block(monkeypatc
     popen = subprocess.Popen
 
     def start(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
-        assert command[1:] == ["-P", "-m", "contactlab.cli", "warmup", *side_compiler.PARTS]
+        assert command[1:] == ["-P", "-m", "contactlab.cli", "warmup", *warmup.DEMO_PARTS]
         started.append(popen([sys.executable, "-P", "-c", "import time; time.sleep(60)"], **options))
         return started[-1]
 
-    monkeypatch.setattr(side_compiler.subprocess, "Popen", start)
-    monkeypatch.setattr(side_compiler.os, "sched_getaffinity", lambda _: {0, 1})
-    with side_compiler.background_compilation():
+    monkeypatch.setattr(warmup.subprocess, "Popen", start)
+    monkeypatch.setattr(warmup.os, "sched_getaffinity", lambda _: {0, 1})
+    with warmup.background_compilation():
         pass
     assert not started
-    with side_compiler.background_compilation():
+    with warmup.background_compilation():
         compilation_begins()
         compilation_begins()
         assert [process.poll() for process in started] == [None]
@@ -36,9 +36,9 @@ def test_process_is_started_by_a_compilation_and_ended_with_the_block(monkeypatc
 
 
 def test_one_core_compiles_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(side_compiler.os, "sched_getaffinity", lambda _: {0})
-    monkeypatch.setattr(side_compiler.subprocess, "Popen", lambda *_, **__: pytest.fail("started"))
-    with side_compiler.background_compilation():
+    monkeypatch.setattr(warmup.os, "sched_getaffinity", lambda _: {0})
+    monkeypatch.setattr(warmup.subprocess, "Popen", lambda *_, **__: pytest.fail("started"))
+    with warmup.background_compilation():
         compilation_begins()
 
 
@@ -50,7 +50,7 @@ def test_parts_are_the_versions_that_the_loop_calls() -> None:
     recording = simulate(demo_world(), demo_stepper(), steps=2)
     str(recording.ledger)
     recording.poses()
-    command, environment = side_compiler.side_command(*side_compiler.PARTS)
+    command, environment = warmup.side_command(*warmup.DEMO_PARTS)
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
     # On disk since this run was compiled, or before: not compiled again.
     assert "compiling" not in done.stderr
@@ -66,7 +66,7 @@ def test_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.slow
 def test_the_part_that_is_compiled_beside_is_not_the_one_that_the_loop_begins_with(tmp_path: Path) -> None:
     """Of an empty folder the process makes attempts, and nothing of what the loop compiles meanwhile."""
-    command, environment = side_compiler.side_command("forces")
+    command, environment = warmup.side_command("forces")
     environment = environment | {"NUMBA_CACHE_DIR": str(tmp_path)}
     subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
     kernels = {path.name.split("-")[0] for path in tmp_path.rglob("*.nbi")}

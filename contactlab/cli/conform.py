@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from contactlab.cli import arguments as kinds
 from contactlab.lab.progress import Progress
@@ -28,7 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the suite, print the table; exit status 1 if nothing was held to anything."""
     from contactlab.conformance import CASES, conform
-    from contactlab.conformance.page import page
     from contactlab.lab.errors import RaceError
 
     if arguments.list:
@@ -42,7 +40,6 @@ def run(arguments: argparse.Namespace) -> int:
             raise RaceError(str(error)) from error
     print(report)
     if arguments.out is not None:
-        Path(arguments.out).write_text(page(report), encoding="utf-8")
-        print(f"wrote {arguments.out}")
+        print(f"wrote {report.to_html(arguments.out)}")
     kinds.write_json(arguments.json, report.as_data())
     return 0 if any(report.score(name)[1] for name in report.engines) else 1

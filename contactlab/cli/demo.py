@@ -13,7 +13,7 @@ import numpy as np
 from contactlab.cli import arguments as kinds
 from contactlab.cli.demo_scene import demo_stepper, demo_world
 from contactlab.cli.replay import write_html
-from contactlab.cli.side_compiler import background_compilation
+from contactlab.cli.warmup import background_compilation
 from contactlab.lab.progress import Progress
 from contactlab.simulation import Recording, SimulationError, simulate
 from lcp.compiler import kernel_seconds

@@ -1,10 +1,16 @@
-"""`contactlab warmup`: compile the kernels ahead of the first run, part by part."""
+"""`contactlab warmup`: compile the kernels ahead of the first run, part by part; or in a process beside a command.
+
+Within one process numba compiles one kernel at a time, so that a second process compiles, too, where there is a second
+core: here for some parts, and during `contactlab demo` for those that the demo needs.
+"""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -12,16 +18,28 @@ from functools import partial
 from pathlib import Path
 
 import lcp
-from contactlab.cli import side_compiler
 from contactlab.cli.demo_scene import demo_stepper, demo_world
-from contactlab.cli.side_compiler import compile_part
 from contactlab.constraints import LoopConstraint
 from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
 from contactlab.multibody import ModelBuilder, joints
-from contactlab.simulation import ImplausibleWarning, Simulation, TimeStepping, World, WorldBuilder, simulate
+from contactlab.simulation import (
+    ImplausibleWarning,
+    Recording,
+    Simulation,
+    TimeStepping,
+    World,
+    WorldBuilder,
+    simulate,
+)
 from contactlab.spatial import RigidInertia, Transform
+from contactlab.stepping.driver import Driver
+from contactlab.stepping.kernels import layout
+from lcp.compiler import when_compiling
+from lcp.compiler.cache import cache_folder
+from lcp.compiler.releases import tried
 from lcp.compiler.seed import VARIABLE, write_seed
+from lcp.hearing import all_cores
 
 EPILOG = """\
 Parts: ground, bodies on half-spaces alone (the demo and the toss); bodies, which touch one another as well; joints,
@@ -43,14 +61,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Take a few steps of scenes that meet the kernels of each part; print the time of each."""
-    # Commands of the side compiler are parts of others; they run in a second process.
-    parts: dict[str, Callable[[], None]] = PARTS | {name: partial(compile_part, name) for name in side_compiler.PARTS}
+    parts = PARTS | DEMO_PARTS
     for name in arguments.parts:
         if name not in parts:
             arguments.usage_error(f"unknown part '{name}': choose from {', '.join(PARTS)}")
     names = arguments.parts or [part for part in PARTS if part != "derivatives"]
     beside = [name for name in names if name in BESIDE]
-    if len(beside) == len(names) or not side_compiler.is_of_use():
+    if len(beside) == len(names) or not is_of_use():
         beside = []
     started = time.perf_counter()
     with _beside(beside) as process:
@@ -75,12 +92,47 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
+def background_compilation() -> Iterator[None]:
+    """Have a second process compile while this one does; what it makes, this one takes from disk.
+
+    It is started by the first compilation within the block, where there is a second core and kernels are kept on disk,
+    and ended with the block.
+    """
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start() -> None:
+        if is_of_use():
+            quiet = subprocess.DEVNULL
+            command, environment = side_command(*DEMO_PARTS)
+            processes.append(subprocess.Popen(command, env=environment, stdin=quiet, stdout=quiet, stderr=quiet))
+
+    try:
+        with when_compiling(start):
+            yield
+    finally:
+        for process in processes:
+            process.terminate()
+            process.wait()
+
+
+def is_of_use() -> bool:
+    """Return True if there is a second core, and a folder to hand over compiled kernels."""
+    return all_cores() > 1 and tried("cache") and cache_folder() is not None
+
+
+def side_command(*parts: str) -> tuple[list[str], dict[str, str]]:
+    """The second process' command and environment: its modules come from where this one's do, not from its folder."""
+    command = [sys.executable, "-P", "-m", "contactlab.cli", "warmup", *parts]
+    return command, os.environ | {"PYTHONPATH": os.pathsep.join(os.path.abspath(place) for place in sys.path)}
+
+
+@contextlib.contextmanager
 def _beside(names: list[str]) -> Iterator[subprocess.Popen[str] | None]:
     """Have a second process compile such parts, if there are any; it ends with the block."""
     if not names:
         yield None
         return
-    command, environment = side_compiler.side_command(*names)
+    command, environment = side_command(*names)
     quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
     with subprocess.Popen(command, env=environment, stdin=quiet, stdout=pipe, text=True) as process:
         try:
@@ -160,3 +212,28 @@ PARTS: dict[str, Callable[[], None]] = {
 }
 #: What a second process compiles: of these worlds most versions are their own.
 BESIDE = ("joints", "robots")
+
+
+def _refine(*stages: int) -> None:
+    """Compile later stages of the demo's loop; most kernels of the stages before them are read from disk."""
+    world, stepper = demo_world(), demo_stepper()
+    driver = Driver(world, stepper, world.initial_state())
+    for stage in stages:
+        driver.find_part(stage)
+
+
+def _ledger() -> None:
+    """Compile what a record of the demo is read with. No step is made: nothing of the loop is compiled."""
+    world, stepper = demo_world(), demo_stepper()
+    state = world.initial_state()
+    recording = Recording.of_run(world, stepper, state, [Driver(world, stepper, state).take()])
+    str(recording.ledger)
+    recording.poses()
+
+
+#: What the process beside the demo compiles, in this order: all strategies for forces take longest.
+DEMO_PARTS: dict[str, Callable[[], None]] = {
+    "nearer": partial(_refine, layout.NEARER),
+    "ledger": _ledger,
+    "forces": partial(_refine, layout.NEARER, layout.ATTEMPTS),
+}

@@ -145,6 +145,11 @@ class CaseResult:
         return max((one.ratio for one in self.measures), default=0.0)
 
     @property
+    def lost(self) -> bool:
+        """Whether the engine failed the case, crashed or ran out of time."""
+        return self.verdict in (CaseVerdict.FAILED, CaseVerdict.CRASHED, CaseVerdict.TIMED_OUT)
+
+    @property
     def reason(self) -> str:
         """For a loss the figures that missed their limits; else what there is to say."""
         if self.verdict is CaseVerdict.PASSED:

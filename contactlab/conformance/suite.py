@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass
+from pathlib import Path
 from typing import Any
 
 from contactlab.conformance.adapters import check_name, engine_of
 from contactlab.conformance.case import Case, CaseResult, CaseVerdict, Measure, missing, run_case
 from contactlab.conformance.cases import CASES
 from contactlab.conformance.scene import Engine
-from contactlab.lab.sweeps.tasks import name_of
-from contactlab.lab.sweeps.worker import ProcessWorker
+from contactlab.lab.sweeps import sweep
 
 
 @dataclass(frozen=True)
@@ -34,9 +33,9 @@ class Report:
 
     def score(self, engine: str) -> tuple[int, int]:
         """Cases kept, and cases kept, lost, crashed or out of time."""
-        verdicts = [row.verdict for row in self.rows if row.engine == engine]
-        held = (CaseVerdict.PASSED, CaseVerdict.FAILED, CaseVerdict.CRASHED, CaseVerdict.TIMED_OUT)
-        return verdicts.count(CaseVerdict.PASSED), sum(one in held for one in verdicts)
+        mine = [row for row in self.rows if row.engine == engine]
+        kept = sum(row.verdict is CaseVerdict.PASSED for row in mine)
+        return kept, kept + sum(row.lost for row in mine)
 
     def as_data(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -45,6 +44,20 @@ class Report:
             "reason": row.reason, "measures": [one.as_data() for one in row.measures],
         } for row in self.rows]  # fmt: skip
         return {"scores": {name: self.score(name) for name in self.engines}, "rows": rows}
+
+    def to_html(self, path: Path) -> Path:
+        """Write the report: scores, table and reasons in one file that needs nothing but a browser."""
+        from contactlab.lab.racing.report_page import environment
+
+        template = environment().get_template("conformance/report.html")
+        rows = {case: [self.row(name, case.name) for name in self.engines] for case in self.cases}
+        # Failed cases come first, with the worst at the top.
+        reasons = {
+            case: sorted(some, key=lambda row: (not row.lost, -row.times if row.lost else 0.0))
+            for case, some in rows.items()
+        }
+        path.write_text(template.render(report=self, rows=rows, reasons=reasons, cell=cell), encoding="utf-8")
+        return path
 
     def __str__(self) -> str:
         """Return a table, then a line for each loss."""
@@ -101,15 +114,18 @@ def conform(
         if isinstance(one, str):
             check_name(one)
     rows: list[CaseResult] = []
+
+    def told(done: int, of: int) -> None:
+        if progress is not None:
+            progress(len(rows) + done, len(chosen) * len(engines))
+
     for one in engines:
-        for row in (
-            run_cases_in_processes(one, chosen, seconds)
-            if isinstance(one, str) and seconds
-            else _rows_here(one, chosen)
-        ):
-            rows.append(row)
-            if progress is not None:
-                progress(len(rows), len(chosen) * len(engines))
+        if isinstance(one, str) and seconds:
+            rows += run_cases_in_process(one, chosen, seconds, told)
+        else:
+            for row in _rows_here(one, chosen):
+                rows.append(row)
+                told(0, 0)
     return Report(tuple(rows), chosen)
 
 
@@ -123,22 +139,20 @@ def _rows_here(one: str | Engine, cases: Sequence[Case]) -> Iterator[CaseResult]
         yield run_case(made, case)
 
 
-def run_cases_in_processes(name: str, cases: Sequence[Case], seconds: float) -> Iterator[CaseResult]:
+def run_cases_in_process(
+    name: str, cases: Sequence[Case], seconds: float, progress: Callable[[int, int], None]
+) -> Iterator[CaseResult]:
     """Yield a row for each case; the process is ended, and another started, when a case has taken so long [s]."""
-    worker, version = ProcessWorker(name_of(run_case_in_worker), 0), ""
-    try:
-        for case in cases:
-            answer = worker.run(json.dumps({"engine": name, "case": case.name}), seconds)
-            if answer.outcome == "done":
-                told = answer.values
-                version = told["version"]
-                measures = tuple(Measure(*one) for one in told["measures"])
-                yield CaseResult(name, version, case.name, CaseVerdict(told["verdict"]), measures, told["detail"])
-            else:
-                verdict = CaseVerdict.TIMED_OUT if answer.outcome == "timeout" else CaseVerdict.CRASHED
-                yield CaseResult(name, version, case.name, verdict, (), " ".join(answer.error.split()))
-    finally:
-        worker.close()
+    tasks = [{"engine": name, "case": case.name} for case in cases]
+    rows = sweep(run_case_in_worker, tasks, jobs=1, time_limit=seconds, retries=0, progress=progress).rows
+    version = next((row["version"] for row in rows if row["outcome"] == "done"), "")
+    for row in rows:
+        if row["outcome"] == "done":
+            measures = tuple(Measure(*one) for one in row["measures"])
+            yield CaseResult(name, version, row["case"], CaseVerdict(row["verdict"]), measures, row["detail"])
+        else:
+            verdict = CaseVerdict.TIMED_OUT if row["outcome"] == "timeout" else CaseVerdict.CRASHED
+            yield CaseResult(name, version, row["case"], verdict, (), " ".join(row["error"].split()))
 
 
 def run_case_in_worker(task: dict[str, Any]) -> dict[str, Any]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import sys
+import runpy
 from pathlib import Path
 
 from contactlab.conformance.scene import Engine
@@ -46,14 +45,8 @@ def engine_of(name: str) -> Engine:
     check_name(name)
     first, setting = _parts(name)
     if first.endswith(".py"):
-        spec = importlib.util.spec_from_file_location(f"_engine_{Path(first).stem}", first)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        # Dataclasses look their module up by its name.
-        sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
-        found: Engine = getattr(module, setting)()
+        # Under a name of its own, so that what the script does when it is run is not done here.
+        found: Engine = runpy.run_path(first, run_name=f"_engine_{Path(first).stem}")[setting]()
         return found
     made: Engine = getattr(importlib.import_module(f"{__name__}.{first}"), CLASSES[first])(setting)
     return made

@@ -6,11 +6,11 @@ from contactlab.lab.datasets.cube_toss import CubeTosses, Toss, load_cube_tosses
 from contactlab.lab.datasets.fclib import load_fclib, save_fclib
 from contactlab.lab.datasets.fetching import SOURCES, Source, fetch
 from contactlab.lab.datasets.problems import Problem, lcp_from_problem_data, load_problem, load_problems
-from contactlab.lab.datasets.siconos import load_siconos, load_siconos_friction
+from contactlab.lab.datasets.siconos import load_siconos
 from contactlab.lab.errors import DatasetError
 
 __all__ = [
     "SOURCES", "CubeTosses", "DatasetError", "Problem", "Source", "Toss", "fetch", "lcp_from_problem_data",
-    "load_cube_tosses", "load_fclib", "load_problem", "load_problems", "load_siconos", "load_siconos_friction",
+    "load_cube_tosses", "load_fclib", "load_problem", "load_problems", "load_siconos",
     "save_cube_tosses", "save_fclib",
 ]  # fmt: skip

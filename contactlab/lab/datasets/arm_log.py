@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from contactlab.lab.datasets.npz import Arrays
+from contactlab.lab.datasets.npz import Arrays, require
 from contactlab.lab.errors import DatasetError
 from contactlab.spatial.arrays import FloatArray
 from problem_data.files import read_text
@@ -52,12 +52,9 @@ def load_arm_log(path: str | Path) -> ArmLog:
         raise DatasetError(path, "t", f"{t.size} samples: {LEAST_SAMPLES} are needed")
     gaps = np.diff(t)
     mean = float(gaps.mean())
-    bad = np.flatnonzero(~(np.abs(gaps - mean) <= UNEVEN * mean))
-    if bad.size:
-        k = int(bad[0]) + 1
-        raise DatasetError(
-            path, f"t[{k}]", f"comes {gaps[k - 1]:g} s after the one before, others {mean:g} s: resample"
-        )
+    even = np.append(True, np.abs(gaps - mean) <= UNEVEN * mean)
+    said = f"s after the one before, others {mean:g} s: resample"
+    require(path, "t", even, lambda at: f"comes {gaps[at[0] - 1]:g} {said}")
     return ArmLog(path, t, found["q"], found["tau"], found.get("v"))
 
 

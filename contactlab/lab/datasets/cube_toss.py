@@ -49,7 +49,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.lab.datasets.npz import Arrays, entry
+from contactlab.lab.datasets.npz import Arrays, require
 from contactlab.lab.errors import DatasetError
 from contactlab.spatial.arrays import FloatArray, IntArray
 
@@ -151,10 +151,8 @@ def load_cube_tosses(path: str | Path) -> CubeTosses:
         if name in arrays:
             arrays.integers(name, n_tosses)
     lengths = np.diff(offsets)
-    outside = np.flatnonzero((eval_start < 0) | (eval_start >= lengths))
-    if outside.size:
-        i = int(outside[0])
-        raise DatasetError(path, f"eval_start[{i}]", f"{eval_start[i]} lies outside the {lengths[i]} rows of its toss")
+    inside = (eval_start >= 0) & (eval_start < lengths)
+    require(path, "eval_start", inside, lambda at: f"{eval_start[at]} lies outside the {lengths[at]} rows of its toss")
     initial = arrays.floats("eval_ic", n_tosses, 13)
     require_unit(path, "eval_ic", initial[:, 3:7])
     scalars = {name: arrays.positive(name) for name in _SCALARS}
@@ -173,10 +171,8 @@ def load_cube_tosses(path: str | Path) -> CubeTosses:
 def require_unit(path: Path, name: str, quaternions: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the norms of quaternions (..., 4); the first that is not of unit length raises."""
     norms = np.linalg.norm(quaternions, axis=-1)
-    bad = np.argwhere(np.abs(norms - 1.0) > QUATERNION_TOLERANCE)
-    if len(bad):
-        row = tuple(bad[0].tolist())
-        raise DatasetError(path, entry(name, row), f"quaternion {quaternions[row]} has norm {norms[row]:.9g}, not 1")
+    unit = np.abs(norms - 1.0) <= QUATERNION_TOLERANCE
+    require(path, name, unit, lambda at: f"quaternion {quaternions[at]} has norm {norms[at]:.9g}, not 1")
     return np.asarray(norms)
 
 
@@ -186,10 +182,10 @@ def _require_offsets(path: Path, offsets: NDArray[np.int64], n_rows: int) -> Non
         raise DatasetError(path, "offsets", f"{offsets.size} entries: the file holds no toss")
     if offsets[0] != 0:
         raise DatasetError(path, "offsets[0]", f"{offsets[0]}, expected 0")
-    falls = np.flatnonzero(np.diff(offsets) <= 0)
-    if falls.size:
-        i = int(falls[0]) + 1
-        raise DatasetError(path, f"offsets[{i}]", f"{offsets[i]} does not exceed the entry before it, {offsets[i - 1]}")
+    rises = np.diff(offsets, prepend=-1) > 0
+    require(
+        path, "offsets", rises, lambda at: f"{offsets[at]} does not exceed the entry before it, {offsets[at[0] - 1]}"
+    )
     if offsets[-1] != n_rows:
         raise DatasetError(path, f"offsets[{offsets.size - 1}]", f"{offsets[-1]}, expected the {n_rows} rows of pos")
 
@@ -236,11 +232,8 @@ def load_elbow_tosses(path: str | Path) -> ElbowTosses:
     quat = arrays.floats("quat_wxyz", *shape, 4)
     norms = require_unit(arrays.path, "quat_wxyz", quat)
     start = arrays.integers("eval_start", shape[0])
-    outside = np.flatnonzero((start < 0) | (start >= shape[1] - 1))
-    if outside.size:
-        i = int(outside[0])
-        detail = f"{start[i]} is not one of the first {shape[1] - 1} samples"
-        raise DatasetError(arrays.path, f"eval_start[{i}]", detail)
+    inside = (start >= 0) & (start < shape[1] - 1)
+    require(arrays.path, "eval_start", inside, lambda at: f"{start[at]} is not one of the first {shape[1] - 1} samples")
     return ElbowTosses(
         path=arrays.path,
         pos=arrays.floats("pos", *shape, 3),

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import lcp
+from contactlab.lab.datasets.npz import require
 from contactlab.lab.errors import DatasetError
 from problem_data.files import ARRAY_BYTES
 
@@ -83,9 +84,7 @@ class _Group:
         if length is not None and item.size != length:
             raise DatasetError(self.path, where, f"length {item.size}, wanted {length}")
         value = np.asarray(item[:], dtype=np.int64 if integer else np.float64)
-        bad = np.flatnonzero(~np.isfinite(value))
-        if bad.size:
-            raise DatasetError(self.path, f"{where}[{bad[0]}]", f"{value[bad[0]]} is not a finite number")
+        require(self.path, where, np.isfinite(value), lambda at: f"{value[at]} is not a finite number")
         return value
 
     def whole(self, name: str) -> int:
@@ -125,9 +124,8 @@ class _Group:
         return sparse.coo_matrix((x, at), shape=(m, n)).tocsr()
 
     def _within(self, where: str, key: str, index: Any, size: int) -> None:
-        bad = np.flatnonzero((index < 0) | (index >= size))
-        if bad.size:
-            raise DatasetError(self.path, f"{where}/{key}[{bad[0]}]", f"{index[bad[0]]}, wanted 0 to {size - 1}")
+        inside = (index >= 0) & (index < size)
+        require(self.path, f"{where}/{key}", inside, lambda at: f"{index[at]}, wanted 0 to {size - 1}")
 
 
 def _problem(group: _Group, local: bool) -> lcp.FrictionProblem | lcp.GlobalFrictionProblem:

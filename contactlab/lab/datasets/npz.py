@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
@@ -44,10 +45,7 @@ class Arrays:
     def floats(self, name: str, *shape: int | None) -> NDArray[np.float64]:
         """Return `numbers` that are all finite."""
         value = self.numbers(name, *shape)
-        bad = np.argwhere(~np.isfinite(value))
-        if len(bad):  # not bad.size: the index of a scalar's only entry has no entries
-            index = tuple(int(i) for i in bad[0])
-            raise DatasetError(self.path, entry(name, index), f"{value[index]} is not a finite number")
+        require(self.path, name, np.isfinite(value), lambda at: f"{value[at]} is not a finite number")
         return value
 
     def positive(self, name: str) -> float:
@@ -89,9 +87,15 @@ def file_with(path: Path, what: str, *names: str) -> Path | None:
     return files[0] if files else None
 
 
-def entry(name: str, index: tuple[int, ...]) -> str:
-    """Return ``name[i, j]``, or ``name`` for a scalar."""
-    return f"{name}[{', '.join(map(str, index))}]" if index else name
+def require(path: Path, name: str, holds: NDArray[np.bool_], detail: Callable[[tuple[int, ...]], str]) -> None:
+    """Raise a `DatasetError` with the first entry for which a condition does not hold, as ``name[i, j]``.
+
+    ``detail`` says of an index what is wrong there.
+    """
+    bad = np.argwhere(~holds)
+    if len(bad):  # not bad.size: the index of a scalar's only entry has no entries
+        index = tuple(bad[0].tolist())
+        raise DatasetError(path, f"{name}[{', '.join(map(str, index))}]" if index else name, detail(index))
 
 
 def _open(path: Path) -> NpzFile:

@@ -38,7 +38,7 @@ from pathlib import Path
 
 import numpy as np
 
-from contactlab.lab.datasets.npz import Arrays, entry, file_with
+from contactlab.lab.datasets.npz import Arrays, file_with, require
 from contactlab.lab.errors import DatasetError
 from contactlab.spatial.arrays import FloatArray, IntArray
 
@@ -90,14 +90,10 @@ def load_planar_impacts(path: str | Path) -> PlanarImpacts:
     before = arrays.floats("pre_vel", None, 3)
     n = len(before)
     after, normal, tangent = (arrays.floats(name, n, 3) for name in ("post_vel", "jac_normal", "jac_tangent"))
-    for name, rows, unit in (("jac_normal", normal, (0.0, 1.0)), ("jac_tangent", tangent, (1.0, 0.0))):
-        bad = np.flatnonzero(np.any(rows[:, :2] != unit, axis=1))
-        if bad.size:
-            i = int(bad[0])
-            raise DatasetError(path, entry(name, (i,)), f"{rows[i]} does not begin with {unit}")
-    still = np.flatnonzero(~np.any(before, axis=1))
-    if still.size:
-        raise DatasetError(path, entry("pre_vel", (int(still[0]),)), "no motion before the impact")
+    across, along = np.all(normal[:, :2] == (0.0, 1.0), axis=1), np.all(tangent[:, :2] == (1.0, 0.0), axis=1)
+    require(path, "jac_normal", across, lambda at: f"{normal[at]} does not begin with (0.0, 1.0)")
+    require(path, "jac_tangent", along, lambda at: f"{tangent[at]} does not begin with (1.0, 0.0)")
+    require(path, "pre_vel", np.any(before, axis=1), lambda at: "no motion before the impact")
     mass, inertia = arrays.positive("mass"), arrays.positive("inertia")
     good = ~np.any(arrays.integers("flags", n, None), axis=1)
     if np.count_nonzero(good) < 2:

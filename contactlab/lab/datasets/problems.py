@@ -20,7 +20,7 @@ from contactlab.formulation.discretized import form_discretized_lcp
 from contactlab.lab.datasets.fclib import load_fclib
 from contactlab.lab.datasets.fetching import data_path
 from contactlab.lab.datasets.npz import Arrays, array_names
-from contactlab.lab.datasets.siconos import file_text, friction_problem, load_siconos, mixed_problem
+from contactlab.lab.datasets.siconos import load_siconos, mixed_problem
 from contactlab.lab.errors import DatasetError
 from contactlab.simulation import RecordError, Recording
 
@@ -148,23 +148,13 @@ def _of_file(path: Path, h: float, most_steps: int) -> Named:
     if _is_record(path):
         yield from recorded_problems(path, most_steps)
     elif path.suffix == ".dat":
-        yield "", _of_dat(path)
+        yield "", load_siconos(path)
     elif path.suffix in (".hdf5", ".h5"):
         yield "", load_fclib(path)
     elif path.suffix == ".npz":
         yield from _of_npz(path, h)
     else:
         raise DatasetError(path, "", f"'{path.suffix}' is no kind of problem file that is read here")
-
-
-def _of_dat(path: Path) -> Problem:
-    """Return a problem of Siconos of either kind: friction says its dimension and its count of contacts first."""
-    text = file_text(path)
-    head = text.split(None, 4)[:4]
-    friction = len(head) > 2 and head[0] in ("2", "3") and head[2] in ("0", "1", "2")
-    # An LCP of n = 2 or 3 begins with n, storage, n, n.
-    is_lcp = len(head) == 4 and head[0] == head[2] == head[3]
-    return friction_problem(path, text) if friction and not is_lcp else load_siconos(path)
 
 
 def _is_record(path: Path) -> bool:

@@ -35,16 +35,18 @@ from problem_data.files import ARRAY_BYTES, read_bytes, size_text
 MOST_ROWS = 20_000
 
 
-def load_siconos(path: str | Path) -> lcp.LCP | lcp.MLCP:
+def load_siconos(path: str | Path) -> lcp.LCP | lcp.MLCP | lcp.FrictionProblem | lcp.GlobalFrictionProblem:
     """Read a problem.
 
     Raises
     ------
     DatasetError
-        Unreadable, truncated, not of this format, of more equations than unknowns, or of another kind (friction).
+        Unreadable, truncated, not of this format, of more equations than unknowns, or with sizes that do not fit one
+        another.
     """
     path = Path(path)
-    numbers = NumberReader(path, file_text(path))
+    text, printed = _printed_matrices(path, read_bytes(path, DatasetError).decode("ascii", errors="replace"))
+    numbers = NumberReader(path, text)
     head = numbers.peek(5)
     if head[0] >= 1 and head[0] == head[2] == head[3] and head[1] in (0, 1) and not (head[0] == 1 and head[4] == 0):
         n = numbers.count("n")
@@ -53,13 +55,8 @@ def load_siconos(path: str | Path) -> lcp.LCP | lcp.MLCP:
     if head[0] in (0, 1) and head[1] in (0, 1) and head[0] + head[1] > 0:
         return _mixed(path, numbers)
     if head[0] in (2, 3) and head[2] in (0, 1, 2):
-        raise DatasetError(path, "", "looks like a friction problem: load_siconos_friction reads those")
-    raise DatasetError(path, "", f"not an LCP or MLCP of Siconos: it begins with {', '.join(f'{x:g}' for x in head)}")
-
-
-def file_text(path: Path) -> str:
-    """Return the characters of a file of reasonable size."""
-    return read_bytes(path, DatasetError).decode("ascii", errors="replace")
+        return _friction(path, numbers, printed)
+    raise DatasetError(path, "", f"not a problem of Siconos: it begins with {', '.join(f'{x:g}' for x in head)}")
 
 
 class NumberReader:
@@ -72,7 +69,7 @@ class NumberReader:
 
     @property
     def left(self) -> int:
-        """Number of tasks that are not finished."""
+        """Count of the words that are not taken."""
         return len(self._words) - self._at
 
     def peek(self, n: int) -> list[float]:
@@ -193,26 +190,8 @@ _TRIPLET = re.compile(r"^\s*(\d+)\s+(\d+)\s*:\s*(\S+)\s*$")
 _ENTRY = re.compile(r"^\s*(\d+)\s*:\s*(\S+)\s*$")
 
 
-def load_siconos_friction(path: str | Path) -> lcp.FrictionProblem | lcp.GlobalFrictionProblem:
-    """Read a problem.
-
-    Raises
-    ------
-    DatasetError
-        Unreadable, truncated, not of this format, or with sizes that do not fit one another.
-    """
-    path = Path(path)
-    return friction_problem(path, file_text(path))
-
-
-def friction_problem(path: Path, text: str) -> lcp.FrictionProblem | lcp.GlobalFrictionProblem:
-    """Return the problem of a file that has been read."""
-    plain, printed = _printed_matrices(path, text)
-    numbers = NumberReader(path, plain)
-    dim = numbers.count("dimension")
-    if dim not in (2, 3):
-        numbers.fail("dimension", f"{dim}, wanted 2 or 3")
-    nc = numbers.count("contacts")
+def _friction(path: Path, numbers: NumberReader, printed: list[Any]) -> lcp.FrictionProblem | lcp.GlobalFrictionProblem:
+    dim, nc = numbers.count("dimension"), numbers.count("contacts")
     first = _matrix(numbers, printed)
     # A local problem is reduced to q and mu.
     rows = int(first.shape[0])

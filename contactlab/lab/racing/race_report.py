@@ -167,7 +167,7 @@ class RaceReport:
 
     def to_html(self, path: str | Path) -> Path:
         """Write the report: one file that needs nothing but a browser."""
-        from contactlab.lab.racing.html.page import page
+        from contactlab.lab.racing.report_page import page
 
         path = Path(path)
         write_atomic(path, page(self).encode())

@@ -23,7 +23,6 @@ from contactlab.lab.racing.row import CRASHED, TIMEOUT, RaceRow
 from contactlab.lab.racing.trial import (
     curves_of,
     failed_row,
-    match_stored_keys,
     pick_problems,
     run_trial,
     unused_trials_note,
@@ -109,7 +108,6 @@ def race(
         files = {name: keep_problem(folder / "problems", problem) for name, problem in named}
         tasks, known = _tasks(named, files, entrants, solvers, tolerance, time_limit, repeats)
         trials, patience = folder / "trials", 2.0 * time_limit + KILL_DELAY_SECONDS
-        tasks = match_stored_keys(run_trial, tasks, trials)
         result = sweep(run_trial, tasks, out=trials, jobs=jobs, cluster=cluster, time_limit=patience, progress=progress)
         rows = tuple(_row(entries, known[entries["problem"], entries["text"]], time_limit) for entries in result.rows)
         picked = pick_problems(named, rows, curves)

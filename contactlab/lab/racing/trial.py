@@ -23,30 +23,11 @@ from contactlab.lab.racing.kinds import FRICTION, Kind, kind_of, read_problem, s
 from contactlab.lab.racing.row import CRASHED, TIMEOUT, RaceRow, family_of
 from contactlab.lab.sweeps import sweep
 from contactlab.lab.sweeps.store import finished_rows
-from contactlab.lab.sweeps.tasks import items_of, name_of
 from lcp.asking import Witness
 from lcp.compiler import watch_compilation
 from lcp.friction.infeasibility import no_admissible_motion
 from lcp.friction.residuals import measure
 from lcp.options import with_fields
-
-
-def match_stored_keys(
-    function: Callable[[Any], dict[str, Any]], tasks: Sequence[dict[str, Any]], folder: Path
-) -> list[dict[str, Any]]:
-    """The tasks, each time limit of 5.0 as 5 where the folder's row of that trial has it so: the two are one limit."""
-    rows = finished_rows(folder)
-    spelt = [
-        task | {"time_limit": int(task["time_limit"])} if task["time_limit"].is_integer() else task for task in tasks
-    ]
-    if not rows:
-        return list(tasks)
-    name = name_of(function, None)
-    given, whole = items_of(name, tasks), items_of(name, spelt)
-    return [
-        other if now.key not in rows and before.key in rows else task
-        for task, other, now, before in zip(tasks, spelt, given, whole, strict=True)
-    ]
 
 
 def unused_trials_note(folder: Path, rows: Iterable[dict[str, Any]], entrants: Iterable[Competitor]) -> list[str]:
@@ -343,9 +324,7 @@ def curves_of(
     ]
     if not tasks:
         return ()
-    result = sweep(
-        run_curve, match_stored_keys(run_curve, tasks, out), out=out, jobs=jobs, cluster=cluster, time_limit=patience
-    )
+    result = sweep(run_curve, tasks, out=out, jobs=jobs, cluster=cluster, time_limit=patience)
     return tuple(
         ResidualCurve(row["problem"], row["label"], row["by"], tuple(map(CurvePoint, row["times"], row["residuals"])))
         for row in result.rows

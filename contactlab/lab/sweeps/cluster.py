@@ -123,9 +123,9 @@ def _require_workers(client: Any, address: str) -> None:
 
 MOST_ENDED = 1000
 
-# Of this process, which outlives a sweep: child processes that wait for their next task, and those at work, by run.
+# Of this process, which outlives a sweep: child processes by run, and those that wait for their next task.
+_workers: dict[str, list[ProcessWorker]] = {}
 _idle: dict[str, list[ProcessWorker]] = {}
-_busy: dict[str, list[ProcessWorker]] = {}
 _ended: deque[str] = deque(maxlen=MOST_ENDED)
 _lock = threading.Lock()
 
@@ -141,21 +141,19 @@ def run_remote(
     if version != contactlab.__version__:
         raise SweepError(f"a worker has contactlab {contactlab.__version__}, the sweep was begun with {version}")
     with _lock:
-        waiting = _idle.get(run)
-        worker = waiting.pop() if waiting else ProcessWorker(FunctionName(**function), retries)
         if run in _ended:
-            worker.kill()
-        _busy.setdefault(run, []).append(worker)
+            raise SweepError("the sweep has ended")
+        idle = _idle.setdefault(run, [])
+        if not idle:
+            idle.append(ProcessWorker(FunctionName(**function), retries))
+            _workers.setdefault(run, []).extend(idle)
+        worker = idle.pop()
     try:
         return asdict(worker.run(text, time_limit))
     finally:
         with _lock:
-            _busy[run].remove(worker)
+            idle.append(worker)
             ended = run in _ended
-            if not ended:
-                _idle.setdefault(run, []).append(worker)
-            elif not _busy[run]:
-                del _busy[run]
         if ended:
             worker.close()
 
@@ -164,10 +162,9 @@ def end_run(run: str) -> None:
     """End the child processes of a run: it is over, or given up."""
     with _lock:
         _ended.append(run)
-        idle, busy = _idle.pop(run, []), list(_busy.get(run, ()))
-        if not busy:
-            _busy.pop(run, None)
-    for worker in busy:
+        idle = list(_idle.pop(run, ()))
+        workers = _workers.pop(run, [])
+    for worker in workers:
         worker.kill()
     for worker in idle:
         worker.close()

@@ -8,9 +8,8 @@ import json
 import math
 import os
 import queue
-import threading
-from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -238,37 +237,26 @@ def run_on_processes(
 
     Closing the iterator ends the processes at once.
     """
-    waiting = deque(items)
-    finished: queue.SimpleQueue[tuple[SweepTask, TaskResult] | BaseException] = queue.SimpleQueue()
     workers = [ProcessWorker(function, retries) for _ in range(min(jobs, len(items)))]
-    stopped = threading.Event()
+    idle: queue.SimpleQueue[ProcessWorker] = queue.SimpleQueue()
+    for worker in workers:
+        idle.put(worker)
 
-    def serve(worker: ProcessWorker) -> None:
+    def run(item: SweepTask) -> tuple[SweepTask, TaskResult]:
+        worker = idle.get()
         try:
-            while not stopped.is_set():
-                try:
-                    item = waiting.popleft()
-                except IndexError:
-                    return
-                finished.put((item, worker.run(item.text, time_limit)))
-        except BaseException as error:  # noqa: BLE001  raised again where the sweep is waited for
-            finished.put(error)
+            return item, worker.run(item.text, time_limit)
         finally:
-            worker.close()
+            idle.put(worker)
 
-    threads = [threading.Thread(target=serve, args=(worker,), daemon=True) for worker in workers]
+    threads = ThreadPoolExecutor(len(workers))
     try:
-        for thread in threads:
-            thread.start()
-        for _ in items:
-            answered = finished.get()
-            if isinstance(answered, BaseException):
-                raise answered
-            yield answered
+        for done in as_completed([threads.submit(run, item) for item in items]):
+            yield done.result()
     finally:
-        stopped.set()
+        threads.shutdown(wait=False, cancel_futures=True)
         for worker in workers:
             worker.kill()
-        for thread in threads:
-            if thread.ident is not None:
-                thread.join()
+        threads.shutdown()
+        for worker in workers:
+            worker.close()

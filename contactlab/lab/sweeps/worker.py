@@ -20,6 +20,7 @@ import queue
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from dataclasses import asdict
@@ -32,7 +33,6 @@ from contactlab.lab.sweeps.tasks import WORKER_VARIABLE, FunctionName, TaskResul
 #: process in the middle of a task is the task's own doing.
 FOREIGN = ("SIGKILL", "SIGTERM", "SIGHUP")
 TAIL = 1500  # bytes kept of what it says on standard error
-PATIENCE = 5.0  # s, for what it said before it died to arrive
 #: What tells BLAS how many threads it may use.
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _START = (
@@ -49,7 +49,8 @@ class ProcessWorker:
     def __init__(self, function: FunctionName, retries: int) -> None:
         self.function = function
         self._retries = retries
-        self._process: _Process | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._output: IO[bytes]  # of the process, what its tasks print
         self._closed = False
         self._lock = threading.Lock()
 
@@ -69,165 +70,117 @@ class ProcessWorker:
         """End the process now; a task under way is lost, and no other is begun."""
         with self._lock:
             self._closed = True
-            if self._process is not None:
-                self._process.kill()
+        self._kill()
 
     def close(self) -> None:
         """End the process; for its owner, when there is nothing more to run."""
         self.kill()
-        self._forget()
+        self._wait()
 
     def _try(self, text: str, time_limit: float | None) -> TaskResult | str:
         """Return the answer, or what the process died of if that is not the task's fault."""
-        process = self._fresh()
-        if process is None:
-            return "an end of the sweep"
-        if not process.greeted and (cause := self._send_function(process)):
+        if cause := self._start():
             return cause
-        process.tail.clear()  # it belongs to the task before
+        self._output.seek(0)  # what was printed belongs to the task before
+        self._output.truncate()
         started = time.monotonic()
         expired = threading.Event()
 
         def expire() -> None:
             expired.set()
-            process.kill()
+            self._kill()
 
         timer = threading.Timer(time_limit or 0.0, expire)
         timer.daemon = True
         if time_limit is not None:
             timer.start()
         try:
-            line = process.ask(text)
+            line = self._ask(text)
         finally:
             timer.cancel()
         # An answer may come when the time is just over: it counts, and the process is replaced at the next task.
         if line.endswith(b"\n"):
             return TaskResult(**json.loads(line))
-        end, output = process.end()
-        self._forget()
+        end, output = self._wait()
         if expired.is_set():
             return TaskResult("timeout", {}, f"no answer within {time_limit:g} s", time.monotonic() - started)
         if end in FOREIGN:
             return f"{end}, which came from outside or for want of memory"
         # Other loaded libraries are listed in an order that differs between processes.
         output = output.partition("\n\nExtension modules:")[0]
-        return TaskResult(
-            "failed", {}, "\n".join(filter(None, [f"the worker process ended in the task: {end}", output]))
-        )
+        return TaskResult("failed", {}, f"the worker process ended in the task: {end}\n{output}".strip())
 
-    def _fresh(self) -> _Process | None:
-        """Return the living process, started if there is none; None once the worker is closed."""
+    def _start(self) -> str:
+        """Start a process that knows the function if none lives; return what it died of if not by its own fault."""
+        if self._process is not None and self._process.poll() is not None:
+            self._wait()  # idle for long, or killed between two tasks: no task was harmed
+        # BLAS on one thread: there is a process for every core, and sums do not depend on how many share the work.
+        threads = {} if any(name in os.environ for name in ONE_THREAD) else dict.fromkeys(ONE_THREAD, "1")
         with self._lock:
-            if self._process is not None and not self._process.alive():
-                self._process.close()  # idle for long, or killed between two tasks: no task was harmed
-                self._process = None
             if self._closed:
-                return None
-            if self._process is None:
-                self._process = _Process()
-            return self._process
-
-    def _send_function(self, process: _Process) -> str:
-        """Tell a new process its function; return what it died of, if it did so through no fault of its own."""
-        line = process.ask(json.dumps(asdict(self.function)))
+                return "an end of the sweep"
+            if self._process is not None:
+                return ""
+            try:
+                self._output = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  closed with the process
+                self._process = subprocess.Popen(
+                    [sys.executable, "-c", _START, json.dumps(sys.path)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=self._output,
+                    env={**os.environ, **threads, WORKER_VARIABLE: "1"},
+                    # Ctrl-C is for the sweep, which ends its workers itself.
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise SweepError(f"a worker process cannot be started: {error}") from error
         answer = {}
         with contextlib.suppress(ValueError):
-            answer = json.loads(line)
+            answer = json.loads(self._ask(json.dumps(asdict(self.function))))
         if "refused" in answer:
             raise SweepError(f"a worker process cannot load {self.function.qualified}: {answer['refused']}")
         if "ready" in answer:
-            process.greeted = True
             return ""
-        end, output = process.end()
-        self._forget()
+        end, output = self._wait()
         if end in FOREIGN or self._closed:
             return end
         raise SweepError(f"a worker process ended while it loaded {self.function.qualified}: {end}\n{output}".strip())
 
-    def _forget(self) -> None:
-        with self._lock:
-            process, self._process = self._process, None
-        if process is not None:
-            process.close()
-
-
-class _Process:
-    """A running process; raises a `SweepError` where the machine gives none."""
-
-    def __init__(self) -> None:
-        # BLAS on one thread: there is a process for every core, and sums do not depend on how many share the work.
-        threads = {} if any(name in os.environ for name in ONE_THREAD) else dict.fromkeys(ONE_THREAD, "1")
-        try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _START, json.dumps(sys.path)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env={**os.environ, **threads, WORKER_VARIABLE: "1"},
-                # Ctrl-C is for the sweep, which ends its workers itself.
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise SweepError(f"a worker process cannot be started: {error}") from error
-        self.greeted = False  # whether it has loaded its function
-        self.tail = bytearray()  # the end of what it said on standard output and error
+    def _ask(self, text: str) -> bytes:
+        """Send a line; return the one that comes back, or what there is of it where the process ends."""
+        assert self._process is not None
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        assert self._process.stderr is not None
-        self._stdin, self._stdout = self._process.stdin, self._process.stdout
-        self._listener = threading.Thread(target=_listen, args=(self._process.stderr, self.tail), daemon=True)
-        self._listener.start()
+        with contextlib.suppress(OSError):
+            self._process.stdin.write(text.encode() + b"\n")
+            self._process.stdin.flush()
+            return self._process.stdout.readline()
+        return b""
 
-    def alive(self) -> bool:
-        """Return True if it has not ended."""
-        return self._process.poll() is None
-
-    def ask(self, text: str) -> bytes:
-        """Send a line; return the one that comes back, or what there is of it where the process ends."""
-        try:
-            self._stdin.write(text.encode() + b"\n")
-            self._stdin.flush()
-        except OSError:
-            return b""
-        return self._stdout.readline()
-
-    def kill(self) -> None:
-        """End it, with what it has started."""
-        if self.alive():
+    def _kill(self) -> None:
+        """End the process, with those that it has started."""
+        process = self._process
+        if process is not None and process.poll() is None:
             with contextlib.suppress(OSError):
                 if hasattr(os, "killpg"):
-                    os.killpg(self._process.pid, signal.SIGKILL)
+                    os.killpg(process.pid, signal.SIGKILL)
                 else:
-                    self._process.kill()
+                    process.kill()
 
-    def end(self) -> tuple[str, str]:
-        """Wait for the end; return the signal's name, or the exit status in words, and its last words."""
-        code = self._process.wait()
-        self._listener.join(PATIENCE)
-        output = self.tail.decode("utf-8", "replace").strip()
-        if code >= 0:
-            return f"exit status {code}", output
-        try:
-            return signal.Signals(-code).name, output
-        except ValueError:
-            return f"signal {-code}", output
-
-    def close(self) -> None:
-        """End it and free what it holds."""
-        self.kill()
-        self._process.wait()
-        self._listener.join(PATIENCE)
-        for stream in (self._stdin, self._stdout):
+    def _wait(self) -> tuple[str, str]:
+        """Wait for the end of the process and free it; return its exit status in words and the end of its output."""
+        process, self._process = self._process, None
+        if process is None:
+            return "", ""
+        code = process.wait()
+        for stream in (process.stdin, process.stdout):
             with contextlib.suppress(OSError):  # a line that was never read
-                stream.close()
-
-
-def _listen(stream: IO[bytes], tail: bytearray) -> None:
-    """Keep the end of what a process says, for as long as somebody may say something."""
-    with stream:
-        while chunk := os.read(stream.fileno(), 1 << 16):
-            tail.extend(chunk)
-            del tail[:-TAIL]
+                stream.close()  # type: ignore[union-attr]
+        with self._output as output:
+            output.seek(max(0, output.seek(0, os.SEEK_END) - TAIL))
+            text = output.read().decode("utf-8", "replace").strip()
+        names = {-one.value: one.name for one in signal.Signals}
+        return names.get(code, f"exit status {code}"), text
 
 
 IDLE_SECONDS = 300.0  # a worker nobody has given a task for so long is not needed any more

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from contactlab.lab.errors import DatasetError
 from contactlab.multibody.configuration import difference
 from contactlab.simulation import TimeStepping, World
 from contactlab.simulation.scene import load_scene
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.arrays import IntArray
 from contactlab.studies.identification.problem import Parameter, Problem
 from contactlab.studies.identification.recordings import Recordings
 from contactlab.studies.identification.windows import Windows, window_problem, with_parameters
@@ -48,12 +49,8 @@ def arm_log(log: ArmLog, world: World, *, threads: int | None = None) -> Recordi
     stepper = TimeStepping(h, friction="cone")
 
     def problem(parameters: tuple[Parameter, ...], fixed: Mapping[str, float], rows: IntArray) -> Problem:
-        names = [one.name for one in parameters]
-
-        def world_of(values: FloatArray) -> World:
-            return with_parameters(world, {**fixed, **dict(zip(names, values.tolist(), strict=True))})
-
-        return window_problem(windows.at(rows), parameters, world_of, stepper, threads=threads)
+        having = partial(with_parameters, world)
+        return window_problem(windows.at(rows), parameters, having, stepper, fixed=fixed, threads=threads)
 
     joints = [body.joint_name for body in world.model.bodies if body.joint.nv == 1]
     usual = tuple(f"{kind}:{joint}" for joint in joints for kind in ("friction", "damping"))

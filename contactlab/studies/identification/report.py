@@ -14,10 +14,9 @@ from contactlab.lab.datasets.npz import array_names, files_with
 from contactlab.lab.errors import DatasetError
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.studies.identification.arm import arm_recordings
-from contactlab.studies.identification.impacts import impact_recordings
+from contactlab.studies.identification.planar import impact_recordings, square_recordings
 from contactlab.studies.identification.problem import IdentificationResult
 from contactlab.studies.identification.recordings import Recordings, fit
-from contactlab.studies.identification.square import square_recordings
 from contactlab.studies.identification.tosses import cube_recordings, elbow_recordings
 
 #: By name of a piece of work and the work itself to its result, which may have been there before.

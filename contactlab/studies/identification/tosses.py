@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -109,13 +110,9 @@ def toss_problem(
     threads: int | None,
 ) -> Problem:
     """Return the problem of explaining first impacts by numbers of a world (`with_parameters`)."""
-    names = [one.name for one in parameters]
-    stepper = stepper_for(tosses.dt, {**fixed, **dict.fromkeys(names, 0.0)})
-
-    def world_of(values: FloatArray) -> World:
-        return with_parameters(world, {**fixed, **dict(zip(names, values.tolist(), strict=True))})
-
-    return window_problem(impact_windows(tosses, world, rows), parameters, world_of, stepper, threads=threads)
+    stepper = stepper_for(tosses.dt, {**fixed, **dict.fromkeys((one.name for one in parameters), 0.0)})
+    windows, having = impact_windows(tosses, world, rows), partial(with_parameters, world)
+    return window_problem(windows, parameters, having, stepper, fixed=fixed, threads=threads)
 
 
 def toss_errors(

@@ -154,9 +154,10 @@ Jacobian = Callable[..., Function]
 def window_problem(
     windows: Windows,
     parameters: tuple[Parameter, ...],
-    world_of: Callable[[FloatArray], World],
+    world_of: Callable[[Mapping[str, float]], World],
     stepper: TimeStepping,
     *,
+    fixed: Mapping[str, float] | None = None,
     threads: int | None = None,
     jacobian: Jacobian = differences,
 ) -> Problem:
@@ -167,22 +168,24 @@ def window_problem(
     windows
         The samples.
     parameters, world_of
-        The numbers, and the world that has them.
+        The numbers that are sought, and a function from all numbers by name to the world that has them.
     stepper
         How it is simulated.
+    fixed
+        The numbers that are not sought.
     threads
         Of the rollouts; None for one per core.
     jacobian
         What makes the Jacobian; by default centred differences through the rollouts.
     """
     W, n = windows.measured.shape[:2]
-    steps, nv = (n - 1) * windows.every, windows.v.shape[1]
+    steps, nv, names = (n - 1) * windows.every, windows.v.shape[1], [one.name for one in parameters]
     # Unknowns are in noises of the samples: of position, and of what position gains over the window.
     reach = (n - 1) * windows.every * stepper.h
     unit = np.concatenate((windows.noise[0], 2.0 * windows.noise[0] / reach))
 
     def residuals(values: FloatArray, local: FloatArray) -> FloatArray:
-        world = world_of(values)
+        world = world_of({**(fixed or {}), **dict(zip(names, values.tolist(), strict=True))})
         off = local * unit
         q = integrate(world.model, windows.q, off[:, :nv], 1.0)
         v = windows.v + off[:, nv:]

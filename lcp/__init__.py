@@ -37,12 +37,11 @@ from lcp.horizontal import HorizontalLCP, horizontal_to_lcp, horizontal_to_mlcp
 from lcp.mixed import MLCP
 from lcp.nonlinear.josephy_newton import JosephyNewton
 from lcp.nonlinear.problem import MCP, NCP
-from lcp.nonlinear.result import MCPClaim, MCPResult, Step
 from lcp.parametric import ParametricPath, parametric
 from lcp.problem import LCP
 from lcp.reduction import Reduction, reduce
 from lcp.residuals import Residuals, residuals
-from lcp.result import Attempt, Claim, MLCPResult, Ray, Result
+from lcp.result import Attempt, Claim, MCPClaim, MCPResult, MLCPResult, Ray, Result, Step, Trace, TraceRecorder
 from lcp.solve import FrictionSolver, default_friction_solver, default_solver, solve
 from lcp.solvers import (
     ALL_SOLVERS,
@@ -77,7 +76,6 @@ from lcp.solvers import (
     Traits,
 )
 from lcp.status import Status
-from lcp.trace import Trace, TraceRecorder
 
 if TYPE_CHECKING:
     from lcp.analysis.error_bound import ErrorBound, error_bound

@@ -30,7 +30,7 @@ from lcp.farkas import CLEAR, ROUNDING, balanced, excess
 from lcp.hearing import hears
 from lcp.linear_program import linear_program
 from lcp.mixed import MLCP, stacked
-from lcp.polish.active_set_boxed import at_bounds
+from lcp.polish.active_set import at_bounds
 from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE, Problem
 from lcp.scaling import balanced_scales

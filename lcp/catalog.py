@@ -12,10 +12,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.method import Traits, implied
 from lcp.mixed import MLCP
 from lcp.problem import LCP
 from lcp.status import Status
-from lcp.traits import Traits, implied
 
 P = TypeVar("P")
 

@@ -1,7 +1,7 @@
 """How well a vector solves a problem, plain, mixed or boxed: the one place where "solved" is decided.
 
 Always on the original data, by the backward error; compiled steps accept by measures in their own units. Where a solve
-is compiled in one piece the same kernels measure, and `lcp.kernels.measures.verdict` is `lcp.judge.status_of`.
+is compiled in one piece the same kernels measure, and `lcp.kernels.backward_error.verdict` is `lcp.judge.status_of`.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def measure(problem: Judged, z: NDArray[np.float64]) -> tuple[Residuals, NDArray
 @functools.cache
 def _kernel() -> ModuleType:
     """The kernel's module, imported when first needed (an import statement at every solve costs a microsecond)."""
-    from lcp.kernels import measures
+    from lcp.kernels import backward_error as measures
 
     return measures
 

@@ -24,18 +24,16 @@ from lcp.friction.solvers import ContactStrategies
 from lcp.hearing import heard
 from lcp.horizontal import HorizontalLCP, horizontal_to_mlcp
 from lcp.judge import friction_result, horizontal_result, nonlinear_result, result_of
-from lcp.method import Request
+from lcp.method import Request, Traits
 from lcp.mixed import MLCP
 from lcp.nonlinear.josephy_newton import JosephyNewton
 from lcp.nonlinear.problem import MCP
-from lcp.nonlinear.result import MCPResult
 from lcp.options import check_solver
 from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE, Judged
-from lcp.result import MLCPResult, Result
+from lcp.result import MCPResult, MLCPResult, Result
 from lcp.solvers import Cascade
 from lcp.status import Status
-from lcp.traits import Traits
 
 #: Smallest tolerance that can be asked for: a few units of rounding.
 LEAST_TOLERANCE = 1e-14

@@ -16,7 +16,7 @@ from lcp.conformance.report import Check, ConformanceReport
 from lcp.coupled import CoupledBoxLCP
 from lcp.horizontal import HorizontalLCP
 from lcp.judge import DENIALS
-from lcp.method import Request
+from lcp.method import Request, Traits
 from lcp.mixed import MLCP
 from lcp.nonlinear.catalog import NonlinearEntry
 from lcp.nonlinear.catalog import entries as nonlinear_entries
@@ -25,7 +25,6 @@ from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.solve import solve
 from lcp.status import Status
-from lcp.traits import Traits
 
 Matrix = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Matrix]

@@ -13,16 +13,15 @@ from lcp.conversions import box_to_mlcp
 from lcp.enumeration import Search
 from lcp.farkas import EXACT, as_mixed, branched, feasible_point, infeasibility_proof
 from lcp.judge import unknowns
-from lcp.method import Method, Request
+from lcp.method import MONOTONE, Method, Request, Traits
 from lcp.mixed import MLCP
 from lcp.options import positive, whole
-from lcp.polish.active_set_boxed import at_bounds, refine_boxed
+from lcp.polish.active_set import at_bounds, refine_boxed
 from lcp.problem import LCP
 from lcp.reduction import reduce
 from lcp.residuals import Problem
 from lcp.result import Claim
 from lcp.status import Status
-from lcp.traits import MONOTONE, Traits
 
 # Limit on linear programs in integers, after which a basis is called undecided.
 _SECONDS = 5.0

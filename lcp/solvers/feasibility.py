@@ -9,12 +9,11 @@ import numpy as np
 
 from lcp.farkas import infeasibility_proof
 from lcp.judge import unknowns
-from lcp.method import Method, Request
+from lcp.method import Method, Request, Traits
 from lcp.options import positive, whole
 from lcp.residuals import Problem
 from lcp.result import Claim
 from lcp.status import Status
-from lcp.traits import Traits
 
 
 @dataclass(frozen=True)

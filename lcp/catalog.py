@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.method import Traits, implied
-from lcp.mixed import MLCP
-from lcp.problem import LCP
+from lcp.problem import LCP, MLCP
 from lcp.status import Status
 
 P = TypeVar("P")

@@ -15,12 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector, checked_vector, row_sizes
-from lcp.box import BoxLCP, bounds_of
-from lcp.coupled import CoupledBoxLCP
+from lcp.conversions import CoupledBoxLCP
 from lcp.errors import ProblemError
-from lcp.mixed import MLCP
 from lcp.nonlinear.problem import MCP
-from lcp.problem import LCP
+from lcp.problem import LCP, MLCP, BoxLCP, bounds_of
 
 DEFAULT_TOLERANCE = 1e-9
 Problem = LCP | MLCP | BoxLCP

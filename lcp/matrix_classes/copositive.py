@@ -8,8 +8,7 @@ import numpy as np
 
 from lcp.analysis.exact import Integers, integers, signs
 from lcp.arrays import Vector
-from lcp.matrix_classes.definite import is_pd_matrix, is_psd_matrix
-from lcp.matrix_classes.floating import congruence
+from lcp.matrix_classes.definite import congruence, is_pd_matrix, is_psd_matrix
 from lcp.matrix_classes.principal_search import Violation, decide, underflows, violations
 from lcp.matrix_classes.verdict import ClassVerdict, Counterexample, broken_form, form_margin, square
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP
 from lcp.dispatch import claim_of
 from lcp.errors import DomainError
 from lcp.hearing import processor_seconds
@@ -18,6 +17,7 @@ from lcp.method import Method, Request, Traits, within
 from lcp.nonlinear.problem import MCP
 from lcp.options import check_solver, positive, real, whole
 from lcp.polish.active_set import refine_boxed
+from lcp.problem import BoxLCP
 from lcp.residuals import Residuals, measure_nonlinear
 from lcp.result import MCPClaim, Step, TraceRecorder
 from lcp.scaling import entrywise_scales

@@ -6,11 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP, bounds_of
 from lcp.factors import block, factorized
-from lcp.mixed import MLCP, stacked
 from lcp.polish.extended import round_to_float64, solve_basis_extended
-from lcp.problem import LCP
+from lcp.problem import LCP, MLCP, BoxLCP, bounds_of, stacked
 from lcp.residuals import Problem, measure, verified
 from lcp.scaling import entrywise_scales, scales
 

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.mixed import MLCP, stacked
-from lcp.problem import LCP, kernel_arrays
+from lcp.problem import LCP, MLCP, kernel_arrays, stacked
 from lcp.residuals import measure
 from lcp.scaling import balanced_scales
 

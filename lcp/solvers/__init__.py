@@ -16,9 +16,8 @@ from lcp.solvers.cascade import Cascade
 from lcp.solvers.composed import Fallback, Refined, Regularized
 from lcp.solvers.concave_minimization import ConcaveMinimization
 from lcp.solvers.cottle_dantzig import CottleDantzig
-from lcp.solvers.enumeration import Enumeration
+from lcp.solvers.enumeration import Enumeration, Feasibility
 from lcp.solvers.extended_lemke import ExtendedLemke
-from lcp.solvers.feasibility import Feasibility
 from lcp.solvers.fischer_newton import FischerNewton
 from lcp.solvers.interior_point import InteriorPoint
 from lcp.solvers.lemke import Lemke

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP, bounds_of
 from lcp.hearing import processor_seconds
 from lcp.method import Method, Request, Traits
 from lcp.options import positive, real, whole
-from lcp.problem import LCP, csr_arrays
+from lcp.problem import LCP, BoxLCP, bounds_of, csr_arrays
 from lcp.residuals import measure
 from lcp.result import Claim, TraceRecorder
 from lcp.scaling import entrywise_scales

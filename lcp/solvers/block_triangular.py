@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP, bounds_of
 from lcp.dispatch import claim_of
 from lcp.hearing import processor_seconds
 from lcp.method import Method, Request, Traits, within
-from lcp.mixed import MLCP
 from lcp.options import check_solver, positive
-from lcp.problem import LCP
+from lcp.problem import LCP, MLCP, BoxLCP, bounds_of
 from lcp.residuals import Problem, verified
 from lcp.result import Claim
 from lcp.solvers.lemke import Lemke

@@ -8,12 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP, bounds_of
 from lcp.hearing import processor_seconds
 from lcp.method import MONOTONE, Method, Request, Traits
 from lcp.options import positive, whole
 from lcp.polish.active_set import refine_boxed
-from lcp.problem import LCP
+from lcp.problem import LCP, BoxLCP, bounds_of
 from lcp.residuals import measure
 from lcp.result import Claim, TraceRecorder
 from lcp.solvers.extended_lemke import covering_vector

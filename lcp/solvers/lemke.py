@@ -18,9 +18,8 @@ from lcp.hearing import processor_seconds
 from lcp.judge import plain_result
 from lcp.kernels import codes
 from lcp.method import MONOTONE, Method, Request, Traits
-from lcp.mixed import MLCP
 from lcp.options import positive, real, whole
-from lcp.problem import LCP, kernel_arrays
+from lcp.problem import LCP, MLCP, kernel_arrays
 from lcp.residuals import DEFAULT_TOLERANCE, Residuals
 from lcp.result import Attempt, Claim, Parts, Ray, Result, TraceRecorder, packed_result
 from lcp.solvers.shared.mixed_pivoting import solve_mixed

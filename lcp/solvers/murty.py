@@ -8,11 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from lcp.box import BoxLCP
 from lcp.errors import ProblemError
 from lcp.method import Request, Traits
 from lcp.options import positive, real, whole
-from lcp.problem import LCP
+from lcp.problem import LCP, BoxLCP
 from lcp.result import Claim
 from lcp.solvers.shared.pivoting import PivotingState, PrincipalPivoting
 

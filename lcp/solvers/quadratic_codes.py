@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP
 from lcp.errors import ProblemError
 from lcp.method import MONOTONE, Request, Traits
 from lcp.options import flag, positive, real, whole
-from lcp.problem import LCP
+from lcp.problem import LCP, BoxLCP
 from lcp.result import Claim
 from lcp.solvers.shared.quadratic import QPResult, QPSolverBase, QuadraticProgram
 

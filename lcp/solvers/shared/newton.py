@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector, row_sizes
-from lcp.box import BoxLCP, bounds_of
 from lcp.factors import block, solution
 from lcp.hearing import processor_seconds
 from lcp.method import Method, Request
-from lcp.problem import LCP
+from lcp.problem import LCP, BoxLCP, bounds_of
 from lcp.residuals import measure
 from lcp.result import Claim, TraceRecorder
 from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, UPPER, ScaledBox, States, scaled_box

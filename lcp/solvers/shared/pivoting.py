@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP, bounds_of
 from lcp.farkas import Farkas
 from lcp.hearing import processor_seconds
 from lcp.kernels import codes
 from lcp.method import Method, Request
-from lcp.problem import LCP, kernel_arrays
+from lcp.problem import LCP, BoxLCP, bounds_of, kernel_arrays
 from lcp.residuals import measure, verified
 from lcp.result import Claim, TraceRecorder
 from lcp.status import STATUS_OF_CODE, Status

@@ -27,12 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector, check_range
-from lcp.box import BoxLCP, bounds_of
 from lcp.farkas import Farkas, infeasibility_proof
 from lcp.hearing import processor_seconds
 from lcp.method import Method, Request, Traits
 from lcp.polish.active_set import refine
-from lcp.problem import LCP
+from lcp.problem import LCP, BoxLCP, bounds_of
 from lcp.residuals import measure
 from lcp.result import Claim
 from lcp.status import Status

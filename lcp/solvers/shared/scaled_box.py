@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP, bounds_of
-from lcp.problem import LCP
+from lcp.problem import LCP, BoxLCP, bounds_of
 from lcp.scaling import balanced_scales, entrywise_scales, scales
 
 States = NDArray[np.int8]

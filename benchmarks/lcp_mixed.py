@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from tables import write_rows
 
 import lcp
+from lcp.method import Traits
 from lcp.solvers.shared.mixed_pivoting import pivot_free_variables, solve_mixed
-from lcp.traits import Traits
 
 Vector = NDArray[np.float64]
 SIZES = ((10, 20), (30, 30), (60, 60), (100, 100))

@@ -14,9 +14,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from lcp.box import BoxLCP
-from lcp.conversions import Conversion, box_to_lcp, box_to_mlcp, lcp_to_mlcp, mlcp_to_lcp
-from lcp.coupled import CoupledBoxLCP, coupled_to_box
+from lcp.conversions import (
+    Conversion,
+    CoupledBoxLCP,
+    HorizontalLCP,
+    box_to_lcp,
+    box_to_mlcp,
+    coupled_to_box,
+    horizontal_to_lcp,
+    horizontal_to_mlcp,
+    lcp_to_mlcp,
+    mlcp_to_lcp,
+)
 from lcp.dispatch import Solver
 from lcp.enumeration import Enumerated, MixedSolution, enumerate_solutions
 from lcp.errors import DomainError, ProblemError, SolveError
@@ -33,16 +42,13 @@ from lcp.friction.solvers import (
     ContactStrategies,
     SemismoothNewton,
 )
-from lcp.horizontal import HorizontalLCP, horizontal_to_lcp, horizontal_to_mlcp
-from lcp.mixed import MLCP
 from lcp.nonlinear.josephy_newton import JosephyNewton
 from lcp.nonlinear.problem import MCP, NCP
-from lcp.nonlinear.result import MCPClaim, MCPResult, Step
 from lcp.parametric import ParametricPath, parametric
-from lcp.problem import LCP
+from lcp.problem import LCP, MLCP, BoxLCP
 from lcp.reduction import Reduction, reduce
 from lcp.residuals import Residuals, residuals
-from lcp.result import Attempt, Claim, MLCPResult, Ray, Result
+from lcp.result import Attempt, Claim, MCPClaim, MCPResult, MLCPResult, Ray, Result, Step, Trace, TraceRecorder
 from lcp.solve import FrictionSolver, default_friction_solver, default_solver, solve
 from lcp.solvers import (
     ALL_SOLVERS,
@@ -77,7 +83,6 @@ from lcp.solvers import (
     Traits,
 )
 from lcp.status import Status
-from lcp.trace import Trace, TraceRecorder
 
 if TYPE_CHECKING:
     from lcp.analysis.error_bound import ErrorBound, error_bound

@@ -12,8 +12,8 @@ from lcp.errors import ProblemError
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
 from lcp.method import Request
-from lcp.mixed import MLCP
 from lcp.nonlinear.problem import MCP
+from lcp.problem import MLCP
 from lcp.residuals import Problem
 from lcp.result import Claim
 

@@ -22,16 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP
 from lcp.conversions import box_to_mlcp, check_kind
 from lcp.enumeration import Enumerated, Search
 from lcp.errors import ProblemError
 from lcp.farkas import CLEAR, ROUNDING, balanced, excess
 from lcp.hearing import hears
 from lcp.linear_program import linear_program
-from lcp.mixed import MLCP, stacked
-from lcp.polish.active_set_boxed import at_bounds
-from lcp.problem import LCP
+from lcp.polish.active_set import at_bounds
+from lcp.problem import LCP, MLCP, BoxLCP, stacked
 from lcp.residuals import DEFAULT_TOLERANCE, Problem
 from lcp.scaling import balanced_scales
 

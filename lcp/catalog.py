@@ -12,10 +12,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.mixed import MLCP
-from lcp.problem import LCP
+from lcp.method import Traits, implied
+from lcp.problem import LCP, MLCP
 from lcp.status import Status
-from lcp.traits import Traits, implied
 
 P = TypeVar("P")
 

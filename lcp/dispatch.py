@@ -9,21 +9,16 @@ import numpy as np
 
 from lcp.arrays import Vector
 from lcp.asking import asked
-from lcp.box import BoxLCP
-from lcp.conversions import box_to_mlcp, mlcp_to_lcp
-from lcp.coupled import CoupledBoxLCP, coupled_to_box
+from lcp.conversions import CoupledBoxLCP, box_to_mlcp, coupled_to_box, mlcp_to_lcp
 from lcp.errors import OutOfRangeError
 from lcp.farkas import infeasibility_proof
-from lcp.method import Request
-from lcp.mixed import MLCP
-from lcp.polish.active_set import refine
-from lcp.polish.active_set_boxed import at_bounds
-from lcp.problem import LCP, dense_bytes
+from lcp.method import Request, Traits
+from lcp.polish.active_set import at_bounds, refine
+from lcp.problem import LCP, MLCP, BoxLCP, dense_bytes
 from lcp.reduction import reduce
 from lcp.residuals import Judged, measure
 from lcp.result import Claim
 from lcp.status import Status
-from lcp.traits import Traits
 
 #: Bytes up to which a sparse M may be made dense for a solver that does not keep it sparse (n = 8192).
 DENSE_LIMIT = 1 << 29

@@ -11,16 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector, check_range
-from lcp.box import BoxLCP, bounds_of
-from lcp.clock import processor_seconds
 from lcp.conversions import box_to_mlcp, check_kind
 from lcp.errors import ProblemError
-from lcp.hearing import hears
+from lcp.hearing import hears, processor_seconds
 from lcp.linear_program import linear_program
-from lcp.mixed import MLCP, stacked
-from lcp.polish.active_set import refine
-from lcp.polish.active_set_boxed import at_bounds
-from lcp.problem import LCP
+from lcp.polish.active_set import at_bounds, refine
+from lcp.problem import LCP, MLCP, BoxLCP, bounds_of, stacked
 from lcp.reduction import reduce
 from lcp.residuals import DEFAULT_TOLERANCE, Problem, measure, verified
 from lcp.scaling import balanced_scales

@@ -10,12 +10,10 @@ import numpy as np
 from lcp.analysis.exact import integers
 from lcp.analysis.exact_branching import Branching
 from lcp.arrays import Vector
-from lcp.box import BoxLCP
-from lcp.clock import processor_seconds
 from lcp.conversions import box_to_mlcp, lcp_to_mlcp
+from lcp.hearing import processor_seconds
 from lcp.linear_program import linear_program
-from lcp.mixed import MLCP
-from lcp.problem import LCP
+from lcp.problem import LCP, MLCP, BoxLCP
 from lcp.residuals import Problem
 from lcp.scaling import scales
 from lcp.status import Status

@@ -10,18 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP
 from lcp.errors import DomainError, ProblemError
 from lcp.friction.global_problem import FrictionReduction
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import measure as measure_friction
 from lcp.friction.result import FrictionAttempt, FrictionClaim, FrictionResult
-from lcp.mixed import MLCP
 from lcp.nonlinear.problem import MCP
-from lcp.nonlinear.result import MCPResult
-from lcp.problem import LCP
+from lcp.problem import LCP, MLCP, BoxLCP
 from lcp.residuals import NOT_FINITE, Judged, Residuals, measure, measure_nonlinear
-from lcp.result import Attempt, Claim, Measures, MLCPResult, Result, packed_result
+from lcp.result import Attempt, Claim, MCPResult, Measures, MLCPResult, Result, packed_result
 from lcp.status import Status
 
 # What a solver may say only with evidence.

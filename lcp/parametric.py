@@ -22,9 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from lcp.arrays import Vector, checked_vector
 from lcp.errors import ProblemError
 from lcp.hearing import hears
-from lcp.mixed import MLCP, stacked
 from lcp.options import number
-from lcp.problem import LCP
+from lcp.problem import LCP, MLCP, stacked
 from lcp.residuals import DEFAULT_TOLERANCE, measure
 from lcp.result import MLCPResult, Result
 from lcp.scaling import scales

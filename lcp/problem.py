@@ -1,4 +1,4 @@
-"""The linear complementarity problem."""
+"""The linear complementarity problem: plain, mixed with free unknowns and equations, and with bounds on both sides."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lcp.arrays import Vector, checked_square, checked_vector, read_only, row_sizes
+from lcp.arrays import Vector, bare_vector, checked_square, checked_vector, read_only, row_sizes, shaped_matrix
 from lcp.errors import ProblemError
 
 _ARRAY, _DOUBLE = np.ndarray, np.dtype(np.float64)
@@ -151,3 +151,158 @@ def csr_arrays(
 def dense_bytes(problem: Any) -> int:
     """Memory a dense M of this problem takes."""
     return 8 * int(problem.n) ** 2
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class MLCP:
+    """Find u, free, and y >= 0 with A u + X1 y + a = 0, w = X2 u + X3 y + x4 >= 0 and y . w = 0.
+
+    Parameters
+    ----------
+    A, X1
+        Matrices (n_free, n_free) and (n_free, n) of the equations. A may be singular.
+    X2, X3
+        Matrices (n, n_free) and (n, n) of the complementary rows.
+    a, x4
+        Vectors (n_free,) and (n,).
+
+    Everything is copied; integers become float64, sparse blocks become dense.
+
+    Raises
+    ------
+    ProblemError
+        For a shape that does not fit, or an entry that is not a finite real number; the text names it.
+
+    References
+    ----------
+    R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), section 1.5 (1.5.3).
+    """
+
+    A: NDArray[np.float64]
+    X1: NDArray[np.float64]
+    X2: NDArray[np.float64]
+    X3: NDArray[np.float64]
+    a: NDArray[np.float64]
+    x4: NDArray[np.float64]
+    # [[A, X1], [X2, X3]] and [a; x4], writable-typed for the kernels, which do not modify them; the six above are
+    # read-only views of them.
+    _K: NDArray[np.float64] = field(repr=False)
+    _k: NDArray[np.float64] = field(repr=False)
+
+    def __init__(self, A: Any, X1: Any, X2: Any, X3: Any, a: ArrayLike, x4: ArrayLike) -> None:
+        a_vector = checked_vector("a", a)
+        x4_vector = checked_vector("x4", x4)
+        m, n = a_vector.shape[0], x4_vector.shape[0]
+        K = np.empty((m + n, m + n))
+        K[:m, :m] = shaped_matrix("A", A, (m, m))
+        K[:m, m:] = shaped_matrix("X1", X1, (m, n))
+        K[m:, :m] = shaped_matrix("X2", X2, (n, m))
+        K[m:, m:] = shaped_matrix("X3", X3, (n, n))
+        k = np.concatenate([a_vector, x4_vector])
+        for name, value in (
+            ("A", K[:m, :m]),
+            ("X1", K[:m, m:]),
+            ("X2", K[m:, :m]),
+            ("X3", K[m:, m:]),
+            ("a", k[:m]),
+            ("x4", k[m:]),
+        ):
+            object.__setattr__(self, name, read_only(value))
+        object.__setattr__(self, "_K", K)
+        object.__setattr__(self, "_k", k)
+
+    @property
+    def n_free(self) -> int:
+        """Number of free unknowns, which is the number of equations."""
+        return int(self.a.shape[0])
+
+    @property
+    def n(self) -> int:
+        """Number of complementary pairs."""
+        return int(self.x4.shape[0])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As in `LCP`: copies are made anew.
+        return type(self), (self.A, self.X1, self.X2, self.X3, self.a, self.x4)
+
+    def __repr__(self) -> str:
+        return f"MLCP(n_free={self.n_free}, n={self.n})"
+
+
+def stacked(problem: LCP | MLCP) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+    """Matrix, vector and number of free unknowns, which come first, of either kind."""
+    if isinstance(problem, MLCP):
+        return problem._K, problem._k, problem.n_free
+    K, k = kernel_arrays(problem)
+    return K, k, 0
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class BoxLCP(AffineRows):
+    """Find z with lo <= z <= hi and, for w = M z + q: w_i >= 0 at lo_i, w_i <= 0 at hi_i, w_i = 0 between them.
+
+    Parameters
+    ----------
+    M
+        Matrix (n, n), dense or scipy.sparse. Copied.
+    q
+        Vector (n,). Copied.
+    lo, hi
+        Bounds (n,), or one number for all; -inf and inf mean none. Where lo_i = hi_i, z_i is given and w_i arbitrary.
+
+    Raises
+    ------
+    ProblemError
+        For a shape that does not fit, an entry that is not a finite real number, or lo_i > hi_i.
+
+    References
+    ----------
+    S. P. Dirkse, M. C. Ferris, The PATH solver, Optimization Methods and Software 5 (1995).
+    """
+
+    lo: Vector
+    hi: Vector
+
+    def __init__(self, M: Any, q: ArrayLike, lo: ArrayLike, hi: ArrayLike) -> None:
+        self._set_rows(M, q)
+        low, high = checked_bounds(lo, hi, self.n)
+        object.__setattr__(self, "lo", read_only(low))
+        object.__setattr__(self, "hi", read_only(high))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As in `LCP`: copies are made anew.
+        return type(self), (self._M, self._q, self.lo, self.hi)
+
+    def __repr__(self) -> str:
+        return f"BoxLCP(n={self.n})"
+
+
+def checked_bounds(lo: ArrayLike, hi: ArrayLike, n: int) -> tuple[Vector, Vector]:
+    """Both bounds as vectors (n,), or a `ProblemError` naming the entry that bounds nothing or exceeds the other."""
+    low, high = _bound("lo", lo, n), _bound("hi", hi, n)
+    for name, bound, wrong in (("lo", low, np.inf), ("hi", high, -np.inf)):
+        bad = np.isnan(bound) | (bound == wrong)
+        if bad.any():
+            i = int(np.flatnonzero(bad)[0])
+            raise ProblemError(f"{name}[{i}] = {bound[i]} bounds nothing")
+    if (low > high).any():
+        i = int(np.flatnonzero(low > high)[0])
+        raise ProblemError(f"lo[{i}] = {low[i]} exceeds hi[{i}] = {high[i]}")
+    return low, high
+
+
+def _bound(name: str, value: ArrayLike, n: int) -> NDArray[np.float64]:
+    if value is None:
+        raise ProblemError(f"{name} is None; use {'-inf' if name == 'lo' else 'inf'} for none")
+    if not isinstance(value, (list, tuple)) and np.ndim(value) == 0:
+        value = np.full(n, value)
+    return bare_vector(name, value, n)
+
+
+def bounds_of(problem: LCP | MLCP | BoxLCP) -> tuple[Vector, Vector]:
+    """Lower and upper bounds of z: 0 and infinity of an `LCP`; of an `MLCP` those of (u, y), u having none."""
+    if isinstance(problem, BoxLCP):
+        return problem.lo, problem.hi
+    if isinstance(problem, MLCP):
+        return np.repeat([-np.inf, 0.0], [problem.n_free, problem.n]), np.full(problem.n_free + problem.n, np.inf)
+    return np.zeros(problem.n), np.full(problem.n, np.inf)

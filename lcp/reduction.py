@@ -28,8 +28,7 @@ from lcp.analysis.exact_branching import in_integers, nonnegative
 from lcp.arrays import Vector, check_range, checked_vector
 from lcp.errors import ProblemError
 from lcp.farkas import EXACT, Farkas, candidates
-from lcp.mixed import MLCP
-from lcp.problem import LCP
+from lcp.problem import LCP, MLCP
 from lcp.scaling import scales
 from lcp.status import Status
 

@@ -1,7 +1,7 @@
 """How well a vector solves a problem, plain, mixed or boxed: the one place where "solved" is decided.
 
 Always on the original data, by the backward error; compiled steps accept by measures in their own units. Where a solve
-is compiled in one piece the same kernels measure, and `lcp.kernels.measures.verdict` is `lcp.judge.status_of`.
+is compiled in one piece the same kernels measure, and `lcp.kernels.backward_error.verdict` is `lcp.judge.status_of`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector, checked_vector, row_sizes
-from lcp.box import BoxLCP, bounds_of
-from lcp.coupled import CoupledBoxLCP
+from lcp.conversions import CoupledBoxLCP
 from lcp.errors import ProblemError
-from lcp.mixed import MLCP
 from lcp.nonlinear.problem import MCP
-from lcp.problem import LCP
+from lcp.problem import LCP, MLCP, BoxLCP, bounds_of
 
 DEFAULT_TOLERANCE = 1e-9
 Problem = LCP | MLCP | BoxLCP
@@ -158,7 +156,7 @@ def measure(problem: Judged, z: NDArray[np.float64]) -> tuple[Residuals, NDArray
 @functools.cache
 def _kernel() -> ModuleType:
     """The kernel's module, imported when first needed (an import statement at every solve costs a microsecond)."""
-    from lcp.kernels import measures
+    from lcp.kernels import backward_error as measures
 
     return measures
 

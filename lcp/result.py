@@ -4,17 +4,65 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.errors import SolveError
 from lcp.notebook import html_table
 from lcp.residuals import Residuals
 from lcp.status import Status
-from lcp.trace import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """One number per recorded iteration of a solve.
+
+    Attributes
+    ----------
+    iterations
+        Iteration (pivot, sweep) after which each number was taken, ascending.
+    seconds
+        Time since the solver began.
+    values
+        The numbers.
+    quantity
+        What they are: "natural map" or "scaled residual" on the problem's own data, "artificial variable" of Lemke's
+        path.
+    """
+
+    iterations: NDArray[np.int64]
+    seconds: Vector
+    values: Vector
+    quantity: str
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+
+@dataclass(eq=False)
+class TraceRecorder:
+    """Collects a `Trace` during one solve; with ``wanted`` False it does nothing and gives None."""
+
+    wanted: bool
+    quantity: str = "natural map"
+    _rows: list[tuple[int, float, float]] = field(default_factory=list)
+    _start: float = field(default_factory=time.perf_counter)
+
+    def add(self, iteration: int, value: float) -> None:
+        """Keep one number."""
+        if self.wanted:
+            self._rows.append((iteration, time.perf_counter() - self._start, value))
+
+    def trace(self) -> Trace | None:
+        """What was collected."""
+        if not self.wanted:
+            return None
+        rows = np.array(self._rows, dtype=np.float64).reshape((-1, 3))
+        return Trace(rows[:, 0].astype(np.int64), rows[:, 1].copy(), rows[:, 2].copy(), self.quantity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,3 +335,59 @@ class MLCPResult(Outcome[Residuals]):
 
     def __repr__(self) -> str:
         return self._repr(f"n_free={self.u.shape[0]}, n={self.y.shape[0]}")
+
+
+class Step(NamedTuple):
+    """One step of a solver of nonlinear problems.
+
+    Attributes
+    ----------
+    kind
+        Kind of the direction: ``"newton"`` (the linearised problem), ``"semismooth"``, ``"gradient"``, or ``"restart"``
+        for a new start.
+    length
+        Fraction of the direction; 1 for a restart.
+    natural_map, merit
+        max_i |z - mid(lo, hi, z - F(z))| and the merit function, after the step.
+    evaluations
+        Evaluations of F so far, without the ones for differences.
+    """
+
+    kind: str
+    length: float
+    natural_map: float
+    merit: float
+    evaluations: int
+
+
+@dataclass(frozen=True, slots=True)
+class MCPClaim(Claim):
+    """`Claim` on a nonlinear problem, with all its steps."""
+
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, repr=False)
+class MCPResult(Outcome[Residuals]):
+    """Result for an `NCP` or `MCP`.
+
+    Attributes
+    ----------
+    z, w
+        The vector (n,) between its bounds, and F(z) (n,), read-only; w is empty if F is not defined at the start.
+    status
+        `Status.SOLVED` only if ``residual`` of F itself is within ``tolerance``.
+    residual
+        `Residuals` of z: of F(z), and of the problem linearised there.
+    steps
+        Every `Step` taken.
+    iterations, solver, attempts, solve_time, evidence, tolerance, trace
+        As in `Result`.
+    """
+
+    z: Vector
+    w: Vector
+    steps: tuple[Step, ...] = ()
+
+    def __repr__(self) -> str:
+        return self._repr(f"n={self.z.shape[0]}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,3 +44,35 @@ def balanced_scales(K: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArra
     row, column = np.exp2(np.round(np.log2(row))), np.exp2(np.round(np.log2(column)))
     second_row, second_column = scales(row[:, None] * K * column)
     return row * second_row, column * second_column
+
+
+def entrywise_scales(M: Any, *, congruent: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Powers of two (row, column) that bring the largest entries of rows and columns of M, dense or sparse, near one.
+
+    Rows and columns are divided by the square roots of their largest entries, six times. ``congruent`` requires that
+    row and column are the same.
+
+    D. Ruiz, A scaling algorithm to equilibrate both rows and columns norms in matrices, RAL-TR-2001-034.
+    """
+    n = M.shape[0]
+    row, column = np.ones(n), np.ones(n)
+    if n == 0:
+        return row, column
+    sizes = abs(M)
+    dense = isinstance(M, np.ndarray)
+    if not dense:
+        sizes = sizes.tocoo()
+    for _ in range(6):
+        if dense:
+            scaled = row[:, None] * sizes * column
+            in_row, in_column = scaled.max(axis=1), scaled.max(axis=0)
+        else:
+            data = row[sizes.row] * sizes.data * column[sizes.col]
+            in_row, in_column = np.zeros(n), np.zeros(n)
+            np.maximum.at(in_row, sizes.row, data)
+            np.maximum.at(in_column, sizes.col, data)
+        if congruent:
+            in_row = in_column = np.maximum(in_row, in_column)
+        row /= np.sqrt(np.where(in_row > 0.0, in_row, 1.0))
+        column /= np.sqrt(np.where(in_column > 0.0, in_column, 1.0))
+    return np.exp2(np.round(np.log2(row))), np.exp2(np.round(np.log2(column)))

@@ -11,9 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import checked_vector
 from lcp.asking import asked, asked_for_forces
-from lcp.box import BoxLCP
-from lcp.conversions import check_kind
-from lcp.coupled import CoupledBoxLCP
+from lcp.conversions import CoupledBoxLCP, HorizontalLCP, check_kind, horizontal_to_mlcp
 from lcp.dispatch import Solver, claim_of
 from lcp.errors import ProblemError
 from lcp.friction.global_problem import FrictionReduction, GlobalFrictionProblem
@@ -22,20 +20,16 @@ from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE
 from lcp.friction.result import FrictionClaim, FrictionResult
 from lcp.friction.solvers import ContactStrategies
 from lcp.hearing import heard
-from lcp.horizontal import HorizontalLCP, horizontal_to_mlcp
 from lcp.judge import friction_result, horizontal_result, nonlinear_result, result_of
-from lcp.method import Request
-from lcp.mixed import MLCP
+from lcp.method import Request, Traits
 from lcp.nonlinear.josephy_newton import JosephyNewton
 from lcp.nonlinear.problem import MCP
-from lcp.nonlinear.result import MCPResult
 from lcp.options import check_solver
-from lcp.problem import LCP
+from lcp.problem import LCP, MLCP, BoxLCP
 from lcp.residuals import DEFAULT_TOLERANCE, Judged
-from lcp.result import MLCPResult, Result
+from lcp.result import MCPResult, MLCPResult, Result
 from lcp.solvers import Cascade
 from lcp.status import Status
-from lcp.traits import Traits
 
 #: Smallest tolerance that can be asked for: a few units of rounding.
 LEAST_TOLERANCE = 1e-14

@@ -54,4 +54,5 @@ STATUS_OF_CODE = {
     codes.SINGULAR_BASIS: Status.SINGULAR_BASIS,
     codes.STALLED: Status.STALLED,
     codes.NOT_FINITE: Status.NOT_FINITE,
+    codes.RUNNING: Status.ITERATION_LIMIT,  # the time limit cut the path short
 }

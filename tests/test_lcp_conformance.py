@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import lcp
 from lcp import conformance
 from lcp.conformance.checking import CLASSES, random_problems
-from lcp.traits import Traits
+from lcp.method import Traits
 
 
 @pytest.mark.parametrize("solver", [*lcp.ALL_SOLVERS, lcp.Cascade], ids=lambda cls: cls.__name__)

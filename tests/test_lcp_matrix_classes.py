@@ -343,9 +343,9 @@ def test_traits_are_closed_and_symmetric_where_the_matrix_is() -> None:
     found = classify([[2.0, 1.0], [1.0, 2.0]])
     wanted = T.SYMMETRIC_POSITIVE_DEFINITE | T.H_PLUS
     assert found.symmetric
-    assert found.traits == lcp.traits.implied(wanted)
+    assert found.traits == lcp.method.implied(wanted)
     skewed = classify([[1.0, 3.0], [-3.0, 1.0]])
-    assert skewed.traits == lcp.traits.implied(T.POSITIVE_DEFINITE)
+    assert skewed.traits == lcp.method.implied(T.POSITIVE_DEFINITE)
 
 
 def test_large_matrices_are_proven_or_left_open() -> None:

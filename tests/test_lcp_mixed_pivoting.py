@@ -14,8 +14,8 @@ from naive import solvable_bases
 
 import lcp
 from lcp.catalog import mixed_entries
+from lcp.method import Traits
 from lcp.solvers.shared.mixed_pivoting import pivot_free_variables, solve_mixed
-from lcp.traits import Traits
 
 Blocks = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 KINDS = ("any", "monotone", "decoupled")

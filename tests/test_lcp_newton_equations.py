@@ -11,12 +11,11 @@ import scipy.sparse as sp
 from newton_problems import random_problem
 
 import lcp
+from lcp import factors
+from lcp.factors import factorized, solution
 from lcp.solvers.fischer_newton import FischerNewton, fischer_burmeister
 from lcp.solvers.min_map_newton import MinMapNewton, natural_map
-from lcp.solvers.shared import factors
-from lcp.solvers.shared.damped_newton import smoothed
-from lcp.solvers.shared.factors import factorized, solution
-from lcp.solvers.shared.progress import SolveMonitor, exchange_wrong_signs
+from lcp.solvers.shared.newton import SolveMonitor, exchange_wrong_signs, smoothed
 from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, scaled_box
 
 

@@ -13,8 +13,8 @@ from nonlinear_problems import COURNOT, SPATIAL, bratu, concave_hull, journal_be
 
 import lcp
 from lcp import conformance
+from lcp.method import Traits
 from lcp.nonlinear.catalog import entries
-from lcp.traits import Traits
 
 ENTRIES = {entry.name: entry for entry in entries()}
 STARTED = [

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import lcp
 from lcp.conformance.checking import CLASSES
+from lcp.method import Traits
 from lcp.parametric import substitution_path
-from lcp.traits import Traits
 
 
 def obeys(path: lcp.ParametricPath, count: int = 30) -> None:

@@ -17,11 +17,11 @@ from pivoting import SEMIDEFINITE, SOLVERS, assert_solves, definite, name_of, na
 import lcp
 from lcp import Status, Traits
 from lcp.catalog import Entry, entries, fathi, murty, obstacle
+from lcp.method import implied
 from lcp.solvers.active_set_pivoting import ActiveSetPivoting
 from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting
 from lcp.solvers.cottle_dantzig import CottleDantzig
 from lcp.solvers.murty import Murty
-from lcp.traits import implied
 
 each = pytest.mark.parametrize("solver", SOLVERS, ids=name_of)
 each_semidefinite = pytest.mark.parametrize("solver", SEMIDEFINITE, ids=name_of)

@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 import lcp
-from lcp.clock import within
+from lcp.method import within
 from lcp.solvers.cascade import classify_structure
 
 KINDS = ("Gaussian", "low rank", "sparse integer", "symmetric")

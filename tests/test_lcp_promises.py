@@ -10,7 +10,7 @@ import pytest
 from test_lcp_campaign import Data, draw
 
 import lcp
-from lcp.traits import Traits, implied
+from lcp.method import Traits, implied
 
 KINDS = {
     "definite": Traits.SYMMETRIC_POSITIVE_DEFINITE,

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import lcp
-from lcp.box import bounds_of
+from lcp.problem import bounds_of
 from lcp.solvers.block_principal_pivoting import coarse_problem
 
 PROBLEMS = pytest.mark.parametrize("name", lcp_variational.PROBLEMS)

@@ -29,11 +29,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.analysis.forms import Form, form_of, point_of
-from lcp.analysis.interval import EPS, TINY, down, product, up, upper_norm, upper_product
-from lcp.analysis.verified import comparison, h_matrix_vector, least_eigenvalue, lower_image, solved
+from lcp.analysis.verified import (
+    EPS,
+    TINY,
+    comparison,
+    down,
+    h_matrix_vector,
+    least_eigenvalue,
+    lower_image,
+    product,
+    solved,
+    up,
+    upper_norm,
+    upper_product,
+)
 from lcp.arrays import Vector
 from lcp.hearing import hears
-from lcp.matrix_classes.floating import congruence
+from lcp.matrix_classes.definite import congruence
 from lcp.matrix_classes.p_matrix import is_p_matrix
 from lcp.residuals import Problem
 from lcp.result import MLCPResult, Result

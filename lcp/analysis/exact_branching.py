@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lcp.analysis.exact import Integers, doubles, integers
 from lcp.arrays import Vector
-from lcp.clock import processor_seconds
+from lcp.hearing import processor_seconds
 from lcp.scaling import scales
 
 

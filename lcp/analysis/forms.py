@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lcp.arrays import Vector, checked_vector
-from lcp.box import BoxLCP, bounds_of
 from lcp.conversions import check_kind
 from lcp.errors import ProblemError
-from lcp.mixed import MLCP
-from lcp.problem import LCP
+from lcp.problem import LCP, MLCP, BoxLCP, bounds_of
 from lcp.residuals import Problem
 from lcp.result import MLCPResult, Result
 

@@ -10,22 +10,18 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector
 from lcp.asking import Witness, asked
-from lcp.box import BoxLCP
 from lcp.catalog import Entry, NamedProblem, entries, mixed_entries
 from lcp.conformance.report import Check, ConformanceReport
-from lcp.coupled import CoupledBoxLCP
-from lcp.horizontal import HorizontalLCP
+from lcp.conversions import CoupledBoxLCP, HorizontalLCP
 from lcp.judge import DENIALS
-from lcp.method import Request
-from lcp.mixed import MLCP
+from lcp.method import Request, Traits
 from lcp.nonlinear.catalog import NonlinearEntry
 from lcp.nonlinear.catalog import entries as nonlinear_entries
 from lcp.options import check_solver
-from lcp.problem import LCP
+from lcp.problem import LCP, MLCP, BoxLCP
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.solve import solve
 from lcp.status import Status
-from lcp.traits import Traits
 
 Matrix = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Matrix]

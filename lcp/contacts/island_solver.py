@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lcp.clock import processor_seconds
+from lcp.hearing import processor_seconds
 
 if TYPE_CHECKING:
     from lcp.contacts.kernels.island_acceptance import IslandProblem, IslandSolution

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.friction.residuals import FrictionResiduals
-from lcp.result import Outcome, Trial
+from lcp.result import Outcome, Trace, Trial
 from lcp.status import Status
-from lcp.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)

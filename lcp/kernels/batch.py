@@ -8,6 +8,7 @@ import numpy as np
 
 from lcp.compiler.views import part_at
 from lcp.kernels import Floats, kernel
+from lcp.kernels.backward_error import BACKWARD_ERROR, WORK, fill_measures, verdict
 from lcp.kernels.codes import RUNNING
 from lcp.kernels.lemke import (
     INFO_SIZE,
@@ -24,7 +25,6 @@ from lcp.kernels.lemke import (
     lemke_float_size,
     lemke_int_size,
 )
-from lcp.kernels.measures import BACKWARD_ERROR, WORK, fill_measures, verdict
 from lcp.kernels.residuals import residuals_of
 
 # Places of what stands behind z and w in an answer: the measures of `lcp.Residuals`, then the account of the pivots.

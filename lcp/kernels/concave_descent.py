@@ -11,6 +11,7 @@ from typing import Final
 
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.codes import RAY, RUNNING, SOLVED
+from lcp.kernels.exchange import exchange, take_column
 
 # Places in the vector of information: state of the generator, pivots, vertices from which no edge led down.
 SEED: Final = 0
@@ -50,25 +51,15 @@ def first_to_block(T: Floats, x: Floats, c: int, last: int) -> int:
 
 
 @kernel(inner=True)
-def swap(T: Floats, x: Floats, basis: Ints, outside: Ints, place: Ints, r: int, c: int) -> None:
-    """Exchange the basic variable of row r with nonbasic variable c."""
-    n, width = T.shape
-    step = -x[r] / T[r, c]
-    inverse = 1.0 / T[r, c]
-    for j in range(width):
-        T[r, j] *= -inverse
-    T[r, c] = inverse
-    for i in range(n):
-        factor = T[i, c]
-        if i == r or factor == 0.0:
-            continue
-        x[i] += factor * step
-        if abs(x[i]) < 0.01 * _ZERO:
+def swap(
+    T: Floats, x: Floats, basis: Ints, outside: Ints, place: Ints, column: Floats, pivot_row: Floats, r: int, c: int
+) -> None:
+    """Exchange the basic variable of row r with nonbasic variable c; ``column`` and ``pivot_row`` are scratch."""
+    take_column(T, c, column)
+    exchange(T, x, r, c, column, pivot_row)
+    for i in range(x.shape[0]):
+        if i != r and abs(x[i]) < 0.01 * _ZERO:
             x[i] = 0.0
-        T[i, c] = 0.0
-        for j in range(width):
-            T[i, j] += factor * T[r, j]
-    x[r] = step
     leaving = basis[r]
     basis[r] = outside[c]
     outside[c] = leaving
@@ -123,8 +114,9 @@ def first_dictionary(M: Floats, q: Floats, T: Floats, x: Floats, basis: Ints, ou
 
 @kernel
 def enter_wanted(
-    T: Floats, x: Floats, basis: Ints, outside: Ints, place: Ints, wanted: Ints, start: int, most: int
-) -> int:
+    T: Floats, x: Floats, basis: Ints, outside: Ints, place: Ints, column: Floats, pivot_row: Floats, wanted: Ints,
+    start: int, most: int,
+) -> int:  # fmt: skip
     """From column ``start`` on make variables basic that are marked in ``wanted`` (2 n + 1,), at most so many.
 
     Returns the column to go on with, n + 1 where all are basic, -1 where the basis is singular.
@@ -145,7 +137,7 @@ def enter_wanted(
                 r = i
         if r < 0:
             return -1
-        swap(T, x, basis, outside, place, r, c)
+        swap(T, x, basis, outside, place, column, pivot_row, r, c)
     for i in range(n):
         x[i] = max(x[i], 0.0)
     return n + 1
@@ -153,8 +145,9 @@ def enter_wanted(
 
 @kernel
 def concave_descent(
-    T: Floats, x: Floats, basis: Ints, outside: Ints, place: Ints, slope: Floats, info: Ints, budget: int, kick: bool
-) -> int:
+    T: Floats, x: Floats, basis: Ints, outside: Ints, place: Ints, column: Floats, slope: Floats, info: Ints,
+    budget: int, kick: bool,
+) -> int:  # fmt: skip
     """At most about ``budget`` pivots, a kick first if asked for; SOLVED at a vertex with all pairs complementary.
 
     RAY: t falls no further and is not zero.
@@ -185,7 +178,7 @@ def concave_descent(
         if r >= 0 and (first or still <= n):
             still = still + 1 if x[r] <= _ZERO else 0
             info[STILL] = still
-            swap(T, x, basis, outside, place, r, entering)
+            swap(T, x, basis, outside, place, column, slope, r, entering)
             info[PIVOTS] += 1
             continue
         if first:
@@ -200,5 +193,5 @@ def concave_descent(
             if outside[c] < 2 * n:
                 r = first_to_block(T, x, c, -1)
                 if r >= 0:
-                    swap(T, x, basis, outside, place, r, c)
+                    swap(T, x, basis, outside, place, column, slope, r, c)
     return RUNNING

@@ -12,7 +12,7 @@ bounds, Mathematical Programming Study 7 (1978).
 from __future__ import annotations
 
 from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.exchange import add_multiples
+from lcp.kernels.exchange import exchange, take_column
 
 
 @kernel(inner=True)
@@ -33,36 +33,16 @@ def exchange_columns(
     Returns the new width; a column that is dropped gives its place to the last one. ``column`` and ``pivot_row`` are
     scratch of the length of x.
     """
-    size = x.shape[0]
-    inverse = 1.0 / T[r, c]
-    for i in range(size):
-        column[i] = T[i, c]
-    leaving = rows[r]
-    rows[r] = columns[c]
-    if keep:
-        columns[c] = leaving
-        for i in range(size):
-            T[i, c] = 0.0
-    else:
+    take_column(T, c, column)
+    exchange(T, x, r, c, column, pivot_row)
+    rows[r], columns[c] = columns[c], rows[r]
+    if not keep:
+        # The last column takes the place of the one that is dropped.
         width -= 1
-        columns[c] = columns[width]
-        columns[width] = leaving
-        for i in range(size):
+        columns[c], columns[width] = columns[width], columns[c]
+        for i in range(x.shape[0]):
             T[i, c] = T[i, width]
             T[i, width] = 0.0
-    source = T[r]
-    for j in range(width):
-        pivot_row[j] = -source[j] * inverse
-    if keep:
-        pivot_row[c] = inverse
-    x_r = -x[r] * inverse
-    column[r] = 0.0
-    add_multiples(T, column, pivot_row, width)
-    for i in range(size):
-        x[i] += column[i] * x_r
-    for j in range(width):
-        source[j] = pivot_row[j]
-    x[r] = x_r
     return width
 
 

@@ -19,6 +19,10 @@ from lcp.kernels.exchange import exchange, take_column
 # A pivot below this part of the largest entry of the tableau makes a basis singular to working precision.
 SINGULAR: Final = 1e-14
 
+# The vector of information of a method: its pivots come first.
+PIVOTS: Final = 0
+INFO_SIZE: Final = 8
+
 
 class PrincipalTableau(NamedTuple):
     """A problem, its scales, and the tableau of one of its principal transforms."""

@@ -6,8 +6,7 @@ other tests decide for the exact doubles and return a `ClassVerdict`.
 
 from lcp.matrix_classes.classify import MatrixClasses, classify
 from lcp.matrix_classes.copositive import is_copositive, is_copositive_plus, is_strictly_copositive
-from lcp.matrix_classes.definite import is_pd_matrix, is_psd_matrix
-from lcp.matrix_classes.floating import congruence, is_positive_semidefinite, is_symmetric
+from lcp.matrix_classes.definite import congruence, is_pd_matrix, is_positive_semidefinite, is_psd_matrix, is_symmetric
 from lcp.matrix_classes.p_matrix import is_p_matrix
 from lcp.matrix_classes.semimonotone import is_semimonotone, is_strictly_semimonotone
 from lcp.matrix_classes.sufficient import is_column_sufficient, is_row_sufficient, is_sufficient

@@ -13,7 +13,7 @@ from lcp.matrix_classes.semimonotone import is_semimonotone, is_strictly_semimon
 from lcp.matrix_classes.sufficient import is_column_sufficient, is_row_sufficient
 from lcp.matrix_classes.verdict import ClassVerdict, square
 from lcp.matrix_classes.z_matrix import is_h_plus_matrix, is_k_matrix, is_z_matrix
-from lcp.traits import Traits, implied
+from lcp.method import Traits, implied
 
 # Transforms are formed in integers throughout.
 _TRANSFORMS = 10

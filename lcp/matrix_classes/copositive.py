@@ -8,9 +8,8 @@ import numpy as np
 
 from lcp.analysis.exact import Integers, integers, signs
 from lcp.arrays import Vector
-from lcp.matrix_classes.definite import is_pd_matrix, is_psd_matrix
-from lcp.matrix_classes.floating import congruence
-from lcp.matrix_classes.principal_search import SearchTooLong, Violation, violations
+from lcp.matrix_classes.definite import congruence, is_pd_matrix, is_psd_matrix
+from lcp.matrix_classes.principal_search import Violation, decide, underflows, violations
 from lcp.matrix_classes.verdict import ClassVerdict, Counterexample, broken_form, form_margin, square
 
 
@@ -59,24 +58,16 @@ def _decide(matrix: Vector, max_n: int, name: str) -> ClassVerdict:
     with np.errstate(over="ignore", invalid="ignore"):
         half = 0.5 * matrix + 0.5 * matrix.T
         scaled = half * d * d[:, None]
-    if not ((np.abs(scaled) > 2.0**-900) | (half == 0.0)).all():
+    if underflows(scaled, half):
         d, scaled = np.ones(matrix.shape[0]), half
-    unproven: Violation | None = None
-    try:
-        for find in violations(scaled, d, S, strict=name != "copositive", max_n=max_n):
-            if find.null and (name == "copositive" or (not strict and not _is_nonzero_image(S, find.exact))):
-                continue
-            if _shown(matrix, S, find, name):
-                return _refused(matrix, find, name)
-            if find.exact is not None and (unproven is None or unproven.null):
-                unproven = find
-    except SearchTooLong as reason:
-        if unproven is None:
-            return ClassVerdict(None, name, detail=str(reason))
-    if unproven is not None:
-        detail = "a principal block, in integers; no vector of doubles shows it"
-        return ClassVerdict(False, name, Counterexample(unproven.indices), detail)
-    return ClassVerdict(True, name, detail="all principal blocks that matter")
+
+    def counts(find: Violation) -> bool:
+        return not find.null or (name != "copositive" and (strict or _is_nonzero_image(S, find.exact)))
+
+    def refused(find: Violation) -> ClassVerdict | None:
+        return _refused(matrix, find, name) if _shown(matrix, S, find, name) else None
+
+    return decide(name, violations(scaled, d, S, strict=name != "copositive", max_n=max_n), counts, refused)
 
 
 def _is_nonzero_image(S: Integers, x: Integers | None) -> bool:

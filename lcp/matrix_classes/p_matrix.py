@@ -58,7 +58,7 @@ def is_p_matrix(M: Any, *, max_n: int = 20) -> ClassVerdict:
 
 
 def _by_minors(matrix: Vector, scaled: Vector) -> ClassVerdict:
-    from lcp.kernels.principal_minors import ALL_POSITIVE, NOT_POSITIVE, scan_minors
+    from lcp.kernels.principal_blocks import ALL_POSITIVE, NOT_POSITIVE, scan_minors
 
     n = matrix.shape[0]
     A, R = np.zeros((n + 1, n, n)), np.zeros((n + 1, n, n))

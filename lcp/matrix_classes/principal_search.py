@@ -2,21 +2,21 @@
 
 M is semimonotone unless some block has M_aa^-1 <= 0. It is strictly semimonotone unless some block has M_aa^-1 <= 0, or
 corank one and a positive null vector. A symmetric matrix is (strictly) copositive if and only if it is (strictly)
-semimonotone. `lcp.kernels.principal_systems` has the reasons. K. P. Hadeler, On copositive matrices, Linear Algebra and
+semimonotone. `lcp.kernels.principal_blocks` has the reasons. K. P. Hadeler, On copositive matrices, Linear Algebra and
 its Applications 49 (1983); R. W. Cottle, G. J. Habetler, C. E. Lemke, On classes of copositive matrices, same journal 3
 (1970).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from lcp.analysis.exact import Integers, doubles, gauss_jordan, signs
 from lcp.arrays import Vector
-from lcp.matrix_classes.verdict import bits, extended, sub
+from lcp.matrix_classes.verdict import ClassVerdict, Counterexample, bits, extended, sub
 
 _CHUNK = 8192
 #: Limit on blocks that are singular to rounding, which are decided in integers one by one.
@@ -72,7 +72,7 @@ def _part_violations(
     scaled: Vector, unscale: Vector, exact: Integers, part: tuple[int, ...]
 ) -> Iterator[Violation | int]:
     """Yield the violations within one part, and the numbers of blocks that must be decided in integers."""
-    from lcp.kernels.principal_systems import scan_systems
+    from lcp.kernels.principal_blocks import scan_systems
 
     block = np.ascontiguousarray(scaled[np.ix_(part, part)])
     n = len(part)
@@ -153,3 +153,37 @@ def _parts(exact: Integers, *, strict: bool) -> list[tuple[int, ...]]:
     # A single index matters only if its diagonal entry is not positive.
     alone = 0 if strict else -1
     return sorted((part for part in parts if len(part) > 1 or sign[part[0], part[0]] <= alone), key=len)
+
+
+def underflows(scaled: Vector, matrix: Vector) -> bool:
+    """Return True if scaling takes entries of a matrix near or below the least normal number."""
+    return not ((np.abs(scaled) > 2.0**-900) | (matrix == 0.0)).all()
+
+
+def decide(
+    name: str,
+    finds: Iterator[Violation],
+    counts: Callable[[Violation], bool],
+    refused: Callable[[Violation], ClassVerdict | None],
+) -> ClassVerdict:
+    """Return the verdict of a search on the class ``name``, by the violations that count.
+
+    ``refused`` is the verdict if doubles break the condition exactly. A violation in integers alone refuses at the end.
+    """
+    unproven: Violation | None = None
+    try:
+        for find in finds:
+            if not counts(find):
+                continue
+            verdict = refused(find)
+            if verdict is not None:
+                return verdict
+            if find.exact is not None and (unproven is None or unproven.null):
+                unproven = find
+    except SearchTooLong as reason:
+        if unproven is None:
+            return ClassVerdict(None, name, detail=str(reason))
+    if unproven is not None:
+        detail = "a principal block, in integers; no vector of doubles shows it"
+        return ClassVerdict(False, name, Counterexample(unproven.indices), detail)
+    return ClassVerdict(True, name, detail="all principal blocks that matter")

@@ -9,7 +9,7 @@ import numpy as np
 from lcp.analysis.exact import integers
 from lcp.analysis.verified import h_matrix_vector, least_eigenvalue
 from lcp.arrays import Vector
-from lcp.matrix_classes.principal_search import SearchTooLong, violations
+from lcp.matrix_classes.principal_search import Violation, decide, underflows, violations
 from lcp.matrix_classes.verdict import ClassVerdict, Counterexample, broken_rows, rows_margin, square
 from lcp.scaling import scales
 
@@ -41,7 +41,7 @@ def _decide(matrix: Vector, max_n: int, *, strict: bool) -> ClassVerdict:
     n = matrix.shape[0]
     row, column = scales(matrix)
     scaled = row[:, None] * matrix * column
-    if not ((np.abs(scaled) > 2.0**-900) | (matrix == 0.0)).all():
+    if underflows(scaled, matrix):
         row, column, scaled = np.ones(n), np.ones(n), matrix
     if h_matrix_vector(matrix) is not None:
         return (
@@ -51,25 +51,15 @@ def _decide(matrix: Vector, max_n: int, *, strict: bool) -> ClassVerdict:
         )
     if least_eigenvalue(scaled) > 0.0:
         return ClassVerdict(True, name, detail="positive definite after scaling and so P")
-    exact = integers(matrix)
-    unproven: tuple[int, ...] | None = None
-    try:
-        for find in violations(scaled, column, exact, strict=strict, max_n=max_n):
-            if find.null and not strict:
-                continue
-            if broken_rows(matrix, find.x, strict=not strict):
-                margin = rows_margin(matrix, find.x)
-                return ClassVerdict(False, name, Counterexample(find.indices, find.x), "a principal block", margin)
-            if find.exact is not None:
-                unproven = find.indices
-    except SearchTooLong as reason:
-        if unproven is None:
-            return ClassVerdict(None, name, detail=str(reason))
-    if unproven is not None:
-        return ClassVerdict(
-            False, name, Counterexample(unproven), "a principal block, in integers; no vector of doubles shows it"
-        )
-    return ClassVerdict(True, name, detail="all principal blocks that matter")
+
+    def refused(find: Violation) -> ClassVerdict | None:
+        if not broken_rows(matrix, find.x, strict=not strict):
+            return None
+        example = Counterexample(find.indices, find.x)
+        return ClassVerdict(False, name, example, "a principal block", rows_margin(matrix, find.x))
+
+    finds = violations(scaled, column, integers(matrix), strict=strict, max_n=max_n)
+    return decide(name, finds, lambda find: strict or not find.null, refused)
 
 
 def _diagonal(matrix: Vector, name: str) -> ClassVerdict:

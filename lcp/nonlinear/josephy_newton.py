@@ -10,23 +10,22 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP
-from lcp.clock import processor_seconds, within
 from lcp.dispatch import claim_of
 from lcp.errors import DomainError
-from lcp.method import Method, Request
+from lcp.hearing import processor_seconds
+from lcp.method import Method, Request, Traits, within
 from lcp.nonlinear.problem import MCP
-from lcp.nonlinear.result import MCPClaim, Step
 from lcp.options import check_solver, positive, real, whole
-from lcp.polish.active_set_boxed import equilibrating_units, refine_boxed
+from lcp.polish.active_set import refine_boxed
+from lcp.problem import BoxLCP
 from lcp.residuals import Residuals, measure_nonlinear
+from lcp.result import MCPClaim, Step, TraceRecorder
+from lcp.scaling import entrywise_scales
 from lcp.solvers.cascade import Cascade
 from lcp.solvers.fischer_newton import fischer_burmeister
-from lcp.solvers.shared.damped_newton import Equations, direction, gradient
+from lcp.solvers.shared.newton import Equations, direction, gradient
 from lcp.solvers.shared.scaled_box import ScaledBox
 from lcp.status import Status
-from lcp.trace import TraceRecorder
-from lcp.traits import Traits
 
 _INNER_TOLERANCE = 1e-9
 # Shortest fraction of a Newton step, and of a gradient, that is tried.
@@ -127,7 +126,7 @@ class _NewtonSolve:
         self._function = fischer_burmeister()
         w = self._value(start)
         J = problem.derivative(start, w)
-        self._row, self._column = equilibrating_units(J)
+        self._row, self._column = entrywise_scales(J)
         self._start, self._way, self._tried = start, np.zeros_like(start), b""
         self._recorder = TraceRecorder(request.trace)
         self._steps: list[Step] = []

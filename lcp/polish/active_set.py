@@ -6,14 +6,68 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP
-from lcp.mixed import MLCP, stacked
-from lcp.polish.active_set_boxed import refine_boxed
-from lcp.polish.extended_basis import solve_basis_extended
-from lcp.polish.extended_rounding import round_to_float64
-from lcp.problem import LCP
+from lcp.factors import block, factorized
+from lcp.polish.extended import round_to_float64, solve_basis_extended
+from lcp.problem import LCP, MLCP, BoxLCP, bounds_of, stacked
 from lcp.residuals import Problem, measure, verified
-from lcp.scaling import scales
+from lcp.scaling import entrywise_scales, scales
+
+
+def refine_boxed(problem: LCP | BoxLCP, z: Vector, tolerance: float, rounds: int = 5) -> Vector | None:
+    """Return a verified solution near z, or None; a sparse M stays sparse.
+
+    In equilibrated units an unknown is at its lower bound if its distance from the bound is less than w, and at its
+    upper bound if its distance is less than -w. Otherwise it is between them. The rows of the unknowns between bounds
+    are solved from the original data with one refinement. The partition is guessed again from each solution.
+    """
+    if verified(problem, z, tolerance):
+        return z
+    M, q = problem._M, problem._q
+    lo, hi = bounds_of(problem)
+    row, column = entrywise_scales(M)
+    seen: set[bytes] = set()
+    for _ in range(rounds):
+        pull = (M @ z + q) * row
+        low, high = (z - lo) / column <= pull, (hi - z) / column <= -pull
+        low |= lo == hi
+        between = ~(low | high)
+        key = np.packbits(low).tobytes() + np.packbits(high).tobytes()
+        if key in seen:
+            return None
+        seen.add(key)
+        x = np.where(low, lo, np.where(high, hi, 0.0))
+        if not np.isfinite(x).all():
+            return None
+        a = np.flatnonzero(between)
+        if a.shape[0]:
+            factors = factorized(block(M, a))
+            if factors is None:
+                return None
+            for _ in range(2):
+                x[a] -= factors.solve(M[a] @ x + q[a])
+            if not np.isfinite(x).all():
+                return None
+        # The values of a solution are between the bounds up to rounding.
+        z = np.clip(x, lo, hi)
+        if verified(problem, z, tolerance):
+            return z
+        z = x
+    return None
+
+
+def at_bounds(problem: BoxLCP, z: Vector, tolerance: float) -> Vector:
+    """Return z with entries within rounding of a bound set to it, if this solves; otherwise return z unchanged.
+
+    A difference gives 1e-16 for a solution at a bound of zero, and this is not small relative to itself.
+    """
+    matrix, load = problem._M, float(np.abs(problem._q).max(initial=0.0))
+    size = float(abs(matrix).max()) if problem.n else 0.0
+    near = 1e-14 * max(float(np.abs(z).max(initial=0.0)), load / size if size > 0.0 else 0.0)
+    snapped = np.where(np.abs(z - problem.lo) <= near, problem.lo, z)
+    snapped = np.where(np.abs(snapped - problem.hi) <= near, problem.hi, snapped)
+    snapped = np.where(np.abs(snapped) <= near, np.clip(0.0, problem.lo, problem.hi), snapped)
+    return snapped if measure(problem, snapped)[0].solved(tolerance) else z
+
 
 # Scaled residual below which a basis is worth solving in more digits.
 _NEAR = 1e-6

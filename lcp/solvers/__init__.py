@@ -6,19 +6,18 @@ UNSUITABLE. `Cascade`, `Fallback`, `Refined`, `Regularized` and `BlockTriangular
 
 from __future__ import annotations
 
+from lcp.method import Traits
 from lcp.solvers.active_set_pivoting import ActiveSetPivoting
 from lcp.solvers.apgd import APGD
 from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting
 from lcp.solvers.block_triangular import BlockTriangular
 from lcp.solvers.box_lemke import BoxLemke
 from lcp.solvers.cascade import Cascade
+from lcp.solvers.composed import Fallback, Refined, Regularized
 from lcp.solvers.concave_minimization import ConcaveMinimization
 from lcp.solvers.cottle_dantzig import CottleDantzig
-from lcp.solvers.cvxpy import CVXPY
-from lcp.solvers.enumeration import Enumeration
+from lcp.solvers.enumeration import Enumeration, Feasibility
 from lcp.solvers.extended_lemke import ExtendedLemke
-from lcp.solvers.fallback import Fallback
-from lcp.solvers.feasibility import Feasibility
 from lcp.solvers.fischer_newton import FischerNewton
 from lcp.solvers.interior_point import InteriorPoint
 from lcp.solvers.lemke import Lemke
@@ -27,10 +26,7 @@ from lcp.solvers.min_map_newton import MinMapNewton
 from lcp.solvers.murty import Murty
 from lcp.solvers.nonsmooth_nonlinear_cg import NonsmoothNonlinearCG
 from lcp.solvers.projected_gauss_seidel import ProjectedGaussSeidel
-from lcp.solvers.quadratic_codes import OSQP, PIQP, Clarabel, ProxQP
-from lcp.solvers.refined import Refined
-from lcp.solvers.regularized import Regularized
-from lcp.traits import Traits
+from lcp.solvers.quadratic_codes import CVXPY, OSQP, PIQP, Clarabel, ProxQP
 
 ALL_SOLVERS = (
     Lemke,

@@ -9,17 +9,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.clock import processor_seconds
 from lcp.farkas import Farkas
+from lcp.hearing import processor_seconds
 from lcp.kernels import codes
-from lcp.method import Method, Request
+from lcp.method import SYMMETRIC_MONOTONE, Method, Request, Traits
 from lcp.options import positive, real, whole
 from lcp.problem import LCP, kernel_arrays
 from lcp.residuals import DEFAULT_TOLERANCE, measure
-from lcp.result import Claim
+from lcp.result import Claim, TraceRecorder
+from lcp.solvers.shared.pivoting import TOO_LONG, pivot_to_end
 from lcp.status import STATUS_OF_CODE, Status
-from lcp.trace import TraceRecorder
-from lcp.traits import SYMMETRIC_MONOTONE, Traits
 
 # Rounds between two returns to Python, which check Ctrl-C and the time limit.
 _BUDGET = 16
@@ -88,15 +87,15 @@ class ActiveSetPivoting(Method[LCP]):
         options[k.FREE_OF_UNITS] = problem._noise is None
         start = z if z0 is None else z0
         recorder = TraceRecorder(trace)
-        deadline = processor_seconds() + self.time_limit
-        while True:
-            code = k.active_set_drive(M, q, start, z0 is not None, options, wf, wi, z, info, 1 if trace else _BUDGET)
+
+        def record() -> None:
             if trace:
                 recorder.add(int(info[k.PIVOTS]), measure(problem, z)[0].natural_map)
-            if code != codes.RUNNING:
-                break
-            if processor_seconds() > deadline:
-                return Claim(z, Status.ITERATION_LIMIT, int(info[k.PIVOTS]), "time limit", trace=recorder.trace())
+
+        code = pivot_to_end(
+            lambda budget: k.active_set_drive(M, q, start, z0 is not None, options, wf, wi, z, info, budget),
+            1 if trace else _BUDGET, processor_seconds() + self.time_limit, record,
+        )  # fmt: skip
         pivots = int(info[k.PIVOTS])
         status, evidence = STATUS_OF_CODE[code], None
         if status is Status.RAY_TERMINATION:
@@ -105,12 +104,13 @@ class ActiveSetPivoting(Method[LCP]):
             if proof.proves(problem):
                 status, evidence = Status.INFEASIBLE, proof
         warm = status is Status.SOLVED and info[k.WARM] and pivots == 0
-        detail = "warm basis accepted" if warm else _DETAIL.get(status, "")
+        ended = "time limit" if code == codes.RUNNING else _DETAIL.get(status, "")
+        detail = "warm basis accepted" if warm else ended
         return Claim(z, status, pivots, detail, evidence=evidence, trace=recorder.trace())
 
 
 _DETAIL = {
-    Status.ITERATION_LIMIT: "problem too long: max_pivots reached",
+    Status.ITERATION_LIMIT: TOO_LONG,
     Status.SINGULAR_BASIS: "no exchange of single indices leads on",
     Status.RAY_TERMINATION: "the energy falls for ever along a direction",
 }

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from lcp.arrays import Vector
+from lcp.method import SYMMETRIC_MONOTONE, Traits
 from lcp.options import positive, whole
 from lcp.result import Claim
 from lcp.solvers.shared.iterative_base import (
@@ -18,7 +19,6 @@ from lcp.solvers.shared.iterative_base import (
     largest_curvature,
 )
 from lcp.status import Status
-from lcp.traits import SYMMETRIC_MONOTONE, Traits
 
 
 @dataclass(frozen=True)

@@ -10,17 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP, bounds_of
-from lcp.clock import processor_seconds
-from lcp.method import Method, Request
+from lcp.hearing import processor_seconds
+from lcp.method import Method, Request, Traits
 from lcp.options import positive, real, whole
-from lcp.polish.active_set_boxed import equilibrating_units
-from lcp.problem import LCP, csr_arrays
+from lcp.problem import LCP, BoxLCP, bounds_of, csr_arrays
 from lcp.residuals import measure
-from lcp.result import Claim
+from lcp.result import Claim, TraceRecorder
+from lcp.scaling import entrywise_scales
 from lcp.status import Status
-from lcp.trace import TraceRecorder
-from lcp.traits import Traits
 
 # If a feasible basis is not yet a solution, zero tolerances are multiplied by this factor, at most this often.
 _SHARPER, _LEVELS = 1e-2, 2
@@ -108,7 +105,7 @@ class BlockPrincipalPivoting(Method[LCP | BoxLCP]):
             )
             state = np.where(there <= low, -1, np.where(there >= high, 1, 0))[coarse.group]
             state[lo == hi] = -1
-        blocks, units = ActiveBlocks(M), equilibrating_units(M)
+        blocks, units = ActiveBlocks(M), entrywise_scales(M)
         backups = 10 + 2 * int(n).bit_length() if self.backups is None else self.backups
         least, patience, level = n + 1, backups, 0
         front, seen = _FrontAccelerator(problem), set[int]()

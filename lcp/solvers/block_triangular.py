@@ -9,18 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP, bounds_of
-from lcp.clock import processor_seconds, within
 from lcp.dispatch import claim_of
-from lcp.method import Method, Request
-from lcp.mixed import MLCP
+from lcp.hearing import processor_seconds
+from lcp.method import Method, Request, Traits, within
 from lcp.options import check_solver, positive
-from lcp.problem import LCP
+from lcp.problem import LCP, MLCP, BoxLCP, bounds_of
 from lcp.residuals import Problem, verified
 from lcp.result import Claim
 from lcp.solvers.lemke import Lemke
 from lcp.status import Status
-from lcp.traits import Traits
 
 
 @dataclass(frozen=True)

@@ -8,21 +8,18 @@ from typing import ClassVar
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP, bounds_of
-from lcp.clock import processor_seconds
-from lcp.method import Method, Request
+from lcp.hearing import processor_seconds
+from lcp.method import MONOTONE, Method, Request, Traits
 from lcp.options import positive, whole
-from lcp.polish.active_set_boxed import refine_boxed
-from lcp.problem import LCP
+from lcp.polish.active_set import refine_boxed
+from lcp.problem import LCP, BoxLCP, bounds_of
 from lcp.residuals import measure
-from lcp.result import Claim
+from lcp.result import Claim, TraceRecorder
 from lcp.solvers.extended_lemke import covering_vector
 from lcp.solvers.shared.complementary_path import ComplementaryPath
-from lcp.solvers.shared.progress import basic_point
+from lcp.solvers.shared.newton import basic_point
 from lcp.solvers.shared.scaled_box import scaled_box
 from lcp.status import Status
-from lcp.trace import TraceRecorder
-from lcp.traits import MONOTONE, Traits
 
 
 @dataclass(frozen=True)

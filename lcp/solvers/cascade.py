@@ -9,34 +9,28 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP
 from lcp.dispatch import DENSE_LIMIT
 from lcp.farkas import row_proof
-from lcp.method import Method, Request
-from lcp.mixed import MLCP
+from lcp.method import Method, Request, Traits
 from lcp.options import positive
-from lcp.problem import LCP, dense_bytes
+from lcp.problem import LCP, MLCP, BoxLCP, dense_bytes
 from lcp.residuals import Problem
 from lcp.result import Claim, Result
 from lcp.solvers.active_set_pivoting import ActiveSetPivoting
 from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting
 from lcp.solvers.block_triangular import BlockTriangular
 from lcp.solvers.box_lemke import BoxLemke
+from lcp.solvers.composed import Fallback, Refined, Regularized
 from lcp.solvers.concave_minimization import ConcaveMinimization
 from lcp.solvers.cottle_dantzig import CottleDantzig
-from lcp.solvers.enumeration import Enumeration
+from lcp.solvers.enumeration import Enumeration, Feasibility
 from lcp.solvers.extended_lemke import ExtendedLemke
-from lcp.solvers.fallback import Fallback
-from lcp.solvers.feasibility import Feasibility
 from lcp.solvers.fischer_newton import FischerNewton
 from lcp.solvers.interior_point import InteriorPoint
 from lcp.solvers.lemke import Lemke
 from lcp.solvers.lemke_howson import LemkeHowson, player_strategies
 from lcp.solvers.min_map_newton import MinMapNewton
-from lcp.solvers.refined import Refined
-from lcp.solvers.regularized import Regularized
 from lcp.status import Status
-from lcp.traits import Traits
 
 _LEMKE = Lemke()
 # Below this size Lemke's kernel is faster than the analysis of the structure.

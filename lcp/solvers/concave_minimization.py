@@ -8,17 +8,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.clock import processor_seconds
+from lcp.hearing import processor_seconds
 from lcp.kernels import codes
-from lcp.method import Method, Request
+from lcp.method import Method, Request, Traits
 from lcp.options import positive, whole
 from lcp.polish.active_set import refine
 from lcp.problem import LCP
-from lcp.result import Claim
+from lcp.result import Claim, TraceRecorder
 from lcp.solvers.shared.scaled_box import scaled_box
 from lcp.status import Status
-from lcp.trace import TraceRecorder
-from lcp.traits import Traits
 
 # Minima in a row that were all met before, after which kicks lead nowhere else.
 KNOWN = 200
@@ -72,7 +70,7 @@ class ConcaveMinimization(Method[LCP]):
             return Claim(zero, Status.SOLVED, 0, trace=recorder.trace())
         box = scaled_box(problem)
         limit = 2_000_000 if self.max_pivots is None else self.max_pivots
-        T, x, slope = np.empty((n, n + 1)), np.empty(n), np.empty(n + 1)
+        T, x, column, slope = np.empty((n, n + 1)), np.empty(n), np.empty(n), np.empty(n + 1)
         basis, outside, place = (np.empty(size, dtype=np.int64) for size in (n, n + 1, 2 * n + 1))
         # All w are basic, except that t replaces the most negative one.
         first = np.repeat(np.array([1, 0], dtype=np.int64), [n, n + 1])
@@ -83,10 +81,10 @@ class ConcaveMinimization(Method[LCP]):
 
         def formed(wanted: NDArray[np.int64]) -> bool:
             k.first_dictionary(box.M, box.q, T, x, basis, outside, place)
-            column = 0
-            while 0 <= column <= n and processor_seconds() <= deadline:
-                column = int(k.enter_wanted(T, x, basis, outside, place, wanted, column, portion))
-            return column > n
+            start = 0
+            while 0 <= start <= n and processor_seconds() <= deadline:
+                start = int(k.enter_wanted(T, x, basis, outside, place, column, slope, wanted, start, portion))
+            return start > n
 
         wanted, kick = first, False
         minima, known = set[bytes](), 0
@@ -99,7 +97,7 @@ class ConcaveMinimization(Method[LCP]):
             end = int(info[k.PIVOTS]) + min(limit - int(info[k.PIVOTS]), max(200, 4 * n))
             while True:
                 budget = min(portion, end - int(info[k.PIVOTS]))
-                code = k.concave_descent(T, x, basis, outside, place, slope, info, budget, kick)
+                code = k.concave_descent(T, x, basis, outside, place, column, slope, info, budget, kick)
                 if code != codes.RUNNING or info[k.PIVOTS] >= end or processor_seconds() > deadline:
                     break
                 kick = False

@@ -1,4 +1,4 @@
-"""Enumeration of all complementary bases, for small problems."""
+"""Enumeration of all complementary bases, for small problems, and the linear program that decides feasibility."""
 
 from __future__ import annotations
 
@@ -8,21 +8,18 @@ from typing import ClassVar
 import numpy as np
 
 from lcp.analysis.exact_branching import Branching
-from lcp.box import BoxLCP
 from lcp.conversions import box_to_mlcp
 from lcp.enumeration import Search
 from lcp.farkas import EXACT, as_mixed, branched, feasible_point, infeasibility_proof
 from lcp.judge import unknowns
-from lcp.method import Method, Request
-from lcp.mixed import MLCP
+from lcp.method import MONOTONE, Method, Request, Traits
 from lcp.options import positive, whole
-from lcp.polish.active_set_boxed import at_bounds, refine_boxed
-from lcp.problem import LCP
+from lcp.polish.active_set import at_bounds, refine_boxed
+from lcp.problem import LCP, MLCP, BoxLCP
 from lcp.reduction import reduce
 from lcp.residuals import Problem
 from lcp.result import Claim
 from lcp.status import Status
-from lcp.traits import MONOTONE, Traits
 
 # Limit on linear programs in integers, after which a basis is called undecided.
 _SECONDS = 5.0
@@ -113,3 +110,39 @@ class Enumeration(Method[Problem]):
             else "a basis within rounding of a solution, or too many singular ones"
         )
         return Claim(np.zeros(unknowns(problem)), Status.STALLED, enumerated.bases, detail, evidence=enumerated)
+
+
+@dataclass(frozen=True)
+class Feasibility(Method[Problem]):
+    """Solve one linear program to decide whether any z >= 0 has M z + q >= 0, with a proof if there is none.
+
+    The status is INFEASIBLE (for an `MLCP` also INCONSISTENT) with a Farkas vector that was verified on the data of the
+    problem. Otherwise it is UNSUITABLE: the problem is feasible, or not decided. Use it after a solver that ended in a
+    ray.
+
+    Parameters
+    ----------
+    max_n
+        Largest number of pairs.
+    time_limit
+        Seconds for the linear program, in wall time of its solver.
+
+    References
+    ----------
+    R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), theorem 2.7.9 (Farkas).
+    """
+
+    max_n: int = whole(3000)
+    time_limit: float = positive(60.0)
+
+    traits: ClassVar[Traits] = Traits.MIXED | Traits.BOXED
+
+    def _claim(self, problem: Problem, request: Request) -> Claim:
+        """Solve the linear program; ``z0``, ``tolerance`` and ``trace`` are ignored."""
+        zero = np.zeros(unknowns(problem))
+        if problem.n > self.max_n:
+            return Claim(zero, Status.UNSUITABLE, 0, f"n = {problem.n} exceeds max_n = {self.max_n} of the proof")
+        proof = infeasibility_proof(problem, self.time_limit)
+        if proof is None:
+            return Claim(zero, Status.UNSUITABLE, 0, "not proved infeasible")
+        return Claim(zero, proof.status(problem), 0, "linear program", evidence=proof)

@@ -9,20 +9,18 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.clock import processor_seconds
+from lcp.hearing import processor_seconds
 from lcp.kernels import codes
-from lcp.method import Method, Request
+from lcp.method import MONOTONE, Method, Request, Traits
 from lcp.options import positive, whole
 from lcp.polish.active_set import refine
-from lcp.polish.extended_basis import solve_basis_extended
-from lcp.polish.extended_rounding import round_to_float64
+from lcp.polish.extended import round_to_float64, solve_basis_extended
 from lcp.problem import LCP, kernel_arrays
 from lcp.residuals import measure
-from lcp.result import Claim, Ray
+from lcp.result import Claim, Ray, TraceRecorder
 from lcp.scaling import balanced_scales
+from lcp.solvers.shared.pivoting import artificial_value, pivot_to_end
 from lcp.status import STATUS_OF_CODE, Status
-from lcp.trace import TraceRecorder
-from lcp.traits import MONOTONE, Traits
 
 # Table entries handled between two returns to Python, about a tenth of a second.
 _PORTION = 20_000_000
@@ -153,7 +151,7 @@ class _Solve:
             if code == codes.SOLVED and self.accept():
                 return self.claim(Status.SOLVED, detail)
             if first is None:
-                first = Status.STALLED if code == codes.SOLVED else _STATUS[code]
+                first = Status.STALLED if code == codes.SOLVED else STATUS_OF_CODE[code]
             if code == codes.RAY and attempt.trust < ray_trust:
                 ray, ray_trust = self.ray(), attempt.trust
             if self.rounded >= _ENOUGH:
@@ -180,26 +178,20 @@ class _Solve:
         cover = covering_vector(n, attempt.cover)
         portion = 1 if self.recorder.wanted else int(min(256, max(1, _PORTION // n**2)))
         limit = share - self.spent
-        while True:
-            code = k.extended_drive(
-                M,
-                q,
-                self.row,
-                self.column,
-                cover,
-                attempt.trust,
-                limit,
-                self.wf,
-                self.wi,
-                self.direction,
-                info,
-                portion,
-            )
-            self.recorder.add(self.spent + int(info[k.PIVOTS]), k.artificial_value(self.wf, self.wi, n))
-            if code != codes.RUNNING or processor_seconds() > self.deadline:
-                break
+        values = self.wf[: n * (n + 2)].reshape(n, n + 2)[:, n + 1]
+
+        def record() -> None:
+            if self.recorder.wanted:
+                self.recorder.add(self.spent + int(info[k.PIVOTS]), artificial_value(values, self.wi[:n]))
+
+        code = pivot_to_end(
+            lambda budget: k.extended_drive(
+                M, q, self.row, self.column, cover, attempt.trust, limit, self.wf, self.wi, self.direction, info, budget
+            ),
+            portion, self.deadline, record,
+        )  # fmt: skip
         self.spent += int(info[k.PIVOTS])
-        return int(code)
+        return code
 
     def accept(self) -> bool:
         """Solve the last basis of the path from the original data; return True if it is certainly a solution."""
@@ -245,7 +237,3 @@ def covering_vector(n: int, number: int) -> Vector:
     turn = np.arange(1, n + 1) * (0.6180339887498949 + 0.1 * number)
     cover: Vector = np.exp2(np.floor(4.0 * (turn - np.floor(turn))))
     return cover
-
-
-# A path that the time limit cut short.
-_STATUS = {**STATUS_OF_CODE, codes.RUNNING: Status.ITERATION_LIMIT}

@@ -9,20 +9,23 @@ from typing import ClassVar
 import numpy as np
 
 from lcp.arrays import Vector
+from lcp.method import Traits
 from lcp.options import flag, positive, real, whole
 from lcp.result import Claim
-from lcp.solvers.shared.damped_newton import (
+from lcp.solvers.shared.newton import (
     Equations,
+    NewtonMethod,
     Reformulation,
+    SolveMonitor,
     direction,
+    exchange_wrong_signs,
     follow_smoothing,
     gradient,
     line_search,
+    polished,
 )
-from lcp.solvers.shared.progress import NewtonMethod, SolveMonitor, exchange_wrong_signs, polished
 from lcp.solvers.shared.scaled_box import ScaledBox, States
 from lcp.status import Status
-from lcp.traits import Traits
 
 # Steps that may pass without halving the equations before the smoothing path gives another start, and after it.
 _PATIENCE, _LAST_PATIENCE = 15, 60

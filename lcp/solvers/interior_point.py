@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
+from lcp.factors import Factors, block, factorized, shifted
 from lcp.farkas import infeasibility_proof
+from lcp.method import MONOTONE, Traits
 from lcp.options import flag, positive, whole
 from lcp.result import Claim
-from lcp.solvers.shared.factors import Factors, factorized, shifted
-from lcp.solvers.shared.progress import NewtonMethod, SolveMonitor, basic_point, block
+from lcp.solvers.shared.newton import NewtonMethod, SolveMonitor, basic_point
 from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, UPPER, ScaledBox, States
 from lcp.status import Status
-from lcp.traits import MONOTONE, Traits
 
 # Distances of the start from the bounds, in units of a guess at the solution: a start inside enough is not known.
 _STARTS = (1.0, 1e3, 1e6)

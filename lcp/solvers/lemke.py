@@ -13,20 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import checked_vector
-from lcp.clock import processor_seconds
 from lcp.errors import ProblemError
+from lcp.hearing import processor_seconds
 from lcp.judge import plain_result
 from lcp.kernels import codes
-from lcp.method import Method, Request
-from lcp.mixed import MLCP
+from lcp.method import MONOTONE, Method, Request, Traits
 from lcp.options import positive, real, whole
-from lcp.problem import LCP, kernel_arrays
+from lcp.problem import LCP, MLCP, kernel_arrays
 from lcp.residuals import DEFAULT_TOLERANCE, Residuals
-from lcp.result import Attempt, Claim, Parts, Ray, Result, packed_result
+from lcp.result import Attempt, Claim, Parts, Ray, Result, TraceRecorder, packed_result
 from lcp.solvers.shared.mixed_pivoting import solve_mixed
+from lcp.solvers.shared.pivoting import artificial_value, pivot_to_end
 from lcp.status import STATUS_OF_CODE, Status
-from lcp.trace import TraceRecorder
-from lcp.traits import MONOTONE, Traits
 
 # Unknowns up to which a solve is one call; single pieces of work of larger problems take long (`lcp.solve.LARGE`).
 _IN_ONE = 500
@@ -182,23 +180,24 @@ class Lemke(Method[LCP | MLCP]):
         options[k.FREE_OF_UNITS] = problem._noise is None
         warm = z0 is not None
         start = z if z0 is None else z0
-        recorder = TraceRecorder(trace, "artificial variable") if trace else None
-        budget = 1 if trace else _pivots_per_call(n)
-        deadline = processor_seconds() + self.time_limit
-        while True:
-            code = k.lemke_drive(M, q, start, warm, options, wf, wi, z, info, budget)
-            if recorder is not None and info[k.STAGE] == k.PIVOTING:
-                recorder.add(int(info[k.PIVOTS]), k.artificial_value(wf, wi, n))
-            if code != codes.RUNNING:
-                break
-            if processor_seconds() > deadline:
-                # The iterate of an unfinished path is no candidate for a solution.
-                return Claim(np.zeros(n), Status.ITERATION_LIMIT, int(info[k.PIVOTS]), "time limit")
+        recorder = TraceRecorder(trace, "artificial variable")
+
+        def record() -> None:
+            if trace and info[k.STAGE] == k.PIVOTING:
+                recorder.add(int(info[k.PIVOTS]), artificial_value(wf[:n], wi[:n]))
+
+        code = pivot_to_end(
+            lambda budget: k.lemke_drive(M, q, start, warm, options, wf, wi, z, info, budget),
+            1 if trace else _pivots_per_call(n), processor_seconds() + self.time_limit, record,
+        )  # fmt: skip
+        if code == codes.RUNNING:
+            # The iterate of an unfinished path is no candidate for a solution.
+            return Claim(np.zeros(n), Status.ITERATION_LIMIT, int(info[k.PIVOTS]), "time limit", trace=recorder.trace())
         pivots, used, restarts, _, _, _, _, spent = info.tolist()
         detail = _detail_text(used, restarts, spent)
         status = STATUS_OF_CODE[code]
         ray = _ray(wf, n) if status is Status.RAY_TERMINATION else None
-        return Claim(z, status, pivots, detail, ray, trace=recorder.trace() if recorder is not None else None)
+        return Claim(z, status, pivots, detail, ray, trace=recorder.trace())
 
 
 def _detail_text(used: int, restarts: int, in_vain: int) -> str:

@@ -9,20 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.clock import processor_seconds
 from lcp.errors import ProblemError
-from lcp.method import Method, Request
+from lcp.hearing import processor_seconds
+from lcp.method import Method, Request, Traits
 from lcp.options import positive, whole
 from lcp.polish.active_set import refine
 from lcp.problem import LCP
 from lcp.residuals import verified
-from lcp.result import Claim
+from lcp.result import Claim, TraceRecorder
 from lcp.solvers.shared.complementary_path import ComplementaryPath
-from lcp.solvers.shared.progress import basic_point
+from lcp.solvers.shared.newton import basic_point
 from lcp.solvers.shared.scaled_box import ScaledBox, scaled_box
 from lcp.status import Status
-from lcp.trace import TraceRecorder
-from lcp.traits import Traits
 
 
 @dataclass(frozen=True)

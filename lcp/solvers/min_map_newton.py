@@ -8,13 +8,22 @@ from typing import ClassVar
 import numpy as np
 
 from lcp.arrays import Vector
+from lcp.method import Traits
 from lcp.options import flag, positive, whole
 from lcp.result import Claim
-from lcp.solvers.shared.damped_newton import Equations, direction, follow_smoothing, gradient, line_search
-from lcp.solvers.shared.progress import NewtonMethod, SolveMonitor, basic_point, exchange_wrong_signs
+from lcp.solvers.shared.newton import (
+    Equations,
+    NewtonMethod,
+    SolveMonitor,
+    basic_point,
+    direction,
+    exchange_wrong_signs,
+    follow_smoothing,
+    gradient,
+    line_search,
+)
 from lcp.solvers.shared.scaled_box import BETWEEN, ScaledBox
 from lcp.status import Status
-from lcp.traits import Traits
 
 # Damped steps that may pass without halving the natural map before the smoothing path takes over.
 _PATIENCE = 6

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from lcp.box import BoxLCP
 from lcp.errors import ProblemError
-from lcp.kernels import codes
-from lcp.method import Method, Request
+from lcp.method import Request, Traits
 from lcp.options import positive, real, whole
-from lcp.problem import LCP
+from lcp.problem import LCP, BoxLCP
 from lcp.result import Claim
-from lcp.solvers.shared.principal_pivoting import PivotingState
-from lcp.status import Status
-from lcp.traits import Traits
-
-# Pivots between two returns to Python, which check Ctrl-C and the time limit; fewer for large problems.
-_BUDGET = 128
-# How often a final basis that is not a solution is formed again, with sharper eyes, and pivoting continues from there.
-_ROUNDS = 3
+from lcp.solvers.shared.pivoting import PivotingState, PrincipalPivoting
 
 
 @dataclass(frozen=True)
-class Murty(Method[LCP | BoxLCP]):
+class Murty(PrincipalPivoting):
     """Principal pivoting on the least infeasible index, a Bard-type scheme (Murty 1974).
 
     The simplest method for P matrices: the first pair that is not complementary is exchanged, and no basis is met
@@ -56,6 +47,8 @@ class Murty(Method[LCP | BoxLCP]):
     zero_tolerance: float = real(1e-11, least=0.0, most=1e-3)
     time_limit: float = positive(300.0)
 
+    least_limit: ClassVar[int] = 10_000
+    singular: ClassVar[str] = "a diagonal entry is not positive: M is no P matrix"
     traits: ClassVar[Traits] = Traits.P_MATRIX | Traits.POSITIVE_DEFINITE | Traits.WARM_START | Traits.BOXED
 
     def __post_init__(self) -> None:
@@ -67,44 +60,12 @@ class Murty(Method[LCP | BoxLCP]):
             object.__setattr__(self, "order", tuple(int(i) for i in given))
 
     def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
-        from lcp.kernels import murty as k
-        from lcp.kernels.portions import pivots_at_once
+        if self.order is not None and len(self.order) != problem.n:
+            raise ProblemError(f"Murty.order has length {len(self.order)}, the problem {problem.n}")
+        return super()._claim(problem, request)
 
-        n = problem.n
-        order = np.arange(n) if self.order is None else np.array(self.order, dtype=np.int64)
-        if order.shape[0] != n:
-            raise ProblemError(f"Murty.order has length {order.shape[0]}, the problem {n}")
-        run = PivotingState(problem, request, self.time_limit)
-        if run.zero_is_solution():
-            return run.claim(Status.SOLVED, 0)
-        status, detail = Status.STALLED, ""
-        info = np.zeros(k.INFO_SIZE, dtype=np.int64)
-        limit = max(10_000, 50 * n) if self.max_pivots is None else self.max_pivots
-        run.choose(request.z0)
-        for attempt in range(_ROUNDS):
-            run.build()
-            while True:
-                code = k.least_index_loop(
-                    run.tableau, order, self.zero_tolerance * 100.0**-attempt, 1e-13, limit, info,
-                    1 if request.trace else int(pivots_at_once(run.problem.n, _BUDGET)),
-                )  # fmt: skip
-                run.record(int(info[k.PIVOTS]))
-                if code != codes.RUNNING or run.timed_out():
-                    break
-            status, detail = _END[code]
-            solution = run.solution(int(info[k.PIVOTS]))
-            if solution is not None:
-                return solution
-            if status is Status.ITERATION_LIMIT:
-                break
-            run.keep()
-        return run.claim(status, int(info[k.PIVOTS]), detail)
+    def _advance(self, run: PivotingState, zero_tolerance: float, limit: int) -> Callable[[int], int]:
+        from lcp.kernels.principal_pivoting import least_index_loop
 
-
-_END = {
-    codes.SOLVED: (Status.STALLED, "the final basis is no solution of the original data"),
-    codes.RUNNING: (Status.ITERATION_LIMIT, "time limit"),
-    codes.ITERATION_LIMIT: (Status.ITERATION_LIMIT, "problem too long: max_pivots reached"),
-    codes.SINGULAR_BASIS: (Status.SINGULAR_BASIS, "a diagonal entry is not positive: M is no P matrix"),
-    codes.NOT_FINITE: (Status.NOT_FINITE, ""),
-}
+        order = np.arange(run.problem.n) if self.order is None else np.array(self.order, dtype=np.int64)
+        return lambda budget: least_index_loop(run.tableau, order, zero_tolerance, 1e-13, limit, run.info, budget)

@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from lcp.arrays import Vector
+from lcp.method import SYMMETRIC_MONOTONE, Traits
 from lcp.options import choice, positive, real, whole
 from lcp.solvers.projected_gauss_seidel import SWEEP_ORDERS
 from lcp.solvers.shared.iterative_base import BoxProblemArrays, Iteration, IterativeMethod, is_symmetric
-from lcp.traits import SYMMETRIC_MONOTONE, Traits
 
 # Iterations of the shortest phase after which the objective is compared.
 _PHASE = 32

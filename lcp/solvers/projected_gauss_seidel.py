@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
+from lcp.method import SYMMETRIC_MONOTONE, Traits
 from lcp.options import choice, positive, real, whole
 from lcp.solvers.shared.iterative_base import BoxProblemArrays, Iteration, IterativeMethod, is_symmetric
-from lcp.traits import SYMMETRIC_MONOTONE, Traits
 
 SWEEP_ORDERS = ("forward", "symmetric")
 # Sweeps of the shortest window over which a rate is measured.

@@ -9,16 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.clock import processor_seconds
 from lcp.friction.blocks import ScaledProblem, scaled
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, measure
 from lcp.friction.result import FrictionClaim
-from lcp.method import Request
+from lcp.hearing import processor_seconds
+from lcp.method import Request, Traits
 from lcp.options import Options
+from lcp.result import TraceRecorder
 from lcp.status import Status
-from lcp.trace import TraceRecorder
-from lcp.traits import Traits
 
 # Reciprocal condition number below which a matrix is singular.
 _SINGULAR = 1e-17

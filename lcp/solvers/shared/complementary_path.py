@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.clock import processor_seconds
+from lcp.hearing import processor_seconds
+from lcp.result import TraceRecorder
 from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, UPPER, ScaledBox, States
 from lcp.status import Status
-from lcp.trace import TraceRecorder
 
 # A distance to a bound below this fraction of its terms is rounding and counts as zero.
 _TIE = 1e-10

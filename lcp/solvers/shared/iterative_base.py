@@ -11,15 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector, row_sizes
-from lcp.box import BoxLCP, bounds_of
-from lcp.clock import processor_seconds
 from lcp.farkas import Farkas
+from lcp.hearing import processor_seconds
 from lcp.method import Method, Request
-from lcp.problem import LCP, csr_arrays
+from lcp.problem import LCP, BoxLCP, bounds_of, csr_arrays
 from lcp.residuals import measure
-from lcp.result import Claim
+from lcp.result import Claim, TraceRecorder
 from lcp.status import Status
-from lcp.trace import TraceRecorder
 
 #: Function that advances z, in place, by a number of iterations.
 Advance = Callable[[Vector, int], None]

@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 from lcp.arrays import Vector
 from lcp.dispatch import claim_of
 from lcp.method import Request
-from lcp.mixed import MLCP
 from lcp.polish.active_set import refine
-from lcp.problem import LCP
+from lcp.problem import LCP, MLCP
 from lcp.reduction import RANK_TOLERANCE, reduce
 from lcp.residuals import measure, verified
 from lcp.result import Claim

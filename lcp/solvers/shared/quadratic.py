@@ -27,16 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector, check_range
-from lcp.box import BoxLCP, bounds_of
-from lcp.clock import processor_seconds
 from lcp.farkas import Farkas, infeasibility_proof
-from lcp.method import Method, Request
+from lcp.hearing import processor_seconds
+from lcp.method import Method, Request, Traits
 from lcp.polish.active_set import refine
-from lcp.problem import LCP
+from lcp.problem import LCP, BoxLCP, bounds_of
 from lcp.residuals import measure
 from lcp.result import Claim
 from lcp.status import Status
-from lcp.traits import Traits
 
 NOT_MONOTONE = (
     "M is not positive semidefinite: a QP solves symmetric positive semidefinite and monotone problems only; use "

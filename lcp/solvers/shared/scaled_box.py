@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP, bounds_of
-from lcp.problem import LCP
-from lcp.scaling import balanced_scales, scales
+from lcp.problem import LCP, BoxLCP, bounds_of
+from lcp.scaling import balanced_scales, entrywise_scales, scales
 
 States = NDArray[np.int8]
 
@@ -78,7 +77,7 @@ def scaled_box(problem: LCP | BoxLCP, *, congruent: bool = False, balanced: bool
     M, q = problem._M, problem._q
     lo, hi = bounds_of(problem)
     if problem.sparse or congruent:
-        row, column = _equilibrated(M, congruent)
+        row, column = entrywise_scales(M, congruent=congruent)
     else:
         row, column = (balanced_scales if balanced else scales)(M)
     if isinstance(M, np.ndarray):
@@ -103,35 +102,6 @@ def scaled_box(problem: LCP | BoxLCP, *, congruent: bool = False, balanced: bool
 
 def _largest(x: Vector) -> float:
     return float(np.abs(x).max(initial=0.0))
-
-
-def _equilibrated(M: Any, congruent: bool) -> tuple[Vector, Vector]:
-    """Divide rows and columns by the square roots of their largest entries, six times (Ruiz 2001).
-
-    D. Ruiz, A scaling algorithm to equilibrate both rows and columns norms in matrices, RAL-TR-2001-034.
-    """
-    n = M.shape[0]
-    row, column = np.ones(n), np.ones(n)
-    if n == 0:
-        return row, column
-    sizes = abs(M)
-    dense = isinstance(M, np.ndarray)
-    if not dense:
-        sizes = sizes.tocoo()
-    for _ in range(6):
-        if dense:
-            scaled = row[:, None] * sizes * column
-            in_row, in_column = scaled.max(axis=1), scaled.max(axis=0)
-        else:
-            data = row[sizes.row] * sizes.data * column[sizes.col]
-            in_row, in_column = np.zeros(n), np.zeros(n)
-            np.maximum.at(in_row, sizes.row, data)
-            np.maximum.at(in_column, sizes.col, data)
-        if congruent:
-            in_row = in_column = np.maximum(in_row, in_column)
-        row /= np.sqrt(np.where(in_row > 0.0, in_row, 1.0))
-        column /= np.sqrt(np.where(in_column > 0.0, in_column, 1.0))
-    return np.exp2(np.round(np.log2(row))), np.exp2(np.round(np.log2(column)))
 
 
 def _symmetry(M: Any) -> tuple[bool, bool]:

@@ -1,4 +1,4 @@
-"""The principal pivoting method on a tableau of principal transforms, with bounds on both sides.
+"""The principal pivoting methods of Cottle and Dantzig, and of Murty, with bounds on both sides.
 
 Cottle and Dantzig (1968); Cottle, Pang and Stone (1992), section 4.3. A major cycle takes one pair that is not
 complementary and drives it along the path on which all pairs that are complementary stay so; z_r and w_r of the driven
@@ -6,6 +6,11 @@ pair move in one direction only, until one of them reaches the value that makes 
 blocked changes places by itself or, where its diagonal entry vanishes, together with the driven one. Every major cycle
 mends a pair and spoils none, so that there are at most n of them. Where nothing else blocks, a pair that is violated
 already does, at a limit far out on its wrong side; without that limit a ray would prove nothing.
+
+K. G. Murty, Note on a Bard-type scheme for solving the complementarity problem, Opsearch 11 (1974): of the pairs that
+are not complementary the first, in a fixed order, is mended, whatever becomes of the others. With bounds a pair has
+three states, and the rule leads to the sink of the unique sink orientation of a grid (B. Gaertner, W. D. Morris,
+L. Ruest, Unique sink orientations of grids, Algorithmica 51 (2008)).
 """
 
 from __future__ import annotations
@@ -16,16 +21,14 @@ import numpy as np
 
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.codes import ITERATION_LIMIT, NOT_FINITE, RAY, RUNNING, SINGULAR_BASIS, SOLVED
-from lcp.kernels.principal_tableau import PrincipalTableau, advance, swap_one, swap_two
+from lcp.kernels.principal_tableau import PIVOTS, PrincipalTableau, advance, swap_one, swap_two
 
-# Places in the vector of information.
-PIVOTS: Final = 0
+# Places in the vector of information, beside `PIVOTS`.
 DRIVEN: Final = 1
 SENSE: Final = 2
 WRONG_SIGN: Final = 3
 IDLE: Final = 4
 MAJOR: Final = 5
-INFO_SIZE: Final = 8
 
 # Steps without length after which ties are broken by the least index alone (Cottle and Chang 1992).
 PATIENCE: Final = 2
@@ -200,3 +203,46 @@ def pivot_loop(
             swap_two(t, i, r)
             size[i] = max(abs(b[i]), step)
             size[r] = max(abs(b[r]), step)
+
+
+@kernel
+def least_index_loop(
+    t: PrincipalTableau, order: Ints, zero_tolerance: float, pivot_tolerance: float, limit: int, info: Ints, budget: int
+) -> int:
+    """Make at most ``budget`` pivots; `RUNNING` asks to be called again with everything as it is.
+
+    `SOLVED` says that every pair is complementary up to rounding, `SINGULAR_BASIS` that a diagonal entry of the tableau
+    is not positive, so that M is no P matrix to working precision.
+    """
+    T, b, size = t.T, t.b, t.size
+    n = b.shape[0]
+    for _ in range(budget):
+        i = -1
+        for k in range(n):
+            if violation(t, zero_tolerance, order[k]) != 0.0:
+                i = order[k]
+                break
+        if i < 0:
+            return SOLVED
+        if not np.isfinite(b[i]):
+            return NOT_FINITE
+        if info[PIVOTS] >= limit:
+            return ITERATION_LIMIT
+        info[PIVOTS] += 1
+        largest = 0.0
+        for j in range(n):
+            largest = max(largest, abs(T[j, i]))
+        if not T[i, i] > pivot_tolerance * largest:
+            return SINGULAR_BASIS
+        goal = 0.0
+        if t.inside[i] == 1:
+            goal = t.lo[i] if b[i] < t.lo[i] else t.hi[i]
+        step = (goal - b[i]) / T[i, i]
+        for j in range(n):
+            # Rounding in b_j is a multiple of the largest term that has gone into it.
+            size[j] = max(size[j], abs(T[j, i] * step))
+        advance(t, i, step)
+        b[i] = goal
+        swap_one(t, i)
+        size[i] = abs(step)
+    return RUNNING

@@ -1,4 +1,4 @@
-"""Any solver on M + s I for growing s, with solutions verified on M itself."""
+"""Solvers made of other solvers: on M + s I for growing s, polished on an active set, or one after another."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lcp.clock import processor_seconds, within
-from lcp.dispatch import claim_of
+from lcp.dispatch import claim_of, nearest_zero
 from lcp.errors import ProblemError
-from lcp.method import Method, Request
-from lcp.options import check_solver, flag, number, positive
+from lcp.hearing import processor_seconds
+from lcp.judge import DENIALS, attempt_of, verdict
+from lcp.method import Method, Request, Traits, within
+from lcp.options import check_positive, check_solver, flag, number, positive, whole
 from lcp.polish.active_set import refine
 from lcp.problem import LCP
-from lcp.residuals import measure, verified
-from lcp.result import Claim
+from lcp.residuals import Problem, measure, verified
+from lcp.result import Attempt, Claim
 from lcp.solvers.lemke import Lemke
 from lcp.status import Status
-from lcp.traits import Traits
 
 
 @dataclass(frozen=True)
@@ -137,3 +137,90 @@ def _shifted(problem: LCP, shift: float) -> LCP:
 
         return LCP(problem._M + shift * sparse.eye_array(problem.n, format="csr"), problem._q, problem._noise)
     return LCP(problem._M + shift * np.eye(problem.n), problem._q, problem._noise)
+
+
+@dataclass(frozen=True)
+class Refined(Method[Problem]):
+    """Polish the answer of a first-order or interior method to the last digits.
+
+    The unknowns with z_i > w_i (in equilibrated units) are assumed positive and their rows are solved from the original
+    data, in a few rounds. If the result is not a verified solution, it is discarded and the inner claim is returned.
+
+    Parameters
+    ----------
+    inner
+        Solver whose solution is polished.
+    rounds
+        Limit on active sets.
+    """
+
+    inner: Any = field(default_factory=Lemke)
+    rounds: int = whole(5, least=1)
+
+    traits: ClassVar[Traits] = Traits.WARM_START | Traits.MIXED | Traits.BOXED | Traits.SPARSE
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_solver("Refined.inner", self.inner)
+
+    def _claim(self, problem: Problem, request: Request) -> Claim:
+        claim = claim_of(problem, self.inner, request)
+        better = refine(problem, claim.z, request.tolerance, self.rounds)
+        if better is None or better is claim.z:
+            return claim
+        detail = "; ".join(part for part in (claim.detail, "polished on the active set") if part)
+        return replace(claim, z=better, status=Status.SOLVED, detail=detail, attempts=())
+
+
+@dataclass(frozen=True, init=False)
+class Fallback(Method[Problem]):
+    """Try solvers in order; the first verified solution, or the first proof that there is none, ends it.
+
+    Every attempt is measured on the original data and kept in ``Result.attempts``. Without a solution the result is the
+    one of the first solver that applied to the problem (was not UNSUITABLE). Each kind of problem is passed to each
+    solver as by `lcp.solve`.
+
+    Parameters
+    ----------
+    *solvers
+        One or more solver objects.
+    time_limit
+        CPU seconds for all solvers together; each may use the remaining time, if this is less than its limit.
+    """
+
+    solvers: tuple[Any, ...]
+    time_limit: float
+
+    traits: ClassVar[Traits] = Traits.WARM_START | Traits.MIXED | Traits.BOXED | Traits.SPARSE
+
+    def __init__(self, *solvers: Any, time_limit: float = 600.0) -> None:
+        if not solvers:
+            raise ProblemError("Fallback needs at least one solver")
+        for i, solver in enumerate(solvers):
+            check_solver(f"Fallback: solver {i}", solver)
+        object.__setattr__(self, "solvers", solvers)
+        object.__setattr__(self, "time_limit", time_limit)
+        check_positive(self, "time_limit")
+
+    def _claim(self, problem: Problem, request: Request) -> Claim:
+        deadline = processor_seconds() + self.time_limit
+        attempts: list[Attempt] = []
+        spent = 0
+        kept: Claim | None = None
+        for solver in self.solvers:
+            claim = claim_of(problem, within(solver, deadline - processor_seconds()), request)
+            status, residual, z, _ = verdict(problem, solver, claim, request.tolerance)
+            spent += claim.iterations
+            attempts.extend(claim.attempts or (attempt_of(solver, claim, status, residual),))
+            # Proofs: no other solver can do better.
+            done = status is Status.SOLVED or status in DENIALS
+            if done or kept is None or kept.status is Status.UNSUITABLE:
+                by = solver if claim.solver is None else claim.solver
+                kept = Claim(z, status, 0, claim.detail, claim.evidence, claim.regularization, claim.trace, (), by)
+            if done or processor_seconds() > deadline:
+                break
+            if status is Status.NOT_FINITE and not measure(problem, nearest_zero(problem))[0].finite:
+                kept = replace(kept, detail=f"{kept.detail}; numbers beyond double precision".removeprefix("; "))
+                break
+        assert kept is not None
+        return replace(kept, iterations=spent, attempts=tuple(attempts))

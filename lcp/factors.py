@@ -41,6 +41,13 @@ def factorized(A: Any, *, positive_definite: bool = False, symmetric_pattern: bo
     return _sparse(A, symmetric_pattern)
 
 
+def block(M: Any, rows: NDArray[np.intp]) -> Any:
+    """Return the square block of a dense or CSR matrix in these rows and columns."""
+    if isinstance(M, np.ndarray):
+        return M[np.ix_(rows, rows)]
+    return M[rows][:, rows]
+
+
 def shifted(A: Any, shift: float | Vector) -> Any:
     """Return A + diag(shift), dense or sparse as A is."""
     if isinstance(A, np.ndarray):

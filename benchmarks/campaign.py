@@ -33,10 +33,10 @@ from limited import allow, tell, told
 from tables import environment, markdown
 
 from contactlab.conformance.adapters.mujoco import import_mujoco
-from lcp.contacts.attempts import NAMES
+from lcp.contacts.strategies import STRATEGY_NAMES
 
 # How many islands each attempt answered; "solver": those without contacts, of solvers, or of nothing.
-ATTEMPTS = ("solver", *NAMES)
+ATTEMPTS = ("solver", *STRATEGY_NAMES)
 HEAD = (
     "kind", "seed", "mode", "bodies", "mu", "h", "masses", "steps", "done", "contacts", "islands", "other", "later",
     *ATTEMPTS, "uncertified", "seconds", "median", "slowest", "over 2 s", "ratio", "verified", "refused", "notices",

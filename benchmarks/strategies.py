@@ -18,15 +18,17 @@ from typing import Any
 import numpy as np
 from islands import read
 
-from lcp.contacts.attempts import NAMES, RECORDED, bits_of
-from lcp.contacts.kernels.attempts import NONE, SELECTED
-from lcp.contacts.kernels.judging import NEAREST, Case
-from lcp.contacts.proposing import Proposed, propose_forces
+from lcp.contacts.island_solver import IslandResult, solve_island
+from lcp.contacts.kernels.island_acceptance import BEST_RESIDUAL, IslandProblem
+from lcp.contacts.kernels.strategy_loop import EQUAL_COMPLIANCE, NO_STRATEGY
+from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, strategy_mask
 from lcp.friction.delassus_factor import factor_from_masses
 from lcp.friction.solvers.contact_strategies import contact_rows
 
 
-def solve(path: Path, exact: bool, warm: bool, strategies: tuple[str, ...], tolerance: float) -> tuple[Proposed, float]:
+def solve(
+    path: Path, exact: bool, warm: bool, strategies: tuple[str, ...], tolerance: float
+) -> tuple[IslandResult, float]:
     """Solve one island; the result and seconds."""
     island = read(path)
     nc = island.mu.size
@@ -36,9 +38,9 @@ def solve(path: Path, exact: bool, warm: bool, strategies: tuple[str, ...], tole
     units: Any = SimpleNamespace(w=1.0, p=1.0)
     rows: Any = contact_rows(shape, factor_from_masses(island.cone()), units)  # type: ignore[arg-type]
     z0 = rows.variables(before)
-    case = Case(rows.system, rows.starts, True, warm, exact, bits_of(strategies), z0, tolerance)
+    case = IslandProblem(rows.system, rows.starts, True, warm, exact, strategy_mask(strategies), z0, tolerance)
     start = time.process_time()
-    found = propose_forces(case)
+    found = solve_island(case)
     return found, time.process_time() - start
 
 
@@ -47,7 +49,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--friction", nargs="*", choices=("pyramid", "cone"), default=("pyramid", "cone"))
-    parser.add_argument("--strategies", nargs="*", default=[",".join(NAMES)])
+    parser.add_argument("--strategies", nargs="*", default=[",".join(STRATEGY_NAMES)])
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--tolerance", type=float, default=1e-8)
     parser.add_argument("--cold", action="store_true", help="without the forces of the step before")
@@ -63,13 +65,13 @@ def main() -> None:
             systems, seconds, selected = [], 0.0, 0
             for path in files:
                 found, spent = solve(path, friction == "cone", warm, strategies, arguments.tolerance)
-                name = RECORDED[found.attempt] if found.attempt != NONE else "none"
+                name = RECORDED[found.attempt] if found.attempt != NO_STRATEGY else "none"
                 answered[name] += 1
                 systems.append(found.systems)
                 seconds += spent
-                selected += name != "none" and found.outcome == SELECTED
+                selected += name != "none" and found.outcome == EQUAL_COMPLIANCE
                 if name == "none":
-                    print(f"  {path.stem}: not solved, off by {found.answer.state[NEAREST]:.0e}", flush=True)
+                    print(f"  {path.stem}: not solved, off by {found.answer.state[BEST_RESIDUAL]:.0e}", flush=True)
             solved = len(files) - answered["none"]
             print(
                 f"{friction}, {names}: {solved} of {len(files)} solved, {selected} equal-compliance; "

@@ -69,7 +69,7 @@ ACCELERATION_FORMULAS = {
 
 
 #: Forces count as those selected where they are this part of the largest from them, at most: what `Choice.SELECTED`
-#: states. The kernels that mark them have the number once more (`lcp.contacts.kernels.selection`).
+#: states. The kernels that mark them have the number once more (`lcp.contacts.kernels.compliance_continuation`).
 SELECTED_WITHIN = 1e-3
 #: What `verify` allows of it: it seeks the forces at compliances of its own.
 VERIFIED_WITHIN = 5e-3

@@ -48,7 +48,7 @@ from contactlab.formulation.strategy_solver import (
     solve_with_strategies,
 )
 from contactlab.spatial.arrays import FloatArray
-from lcp.contacts.attempts import NAMES
+from lcp.contacts.strategies import STRATEGY_NAMES
 from problem_data import ConstraintAccelProblemData, ConstraintForces, ConstraintVelProblemData, ProblemDataError
 
 __all__ = [
@@ -374,7 +374,7 @@ class ConstraintSolver(ForceHelpers):
             answer = FrictionAnswer(problem, plain, relaxed=False)
         else:
             tries = selects or h is not None
-            attempts = solver.strategies if selects else NAMES
+            attempts = solver.strategies if selects else STRATEGY_NAMES
             result = solve_with_strategies(formed, start, self.tolerance, selects, attempts) if tries else None
             # No error will name the problem of forces proposed without bilateral rows.
             named = formed.problem if result is None or blocks.nb > 0 else None

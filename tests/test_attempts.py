@@ -12,8 +12,8 @@ from contactlab import Choice, EqualCompliance
 from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.simulation import SimulationConfigError, TimeStepping, World, WorldBuilder, simulate, verify
 from contactlab.spatial import RigidInertia
-from lcp.contacts.attempts import NAMES, RECORDED, bits_of, strategies_of
-from lcp.contacts.kernels import attempts as kernels
+from lcp.contacts.kernels import strategy_loop as kernels
+from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, strategies_of, strategy_mask
 
 
 def pile(seed: int = 0) -> World:
@@ -32,13 +32,13 @@ def pile(seed: int = 0) -> World:
 
 
 def test_the_table_is_that_of_the_kernels() -> None:
-    assert NAMES == kernels.NAMES
-    assert len(set(NAMES)) == len(NAMES) == 5
-    assert tuple(RECORDED[code] for code in kernels.CODES) == NAMES
-    assert bits_of(NAMES) == kernels.EVERY
-    assert bits_of(()) == 0
+    assert STRATEGY_NAMES == kernels.STRATEGY_NAMES
+    assert len(set(STRATEGY_NAMES)) == len(STRATEGY_NAMES) == 5
+    assert tuple(RECORDED[code] for code in kernels.STRATEGY_CODES) == STRATEGY_NAMES
+    assert strategy_mask(STRATEGY_NAMES) == kernels.ALL_STRATEGIES
+    assert strategy_mask(()) == 0
     page = (Path(__file__).parents[1] / "docs" / "contact_solver.md").read_text(encoding="utf-8")
-    assert [name for name in NAMES if f"`{name}`" not in page] == []
+    assert [name for name in STRATEGY_NAMES if f"`{name}`" not in page] == []
 
 
 @pytest.mark.parametrize("friction", ["pyramid", "cone"])
@@ -82,7 +82,10 @@ def test_attempts_left_out_change_no_unique_motion() -> None:
     inertia, q, v = RigidInertia.solid_sphere(0.5, 0.05), (0, 0, 0.06, 1, 0, 0, 0), (1, 0, 0, 0, 0, 3)
     builder.add_free_body("ball", inertia, Sphere(0.05), material, q=q, v=v)
     world = builder.build()
-    every, some = (simulate(world, TimeStepping(5e-3, strategies=names), steps=80) for names in (NAMES, NAMES[2:]))
+    every, some = (
+        simulate(world, TimeStepping(5e-3, strategies=names), steps=80)
+        for names in (STRATEGY_NAMES, STRATEGY_NAMES[2:])
+    )
     np.testing.assert_allclose(every.v, some.v, atol=1e-11)
 
 
@@ -96,8 +99,8 @@ def test_names_that_do_not_exist_are_refused() -> None:
 def test_attempts_of_old_records_are_strategies() -> None:
     old = ("held", "modes", "sweeps", "branch", "closer", "path", "shifts", "points")
     # Records of before know nothing of rest.
-    assert strategies_of(old) == NAMES[:-1]
-    assert strategies_of(NAMES) == NAMES
+    assert strategies_of(old) == STRATEGY_NAMES[:-1]
+    assert strategies_of(STRATEGY_NAMES) == STRATEGY_NAMES
     assert strategies_of(("shifts",)) == ("interior_point",)
     assert strategies_of(("points",)) == ("points",)
     assert strategies_of(()) == ()

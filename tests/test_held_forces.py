@@ -10,7 +10,7 @@ import pytest
 from contactlab.contact import Box, HalfSpace, Material
 from contactlab.simulation import Simulation, TimeStepping, World, WorldBuilder, simulate, verify
 from contactlab.spatial import RigidInertia
-from lcp.contacts.attempts import RECORDED
+from lcp.contacts.strategies import RECORDED
 
 
 def boxes_at_rest(count: int) -> World:

@@ -134,10 +134,16 @@ def test_no_matrix_is_needed_of_a_large_island():
 @pytest.mark.parametrize("seed", range(5))
 def test_rows_are_judged_as_the_dense_lcp_judges_them(seed):
     """Of every kind of bounds: M z + q from the rows, and q."""
-    from lcp.contacts.kernels.attempts import EVERY, SELECTED, UNFINISHED, propose, propose_nearer
-    from lcp.contacts.kernels.judging import STATE, Answer, Case
-    from lcp.contacts.kernels.search import search_ints
-    from lcp.contacts.kernels.ways import attempt_floats
+    from lcp.contacts.kernels.island_acceptance import STATE, IslandProblem, IslandSolution
+    from lcp.contacts.kernels.solver_state import state_int_size
+    from lcp.contacts.kernels.strategies import workspace_float_size
+    from lcp.contacts.kernels.strategy_loop import (
+        ALL_STRATEGIES,
+        EQUAL_COMPLIANCE,
+        NEEDS_SWEEPS,
+        solve_first,
+        solve_from_sweeps,
+    )
     from lcp.kernels.residuals import SIZE
 
     rng = np.random.default_rng(seed)
@@ -158,13 +164,13 @@ def test_rows_are_judged_as_the_dense_lcp_judges_them(seed):
     )
     formed = form_discretized_lcp(data, 0.1)
     n, nv, nj, rows = formed.n, 9, 8, formed.kernel_rows
-    wf, wi = np.zeros(attempt_floats(2, 2, 4, nj, nv)), np.zeros(search_ints(2, 6 + nj, 1), dtype=np.int64)
+    wf, wi = np.zeros(workspace_float_size(2, 2, 4, nj, nv)), np.zeros(state_int_size(2, 6 + nj, 1), dtype=np.int64)
     q, z, w, best = (np.zeros(n) for _ in range(4))
-    case = Case(rows, np.array([0, nv]), True, False, False, EVERY, np.zeros(n), 1e-8)
+    case = IslandProblem(rows, np.array([0, nv]), True, False, False, ALL_STRATEGIES, np.zeros(n), 1e-8)
     sizes = (6 + nj, nv, SIZE, 24, nv + 1)
-    answer = Answer(q, z, w, *(np.zeros(size) for size in sizes), best, np.zeros(STATE))
-    assert propose(case, answer, wf, wi).outcome == UNFINISHED
-    assert propose_nearer(case, answer, wf, wi).outcome == SELECTED
+    answer = IslandSolution(q, z, w, *(np.zeros(size) for size in sizes), best, np.zeros(STATE))
+    assert solve_first(case, answer, wf, wi).outcome == NEEDS_SWEEPS
+    assert solve_from_sweeps(case, answer, wf, wi).outcome == EQUAL_COMPLIANCE
     np.testing.assert_allclose(q, formed.qq, rtol=0, atol=1e-12)
     np.testing.assert_allclose(w, formed.MM @ z + formed.qq, rtol=0, atol=1e-12)
     assert z.min() >= 0.0

@@ -47,7 +47,7 @@ def bin_of(kind: str, count: int, columns: int, seed: int) -> World:
 @kernel
 def eliminate(starts, spans, nc, wi, K, work, x, dense):
     """Factor a dense matrix of the sparsity of spans, and solve for x; the numbers that the panels take."""
-    trees = elimination.lay_out_elimination(starts, nc, wi)
+    trees = elimination.elimination_views(starts, nc, wi)
     elimination.order_elimination(trees, spans)
     for k in range(trees.order.shape[0]):
         upper = elimination.upper_panel(trees, K, k)

@@ -167,7 +167,7 @@ def test_the_sparse_matrix_is_the_dense_one(seed):
     """Every bit of it, whatever contacts join and however soft they are, with spans and without."""
     data, spans = mixed(40, seed)
     formed = form_discretized_lcp(data, H)
-    for rows in (formed.kernel_rows, formed.kernel_rows._replace(spans=spans)):
+    for rows in (formed.kernel_rows, formed.kernel_rows._replace(column_ranges=spans)):
         found = lcp_matrix(formed, rows)
         assert sparse.issparse(found)
         np.testing.assert_array_equal(found.toarray(), formed.MM)

@@ -8,7 +8,7 @@ import pytest
 from contactlab.contact import HalfSpace, Material, Sphere
 from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate, verify
 from contactlab.spatial import RigidInertia
-from lcp.contacts.attempts import RECORDED
+from lcp.contacts.strategies import RECORDED
 
 
 def balls(seed: int) -> World:

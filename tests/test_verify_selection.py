@@ -177,7 +177,7 @@ def test_boxes_on_a_tilting_plate_have_the_forces_that_their_record_says(frictio
 
 def test_the_kernels_mark_by_the_tolerance_that_is_stated():
     """One number, in two places: kernels do not import the certificate."""
-    from lcp.contacts.kernels import selection as kernels
+    from lcp.contacts.kernels import compliance_continuation as kernels
 
     assert kernels.SELECTED_WITHIN == SELECTED_WITHIN
 

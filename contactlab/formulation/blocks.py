@@ -119,7 +119,7 @@ def zero_force_vector(blocks: VelocityBlocks) -> FloatArray:
     return z
 
 
-#: The spans of rows that are dense: see `lcp.contacts.kernels.spans`.
+#: The spans of rows that are dense: see `lcp.contacts.kernels.column_ranges`.
 ALL_COLUMNS = np.zeros((0, 4), dtype=np.int64)
 Blocks = VelocityBlocks | AccelerationBlocks
 

@@ -15,10 +15,10 @@ from contactlab.formulation.cone import ConeProblem, cone_problem
 from contactlab.formulation.discretized import DiscretizedLCP
 from contactlab.formulation.friction_backend import friction_objection
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.contacts.attempts import NAMES, RECORDED, bits_of
+from lcp.contacts.island_solver import solve_island
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.proposing import propose_forces
-from lcp.contacts.trees import contact_spans
+from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, strategy_mask
+from lcp.contacts.trees import contact_column_ranges
 from problem_data import VelocityBlocks
 
 # Unknowns from which on a sparse matrix may cost less than a dense one, and the part of it that it may fill.
@@ -33,14 +33,14 @@ class StrategySolver:
     """Answer in place of a solver: the forces of z0, or forces near them, or the forces selected.
 
     It is made before any solver is asked, and taken where it meets the LCP well within the tolerance: see
-    `lcp.contacts.kernels.attempts`.
+    `lcp.contacts.kernels.strategy_loop`.
 
     Parameters
     ----------
     choice
         Which of several force solutions was found.
     attempt
-        Name of the strategy that found it: see `lcp.contacts.attempts`.
+        Name of the strategy that found it: see `lcp.contacts.strategies`.
     """
 
     choice: Choice = Choice.ANY
@@ -55,7 +55,7 @@ class EqualCompliance:
     set: one corner of a face carries all of its load, and what such forces do to a gripped box is not what it does.
     Selected are the forces of contacts with a compliance eps, the same for all of them and in every direction, in the
     limit of eps = 0. They solve the rigid problem, and are found in the space of the velocities: from large to small
-    eps, then by proximal points (`lcp.contacts.kernels.selection`). Rows of joints are rigid throughout.
+    eps, then by proximal points (`lcp.contacts.kernels.compliance_continuation`). Rows of joints are rigid throughout.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class EqualCompliance:
         `lcp.default_solver` would try, for half a minute of the processor; with ``friction="cone"`` what
         `lcp.default_friction_solver` would try, for as long.
     strategies
-        Names of the strategies that may be used: see `lcp.contacts.attempts`.
+        Names of the strategies that may be used: see `lcp.contacts.strategies`.
 
     Notes
     -----
@@ -73,11 +73,11 @@ class EqualCompliance:
     """
 
     fallback: lcp.Solver | None = None
-    strategies: tuple[str, ...] = NAMES
+    strategies: tuple[str, ...] = STRATEGY_NAMES
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "strategies", tuple(self.strategies))
-        bits_of(self.strategies)
+        strategy_mask(self.strategies)
         solver = self.fallback
         if solver is not None and (isinstance(solver, type) or not hasattr(solver, "solve")):
             raise lcp.ProblemError(f"otherwise must be a solver object such as lcp.Lemke(), got {solver!r}")
@@ -107,7 +107,7 @@ def _rows_and_ranges(rows: VelocityBlocks | ContactSystem) -> tuple[IntArray, In
 def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
     """First velocities of the trees, those joined that rows of joints join, and the spans of [N; F; L; B]."""
     from contactlab.formulation.kernels.joint_spans import place_joint_spans
-    from lcp.contacts.kernels.spans import SPAN_INTS
+    from lcp.contacts.kernels.column_ranges import SPAN_INTS
 
     one = np.array([0, blocks.nv], dtype=np.int64), ALL_COLUMNS
     starts = blocks.tree_starts
@@ -118,7 +118,7 @@ def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
     nu = contact.size
     row, column = _rows_and_ranges(blocks)
     end = np.searchsorted(row, nu)
-    spans = contact_spans(starts, blocks.nc, contact[row[:end]], column[:end])
+    spans = contact_column_ranges(starts, blocks.nc, contact[row[:end]], column[:end])
     if spans is None:
         return one
     if len(blocks.J) == nu:
@@ -144,7 +144,7 @@ class _SolverAdapter:
 
 
 def solve_cones_with_strategies(
-    formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, attempts: tuple[str, ...] = NAMES
+    formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, attempts: tuple[str, ...] = STRATEGY_NAMES
 ) -> tuple[ConeProblem, lcp.FrictionResult] | None:
     """Return selected forces of contacts with the exact cone, and their problem.
 
@@ -165,7 +165,7 @@ def solve_with_strategies(
     z0: FloatArray | None,
     tolerance: float,
     selected: bool,
-    attempts: tuple[str, ...] = NAMES,
+    attempts: tuple[str, ...] = STRATEGY_NAMES,
 ) -> lcp.Result | None:
     """Return the result of the strategies, near z0 (n,) or selected, or None if the problem needs the solver.
 
@@ -224,29 +224,29 @@ def _found(
     asked = selected or (z0 is not None and not with_joints)
     if blocks.nc == 0 or not asked or (exact and blocks.ncone != blocks.nc):
         return None
-    from lcp.contacts.kernels.attempts import NONE, OTHERS
-    from lcp.contacts.kernels.judging import Case
+    from lcp.contacts.kernels.island_acceptance import IslandProblem
+    from lcp.contacts.kernels.strategy_loop import NO_STRATEGY, OTHER_FORCES
 
     starts, spans = _trees(blocks)
-    rows = formed.kernel_rows._replace(spans=spans)
+    rows = formed.kernel_rows._replace(column_ranges=spans)
     start = np.zeros(formed.n) if z0 is None else z0
-    asked_of = selected, z0 is not None, exact, bits_of(attempts), start, tolerance
-    found = propose_forces(Case(rows, starts, *asked_of, _posed(formed, spans)))
-    if found.attempt == NONE:
+    asked_of = selected, z0 is not None, exact, strategy_mask(attempts), start, tolerance
+    found = solve_island(IslandProblem(rows, starts, *asked_of, _posed(formed, spans)))
+    if found.attempt == NO_STRATEGY:
         return None
     answer, systems = found.answer, found.systems
     kind, choice = "forces near z0", Choice.ANY
     if selected:
         kind, choice = "forces selected", Choice.SELECTED
-        if found.outcome == OTHERS:
+        if found.outcome == OTHER_FORCES:
             kind, choice = "forces that are not those selected", Choice.NOT_SELECTED
     name = RECORDED[found.attempt]
     detail = "the forces of z0" if name == "reuse" and systems == 0 else f"{kind}, {name}: {systems} linear systems"
-    return _StrategyResult(answer.z, answer.w, answer.measures, StrategySolver(choice, name), detail, rows)
+    return _StrategyResult(answer.z, answer.w, answer.residuals, StrategySolver(choice, name), detail, rows)
 
 
 def _posed(formed: DiscretizedLCP, spans: IntArray) -> FloatArray:
-    """Original rows, for verification after bilateral rows were eliminated; see `lcp.contacts.kernels.judging.Case`."""
+    """Original rows, for verification after bilateral rows were eliminated; see `lcp.contacts.kernels.island_acceptance.Case`."""
     from contactlab.formulation.kernels.bilateral import fill_posed
 
     blocks = formed.data.blocks()

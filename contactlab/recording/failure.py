@@ -111,7 +111,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
         island = f"island {view.number} ({names}"
         problem = view.problem()
         saved, note = _save(problem, step, path)
-        from lcp.contacts.kernels.judging import NEAREST
+        from lcp.contacts.kernels.island_acceptance import BEST_RESIDUAL
 
         contacts = tuple(view.contacts())
         told = moving_as_prescribed(world, (body for one in contacts for body in (one.body_a, one.body_b)))
@@ -133,7 +133,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
                 f"{note}"
             )
         elif driver.control.tried == layout.ALL_TRIED:
-            off = float(driver.island.state[NEAREST])
+            off = float(driver.island.state[BEST_RESIDUAL])
             detail = (
                 f"none of the attempts at {island}; {problem!r}) led to forces that solve it: the best are off by "
                 f"{off:.1e} of its scale. Try a smaller h or adaptive=True; a solver that is named is asked "

@@ -32,7 +32,7 @@ from contactlab.world.point_spring import JointPolynomial, PointSpring
 from contactlab.world.surface import ALL, Collider
 from contactlab.world.visual import Visual, VisualMesh
 from contactlab.world.world import World
-from lcp.contacts.attempts import strategies_of
+from lcp.contacts.strategies import strategies_of
 
 Json = dict[str, Any]
 _fields: Any = dataclasses.fields  # of a class known only when running

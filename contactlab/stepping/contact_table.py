@@ -16,7 +16,7 @@ from contactlab.spatial.errors import close_names
 from contactlab.stepping.kernels.layout import OPEN, SLIDE, STICK
 from contactlab.stepping.record_schema import Rows
 from contactlab.world.errors import SimulationConfigError
-from lcp.contacts.attempts import NAMES, RECORDED
+from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
@@ -304,7 +304,7 @@ class CertificateTable:
     choice
         Which of the forces that solve it they are: numbers of `contactlab.Choice`.
     attempt, systems
-        Which of `lcp.contacts.attempts.NAMES` answered, counted from 1, 0 where a solver did or nothing
+        Which of `lcp.contacts.strategies.NAMES` answered, counted from 1, 0 where a solver did or nothing
         did or the record does not tell; linear systems solved in all attempts at it.
     natural_map, scaled
         Residuals of the LCP, as `lcp.residuals`: max |min(z, w)|, and the scaled one that decides. Of the answer of a
@@ -379,7 +379,7 @@ class CertificateTable:
         """Return how many islands each attempt answered, by name; ``"solver"`` those of no attempt."""
         counts = np.bincount(self.attempt, minlength=len(RECORDED) + 1).tolist()
         named = zip(("solver", *RECORDED), counts, strict=True)
-        return {name: count for name, count in named if count or name in ("solver", *NAMES)}
+        return {name: count for name, count in named if count or name in ("solver", *STRATEGY_NAMES)}
 
     @property
     def mechanical(self) -> FloatArray:

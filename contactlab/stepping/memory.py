@@ -16,7 +16,7 @@ from contactlab.stepping.kernels import layout
 from contactlab.stepping.kernels.layout import Control, Island, Moments, Parameters, Work
 from contactlab.stepping.packing import free_size, moves_accurately, new_record
 from contactlab.stepping.prepared import arrays_of, lcp_width
-from lcp.contacts.attempts import bits_of
+from lcp.contacts.strategies import strategy_mask
 
 if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
@@ -63,7 +63,7 @@ def new_settings(stepper: TimeStepping, edges: int) -> tuple[Control, Parameters
     # and so does a friction backend.
     parameters.propose = stepper.solver is None or not (cone or parameters.backend)
     parameters.select = stepper.solver is None
-    parameters.allowed = bits_of(stepper.strategies)
+    parameters.allowed = strategy_mask(stepper.strategies)
     parameters.adaptive = stepper.adaptive
     parameters.reduce = stepper.reduce_contacts
     parameters.projection = stepper.projection
@@ -190,10 +190,10 @@ def new_island(
     With ``moments`` every contact may have torsional and rolling friction. Where forces are selected (``selects``), no
     LCP beyond `layout.MOST_UNKNOWNS` is ever formed.
     """
-    from lcp.contacts.kernels.judging import STATE
-    from lcp.contacts.kernels.search import search_ints
-    from lcp.contacts.kernels.spans import SPAN_INTS
-    from lcp.contacts.kernels.ways import attempt_floats
+    from lcp.contacts.kernels.column_ranges import SPAN_INTS
+    from lcp.contacts.kernels.island_acceptance import STATE
+    from lcp.contacts.kernels.solver_state import state_int_size
+    from lcp.contacts.kernels.strategies import workspace_float_size
     from lcp.kernels.lemke import INFO_SIZE, lemke_float_size, lemke_int_size
 
     m = max(rows, contacts * (1 + edges // 2) * (2 if moments else 1))
@@ -224,7 +224,7 @@ def new_island(
         "certificate_work": nv + 1,
         "best": n,
         "state": STATE,
-        "proposal_floats": int(attempt_floats(contacts, cones, m - contacts, m, nv)),
+        "proposal_floats": int(workspace_float_size(contacts, cones, m - contacts, m, nv)),
         "float_work": int(lemke_float_size(dense)),
     }
     ints: dict[str, int | tuple[int, int]] = {
@@ -232,7 +232,7 @@ def new_island(
         "cone_contacts": cones,
         "spans": (m, SPAN_INTS),
         "starts": trees + 1,
-        "proposal_ints": int(search_ints(cones, m, trees)),
+        "proposal_ints": int(state_int_size(cones, m, trees)),
         "int_work": int(lemke_int_size(dense)),
         "info": INFO_SIZE,
     }

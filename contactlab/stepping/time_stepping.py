@@ -30,7 +30,7 @@ from contactlab.world.errors import SimulationConfigError
 from contactlab.world.plane import PLANAR_EDGES
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
-from lcp.contacts.attempts import NAMES, bits_of
+from lcp.contacts.strategies import STRATEGY_NAMES, strategy_mask
 
 # Two orthonormal tangents, each both ways.
 CONE_EDGES = 4
@@ -136,7 +136,7 @@ class TimeStepping:
     h_min
         No step shorter than this is tried [s]; None for h / 1024. The last one is the last attempt.
     strategies
-        Names of the strategies for contact forces that may be used, of `lcp.contacts.attempts`; all, but for
+        Names of the strategies for contact forces that may be used, of `lcp.contacts.strategies`; all, but for
         studies of what each is worth.
     angle_margin, angle_v_min
         ``margin`` and ``v_min`` of stops of angles [rad, rad/s]. None: the same numbers as of lengths where these are
@@ -186,7 +186,7 @@ class TimeStepping:
     grow: float = 1.25
     h_min: float | None = None
     friction: str = "pyramid"
-    strategies: tuple[str, ...] = NAMES
+    strategies: tuple[str, ...] = STRATEGY_NAMES
     on_unsolved: str = "go on"
     angle_margin: float | None = None
     angle_v_min: float | None = None
@@ -228,7 +228,7 @@ class TimeStepping:
             raise SimulationConfigError("edges", error.detail) from error
         try:
             object.__setattr__(self, "strategies", tuple(self.strategies))
-            bits_of(self.strategies)
+            strategy_mask(self.strategies)
         except lcp.ProblemError as error:
             raise SimulationConfigError("strategies", str(error)) from error
         for name in ("projection", "warm_start", "reduce_contacts", "adaptive"):

@@ -151,7 +151,7 @@ class ContactProblem:
         return np.asarray(ROUNDING * (terms + np.sqrt(np.maximum(0.0, self.W.diagonal())) * motion))
 
     def _lcp_residual(self, k: FloatArray) -> Measures:
-        """Return max |min(z, w)| of islands, in the scales of `lcp.contacts.kernels.judging`.
+        """Return max |min(z, w)| of islands, in the scales of `lcp.contacts.kernels.island_acceptance`.
 
         With R_i = h W_ii + gamma_i of a row, in friction the largest of its cone, sqrt(R_i) z_i and w_i / sqrt(R_i) are
         both roots of a power; a slack is a rate. z counts in units of the island's largest sqrt(R_i) |z_i|, Z, and w_i

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 Indices = NDArray[np.int64]
 
 
-def contact_spans(starts: Indices, nc: int, contact: Indices, column: Indices) -> Indices | None:
-    """Return the columns (nc, 4) of each contact's rows, see `lcp.contacts.kernels.spans`.
+def contact_column_ranges(starts: Indices, nc: int, contact: Indices, column: Indices) -> Indices | None:
+    """Return the columns (nc, 4) of each contact's rows, see `lcp.contacts.kernels.column_ranges`.
 
     Parameters
     ----------

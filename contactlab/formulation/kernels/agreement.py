@@ -8,7 +8,7 @@ from typing import Final
 from contactlab.constraints.kernels.kkt_codes import RANK_TOLERANCE
 from contactlab.constraints.kernels.rank import largest_entry, row_floors, row_length, zero_floor
 from contactlab.spatial.arrays import FloatArray
-from lcp.contacts.kernels.condition_scales import keep_worst, least_rate
+from lcp.contacts.kernels.condition_scales import keep_worst, min_rate_scale
 from lcp.kernels import kernel
 
 # Scaled residual of G v+ + kG up to which the equations hold, except for rounding,
@@ -42,7 +42,7 @@ def certify_bilateral(
         for p in range(v_plus.shape[0]):
             rate += G[i, p] * v_plus[p]
             own += G[i, p] * Y[i, p]
-        scale = max(rate_terms(G[i], k[i], u), least_rate(own, float(u[v_plus.shape[0]])))
+        scale = max(rate_terms(G[i], k[i], u), min_rate_scale(own, float(u[v_plus.shape[0]])))
         if not abs(rate) < float("inf"):
             cert[0] = float("inf")
             cert[1] = 1.0

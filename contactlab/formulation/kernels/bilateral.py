@@ -11,7 +11,7 @@ from typing import Final
 
 from contactlab.constraints.kernels.rank import row_length, row_tolerances
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.contacts.kernels.spans import columns, dot_within
+from lcp.contacts.kernels.column_ranges import row_ranges, sparse_dot
 from lcp.kernels import kernel
 
 # Squared share of a row's length in the metric M^-1 that is clearly not rounding, the rows before it taken off,
@@ -348,21 +348,21 @@ def project_rows(
         zero[i] = 0.0
     for i in range(m):
         locked[i] = 0
-        a, b, c, d = columns(spans, i, nv)
+        a, b, c, d = row_ranges(spans, i, nv)
         moved = False
         for j in range(nb):
-            moved = moved or dot_within(a, b, c, d, G[j], responses[i]) != 0.0
+            moved = moved or sparse_dot(a, b, c, d, G[j], responses[i]) != 0.0
         if not moved:
             continue
         for p in range(nv):
             if not (a <= p < b or c <= p < d):
                 responses[i, p] = 0.0
-        before = dot_within(a, b, c, d, rows[i], responses[i])
+        before = sparse_dot(a, b, c, d, rows[i], responses[i])
         largest = 0.0
         for p in range(nv):
             largest = max(largest, abs(responses[i, p]))
         add_bilateral_impulses(G, Y, P, zero, responses[i], impulses, work)
-        after = dot_within(a, b, c, d, rows[i], responses[i])
+        after = sparse_dot(a, b, c, d, rows[i], responses[i])
         locked[i] = 1 if after <= _LOCKED * before and before > 0.0 else 0
         if locked[i] != 0:
             # A row at an angle of 1e-8 to the bilateral rows does not move, but its force has its effect.
@@ -389,9 +389,9 @@ def fill_posed(
     m = k.shape[0] - nb
     for row in range(m):
         place = row if row < nu else row + nb
-        a, b, c, d = columns(spans, row, v_free.shape[0])
-        posed[row] = dot_within(a, b, c, d, J[place], Y[place])
-        posed[m + row] = abs(dot_within(a, b, c, d, J[place], v_free) + k[place])
+        a, b, c, d = row_ranges(spans, row, v_free.shape[0])
+        posed[row] = sparse_dot(a, b, c, d, J[place], Y[place])
+        posed[m + row] = abs(sparse_dot(a, b, c, d, J[place], v_free) + k[place])
 
 
 @kernel
@@ -406,7 +406,7 @@ def lock_terms(
         if locked[i] != 0:
             rate = k[i]
             size = abs(k[i])
-            a, b, c, d = columns(spans, i, v0.shape[0])
+            a, b, c, d = row_ranges(spans, i, v0.shape[0])
             for p in range(a, b):
                 rate += J[i, p] * v0[p]
                 size += abs(J[i, p]) * (abs(v0[p]) + abs(v_free[p]))

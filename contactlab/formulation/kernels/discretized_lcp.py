@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.contacts.kernels.boxed_rows import fill_boxed_rows, first_limit
+from lcp.contacts.kernels.column_ranges import row_ranges, sparse_dot
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.spans import columns, dot_within
 from lcp.kernels import kernel
 
 
@@ -154,8 +154,8 @@ def assemble_sparse_lcp(
         for place in range(first[i], first[i + 1]):
             j = near[place]
             low = min(i, j)
-            a, b, c, d = columns(rows.spans, low, nv)
-            w = dot_within(a, b, c, d, rows.J[low], rows.Y[max(i, j)]) * rows.h
+            a, b, c, d = row_ranges(rows.column_ranges, low, nv)
+            w = sparse_dot(a, b, c, d, rows.J[low], rows.Y[max(i, j)]) * rows.h
             own = w + rows.gamma[i] if i == j else w
             put(i, j, own, at, indices, data)
             if j >= nc:

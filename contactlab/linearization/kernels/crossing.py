@@ -35,7 +35,7 @@ from contactlab.linearization.kernels.layout import (
 from contactlab.linearization.kernels.pieces import corners, directions, is_round, next_corner, set_slide
 from contactlab.stepping.kernels.blocks import compliance_of
 from contactlab.stepping.kernels.layout import GAP, Chunk, Control, Joints, PackedWorld, Parameters, Work
-from lcp.contacts.kernels.contact_modes import ALONG, BETWEEN, OPEN, STICK, enclosing_edge
+from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK, enclosing_edge
 from lcp.kernels import kernel
 
 #: Changes of modes after which a direction is given up.
@@ -91,14 +91,14 @@ def begin_to_slide(m: Memory, control: Control, c: int, cone: int, x: float, y: 
         mu, size = own[BOUND + cone], math.sqrt(x * x + y * y)
         own[SLIDE + 2 * cone], own[SLIDE + 2 * cone + 1] = mu * x / size, mu * y / size
         # Without a force the slip's turn does nothing.
-        m.mode[c, cone] = BETWEEN if own[FORCE] > 0.0 else ALONG
+        m.mode[c, cone] = SLIDE_FACE if own[FORCE] > 0.0 else SLIDE_EDGE
         return
     j, first, second = enclosing_edge(r, corners(m, cone), x, y)
-    mode = BETWEEN + 2 * j
+    mode = SLIDE_FACE + 2 * j
     if r == 1 or second <= AT_BOUND * first:
-        mode = ALONG + 2 * j
+        mode = SLIDE_EDGE + 2 * j
     elif first <= AT_BOUND * second:
-        mode = ALONG + 2 * ((j + 1) % (2 * r))
+        mode = SLIDE_EDGE + 2 * ((j + 1) % (2 * r))
     m.mode[c, cone] = mode
     set_slide(m, c, cone)
 
@@ -108,13 +108,13 @@ def load(m: Memory, control: Control, c: int, cone: int) -> None:
     """Let the friction of a contact without force have some: against its slip, or sticking where it has none."""
     own, r = m.contact[c], directions(control, cone)
     mu, x, y = own[BOUND + cone], -own[RATE + 1 + 2 * cone], -own[RATE + 2 + 2 * cone]
-    m.mode[c, cone] = STICK if mu > 0.0 else ALONG
+    m.mode[c, cone] = STICK if mu > 0.0 else SLIDE_EDGE
     if mu == 0.0 or x * x + y * y < SLIPS * SLIPS:
         return
     if is_round(control, cone):
         begin_to_slide(m, control, c, cone, x, y)
         return
-    m.mode[c, cone] = ALONG + 2 * next_corner(corners(m, cone), r, x, y)
+    m.mode[c, cone] = SLIDE_EDGE + 2 * next_corner(corners(m, cone), r, x, y)
     set_slide(m, c, cone)
 
 

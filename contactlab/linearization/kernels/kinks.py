@@ -58,7 +58,7 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
-from lcp.contacts.kernels.contact_modes import ALONG, BETWEEN, OPEN, STICK, enclosing_edge
+from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK, enclosing_edge
 from lcp.kernels import kernel
 
 
@@ -246,7 +246,7 @@ def of_friction(m: Memory, control: Control, c: int, cone: int, h: float, kinks:
         if r > 1:
             add_force(m, at + 1, -ay)
         value = mu * fN - ax * x - ay * y if fN > 0.0 else 0.0
-        return noted(m, kinks, AT_CONE, c, cone, -1, value, response_of(m, u if cone == 0 else at, h), ALONG)
+        return noted(m, kinks, AT_CONE, c, cone, -1, value, response_of(m, u if cone == 0 else at, h), SLIDE_EDGE)
     if cone == 2:
         for j in range(m.v.shape[0]):
             m.way[m.v.shape[0] + j] = m.frame[c, ROLL, j]
@@ -255,15 +255,15 @@ def of_friction(m: Memory, control: Control, c: int, cone: int, h: float, kinks:
     if exact:
         value = add_slip(m, control, c, cone, -own[SLIDE] / mu, -own[SLIDE + 1] / mu)
         return noted(m, kinks, HARDLY_SLIDING, c, cone, -1, value, 1.0, STICK)
-    j = (mode - ALONG) // 2
-    if (mode - ALONG) % 2 == 0:
+    j = (mode - SLIDE_EDGE) // 2
+    if (mode - SLIDE_EDGE) % 2 == 0:
         for side in range(2 if r > 1 else 1):
             other = (j + 1) % (2 * r) if side == 0 else (j + 2 * r - 1) % (2 * r)
             ex, ey = turns[other, 0] - turns[j, 0], turns[other, 1] - turns[j, 1]
             size = math.sqrt(ex * ex + ey * ey)
             clear(m.way)
             value = add_slip(m, control, c, cone, ex / size, ey / size)
-            neighbour = STICK if r == 1 else BETWEEN + 2 * (j if side == 0 else other)
+            neighbour = STICK if r == 1 else SLIDE_FACE + 2 * (j if side == 0 else other)
             kinks = noted(m, kinks, NEXT_EDGE if r > 1 else HARDLY_SLIDING, c, cone, -1, value, 1.0, neighbour)
         return kinks
     ex, ey = across(m, control, c, cone)
@@ -279,7 +279,7 @@ def of_friction(m: Memory, control: Control, c: int, cone: int, h: float, kinks:
         corner = (j + 1) % (2 * r) if side == 0 else j
         value = mu * reach * fN - sign * m.f[at]
         per = response_of(m, u if cone == 0 else at, h)
-        kinks = noted(m, kinks, NEXT_EDGE, c, cone, -1, value, per, ALONG + 2 * corner)
+        kinks = noted(m, kinks, NEXT_EDGE, c, cone, -1, value, per, SLIDE_EDGE + 2 * corner)
     return kinks
 
 

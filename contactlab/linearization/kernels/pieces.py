@@ -62,7 +62,7 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
-from lcp.contacts.kernels.contact_modes import ALONG, BETWEEN, OPEN, STICK, enclosing_edge
+from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK, enclosing_edge
 from lcp.kernels import kernel
 
 
@@ -182,9 +182,9 @@ def along_friction(m: Memory, control: Control, c: int, cone: int) -> tuple[floa
 @kernel(inner=True)
 def set_slide(m: Memory, c: int, cone: int) -> None:
     """Fill the bound times the corner along which a contact slides, or the middle of the side."""
-    j, turns, bound = (m.mode[c, cone] - ALONG) // 2, corners(m, cone), m.contact[c, BOUND + cone]
+    j, turns, bound = (m.mode[c, cone] - SLIDE_EDGE) // 2, corners(m, cone), m.contact[c, BOUND + cone]
     x, y = turns[j, 0], turns[j, 1]
-    if (m.mode[c, cone] - ALONG) % 2 == 1:
+    if (m.mode[c, cone] - SLIDE_EDGE) % 2 == 1:
         x, y = 0.5 * (x + turns[j + 1, 0]), 0.5 * (y + turns[j + 1, 1])
     m.contact[c, SLIDE + 2 * cone], m.contact[c, SLIDE + 2 * cone + 1] = bound * x, bound * y
 
@@ -209,20 +209,20 @@ def find_mode(m: Memory, control: Control, c: int, cone: int, least: float) -> N
     if own[FORCE] > least:
         mode = STICK
         if bound == 0.0:
-            mode = ALONG
+            mode = SLIDE_EDGE
         elif exact:
             size = math.sqrt(x * x + y * y)
             if size > bound * (1.0 - AT_BOUND):
-                mode = BETWEEN
+                mode = SLIDE_FACE
                 own[SLIDE + 2 * cone], own[SLIDE + 2 * cone + 1] = mu * x / size, mu * y / size
         else:
             j, first, second = enclosing_edge(r, turns, x, y)
             if first + second > bound * (1.0 - AT_BOUND):
-                mode = BETWEEN + 2 * j
+                mode = SLIDE_FACE + 2 * j
                 if second <= AT_BOUND * bound:
-                    mode = ALONG + 2 * j
+                    mode = SLIDE_EDGE + 2 * j
                 elif first <= AT_BOUND * bound:
-                    mode = ALONG + 2 * ((j + 1) % (2 * r))
+                    mode = SLIDE_EDGE + 2 * ((j + 1) % (2 * r))
     m.mode[c, cone] = mode
     if mode not in (OPEN, STICK) and not exact and mu > 0.0:
         set_slide(m, c, cone)
@@ -235,7 +235,7 @@ def across(m: Memory, control: Control, c: int, cone: int) -> tuple[float, float
     if is_round(control, cone):
         mu = own[BOUND + cone]
         return -own[SLIDE + 2 * cone + 1] / mu, own[SLIDE + 2 * cone] / mu
-    j = (m.mode[c, cone] - ALONG) // 2
+    j = (m.mode[c, cone] - SLIDE_EDGE) // 2
     ex, ey = turns[j + 1, 0] - turns[j, 0], turns[j + 1, 1] - turns[j, 1]
     size = math.sqrt(ex * ex + ey * ey)
     return ex / size, ey / size
@@ -277,7 +277,7 @@ def contact_unknowns(m: Memory, control: Control, c: int, u: int) -> int:
         mode, at, count, give = m.mode[c, cone], 1 + 2 * cone, 0, 0.0
         if mode == STICK:
             count = min(directions(control, cone), 2)
-        elif mode != ALONG and (mode - ALONG) % 2 == 1:
+        elif mode != SLIDE_EDGE and (mode - SLIDE_EDGE) % 2 == 1:
             count = 1
             if is_round(control, cone):
                 # A slip that is 0, or backwards, is one of redundant contacts, at the scale of the compliance.

@@ -49,8 +49,8 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
+from lcp.contacts.kernels.column_ranges import combine3_range, combine3_six, row_ranges, sparse_dot
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.spans import blend_on, blend_six, columns, dot_within
 from lcp.kernels import kernel
 
 # What a stepper leaves to the bodies' size: the depth that is left alone, by the smallest extent of the smaller body;
@@ -177,9 +177,9 @@ def fill_along(spans: IntArray, d: FloatArray, P: FloatArray, row: FloatArray) -
     for i in range(0, 4, 2):
         first, last = spans[i], spans[i + 1]
         if last - first == 6:
-            blend_six(first, f, g, h, P[0], P[1], P[2], row)
+            combine3_six(first, f, g, h, P[0], P[1], P[2], row)
         elif first < last:
-            blend_on(first, last, f, g, h, P[0], P[1], P[2], row)
+            combine3_range(first, last, f, g, h, P[0], P[1], P[2], row)
 
 
 @kernel(inline=True)
@@ -282,7 +282,7 @@ def complete_rows(J: FloatArray, Y: FloatArray, spans: IntArray) -> None:
     """Fill the columns of J (m, nv) and Y outside the spans, for those who read them all."""
     m, nv = J.shape
     for row in range(m):
-        a, b, c, d = columns(spans, row, nv)
+        a, b, c, d = row_ranges(spans, row, nv)
         for j in range(nv):
             if not (a <= j < b or c <= j < d):
                 J[row, j] = 0.0
@@ -355,8 +355,8 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
             fill_along(spans, direction, X, Y[row])
             if told >= 0:
                 island.k[row] = -along(direction, surface)
-        lower, middle, upper, end = columns(island.spans, c, nv)
-        vn_free = dot_within(lower, middle, upper, end, J[c], island.v_free)
+        lower, middle, upper, end = row_ranges(island.spans, c, nv)
+        vn_free = sparse_dot(lower, middle, upper, end, J[c], island.v_free)
         drive = 0.0
         if told >= 0:
             # normal row: the body's own velocity

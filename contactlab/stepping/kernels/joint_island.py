@@ -27,9 +27,9 @@ from contactlab.stepping.kernels.layout import (
     Work,
 )
 from lcp.contacts.kernels.boxed_rows import boxed_variables, first_limit
+from lcp.contacts.kernels.column_ranges import row_ranges
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.recover import add_impulses
-from lcp.contacts.kernels.spans import columns
 from lcp.kernels import kernel
 
 
@@ -98,7 +98,7 @@ def eliminate(rows: ContactSystem, spans: IntArray, joints: Joints) -> None:
         place = row if row < nu else row + ng
         joints.k[row] = rows.k[place]
         joints.gamma[row] = rows.gamma[place]
-        a, b, c, d = columns(spans, row, nv)
+        a, b, c, d = row_ranges(spans, row, nv)
         for p in range(a, b):
             left[row, p] = rows.J[place, p]
             responses[row, p] = rows.Y[place, p]
@@ -135,8 +135,8 @@ def recover_with_equations(
         v_plus[p] = rows.v_free[p]
     for i in range(m - ng):
         f[i if i < nu else i + ng] = forces[i]
-    add_impulses(rows.h, f[:nu], rows.Y, rows.spans, v_plus)
-    add_impulses(rows.h, f[nu + ng : m], rows.Y[nu + ng : m], rows.spans[nu + ng :], v_plus)
+    add_impulses(rows.h, f[:nu], rows.Y, rows.column_ranges, v_plus)
+    add_impulses(rows.h, f[nu + ng : m], rows.Y[nu + ng : m], rows.column_ranges[nu + ng :], v_plus)
     impulses = f[nu : nu + ng]
     G = rows.J[nu : nu + ng]
     P = rows_at(joints.P, 0, ng, ng)

@@ -527,7 +527,7 @@ class Joints(NamedTuple):
     gamma: FloatArray
     f: FloatArray
     locked: IntArray
-    posed: FloatArray  # 2 m: see `lcp.contacts.kernels.judging.Case`
+    posed: FloatArray  # 2 m: see `lcp.contacts.kernels.island_acceptance.Case`
     v0: FloatArray  # nv
     P: FloatArray  # ng ng
     G_scale: FloatArray  # ng, sizes of the terms of the entries of rows G

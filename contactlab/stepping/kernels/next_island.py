@@ -49,18 +49,18 @@ from contactlab.stepping.kernels.layout import (
     Work,
 )
 from contactlab.stepping.kernels.moments import add_moments, count_moments, exchange_moments
-from lcp.contacts.kernels.attempts import (
-    NONE,
-    UNFINISHED,
-    Found,
-    propose,
-    propose_later,
-    propose_nearer,
-    propose_rest,
-)
-from lcp.contacts.kernels.attempts import OTHERS as FOUND_OTHERS
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.judging import NEAREST, Answer, Case
+from lcp.contacts.kernels.island_acceptance import BEST_RESIDUAL, IslandProblem, IslandSolution
+from lcp.contacts.kernels.strategy_loop import (
+    NEEDS_SWEEPS,
+    NO_STRATEGY,
+    SearchResult,
+    solve_fallback,
+    solve_first,
+    solve_from_sweeps,
+    solve_rest,
+)
+from lcp.contacts.kernels.strategy_loop import OTHER_FORCES as FOUND_OTHERS
 from lcp.kernels import kernel
 from lcp.kernels.codes import RUNNING, SOLVED
 from lcp.kernels.lemke import PIVOTS, lemke_drive, lemke_float_size, lemke_int_size
@@ -98,7 +98,7 @@ def next_island(
     control.n = n
     control.tried = 0
     control.rest = REST_UNTRIED
-    control.attempt = NONE
+    control.attempt = NO_STRATEGY
     control.systems = 0
     control.choice = CHOICE_NOT_SELECTED if parameters.select != 0 and nc > 0 else CHOICE_ANY
     alone = control.nl + control.ng + control.nbox == 0
@@ -112,7 +112,7 @@ def attempt(work: Work, island: Island, joints: Joints | None, control: Control,
     rows, trees = rows_tried(work.tree_start, island, joints, control, parameters.h)
     case = case_of(rows, island.starts[: trees + 1], island, joints, control, parameters)
     answer = answer_of(rows, island, control)
-    found = propose(case, answer, island.proposal_floats, island.proposal_ints)
+    found = solve_first(case, answer, island.proposal_floats, island.proposal_ints)
     return made(found, island, control, parameters)
 
 
@@ -122,7 +122,9 @@ def attempt_nearer(work: Work, island: Island, joints: Joints | None, control: C
     rows, trees = rows_tried(work.tree_start, island, joints, control, parameters.h)
     case = case_of(rows, island.starts[: trees + 1], island, joints, control, parameters)
     answer = answer_of(rows, island, control)
-    return made(propose_nearer(case, answer, island.proposal_floats, island.proposal_ints), island, control, parameters)
+    return made(
+        solve_from_sweeps(case, answer, island.proposal_floats, island.proposal_ints), island, control, parameters
+    )
 
 
 @kernel(short_loops=True)
@@ -137,12 +139,12 @@ def attempt_later(
         # Forces that move an island at rest are found: others are to hold it.
         control.rest = REST_TRIED
         control.place = VERDICT
-        found = propose_rest(case, answer, island.proposal_floats, island.proposal_ints)
+        found = solve_rest(case, answer, island.proposal_floats, island.proposal_ints)
         control.systems += found.systems
-        if found.attempt != NONE:
+        if found.attempt != NO_STRATEGY:
             control.attempt, control.choice = found.attempt, CHOICE_NOT_SELECTED
         return
-    found = propose_later(case, answer, island.proposal_floats, island.proposal_ints)
+    found = solve_fallback(case, answer, island.proposal_floats, island.proposal_ints)
     made(found, island, control, parameters)
 
 
@@ -171,12 +173,12 @@ def case_of(
     joints: Joints | None,
     control: Control,
     parameters: Parameters,
-) -> Case:
+) -> IslandProblem:
     """What is asked of the attempts at the island in progress."""
     posed = island.k[:0]
     if joints is not None and control.ng > 0:
         posed = joints.posed[: 2 * rows.k.shape[0]]
-    return Case(
+    return IslandProblem(
         rows,
         starts,
         parameters.select != 0,
@@ -190,10 +192,10 @@ def case_of(
 
 
 @kernel(inline=True)
-def answer_of(rows: ContactSystem, island: Island, control: Control) -> Answer:
+def answer_of(rows: ContactSystem, island: Island, control: Control) -> IslandSolution:
     """Where they write what they find."""
     n = control.n
-    return Answer(
+    return IslandSolution(
         island.q[:n],
         island.z[:n],
         island.w[:n],
@@ -209,14 +211,14 @@ def answer_of(rows: ContactSystem, island: Island, control: Control) -> Answer:
 
 
 @kernel(inline=True)
-def made(found: Found, island: Island, control: Control, parameters: Parameters) -> int:
+def made(found: SearchResult, island: Island, control: Control, parameters: Parameters) -> int:
     """Go on for VERDICT with what was found, for the later attempts where nothing was, or to FORM for a solver."""
     control.systems += found.systems
-    if found.outcome == UNFINISHED:
+    if found.outcome == NEEDS_SWEEPS:
         control.place = NEARER
         return GO_ON
     control.attempt = found.attempt
-    if found.attempt != NONE:
+    if found.attempt != NO_STRATEGY:
         control.choice = CHOICE_ANY
         if parameters.select != 0:
             control.choice = CHOICE_NOT_SELECTED if found.outcome == FOUND_OTHERS else CHOICE_SELECTED
@@ -225,7 +227,7 @@ def made(found: Found, island: Island, control: Control, parameters: Parameters)
         control.place = VERDICT
         return GO_ON
     # Forces near those of the step before, which a named solver is to better, are not gone on from.
-    tried = parameters.select != 0 and island.state[NEAREST] >= 0.0
+    tried = parameters.select != 0 and island.state[BEST_RESIDUAL] >= 0.0
     later = tried and control.tried == 0
     control.tried = 1 if tried else 0
     control.place = LATER if later else FORM
@@ -261,7 +263,7 @@ def form(island: Island, joints: Joints | None, control: Control, parameters: Pa
     """Form the island's LCP for SOLVE, where nothing else is left to try."""
     posed = posed_rows(island, joints, control, parameters.h)
     # For who looks at the problem, too.
-    complete_rows(posed.J, posed.Y, posed.spans)
+    complete_rows(posed.J, posed.Y, posed.column_ranges)
     if control.tried != 0:
         control.tried = ALL_TRIED
         control.place = VERDICT
@@ -272,7 +274,7 @@ def form(island: Island, joints: Joints | None, control: Control, parameters: Pa
     rows = posed
     if joints is not None and posed.nb > 0:
         rows = rows_left(posed, island, joints)
-        complete_rows(rows.J, rows.Y, rows.spans)
+        complete_rows(rows.J, rows.Y, rows.column_ranges)
     assemble_lcp(rows, rows_at(island.M, 0, control.n, control.n), island.q[: control.n])
     # A problem of cones, or of a friction backend, is none for the solver inside, but where there is no contact.
     if parameters.solver == SOLVER_EXTERNAL or ((control.cone != 0 or parameters.backend != 0) and control.nc > 0):

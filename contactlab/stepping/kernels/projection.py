@@ -61,8 +61,8 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
+from lcp.contacts.kernels.column_ranges import row_ranges, sparse_dot
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.spans import columns, dot_within
 from lcp.kernels import kernel
 
 SWEEPS = 60
@@ -103,8 +103,8 @@ def pose_depths(
         response = h * stiffness + dissipation
         if 0.0 < response < math.inf:
             continue
-        begin, middle, upper, end = columns(island.spans, c, nv)
-        rate = dot_within(begin, middle, upper, end, rows.J[c], island.v_plus)
+        begin, middle, upper, end = row_ranges(island.spans, c, nv)
+        rate = sparse_dot(begin, middle, upper, end, rows.J[c], island.v_plus)
         told = motion_of(world, ints[BODY_A])
         if told >= 0:
             surface = work.scratch[0:3]
@@ -154,7 +154,7 @@ def hold_turns(world: PackedWorld, work: Work, island: Island, rows: ContactSyst
             continue
         size = world.trees[k + 1, TREE_DOF] - dof
         for c in range(rows.nc):
-            first, middle, upper, end = columns(rows.spans, c, control.nv)
+            first, middle, upper, end = row_ranges(rows.column_ranges, c, control.nv)
             if not (first <= begin < middle or upper <= begin < end):
                 continue
             for t in range(1 + r):
@@ -166,7 +166,7 @@ def hold_turns(world: PackedWorld, work: Work, island: Island, rows: ContactSyst
 @kernel(inner=True)
 def displace(row: int, by: float, rows: ContactSystem, dq: FloatArray) -> None:
     """Add M^-1 J' ``by`` of a row to the displacement."""
-    a, b, c, d = columns(rows.spans, row, dq.shape[0])
+    a, b, c, d = row_ranges(rows.column_ranges, row, dq.shape[0])
     Y = rows.Y[row]
     for j in range(a, b):
         dq[j] += Y[j] * by
@@ -177,15 +177,15 @@ def displace(row: int, by: float, rows: ContactSystem, dq: FloatArray) -> None:
 @kernel(inner=True)
 def moved(row: int, rows: ContactSystem, dq: FloatArray) -> float:
     """J dq of a row."""
-    a, b, c, d = columns(rows.spans, row, dq.shape[0])
-    return dot_within(a, b, c, d, rows.J[row], dq)
+    a, b, c, d = row_ranges(rows.column_ranges, row, dq.shape[0])
+    return sparse_dot(a, b, c, d, rows.J[row], dq)
 
 
 @kernel(inner=True)
 def response(row: int, rows: ContactSystem) -> float:
     """J M^-1 J' of a row."""
-    a, b, c, d = columns(rows.spans, row, rows.v_free.shape[0])
-    return dot_within(a, b, c, d, rows.J[row], rows.Y[row])
+    a, b, c, d = row_ranges(rows.column_ranges, row, rows.v_free.shape[0])
+    return sparse_dot(a, b, c, d, rows.J[row], rows.Y[row])
 
 
 @kernel(inline=True)

@@ -56,14 +56,14 @@ from contactlab.stepping.kernels.layout import (
 )
 from contactlab.stepping.kernels.moments import exchange_moments, moment_impulses
 from contactlab.stepping.kernels.rows import write_island, write_rows
-from lcp.contacts.kernels.attempts import NONE, REST
 from lcp.contacts.kernels.certify import CERT_SIZE, certify
 from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
 from lcp.contacts.kernels.condition_scales import row_rate
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.judging import NEAREST, Answer, judge_posed, loads_size
+from lcp.contacts.kernels.island_acceptance import BEST_RESIDUAL, IslandSolution, judge_posed, scales_float_size
 from lcp.contacts.kernels.recover import recover
 from lcp.contacts.kernels.rest import STILL, is_still, may_rest
+from lcp.contacts.kernels.strategy_loop import NO_STRATEGY, REST
 from lcp.kernels import kernel
 from lcp.kernels.residuals import NATURAL_MAP, SCALED, is_solved
 
@@ -85,7 +85,7 @@ def verdict(
     Where nothing solved the island, and the run is to go on, z may do if it is near: see `will_do`. ``others`` is None
     for what attempts have found: all else is for JUDGE, and compiled there.
     """
-    if others is None and (control.attempt == NONE or control.ng > 0):
+    if others is None and (control.attempt == NO_STRATEGY or control.ng > 0):
         control.place = JUDGE
         return GO_ON
     if others is None and control.rest == REST_UNTRIED and stands(world, work, island, joints, control, parameters):
@@ -98,7 +98,7 @@ def verdict(
     certified, consistent = False, True
     if others is not None:
         # What attempts found was recovered, judged and certified, but for equations.
-        if answers and (control.attempt == NONE or rows.nb > 0):
+        if answers and (control.attempt == NO_STRATEGY or rows.nb > 0):
             recover_island(rows, island, joints, control)
             certify_contacts(rows, island, control)
             if joints is not None:
@@ -128,7 +128,7 @@ def verdict(
             return FAILED
         if not consistent:
             # For who looks at the problem.
-            complete_rows(rows.J, rows.Y, rows.spans)
+            complete_rows(rows.J, rows.Y, rows.column_ranges)
             control.failure = FAILURE_INCONSISTENT
             return FAILED
     if joints is not None:
@@ -209,10 +209,10 @@ def judge_island(rows: ContactSystem, island: Island, control: Control, toleranc
     z, at = floats[:n], n
     q, at = floats[at : at + n], at + n
     own, at = floats[at : at + contacts], at + contacts
-    loads, at = floats[at : at + loads_size(m, n)], at + loads_size(m, n)
+    loads, at = floats[at : at + scales_float_size(m, n)], at + scales_float_size(m, n)
     # Of what attempts found those measures are told that they were taken by.
-    measures = floats[at : at + island.measures.shape[0]] if control.attempt != NONE else island.measures
-    answer = Answer(
+    measures = floats[at : at + island.measures.shape[0]] if control.attempt != NO_STRATEGY else island.measures
+    answer = IslandSolution(
         q,
         z,
         island.w[:n],
@@ -288,10 +288,10 @@ def settle(island: Island, control: Control) -> None:
             island.z[i] = island.best[i]
         for i in range(island.measures.shape[0]):
             island.measures[i] = 0.0
-        island.measures[SCALED] = island.measures[NATURAL_MAP] = island.state[NEAREST]
+        island.measures[SCALED] = island.measures[NATURAL_MAP] = island.state[BEST_RESIDUAL]
         control.pivots = 0
     control.choice = CHOICE_UNCERTIFIED
-    control.attempt = NONE
+    control.attempt = NO_STRATEGY
     control.warm_hit = 0
 
 
@@ -306,7 +306,7 @@ def will_do(rows: ContactSystem, island: Island, control: Control, parameters: P
             rows, f, island.v_plus[:nv], island.certificate_work[: nv + 1]
         ):
             return False
-    elif not is_near(rows, island) or (control.tried != 0 and not island.state[NEAREST] <= COARSE):
+    elif not is_near(rows, island) or (control.tried != 0 and not island.state[BEST_RESIDUAL] <= COARSE):
         return False
     control.uncertified += 1
     if parameters.adaptive != 0:

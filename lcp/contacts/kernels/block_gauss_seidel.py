@@ -6,55 +6,55 @@ contacts bear and which slide; an active set method starts from there.
 
 from __future__ import annotations
 
-from lcp.contacts.kernels.contact_modes import ALONG
-from lcp.contacts.kernels.contact_response import (
-    THREE,
-    Polygon,
-    force_of,
+from lcp.contacts.kernels.contact_law import (
+    CONTACT_DIM,
+    FrictionCone,
+    contact_rates,
+    friction_bound,
     mode_of,
-    rates_of,
-    slide_to,
+    project_sliding,
+    projected_force,
     tangential_response,
-    width_of,
 )
+from lcp.contacts.kernels.contact_modes import SLIDE_EDGE
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.mode_system import push, push_row
+from lcp.contacts.kernels.mode_system import apply_contact_impulse, apply_row_impulse
 from lcp.contacts.kernels.packed_rows import row_dot
-from lcp.contacts.kernels.search import Search
+from lcp.contacts.kernels.solver_state import SolverState
 from lcp.kernels import kernel
 
 
 @kernel(inner=True)
-def sweep(rows: ContactSystem, polygon: Polygon, search: Search, eps: float) -> None:
+def sweep(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float) -> None:
     """Let every force answer once; contacts give way by eps, rows of joints do not."""
     contacts, joined, v = search.contacts, search.joined, search.v
-    change = search.change
+    change = search.scratch3_b
     for c in range(contacts.p.shape[0]):
         p = contacts.p[c]
-        rates_of(rows, polygon, c, v, 1.0, change)
+        contact_rates(rows, polygon, c, v, 1.0, change)
         soft = tangential_response(rows, polygon, contacts, c) + eps
         if c < rows.nc:
-            x = p[0] - (change[0] + (rows.gamma[c] + eps) * p[0]) / (contacts.own[c] + eps)
+            x = p[0] - (change[0] + (rows.gamma[c] + eps) * p[0]) / (contacts.diagonal[c] + eps)
         else:
             # A moment leans on what its contact has answered.
             x = contacts.p[rows.cone_contacts[c], 0]
         y = p[1] - (change[1] + eps * p[1]) / soft
         z = p[2] - (change[2] + eps * p[2]) / soft
-        mu = width_of(rows, c)
+        mu = friction_bound(rows, c)
         mode = mode_of(polygon, mu, c, x, y, z)
-        if polygon.exact and mode >= ALONG:
-            slide_to(polygon, mu, c, False, soft, x, y, z, search.shift)
+        if polygon.exact and mode >= SLIDE_EDGE:
+            project_sliding(polygon, mu, c, False, soft, x, y, z, search.scratch3_a)
         else:
-            force_of(polygon, mu, mode, x, y, z, search.shift)
-        for i in range(THREE):
-            change[i] = search.shift[i] - p[i]
-            p[i] = search.shift[i]
-        push(rows, polygon, c, change, v)
+            projected_force(polygon, mu, mode, x, y, z, search.scratch3_a)
+        for i in range(CONTACT_DIM):
+            change[i] = search.scratch3_a[i] - p[i]
+            p[i] = search.scratch3_a[i]
+        apply_contact_impulse(rows, polygon, c, change, v)
     before = rows.nc + rows.nr
     for i in range(joined.p.shape[0]):
-        if joined.own[i] > 0.0:
+        if joined.diagonal[i] > 0.0:
             rate = row_dot(rows, before + i, v) + rows.k[before + i]
-            force = joined.p[i] - (rate + joined.gamma[i] * joined.p[i]) / joined.own[i]
+            force = joined.p[i] - (rate + joined.gamma[i] * joined.p[i]) / joined.diagonal[i]
             force = min(max(force, joined.lo[i]), joined.hi[i])
-            push_row(rows, before + i, force - joined.p[i], v)
+            apply_row_impulse(rows, before + i, force - joined.p[i], v)
             joined.p[i] = force

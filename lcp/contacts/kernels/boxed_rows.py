@@ -22,9 +22,9 @@ from typing import Final
 
 import numpy as np
 
-from lcp.contacts.kernels.condition_scales import FAINT
+from lcp.contacts.kernels.column_ranges import add_within, response_of, row_ranges, size_unforced, sparse_dot
+from lcp.contacts.kernels.condition_scales import MIN_RELATIVE_SCALE
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.spans import add_within, columns, dot_within, response_of, size_unforced
 from lcp.kernels import Floats, kernel
 
 _GIVEN: Final = 0
@@ -54,7 +54,7 @@ def _kind(lo: float, hi: float) -> int:
 
 
 @kernel(inline=True)
-def _anchor(lo: float, hi: float) -> float:
+def _reference_force(lo: float, hi: float) -> float:
     """The force at x = 0."""
     if lo > -float("inf"):
         return lo
@@ -76,7 +76,7 @@ def boxed_variables(lo: Floats, hi: Floats) -> tuple[int, int]:
 
 
 @kernel(inner=True)
-def _couple(M: Floats, a: int, a_less: int, a_sign: float, b: int, b_less: int, b_sign: float, w: float) -> None:
+def _add_coupling(M: Floats, a: int, a_less: int, a_sign: float, b: int, b_less: int, b_sign: float, w: float) -> None:
     """Write what two forces do to each other's rows, w for a unit each, symmetrically.
 
     ``a`` and ``b`` are the places of their variables, which count with a sign; ``a_less`` and ``b_less`` those of
@@ -95,7 +95,7 @@ def _couple(M: Floats, a: int, a_less: int, a_sign: float, b: int, b_less: int, 
 
 @kernel(inner=True)
 def _shift(q: Floats, a: int, a_less: int, a_sign: float, rate: float) -> None:
-    """Add a rate to the rows of a force; places as for `_couple`."""
+    """Add a rate to the rows of a force; places as for `_add_coupling`."""
     if a >= 0:
         q[a] += a_sign * rate
     if a_less >= 0:
@@ -127,7 +127,7 @@ def fill_boxed_rows(rows: ContactSystem, M: Floats, q: Floats) -> None:
     for b in range(nbox):
         i = nu + b
         kind = _kind(lo[b], hi[b])
-        anchor = _anchor(lo[b], hi[b])
+        anchor = _reference_force(lo[b], hi[b])
         sign = -1.0 if kind == _ABOVE else 1.0
         a = -1 if kind == _GIVEN else x
         a_less = y if kind == _FREE else -1
@@ -145,7 +145,7 @@ def fill_boxed_rows(rows: ContactSystem, M: Floats, q: Floats) -> None:
             friction = nc <= j < nc + nr
             place = j if j < nc + nr else limit + j - nc - nr
             negated = place + nr if friction else -1
-            _couple(M, place, negated, 1.0, a, a_less, sign, w)
+            _add_coupling(M, place, negated, 1.0, a, a_less, sign, w)
             if anchor != 0.0:
                 _shift(q, place, negated, 1.0, w * anchor)
 
@@ -160,11 +160,11 @@ def fill_boxed_rows(rows: ContactSystem, M: Floats, q: Floats) -> None:
             if c == b:
                 w += rows.gamma[i]
             other = _kind(lo[c], hi[c])
-            other_anchor = _anchor(lo[c], hi[c])
+            other_anchor = _reference_force(lo[c], hi[c])
             other_sign = -1.0 if other == _ABOVE else 1.0
             d = -1 if other == _GIVEN else x_other
             d_less = y_other if other == _FREE else -1
-            _couple(M, a, a_less, sign, d, d_less, other_sign, w)
+            _add_coupling(M, a, a_less, sign, d, d_less, other_sign, w)
             if other_anchor != 0.0:
                 _shift(q, a, a_less, sign, w * other_anchor)
             if c != b and anchor != 0.0:
@@ -185,13 +185,13 @@ def fill_boxed_rows(rows: ContactSystem, M: Floats, q: Floats) -> None:
 
 
 @kernel(inner=True)
-def add_anchors(rows: ContactSystem, v: Floats) -> None:
+def add_reference_forces(rows: ContactSystem, v: Floats) -> None:
     """Add to the velocity v (nv,) what the forces of boxed rows at their anchors make of it."""
     first = rows.nc + rows.nr + rows.nl
     for i in range(rows.lo.shape[0]):
-        anchor = _anchor(rows.lo[i], rows.hi[i])
+        anchor = _reference_force(rows.lo[i], rows.hi[i])
         if anchor != 0.0:
-            a, b, c, d = columns(rows.spans, first + i, v.shape[0])
+            a, b, c, d = row_ranges(rows.column_ranges, first + i, v.shape[0])
             add_within(a, b, c, d, rows.h * anchor, rows.Y[first + i], v)
 
 
@@ -206,12 +206,12 @@ def has_anchors(lo: Floats, hi: Floats) -> bool:
     """Whether any boxed row has a force at x = 0."""
     found = False
     for b in range(lo.shape[0]):
-        found = found or _anchor(lo[b], hi[b]) != 0.0
+        found = found or _reference_force(lo[b], hi[b]) != 0.0
     return found
 
 
 @kernel(inner=True)
-def fill_boxed_loads(
+def fill_boxed_rhs(
     rows: ContactSystem, posed: Floats, v: Floats, q: Floats, amounts: Floats, sizes: Floats, units: Floats
 ) -> float:
     """Fill q of the variables x and y, and the scales of their rows; the largest balanced amount is returned.
@@ -230,13 +230,15 @@ def fill_boxed_loads(
         kind = _kind(lo[b], hi[b])
         if kind == _GIVEN:
             continue
-        begin, middle, other, end = columns(rows.spans, i, v.shape[0])
+        begin, middle, other, end = row_ranges(rows.column_ranges, i, v.shape[0])
         root = math.sqrt(response_of(rows, posed, units[:0], i))
-        rate = dot_within(begin, middle, other, end, rows.J[i], v) + rows.k[i]
-        rate += rows.gamma[i] * _anchor(lo[b], hi[b])
+        rate = sparse_dot(begin, middle, other, end, rows.J[i], v) + rows.k[i]
+        rate += rows.gamma[i] * _reference_force(lo[b], hi[b])
         amount = size_unforced(rows, posed, i)
         # A force is rounded as large as its bounds, which count with FAINT of theirs.
-        heaviest = max(heaviest, amount / root if root > 0.0 else 0.0, FAINT * root * larger_bound(lo[b], hi[b]))
+        heaviest = max(
+            heaviest, amount / root if root > 0.0 else 0.0, MIN_RELATIVE_SCALE * root * larger_bound(lo[b], hi[b])
+        )
         q[x] = -rate if kind == _ABOVE else rate
         amounts[x] = amount
         sizes[x] = units[x] = root
@@ -268,8 +270,8 @@ def evaluate_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats
     for b in range(lo.shape[0]):
         i = first + b
         kind = _kind(lo[b], hi[b])
-        begin, middle, other, end = columns(rows.spans, i, v_plus.shape[0])
-        rates[i] = dot_within(begin, middle, other, end, rows.J[i], v_plus) + rows.k[i]
+        begin, middle, other, end = row_ranges(rows.column_ranges, i, v_plus.shape[0])
+        rates[i] = sparse_dot(begin, middle, other, end, rows.J[i], v_plus) + rows.k[i]
         if kind == _GIVEN:
             continue
         rate = rates[i] + rows.gamma[i] * f[i]
@@ -293,7 +295,7 @@ def recover_boxed_forces(first: int, lo: Floats, hi: Floats, z: Floats, fB: Floa
     y = first + xs
     for b in range(lo.shape[0]):
         kind = _kind(lo[b], hi[b])
-        fB[b] = _anchor(lo[b], hi[b])
+        fB[b] = _reference_force(lo[b], hi[b])
         if kind == _ABOVE:
             fB[b] -= z[x]
         elif kind != _GIVEN:
@@ -309,14 +311,14 @@ def recover_boxed_forces(first: int, lo: Floats, hi: Floats, z: Floats, fB: Floa
 
 
 @kernel
-def give_boxed_forces(first: int, lo: Floats, hi: Floats, fB: Floats, rate: Floats, z: Floats) -> None:
+def store_boxed_forces(first: int, lo: Floats, hi: Floats, fB: Floats, rate: Floats, z: Floats) -> None:
     """Write forces fB (nbox,) within their bounds, and rates s of the rows, as variables x and y of z."""
     xs, _ = boxed_variables(lo, hi)
     x = first
     y = first + xs
     for b in range(lo.shape[0]):
         kind = _kind(lo[b], hi[b])
-        anchor = _anchor(lo[b], hi[b])
+        anchor = _reference_force(lo[b], hi[b])
         if kind == _GIVEN:
             continue
         if kind == _FREE:

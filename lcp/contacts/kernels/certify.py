@@ -30,9 +30,9 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
+from lcp.contacts.kernels.column_ranges import add_sizes_on, row_ranges, row_response
 from lcp.contacts.kernels.condition_scales import keep_worst, ratio, row_rate
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.spans import add_sizes_on, columns, row_response
 from lcp.kernels import Floats, kernel
 
 # Condition numbers, in the order of contactlab.certificate.CONDITIONS.
@@ -47,10 +47,10 @@ FORCE_SIGN: Final = 7
 CERT_SIZE: Final = 16
 
 # Share of the largest unilateral force that every other one counts with in u: a solution is rounded as a whole.
-NOTHING: Final = 1e-6
+MIN_FORCE_FRACTION: Final = 1e-6
 
 
-class Reached(NamedTuple):
+class CertifiedState(NamedTuple):
     """The forces and velocities that are checked."""
 
     f: Floats
@@ -78,7 +78,7 @@ def _pyramid(
     scale_n: float,
     force_n: float,
     z: Floats,
-    reached: Reached,
+    reached: CertifiedState,
     cert: Floats,
 ) -> None:
     """Conditions of the friction rows first .. last of a cone, with the edge magnitudes in z."""
@@ -123,7 +123,7 @@ def _cone(
     last: int,
     scale_n: float,
     force_n: float,
-    reached: Reached,
+    reached: CertifiedState,
     cert: Floats,
 ) -> None:
     """Conditions of the friction rows first .. last of a cone, as the exact one."""
@@ -160,7 +160,7 @@ def _friction(
     scale_n: float,
     force_n: float,
     z: Floats,
-    reached: Reached,
+    reached: CertifiedState,
     cert: Floats,
 ) -> int:
     """Conditions of a cone whose rows begin at ``first``; where those of the next one begin."""
@@ -257,19 +257,19 @@ def certify(
     for i in range(f.shape[0]):
         force = abs(f[i])
         if i < nu:
-            least = NOTHING * largest
+            least = MIN_FORCE_FRACTION * largest
             if mixed:
                 root = balance(rows, i)
                 least = least / root if root > 0.0 else 0.0
             force = max(force, least)
         impulse = rows.h * force
         if impulse > 0.0:
-            a, b, c, d = columns(rows.spans, i, v_plus.shape[0])
+            a, b, c, d = row_ranges(rows.column_ranges, i, v_plus.shape[0])
             add_sizes_on(a, b, impulse, responses[i], u)
             if c < d:
                 add_sizes_on(c, d, impulse, responses[i], u)
 
-    reached = Reached(f, v_plus, rates, u)
+    reached = CertifiedState(f, v_plus, rates, u)
     cones = rows.r.shape[0]
     cone = 0
     first = nc

@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import Final
 
 from lcp.contacts.kernels.boxed_rows import larger_bound
-from lcp.contacts.kernels.condition_scales import FAINT, keep_worst, ratio, row_rate
+from lcp.contacts.kernels.column_ranges import row_response
+from lcp.contacts.kernels.condition_scales import MIN_RELATIVE_SCALE, keep_worst, ratio, row_rate
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.spans import row_response
 from lcp.kernels import Floats, kernel
 
 # Condition numbers, in the order of contactlab.certificate.BOXED_CONDITIONS.
@@ -54,7 +54,7 @@ def certify_boxed(rows: ContactSystem, f: Floats, v_plus: Floats, rates: Floats,
         i = first + b
         rate, scale, force = row_rate(rows, i, f, v_plus, rates, u)
         response = row_response(rows, i)
-        least = FAINT * response * larger_bound(lo[b], hi[b])
+        least = MIN_RELATIVE_SCALE * response * larger_bound(lo[b], hi[b])
         if scale < least:
             scale = least
             force = least / response

@@ -20,13 +20,13 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from lcp.contacts.kernels.column_ranges import abs_dot_range, delassus_diagonal_entry, row_ranges, sparse_dot
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.spans import columns, dot_within, own_response, sizes_on
 from lcp.kernels import Floats, kernel
 
 # Share of the largest rate a motion of its energy can have that every row's scale has at least: factors of M and
 # products with its inverse are rounded as a whole, too.
-FAINT: Final = 1e-4
+MIN_RELATIVE_SCALE: Final = 1e-4
 
 
 @kernel(inline=True)
@@ -50,12 +50,12 @@ def keep_worst(cert: Floats, condition: int, violation: float, scale: float) -> 
 
 
 @kernel(inline=True)
-def least_rate(own: float, speed: float) -> float:
+def min_rate_scale(own: float, speed: float) -> float:
     """Least scale of a row's rate; own = J_i Y_i, speed = sqrt(v' M v) of the motion without constraint forces.
 
     |J_i v| <= sqrt(own) speed for any motion of that energy: what is far below is the rounding of the whole.
     """
-    return FAINT * math.sqrt(max(0.0, own)) * speed
+    return MIN_RELATIVE_SCALE * math.sqrt(max(0.0, own)) * speed
 
 
 @kernel(inline=True)
@@ -66,17 +66,17 @@ def row_rate(
 
     ``rates`` are those of the rows, or of length 0 where they are to be summed.
     """
-    a, b, c, d = columns(rows.spans, i, v_plus.shape[0])
-    own = own_response(rows, i)
-    rate = rates[i] if i < rates.shape[0] else dot_within(a, b, c, d, rows.J[i], v_plus) + rows.k[i]
-    scale = sizes_on(a, b, rows.J[i], u, 0.0)
+    a, b, c, d = row_ranges(rows.column_ranges, i, v_plus.shape[0])
+    own = delassus_diagonal_entry(rows, i)
+    rate = rates[i] if i < rates.shape[0] else sparse_dot(a, b, c, d, rows.J[i], v_plus) + rows.k[i]
+    scale = abs_dot_range(a, b, rows.J[i], u, 0.0)
     if c < d:
-        scale = sizes_on(c, d, rows.J[i], u, scale)
+        scale = abs_dot_range(c, d, rows.J[i], u, scale)
     scale = scale + abs(rows.k[i]) + rows.gamma[i] * abs(f[i])
     speed = u[v_plus.shape[0]]
     # Most are larger by far, which needs no root to be seen.
-    if scale * scale <= 2.0 * FAINT * FAINT * own * speed * speed:
-        scale = max(scale, least_rate(own, float(speed)))
+    if scale * scale <= 2.0 * MIN_RELATIVE_SCALE * MIN_RELATIVE_SCALE * own * speed * speed:
+        scale = max(scale, min_rate_scale(own, float(speed)))
     softness = rows.h * own + rows.gamma[i]
     force = scale / softness if softness > 0.0 else abs(f[i])
     return rate, scale, force

@@ -15,12 +15,12 @@ from lcp.kernels import Floats, kernel
 # Mode of a contact: of a sliding one, ALONG + 2 j along edge j and BETWEEN + 2 j between the edges j and j + 1.
 OPEN: Final = 0
 STICK: Final = 1
-ALONG: Final = 2
-BETWEEN: Final = 3
+SLIDE_EDGE: Final = 2
+SLIDE_FACE: Final = 3
 
 
 @kernel(inner=True)
-def fill_turns(r: int, turns: Floats) -> None:
+def fill_edge_directions(r: int, turns: Floats) -> None:
     """Fill ``turns`` for r directions."""
     for j in range(r):
         turns[j, 0] = math.cos(math.pi * j / r)
@@ -55,12 +55,12 @@ def enclosing_edge(r: int, turns: Floats, x: float, y: float) -> tuple[int, floa
 def sliding_mode(r: int, turns: Floats, j: int, x: float, y: float, bound: float) -> int:
     """Mode of the point of the polygon of radius ``bound`` nearest to (x, y), which edges j and j + 1 enclose."""
     if r == 1:
-        return ALONG + 2 * j
+        return SLIDE_EDGE + 2 * j
     ex = turns[j + 1, 0] - turns[j, 0]
     ey = turns[j + 1, 1] - turns[j, 1]
     share = (x - bound * turns[j, 0]) * ex + (y - bound * turns[j, 1]) * ey
     if share <= 0.0:
-        return ALONG + 2 * j
+        return SLIDE_EDGE + 2 * j
     if share >= bound * (ex * ex + ey * ey):
-        return ALONG + 2 * ((j + 1) % (2 * r))
-    return BETWEEN + 2 * j
+        return SLIDE_EDGE + 2 * ((j + 1) % (2 * r))
+    return SLIDE_FACE + 2 * j

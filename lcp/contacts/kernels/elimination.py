@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from lcp.compiler.views import rows_at
-from lcp.contacts.kernels.spans import add_on, columns, dot_on
+from lcp.contacts.kernels.column_ranges import add_on, dot_range, row_ranges
 from lcp.kernels import Floats, Ints, kernel
 
 
@@ -38,7 +38,7 @@ def elimination_ints(nc: int, nt: int) -> int:
 
 
 @kernel(inner=True)
-def lay_out_elimination(starts: Ints, nc: int, wi: Ints) -> Elimination:
+def elimination_views(starts: Ints, nc: int, wi: Ints) -> Elimination:
     """Cut it from its workspace."""
     nt = starts.shape[0] - 1
     pairs = rows_at(wi, 0, nc, 3)
@@ -92,7 +92,7 @@ def order_elimination(trees: Elimination, spans: Ints) -> None:
         for j in range(nt):
             beside[k, j] = 0
     for c in range(pairs.shape[0]):
-        begin, _, other, end = columns(spans, c, nv)
+        begin, _, other, end = row_ranges(spans, c, nv)
         a = tree_at(starts, begin)
         b = tree_at(starts, other) if other < end else -1
         pairs[c, 0] = a
@@ -195,7 +195,7 @@ def lower_panel(trees: Elimination, K: Floats, k: int) -> Floats:
 
 
 @kernel(inner=True)
-def take_times(factor: float, x: Floats, y: Floats) -> None:
+def subtract_multiple(factor: float, x: Floats, y: Floats) -> None:
     """y -= factor x."""
     add_on(0, y.shape[0], -factor, x, y)
 
@@ -216,13 +216,13 @@ def factor_panels(trees: Elimination, K: Floats, total: Floats) -> bool:
             for i in range(p + 1, n):
                 factor = upper[i, p] * inverse
                 if factor != 0.0:
-                    take_times(factor, upper[p, p + 1 :], upper[i, p + 1 :])
+                    subtract_multiple(factor, upper[p, p + 1 :], upper[i, p + 1 :])
                 upper[i, p] = factor
             if width > n:
                 row = lower[p]
                 for q in range(p):
                     if upper[q, p] != 0.0:
-                        take_times(upper[q, p], lower[q], row)
+                        subtract_multiple(upper[q, p], lower[q], row)
                 for j in range(width - n):
                     row[j] *= inverse
         for x in range(fill[place], fill[place + 1]):
@@ -236,10 +236,10 @@ def factor_panels(trees: Elimination, K: Floats, total: Floats) -> bool:
             for r in range(size):
                 # What tree k makes of row r of tree a, and of its column r.
                 products(lower, at - n + r, upper, at, total[:last])
-                take_runs(trees.runs, runs, 0, total, rows[r])
+                subtract_runs(trees.runs, runs, 0, total, rows[r])
                 if last > size:
                     products(upper, at + r, lower, at - n + size, total[: last - size])
-                    take_runs(trees.runs, runs, size, total, below[r])
+                    subtract_runs(trees.runs, runs, size, total, below[r])
     return True
 
 
@@ -293,7 +293,7 @@ def find_runs(trees: Elimination, x: int, end: int, width: int) -> int:
 
 
 @kernel(inner=True, long_loops=True)
-def take_runs(runs: Ints, count: int, skip: int, total: Floats, row: Floats) -> None:
+def subtract_runs(runs: Ints, count: int, skip: int, total: Floats, row: Floats) -> None:
     """Take the runs of a sum from a row of a panel; both lack the first ``skip`` columns."""
     for i in range(count):
         begin = max(runs[i, 0] - skip, 0)
@@ -315,13 +315,13 @@ def solve_panels(trees: Elimination, K: Floats, x: Floats) -> None:
         n = upper.shape[0]
         own = x[starts[k] : starts[k + 1]]
         for i in range(1, n):
-            own[i] = -dot_on(0, i, upper[i], own, -own[i])
+            own[i] = -dot_range(0, i, upper[i], own, -own[i])
         for e in range(fill[place], fill[place + 1]):
             b = later[e]
             other = x[starts[b] : starts[b + 1]]
             begin = offset[e] - n
             for p in range(n):
-                take_times(own[p], lower[p, begin : begin + other.shape[0]], other)
+                subtract_multiple(own[p], lower[p, begin : begin + other.shape[0]], other)
     for backwards in range(nt):
         place = nt - 1 - backwards
         k = trees.order[place]
@@ -333,7 +333,7 @@ def solve_panels(trees: Elimination, K: Floats, x: Floats) -> None:
             other = x[starts[b] : starts[b + 1]]
             begin = offset[e]
             for p in range(n):
-                own[p] -= dot_on(0, other.shape[0], upper[p, begin:], other, 0.0)
+                own[p] -= dot_range(0, other.shape[0], upper[p, begin:], other, 0.0)
         for down in range(n):
             p = n - 1 - down
-            own[p] = -dot_on(p + 1, n, upper[p], own, -own[p]) / upper[p, p]
+            own[p] = -dot_range(p + 1, n, upper[p], own, -own[p]) / upper[p, p]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from lcp.contacts.kernels.contact_modes import ALONG, BETWEEN, OPEN, STICK
-from lcp.contacts.kernels.contact_response import Polygon, width_of
+from lcp.contacts.kernels.contact_law import FrictionCone, friction_bound
+from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import Floats, kernel
 
 
 @kernel(inner=True)
-def facet(polygon: Polygon, mu: float, mode: int, i: int, n: Floats) -> bool:
+def facet(polygon: FrictionCone, mu: float, mode: int, i: int, n: Floats) -> bool:
     """Fill n of the i-th inequality n x <= 0 of the points x of a mode; False where there are no more."""
     n[0] = -1.0
     n[1] = 0.0
@@ -21,12 +21,12 @@ def facet(polygon: Polygon, mu: float, mode: int, i: int, n: Floats) -> bool:
         return True
     if polygon.r == 0 or mu == 0.0:
         return False
-    turns = polygon.turns
+    turns = polygon.edge_directions
     if polygon.exact:
         # What sticks leaves a cone: see `katzenelson.way_to_cone`.
         if mode == STICK or i > 1:
             return False
-        slide = polygon.slides[(mode - ALONG) // 2]
+        slide = polygon.slide_state[(mode - SLIDE_EDGE) // 2]
         n[0] = mu
         n[1] = -slide[0]
         n[2] = -slide[1]
@@ -34,7 +34,7 @@ def facet(polygon: Polygon, mu: float, mode: int, i: int, n: Floats) -> bool:
     if polygon.half == 1:
         if i > (2 if mode == STICK else 1):
             return False
-        sign = (1.0 if i == 1 else -1.0) if mode == STICK else (-1.0 if mode == ALONG else 1.0)
+        sign = (1.0 if i == 1 else -1.0) if mode == STICK else (-1.0 if mode == SLIDE_EDGE else 1.0)
         n[0] = -mu if mode == STICK else mu
         n[1] = sign
         return True
@@ -43,27 +43,27 @@ def facet(polygon: Polygon, mu: float, mode: int, i: int, n: Floats) -> bool:
             return False
         outside(turns, mu, i - 1, 1.0, n)
         return True
-    j = (mode - ALONG) // 2
-    if (mode - ALONG) % 2 == BETWEEN - ALONG:
+    j = (mode - SLIDE_EDGE) // 2
+    if (mode - SLIDE_EDGE) % 2 == SLIDE_FACE - SLIDE_EDGE:
         if i == 1:
             outside(turns, mu, j, -1.0, n)
         elif i == 2:
-            beside(turns, mu, j, j, -1.0, n)
+            past_corner(turns, mu, j, j, -1.0, n)
         elif i == 3:
-            beside(turns, mu, j, j + 1, 1.0, n)
+            past_corner(turns, mu, j, j + 1, 1.0, n)
         return i < 4
     if i == 1:
-        beside(turns, mu, j, j, 1.0, n)
+        past_corner(turns, mu, j, j, 1.0, n)
     elif i == 2:
         before = j - 1 if j > 0 else 2 * polygon.half - 1
-        beside(turns, mu, before, before + 1, -1.0, n)
+        past_corner(turns, mu, before, before + 1, -1.0, n)
     return i < 3
 
 
 @kernel(inline=True)
-def facet_of(rows: ContactSystem, polygon: Polygon, c: int, mode: int, i: int, n: Floats) -> bool:
+def facet_of(rows: ContactSystem, polygon: FrictionCone, c: int, mode: int, i: int, n: Floats) -> bool:
     """`facet` of a contact or of a cone of moments."""
-    there = facet(polygon, width_of(rows, c), mode, i, n)
+    there = facet(polygon, friction_bound(rows, c), mode, i, n)
     if rows.r[c] == 1:
         n[2] = 0.0
     return there
@@ -80,7 +80,7 @@ def outside(turns: Floats, mu: float, j: int, sign: float, n: Floats) -> None:
 
 
 @kernel(inner=True)
-def beside(turns: Floats, mu: float, j: int, corner: int, sign: float, n: Floats) -> None:
+def past_corner(turns: Floats, mu: float, j: int, corner: int, sign: float, n: Floats) -> None:
     """Fill n of being past a corner in the direction of side j, times ``sign``."""
     x = turns[j + 1, 0] - turns[j, 0]
     y = turns[j + 1, 1] - turns[j, 1]

@@ -16,11 +16,11 @@ A step of Newton's method on it leaves, contact by contact, a slope D (3, 3): dp
 velocities then solve K dv = h Y' g, K = 1 + h Y' D J, with the sparsity of the bodies that touch (`elimination`): one
 factorisation for each step, of which the tangent, the correction and the direction of the curve all come.
 
-`descend_centrally` is Mehrotra's predictor and corrector (1992): straight to l = 0, some twenty systems. Friction makes
-M indefinite, so that it may stall. `follow_curve` follows the curve itself, tangent and correction in turn. The curve
+`solve_mehrotra` is Mehrotra's predictor and corrector (1992): straight to l = 0, some twenty systems. Friction makes
+M indefinite, so that it may stall. `solve_homotopy` follows the curve itself, tangent and correction in turn. The curve
 may turn back: l grows for a while. Its direction is told by the sign of det K, the parity of negative pivots, because
 all local pivots are positive inside (Kojima, Megiddo, Noma 1991; Allgower and Georg 1990). What is left of the misfit
-at the end proximal Newton takes out (`finish`). Discs are scaled as Nesterov and Todd (1997) do.
+at the end proximal Newton takes out (`polish`). Discs are scaled as Nesterov and Todd (1997) do.
 """
 
 from __future__ import annotations
@@ -29,14 +29,32 @@ import math
 from typing import Final, NamedTuple
 
 from lcp.compiler.views import rows_at
-from lcp.contacts.kernels.contact_response import THREE, Polygon, place_rates, tangential_response, width_of
+from lcp.contacts.kernels.contact_law import (
+    CONTACT_DIM,
+    FrictionCone,
+    fill_contact_rates,
+    friction_bound,
+    tangential_response,
+)
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import Elimination, factor_panels, solve_panels, upper_panel
-from lcp.contacts.kernels.mode_system import form_system, push, push_row, spread_slope
+from lcp.contacts.kernels.mode_system import (
+    apply_contact_impulse,
+    apply_row_impulse,
+    fill_contact_stiffness,
+    form_system,
+)
 from lcp.contacts.kernels.packed_rows import row_dot
-from lcp.contacts.kernels.proximal_newton import ENOUGH, Approach, go_on, natural_misfit, note_forces, put_forces
-from lcp.contacts.kernels.proximal_points import harden
-from lcp.contacts.kernels.search import Search, recover_velocity
+from lcp.contacts.kernels.proximal_newton import (
+    CONVERGED_RESIDUAL,
+    ProximalState,
+    continue_proximal_newton,
+    natural_residual,
+    restore_forces,
+    save_forces,
+)
+from lcp.contacts.kernels.proximal_points import run_proximal_points
+from lcp.contacts.kernels.solver_state import SolverState, recover_velocity
 from lcp.kernels import Floats, kernel
 
 # Edges of the pyramid that stands for a disc; with less friction than this a disc's cone has hardly an inside.
@@ -45,34 +63,43 @@ LEAST_MU: Final = 1e-3
 # Part of the first start that is added to forces and rates from before.
 INSIDE: Final = 1e-2
 # Fraction of the distance to the boundary that a step goes.
-BACK: Final = 0.9
+FRACTION_TO_BOUNDARY: Final = 0.9
 # Mehrotra's method: steps, the power of the corrector's aim, steps too short that end it, mean of z w that ends it.
-CENTRAL_STEPS: Final = 50
-POWER: Final = 2.0
-SHORT: Final = 0.05
-FAILURES: Final = 6
-CENTRAL_END: Final = 1e-14
+MAX_MEHROTRA_STEPS: Final = 50
+CENTERING_POWER: Final = 2.0
+SHORT_STEP: Final = 0.05
+MAX_SHORT_STEPS: Final = 6
+MEHROTRA_END: Final = 1e-14
 # The same of contacts that give way: their modes show earlier.
 SOFT_END: Final = 1e-10
 # Homotopy: l that ends it, and below which products are rounding; how far a point may be off the curve, in parts of its
 # products, before it is corrected; corrections before the step is taken back to this fraction; range of the curvature.
-END: Final = 1e-13
+HOMOTOPY_END: Final = 1e-13
 NOISE: Final = 1e-11
-OFF: Final = 0.9
-FAR_OFF: Final = 30.0
-CORRECTIONS: Final = 3
-SHORTER: Final = 0.3
-LEAST_CURVE: Final = 0.05
-MOST_CURVE: Final = 0.7
+MAX_DISTANCE: Final = 0.9
+REJECT_DISTANCE: Final = 30.0
+MAX_CORRECTIONS: Final = 3
+SHRINK: Final = 0.3
+MIN_CURVATURE: Final = 0.05
+MAX_CURVATURE: Final = 0.7
 # Rounding of rates, in parts of the speed.
-ROUNDED: Final = 4e-16
+RATE_ROUNDING: Final = 4e-16
 # Compliance of a row of a joint without bounds, in its own response.
 FREE_COMPLIANCE: Final = 1e-9
 # Starts of the homotopy, one a turn: forces and rates in the island's.
-CURVES: Final = ((1.0, 1.0), (1.0, 10.0), (0.1, 1.0), (10.0, 1.0), (1.0, 0.1), (0.1, 0.1), (10.0, 10.0), (1.0, 100.0))
+HOMOTOPY_STARTS: Final = (
+    (1.0, 1.0),
+    (1.0, 10.0),
+    (0.1, 1.0),
+    (10.0, 1.0),
+    (1.0, 0.1),
+    (0.1, 0.1),
+    (10.0, 10.0),
+    (1.0, 100.0),
+)
 # Arrays of one number for every pair; proximal points of the polish.
 ARRAYS: Final = 15
-POINTS: Final = 8
+POLISH_POINTS: Final = 8
 
 
 class Interior(NamedTuple):
@@ -105,14 +132,14 @@ class Interior(NamedTuple):
 def interior_floats(ncone: int, nj: int, k: int) -> int:
     """Numbers that it keeps, for polygons of k edges or discs."""
     n = ncone * (max(k, EDGES) + 2) + 2 * nj
-    return ARRAYS * n + 2 * EDGES + (1 + 9 + 2 * THREE) * ncone + 2 * nj
+    return ARRAYS * n + 2 * EDGES + (1 + 9 + 2 * CONTACT_DIM) * ncone + 2 * nj
 
 
 @kernel(inner=True)
-def lay_out_interior(polygon: Polygon, search: Search, disc: bool, memory: Floats) -> Interior:
+def lay_out_interior(polygon: FrictionCone, search: SolverState, disc: bool, memory: Floats) -> Interior:
     """Cut it from its memory; an exact cone is a ``disc``, or a pyramid of many edges."""
     ncone, nj = search.contacts.mode.shape[0], search.joined.p.shape[0]
-    edges = polygon.turns[: 2 * polygon.r]
+    edges = polygon.edge_directions[: 2 * polygon.r]
     if polygon.exact:
         edges = rows_at(memory, 0, EDGES, 2)
         for j in range(EDGES):
@@ -125,9 +152,9 @@ def lay_out_interior(polygon: Polygon, search: Search, disc: bool, memory: Float
     at += (ARRAYS - 4) * n
     kept, kept_w = rows_at(memory, at, 2, n), rows_at(memory, at + 2 * n, 2, n)
     at += 4 * n
-    D = memory[at : at + 9 * ncone].reshape(ncone, THREE, THREE)
+    D = memory[at : at + 9 * ncone].reshape(ncone, CONTACT_DIM, CONTACT_DIM)
     at += 9 * ncone
-    g, du = rows_at(memory, at, ncone, THREE), rows_at(memory, at + 3 * ncone, ncone, THREE)
+    g, du = rows_at(memory, at, ncone, CONTACT_DIM), rows_at(memory, at + 3 * ncone, ncone, CONTACT_DIM)
     mu = memory[at + 6 * ncone : at + 7 * ncone]
     joined = rows_at(memory, at + 7 * ncone, 2, nj)
     return Interior(
@@ -137,14 +164,16 @@ def lay_out_interior(polygon: Polygon, search: Search, disc: bool, memory: Float
 
 
 @kernel(inner=True)
-def begin(rows: ContactSystem, polygon: Polygon, search: Search, x: Interior, forces: float, rates: float) -> float:
+def begin(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, x: Interior, forces: float, rates: float
+) -> float:
     """Fill z0, w0 of a start, ``forces`` and ``rates`` times as large as the island's; the unit of products."""
     contacts, joined = search.contacts, search.joined
     speed = search.speed if search.speed > 0.0 else 1.0
     total = 0.0
     for c in range(rows.r.shape[0]):
-        own = max(contacts.own[rows.cone_contacts[c]], tangential_response(rows, polygon, contacts, c))
-        mu = width_of(rows, c) if rows.r[c] > 0 else 0.0
+        own = max(contacts.diagonal[rows.cone_contacts[c]], tangential_response(rows, polygon, contacts, c))
+        mu = friction_bound(rows, c) if rows.r[c] > 0 else 0.0
         x.mu[c] = max(mu, LEAST_MU) if mu > 0.0 else 0.0
         at, last = c * x.width, (c + 1) * x.width - 1
         for i in range(at, last + 1):
@@ -162,7 +191,7 @@ def begin(rows: ContactSystem, polygon: Polygon, search: Search, x: Interior, fo
         total += speed * speed / own
     at = rows.r.shape[0] * x.width
     for i in range(joined.p.shape[0]):
-        lo, hi, own = joined.lo[i], joined.hi[i], joined.own[i]
+        lo, hi, own = joined.lo[i], joined.hi[i], joined.diagonal[i]
         for j in range(2):
             x.z[at + 2 * i + j] = x.w[at + 2 * i + j] = 1.0
             x.product[at + 2 * i + j] = 0.0
@@ -182,7 +211,7 @@ def begin(rows: ContactSystem, polygon: Polygon, search: Search, x: Interior, fo
 
 
 @kernel(inner=True)
-def push_inside(rows: ContactSystem, search: Search, x: Interior) -> None:
+def push_inside(rows: ContactSystem, search: SolverState, x: Interior) -> None:
     """Move z and w of contacts to the forces in the search and their rates, and inside by a part of the start."""
     contacts, last = search.contacts, x.width - 1
     k = x.edges.shape[0]
@@ -210,7 +239,7 @@ def push_inside(rows: ContactSystem, search: Search, x: Interior) -> None:
 
 
 @kernel(inner=True)
-def measure_point(rows: ContactSystem, polygon: Polygon, search: Search, x: Interior, eps: float) -> None:
+def measure_point(rows: ContactSystem, polygon: FrictionCone, search: SolverState, x: Interior, eps: float) -> None:
     """Fill forces, velocities and rates of z, and what they miss; contacts have the compliance eps."""
     contacts, joined, z, w, miss = search.contacts, search.joined, x.z, x.w, x.miss
     last = x.width - 1
@@ -277,15 +306,15 @@ def determinant(x: float, y: float, z: float) -> float:
 
 
 @kernel(inner=True)
-def linearise(rows: ContactSystem, search: Search, x: Interior) -> None:
+def linearise(rows: ContactSystem, search: SolverState, x: Interior) -> None:
     """Fill D and g of dp = g - D du, and the slopes of rows of joints, for the right sides in ``right`` and ``off``."""
     z, w, right, off = x.z, x.w, x.right, x.off
     last = x.width - 1
     for c in range(rows.r.shape[0]):
         at, D, g, mu = c * x.width, x.D[c], x.g[c], x.mu[c]
-        for i in range(THREE):
+        for i in range(CONTACT_DIM):
             g[i] = 0.0
-            for j in range(THREE):
+            for j in range(CONTACT_DIM):
                 D[i, j] = 0.0
         D[0, 0] = d0 = z[at] / w[at]
         g[0] = e0 = (right[at] + z[at] * off[at]) / w[at]
@@ -332,7 +361,7 @@ def linearise(rows: ContactSystem, search: Search, x: Interior) -> None:
     joined, at = search.joined, rows.r.shape[0] * x.width
     for i in range(joined.p.shape[0]):
         joined.slope[i] = x.joined[0, i] = 0.0
-        if not (joined.own[i] > 0.0 and joined.lo[i] < joined.hi[i]):
+        if not (joined.diagonal[i] > 0.0 and joined.lo[i] < joined.hi[i]):
             continue
         stiffness, force = joined.gamma[i], off[at + 2 * i]
         free = True
@@ -343,13 +372,13 @@ def linearise(rows: ContactSystem, search: Search, x: Interior) -> None:
                 stiffness += w[k] / z[k]
                 force += right[k] / z[k] if j == 0 else -right[k] / z[k]
         if free:
-            stiffness += FREE_COMPLIANCE * joined.own[i]
+            stiffness += FREE_COMPLIANCE * joined.diagonal[i]
         joined.slope[i] = 1.0 / stiffness
         x.joined[0, i] = force / stiffness
 
 
 @kernel(inner=True)
-def give_way(gamma: float, eps: float, D: Floats, g: Floats) -> None:
+def add_compliance(gamma: float, eps: float, D: Floats, g: Floats) -> None:
     """Turn dp = g - D du, u = s + E p of a compliant contact, into dp = g - D ds, in place.
 
     E has gamma + eps along the normal and eps across it; of D the first row has but its first entry.
@@ -371,10 +400,17 @@ def give_way(gamma: float, eps: float, D: Floats, g: Floats) -> None:
 
 @kernel(inner=True)
 def step_to(
-    rows: ContactSystem, polygon: Polygon, search: Search, x: Interior, eps: float, form: bool, dz: Floats, dw: Floats
+    rows: ContactSystem,
+    polygon: FrictionCone,
+    search: SolverState,
+    x: Interior,
+    eps: float,
+    form: bool,
+    dz: Floats,
+    dw: Floats,
 ) -> bool:
     """Fill dz and dw for the right sides; the matrix is formed and factored where asked. False without factors."""
-    contacts, joined, dv = search.contacts, search.joined, search.trial
+    contacts, joined, dv = search.contacts, search.joined, search.trial_v
     first = rows.nc + rows.nr
     linearise(rows, search, x)
     for i in range(dv.shape[0]):
@@ -382,19 +418,19 @@ def step_to(
     for c in range(rows.r.shape[0]):
         gamma = rows.gamma[rows.cone_contacts[c]]
         if gamma + eps > 0.0:
-            give_way(gamma, eps, x.D[c], x.g[c])
-        push(rows, polygon, c, x.g[c], dv)
+            add_compliance(gamma, eps, x.D[c], x.g[c])
+        apply_contact_impulse(rows, polygon, c, x.g[c], dv)
         if form:
-            spread_slope(rows, polygon, c, x.D[c], contacts.B[c])
+            fill_contact_stiffness(rows, polygon, c, x.D[c], contacts.B[c])
     for i in range(joined.p.shape[0]):
         if joined.slope[i] > 0.0:
-            push_row(rows, first + i, x.joined[0, i], dv)
+            apply_row_impulse(rows, first + i, x.joined[0, i], dv)
     if form:
         form_system(rows, polygon, contacts, joined.slope, search.trees, search.W, search.K)
         if not factor_panels(search.trees, search.K, search.W[0]):
             return False
     solve_panels(search.trees, search.K, dv)
-    place_rates(rows, polygon, dv, 0.0, x.du)
+    fill_contact_rates(rows, polygon, dv, 0.0, x.du)
     for c in range(rows.r.shape[0]):
         soft = rows.gamma[rows.cone_contacts[c]] + eps
         if soft > 0.0:
@@ -474,7 +510,7 @@ def finish_contact(x: Interior, c: int, dz: Floats, dw: Floats) -> None:
 
 
 @kernel(inner=True)
-def departure(x: Interior, s: float, dz: Floats, dw: Floats, l: float) -> float:
+def distance_from_curve(x: Interior, s: float, dz: Floats, dw: Floats, l: float) -> float:
     """How far z + s dz, w + s dw are off the curve at l, in parts of their products; infinite outside."""
     far = 0.0
     i = 0
@@ -500,7 +536,7 @@ def departure(x: Interior, s: float, dz: Floats, dw: Floats, l: float) -> float:
 
 
 @kernel(inner=True)
-def alike(x: Interior, az: Floats, aw: Floats, bz: Floats, bw: Floats) -> float:
+def log_inner_product(x: Interior, az: Floats, aw: Floats, bz: Floats, bw: Floats) -> float:
     """The product of two steps in the logarithms of z and w; of a disc in the metric of its barrier."""
     total = 0.0
     contacts = x.mu.shape[0] * x.width
@@ -508,15 +544,15 @@ def alike(x: Interior, az: Floats, aw: Floats, bz: Floats, bw: Floats) -> float:
         if not x.product[i] > 0.0:
             continue
         if x.disc and i < contacts and i % x.width == 1:
-            total += in_barrier(x.z[i : i + 3], az[i : i + 3], bz[i : i + 3])
-            total += in_barrier(x.w[i : i + 3], aw[i : i + 3], bw[i : i + 3])
+            total += barrier_product(x.z[i : i + 3], az[i : i + 3], bz[i : i + 3])
+            total += barrier_product(x.w[i : i + 3], aw[i : i + 3], bw[i : i + 3])
         else:
             total += (az[i] / x.z[i]) * (bz[i] / x.z[i]) + (aw[i] / x.w[i]) * (bw[i] / x.w[i])
     return total
 
 
 @kernel(inline=True)
-def in_barrier(x: Floats, a: Floats, b: Floats) -> float:
+def barrier_product(x: Floats, a: Floats, b: Floats) -> float:
     """a' P(1 / x) b in Lorentz's cone."""
     det = determinant(x[0], x[1], x[2])
     xa = x[0] * a[0] - (x[1] * a[1] + x[2] * a[2])
@@ -525,7 +561,7 @@ def in_barrier(x: Floats, a: Floats, b: Floats) -> float:
 
 
 @kernel(inner=True)
-def aim(x: Interior, goal: float) -> None:
+def fill_correction(x: Interior, goal: float) -> None:
     """Fill the right sides of a correction to l = goal."""
     contacts = x.mu.shape[0] * x.width
     for i in range(x.z.shape[0]):
@@ -540,7 +576,7 @@ def aim(x: Interior, goal: float) -> None:
 
 
 @kernel(inner=True)
-def aim_along(x: Interior) -> None:
+def fill_tangent(x: Interior) -> None:
     """Fill the right sides of the tangent."""
     contacts = x.mu.shape[0] * x.width
     for i in range(x.z.shape[0]):
@@ -554,7 +590,7 @@ def aim_along(x: Interior) -> None:
 
 
 @kernel(inner=True)
-def positive(trees: Elimination, K: Floats) -> bool:
+def has_positive_determinant(trees: Elimination, K: Floats) -> bool:
     """Whether the determinant of the factored K is positive: an even number of negative pivots."""
     even = True
     for k in range(trees.order.shape[0]):
@@ -574,18 +610,26 @@ def add_step(x: Interior, s: float, dz: Floats, dw: Floats) -> None:
 
 
 @kernel(inner=True)
-def keep_best(rows: ContactSystem, polygon: Polygon, search: Search, near: Approach, least: float) -> float:
+def keep_best(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, near: ProximalState, least: float
+) -> float:
     """Keep the forces in the search if their misfit is the least; the least one."""
-    misfit = natural_misfit(rows, polygon, search)
+    misfit = natural_residual(rows, polygon, search)
     if not misfit < least:
         return least
-    note_forces(search, near.best, near.joined[1])
+    save_forces(search, near.best, near.joined[1])
     return misfit
 
 
 @kernel(inner=True)
-def follow_curve(
-    rows: ContactSystem, polygon: Polygon, search: Search, x: Interior, near: Approach, eps: float, most: int
+def solve_homotopy(
+    rows: ContactSystem,
+    polygon: FrictionCone,
+    search: SolverState,
+    x: Interior,
+    near: ProximalState,
+    eps: float,
+    most: int,
 ) -> tuple[int, float]:
     """Follow the curve from the point in memory; systems factored, and the least misfit, of the forces kept."""
     n = x.z.shape[0]
@@ -597,13 +641,13 @@ def follow_curve(
         x.start[i] = x.miss[i] if x.product[i] > 0.0 or x.disc else 0.0
     for i in range(rows.r.shape[0] * x.width, n):
         x.start[i] = x.miss[i]
-    while systems < most and l > END:
-        far = departure(x, 0.0, x.tz, x.tw, l)
+    while systems < most and l > HOMOTOPY_END:
+        far = distance_from_curve(x, 0.0, x.tz, x.tw, l)
         exact = l > NOISE
         # Too far off the curve, and no nearer for a correction: a shorter step from the point before.
-        lost = corrections >= CORRECTIONS or (corrections > 0 and far > 0.9 * last) or far > FAR_OFF
-        if kept and exact and far > OFF and lost:
-            step *= SHORTER
+        lost = corrections >= MAX_CORRECTIONS or (corrections > 0 and far > 0.9 * last) or far > REJECT_DISTANCE
+        if kept and exact and far > MAX_DISTANCE and lost:
+            step *= SHRINK
             for i in range(n):
                 x.z[i], x.w[i] = x.kept[0, i] + step * x.kept[1, i], x.kept_w[0, i] + step * x.kept_w[1, i]
             l = kept_l + step * way
@@ -614,33 +658,33 @@ def follow_curve(
             continue
         # One factorisation: the correction C at this l, and the tangent T.
         systems += 1
-        aim(x, l)
+        fill_correction(x, l)
         for i in range(n):
             x.off[i] = x.miss[i] - l * x.start[i]
-            if abs(x.off[i]) < ROUNDED * search.speed and not (x.disc is False and i % x.width == x.width - 1):
+            if abs(x.off[i]) < RATE_ROUNDING * search.speed and not (x.disc is False and i % x.width == x.width - 1):
                 x.off[i] = 0.0
         if not step_to(rows, polygon, search, x, eps, True, x.cz, x.cw):
             break
-        aim_along(x)
+        fill_tangent(x)
         step_to(rows, polygon, search, x, eps, False, x.tz, x.tw)
-        ahead = positive(search.trees, search.K)
+        ahead = has_positive_determinant(search.trees, search.K)
         if systems == 1:
             base = ahead
         # C moves at right angles to the curve, in logarithms.
-        square = alike(x, x.tz, x.tw, x.tz, x.tw) + 1.0 / (l * l)
-        share = -alike(x, x.cz, x.cw, x.tz, x.tw) / square
+        square = log_inner_product(x, x.tz, x.tw, x.tz, x.tw) + 1.0 / (l * l)
+        share = -log_inner_product(x, x.cz, x.cw, x.tz, x.tw) / square
         if not math.isfinite(share):
             break
         for i in range(n):
             x.cz[i] += share * x.tz[i]
             x.cw[i] += share * x.tw[i]
-        part = 1.0 if share >= -BACK * l else -BACK * l / share
-        while departure(x, part / BACK, x.cz, x.cw, l) == math.inf and part > 1e-10:
+        part = 1.0 if share >= -FRACTION_TO_BOUNDARY * l else -FRACTION_TO_BOUNDARY * l / share
+        while distance_from_curve(x, part / FRACTION_TO_BOUNDARY, x.cz, x.cw, l) == math.inf and part > 1e-10:
             part *= 0.8
         add_step(x, part, x.cz, x.cw)
         l += part * share
-        left = departure(x, 0.0, x.tz, x.tw, l)
-        if far > OFF and left > 0.5 and exact and kept:
+        left = distance_from_curve(x, 0.0, x.tz, x.tw, l)
+        if far > MAX_DISTANCE and left > 0.5 and exact and kept:
             corrections += 1
             last = far
             measure_point(rows, polygon, search, x, eps)
@@ -648,12 +692,14 @@ def follow_curve(
             continue
         # Along the tangent, as far as its curvature allows; the determinant says which way.
         way = -1.0 if ahead == base else 1.0
-        if far > 0.8 * OFF:
-            curve = max(LEAST_CURVE, 0.6 * curve)
-        elif far < 0.4 * OFF:
-            curve = min(MOST_CURVE, 1.3 * curve)
-        step = BACK * l if way < 0.0 else 2.0 * l
-        while departure(x, way * step, x.tz, x.tw, l + way * step) > curve + min(left, 1.0) and step > 1e-12 * l:
+        if far > 0.8 * MAX_DISTANCE:
+            curve = max(MIN_CURVATURE, 0.6 * curve)
+        elif far < 0.4 * MAX_DISTANCE:
+            curve = min(MAX_CURVATURE, 1.3 * curve)
+        step = FRACTION_TO_BOUNDARY * l if way < 0.0 else 2.0 * l
+        while (
+            distance_from_curve(x, way * step, x.tz, x.tw, l + way * step) > curve + min(left, 1.0) and step > 1e-12 * l
+        ):
             step *= 0.8
         for i in range(n):
             x.kept[0, i], x.kept_w[0, i] = x.z[i], x.w[i]
@@ -663,14 +709,20 @@ def follow_curve(
         l += way * step
         measure_point(rows, polygon, search, x, eps)
         least = keep_best(rows, polygon, search, near, least)
-        if least <= ENOUGH * search.speed:
+        if least <= CONVERGED_RESIDUAL * search.speed:
             break
     return systems, least
 
 
 @kernel(inner=True)
-def descend_centrally(
-    rows: ContactSystem, polygon: Polygon, search: Search, x: Interior, near: Approach, eps: float, unit: float
+def solve_mehrotra(
+    rows: ContactSystem,
+    polygon: FrictionCone,
+    search: SolverState,
+    x: Interior,
+    near: ProximalState,
+    eps: float,
+    unit: float,
 ) -> tuple[int, float]:
     """Mehrotra's predictor and corrector from the point in memory, polygons; systems, and the least misfit."""
     z, w, n = x.z, x.w, x.z.shape[0]
@@ -679,22 +731,24 @@ def descend_centrally(
         pairs += 1 if x.product[i] > 0.0 else 0
         x.product[i] = unit if x.product[i] > 0.0 else 0.0
     systems, failures, least = 0, 0, math.inf
-    while systems < CENTRAL_STEPS and failures < FAILURES:
+    while systems < MAX_MEHROTRA_STEPS and failures < MAX_SHORT_STEPS:
         measure_point(rows, polygon, search, x, eps)
         least = keep_best(rows, polygon, search, near, least)
-        mean = mean_product(x, 0.0, pairs)
-        if mean <= (CENTRAL_END if eps == 0.0 else SOFT_END) * unit or (eps == 0.0 and least <= ENOUGH * search.speed):
+        mean = duality_measure(x, 0.0, pairs)
+        if mean <= (MEHROTRA_END if eps == 0.0 else SOFT_END) * unit or (
+            eps == 0.0 and least <= CONVERGED_RESIDUAL * search.speed
+        ):
             break
         systems += 1
         # Predictor: straight to the solution.
-        aim(x, 0.0)
+        fill_correction(x, 0.0)
         for i in range(n):
             x.off[i] = x.miss[i]
         if not step_to(rows, polygon, search, x, eps, True, x.tz, x.tw):
             break
-        share = mean_product(x, longest(x), pairs) / mean
+        share = duality_measure(x, step_to_boundary(x), pairs) / mean
         # Corrector: to what the predictor leaves, with its second order; to the middle where that is too short.
-        goal = mean * min(1.0, max(1e-12, share)) ** POWER
+        goal = mean * min(1.0, max(1e-12, share)) ** CENTERING_POWER
         for attempt in range(2):
             for i in range(n):
                 if x.product[i] > 0.0:
@@ -703,11 +757,11 @@ def descend_centrally(
             step_to(rows, polygon, search, x, eps, False, x.cz, x.cw)
             for i in range(n):
                 x.tz[i], x.tw[i] = x.cz[i], x.cw[i]
-            if longest(x) >= 0.2:
+            if step_to_boundary(x) >= 0.2:
                 break
             goal = 0.7 * mean
-        step = min(1.0, 0.95 * longest(x))
-        failures += 1 if step < SHORT else 0
+        step = min(1.0, 0.95 * step_to_boundary(x))
+        failures += 1 if step < SHORT_STEP else 0
         if not step > 0.0:
             break
         add_step(x, step, x.tz, x.tw)
@@ -715,7 +769,7 @@ def descend_centrally(
 
 
 @kernel(inner=True)
-def longest(x: Interior) -> float:
+def step_to_boundary(x: Interior) -> float:
     """The part of the step in tz, tw that leads to the boundary, 1 at most; 0 of one that is not finite."""
     part = 1.0
     for i in range(x.z.shape[0]):
@@ -730,7 +784,7 @@ def longest(x: Interior) -> float:
 
 
 @kernel(inner=True)
-def mean_product(x: Interior, s: float, pairs: int) -> float:
+def duality_measure(x: Interior, s: float, pairs: int) -> float:
     """Mean of z w, a part s of the step in tz, tw on."""
     total = 0.0
     for i in range(x.z.shape[0]):
@@ -741,25 +795,25 @@ def mean_product(x: Interior, s: float, pairs: int) -> float:
 
 
 @kernel(inner=True)
-def finish(
-    rows: ContactSystem, polygon: Polygon, search: Search, near: Approach, least: float, most: int
+def polish(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, near: ProximalState, least: float, most: int
 ) -> tuple[int, float]:
     """Bring the forces kept, of this misfit, nearer to the rigid problem; systems, and the misfit of what is kept then.
 
     By proximal Newton in ``most`` systems, then by proximal points of the modes that the forces show.
     """
-    put_forces(search, near.best, near.joined[1])
+    restore_forces(search, near.best, near.joined[1])
     systems = 0
     if most > 0:
-        misfit = natural_misfit(rows, polygon, search)
-        systems, least = go_on(rows, polygon, search, near, misfit, most)
-        note_forces(search, near.best, near.joined[1])
-    systems += harden(rows, polygon, search, 0.0, POINTS)
-    misfit = natural_misfit(rows, polygon, search)
+        misfit = natural_residual(rows, polygon, search)
+        systems, least = continue_proximal_newton(rows, polygon, search, near, misfit, most)
+        save_forces(search, near.best, near.joined[1])
+    systems += run_proximal_points(rows, polygon, search, 0.0, POLISH_POINTS)
+    misfit = natural_residual(rows, polygon, search)
     if misfit < least:
-        note_forces(search, near.best, near.joined[1])
+        save_forces(search, near.best, near.joined[1])
         return systems, misfit
     # The next round continues from the forces before these points.
-    put_forces(search, near.best, near.joined[1])
+    restore_forces(search, near.best, near.joined[1])
     recover_velocity(rows, polygon, search)
     return systems, least

@@ -11,19 +11,19 @@ one another.
 from __future__ import annotations
 
 from lcp.compiler.views import part_at
-from lcp.contacts.kernels.contact_response import THREE, Contacts, Polygon, to_moments
+from lcp.contacts.kernels.column_ranges import add_on, add_three, combine3_range, row_ranges
+from lcp.contacts.kernels.contact_law import CONTACT_DIM, ContactState, FrictionCone, scale_to_moments
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import Elimination, lower_panel, panel_size, tree_at, upper_panel
 from lcp.contacts.kernels.packed_rows import add_row_times, add_three_rows
-from lcp.contacts.kernels.spans import add_on, add_three, blend_on, columns
 from lcp.kernels import Floats, kernel
 
 
 @kernel(inner=True)
 def form_system(
     rows: ContactSystem,
-    polygon: Polygon,
-    contacts: Contacts,
+    polygon: FrictionCone,
+    contacts: ContactState,
     slopes: Floats,
     trees: Elimination,
     W: Floats,
@@ -41,7 +41,7 @@ def form_system(
             upper[p, p] = 1.0
     for c in range(contacts.B.shape[0]):
         # Open; a cone of moments has no normal force of its own.
-        if contacts.B[c, 0, 0] != 0.0 or (c >= rows.nc and turns_with(contacts.B[c])):
+        if contacts.B[c, 0, 0] != 0.0 or (c >= rows.nc and depends_on_rates(contacts.B[c])):
             add_contact(rows, polygon, trees, c, contacts.B[c], W, K)
     for i in range(slopes.shape[0]):
         if slopes[i] != 0.0:
@@ -50,11 +50,11 @@ def form_system(
 
 @kernel(inner=True)
 def add_contact(
-    rows: ContactSystem, polygon: Polygon, trees: Elimination, c: int, B: Floats, W: Floats, K: Floats
+    rows: ContactSystem, polygon: FrictionCone, trees: Elimination, c: int, B: Floats, W: Floats, K: Floats
 ) -> None:
     """K += h Y' B J of a contact, or of a cone of moments."""
     starts, pairs = trees.starts, trees.pairs
-    i, j, k = three(rows, polygon, c, 0), three(rows, polygon, c, 1), three(rows, polygon, c, 2)
+    i, j, k = contact_row(rows, polygon, c, 0), contact_row(rows, polygon, c, 1), contact_row(rows, polygon, c, 2)
     # W = h B J, by the trees that the contact acts on.
     a, b = pairs[i, 0], pairs[i, 1]
     begin, end = starts[a], starts[a + 1]
@@ -106,7 +106,7 @@ def add_products(x: Floats, y: Floats, z: Floats, u: Floats, v: Floats, w: Float
 @kernel(inline=True)
 def part_of(rows: ContactSystem, i: int, begin: int) -> int:
     """Which of the two parts of row i begins at a column."""
-    return 0 if columns(rows.spans, i, rows.v_free.shape[0])[0] == begin else 1
+    return 0 if row_ranges(rows.column_ranges, i, rows.v_free.shape[0])[0] == begin else 1
 
 
 @kernel(inline=True)
@@ -120,15 +120,15 @@ def blend(rows: ContactSystem, B: Floats, i: int, j: int, k: int, part: int, beg
     """Fill n columns of W (3, nv) from ``begin`` on with h B J of one part of the three rows of a contact."""
     J, at = rows.J_entries, rows.offsets
     x, y, z = part_at(J, at[i, part], n), part_at(J, at[j, part], n), part_at(J, at[k, part], n)
-    for e in range(THREE):
-        blend_on(0, n, rows.h * B[e, 0], rows.h * B[e, 1], rows.h * B[e, 2], x, y, z, W[e, begin : begin + n])
+    for e in range(CONTACT_DIM):
+        combine3_range(0, n, rows.h * B[e, 0], rows.h * B[e, 1], rows.h * B[e, 2], x, y, z, W[e, begin : begin + n])
 
 
 @kernel(inner=True)
 def add_row(rows: ContactSystem, trees: Elimination, i: int, slope: float, K: Floats) -> None:
     """K += h slope Y' J of the i-th row behind the friction rows, which acts on one tree."""
     behind = rows.nc + rows.nr + i
-    begin, _, _, _ = columns(rows.spans, behind, rows.v_free.shape[0])
+    begin, _, _, _ = row_ranges(rows.column_ranges, behind, rows.v_free.shape[0])
     k = tree_at(trees.starts, begin)
     begin, end = trees.starts[k], trees.starts[k + 1]
     upper = upper_panel(trees, K, k)
@@ -140,49 +140,51 @@ def add_row(rows: ContactSystem, trees: Elimination, i: int, slope: float, K: Fl
 
 
 @kernel(inline=True)
-def turns_with(B: Floats) -> bool:
+def depends_on_rates(B: Floats) -> bool:
     """Whether a moment of slope B (3, 3) changes with any rate."""
     return B[1, 0] != 0.0 or B[2, 0] != 0.0 or B[1, 1] != 0.0 or B[2, 2] != 0.0
 
 
 @kernel(inner=True)
-def spread_slope(rows: ContactSystem, polygon: Polygon, c: int, D: Floats, B: Floats) -> None:
+def fill_contact_stiffness(rows: ContactSystem, polygon: FrictionCone, c: int, D: Floats, B: Floats) -> None:
     """Fill B of the three rows of contact c from the slope D along normal and axes."""
     skew = polygon.skew
     stretch = polygon.stretch
-    for i in range(THREE):
+    for i in range(CONTACT_DIM):
         B[i, 0] = D[i, 0]
         B[i, 1] = D[i, 1] + skew * D[i, 2]
         B[i, 2] = stretch * D[i, 2]
-    for j in range(THREE):
+    for j in range(CONTACT_DIM):
         B[1, j] += skew * B[2, j]
         B[2, j] *= stretch
     if rows.r[c] == 1:
-        for i in range(THREE):
+        for i in range(CONTACT_DIM):
             B[i, 2] = 0.0
             B[2, i] = 0.0
     if c >= rows.nc:
-        to_moments(rows.mu[c], B)
+        scale_to_moments(rows.mu[c], B)
 
 
 @kernel(inline=True)
-def three(rows: ContactSystem, polygon: Polygon, c: int, i: int) -> int:
+def contact_row(rows: ContactSystem, polygon: FrictionCone, c: int, i: int) -> int:
     """The i-th of the three rows of a contact; the normal where there is none."""
     if i == 0 or i > rows.r[c]:
         return rows.cone_contacts[c]
     first = polygon.first[c]
-    return first if i == 1 else first + polygon.across
+    return first if i == 1 else first + polygon.second_direction
 
 
 @kernel(inner=True)
-def push(rows: ContactSystem, polygon: Polygon, c: int, p: Floats, v: Floats) -> None:
+def apply_contact_impulse(rows: ContactSystem, polygon: FrictionCone, c: int, p: Floats, v: Floats) -> None:
     """Add h Y' p of a contact's force p (3,), along normal and axes, to the velocities v."""
     if p[0] == 0.0 and p[1] == 0.0 and p[2] == 0.0:
         return
     impulse, first = rows.h, polygon.first[c]
     if c < rows.nc and rows.r[c] > 1:
         along, across = p[1] + polygon.skew * p[2], polygon.stretch * p[2]
-        add_three_rows(rows, c, first, first + polygon.across, impulse * p[0], impulse * along, impulse * across, v)
+        add_three_rows(
+            rows, c, first, first + polygon.second_direction, impulse * p[0], impulse * along, impulse * across, v
+        )
         return
     if c < rows.nc:
         add_row_times(rows, c, impulse * p[0], v)
@@ -192,10 +194,10 @@ def push(rows: ContactSystem, polygon: Polygon, c: int, p: Floats, v: Floats) ->
     if rows.r[c] > 0:
         add_row_times(rows, first, impulse * (p[1] + polygon.skew * p[2]), v)
     if rows.r[c] > 1:
-        add_row_times(rows, first + polygon.across, impulse * polygon.stretch * p[2], v)
+        add_row_times(rows, first + polygon.second_direction, impulse * polygon.stretch * p[2], v)
 
 
 @kernel(inner=True)
-def push_row(rows: ContactSystem, i: int, force: float, v: Floats) -> None:
+def apply_row_impulse(rows: ContactSystem, i: int, force: float, v: Floats) -> None:
     """Add h Y' p of the force p of row i to the velocities v."""
     add_row_times(rows, i, rows.h * force, v)

@@ -3,7 +3,7 @@
 A row of J has as many columns as the island has velocities, and a free body has six of them. So rows stand far apart
 in memory, and each costs a page of its own. Here each row takes twelve numbers: those of its two bodies. Rows with more
 columns, of articulated trees, are read where they stand. Both are the same to the functions below, which find the
-two parts of row i at ``offsets[i]``. Sums have the order and the bits of `spans`.
+two parts of row i at ``offsets[i]``. Sums have the order and the bits of `column_ranges`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Final
 
 from lcp.compiler.views import part_at
+from lcp.contacts.kernels.column_ranges import add_on, dot_range, row_ranges
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.spans import add_on, columns, dot_on
 from lcp.kernels import Floats, Ints, kernel
 
 # Numbers of a packed row: the velocities of two free bodies. Entries of J from which on rows are packed: J and Y then
@@ -43,14 +43,14 @@ def packed_rows(rows: ContactSystem, floats: Floats, ints: Ints, fill: bool) -> 
     narrow = m * nv > MANY_ENTRIES
     if narrow:
         for i in range(m):
-            a, b, c, d = columns(rows.spans, i, nv)
+            a, b, c, d = row_ranges(rows.column_ranges, i, nv)
             narrow = narrow and b - a + d - c <= WIDTH
     J, Y = part_at(rows.J, 0, m * nv), part_at(rows.Y, 0, m * nv)
     if narrow:
         J, Y = floats[: WIDTH * m], floats[WIDTH * m : 2 * WIDTH * m]
     if fill:
         for i in range(m):
-            a, b, c, d = columns(rows.spans, i, nv)
+            a, b, c, d = row_ranges(rows.column_ranges, i, nv)
             offsets[i, 0] = WIDTH * i if narrow else nv * i + a
             offsets[i, 1] = WIDTH * i + b - a if narrow else nv * i + c
             if narrow:
@@ -58,7 +58,7 @@ def packed_rows(rows: ContactSystem, floats: Floats, ints: Ints, fill: bool) -> 
                 copy_part(rows, i, c, d, WIDTH * i + b - a, J, Y)
     return ContactSystem(
         rows.h, rows.nc, rows.nr, rows.nl, rows.nb, rows.r, rows.mu, rows.cone_contacts, rows.J, rows.Y, rows.k,
-        rows.gamma, rows.gammaE, rows.lo, rows.hi, rows.v_free, rows.Mv, rows.spans, rows.own, J, Y, offsets,
+        rows.gamma, rows.gammaE, rows.lo, rows.hi, rows.v_free, rows.Mv, rows.column_ranges, rows.own, J, Y, offsets,
     )  # fmt: skip
 
 
@@ -73,18 +73,18 @@ def copy_part(rows: ContactSystem, i: int, begin: int, end: int, at: int, J: Flo
 @kernel(inner=True)
 def row_dot(rows: ContactSystem, i: int, v: Floats) -> float:
     """Return J_i v."""
-    a, b, c, d = columns(rows.spans, i, v.shape[0])
+    a, b, c, d = row_ranges(rows.column_ranges, i, v.shape[0])
     at, then = rows.offsets[i, 0], rows.offsets[i, 1]
-    total = dot_on(0, b - a, part_at(rows.J_entries, at, b - a), part_at(v, a, b - a), 0.0)
+    total = dot_range(0, b - a, part_at(rows.J_entries, at, b - a), part_at(v, a, b - a), 0.0)
     if c < d:
-        total = dot_on(0, d - c, part_at(rows.J_entries, then, d - c), part_at(v, c, d - c), total)
+        total = dot_range(0, d - c, part_at(rows.J_entries, then, d - c), part_at(v, c, d - c), total)
     return total
 
 
 @kernel(inner=True)
 def add_row_times(rows: ContactSystem, i: int, factor: float, v: Floats) -> None:
     """Add ``factor`` times row i of Y to v."""
-    a, b, c, d = columns(rows.spans, i, v.shape[0])
+    a, b, c, d = row_ranges(rows.column_ranges, i, v.shape[0])
     at, then = rows.offsets[i, 0], rows.offsets[i, 1]
     add_on(0, b - a, factor, part_at(rows.Y_entries, at, b - a), part_at(v, a, b - a))
     if c < d:
@@ -94,7 +94,7 @@ def add_row_times(rows: ContactSystem, i: int, factor: float, v: Floats) -> None
 @kernel(inner=True)
 def three_dots(rows: ContactSystem, i: int, j: int, k: int, v: Floats) -> tuple[float, float, float]:
     """Return J_i v, J_j v and J_k v of three rows with the same span, v read once."""
-    a, b, c, d = columns(rows.spans, i, v.shape[0])
+    a, b, c, d = row_ranges(rows.column_ranges, i, v.shape[0])
     x = y = z = 0.0
     for part in range(2 if c < d else 1):
         begin = a if part == 0 else c
@@ -116,7 +116,7 @@ def three_dots(rows: ContactSystem, i: int, j: int, k: int, v: Floats) -> tuple[
 @kernel(inner=True)
 def add_three_rows(rows: ContactSystem, i: int, j: int, k: int, f: float, g: float, h: float, v: Floats) -> None:
     """Add f Y_i, then g Y_j, then h Y_k of three rows with the same span to v."""
-    a, b, c, d = columns(rows.spans, i, v.shape[0])
+    a, b, c, d = row_ranges(rows.column_ranges, i, v.shape[0])
     Y, at = rows.Y_entries, rows.offsets
     for part in range(2 if c < d else 1):
         begin = a if part == 0 else c

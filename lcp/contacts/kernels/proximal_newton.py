@@ -10,24 +10,24 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from lcp.compiler.views import rows_at
-from lcp.contacts.kernels.contact_modes import ALONG
-from lcp.contacts.kernels.contact_response import (
-    THREE,
-    Polygon,
-    fill_slope,
-    force_of,
+from lcp.contacts.kernels.contact_law import (
+    CONTACT_DIM,
+    FrictionCone,
+    fill_contact_rates,
+    fill_force_jacobian,
+    friction_bound,
     mode_of,
-    place_rates,
-    slide_to,
+    project_sliding,
+    projected_force,
     tangential_response,
-    width_of,
 )
+from lcp.contacts.kernels.contact_modes import SLIDE_EDGE
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
-from lcp.contacts.kernels.mode_system import form_system, push, push_row
+from lcp.contacts.kernels.mode_system import apply_contact_impulse, apply_row_impulse, form_system
 from lcp.contacts.kernels.packed_rows import row_dot
 from lcp.contacts.kernels.proximal_points import ROUNDING
-from lcp.contacts.kernels.search import Search, copy_rows, recover_velocity
+from lcp.contacts.kernels.solver_state import SolverState, copy_rows, recover_velocity
 from lcp.kernels import Floats, kernel
 
 # rho at first, by the misfit in parts of the speed; a misfit that is not near; systems in all.
@@ -45,11 +45,11 @@ MOST: Final = 1e9
 LEAST: Final = 1.0
 SLOW: Final = 0.3  # a misfit that falls less
 # Misfits, in parts of the speed, at which it ends, and which are worth a verdict.
-ENOUGH: Final = 1e-12
+CONVERGED_RESIDUAL: Final = 1e-12
 WORTH: Final = 1e-8
 
 
-class Approach(NamedTuple):
+class ProximalState(NamedTuple):
     """Memory of the method."""
 
     before: Floats  # (ncone, 3) p0
@@ -63,16 +63,16 @@ class Approach(NamedTuple):
 @kernel
 def approach_floats(ncone: int, nj: int, nv: int) -> int:
     """Numbers that it keeps."""
-    return 2 * THREE * ncone + 3 * nv + 2 * nj
+    return 2 * CONTACT_DIM * ncone + 3 * nv + 2 * nj
 
 
 @kernel(inner=True)
-def lay_out_approach(ncone: int, nj: int, nv: int, memory: Floats) -> Approach:
+def lay_out_approach(ncone: int, nj: int, nv: int, memory: Floats) -> ProximalState:
     """Cut it from its memory."""
     vectors = rows_at(memory, 6 * ncone, 3, nv)
-    return Approach(
-        rows_at(memory, 0, ncone, THREE),
-        rows_at(memory, 3 * ncone, ncone, THREE),
+    return ProximalState(
+        rows_at(memory, 0, ncone, CONTACT_DIM),
+        rows_at(memory, 3 * ncone, ncone, CONTACT_DIM),
         vectors[0],
         vectors[1],
         vectors[2],
@@ -81,37 +81,37 @@ def lay_out_approach(ncone: int, nj: int, nv: int, memory: Floats) -> Approach:
 
 
 @kernel(inner=True)
-def answer_of(
-    rows: ContactSystem, polygon: Polygon, c: int, soft: float, x: float, y: float, z: float, p: Floats
+def proximal_response(
+    rows: ContactSystem, polygon: FrictionCone, c: int, soft: float, x: float, y: float, z: float, p: Floats
 ) -> int:
     """Fill p (3,) with what contact c answers to (x; y, z), reached by the response ``soft``; its mode is returned."""
-    mu = width_of(rows, c)
+    mu = friction_bound(rows, c)
     mode = mode_of(polygon, mu, c, x, y, z)
-    if polygon.exact and mode >= ALONG:
-        slide_to(polygon, mu, c, False, soft, x, y, z, p)
+    if polygon.exact and mode >= SLIDE_EDGE:
+        project_sliding(polygon, mu, c, False, soft, x, y, z, p)
     else:
-        force_of(polygon, mu, mode, x, y, z, p)
+        projected_force(polygon, mu, mode, x, y, z, p)
     return mode
 
 
 @kernel(inner=True)
-def natural_misfit(rows: ContactSystem, polygon: Polygon, search: Search) -> float:
+def natural_residual(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> float:
     """Fill v and s of the forces; the largest speed by which a row is off its law."""
     contacts, joined = search.contacts, search.joined
     recover_velocity(rows, polygon, search)
     misfit = 0.0
-    aim = search.shift
+    aim = search.scratch3_a
     for c in range(contacts.p.shape[0]):
         p = contacts.p[c]
         s = contacts.s[c]
         normal = rows.cone_contacts[c]
-        own = contacts.own[normal]
+        own = contacts.diagonal[normal]
         soft = tangential_response(rows, polygon, contacts, c)
         x = p[0] - (s[0] + rows.gamma[normal] * p[0]) / own
-        answer_of(rows, polygon, c, soft, x, p[1] - s[1] / soft, p[2] - s[2] / soft, aim)
+        proximal_response(rows, polygon, c, soft, x, p[1] - s[1] / soft, p[2] - s[2] / soft, aim)
         misfit = max(misfit, own * abs(p[0] - aim[0]), soft * max(abs(p[1] - aim[1]), abs(p[2] - aim[2])))
     for i in range(joined.p.shape[0]):
-        own = joined.own[i]
+        own = joined.diagonal[i]
         if own > 0.0:
             force = joined.p[i] - (joined.s[i] + joined.gamma[i] * joined.p[i]) / own
             misfit = max(misfit, own * abs(joined.p[i] - min(max(force, joined.lo[i]), joined.hi[i])))
@@ -119,36 +119,38 @@ def natural_misfit(rows: ContactSystem, polygon: Polygon, search: Search) -> flo
 
 
 @kernel(inner=True)
-def excess(rows: ContactSystem, polygon: Polygon, search: Search, memory: Approach, rho: float, v: Floats) -> float:
+def proximal_residual(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: ProximalState, rho: float, v: Floats
+) -> float:
     """Fill modes, p = P(p0 - t s(v)) and G = v_free + h sum Y' p - v; the largest |G| is returned."""
     contacts, joined = search.contacts, search.joined
     G = memory.G
     nv = v.shape[0]
-    place_rates(rows, polygon, v, 1.0, contacts.s)
+    fill_contact_rates(rows, polygon, v, 1.0, contacts.s)
     for i in range(nv):
         G[i] = rows.v_free[i] - v[i]
     for c in range(contacts.p.shape[0]):
         s = contacts.s[c]
         before = memory.before[c]
         normal = rows.cone_contacts[c]
-        weight = rho / contacts.own[normal]
+        weight = rho / contacts.diagonal[normal]
         soft = rho / tangential_response(rows, polygon, contacts, c)
         x = (before[0] - weight * s[0]) / (1.0 + weight * rows.gamma[normal])
         y = before[1] - soft * s[1]
         z = before[2] - soft * s[2]
-        contacts.mode[c] = answer_of(rows, polygon, c, 1.0 / soft, x, y, z, contacts.p[c])
-        push(rows, polygon, c, contacts.p[c], G)
+        contacts.mode[c] = proximal_response(rows, polygon, c, 1.0 / soft, x, y, z, contacts.p[c])
+        apply_contact_impulse(rows, polygon, c, contacts.p[c], G)
     first = rows.nc + rows.nr
     for i in range(joined.p.shape[0]):
         joined.slope[i] = 0.0
-        if joined.own[i] > 0.0:
+        if joined.diagonal[i] > 0.0:
             joined.s[i] = row_dot(rows, first + i, v) + rows.k[first + i]
-            weight = rho / joined.own[i]
+            weight = rho / joined.diagonal[i]
             force = (memory.joined[0, i] - weight * joined.s[i]) / (1.0 + weight * joined.gamma[i])
             joined.p[i] = min(max(force, joined.lo[i]), joined.hi[i])
             if joined.lo[i] < force < joined.hi[i]:
                 joined.slope[i] = weight / (1.0 + weight * joined.gamma[i])
-            push_row(rows, first + i, joined.p[i], G)
+            apply_row_impulse(rows, first + i, joined.p[i], G)
     largest = 0.0
     for i in range(nv):
         largest = max(largest, abs(G[i]))
@@ -156,15 +158,17 @@ def excess(rows: ContactSystem, polygon: Polygon, search: Search, memory: Approa
 
 
 @kernel(inner=True)
-def newton_step(rows: ContactSystem, polygon: Polygon, search: Search, memory: Approach, rho: float) -> bool:
+def newton_step(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: ProximalState, rho: float
+) -> bool:
     """Replace F by the step of the modes in the search; False where their system has no factors."""
     contacts = search.contacts
     for c in range(contacts.p.shape[0]):
         normal = rows.cone_contacts[c]
-        weight = rho / contacts.own[normal]
+        weight = rho / contacts.diagonal[normal]
         soft = rho / tangential_response(rows, polygon, contacts, c)
         weight /= 1.0 + weight * rows.gamma[normal]
-        fill_slope(rows, polygon, c, contacts.mode[c], weight, soft, contacts.B[c])
+        fill_force_jacobian(rows, polygon, c, contacts.mode[c], weight, soft, contacts.B[c])
     form_system(rows, polygon, contacts, search.joined.slope, search.trees, search.W, search.K)
     if not factor_panels(search.trees, search.K, search.W[0]):
         return False
@@ -173,7 +177,7 @@ def newton_step(rows: ContactSystem, polygon: Polygon, search: Search, memory: A
 
 
 @kernel(inner=True)
-def put_forces(search: Search, forces: Floats, joined: Floats) -> None:
+def restore_forces(search: SolverState, forces: Floats, joined: Floats) -> None:
     """Put forces into the search."""
     copy_rows(forces, search.contacts.p)
     for i in range(joined.shape[0]):
@@ -181,7 +185,7 @@ def put_forces(search: Search, forces: Floats, joined: Floats) -> None:
 
 
 @kernel(inner=True)
-def note_forces(search: Search, forces: Floats, joined: Floats) -> None:
+def save_forces(search: SolverState, forces: Floats, joined: Floats) -> None:
     """Note the forces in the search."""
     copy_rows(search.contacts.p, forces)
     for i in range(joined.shape[0]):
@@ -189,30 +193,32 @@ def note_forces(search: Search, forces: Floats, joined: Floats) -> None:
 
 
 @kernel(inner=True)
-def approach(rows: ContactSystem, polygon: Polygon, search: Search, memory: Approach, most: int) -> tuple[int, float]:
+def solve_proximal_newton(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: ProximalState, most: int
+) -> tuple[int, float]:
     """Move forces that are near to ones of the rigid problem; the systems solved, and the misfit."""
-    misfit = natural_misfit(rows, polygon, search)
+    misfit = natural_residual(rows, polygon, search)
     if not misfit <= NEAR * search.speed:
         return 0, misfit
-    return go_on(rows, polygon, search, memory, misfit, most)
+    return continue_proximal_newton(rows, polygon, search, memory, misfit, most)
 
 
 @kernel(inner=True)
-def go_on(
-    rows: ContactSystem, polygon: Polygon, search: Search, memory: Approach, least: float, most: int
+def continue_proximal_newton(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: ProximalState, least: float, most: int
 ) -> tuple[int, float]:
     """Move forces of this misfit, whose v and s are filled, to ones of the rigid problem."""
     v, trial = search.v, memory.v
     nv = v.shape[0]
     of_joints, best_of_joints = memory.joined[0], memory.joined[1]
-    note_forces(search, memory.before, of_joints)
-    note_forces(search, memory.best, best_of_joints)
+    save_forces(search, memory.before, of_joints)
+    save_forces(search, memory.best, best_of_joints)
     last = least
     rho = max(LEAST, min(FIRST * search.speed / max(least, 1e-12 * search.speed), MOST))
     spent = 0
     slow = 0
-    while least > ENOUGH * search.speed and spent < most:
-        size = excess(rows, polygon, search, memory, rho, v)
+    while least > CONVERGED_RESIDUAL * search.speed and spent < most:
+        size = proximal_residual(rows, polygon, search, memory, rho, v)
         enough = INNER * least + ROUNDING * search.speed
         steps = 0
         while size > enough and steps < STEPS and spent < most:
@@ -227,7 +233,7 @@ def go_on(
             for _ in range(HALVINGS):
                 for i in range(nv):
                     trial[i] = v[i] + share * memory.F[i]
-                smaller = excess(rows, polygon, search, memory, rho, trial)
+                smaller = proximal_residual(rows, polygon, search, memory, rho, trial)
                 if smaller < size:
                     break
                 share *= 0.5
@@ -236,12 +242,12 @@ def go_on(
             for i in range(nv):
                 v[i] = trial[i]
             size = smaller
-        misfit = natural_misfit(rows, polygon, search)
+        misfit = natural_residual(rows, polygon, search)
         if misfit < least:
             least = misfit
-            note_forces(search, memory.best, best_of_joints)
+            save_forces(search, memory.best, best_of_joints)
         if size <= enough or misfit <= last:
-            note_forces(search, memory.before, of_joints)
+            save_forces(search, memory.before, of_joints)
             slow = slow + 1 if misfit > SLOW * last else 0
             if slow >= 2 or (steps <= 2 and misfit > 0.1 * last):
                 rho = min(RAISE * rho, MOST)
@@ -251,10 +257,10 @@ def go_on(
             rho *= LOWER
             if rho < LEAST:
                 break
-            put_forces(search, memory.best, best_of_joints)
-            note_forces(search, memory.before, of_joints)
+            restore_forces(search, memory.best, best_of_joints)
+            save_forces(search, memory.before, of_joints)
             recover_velocity(rows, polygon, search)
             last = least
             slow = 0
-    put_forces(search, memory.best, best_of_joints)
+    restore_forces(search, memory.best, best_of_joints)
     return spent, least

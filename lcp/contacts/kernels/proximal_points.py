@@ -1,6 +1,6 @@
 """Proximal points: from given forces to those of the rigid problem, in the modes that rates and forces show.
 
-Forces p0 with rates s lead to p = P(p0 - s / eps) (`contact_response`), eps a small part of each row's own response. A
+Forces p0 with rates s lead to p = P(p0 - s / eps) (`contact_law`), eps a small part of each row's own response. A
 step leaves about that part of the rates, and forces change no more than they must, whatever rows depend on one another:
 the method of multipliers (Hestenes 1969, Powell 1969) with a primal-dual active set (Alart and Curnier 1991;
 Hintermueller, Ito and Kunisch 2002).
@@ -11,25 +11,25 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from lcp.contacts.kernels.contact_modes import ALONG, OPEN
-from lcp.contacts.kernels.contact_response import (
-    THREE,
-    Contacts,
-    Polygon,
-    fill_slope,
-    force_of,
+from lcp.contacts.kernels.contact_law import (
+    CONTACT_DIM,
+    ContactState,
+    FrictionCone,
+    contact_rates,
+    edge_vector,
+    fill_force_jacobian,
+    friction_bound,
     mode_of,
-    rates_of,
-    side,
-    slide_to,
+    project_sliding,
+    projected_force,
     tangential_response,
-    width_of,
 )
+from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
-from lcp.contacts.kernels.mode_system import form_system, push, push_row
+from lcp.contacts.kernels.mode_system import apply_contact_impulse, apply_row_impulse, form_system
 from lcp.contacts.kernels.packed_rows import row_dot
-from lcp.contacts.kernels.search import Search, recover_velocity
+from lcp.contacts.kernels.solver_state import SolverState, recover_velocity
 from lcp.kernels import Floats, kernel
 
 # How stiff a contact is against its own response, where each has its own; compliance of rows of joints likewise.
@@ -42,7 +42,9 @@ FAR: Final = 1e-3
 
 
 @kernel(inner=True)
-def choose(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, share: float) -> tuple[int, bool, float]:
+def update_modes(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, share: float
+) -> tuple[int, bool, float]:
     """Choose modes by what each force would be if it alone answered its rate.
 
     Returns how many changed, whether any did or the corner of a disc turned, and the misfit. Contacts give way by eps,
@@ -55,12 +57,12 @@ def choose(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, sh
     changed = 0
     turned = False
     misfit = 0.0
-    aim = search.shift
+    aim = search.scratch3_a
     for c in range(contacts.p.shape[0]):
         p = contacts.p[c]
         s = contacts.s[c]
-        normal, mu = rows.cone_contacts[c], width_of(rows, c)
-        own = share * contacts.own[normal] + eps
+        normal, mu = rows.cone_contacts[c], friction_bound(rows, c)
+        own = share * contacts.diagonal[normal] + eps
         soft = share * tangential_response(rows, polygon, contacts, c) + eps
         x = p[0] - (s[0] + (rows.gamma[normal] + eps) * p[0]) / own
         y = p[1] - (s[1] + eps * p[1]) / soft
@@ -69,13 +71,13 @@ def choose(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, sh
         moved = mode != contacts.mode[c]
         if moved:
             changed += 1
-        if polygon.exact and mode >= ALONG:
-            turn = slide_to(polygon, mu, c, not moved, soft, x, y, z, aim)
+        if polygon.exact and mode >= SLIDE_EDGE:
+            turn = project_sliding(polygon, mu, c, not moved, soft, x, y, z, aim)
             if turn > FAR and not moved:
                 changed += 1
             moved = turn > 0.0
         else:
-            force_of(polygon, mu, mode, x, y, z, aim)
+            projected_force(polygon, mu, mode, x, y, z, aim)
         off = max(abs(p[1] - aim[1]), abs(p[2] - aim[2]))
         if soft_misfit:
             misfit = max(misfit, eps * max(abs(p[0] - aim[0]), off))
@@ -84,15 +86,15 @@ def choose(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, sh
         if moved:
             turned = True
             contacts.mode[c] = mode
-            force_of(polygon, mu, mode, p[0], p[1], p[2], p)
+            projected_force(polygon, mu, mode, p[0], p[1], p[2], p)
     for i in range(joined.p.shape[0]):
-        own = joined.own[i]
+        own = joined.diagonal[i]
         soft = JOINT_COMPLIANCE * own
         was = joined.slope[i]
         joined.slope[i] = 0.0
         aimed = joined.p[i]
         if own > 0.0:
-            kept = soft * (aimed - joined.base[i]) if eps > 0.0 else 0.0
+            kept = soft * (aimed - joined.previous_p[i]) if eps > 0.0 else 0.0
             aimed -= (joined.s[i] + joined.gamma[i] * aimed + kept) / own
             if joined.lo[i] < aimed < joined.hi[i]:
                 joined.slope[i] = 1.0 / (joined.gamma[i] + soft)
@@ -107,22 +109,24 @@ def choose(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, sh
 
 
 @kernel(inner=True)
-def stiffness_of(rows: ContactSystem, polygon: Polygon, contacts: Contacts, c: int, eps: float) -> tuple[float, float]:
+def stiffness_of(
+    rows: ContactSystem, polygon: FrictionCone, contacts: ContactState, c: int, eps: float
+) -> tuple[float, float]:
     """1 / compliance of a contact along its normal and tangents."""
     normal = rows.cone_contacts[c]
     if eps > 0.0:
         return 1.0 / (rows.gamma[normal] + eps), 1.0 / eps
     tangent = STIFFNESS / tangential_response(rows, polygon, contacts, c)
-    return 1.0 / (rows.gamma[normal] + contacts.own[normal] / STIFFNESS), tangent
+    return 1.0 / (rows.gamma[normal] + contacts.diagonal[normal] / STIFFNESS), tangent
 
 
 @kernel(inner=True)
-def step_of(
-    rows: ContactSystem, polygon: Polygon, contacts: Contacts, c: int, eps: float, ds: Floats, shift: Floats
+def force_increment(
+    rows: ContactSystem, polygon: FrictionCone, contacts: ContactState, c: int, eps: float, ds: Floats, shift: Floats
 ) -> None:
     """Fill the change (3,) of a contact's force in its mode, for its rates and their change ds (3,)."""
     if contacts.mode[c] == OPEN:
-        for i in range(THREE):
+        for i in range(CONTACT_DIM):
             shift[i] = 0.0
         return
     s = contacts.s[c]
@@ -131,49 +135,49 @@ def step_of(
     x = -normal * (s[0] + rows.gamma[rows.cone_contacts[c]] * contacts.p[c, 0] + ds[0])
     y = -tangent * (s[1] + ds[1])
     z = -tangent * (s[2] + ds[2])
-    if polygon.exact and mode >= ALONG:
+    if polygon.exact and mode >= SLIDE_EDGE:
         # The corner turns: a force is not yet at it.
         p = contacts.p[c]
-        force_of(polygon, width_of(rows, c), mode, p[0] + x, p[1] + y, p[2] + z, shift)
-        for i in range(THREE):
+        projected_force(polygon, friction_bound(rows, c), mode, p[0] + x, p[1] + y, p[2] + z, shift)
+        for i in range(CONTACT_DIM):
             shift[i] -= p[i]
         return
-    if mode >= ALONG and (mode - ALONG) % 2 == 1:
+    if mode >= SLIDE_EDGE and (mode - SLIDE_EDGE) % 2 == 1:
         # Of a slip only its part along the side counts: cut out before it is multiplied, or digits are lost.
-        ex, ey = side(polygon, mode)
+        ex, ey = edge_vector(polygon, mode)
         share = (ex * s[1] + ey * s[2] + (ex * ds[1] + ey * ds[2])) / (ex * ex + ey * ey)
         y = -tangent * share * ex
         z = -tangent * share * ey
-    force_of(polygon, width_of(rows, c), mode, x, y, z, shift)
+    projected_force(polygon, friction_bound(rows, c), mode, x, y, z, shift)
 
 
 @kernel(inner=True)
-def take_step(rows: ContactSystem, polygon: Polygon, search: Search, eps: float) -> None:
+def proximal_step(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float) -> None:
     """One proximal point of the modes, whose matrix is factored: K dv = -h Y' B s, and the forces that go with it.
 
     ``eps`` is the compliance in the matrix, 0 where each contact has its own.
     """
     contacts, joined = search.contacts, search.joined
-    dv = search.trial
+    dv = search.trial_v
     nv = dv.shape[0]
     for p in range(nv):
         dv[p] = 0.0
-    shift = search.shift
-    ds = search.change
-    for i in range(THREE):
+    shift = search.scratch3_a
+    ds = search.scratch3_b
+    for i in range(CONTACT_DIM):
         ds[i] = 0.0
     for c in range(contacts.p.shape[0]):
-        step_of(rows, polygon, contacts, c, eps, ds, shift)
-        push(rows, polygon, c, shift, dv)
+        force_increment(rows, polygon, contacts, c, eps, ds, shift)
+        apply_contact_impulse(rows, polygon, c, shift, dv)
     first = rows.nc + rows.nr
     for i in range(joined.p.shape[0]):
         change = -joined.slope[i] * (joined.s[i] + joined.gamma[i] * joined.p[i])
-        push_row(rows, first + i, change, dv)
+        apply_row_impulse(rows, first + i, change, dv)
     solve_panels(search.trees, search.K, dv)
     for c in range(contacts.p.shape[0]):
-        rates_of(rows, polygon, c, dv, 0.0, ds)
-        step_of(rows, polygon, contacts, c, eps, ds, shift)
-        for i in range(THREE):
+        contact_rates(rows, polygon, c, dv, 0.0, ds)
+        force_increment(rows, polygon, contacts, c, eps, ds, shift)
+        for i in range(CONTACT_DIM):
             contacts.p[c, i] += shift[i]
         # Of a cone of moments to the bit that of its contact, whatever their modes.
         contacts.p[c, 0] = contacts.p[rows.cone_contacts[c], 0]
@@ -183,7 +187,7 @@ def take_step(rows: ContactSystem, polygon: Polygon, search: Search, eps: float)
 
 
 @kernel(inner=True)
-def harden(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, most: int) -> int:
+def run_proximal_points(rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, most: int) -> int:
     """Proximal points, ``most`` at most, from the forces in the search to those of the rigid problem; systems formed.
 
     ``eps`` > 0: the matrix of the modes in the search is factored, for contacts that give way by eps.
@@ -193,7 +197,7 @@ def harden(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, mo
     last = math.inf
     recover_velocity(rows, polygon, search)
     for _ in range(most):
-        changed, turned, misfit = choose(rows, polygon, search, 0.0, 1.0)
+        changed, turned, misfit = update_modes(rows, polygon, search, 0.0, 1.0)
         if misfit <= ROUNDING * search.speed or (changed == 0 and not misfit < 0.5 * last):
             break
         last = math.inf if changed > 0 else misfit
@@ -203,11 +207,11 @@ def harden(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, mo
             eps = 0.0
             for c in range(contacts.p.shape[0]):
                 normal, tangent = stiffness_of(rows, polygon, contacts, c, eps)
-                fill_slope(rows, polygon, c, contacts.mode[c], normal, tangent, contacts.B[c])
+                fill_force_jacobian(rows, polygon, c, contacts.mode[c], normal, tangent, contacts.B[c])
             form_system(rows, polygon, contacts, joined.slope, search.trees, search.W, search.K)
             formed += 1
             if not factor_panels(search.trees, search.K, search.W[0]):
                 break
-        take_step(rows, polygon, search, eps)
+        proximal_step(rows, polygon, search, eps)
         recover_velocity(rows, polygon, search)
     return formed

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from lcp.contacts.kernels.boxed_rows import first_limit, recover_boxed_forces
+from lcp.contacts.kernels.column_ranges import add_within, row_ranges
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.spans import add_within, columns
 from lcp.kernels import Floats, Ints, kernel
 
 
 @kernel(inline=True)
 def add_impulses(h: float, f: Floats, Y: Floats, spans: Ints, v: Floats) -> None:
-    """v (nv,) += h sum_i f_i Y_i over the forces f (m,), for Y (>= m, nv) with ``spans``."""
+    """v (nv,) += h sum_i f_i Y_i over the forces f (m,), for Y (>= m, nv) with ``column_ranges``."""
     for i in range(f.shape[0]):
         impulse = h * f[i]
         if impulse != 0.0:
-            a, b, c, d = columns(spans, i, v.shape[0])
+            a, b, c, d = row_ranges(spans, i, v.shape[0])
             add_within(a, b, c, d, impulse, Y[i], v)
 
 
@@ -39,4 +39,4 @@ def recover(rows: ContactSystem, z: Floats, f: Floats, v_plus: Floats) -> None:
 
     for p in range(v_plus.shape[0]):
         v_plus[p] = rows.v_free[p]
-    add_impulses(rows.h, f, rows.Y, rows.spans, v_plus)
+    add_impulses(rows.h, f, rows.Y, rows.column_ranges, v_plus)

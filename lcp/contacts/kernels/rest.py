@@ -23,15 +23,15 @@ import math
 from typing import Final, NamedTuple
 
 from lcp.compiler.views import rows_at
+from lcp.contacts.kernels.column_ranges import dot_of_row
+from lcp.contacts.kernels.compliance_continuation import final_compliance
+from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone, fill_contact_rates
 from lcp.contacts.kernels.contact_modes import enclosing_edge
-from lcp.contacts.kernels.contact_response import THREE, Polygon, place_rates
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, solve_panels
-from lcp.contacts.kernels.judging import SHARE, Answer, Case, judge
-from lcp.contacts.kernels.mode_system import form_system, push, spread_slope
-from lcp.contacts.kernels.search import Search, copy_rows, give_forces, recover_velocity, take_forces
-from lcp.contacts.kernels.selection import end_of_branch
-from lcp.contacts.kernels.spans import dot_of_row
+from lcp.contacts.kernels.island_acceptance import SAFETY_FACTOR, IslandProblem, IslandSolution, accept_or_keep_best
+from lcp.contacts.kernels.mode_system import apply_contact_impulse, fill_contact_stiffness, form_system
+from lcp.contacts.kernels.solver_state import SolverState, copy_rows, load_forces, recover_velocity, store_forces
 from lcp.kernels import Floats, kernel
 
 #: Rates, by the greatest free rate, up to which a contact is at rest before the step.
@@ -82,18 +82,18 @@ def rest_floats(nc: int, m: int, n: int) -> int:
 @kernel(inner=True)
 def lay_out_rest(nc: int, m: int, n: int, memory: Floats) -> Rest:
     """Cut it from its memory."""
-    size = THREE * nc
+    size = CONTACT_DIM * nc
     at = 4 * size
-    D = memory[at : at + THREE * size].reshape(nc, THREE, THREE)
-    at += THREE * size
+    D = memory[at : at + CONTACT_DIM * size].reshape(nc, CONTACT_DIM, CONTACT_DIM)
+    at += CONTACT_DIM * size
     presses, mu, at = memory[at : at + nc], memory[at + nc : at + 2 * nc], at + 2 * nc
     k, at = memory[at : at + m], at + m
     moving, at = memory[at : at + n], at + n
     return Rest(
-        rows_at(memory, 0, nc, THREE),
-        rows_at(memory, size, nc, THREE),
-        rows_at(memory, 2 * size, nc, THREE),
-        rows_at(memory, 3 * size, nc, THREE),
+        rows_at(memory, 0, nc, CONTACT_DIM),
+        rows_at(memory, size, nc, CONTACT_DIM),
+        rows_at(memory, 2 * size, nc, CONTACT_DIM),
+        rows_at(memory, 3 * size, nc, CONTACT_DIM),
         D,
         presses,
         mu,
@@ -142,31 +142,31 @@ def with_terms(rows: ContactSystem, mu: Floats, k: Floats) -> ContactSystem:
     """The rows with other coefficients of friction (nc,) and terms (m,)."""
     return ContactSystem(
         rows.h, rows.nc, rows.nr, rows.nl, rows.nb, rows.r, mu, rows.cone_contacts, rows.J, rows.Y, k, rows.gamma,
-        rows.gammaE, rows.lo, rows.hi, rows.v_free, rows.Mv, rows.spans, rows.own,
+        rows.gammaE, rows.lo, rows.hi, rows.v_free, rows.Mv, rows.column_ranges, rows.own,
         rows.J_entries, rows.Y_entries, rows.offsets,
     )  # fmt: skip
 
 
 @kernel(inner=True)
-def to_ray(x: Floats, a: Floats, p: Floats, D: Floats) -> None:
+def project_to_ray(x: Floats, a: Floats, p: Floats, D: Floats) -> None:
     """Move x (3,) to the ray of a (3,), with its slope."""
     square = a[0] * a[0] + a[1] * a[1] + a[2] * a[2]
     share = (x[0] * a[0] + x[1] * a[1] + x[2] * a[2]) / square
     if share > 0.0:
-        for i in range(THREE):
+        for i in range(CONTACT_DIM):
             p[i] = share * a[i]
-            for j in range(THREE):
+            for j in range(CONTACT_DIM):
                 D[i, j] += a[i] * a[j] / square
 
 
 @kernel(inner=True)
-def to_disc_cone(mu: float, x: Floats, a: Floats, p: Floats, D: Floats) -> None:
+def project_to_circular_cone(mu: float, x: Floats, a: Floats, p: Floats, D: Floats) -> None:
     """Move x (3,), outside the cone over the disc, to it; a (3,) is scratch."""
     size = math.sqrt(x[1] * x[1] + x[2] * x[2])
     if mu * size <= -x[0]:
         return
     a[0], a[1], a[2] = 1.0, mu * x[1] / size, mu * x[2] / size
-    to_ray(x, a, p, D)
+    project_to_ray(x, a, p, D)
     # Across the ray the point turns with x.
     y, z, turns = -x[2] / size, x[1] / size, mu * p[0] / size
     D[1, 1] += turns * y * y
@@ -176,13 +176,19 @@ def to_disc_cone(mu: float, x: Floats, a: Floats, p: Floats, D: Floats) -> None:
 
 
 @kernel(inner=True)
-def to_pyramid(polygon: Polygon, mu: float, j: int, x: Floats, a: Floats, b: Floats, p: Floats, D: Floats) -> None:
+def project_to_pyramid(
+    polygon: FrictionCone, mu: float, j: int, x: Floats, a: Floats, b: Floats, p: Floats, D: Floats
+) -> None:
     """Move x (3,), enclosed by edges j and j + 1 outside the pyramid, to its side or edge; a, b (3,) are scratch."""
-    a[0], a[1], a[2] = 1.0, mu * polygon.turns[j, 0], mu * polygon.turns[j, 1] if polygon.r > 1 else 0.0
+    a[0], a[1], a[2] = (
+        1.0,
+        mu * polygon.edge_directions[j, 0],
+        mu * polygon.edge_directions[j, 1] if polygon.r > 1 else 0.0,
+    )
     if polygon.r == 1:
-        to_ray(x, a, p, D)
+        project_to_ray(x, a, p, D)
         return
-    b[0], b[1], b[2] = 1.0, mu * polygon.turns[j + 1, 0], mu * polygon.turns[j + 1, 1]
+    b[0], b[1], b[2] = 1.0, mu * polygon.edge_directions[j + 1, 0], mu * polygon.edge_directions[j + 1, 1]
     # By symmetry the nearest point lies between the same two edges.
     square = 1.0 + mu * mu
     product = a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
@@ -190,27 +196,27 @@ def to_pyramid(polygon: Polygon, mu: float, j: int, x: Floats, a: Floats, b: Flo
     next_along = x[0] * b[0] + x[1] * b[1] + x[2] * b[2]
     first, second = along * square - next_along * product, next_along * square - along * product
     if first < 0.0 or second < 0.0:
-        to_ray(x, a if first >= second else b, p, D)
+        project_to_ray(x, a if first >= second else b, p, D)
         return
     scale = 1.0 / (square * square - product * product)
-    for i in range(THREE):
+    for i in range(CONTACT_DIM):
         p[i] = scale * (first * a[i] + second * b[i])
     # The side's plane: all but its normal a x b.
     n0, n1, n2 = a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
     size = n0 * n0 + n1 * n1 + n2 * n2
     a[0], a[1], a[2] = n0, n1, n2
-    for i in range(THREE):
+    for i in range(CONTACT_DIM):
         D[i, i] += 1.0
-        for k in range(THREE):
+        for k in range(CONTACT_DIM):
             D[i, k] -= a[i] * a[k] / size
 
 
 @kernel(inner=True)
-def nearest(polygon: Polygon, mu: float, x: Floats, a: Floats, b: Floats, p: Floats, D: Floats) -> None:
+def project_to_cone(polygon: FrictionCone, mu: float, x: Floats, a: Floats, b: Floats, p: Floats, D: Floats) -> None:
     """Fill p (3,) with the point of the cone nearest to x (3,), and D (3, 3) = dp / dx; a, b (3,) are scratch."""
-    for i in range(THREE):
+    for i in range(CONTACT_DIM):
         p[i] = 0.0
-        for j in range(THREE):
+        for j in range(CONTACT_DIM):
             D[i, j] = 0.0
     if polygon.r < 2:
         x[2] = 0.0
@@ -222,21 +228,21 @@ def nearest(polygon: Polygon, mu: float, x: Floats, a: Floats, b: Floats, p: Flo
     if polygon.exact:
         inside = x[0] >= 0.0 and x[1] * x[1] + x[2] * x[2] <= mu * mu * x[0] * x[0]
     else:
-        edge, along, next_along = enclosing_edge(polygon.half, polygon.turns, x[1], x[2])
+        edge, along, next_along = enclosing_edge(polygon.half, polygon.edge_directions, x[1], x[2])
         inside = x[0] >= 0.0 and along + next_along <= mu * x[0]
     if inside:
-        for i in range(min(THREE, 1 + polygon.r)):
+        for i in range(min(CONTACT_DIM, 1 + polygon.r)):
             p[i] = x[i]
             D[i, i] = 1.0
     elif polygon.exact:
-        to_disc_cone(mu, x, a, p, D)
+        project_to_circular_cone(mu, x, a, p, D)
     else:
-        to_pyramid(polygon, mu, edge, x, a, b, p, D)
+        project_to_pyramid(polygon, mu, edge, x, a, b, p, D)
 
 
 @kernel(inner=True)
-def respond(
-    rows: ContactSystem, polygon: Polygon, search: Search, memory: Rest, eps: float, step: float
+def evaluate_forces(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: Rest, eps: float, step: float
 ) -> tuple[float, float]:
     """Fill the forces at the rates s + step ds, with their slopes; how far they are from those held, and a slope.
 
@@ -248,50 +254,50 @@ def respond(
         p, ds = contacts.p[c], memory.ds[c]
         if memory.presses[c] == 0.0:
             continue
-        for i in range(THREE):
+        for i in range(CONTACT_DIM):
             x[i] = memory.base[c, i] - (contacts.s[c, i] + step * ds[i]) / eps
-        nearest(polygon, rows.mu[c], x, a, b, p, memory.D[c])
-        for i in range(THREE):
+        project_to_cone(polygon, rows.mu[c], x, a, b, p, memory.D[c])
+        for i in range(CONTACT_DIM):
             miss = p[i] - ((1.0 - step) * memory.held[c, i] + step * memory.moved[c, i])
             slope += ds[i] * miss
-            off = max(off, contacts.own[c] * abs(miss))
+            off = max(off, contacts.diagonal[c] * abs(miss))
     return off, slope
 
 
 @kernel(inner=True)
-def newton_step(rows: ContactSystem, polygon: Polygon, search: Search, memory: Rest, eps: float) -> bool:
+def newton_step(rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: Rest, eps: float) -> bool:
     """Fill the changes of velocities, in trial, and of rates, and the forces moved; False without factors."""
-    contacts, dv, x = search.contacts, search.trial, memory.x[:3]
+    contacts, dv, x = search.contacts, search.trial_v, memory.x[:3]
     # The right-hand side: what the forces at these rates differ by from those held.
     for i in range(dv.shape[0]):
         dv[i] = 0.0
     for c in range(rows.nc):
         D = memory.D[c]
-        for i in range(THREE):
-            for j in range(THREE):
+        for i in range(CONTACT_DIM):
+            for j in range(CONTACT_DIM):
                 D[i, j] = D[i, j] / eps if memory.presses[c] > 0.0 else 0.0
             x[i] = contacts.p[c, i] - memory.held[c, i]
-        spread_slope(rows, polygon, c, D, contacts.B[c])
-        push(rows, polygon, c, x, dv)
+        fill_contact_stiffness(rows, polygon, c, D, contacts.B[c])
+        apply_contact_impulse(rows, polygon, c, x, dv)
     form_system(rows, polygon, contacts, search.joined.slope[:0], search.trees, search.W, search.K)
     if not factor_panels(search.trees, search.K, search.W[0]):
         return False
     solve_panels(search.trees, search.K, dv)
-    place_rates(rows, polygon, dv, 0.0, memory.ds)
+    fill_contact_rates(rows, polygon, dv, 0.0, memory.ds)
     for c in range(rows.nc):
-        for i in range(THREE):
+        for i in range(CONTACT_DIM):
             change = 0.0
-            for j in range(THREE):
+            for j in range(CONTACT_DIM):
                 change += memory.D[c, i, j] * memory.ds[c, j]
             memory.moved[c, i] = contacts.p[c, i] - change
     return True
 
 
 @kernel(inner=True)
-def line_search(rows: ContactSystem, polygon: Polygon, search: Search, memory: Rest, eps: float) -> float:
+def line_search(rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: Rest, eps: float) -> float:
     """The share of the step at which the convex function is flat."""
-    _, first = respond(rows, polygon, search, memory, eps, 0.0)
-    _, last = respond(rows, polygon, search, memory, eps, 1.0)
+    _, first = evaluate_forces(rows, polygon, search, memory, eps, 0.0)
+    _, last = evaluate_forces(rows, polygon, search, memory, eps, 1.0)
     # The slope grows along the step, from below 0 (here times -1): a whole step where it is below 0 still.
     if not first > 0.0 or last >= -FLAT * first:
         return 1.0
@@ -299,7 +305,7 @@ def line_search(rows: ContactSystem, polygon: Polygon, search: Search, memory: R
     for _ in range(LOOKS):
         share = low + at_low * (high - low) / (at_low - at_high)
         share = min(max(share, low + 0.05 * (high - low)), high - 0.05 * (high - low))
-        _, slope = respond(rows, polygon, search, memory, eps, share)
+        _, slope = evaluate_forces(rows, polygon, search, memory, eps, share)
         if abs(slope) <= FLAT * first:
             break
         if slope > 0.0:
@@ -310,25 +316,27 @@ def line_search(rows: ContactSystem, polygon: Polygon, search: Search, memory: R
 
 
 @kernel(inner=True)
-def solve_convex(rows: ContactSystem, polygon: Polygon, search: Search, memory: Rest, eps: float, enough: float) -> int:
+def solve_convex(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: Rest, eps: float, enough: float
+) -> int:
     """Newton's method on the convex problem of p0 in memory, from the velocities of the forces held; systems."""
     contacts, v = search.contacts, search.v
     memory.ds[:] = 0.0
     solved = 0
-    off, _ = respond(rows, polygon, search, memory, eps, 0.0)
+    off, _ = evaluate_forces(rows, polygon, search, memory, eps, 0.0)
     while off > enough and solved < SYSTEMS:
         solved += 1
         if not newton_step(rows, polygon, search, memory, eps):
             break
         share = line_search(rows, polygon, search, memory, eps)
         for i in range(v.shape[0]):
-            v[i] += share * search.trial[i]
+            v[i] += share * search.trial_v[i]
         for c in range(rows.nc):
-            for i in range(THREE):
+            for i in range(CONTACT_DIM):
                 contacts.s[c, i] += share * memory.ds[c, i]
                 memory.held[c, i] += share * (memory.moved[c, i] - memory.held[c, i])
         memory.ds[:] = 0.0
-        off, _ = respond(rows, polygon, search, memory, eps, 0.0)
+        off, _ = evaluate_forces(rows, polygon, search, memory, eps, 0.0)
     # Forces that belong to the velocities.
     copy_rows(memory.held, contacts.p)
     recover_velocity(rows, polygon, search)
@@ -336,12 +344,14 @@ def solve_convex(rows: ContactSystem, polygon: Polygon, search: Search, memory: 
 
 
 @kernel(inner=True)
-def least_forces(rows: ContactSystem, polygon: Polygon, search: Search, memory: Rest, end: float) -> tuple[bool, int]:
+def least_forces(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: Rest, end: float
+) -> tuple[bool, int]:
     """Fill the least forces of least motion, of contacts that press; whether that is rest, and systems."""
     contacts, speed = search.contacts, free_rate(rows)
     least, free, moving, systems = math.inf, 0.0, math.inf, 0
     for c in range(rows.nc):
-        least = min(least, contacts.own[c])
+        least = min(least, contacts.diagonal[c])
     for j in range(search.v.shape[0]):
         free = max(free, abs(rows.v_free[j]))
     contacts.p[:] = 0.0
@@ -372,13 +382,13 @@ def least_forces(rows: ContactSystem, polygon: Polygon, search: Search, memory: 
 
 
 @kernel(inline=True)
-def presses(search: Search, c: int, speed: float) -> bool:
+def presses(search: SolverState, c: int, speed: float) -> bool:
     """Whether the normal force of a contact in the search does more than rounding to its rate."""
-    return search.contacts.own[c] * search.contacts.p[c, 0] > PRESSING * speed
+    return search.contacts.diagonal[c] * search.contacts.p[c, 0] > PRESSING * speed
 
 
 @kernel(inner=True)
-def note_pressing(rows: ContactSystem, search: Search, speed: float, marks: Floats) -> None:
+def note_pressing(rows: ContactSystem, search: SolverState, speed: float, marks: Floats) -> None:
     """Add 2 to the marks of contacts that press, where there is one already."""
     for c in range(rows.nc):
         if marks[c] > 0.0 and presses(search, c, speed):
@@ -387,16 +397,22 @@ def note_pressing(rows: ContactSystem, search: Search, speed: float, marks: Floa
 
 @kernel(inner=True)
 def try_rest(
-    case: Case, answer: Answer, polygon: Polygon, search: Search, memory: Rest, own: Floats, loads: Floats
+    case: IslandProblem,
+    answer: IslandSolution,
+    polygon: FrictionCone,
+    search: SolverState,
+    memory: Rest,
+    own: Floats,
+    loads: Floats,
 ) -> tuple[bool, int]:
     """Fill answer.z with forces that hold the bodies at rest, where there are any; whether they do, and systems solved.
 
     ``memory.moving`` are the forces found, which move them.
     """
     rows = case.rows
-    end, speed = end_of_branch(rows, search), free_rate(rows)
+    end, speed = final_compliance(rows, search), free_rate(rows)
     # A gap that the tolerance forgives is none: contacts of one body contradict one another by its rounding.
-    tolerance = SHARE * case.tolerance * speed
+    tolerance = SAFETY_FACTOR * case.tolerance * speed
     for i in range(rows.nc + rows.nr):
         memory.k[i] = 0.0
     for c in range(rows.nc):
@@ -405,7 +421,7 @@ def try_rest(
         if rows.k[c] < -tolerance:
             return False, 0
     # Bodies that are to close a gap in the step are not at rest.
-    take_forces(rows, polygon, search, memory.moving)
+    load_forces(rows, polygon, search, memory.moving)
     for c in range(rows.nc):
         if rows.k[c] > tolerance and presses(search, c, speed):
             return False, 0
@@ -420,5 +436,5 @@ def try_rest(
     systems += more
     if not rests:
         return False, systems
-    give_forces(rows, polygon, search, answer.z)
-    return judge(case, answer, own, loads), systems
+    store_forces(rows, polygon, search, answer.z)
+    return accept_or_keep_best(case, answer, own, loads), systems

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.contacts.attempts import NAMES, RECORDED, bits_of
-from lcp.contacts.proposing import propose_forces
-from lcp.contacts.trees import contact_spans
+from lcp.contacts.island_solver import solve_island
+from lcp.contacts.strategies import RECORDED, STRATEGY_NAMES, strategy_mask
+from lcp.contacts.trees import contact_column_ranges
 from lcp.friction.blocks import ScaledProblem
 from lcp.friction.delassus_factor import DelassusFactor, factor_from_delassus
 from lcp.friction.infeasibility import no_admissible_motion
@@ -42,7 +42,7 @@ _ALPHA, _NEWTON_STEPS = 1e-2, 5_000
 class ContactStrategies(FrictionSolverBase):
     """The contact strategies of a time step with exact cones; `SemismoothNewton` if they do not solve the problem.
 
-    The strategies (`lcp.contacts.attempts`) are Newton methods in the space of the bodies. If contacts are redundant,
+    The strategies (`lcp.contacts.strategies`) are Newton methods in the space of the bodies. If contacts are redundant,
     they look for the forces of equal compliance, and for any others if that fails. A linear system has a block for
     each body and each pair of bodies in contact; it is regular even if contacts depend on one another. No matrix of
     the contacts is formed, except a sparse one by `lcp.solve`, for the verdict. The bodies are those of a
@@ -68,13 +68,13 @@ class ContactStrategies(FrictionSolverBase):
     Mathematics of Operations Research 16 (1991).
     """
 
-    strategies: tuple[str, ...] = NAMES
+    strategies: tuple[str, ...] = STRATEGY_NAMES
     time_limit: float = positive(300.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "strategies", tuple(self.strategies))
-        bits_of(self.strategies)
+        strategy_mask(self.strategies)
 
     def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
         _, tolerance, trace = request
@@ -95,8 +95,8 @@ class ContactStrategies(FrictionSolverBase):
 
     def _use_strategies(self, problem: FrictionProblem, request: Request, monitor: IterateMonitor) -> FrictionClaim:
         """State the problem between its bodies, and run the strategies."""
-        from lcp.contacts.kernels.attempts import NONE
-        from lcp.contacts.kernels.judging import Case
+        from lcp.contacts.kernels.island_acceptance import IslandProblem
+        from lcp.contacts.kernels.strategy_loop import NO_STRATEGY
 
         start = monitor.units.start(request.z0)
         if monitor.record_iterate(start, 0) <= 1.0 or monitor.timed_out:
@@ -109,11 +109,11 @@ class ContactStrategies(FrictionSolverBase):
             return monitor.claim(0, "the strategies would exceed the time limit", Status.ITERATION_LIMIT)
         # FCLIB's residual adds forces to velocities, and requires more if W is small.
         strict = request.tolerance * max(_SHARE * min(1.0, monitor.units.w), _STRICTEST)
-        allowed, variables = bits_of(self.strategies), rows.variables(start)
-        case = Case(rows.system, rows.starts, True, request.z0 is not None, True, allowed, variables, strict)
-        found = propose_forces(case, monitor.deadline)
-        answered = found.attempt != NONE
-        forces = rows.forces(found.answer.z if answered else found.answer.best)
+        allowed, variables = strategy_mask(self.strategies), rows.variables(start)
+        case = IslandProblem(rows.system, rows.starts, True, request.z0 is not None, True, allowed, variables, strict)
+        found = solve_island(case, monitor.deadline)
+        answered = found.attempt != NO_STRATEGY
+        forces = rows.forces(found.answer.z if answered else found.answer.best_z)
         if monitor.record_iterate(rows.drop_rounding_forces(forces), found.systems) > 1.0:
             monitor.record_iterate(forces, found.systems)
         detail = RECORDED[found.attempt] if answered else "no strategy found forces that solve the problem"
@@ -122,7 +122,7 @@ class ContactStrategies(FrictionSolverBase):
 
 def _products(system: ContactSystem) -> float:
     """Estimate the products that form one linear system: each contact has a block of its velocities."""
-    spans = system.spans[: system.nc]
+    spans = system.column_ranges[: system.nc]
     if not len(spans):
         return 9.0 * system.nc * float(system.v_free.size) ** 2
     widths = (spans[:, 1] - spans[:, 0] + spans[:, 3] - spans[:, 2]).astype(float)
@@ -186,7 +186,7 @@ def contact_rows(problem: FrictionProblem, factor: DelassusFactor, units: Scaled
     k[place] = factor.bias / units.p
     v_free = factor.v_free * (np.sqrt(units.w) / units.p)
     starts = factor.starts
-    spans = contact_spans(starts, nc, contact[entries.row], entries.col)
+    spans = contact_column_ranges(starts, nc, contact[entries.row], entries.col)
     if spans is None:
         starts, spans = np.array([0, nv], dtype=np.int64), np.zeros((0, 4), dtype=np.int64)
     else:
@@ -209,7 +209,7 @@ def contact_rows(problem: FrictionProblem, factor: DelassusFactor, units: Scaled
         hi=np.zeros(0),
         v_free=v_free,
         Mv=v_free,
-        spans=spans,
+        column_ranges=spans,
         own=np.zeros(0),
     )
     return ContactSystemArrays(system, starts, (np.arange(1 + r) < dims[:, None]).astype(np.float64))

@@ -15,13 +15,13 @@ import math
 from typing import Final
 
 from lcp.compiler.views import rows_at
+from lcp.contacts.kernels.compliance_continuation import SELECTED_WITHIN
+from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone, mode_of, tangential_response
 from lcp.contacts.kernels.contact_modes import STICK
-from lcp.contacts.kernels.contact_response import THREE, Polygon, mode_of, tangential_response
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.mode_system import three
+from lcp.contacts.kernels.mode_system import contact_row
 from lcp.contacts.kernels.proximal_points import ROUNDING
-from lcp.contacts.kernels.search import Search
-from lcp.contacts.kernels.selection import SELECTED_WITHIN
+from lcp.contacts.kernels.solver_state import SolverState
 from lcp.kernels import Floats, kernel
 
 # Proximal points at most: each leaves a part of the rates that is as small as eps is.
@@ -29,24 +29,24 @@ MOST_POINTS: Final = 20
 
 
 @kernel(inline=True)
-def are_few(rows: ContactSystem, polygon: Polygon, search: Search) -> bool:
+def is_small_island(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> bool:
     """Whether an island has so few contacts, of polygons whose axes are directions, and one tree."""
     alone = search.trees.order.shape[0] == 1 and search.joined.p.shape[0] == 0 and rows.r.shape[0] == rows.nc
     axes = polygon.r > 1 and polygon.r % 2 == 0 and not polygon.exact
-    return alone and axes and THREE * rows.nc <= rows.v_free.shape[0]
+    return alone and axes and CONTACT_DIM * rows.nc <= rows.v_free.shape[0]
 
 
 @kernel(inner=True)
-def stick_at(rows: ContactSystem, polygon: Polygon, search: Search, p: Floats, s: Floats) -> bool:
+def all_stick(rows: ContactSystem, polygon: FrictionCone, search: SolverState, p: Floats, s: Floats) -> bool:
     """Whether all contacts stick by what each force p would be if it alone answered its rates -s (see `choose`)."""
-    turns = polygon.turns
+    turns = polygon.edge_directions
     # A circle within the polygon, which most forces are in.
     x, y = 1.0 + turns[1, 0], turns[1, 1]
     within = 0.25 * (x * x + y * y)
     for c in range(rows.nc):
-        i = THREE * c
+        i = CONTACT_DIM * c
         soft = tangential_response(rows, polygon, search.contacts, c)
-        x = p[i] + s[i] / search.contacts.own[c]
+        x = p[i] + s[i] / search.contacts.diagonal[c]
         y = p[i + 1] + s[i + 1] / soft
         z = p[i + 2] + s[i + 2] / soft
         bound = rows.mu[c] * x
@@ -58,16 +58,16 @@ def stick_at(rows: ContactSystem, polygon: Polygon, search: Search, p: Floats, s
 
 
 @kernel(inner=True)
-def form_responses(rows: ContactSystem, polygon: Polygon, columns: Floats, A: Floats) -> None:
+def form_delassus(rows: ContactSystem, polygon: FrictionCone, columns: Floats, A: Floats) -> None:
     """Fill A = h J Y' (3 nc, 3 nc) of the contacts' rows along normal and axes; ``columns`` (nv, 3 nc) is scratch."""
     nv, m = columns.shape
     for i in range(m):
-        Y = rows.Y[three(rows, polygon, i // THREE, i % THREE)]
+        Y = rows.Y[contact_row(rows, polygon, i // CONTACT_DIM, i % CONTACT_DIM)]
         for p in range(nv):
             columns[p, i] = rows.h * Y[p]
     for c in range(rows.nc):
-        i, j, k = three(rows, polygon, c, 0), three(rows, polygon, c, 1), three(rows, polygon, c, 2)
-        first = THREE * c
+        i, j, k = contact_row(rows, polygon, c, 0), contact_row(rows, polygon, c, 1), contact_row(rows, polygon, c, 2)
+        first = CONTACT_DIM * c
         blend_columns(rows.J[i], rows.J[j], rows.J[k], columns, A[first], A[first + 1], A[first + 2])
 
 
@@ -132,7 +132,7 @@ def take_rows(first: int, last: int, factors: Floats, A: Floats, begin: int, row
 
 
 @kernel(inner=True)
-def factor_responses(F: Floats, inverse: Floats, factors: Floats) -> bool:
+def cholesky_factor(F: Floats, inverse: Floats, factors: Floats) -> bool:
     """F = U' U, its rows in place, with the inverses of the diagonal; False where it has no such factor.
 
     What stands left of the diagonal is of no use. ``factors`` is scratch.
@@ -151,7 +151,7 @@ def factor_responses(F: Floats, inverse: Floats, factors: Floats) -> bool:
 
 
 @kernel(inner=True)
-def solve_responses(F: Floats, inverse: Floats, x: Floats) -> None:
+def cholesky_solve(F: Floats, inverse: Floats, x: Floats) -> None:
     """Put F^-1 x in place of x, F as factored."""
     m = x.shape[0]
     for i in range(m):
@@ -179,14 +179,16 @@ def place_rates_of(rows: ContactSystem, A: Floats, load: Floats, p: Floats, s: F
     take_rows(0, p.shape[0], p, A, 0, s)
     largest = 0.0
     for i in range(s.shape[0]):
-        if i % THREE == 0:
-            s[i] -= rows.gamma[i // THREE] * p[i]
+        if i % CONTACT_DIM == 0:
+            s[i] -= rows.gamma[i // CONTACT_DIM] * p[i]
         largest = max(largest, abs(s[i]))
     return largest
 
 
 @kernel(inner=True)
-def keep_sticking(rows: ContactSystem, polygon: Polygon, search: Search, eps: float, q: Floats, memory: Floats) -> bool:
+def solve_all_sticking(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, eps: float, q: Floats, memory: Floats
+) -> bool:
     """From forces of sticking contacts in the search to those selected, where all go on to stick; one system.
 
     Parameters
@@ -198,30 +200,30 @@ def keep_sticking(rows: ContactSystem, polygon: Polygon, search: Search, eps: fl
     memory
         Workspace, of nv^2 + 15 nc numbers.
     """
-    nv, m = rows.v_free.shape[0], THREE * rows.nc
+    nv, m = rows.v_free.shape[0], CONTACT_DIM * rows.nc
     A, F, vectors = rows_at(search.K, 0, m, m), rows_at(memory, 0, m, m), rows_at(memory, nv * m, 5, m)
     load, p, s, change, inverse = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
     forces = search.contacts.p
     for i in range(m):
-        load[i] = q[three(rows, polygon, i // THREE, i % THREE)]
-        p[i] = forces[i // THREE, i % THREE]
-        if i % THREE == 0 and not p[i] > 0.0:
+        load[i] = q[contact_row(rows, polygon, i // CONTACT_DIM, i % CONTACT_DIM)]
+        p[i] = forces[i // CONTACT_DIM, i % CONTACT_DIM]
+        if i % CONTACT_DIM == 0 and not p[i] > 0.0:
             return False
-    form_responses(rows, polygon, rows_at(memory, 0, nv, m), A)
+    form_delassus(rows, polygon, rows_at(memory, 0, nv, m), A)
     place_rates_of(rows, A, load, p, s)
-    if not stick_at(rows, polygon, search, p, s):
+    if not all_stick(rows, polygon, search, p, s):
         return False
     for i in range(m):
         p[i] = -load[i]
         for j in range(m):
             F[i, j] = A[i, j]
-        F[i, i] += eps + (rows.gamma[i // THREE] if i % THREE == 0 else 0.0)
-    if not factor_responses(F, inverse, change):
+        F[i, i] += eps + (rows.gamma[i // CONTACT_DIM] if i % CONTACT_DIM == 0 else 0.0)
+    if not cholesky_factor(F, inverse, change):
         return False
-    solve_responses(F, inverse, p)
+    cholesky_solve(F, inverse, p)
     for i in range(m):
         s[i] = 0.0
-    if not stick_at(rows, polygon, search, p, s):
+    if not all_stick(rows, polygon, search, p, s):
         return False
     # The rates that contacts have which give way.
     for i in range(m):
@@ -231,7 +233,7 @@ def keep_sticking(rows: ContactSystem, polygon: Polygon, search: Search, eps: fl
     for _ in range(MOST_POINTS):
         for i in range(m):
             change[i] = s[i]
-        solve_responses(F, inverse, change)
+        cholesky_solve(F, inverse, change)
         step = 0.0
         for i in range(m):
             p[i] += change[i]
@@ -241,13 +243,13 @@ def keep_sticking(rows: ContactSystem, polygon: Polygon, search: Search, eps: fl
         if misfit <= ROUNDING * search.speed or not misfit < 0.5 * last:
             break
         last = misfit
-    if not stick_at(rows, polygon, search, p, s):
+    if not all_stick(rows, polygon, search, p, s):
         return False
     largest = 0.0
-    for i in range(0, m, THREE):
+    for i in range(0, m, CONTACT_DIM):
         largest = max(largest, p[i])
     if moved > SELECTED_WITHIN * largest:
         return False
     for i in range(m):
-        forces[i // THREE, i % THREE] = p[i]
+        forces[i // CONTACT_DIM, i % CONTACT_DIM] = p[i]
     return True

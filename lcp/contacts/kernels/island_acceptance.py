@@ -17,15 +17,15 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from lcp.contacts.kernels.boxed_rows import evaluate_boxed, fill_boxed_loads, first_limit, has_anchors, larger_bound
+from lcp.contacts.kernels.boxed_rows import evaluate_boxed, fill_boxed_rhs, first_limit, has_anchors, larger_bound
 from lcp.contacts.kernels.certify import CERT_SIZE, certify, worst_scaled
 from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed, worst_boxed
-from lcp.contacts.kernels.condition_scales import FAINT
-from lcp.contacts.kernels.cone_measures import beyond, load_and_rounding, measure_cones, motion_size
+from lcp.contacts.kernels.column_ranges import dot_of_row, response_of, row_ranges, size_unforced, sparse_dot
+from lcp.contacts.kernels.condition_scales import MIN_RELATIVE_SCALE
+from lcp.contacts.kernels.cone_residuals import drop_rounding, free_rate_and_rounding, kinetic_norm, measure_cones
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.recover import recover
-from lcp.contacts.kernels.search import fill_own
-from lcp.contacts.kernels.spans import columns, dot_of_row, dot_within, response_of, size_unforced
+from lcp.contacts.kernels.solver_state import fill_delassus_diagonal
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.residuals import (
     NATURAL_LIMIT,
@@ -38,31 +38,33 @@ from lcp.kernels.residuals import (
 )
 
 # Part of the tolerance that forces must meet: who judges them from a record forms everything anew, to other roundings.
-SHARE: Final = 0.9
+SAFETY_FACTOR: Final = 0.9
 # By how much more than the tolerance a residual is to stray that is formed to other roundings.
-LOOSE: Final = 2.0
+REJECT_FACTOR: Final = 2.0
 
 
-NOT_KEPT: Final = np.zeros(0)
+EMPTY: Final = np.zeros(0)
 
 
-class Case(NamedTuple):
+class IslandProblem(NamedTuple):
     """What is asked of the attempts."""
 
     rows: ContactSystem  # [N; F; L; B]
-    starts: Ints  # (nt + 1,) first velocity of each tree, ascending; one tree where rows have all columns
-    selected: bool  # whether the forces selected are asked for, or any next to those before
-    warm: bool  # whether z0 is that of the step before, 0 for what is new
-    exact: bool  # whether friction has the exact cone over two tangents, of which z says the force as those of edges
-    allowed: int  # bits of the attempts that may be made
+    tree_starts: Ints  # (nt + 1,) first velocity of each tree, ascending; one tree where rows have all columns
+    equal_compliance: bool  # whether the forces selected are asked for, or any next to those before
+    warm_start: bool  # whether z0 is that of the step before, 0 for what is new
+    exact_cone: (
+        bool  # whether friction has the exact cone over two tangents, of which z says the force as those of edges
+    )
+    enabled: int  # bits of the attempts that may be made
     z0: Floats  # (n,)
     tolerance: float  # of the scaled residual
     # (2 m,) J_i M^-1 J_i and |J_i v_free + k_i| of the rows before G was eliminated, by which they are judged; of
     # length 0 where they are the rows' own.
-    posed: Floats = NOT_KEPT
+    posed: Floats = EMPTY
 
 
-class Answer(NamedTuple):
+class IslandSolution(NamedTuple):
     """What comes of it; all but q are of no use where nothing is found."""
 
     q: Floats  # (n,)
@@ -70,31 +72,31 @@ class Answer(NamedTuple):
     w: Floats
     f: Floats  # (m,) forces of the rows
     v_plus: Floats  # (nv,)
-    measures: Floats  # of `lcp.kernels.residuals`
+    residuals: Floats  # of `lcp.kernels.residuals`
     certificate: Floats  # of `certify` and `certify_boxed`, one behind the other
-    u: Floats  # (nv + 1,) what `certify` fills
-    best: Floats  # (n,) z of the forces that came closest
+    certificate_work: Floats  # (nv + 1,) what `certify` fills
+    best_z: Floats  # (n,) z of the forces that came closest
     state: Floats  # (STATE,)
-    spread: Floats = NOT_KEPT  # (nv,) kept from step to step, or of length 0: see `held_forces`
+    dv_deps: Floats = EMPTY  # (nv,) kept from step to step, or of length 0: see `force_reuse`
 
 
 # Places in the state: how far the best forces are from solving the problem, whether the branch's end is known, and,
 # beyond it, the compliance that CLOSER has reached, its nearest forces' misfit, and the systems that it has left; what
 # `share_of_change` says of the forces before, and the systems solved when CLOSER is come to.
-NEAREST: Final = 0
-AT_END: Final = 1
-REACHED: Final = 2
-MISFIT: Final = 3
-LEFT: Final = 4
-OF_CHANGE: Final = 5
-SOLVED: Final = 6
+BEST_RESIDUAL: Final = 0
+PATH_END: Final = 1
+REFINED_COMPLIANCE: Final = 2
+REFINED_RESIDUAL: Final = 3
+SYSTEMS_LEFT: Final = 4
+BLEND: Final = 5
+SYSTEMS_SOLVED: Final = 6
 STATE: Final = 7
 
 
 @kernel(inline=True)
-def may(case: Case, attempt: int) -> bool:
+def is_enabled(case: IslandProblem, attempt: int) -> bool:
     """Whether an attempt may be made."""
-    return (case.allowed >> attempt) & 1 == 1
+    return (case.enabled >> attempt) & 1 == 1
 
 
 @kernel(inline=True)
@@ -104,12 +106,12 @@ def count_rows(rows: ContactSystem) -> int:
 
 
 @kernel(inline=True)
-def loads_size(m: int, n: int) -> int:
+def scales_float_size(m: int, n: int) -> int:
     """Length of the loads of m rows and n variables of the LCP."""
     return 2 * m + 3 * n + 1
 
 
-class Scales(NamedTuple):
+class RowScales(NamedTuple):
     """How large the rows of the LCP are, by its variables: part of the loads."""
 
     amounts: Floats  # (n,) size of w at no force
@@ -119,14 +121,16 @@ class Scales(NamedTuple):
 
 
 @kernel(inline=True)
-def scales_of(loads: Floats, m: int, n: int) -> Scales:
+def row_scales_views(loads: Floats, m: int, n: int) -> RowScales:
     """The scales within the loads of m rows and n variables."""
     at = 2 * m
-    return Scales(loads[at : at + n], loads[at + n : at + 2 * n], loads[at + 2 * n : at + 3 * n], loads[at + 3 * n :])
+    return RowScales(
+        loads[at : at + n], loads[at + n : at + 2 * n], loads[at + 2 * n : at + 3 * n], loads[at + 3 * n :]
+    )
 
 
 @kernel(inline=True)
-def scale_variable(scales: Scales, place: int, amount: float, response: float) -> float:
+def scale_variable(scales: RowScales, place: int, amount: float, response: float) -> float:
     """Fill the scales of the force of one row, and return the balanced amount, 0 where nothing moves the row."""
     root = math.sqrt(response)
     scales.amounts[place] = amount
@@ -135,21 +139,21 @@ def scale_variable(scales: Scales, place: int, amount: float, response: float) -
 
 
 @kernel(inner=True)
-def fill_loads(rows: ContactSystem, posed: Floats, v: Floats, own: Floats, q: Floats, loads: Floats) -> None:
+def fill_rhs_and_scales(rows: ContactSystem, posed: Floats, v: Floats, own: Floats, q: Floats, loads: Floats) -> None:
     """Fill q of the LCP; of the loads, what rounds the rates, and the scales of the LCP's rows.
 
-    ``v`` (nv,) is the velocity at z = 0, ``own`` are the own responses of the rows [N; F], ``posed`` those of `Case`.
+    ``v`` (nv,) is the velocity at z = 0, ``own`` are the own responses of the rows [N; F], ``posed`` those of `IslandProblem`.
     """
     nc = rows.nc
     nr = rows.nr
     m = count_rows(rows)
     blurs = loads[m : 2 * m]
-    scales = scales_of(loads, m, q.shape[0])
-    motion = motion_size(rows)
+    scales = row_scales_views(loads, m, q.shape[0])
+    motion = kinetic_norm(rows)
     anchored = posed.shape[0] > 0 or has_anchors(rows.lo, rows.hi)
     heaviest = 0.0
     for c in range(nc):
-        q[c], blurs[c] = load_and_rounding(rows, c, v, motion)
+        q[c], blurs[c] = free_rate_and_rounding(rows, c, v, motion)
         amount = size_unforced(rows, posed, c) if anchored else abs(q[c])
         heaviest = max(heaviest, scale_variable(scales, c, amount, response_of(rows, posed, own, c)))
     first = nc
@@ -161,7 +165,7 @@ def fill_loads(rows: ContactSystem, posed: Floats, v: Floats, own: Floats, q: Fl
         root = math.sqrt(response)
         inverse = 1.0 / root if root > 0.0 else 0.0
         for i in range(first, last):
-            rate, blurs[i] = load_and_rounding(rows, i, v, motion)
+            rate, blurs[i] = free_rate_and_rounding(rows, i, v, motion)
             q[i] = rate
             q[i + nr] = -rate
             amount = size_unforced(rows, posed, i) if anchored else abs(rate)
@@ -180,10 +184,10 @@ def fill_loads(rows: ContactSystem, posed: Floats, v: Floats, own: Floats, q: Fl
     limit = first_limit(rows)
     for i in range(nc + nr, nc + nr + rows.nl):
         place = limit + i - nc - nr
-        q[place], blurs[i] = load_and_rounding(rows, i, v, motion)
+        q[place], blurs[i] = free_rate_and_rounding(rows, i, v, motion)
         amount = size_unforced(rows, posed, i) if anchored else abs(q[place])
         heaviest = max(heaviest, scale_variable(scales, place, amount, response_of(rows, posed, own, i)))
-    heaviest = max(heaviest, fill_boxed_loads(rows, posed, v, q, scales.amounts, scales.sizes, scales.units))
+    heaviest = max(heaviest, fill_boxed_rhs(rows, posed, v, q, scales.amounts, scales.sizes, scales.units))
     # Of bodies that nothing loads: what is left of their motion by rounding is no load.
     scales.load[0] = max(heaviest, ROUNDING / SMALL_LOADS * motion / math.sqrt(rows.h))
 
@@ -202,13 +206,13 @@ def largest_force(rows: ContactSystem, posed: Floats, z: Floats, f: Floats, unit
         largest = max(largest, units[i] * abs(z[i]))
     first = rows.nc + rows.nr + rows.nl + rows.nb
     for b in range(rows.lo.shape[0]):
-        force = max(abs(f[first + b]), FAINT * larger_bound(rows.lo[b], rows.hi[b]))
+        force = max(abs(f[first + b]), MIN_RELATIVE_SCALE * larger_bound(rows.lo[b], rows.hi[b]))
         largest = max(largest, math.sqrt(response_of(rows, posed, f[:0], first + b)) * force)
     return largest
 
 
 @kernel(inner=True)
-def evaluate(rows: ContactSystem, own: Floats, answer: Answer, loads: Floats) -> None:
+def fill_slacks(rows: ContactSystem, own: Floats, answer: IslandSolution, loads: Floats) -> None:
     """Fill the rates of the rows, lambda and the rates of boxed rows in z, and w from the forces in z, f and v+.
 
     What rounding may have moved a rate by is taken off w: of bodies that fall side by side it is all there is.
@@ -224,7 +228,7 @@ def evaluate(rows: ContactSystem, own: Floats, answer: Answer, loads: Floats) ->
         rate[i] = dot_of_row(rows, i, rows.J[i], answer.v_plus) + rows.k[i]
     first = nc
     for c in range(nc):
-        w[c] = beyond(rate[c] + gamma[c] * z[c], blur[c])
+        w[c] = drop_rounding(rate[c] + gamma[c] * z[c], blur[c])
     for c in range(r.shape[0]):
         last = first + r[c]
         spent = 0.0
@@ -239,88 +243,96 @@ def evaluate(rows: ContactSystem, own: Floats, answer: Answer, loads: Floats) ->
         z[cone] = speed
         w[cone] = left + rows.gammaE[c] * speed
         for i in range(first, last):
-            w[i] = beyond(rate[i] + gamma[i] * z[i] + speed, blur[i])
-            w[i + nr] = beyond(-rate[i] + gamma[i] * z[i + nr] + speed, blur[i])
+            w[i] = drop_rounding(rate[i] + gamma[i] * z[i] + speed, blur[i])
+            w[i + nr] = drop_rounding(-rate[i] + gamma[i] * z[i + nr] + speed, blur[i])
         first = last
     limit = first_limit(rows)
     for i in range(rows.nl):
-        w[limit + i] = beyond(rate[first + i] + gamma[first + i] * z[limit + i], blur[first + i])
+        w[limit + i] = drop_rounding(rate[first + i] + gamma[first + i] * z[limit + i], blur[first + i])
     evaluate_boxed(rows, answer.f, answer.v_plus, rate, z, w)
 
 
 @kernel(inner=True)
-def measure(case: Case, answer: Answer, own: Floats, loads: Floats) -> None:
-    """Fill the measures of the forces in z, with f and v+; ``loads`` are those of `fill_loads`."""
+def fill_residuals(case: IslandProblem, answer: IslandSolution, own: Floats, loads: Floats) -> None:
+    """Fill the measures of the forces in z, with f and v+; ``loads`` are those of `fill_rhs_and_scales`."""
     rows = case.rows
     recover(rows, answer.z, answer.f, answer.v_plus)
-    if case.exact:
+    if case.exact_cone:
         rates = loads[: count_rows(rows)]
-        measure_cones(rows, case.posed, own, answer.z, answer.f, answer.v_plus, rates, answer.measures)
+        measure_cones(rows, case.posed, own, answer.z, answer.f, answer.v_plus, rates, answer.residuals)
     else:
-        measure_recovered(rows, case.posed, own, answer, loads)
+        fill_residuals_of_state(rows, case.posed, own, answer, loads)
 
 
 @kernel(inner=True)
-def measure_recovered(rows: ContactSystem, posed: Floats, own: Floats, answer: Answer, loads: Floats) -> None:
+def fill_residuals_of_state(
+    rows: ContactSystem, posed: Floats, own: Floats, answer: IslandSolution, loads: Floats
+) -> None:
     """Fill the measures of the forces in z where f and v+ are theirs."""
-    evaluate(rows, own, answer, loads)
-    scales = scales_of(loads, count_rows(rows), answer.z.shape[0])
+    fill_slacks(rows, own, answer, loads)
+    scales = row_scales_views(loads, count_rows(rows), answer.z.shape[0])
     largest = largest_force(rows, posed, answer.z, answer.f, scales.units)
     args = scales.amounts, scales.sizes, scales.units, float(scales.load[0]), largest
-    row_residuals(*args, answer.z, answer.w, answer.measures)
+    row_residuals(*args, answer.z, answer.w, answer.residuals)
 
 
 @kernel(inner=True)
-def strays(case: Case, answer: Answer, loads: Floats, tolerance: float) -> bool:
+def is_rejected_early(case: IslandProblem, answer: IslandSolution, loads: Floats, tolerance: float) -> bool:
     """Whether the rate of a normal shows that the scaled residual of the forces in z, with f and v+, is larger."""
     rows = case.rows
     m = count_rows(rows)
     z = answer.z
-    blurs, scales = loads[m : 2 * m], scales_of(loads, m, z.shape[0])
+    blurs, scales = loads[m : 2 * m], row_scales_views(loads, m, z.shape[0])
     largest = largest_force(rows, case.posed, z, answer.f, scales.units)
     for c in range(rows.nc):
-        a, b, d, e = columns(rows.spans, c, answer.v_plus.shape[0])
-        rate = dot_within(a, b, d, e, rows.J[c], answer.v_plus) + rows.k[c] + rows.gamma[c] * z[c]
+        a, b, d, e = row_ranges(rows.column_ranges, c, answer.v_plus.shape[0])
+        rate = sparse_dot(a, b, d, e, rows.J[c], answer.v_plus) + rows.k[c] + rows.gamma[c] * z[c]
         unit = scales.amounts[c] + scales.sizes[c] * largest
-        w = beyond(rate, blurs[c]) / unit if unit > 0.0 else 0.0
-        if abs(min(scales.units[c] * z[c] / largest if largest > 0.0 else 0.0, w)) > LOOSE * tolerance:
+        w = drop_rounding(rate, blurs[c]) / unit if unit > 0.0 else 0.0
+        if abs(min(scales.units[c] * z[c] / largest if largest > 0.0 else 0.0, w)) > REJECT_FACTOR * tolerance:
             return True
     return False
 
 
 @kernel(inner=True)
-def certified(case: Case, answer: Answer, loads: Floats) -> float:
+def fill_certificate(case: IslandProblem, answer: IslandSolution, loads: Floats) -> float:
     """Fill the certificate of f and v+, measured before; the largest violation over its scale is returned."""
     rows = case.rows
     rates = loads[: count_rows(rows)]
     certificate = answer.certificate[:CERT_SIZE]
-    edges = answer.f if case.exact else answer.z
-    certify(rows, rows.Y, case.exact, edges, answer.f, answer.v_plus, rates, answer.u, certificate)
+    edges = answer.f if case.exact_cone else answer.z
+    certify(rows, rows.Y, case.exact_cone, edges, answer.f, answer.v_plus, rates, answer.certificate_work, certificate)
     worst = worst_scaled(certificate)
     if rows.lo.shape[0] > 0:
         boxed = answer.certificate[CERT_SIZE : CERT_SIZE + BOXED_CERT_SIZE]
-        certify_boxed(rows, answer.f, answer.v_plus, rates, answer.u, boxed)
+        certify_boxed(rows, answer.f, answer.v_plus, rates, answer.certificate_work, boxed)
         worst = max(worst, worst_boxed(boxed))
     return worst
 
 
 @kernel(inner=True)
-def judge(case: Case, answer: Answer, own: Floats, loads: Floats) -> bool:
+def accept_or_keep_best(case: IslandProblem, answer: IslandSolution, own: Floats, loads: Floats) -> bool:
     """Whether the forces in z solve the problem; the best so far are kept."""
-    measure(case, answer, own, loads)
-    worst = certified(case, answer, loads)
-    natural = case.tolerance * answer.measures[NATURAL_MAP] / answer.measures[NATURAL_LIMIT]
-    far = max(worst, answer.measures[SCALED], natural)
-    if far < answer.state[NEAREST]:
-        answer.state[NEAREST] = far
+    fill_residuals(case, answer, own, loads)
+    worst = fill_certificate(case, answer, loads)
+    natural = case.tolerance * answer.residuals[NATURAL_MAP] / answer.residuals[NATURAL_LIMIT]
+    far = max(worst, answer.residuals[SCALED], natural)
+    if far < answer.state[BEST_RESIDUAL]:
+        answer.state[BEST_RESIDUAL] = far
         for i in range(answer.z.shape[0]):
-            answer.best[i] = answer.z[i]
-    return is_solved(answer.measures, SHARE * case.tolerance) and worst <= SHARE * case.tolerance
+            answer.best_z[i] = answer.z[i]
+    return is_solved(answer.residuals, SAFETY_FACTOR * case.tolerance) and worst <= SAFETY_FACTOR * case.tolerance
 
 
 @kernel(inner=True)
 def judge_posed(
-    rows: ContactSystem, exact: bool, edges: Floats, answer: Answer, own: Floats, loads: Floats, tolerance: float
+    rows: ContactSystem,
+    exact: bool,
+    edges: Floats,
+    answer: IslandSolution,
+    own: Floats,
+    loads: Floats,
+    tolerance: float,
 ) -> bool:
     """Whether forces that a solver has found, or that were found with rows G eliminated, solve what was posed.
 
@@ -329,13 +341,13 @@ def judge_posed(
     """
     for i in range(answer.z.shape[0]):
         answer.z[i] = edges[i]
-    fill_own(rows, own)
+    fill_delassus_diagonal(rows, own)
     if exact:
-        measure_cones(rows, rows.own, own, answer.z, answer.f, answer.v_plus, loads, answer.measures)
+        measure_cones(rows, rows.own, own, answer.z, answer.f, answer.v_plus, loads, answer.residuals)
     else:
-        fill_loads(rows, rows.own, rows.v_free, own, answer.q, loads)
-        measure_recovered(rows, rows.own, own, answer, loads)
+        fill_rhs_and_scales(rows, rows.own, rows.v_free, own, answer.q, loads)
+        fill_residuals_of_state(rows, rows.own, own, answer, loads)
     worst = worst_scaled(answer.certificate[:CERT_SIZE])
     if rows.lo.shape[0] > 0:
         worst = max(worst, worst_boxed(answer.certificate[CERT_SIZE : CERT_SIZE + BOXED_CERT_SIZE]))
-    return is_solved(answer.measures, tolerance) and worst <= tolerance
+    return is_solved(answer.residuals, tolerance) and worst <= tolerance

@@ -10,63 +10,63 @@ import math
 from typing import Final, NamedTuple
 
 from lcp.compiler.views import rows_at
-from lcp.contacts.kernels.boxed_rows import first_limit, give_boxed_forces, recover_boxed_forces
-from lcp.contacts.kernels.contact_modes import enclosing_edge, fill_turns
-from lcp.contacts.kernels.contact_response import SLIDE_FLOATS, THREE, Contacts, Polygon, place_rates
+from lcp.contacts.kernels.boxed_rows import first_limit, recover_boxed_forces, store_boxed_forces
+from lcp.contacts.kernels.column_ranges import abs_terms_range, row_ranges, row_response
+from lcp.contacts.kernels.contact_law import CONTACT_DIM, SLIDE_FLOATS, ContactState, FrictionCone, fill_contact_rates
+from lcp.contacts.kernels.contact_modes import enclosing_edge, fill_edge_directions
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.elimination import Elimination, elimination_ints, lay_out_elimination
-from lcp.contacts.kernels.mode_system import push, push_row
+from lcp.contacts.kernels.elimination import Elimination, elimination_ints, elimination_views
+from lcp.contacts.kernels.mode_system import apply_contact_impulse, apply_row_impulse
 from lcp.contacts.kernels.packed_rows import packed_ints, row_dot
-from lcp.contacts.kernels.spans import columns, row_response, terms_on
 from lcp.kernels import Floats, Ints, kernel
 
 #: Mode of a contact and slope of a row of joints that are still to be chosen.
 UNKNOWN: Final = -1
 
 
-class Joined(NamedTuple):
+class JointRowState(NamedTuple):
     """State of the rows [L; B]."""
 
     lo: Floats  # bounds of their forces
     hi: Floats
     p: Floats  # forces
-    base: Floats  # forces from before
+    previous_p: Floats  # forces from before
     s: Floats  # rates
     slope: Floats
-    own: Floats  # response of each row to its own force
+    diagonal: Floats  # response of each row to its own force
     gamma: Floats
 
 
-class Search(NamedTuple):
+class SolverState(NamedTuple):
     """The search for an island's forces."""
 
-    contacts: Contacts
-    joined: Joined
-    before: Ints  # (ncone,) modes before a step
+    contacts: ContactState
+    joined: JointRowState
+    previous_modes: Ints  # (ncone,) modes before a step
     speed: float  # of the free motion, at most, along a row of a contact
     v: Floats  # (nv,) velocity
-    trial: Floats
+    trial_v: Floats
     trees: Elimination
     W: Floats  # (3, nv) scratch
     K: Floats  # panels of the matrix, or of its factors
-    shift: Floats  # (3,) scratch
-    change: Floats  # (3,) scratch
+    scratch3_a: Floats  # (3,) scratch
+    scratch3_b: Floats  # (3,) scratch
 
 
 @kernel
-def search_floats(ncone: int, m: int, nj: int, nv: int) -> int:
+def state_float_size(ncone: int, m: int, nj: int, nv: int) -> int:
     """Length of the float workspace; m rows [N; F] and nj rows [L; B]."""
-    return nv * nv + 5 * nv + 15 * ncone + m + 7 * nj + 2 * THREE + SLIDE_FLOATS * ncone
+    return nv * nv + 5 * nv + 15 * ncone + m + 7 * nj + 2 * CONTACT_DIM + SLIDE_FLOATS * ncone
 
 
 @kernel
-def search_ints(ncone: int, m: int, nt: int) -> int:
+def state_int_size(ncone: int, m: int, nt: int) -> int:
     """Length of the integer workspace, for ncone cones of contacts and of moments, m rows, and nt trees."""
     return 3 * ncone + elimination_ints(ncone, nt) + packed_ints(m)
 
 
 @kernel(inline=True)
-def search_own(rows: ContactSystem, wf: Floats) -> Floats:
+def state_diagonal_view(rows: ContactSystem, wf: Floats) -> Floats:
     """Where the search keeps the rows' responses to their own forces."""
     nv = rows.v_free.shape[0]
     at = nv * nv + 5 * nv + 15 * rows.r.shape[0]
@@ -74,14 +74,14 @@ def search_own(rows: ContactSystem, wf: Floats) -> Floats:
 
 
 @kernel(inner=True)
-def fill_own(rows: ContactSystem, own: Floats) -> None:
+def fill_delassus_diagonal(rows: ContactSystem, own: Floats) -> None:
     """Fill the response of each row [N; F] to its own force."""
     for i in range(own.shape[0]):
         own[i] = row_response(rows, i)
 
 
 @kernel(inner=True)
-def lend_responses(rows: ContactSystem, own: Floats) -> None:
+def fill_zero_diagonal(rows: ContactSystem, own: Floats) -> None:
     """Give normals that nothing moves the largest response, as a unit: they open, or touch without load."""
     largest = 0.0
     for c in range(rows.nc):
@@ -92,21 +92,21 @@ def lend_responses(rows: ContactSystem, own: Floats) -> None:
 
 
 @kernel(inner=True)
-def free_speed(rows: ContactSystem) -> float:
+def max_free_speed(rows: ContactSystem) -> float:
     """Bound on the rates of the contacts' normals, term by term, before there are forces."""
     nv = rows.v_free.shape[0]
     speed = 0.0
     for c in range(rows.nc):
-        a, b, d, e = columns(rows.spans, c, nv)
-        sum_of = terms_on(a, b, rows.J[c], rows.v_free, abs(rows.k[c]))
+        a, b, d, e = row_ranges(rows.column_ranges, c, nv)
+        sum_of = abs_terms_range(a, b, rows.J[c], rows.v_free, abs(rows.k[c]))
         if d < e:
-            sum_of = terms_on(d, e, rows.J[c], rows.v_free, sum_of)
+            sum_of = abs_terms_range(d, e, rows.J[c], rows.v_free, sum_of)
         speed = max(speed, sum_of)
     return speed
 
 
 @kernel(inner=True)
-def lay_out(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) -> Search:
+def solver_state_views(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) -> SolverState:
     """Cut the search from its workspaces, in which the rows [N; F] have their own responses; fill those of [L; B].
 
     ``starts`` (nt + 1,) are the first velocities of the trees.
@@ -120,16 +120,16 @@ def lay_out(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) -> Search:
     vectors = rows_at(wf, at, 2, nv)
     W = rows_at(wf, at + 2 * nv, 3, nv)
     at += 5 * nv
-    p = rows_at(wf, at, ncone, THREE)
-    s = rows_at(wf, at + 3 * ncone, ncone, THREE)
-    B = wf[at + 6 * ncone : at + 15 * ncone].reshape(ncone, THREE, THREE)
+    p = rows_at(wf, at, ncone, CONTACT_DIM)
+    s = rows_at(wf, at + 3 * ncone, ncone, CONTACT_DIM)
+    B = wf[at + 6 * ncone : at + 15 * ncone].reshape(ncone, CONTACT_DIM, CONTACT_DIM)
     at += 15 * ncone
-    own = search_own(rows, wf)
+    own = state_diagonal_view(rows, wf)
     at += m
     of_joints = rows_at(wf, at, 7, nj)
     at += 7 * nj
-    contacts = Contacts(wi[:ncone], p, s, B, own)
-    joined = Joined(
+    contacts = ContactState(wi[:ncone], p, s, B, own)
+    joined = JointRowState(
         of_joints[0],
         of_joints[1],
         of_joints[2],
@@ -142,25 +142,25 @@ def lay_out(rows: ContactSystem, starts: Ints, wf: Floats, wi: Ints) -> Search:
     for i in range(nj):
         joined.lo[i] = 0.0 if i < rows.nl else rows.lo[i - rows.nl]
         joined.hi[i] = math.inf if i < rows.nl else rows.hi[i - rows.nl]
-        joined.own[i] = row_response(rows, m + i)
-        joined.base[i] = min(max(0.0, joined.lo[i]), joined.hi[i])
-    scratch = rows_at(wf, at, 2, THREE)
+        joined.diagonal[i] = row_response(rows, m + i)
+        joined.previous_p[i] = min(max(0.0, joined.lo[i]), joined.hi[i])
+    scratch = rows_at(wf, at, 2, CONTACT_DIM)
     before = wi[ncone : 2 * ncone]
-    trees = lay_out_elimination(starts, rows.nc, wi[3 * ncone :])
-    return Search(
-        contacts, joined, before, free_speed(rows), vectors[0], vectors[1], trees, W, K, scratch[0], scratch[1]
+    trees = elimination_views(starts, rows.nc, wi[3 * ncone :])
+    return SolverState(
+        contacts, joined, before, max_free_speed(rows), vectors[0], vectors[1], trees, W, K, scratch[0], scratch[1]
     )
 
 
 @kernel(inner=True)
-def polygon_of(rows: ContactSystem, exact: bool, turns: Floats, wf: Floats, wi: Ints) -> Polygon:
+def make_friction_cone(rows: ContactSystem, exact: bool, turns: Floats, wf: Floats, wi: Ints) -> FrictionCone:
     """The polygon of all cones, or the disc where ``exact``; of -1 directions where they differ.
 
     ``wf`` and ``wi`` are the workspaces of the search: the slides are the last part of the one, the first rows F of the
     cones the third of the other. In the plane there is no difference.
     """
     ncone = rows.r.shape[0]
-    at = search_floats(ncone, rows.nc + rows.nr, rows.nl + rows.lo.shape[0], rows.v_free.shape[0])
+    at = state_float_size(ncone, rows.nc + rows.nr, rows.nl + rows.lo.shape[0], rows.v_free.shape[0])
     slides = rows_at(wf, at - SLIDE_FLOATS * ncone, ncone, SLIDE_FLOATS)
     first = wi[2 * ncone : 3 * ncone]
     r = rows.r[0] if rows.nc > 0 else 0
@@ -172,41 +172,41 @@ def polygon_of(rows: ContactSystem, exact: bool, turns: Floats, wf: Floats, wi: 
             r = -1
     if r < 2:
         if r == 1:
-            fill_turns(1, turns)
-        return Polygon(r, r, first, 0, 0.0, 1.0, turns, False, slides)
-    fill_turns(r, turns)
+            fill_edge_directions(1, turns)
+        return FrictionCone(r, r, first, 0, 0.0, 1.0, turns, False, slides)
+    fill_edge_directions(r, turns)
     if exact:
         for j in range(2 * r + 1):
             # The tangents, not to rounding but as they are.
             turns[j, 0] = math.floor(turns[j, 0] + 0.5)
             turns[j, 1] = math.floor(turns[j, 1] + 0.5)
-        return Polygon(r if r == 2 else -1, 2, first, 1, 0.0, 1.0, turns, True, slides)
+        return FrictionCone(r if r == 2 else -1, 2, first, 1, 0.0, 1.0, turns, True, slides)
     across = r // 2
     if r % 2 == 0:
-        return Polygon(r, r, first, across, 0.0, 1.0, turns, False, slides)
+        return FrictionCone(r, r, first, across, 0.0, 1.0, turns, False, slides)
     skew, stretch = -turns[across, 0] / turns[across, 1], 1.0 / turns[across, 1]
-    return Polygon(r, r, first, across, skew, stretch, turns, False, slides)
+    return FrictionCone(r, r, first, across, skew, stretch, turns, False, slides)
 
 
 @kernel(inner=True)
-def recover_velocity(rows: ContactSystem, polygon: Polygon, search: Search) -> None:
+def recover_velocity(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> None:
     """Fill v of the forces, and the rates of all rows."""
     contacts, joined, v = search.contacts, search.joined, search.v
     nv = v.shape[0]
     for p in range(nv):
         v[p] = rows.v_free[p]
     for c in range(contacts.p.shape[0]):
-        push(rows, polygon, c, contacts.p[c], v)
+        apply_contact_impulse(rows, polygon, c, contacts.p[c], v)
     first = rows.nc + rows.nr
     for i in range(joined.p.shape[0]):
-        push_row(rows, first + i, joined.p[i], v)
-    place_rates(rows, polygon, v, 1.0, contacts.s)
+        apply_row_impulse(rows, first + i, joined.p[i], v)
+    fill_contact_rates(rows, polygon, v, 1.0, contacts.s)
     for i in range(joined.p.shape[0]):
         joined.s[i] = row_dot(rows, first + i, v) + rows.k[first + i]
 
 
 @kernel(inner=True)
-def forces_of(rows: ContactSystem, polygon: Polygon, c: int, z0: Floats, p: Floats) -> None:
+def contact_force_from_z(rows: ContactSystem, polygon: FrictionCone, c: int, z0: Floats, p: Floats) -> None:
     """Fill the forces p (3,) of a contact, or of a cone of moments, that z0 says."""
     p[0] = max(z0[rows.cone_contacts[c]], 0.0)
     p[1] = 0.0
@@ -214,8 +214,8 @@ def forces_of(rows: ContactSystem, polygon: Polygon, c: int, z0: Floats, p: Floa
     for e in range(rows.r[c]):
         i = polygon.first[c] + e
         signed = max(z0[i], 0.0) - max(z0[i + rows.nr], 0.0)
-        p[1] += signed * polygon.turns[e, 0]
-        p[2] += signed * polygon.turns[e, 1]
+        p[1] += signed * polygon.edge_directions[e, 0]
+        p[2] += signed * polygon.edge_directions[e, 1]
     if rows.r[c] == 1:
         p[2] = 0.0
     if c >= rows.nc:
@@ -226,7 +226,7 @@ def forces_of(rows: ContactSystem, polygon: Polygon, c: int, z0: Floats, p: Floa
 
 
 @kernel(inner=True)
-def is_for_attempts(rows: ContactSystem, polygon: Polygon, search: Search) -> bool:
+def is_supported(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> bool:
     """Whether contacts have alike polygons without softness of F and lambda, and all of them a response."""
     if polygon.r < 0:
         return False
@@ -234,18 +234,18 @@ def is_for_attempts(rows: ContactSystem, polygon: Polygon, search: Search) -> bo
         friction = rows.gammaE[c]
         for i in range(polygon.first[c], polygon.first[c] + rows.r[c]):
             friction = max(friction, rows.gamma[i])
-        if friction > 0.0 or not search.contacts.own[rows.cone_contacts[c]] > 0.0:
+        if friction > 0.0 or not search.contacts.diagonal[rows.cone_contacts[c]] > 0.0:
             return False
     return True
 
 
 @kernel(inner=True)
-def take_forces(rows: ContactSystem, polygon: Polygon, search: Search, z0: Floats) -> None:
+def load_forces(rows: ContactSystem, polygon: FrictionCone, search: SolverState, z0: Floats) -> None:
     """Put the forces of z0 into the search."""
     contacts, joined = search.contacts, search.joined
     for c in range(contacts.p.shape[0]):
         p = contacts.p[c]
-        forces_of(rows, polygon, c, z0, p)
+        contact_force_from_z(rows, polygon, c, z0, p)
         contacts.mode[c] = UNKNOWN
     first = first_limit(rows)
     for i in range(rows.nl):
@@ -253,50 +253,50 @@ def take_forces(rows: ContactSystem, polygon: Polygon, search: Search, z0: Float
     recover_boxed_forces(first + rows.nl, rows.lo, rows.hi, z0, joined.p[rows.nl :])
     for i in range(joined.p.shape[0]):
         joined.p[i] = min(max(joined.p[i], joined.lo[i]), joined.hi[i])
-        joined.base[i] = joined.p[i]
+        joined.previous_p[i] = joined.p[i]
         joined.slope[i] = UNKNOWN
 
 
 @kernel(inner=True)
-def as_before(rows: ContactSystem, polygon: Polygon, search: Search, z0: Floats, part: float) -> bool:
+def forces_unchanged(rows: ContactSystem, polygon: FrictionCone, search: SolverState, z0: Floats, part: float) -> bool:
     """Whether the forces in the search are those of z0, to so small a part of the largest."""
     contacts, joined = search.contacts, search.joined
     largest = 0.0
     off = 0.0
-    before = search.shift
+    before = search.scratch3_a
     for c in range(contacts.p.shape[0]):
-        forces_of(rows, polygon, c, z0, before)
+        contact_force_from_z(rows, polygon, c, z0, before)
         largest = max(largest, contacts.p[c, 0])
-        for i in range(THREE):
+        for i in range(CONTACT_DIM):
             off = max(off, abs(contacts.p[c, i] - before[i]))
     if off > part * largest:
         return False
     first = first_limit(rows)
-    recover_boxed_forces(first + rows.nl, rows.lo, rows.hi, z0, joined.base[rows.nl :])
+    recover_boxed_forces(first + rows.nl, rows.lo, rows.hi, z0, joined.previous_p[rows.nl :])
     largest = 0.0
     off = 0.0
     for i in range(joined.p.shape[0]):
-        force = max(z0[first + i], 0.0) if i < rows.nl else joined.base[i]
+        force = max(z0[first + i], 0.0) if i < rows.nl else joined.previous_p[i]
         largest = max(largest, abs(force))
         off = max(off, abs(joined.p[i] - force))
     return off <= part * largest
 
 
 @kernel(inner=True)
-def stay_near(search: Search, before: Floats, part: float) -> bool:
+def stay_near(search: SolverState, before: Floats, part: float) -> bool:
     """Whether the contacts' forces in the search are those ``before`` (ncone, 3), to so small a part of the largest."""
     p = search.contacts.p
     largest = 0.0
     off = 0.0
     for c in range(p.shape[0]):
         largest = max(largest, p[c, 0])
-        for i in range(THREE):
+        for i in range(CONTACT_DIM):
             off = max(off, abs(p[c, i] - before[c, i]))
     return off <= part * largest
 
 
 @kernel(inner=True)
-def give_forces(rows: ContactSystem, polygon: Polygon, search: Search, z: Floats) -> None:
+def store_forces(rows: ContactSystem, polygon: FrictionCone, search: SolverState, z: Floats) -> None:
     """Write the forces of the search as variables of the LCP; the slip speeds are for who judges them."""
     nc = rows.nc
     nr = rows.nr
@@ -317,7 +317,7 @@ def give_forces(rows: ContactSystem, polygon: Polygon, search: Search, z: Floats
                 z[first + e] = length * max(p[1 + e], 0.0)
                 z[first + nr + e] = length * max(-p[1 + e], 0.0)
         elif r > 0:
-            j, along, next_along = enclosing_edge(r, polygon.turns, p[1], p[2])
+            j, along, next_along = enclosing_edge(r, polygon.edge_directions, p[1], p[2])
             z[first + j if j < r else first + nr + j - r] = length * along
             j = (j + 1) % (2 * r)
             z[first + j if j < r else first + nr + j - r] = length * next_along
@@ -325,8 +325,8 @@ def give_forces(rows: ContactSystem, polygon: Polygon, search: Search, z: Floats
     for i in range(rows.nl):
         z[first + i] = joined.p[i]
     for i in range(joined.p.shape[0]):
-        joined.base[i] = joined.s[i] + joined.gamma[i] * joined.p[i]
-    give_boxed_forces(first + rows.nl, rows.lo, rows.hi, joined.p[rows.nl :], joined.base[rows.nl :], z)
+        joined.previous_p[i] = joined.s[i] + joined.gamma[i] * joined.p[i]
+    store_boxed_forces(first + rows.nl, rows.lo, rows.hi, joined.p[rows.nl :], joined.previous_p[rows.nl :], z)
 
 
 @kernel(inner=True)

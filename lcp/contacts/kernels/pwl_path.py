@@ -1,10 +1,10 @@
 """Lines through the changes of contacts' modes: forces at eps from where they are known, whatever folds lie between.
 
-Contacts that give way by eps answer rates s by P(x), x = -s / eps, P linear by pieces (`contact_response`). With a
+Contacts that give way by eps answer rates s by P(x), x = -s / eps, P linear by pieces (`contact_law`). With a
 shift, x = t b - s / eps, velocities and forces are linear in t until a contact changes its mode; there the line goes on
 in the new mode, t rising again where it turns back (Katzenelson 1965 for networks of resistors; Lemke 1965; Fujisawa
 and Kuh 1972 for the turns). Its beginning is known at t = 1, by the shift that makes the forces at hand an answer
-(`proximal_lines`). How
+(`proximal_pwl`). How
 many pieces a line takes nobody knows beforehand; mostly few. A disc answers as its tangent does where it slides.
 
 A change of modes changes one block of the matrix; what is not factored is kept beside, and formed anew now and then.
@@ -16,25 +16,25 @@ import math
 from typing import Final, NamedTuple
 
 from lcp.compiler.views import rows_at
-from lcp.contacts.kernels.active_set import soft_force, soft_slope
-from lcp.contacts.kernels.contact_modes import ALONG, OPEN, STICK
-from lcp.contacts.kernels.contact_response import (
-    THREE,
-    Polygon,
-    force_of,
+from lcp.contacts.kernels.active_set import compliant_force, compliant_stiffness
+from lcp.contacts.kernels.contact_law import (
+    CONTACT_DIM,
+    FrictionCone,
+    contact_rates,
+    fill_contact_rates,
+    friction_bound,
     mode_of,
-    place_rates,
-    rates_of,
-    slide_to,
-    width_of,
+    project_sliding,
+    projected_force,
 )
+from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE, STICK
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_panels, panel_size, solve_panels
 from lcp.contacts.kernels.facets import facet_of
-from lcp.contacts.kernels.mode_system import add_contact, add_row, form_system, push, push_row
+from lcp.contacts.kernels.mode_system import add_contact, add_row, apply_contact_impulse, apply_row_impulse, form_system
 from lcp.contacts.kernels.packed_rows import row_dot
 from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE
-from lcp.contacts.kernels.search import Search
+from lcp.contacts.kernels.solver_state import SolverState
 from lcp.kernels import Floats, kernel
 
 # How far beyond a change of modes the new one is asked for, in parts of the point, at first and at most.
@@ -44,7 +44,7 @@ FARTHEST: Final = 1e-3
 REFRESH: Final = 40
 
 
-class Shifted(NamedTuple):
+class PwlPath(NamedTuple):
     """A line: points x = fixed + t moving that forces are those of, and the linear system that they come from."""
 
     shift: Floats  # (ncone, 3)
@@ -58,7 +58,7 @@ class Shifted(NamedTuple):
     base: Floats  # (nv^2,) panels of the matrix, not factored
 
 
-class Line(NamedTuple):
+class PwlResult(NamedTuple):
     """How far a line has led."""
 
     arrived: bool  # at t = 0
@@ -66,22 +66,22 @@ class Line(NamedTuple):
 
 
 @kernel
-def shifted_floats(ncone: int, nj: int, nv: int) -> int:
+def pwl_path_float_size(ncone: int, nj: int, nv: int) -> int:
     """Numbers that it keeps."""
-    return 5 * THREE * ncone + 3 * nj + 4 * nv + nv * nv
+    return 5 * CONTACT_DIM * ncone + 3 * nj + 4 * nv + nv * nv
 
 
 @kernel(inner=True)
-def lay_out_shifted(ncone: int, nj: int, nv: int, memory: Floats) -> Shifted:
+def pwl_path_views(ncone: int, nj: int, nv: int, memory: Floats) -> PwlPath:
     """Cut it from its memory."""
-    size = THREE * ncone
+    size = CONTACT_DIM * ncone
     at = 5 * size + 3 * nj
-    return Shifted(
-        rows_at(memory, 0, ncone, THREE),
-        rows_at(memory, size, ncone, THREE),
-        rows_at(memory, 2 * size, ncone, THREE),
-        rows_at(memory, 3 * size, ncone, THREE),
-        rows_at(memory, 4 * size, ncone, THREE),
+    return PwlPath(
+        rows_at(memory, 0, ncone, CONTACT_DIM),
+        rows_at(memory, size, ncone, CONTACT_DIM),
+        rows_at(memory, 2 * size, ncone, CONTACT_DIM),
+        rows_at(memory, 3 * size, ncone, CONTACT_DIM),
+        rows_at(memory, 4 * size, ncone, CONTACT_DIM),
         rows_at(memory, 5 * size, 3, nj),
         rows_at(memory, at, 2, nv),
         rows_at(memory, at + 2 * nv, 2, nv),
@@ -91,47 +91,49 @@ def lay_out_shifted(ncone: int, nj: int, nv: int, memory: Floats) -> Shifted:
 
 @kernel(inner=True)
 def add_forces(
-    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, c: int, eps: float, sign: float
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, c: int, eps: float, sign: float
 ) -> None:
     """Add to the right-hand sides what a contact's forces are in its mode at no velocity; take it away by -1."""
     p = search.contacts.p[c]
     b = shifted.shift[c]
     for side in range(2):
         if side == 0:
-            rates_of(rows, polygon, c, search.trial, 1.0, search.contacts.s[c])
-            for i in range(THREE):
+            contact_rates(rows, polygon, c, search.trial_v, 1.0, search.contacts.s[c])
+            for i in range(CONTACT_DIM):
                 search.contacts.s[c, i] -= eps * shifted.center[c, i]
-            soft_force(rows, polygon, search.contacts, c, eps)
+            compliant_force(rows, polygon, search.contacts, c, eps)
         else:
-            force_of(polygon, width_of(rows, c), search.contacts.mode[c], b[0], b[1], b[2], p)
-        for i in range(THREE):
+            projected_force(polygon, friction_bound(rows, c), search.contacts.mode[c], b[0], b[1], b[2], p)
+        for i in range(CONTACT_DIM):
             p[i] *= sign
-        push(rows, polygon, c, p, shifted.right[side])
+        apply_contact_impulse(rows, polygon, c, p, shifted.right[side])
 
 
 @kernel(inner=True)
-def add_row_forces(rows: ContactSystem, search: Search, shifted: Shifted, i: int, sign: float) -> None:
+def add_row_forces(rows: ContactSystem, search: SolverState, shifted: PwlPath, i: int, sign: float) -> None:
     """The same of a row of joints."""
     joined = search.joined
     at = rows.nc + rows.nr + i
     if joined.slope[i] > 0.0:
-        force = (JOINT_COMPLIANCE * joined.own[i] * joined.base[i] - rows.k[at]) * joined.slope[i]
-        push_row(rows, at, sign * force, shifted.right[0])
-        push_row(rows, at, sign * shifted.joined[0, i], shifted.right[1])
+        force = (JOINT_COMPLIANCE * joined.diagonal[i] * joined.previous_p[i] - rows.k[at]) * joined.slope[i]
+        apply_row_impulse(rows, at, sign * force, shifted.right[0])
+        apply_row_impulse(rows, at, sign * shifted.joined[0, i], shifted.right[1])
     else:
-        push_row(rows, at, sign * joined.p[i], shifted.right[0])
+        apply_row_impulse(rows, at, sign * joined.p[i], shifted.right[0])
 
 
 @kernel(inner=True)
-def form_line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> None:
+def form_path_system(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float
+) -> None:
     """Form the system of the modes in the search."""
     contacts, right = search.contacts, shifted.right
     for i in range(right.shape[1]):
-        search.trial[i] = 0.0
+        search.trial_v[i] = 0.0
         right[0, i] = rows.v_free[i]
         right[1, i] = 0.0
     for c in range(contacts.mode.shape[0]):
-        soft_slope(rows, polygon, contacts, c, eps)
+        compliant_stiffness(rows, polygon, contacts, c, eps)
         if contacts.mode[c] != OPEN:
             add_forces(rows, polygon, search, shifted, c, eps, 1.0)
     for i in range(search.joined.p.shape[0]):
@@ -140,7 +142,9 @@ def form_line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Sh
 
 
 @kernel(inner=True)
-def solve_line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> bool:
+def solve_path_system(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float
+) -> bool:
     """Fill the points and velocities of the system; False where it has no factors."""
     contacts, joined, v = search.contacts, search.joined, shifted.v
     for i in range(panel_size(search.trees)):
@@ -151,12 +155,12 @@ def solve_line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: S
         for i in range(v.shape[1]):
             v[side, i] = shifted.right[side, i]
         solve_panels(search.trees, search.K, v[side])
-        place_rates(rows, polygon, v[side], 1.0 - side, contacts.s)
+        fill_contact_rates(rows, polygon, v[side], 1.0 - side, contacts.s)
         points = shifted.fixed if side == 0 else shifted.moving
         for c in range(contacts.mode.shape[0]):
             s, b = contacts.s[c], shifted.shift[c]
             if side == 0:
-                for i in range(THREE):
+                for i in range(CONTACT_DIM):
                     s[i] -= eps * shifted.center[c, i]
             points[c, 0] = side * b[0] - s[0] / (rows.gamma[rows.cone_contacts[c]] + eps)
             points[c, 1] = side * b[1] - s[1] / eps
@@ -164,16 +168,16 @@ def solve_line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: S
         for i in range(joined.p.shape[0]):
             at = rows.nc + rows.nr + i
             rate = row_dot(rows, at, v[side]) + (1.0 - side) * rows.k[at]
-            soft = JOINT_COMPLIANCE * joined.own[i]
+            soft = JOINT_COMPLIANCE * joined.diagonal[i]
             kept = side * shifted.joined[0, i]
-            if joined.own[i] > 0.0:
-                kept += ((1.0 - side) * soft * joined.base[i] - rate) / (joined.gamma[i] + soft)
+            if joined.diagonal[i] > 0.0:
+                kept += ((1.0 - side) * soft * joined.previous_p[i] - rate) / (joined.gamma[i] + soft)
             shifted.joined[1 + side, i] = kept
     return True
 
 
 @kernel(inner=True)
-def way_to_cone(width: float, x: Floats, d: Floats, t: float, way: float) -> float:
+def distance_to_cone(width: float, x: Floats, d: Floats, t: float, way: float) -> float:
     """How far t goes until a point x + t d in a disc's cone, which sticks, slides."""
     x0, y0, z0 = x[0] + t * d[0], x[1] + t * d[1], x[2] + t * d[2]
     a = d[1] * d[1] + d[2] * d[2] - width * width * d[0] * d[0]
@@ -191,28 +195,30 @@ def way_to_cone(width: float, x: Floats, d: Floats, t: float, way: float) -> flo
 
 
 @kernel(inner=True)
-def leave_cone(polygon: Polygon, width: float, c: int, eps: float, x: Floats, d: Floats, t: float, n: Floats) -> None:
+def begin_sliding(
+    polygon: FrictionCone, width: float, c: int, eps: float, x: Floats, d: Floats, t: float, n: Floats
+) -> None:
     """Let a point that has come to its disc's cone slide there; n is out of the cone."""
     y, z = x[1] + t * d[1], x[2] + t * d[2]
     size = math.sqrt(y * y + z * z)
-    slide_to(polygon, width, c, False, eps, size / width, y, z, n)
+    project_sliding(polygon, width, c, False, eps, size / width, y, z, n)
     n[0], n[1], n[2] = -width, y / size, z / size
 
 
 @kernel(inner=True)
-def next_change(
-    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, t: float, way: float
+def next_mode_change(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, t: float, way: float
 ) -> tuple[float, int, int]:
     """How far t goes until a mode changes, which contact's or, behind them, row's, and the number of the inequality."""
-    n, joined = search.change, search.joined
+    n, joined = search.scratch3_b, search.joined
     least, changing, which = math.inf, -1, -1
     for c in range(search.contacts.mode.shape[0]):
         x, d = shifted.fixed[c], shifted.moving[c]
         # Moments open with the contact that they lean on.
         i = 0 if c < rows.nc else 1
-        width = width_of(rows, c)
+        width = friction_bound(rows, c)
         if polygon.exact and search.contacts.mode[c] == STICK and width > 0.0 and rows.r[c] > 0:
-            far = way_to_cone(width, x, d, t, way)
+            far = distance_to_cone(width, x, d, t, way)
             if far < least:
                 least, changing, which = far, c, 1
         while facet_of(rows, polygon, c, search.contacts.mode[c], i, n):
@@ -226,7 +232,7 @@ def next_change(
                     which = i
             i += 1
     for i in range(joined.p.shape[0]):
-        if not (joined.own[i] > 0.0 and joined.lo[i] < joined.hi[i]):
+        if not (joined.diagonal[i] > 0.0 and joined.lo[i] < joined.hi[i]):
             continue
         speed = way * shifted.joined[2, i]
         point = shifted.joined[1, i] + t * shifted.joined[2, i]
@@ -247,7 +253,7 @@ def next_change(
 
 @kernel(inner=True)
 def change_mode(
-    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, c: int, t: float, n: Floats
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, c: int, t: float, n: Floats
 ) -> bool:
     """Change the mode of a contact whose point meets the inequality n; False where there is no other."""
     contacts = search.contacts
@@ -260,7 +266,7 @@ def change_mode(
         far = beyond * size / normal
         # Moments keep the normal force that they have.
         normal_point = x + far * n[0] if c < rows.nc else x
-        mode = mode_of(polygon, width_of(rows, c), c, normal_point, y + far * n[1], z + far * n[2])
+        mode = mode_of(polygon, friction_bound(rows, c), c, normal_point, y + far * n[1], z + far * n[2])
         if mode != contacts.mode[c]:
             contacts.mode[c] = mode
             return True
@@ -270,7 +276,7 @@ def change_mode(
 
 @kernel(inner=True)
 def update_contact(
-    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, c: int, before: int, eps: float
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, c: int, before: int, eps: float
 ) -> None:
     """Bring the system to the mode of contact c, from the mode before."""
     contacts = search.contacts
@@ -280,17 +286,23 @@ def update_contact(
         contacts.mode[c] = before if turn == 0 else mode
         sign = -1.0 if turn == 0 else 1.0
         if contacts.mode[c] != OPEN:
-            soft_slope(rows, polygon, contacts, c, eps)
+            compliant_stiffness(rows, polygon, contacts, c, eps)
             add_forces(rows, polygon, search, shifted, c, eps, sign)
-            for i in range(THREE):
-                for j in range(THREE):
+            for i in range(CONTACT_DIM):
+                for j in range(CONTACT_DIM):
                     B[i, j] *= sign
             add_contact(rows, polygon, search.trees, c, B, search.W, shifted.base)
 
 
 @kernel(inner=True)
 def update_moments(
-    rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, contact: int, t: float, eps: float
+    rows: ContactSystem,
+    polygon: FrictionCone,
+    search: SolverState,
+    shifted: PwlPath,
+    contact: int,
+    t: float,
+    eps: float,
 ) -> None:
     """Open the moments that lean on a contact which has opened, or close them: they slide there, without a force."""
     contacts = search.contacts
@@ -306,7 +318,7 @@ def update_moments(
 
 
 @kernel(inner=True)
-def update_row(rows: ContactSystem, search: Search, shifted: Shifted, i: int, upwards: bool) -> None:
+def update_row(rows: ContactSystem, search: SolverState, shifted: PwlPath, i: int, upwards: bool) -> None:
     """Bring a row of joints that moves upwards through a bound, or downwards, to its other mode, and the system."""
     joined = search.joined
     add_row_forces(rows, search, shifted, i, -1.0)
@@ -315,32 +327,34 @@ def update_row(rows: ContactSystem, search: Search, shifted: Shifted, i: int, up
         joined.slope[i] = 0.0
         joined.p[i] = joined.hi[i] if upwards else joined.lo[i]
     else:
-        joined.slope[i] = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.own[i])
+        joined.slope[i] = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.diagonal[i])
         add_row(rows, search.trees, i, joined.slope[i], shifted.base)
     add_row_forces(rows, search, shifted, i, 1.0)
 
 
 @kernel(inner=True)
-def follow_line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float, most: int) -> Line:
+def follow_pwl_path(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float, most: int
+) -> PwlResult:
     """From the modes in the search and the shift that they begin with to modes at eps without; ``most`` systems."""
-    n, contacts, ncone = search.shift, search.contacts, rows.r.shape[0]
+    n, contacts, ncone = search.scratch3_a, search.contacts, rows.r.shape[0]
     t, way = 1.0, -1.0
     changing = -1
     for solved in range(1, most + 1):
         if solved % REFRESH == 1:
-            form_line(rows, polygon, search, shifted, eps)
-        if not solve_line(rows, polygon, search, shifted, eps):
-            return Line(False, solved)
+            form_path_system(rows, polygon, search, shifted, eps)
+        if not solve_path_system(rows, polygon, search, shifted, eps):
+            return PwlResult(False, solved)
         if changing >= ncone:
             way = 1.0 if n[0] * shifted.joined[2, changing - ncone] > 0.0 else -1.0
         elif changing >= 0:
             d = shifted.moving[changing]
             way = 1.0 if n[0] * d[0] + n[1] * d[1] + n[2] * d[2] > 0.0 else -1.0
-        far, changing, which = next_change(rows, polygon, search, shifted, t, way)
+        far, changing, which = next_mode_change(rows, polygon, search, shifted, t, way)
         if way < 0.0 and not far < t:
-            return Line(True, solved)
+            return PwlResult(True, solved)
         if changing < 0:
-            return Line(False, solved)
+            return PwlResult(False, solved)
         t += way * far
         if changing >= ncone:
             n[0] = 1.0 if which == 1 else -1.0
@@ -348,17 +362,17 @@ def follow_line(rows: ContactSystem, polygon: Polygon, search: Search, shifted: 
             continue
         before = contacts.mode[changing]
         if polygon.exact and before == STICK and which == 1:
-            width = width_of(rows, changing)
-            leave_cone(polygon, width, changing, eps, shifted.fixed[changing], shifted.moving[changing], t, n)
-            contacts.mode[changing] = ALONG + 2 * changing
+            width = friction_bound(rows, changing)
+            begin_sliding(polygon, width, changing, eps, shifted.fixed[changing], shifted.moving[changing], t, n)
+            contacts.mode[changing] = SLIDE_EDGE + 2 * changing
             update_contact(rows, polygon, search, shifted, changing, before, eps)
             continue
         facet_of(rows, polygon, changing, before, which, n)
-        if polygon.exact and before >= ALONG:
+        if polygon.exact and before >= SLIDE_EDGE:
             contacts.mode[changing] = STICK if which == 1 else OPEN
         elif not change_mode(rows, polygon, search, shifted, changing, t, n):
-            return Line(False, solved)
+            return PwlResult(False, solved)
         update_contact(rows, polygon, search, shifted, changing, before, eps)
         if (before == OPEN) != (contacts.mode[changing] == OPEN):
             update_moments(rows, polygon, search, shifted, changing, t, eps)
-    return Line(False, most)
+    return PwlResult(False, most)

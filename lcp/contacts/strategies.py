@@ -1,6 +1,6 @@
 """The strategies for an island's contact forces, by name; `docs/contact_solver.md` describes them.
 
-The kernels are those of `lcp.contacts.kernels.attempts`.
+The kernels are those of `lcp.contacts.kernels.strategy_loop`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import lcp
 
 #: The names of the strategies, in the order in which they are used.
-NAMES: tuple[str, ...] = ("reuse", "active_set", "interior_point", "points", "rest")
+STRATEGY_NAMES: tuple[str, ...] = ("reuse", "active_set", "interior_point", "points", "rest")
 #: The names by the codes of records: those of strategies that went are for old records.
 RECORDED: tuple[str, ...] = (
     "reuse", "active_set", "sweeps", "branch", "closer", "path", "shifts", "points", "interior_point",
@@ -18,7 +18,7 @@ RECORDED: tuple[str, ...] = (
 )  # fmt: skip
 
 
-def bits_of(names: Iterable[str]) -> int:
+def strategy_mask(names: Iterable[str]) -> int:
     """Return the strategies of these names as the kernels take them.
 
     Raises
@@ -28,8 +28,8 @@ def bits_of(names: Iterable[str]) -> int:
     """
     bits = 0
     for name in names:
-        if name not in NAMES:
-            raise lcp.ProblemError(f"no strategy is called {name!r}: there are {', '.join(NAMES)}")
+        if name not in STRATEGY_NAMES:
+            raise lcp.ProblemError(f"no strategy is called {name!r}: there are {', '.join(STRATEGY_NAMES)}")
         bits |= 1 << RECORDED.index(name)
     return bits
 
@@ -37,5 +37,5 @@ def bits_of(names: Iterable[str]) -> int:
 def strategies_of(attempts: Iterable[str]) -> tuple[str, ...]:
     """Return the names of the strategies that do today what the attempts of an old record did."""
     of = {"held": "reuse", "modes": "active_set", "sweeps": "active_set", "branch": "active_set"}
-    found = {of.get(name, name if name in NAMES else "interior_point") for name in attempts}
-    return tuple(name for name in NAMES if name in found)
+    found = {of.get(name, name if name in STRATEGY_NAMES else "interior_point") for name in attempts}
+    return tuple(name for name in STRATEGY_NAMES if name in found)

@@ -1,7 +1,7 @@
 """How well forces of contacts with Coulomb's exact cone, and of rows of joints, solve their problem.
 
 The measures are those of `lcp.friction.residuals`, summed from J, Y and v+ where W is not formed, and written as those
-of an LCP (`lcp.kernels.residuals`). Forces and rates are balanced, see `judging`: no unit decides. Rounding excuses
+of an LCP (`lcp.kernels.residuals`). Forces and rates are balanced, see `island_acceptance`: no unit decides. Rounding excuses
 less than there: of a row's terms the load and its own force count alone.
 """
 
@@ -9,15 +9,22 @@ from __future__ import annotations
 
 import math
 
+from lcp.contacts.kernels.column_ranges import (
+    delassus_diagonal_entry,
+    dot_and_terms_on,
+    response_of,
+    row_ranges,
+    size_unforced,
+    sparse_dot,
+)
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.spans import columns, dot_and_terms_on, dot_within, own_response, response_of, size_unforced
 from lcp.kernels import Floats, kernel
 from lcp.kernels.cone_measures import natural_square
 from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, ROUNDING, SCALED
 
 
 @kernel(inner=True)
-def motion_size(rows: ContactSystem) -> float:
+def kinetic_norm(rows: ContactSystem) -> float:
     """Size of the free motion of the whole system, the root of v M v."""
     energy = 0.0
     for p in range(rows.v_free.shape[0]):
@@ -26,22 +33,22 @@ def motion_size(rows: ContactSystem) -> float:
 
 
 @kernel(inline=True)
-def load_and_rounding(rows: ContactSystem, i: int, v: Floats, motion: float) -> tuple[float, float]:
+def free_rate_and_rounding(rows: ContactSystem, i: int, v: Floats, motion: float) -> tuple[float, float]:
     """Rate of row i at v, and how far rounding of J and v_free may move it, whatever arithmetic formed it.
 
-    A normal is known to its rounding, and so is what it takes of a ``motion`` (`motion_size`) across it: bodies that
+    A normal is known to its rounding, and so is what it takes of a ``motion`` (`kinetic_norm`) across it: bodies that
     fall side by side have no speed along theirs but that.
     """
-    a, b, c, d = columns(rows.spans, i, rows.v_free.shape[0])
+    a, b, c, d = row_ranges(rows.column_ranges, i, rows.v_free.shape[0])
     row = rows.J[i]
     load, terms = dot_and_terms_on(a, b, row, v, rows.v_free, 0.0, abs(rows.k[i]))
     if c < d:
         load, terms = dot_and_terms_on(c, d, row, v, rows.v_free, load, terms)
-    return load + rows.k[i], ROUNDING * (terms + math.sqrt(max(0.0, own_response(rows, i))) * motion)
+    return load + rows.k[i], ROUNDING * (terms + math.sqrt(max(0.0, delassus_diagonal_entry(rows, i))) * motion)
 
 
 @kernel(inline=True)
-def beyond(rate: float, blur: float) -> float:
+def drop_rounding(rate: float, blur: float) -> float:
     """A rate, 0 where it is no more than rounding."""
     return rate if abs(rate) > blur else 0.0
 
@@ -51,11 +58,11 @@ def rate_and_load(
     rows: ContactSystem, i: int, motion: float, f: Floats, v_plus: Floats, rates: Floats
 ) -> tuple[float, float]:
     """Rate of row i at v+ with its softness, less its rounding, and without any force; the plain rate is noted."""
-    a, b, c, d = columns(rows.spans, i, v_plus.shape[0])
-    load, blur = load_and_rounding(rows, i, rows.v_free, motion)
-    rates[i] = dot_within(a, b, c, d, rows.J[i], v_plus) + rows.k[i]
+    a, b, c, d = row_ranges(rows.column_ranges, i, v_plus.shape[0])
+    load, blur = free_rate_and_rounding(rows, i, rows.v_free, motion)
+    rates[i] = sparse_dot(a, b, c, d, rows.J[i], v_plus) + rows.k[i]
     rate = rates[i] + rows.gamma[i] * f[i]
-    return beyond(rate, blur), load
+    return drop_rounding(rate, blur), load
 
 
 @kernel(inner=True)
@@ -87,7 +94,7 @@ def measure_cones(
         Measures of `lcp.kernels.residuals`: the natural map with step 1, which does not decide, and the scaled one.
     """
     nc = rows.nc
-    motion = motion_size(rows)
+    motion = kinetic_norm(rows)
     # Each contact by itself, forces in units of the largest one and rates in those of what that does to its rows.
     worst = 0.0
     largest = 0.0

@@ -1,6 +1,6 @@
 """Columns of a constraint row that can differ from zero: those of the one or two trees it acts on.
 
-``spans`` (rows, 4) holds for each row two half-open ranges of columns, the lower one first; a row beyond its length has
+``column_ranges`` (rows, 4) holds for each row two half-open ranges of columns, the lower one first; a row beyond its length has
 all columns. A sum over the spans has the bits of the sum over all columns: what is left out are exact zeros.
 """
 
@@ -17,7 +17,7 @@ MANY: Final = 12
 
 
 @kernel(inline=True)
-def columns(spans: Ints, i: int, nv: int) -> tuple[int, int, int, int]:
+def row_ranges(spans: Ints, i: int, nv: int) -> tuple[int, int, int, int]:
     """The two ranges of row i."""
     if i >= spans.shape[0]:
         return 0, nv, nv, nv
@@ -25,22 +25,22 @@ def columns(spans: Ints, i: int, nv: int) -> tuple[int, int, int, int]:
 
 
 @kernel(inner=True)
-def dot_within(a: int, b: int, c: int, d: int, x: Floats, y: Floats) -> float:
+def sparse_dot(a: int, b: int, c: int, d: int, x: Floats, y: Floats) -> float:
     """Sum of x_p y_p over the ranges a .. b and c .. d, in this order."""
-    total = dot_on(a, b, x, y, 0.0)
-    return dot_on(c, d, x, y, total) if c < d else total
+    total = dot_range(a, b, x, y, 0.0)
+    return dot_range(c, d, x, y, total) if c < d else total
 
 
 @kernel(inline=True)
 def dot_of_row(rows: ContactSystem, i: int, x: Floats, y: Floats) -> float:
-    """`dot_within` over the columns of row i, for loops over all rows: a call of it costs half as much again."""
-    a, b, c, d = columns(rows.spans, i, y.shape[0])
-    total = dot_on(a, b, x, y, 0.0)
-    return dot_on(c, d, x, y, total) if c < d else total
+    """`sparse_dot` over the columns of row i, for loops over all rows: a call of it costs half as much again."""
+    a, b, c, d = row_ranges(rows.column_ranges, i, y.shape[0])
+    total = dot_range(a, b, x, y, 0.0)
+    return dot_range(c, d, x, y, total) if c < d else total
 
 
 @kernel(inner=True)
-def dot_on(a: int, b: int, x: Floats, y: Floats, total: float) -> float:
+def dot_range(a: int, b: int, x: Floats, y: Floats, total: float) -> float:
     """Total plus the x_p y_p over a .. b, one after the other; the velocities of a free body at a time."""
     p = a
     while p + 6 <= b:
@@ -58,7 +58,7 @@ def dot_on(a: int, b: int, x: Floats, y: Floats, total: float) -> float:
 
 
 @kernel(inner=True)
-def sizes_on(a: int, b: int, x: Floats, u: Floats, total: float) -> float:
+def abs_dot_range(a: int, b: int, x: Floats, u: Floats, total: float) -> float:
     """Total plus the |x_p| u_p over a .. b, one after the other."""
     p = a
     while p + 6 <= b:
@@ -76,7 +76,7 @@ def sizes_on(a: int, b: int, x: Floats, u: Floats, total: float) -> float:
 
 
 @kernel(inner=True)
-def terms_on(a: int, b: int, x: Floats, y: Floats, total: float) -> float:
+def abs_terms_range(a: int, b: int, x: Floats, y: Floats, total: float) -> float:
     """Total plus the |x_p y_p| over a .. b, one after the other."""
     p = a
     while p + 6 <= b:
@@ -97,7 +97,7 @@ def terms_on(a: int, b: int, x: Floats, y: Floats, total: float) -> float:
 def dot_and_terms_on(
     a: int, b: int, x: Floats, y: Floats, z: Floats, total: float, terms: float
 ) -> tuple[float, float]:
-    """`dot_on` of x and y and `terms_on` of x and z, x read once."""
+    """`dot_range` of x and y and `abs_terms_range` of x and z, x read once."""
     p = a
     while p + 3 <= b:
         e, f, g = x[p], x[p + 1], x[p + 2]
@@ -189,7 +189,7 @@ def add_three(f: float, g: float, h: float, x: Floats, y: Floats, z: Floats, row
 
 
 @kernel(inner=True, vectors=True)
-def blend_on(a: int, b: int, f: float, g: float, h: float, x: Floats, y: Floats, z: Floats, row: Floats) -> None:
+def combine3_range(a: int, b: int, f: float, g: float, h: float, x: Floats, y: Floats, z: Floats, row: Floats) -> None:
     """row_p = f x_p + g y_p + h z_p over a .. b, as `add_on`."""
     p = a
     while b - a >= MANY and p + 4 <= b:
@@ -213,8 +213,8 @@ def blend_on(a: int, b: int, f: float, g: float, h: float, x: Floats, y: Floats,
 
 
 @kernel(inner=True, vectors=True)
-def blend_six(a: int, f: float, g: float, h: float, x: Floats, y: Floats, z: Floats, row: Floats) -> None:
-    """`blend_on` of the six from a on, of a free body, by vectors: where x, y and z were written some time before."""
+def combine3_six(a: int, f: float, g: float, h: float, x: Floats, y: Floats, z: Floats, row: Floats) -> None:
+    """`combine3_range` of the six from a on, of a free body, by vectors: where x, y and z were written some time before."""
     i = f * x[a] + g * y[a] + h * z[a]
     j = f * x[a + 1] + g * y[a + 1] + h * z[a + 1]
     k = f * x[a + 2] + g * y[a + 2] + h * z[a + 2]
@@ -230,18 +230,18 @@ def blend_six(a: int, f: float, g: float, h: float, x: Floats, y: Floats, z: Flo
 
 
 @kernel(inline=True)
-def own_response(rows: ContactSystem, i: int) -> float:
+def delassus_diagonal_entry(rows: ContactSystem, i: int) -> float:
     """J_i Y_i."""
     if i < rows.own.shape[0]:
         return rows.own[i]
-    a, b, c, d = columns(rows.spans, i, rows.v_free.shape[0])
-    return dot_within(a, b, c, d, rows.J[i], rows.Y[i])
+    a, b, c, d = row_ranges(rows.column_ranges, i, rows.v_free.shape[0])
+    return sparse_dot(a, b, c, d, rows.J[i], rows.Y[i])
 
 
 @kernel(inline=True)
 def row_response(rows: ContactSystem, i: int) -> float:
     """Return the rate h J_i Y_i + gamma_i that a unit of force i makes of its own row."""
-    return rows.h * own_response(rows, i) + rows.gamma[i]
+    return rows.h * delassus_diagonal_entry(rows, i) + rows.gamma[i]
 
 
 @kernel(inner=True)

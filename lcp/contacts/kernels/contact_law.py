@@ -29,8 +29,8 @@ import math
 from typing import Final, NamedTuple
 
 from lcp.contacts.kernels.contact_modes import (
-    ALONG,
     OPEN,
+    SLIDE_EDGE,
     STICK,
     enclosing_edge,
     sliding_mode,
@@ -40,55 +40,55 @@ from lcp.contacts.kernels.packed_rows import row_dot, three_dots
 from lcp.kernels import Floats, Ints, kernel
 
 #: Rows of a contact that take part: normal, first direction, direction across it.
-THREE: Final = 3
+CONTACT_DIM: Final = 3
 
 
 # By how much the corner of a disc turns that Newton's method has found: it has squared that already.
-TURN: Final = 1e-7
+DIRECTION_TOLERANCE: Final = 1e-7
 # Columns of the slides: direction of friction, give [s/kg], and part of a sticking contact's slope across it.
-GIVE: Final = 2
-SHARE: Final = 3
+SLIP_COMPLIANCE: Final = 2
+STICK_FRACTION: Final = 3
 SLIDE_FLOATS: Final = 4
 
 
-class Polygon(NamedTuple):
+class FrictionCone(NamedTuple):
     """The friction polygon that all cones of a problem have, or the disc in its place."""
 
     r: int  # directions, 0 without friction; a cone has as many, or one
     half: int  # edges on half of the plane: r, but where a disc is told by a polygon of more
     first: Ints  # (ncone,) the first row F of each cone
-    across: int  # number of the direction most across the first
+    second_direction: int  # number of the direction most across the first
     skew: float  # the second axis is skew times the first direction and stretch times the one across
     stretch: float
-    turns: Floats  # (2 half + 1, 2) corners
+    edge_directions: Floats  # (2 half + 1, 2) corners
     exact: bool  # whether it is a disc; the mode of its cone c that slides is ALONG + 2 c
-    slides: Floats  # (ncone, SLIDE_FLOATS) of a disc: where each cone slides
+    slide_state: Floats  # (ncone, SLIDE_FLOATS) of a disc: where each cone slides
 
 
-class Contacts(NamedTuple):
+class ContactState(NamedTuple):
     """State of the contacts of an island, and of its cones of moments; forces and rates along normal and axes."""
 
     mode: Ints  # (ncone,)
     p: Floats  # (ncone, 3) forces
     s: Floats  # (ncone, 3) rates
     B: Floats  # (ncone, 3, 3) force on each of the three rows for a unit of rate of each, negative
-    own: Floats  # (m,) response of every row to its own force
+    diagonal: Floats  # (m,) response of every row to its own force
 
 
 @kernel(inline=True)
-def width_of(rows: ContactSystem, c: int) -> float:
+def friction_bound(rows: ContactSystem, c: int) -> float:
     """Bound of the forces of a cone in its plane, of a unit of normal force."""
     return rows.mu[c] if c < rows.nc else 1.0
 
 
 @kernel(inner=True)
-def rates_of(rows: ContactSystem, polygon: Polygon, c: int, v: Floats, known: float, s: Floats) -> None:
+def contact_rates(rows: ContactSystem, polygon: FrictionCone, c: int, v: Floats, known: float, s: Floats) -> None:
     """Fill the rates s (3,) of one contact, or of one cone of moments."""
     normal = rows.cone_contacts[c]
     first = polygon.first[c]
     s[1] = s[2] = 0.0
     if rows.r[c] > 1:
-        across = first + polygon.across
+        across = first + polygon.second_direction
         x, y, z = three_dots(rows, normal, first, across, v)
         s[0] = x + known * rows.k[normal]
         s[1] = y + known * rows.k[first]
@@ -103,14 +103,14 @@ def rates_of(rows: ContactSystem, polygon: Polygon, c: int, v: Floats, known: fl
 
 
 @kernel(inner=True)
-def place_rates(rows: ContactSystem, polygon: Polygon, v: Floats, known: float, s: Floats) -> None:
+def fill_contact_rates(rows: ContactSystem, polygon: FrictionCone, v: Floats, known: float, s: Floats) -> None:
     """Fill the rates s (ncone, 3) of velocities v, the rows' known terms times ``known``, softness not included."""
     for c in range(s.shape[0]):
-        rates_of(rows, polygon, c, v, known, s[c])
+        contact_rates(rows, polygon, c, v, known, s[c])
 
 
 @kernel(inner=True)
-def mode_of(polygon: Polygon, mu: float, c: int, x: float, y: float, z: float) -> int:
+def mode_of(polygon: FrictionCone, mu: float, c: int, x: float, y: float, z: float) -> int:
     """Mode of the point (x; y, z) of contact c: x along the normal, y and z in the tangential plane."""
     if not x > 0.0:
         return OPEN
@@ -118,49 +118,49 @@ def mode_of(polygon: Polygon, mu: float, c: int, x: float, y: float, z: float) -
         return STICK
     bound = mu * x
     if polygon.exact:
-        return ALONG + 2 * c if y * y + z * z > bound * bound else STICK
-    j, along, next_along = enclosing_edge(polygon.half, polygon.turns, y, z)
+        return SLIDE_EDGE + 2 * c if y * y + z * z > bound * bound else STICK
+    j, along, next_along = enclosing_edge(polygon.half, polygon.edge_directions, y, z)
     if along + next_along <= bound:
         return STICK
-    return sliding_mode(polygon.half, polygon.turns, j, y, z, bound)
+    return sliding_mode(polygon.half, polygon.edge_directions, j, y, z, bound)
 
 
 @kernel(inner=True)
-def slide_to(
-    polygon: Polygon, mu: float, c: int, slid: bool, soft: float, x: float, y: float, z: float, aim: Floats
+def project_sliding(
+    polygon: FrictionCone, mu: float, c: int, slid: bool, soft: float, x: float, y: float, z: float, aim: Floats
 ) -> float:
     """Fill aim (3,), where (x; y, z), outside the cone, is moved to; by how much the corner turns to it.
 
-    By 0 where that is below `TURN`: its slope has it right. ``slid`` is whether contact c slides already, ``soft`` the
+    By 0 where that is below `DIRECTION_TOLERANCE`: its slope has it right. ``slid`` is whether contact c slides already, ``soft`` the
     response by which (y, z) was reached.
     """
-    slide = polygon.slides[c]
+    slide = polygon.slide_state[c]
     bound = mu * x
     size = math.sqrt(y * y + z * z)
     aim[0] = x
     aim[1] = bound * (y / size)
     aim[2] = bound * (z / size)
     turn = abs(y / size - slide[0]) + abs(z / size - slide[1]) if slid else 2.0
-    if turn <= TURN:
+    if turn <= DIRECTION_TOLERANCE:
         return 0.0
     slide[0] = y / size
     slide[1] = z / size
-    slide[GIVE] = soft * (size - bound) / bound
+    slide[SLIP_COMPLIANCE] = soft * (size - bound) / bound
     if not slid:
-        slide[SHARE] = 0.0
+        slide[STICK_FRACTION] = 0.0
     return turn
 
 
 @kernel(inline=True)
-def side(polygon: Polygon, mode: int) -> tuple[float, float]:
+def edge_vector(polygon: FrictionCone, mode: int) -> tuple[float, float]:
     """From one corner to the next of the side that a mode slides on."""
-    j = (mode - ALONG) // 2
-    turns = polygon.turns
+    j = (mode - SLIDE_EDGE) // 2
+    turns = polygon.edge_directions
     return turns[j + 1, 0] - turns[j, 0], turns[j + 1, 1] - turns[j, 1]
 
 
 @kernel(inner=True)
-def force_of(polygon: Polygon, mu: float, mode: int, x: float, y: float, z: float, p: Floats) -> None:
+def projected_force(polygon: FrictionCone, mu: float, mode: int, x: float, y: float, z: float, p: Floats) -> None:
     """Fill p (3,): the point (x; y, z) moved as its mode has it."""
     p[0] = 0.0
     p[1] = 0.0
@@ -174,44 +174,44 @@ def force_of(polygon: Polygon, mu: float, mode: int, x: float, y: float, z: floa
         p[1] = y
         p[2] = z
         return
-    j = (mode - ALONG) // 2
-    turns = polygon.turns
+    j = (mode - SLIDE_EDGE) // 2
+    turns = polygon.edge_directions
     bound = mu * x
     if polygon.exact:
-        slide = polygon.slides[j]
-        across = slide[SHARE] * (slide[0] * z - slide[1] * y)
+        slide = polygon.slide_state[j]
+        across = slide[STICK_FRACTION] * (slide[0] * z - slide[1] * y)
         p[1] = bound * slide[0] - across * slide[1]
         p[2] = bound * slide[1] + across * slide[0]
         return
-    if (mode - ALONG) % 2 == 0:
+    if (mode - SLIDE_EDGE) % 2 == 0:
         p[1] = bound * turns[j, 0]
         p[2] = bound * turns[j, 1]
         return
-    ex, ey = side(polygon, mode)
+    ex, ey = edge_vector(polygon, mode)
     share = (y * ex + z * ey) / (ex * ex + ey * ey)
     p[1] = 0.5 * bound * (turns[j, 0] + turns[j + 1, 0]) + share * ex
     p[2] = 0.5 * bound * (turns[j, 1] + turns[j + 1, 1]) + share * ey
 
 
 @kernel(inner=True)
-def nearest_force(polygon: Polygon, mu: float, c: int, x: float, y: float, z: float, p: Floats) -> None:
+def nearest_force(polygon: FrictionCone, mu: float, c: int, x: float, y: float, z: float, p: Floats) -> None:
     """Fill p (3,): the point (x; y, z) of contact c moved to its cone by the law, whatever mode it is in."""
     mode = mode_of(polygon, mu, c, x, y, z)
-    if polygon.exact and mode >= ALONG:
+    if polygon.exact and mode >= SLIDE_EDGE:
         share = mu * x / math.sqrt(y * y + z * z)
         p[0], p[1], p[2] = x, share * y, share * z
     else:
-        force_of(polygon, mu, mode, x, y, z, p)
+        projected_force(polygon, mu, mode, x, y, z, p)
 
 
 @kernel(inner=True)
-def fill_slope(
-    rows: ContactSystem, polygon: Polygon, c: int, mode: int, normal: float, tangent: float, B: Floats
+def fill_force_jacobian(
+    rows: ContactSystem, polygon: FrictionCone, c: int, mode: int, normal: float, tangent: float, B: Floats
 ) -> None:
     """Fill B (3, 3) of a mode of contact c, ``normal`` and ``tangent`` being 1 / eps in these directions."""
-    mu = width_of(rows, c)
-    for i in range(THREE):
-        for j in range(THREE):
+    mu = friction_bound(rows, c)
+    for i in range(CONTACT_DIM):
+        for j in range(CONTACT_DIM):
             B[i, j] = 0.0
     if mode == OPEN:
         return
@@ -225,23 +225,23 @@ def fill_slope(
     d01 = 0.0
     d11 = tangent
     if mode != STICK and polygon.exact:
-        slide = polygon.slides[(mode - ALONG) // 2]
-        slide[SHARE] = 1.0 / (1.0 + slide[GIVE] * tangent)
+        slide = polygon.slide_state[(mode - SLIDE_EDGE) // 2]
+        slide[STICK_FRACTION] = 1.0 / (1.0 + slide[SLIP_COMPLIANCE] * tangent)
         along = mu * normal * slide[0]
         across = mu * normal * slide[1]
-        share = slide[SHARE] * tangent
+        share = slide[STICK_FRACTION] * tangent
         d00 = share * slide[1] * slide[1]
         d01 = -share * slide[0] * slide[1]
         d11 = share * slide[0] * slide[0]
     elif mode != STICK:
-        j = (mode - ALONG) // 2
-        turns = polygon.turns
+        j = (mode - SLIDE_EDGE) // 2
+        turns = polygon.edge_directions
         d00 = 0.0
         d11 = 0.0
         along = mu * normal * turns[j, 0]
         across = mu * normal * turns[j, 1]
-        if (mode - ALONG) % 2 == 1:
-            ex, ey = side(polygon, mode)
+        if (mode - SLIDE_EDGE) % 2 == 1:
+            ex, ey = edge_vector(polygon, mode)
             along += 0.5 * mu * normal * ex
             across += 0.5 * mu * normal * ey
             share = tangent / (ex * ex + ey * ey)
@@ -261,28 +261,28 @@ def fill_slope(
         B[2, 1] = B[1, 2]
         B[2, 2] = stretch * stretch * d11
     if c >= rows.nc:
-        to_moments(rows.mu[c], B)
+        scale_to_moments(rows.mu[c], B)
 
 
 @kernel(inner=True)
-def to_moments(length: float, B: Floats) -> None:
+def scale_to_moments(length: float, B: Floats) -> None:
     """Take the slope B (3, 3) of a cone of moments to its rows: of moments, without a normal force of its own."""
-    for i in range(1, THREE):
+    for i in range(1, CONTACT_DIM):
         B[0, i] = 0.0
-        for j in range(THREE):
+        for j in range(CONTACT_DIM):
             B[i, j] *= length if j == 0 else length * length
     B[0, 0] = 0.0
 
 
 @kernel(inline=True)
-def tangential_response(rows: ContactSystem, polygon: Polygon, contacts: Contacts, c: int) -> float:
+def tangential_response(rows: ContactSystem, polygon: FrictionCone, contacts: ContactState, c: int) -> float:
     """The larger response of a contact's two tangential rows; the normal's where nothing moves along them."""
     if polygon.r == 0:
-        return contacts.own[c]
+        return contacts.diagonal[c]
     first = polygon.first[c]
-    size = contacts.own[first]
+    size = contacts.diagonal[first]
     if rows.r[c] > 1:
-        size = max(size, contacts.own[first + polygon.across])
+        size = max(size, contacts.diagonal[first + polygon.second_direction])
     if c >= rows.nc:
         size *= rows.mu[c] * rows.mu[c]
-    return size if size > 0.0 else contacts.own[rows.cone_contacts[c]]
+    return size if size > 0.0 else contacts.diagonal[rows.cone_contacts[c]]

@@ -1,7 +1,7 @@
 """Proximal points along lines: from forces that come near to ones that hold, through the changes of modes one by one.
 
 Forces c lead to the next ones by p = P(c - s / eps), linear by pieces. The answer for the centre before is one for c
-with a shift, which a line takes back (`katzenelson`): one system where no mode changes, and no search that goes round
+with a shift, which a line takes back (`pwl_path`): one system where no mode changes, and no search that goes round
 in circles where many do. Where gaps contradict one another each point moves forces along the self-stress by the same
 little; then the line goes on at once to the first change of modes. Discs answer as their tangents do at each point.
 """
@@ -11,21 +11,21 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from lcp.contacts.kernels.contact_modes import ALONG
-from lcp.contacts.kernels.contact_response import (
-    THREE,
-    Polygon,
-    force_of,
+from lcp.contacts.kernels.contact_law import (
+    CONTACT_DIM,
+    FrictionCone,
+    friction_bound,
     mode_of,
-    slide_to,
+    project_sliding,
+    projected_force,
     tangential_response,
-    width_of,
 )
+from lcp.contacts.kernels.contact_modes import SLIDE_EDGE
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.katzenelson import Shifted, follow_line, next_change
-from lcp.contacts.kernels.proximal_newton import Approach, natural_misfit, note_forces, put_forces
-from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE, harden
-from lcp.contacts.kernels.search import Search, recover_velocity
+from lcp.contacts.kernels.proximal_newton import ProximalState, natural_residual, restore_forces, save_forces
+from lcp.contacts.kernels.proximal_points import JOINT_COMPLIANCE, run_proximal_points
+from lcp.contacts.kernels.pwl_path import PwlPath, follow_pwl_path, next_mode_change
+from lcp.contacts.kernels.solver_state import SolverState, recover_velocity
 from lcp.kernels import kernel
 
 # How far changes of the forces may turn, and by what part they may differ, that count as the same again.
@@ -42,36 +42,38 @@ BEYOND: Final = 1e-12
 
 
 @kernel(inner=True)
-def take_points(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted) -> None:
+def fill_path_points(rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath) -> None:
     """Fill the points that forces in the search are at by themselves, and their modes."""
     contacts, joined = search.contacts, search.joined
     for c in range(contacts.p.shape[0]):
         s, x, p = contacts.s[c], shifted.fixed[c], contacts.p[c]
         normal = rows.cone_contacts[c]
         soft = tangential_response(rows, polygon, contacts, c)
-        x[0] = p[0] - (s[0] + rows.gamma[normal] * p[0]) / contacts.own[normal]
+        x[0] = p[0] - (s[0] + rows.gamma[normal] * p[0]) / contacts.diagonal[normal]
         x[1] = p[1] - s[1] / soft
         x[2] = p[2] - s[2] / soft
-        contacts.mode[c] = mode_of(polygon, width_of(rows, c), c, x[0], x[1], x[2])
+        contacts.mode[c] = mode_of(polygon, friction_bound(rows, c), c, x[0], x[1], x[2])
     for i in range(joined.p.shape[0]):
         joined.slope[i] = 0.0
         shifted.joined[1, i] = joined.p[i]
-        if joined.own[i] > 0.0:
-            point = joined.p[i] - (joined.s[i] + joined.gamma[i] * joined.p[i]) / joined.own[i]
+        if joined.diagonal[i] > 0.0:
+            point = joined.p[i] - (joined.s[i] + joined.gamma[i] * joined.p[i]) / joined.diagonal[i]
             shifted.joined[1, i] = point
             joined.p[i] = min(max(point, joined.lo[i]), joined.hi[i])
             if joined.lo[i] < point < joined.hi[i]:
-                joined.slope[i] = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.own[i])
+                joined.slope[i] = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.diagonal[i])
 
 
 @kernel(inner=True)
-def begin_at_points(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> None:
+def begin_at_points(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float
+) -> None:
     """Fill the shift that makes the forces in the search, those of the line's points, an answer for its centre."""
     contacts, joined = search.contacts, search.joined
     for i in range(joined.p.shape[0]):
         if joined.slope[i] > 0.0:
             joined.p[i] = shifted.joined[1, i]
-        joined.base[i] = joined.p[i]
+        joined.previous_p[i] = joined.p[i]
     recover_velocity(rows, polygon, search)
     for c in range(contacts.p.shape[0]):
         s, x, b, p = contacts.s[c], shifted.fixed[c], shifted.shift[c], shifted.center[c]
@@ -82,36 +84,38 @@ def begin_at_points(rows: ContactSystem, polygon: Polygon, search: Search, shift
             b[0] = shifted.shift[rows.cone_contacts[c], 0]
     for i in range(joined.p.shape[0]):
         shifted.joined[0, i] = 0.0
-        if joined.own[i] > 0.0:
-            soft = JOINT_COMPLIANCE * joined.own[i]
-            rate = joined.s[i] - soft * joined.base[i]
+        if joined.diagonal[i] > 0.0:
+            soft = JOINT_COMPLIANCE * joined.diagonal[i]
+            rate = joined.s[i] - soft * joined.previous_p[i]
             shifted.joined[0, i] = shifted.joined[1, i] + rate / (joined.gamma[i] + soft)
 
 
 @kernel(inner=True)
-def centre_at_points(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> None:
+def centre_at_points(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, eps: float
+) -> None:
     """Centre the line on the forces of its points, with the shift that makes them an answer; changes are kept."""
-    contacts, aim = search.contacts, search.change
+    contacts, aim = search.contacts, search.scratch3_b
     for c in range(contacts.p.shape[0]):
-        x, p, mode, width = shifted.fixed[c], contacts.p[c], contacts.mode[c], width_of(rows, c)
-        if polygon.exact and mode >= ALONG:
-            slide_to(polygon, width, c, False, eps, x[0], x[1], x[2], aim)
-        force_of(polygon, width, mode, x[0], x[1], x[2], p)
-        for i in range(THREE):
+        x, p, mode, width = shifted.fixed[c], contacts.p[c], contacts.mode[c], friction_bound(rows, c)
+        if polygon.exact and mode >= SLIDE_EDGE:
+            project_sliding(polygon, width, c, False, eps, x[0], x[1], x[2], aim)
+        projected_force(polygon, width, mode, x[0], x[1], x[2], p)
+        for i in range(CONTACT_DIM):
             shifted.kept[c, i] = p[i] - shifted.center[c, i]
             shifted.center[c, i] = p[i]
     begin_at_points(rows, polygon, search, shifted, eps)
 
 
 @kernel(inner=True)
-def fill_answer(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted, far: float) -> None:
+def fill_answer(rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath, far: float) -> None:
     """Fill forces of the line, ``far`` beyond its end; its points are moved there."""
     contacts, joined = search.contacts, search.joined
     for c in range(contacts.p.shape[0]):
         x = shifted.fixed[c]
-        for i in range(THREE):
+        for i in range(CONTACT_DIM):
             x[i] -= far * shifted.moving[c, i]
-        force_of(polygon, width_of(rows, c), contacts.mode[c], x[0], x[1], x[2], contacts.p[c])
+        projected_force(polygon, friction_bound(rows, c), contacts.mode[c], x[0], x[1], x[2], contacts.p[c])
     for i in range(joined.p.shape[0]):
         shifted.joined[1, i] -= far * shifted.joined[2, i]
         if joined.slope[i] > 0.0:
@@ -119,15 +123,15 @@ def fill_answer(rows: ContactSystem, polygon: Polygon, search: Search, shifted: 
 
 
 @kernel(inner=True)
-def drifts(rows: ContactSystem, search: Search, shifted: Shifted) -> bool:
+def is_drifting(rows: ContactSystem, search: SolverState, shifted: PwlPath) -> bool:
     """Whether forces have moved from the centre as the centre has moved from the one before."""
     square = 0.0
     product = 0.0
     before = 0.0
     contacts = search.contacts
     for c in range(contacts.p.shape[0]):
-        own = contacts.own[rows.cone_contacts[c]]
-        for i in range(THREE):
+        own = contacts.diagonal[rows.cone_contacts[c]]
+        for i in range(CONTACT_DIM):
             change = contacts.p[c, i] - shifted.center[c, i]
             last = shifted.kept[c, i]
             square += own * change * change
@@ -137,35 +141,37 @@ def drifts(rows: ContactSystem, search: Search, shifted: Shifted) -> bool:
 
 
 @kernel(inner=True)
-def last_points(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted) -> tuple[int, float]:
+def finish_with_fixed_modes(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath
+) -> tuple[int, float]:
     """Proximal points of the modes in the search; systems formed, and the misfit. Modes and forces before are kept."""
-    for c in range(search.before.shape[0]):
-        search.before[c] = search.contacts.mode[c]
-    formed = harden(rows, polygon, search, 0.0, LAST_POINTS)
-    return formed, natural_misfit(rows, polygon, search)
+    for c in range(search.previous_modes.shape[0]):
+        search.previous_modes[c] = search.contacts.mode[c]
+    formed = run_proximal_points(rows, polygon, search, 0.0, LAST_POINTS)
+    return formed, natural_residual(rows, polygon, search)
 
 
 @kernel(inner=True)
-def resume(rows: ContactSystem, polygon: Polygon, search: Search, shifted: Shifted) -> None:
+def restore_modes(rows: ContactSystem, polygon: FrictionCone, search: SolverState, shifted: PwlPath) -> None:
     """Go back to the modes kept, and the forces of the line's points."""
     joined = search.joined
-    for c in range(search.before.shape[0]):
-        search.contacts.mode[c] = search.before[c]
+    for c in range(search.previous_modes.shape[0]):
+        search.contacts.mode[c] = search.previous_modes[c]
     for i in range(joined.p.shape[0]):
         point = shifted.joined[1, i]
         joined.p[i] = min(max(point, joined.lo[i]), joined.hi[i])
-        inside = joined.own[i] > 0.0 and joined.lo[i] < point < joined.hi[i]
-        joined.slope[i] = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.own[i]) if inside else 0.0
+        inside = joined.diagonal[i] > 0.0 and joined.lo[i] < point < joined.hi[i]
+        joined.slope[i] = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.diagonal[i]) if inside else 0.0
     fill_answer(rows, polygon, search, shifted, 0.0)
 
 
 @kernel(inner=True)
-def approach_along_lines(
+def solve_proximal_pwl(
     rows: ContactSystem,
-    polygon: Polygon,
-    search: Search,
-    shifted: Shifted,
-    near: Approach,
+    polygon: FrictionCone,
+    search: SolverState,
+    shifted: PwlPath,
+    near: ProximalState,
     eps: float,
     pieces: int,
     most: int,
@@ -174,38 +180,38 @@ def approach_along_lines(
 
     A line has so many ``pieces`` at most, and all have ``most`` systems.
     """
-    least = natural_misfit(rows, polygon, search)
-    note_forces(search, near.best, near.joined[1])
-    take_points(rows, polygon, search, shifted)
+    least = natural_residual(rows, polygon, search)
+    save_forces(search, near.best, near.joined[1])
+    fill_path_points(rows, polygon, search, shifted)
     spent = 0
     turn, tried = 0, -EVERY
     while spent < most:
         centre_at_points(rows, polygon, search, shifted, eps)
-        line = follow_line(rows, polygon, search, shifted, eps, min(pieces, most - spent))
+        line = follow_pwl_path(rows, polygon, search, shifted, eps, min(pieces, most - spent))
         spent += line.systems
         if not line.arrived:
             break
         fill_answer(rows, polygon, search, shifted, 0.0)
-        misfit = natural_misfit(rows, polygon, search)
+        misfit = natural_residual(rows, polygon, search)
         if misfit < least:
             least = misfit
-            note_forces(search, near.best, near.joined[1])
+            save_forces(search, near.best, near.joined[1])
         if misfit <= WORTH * search.speed and turn - tried >= EVERY:
             tried = turn
-            formed, hard = last_points(rows, polygon, search, shifted)
+            formed, hard = finish_with_fixed_modes(rows, polygon, search, shifted)
             spent += formed
             if hard < least:
                 least = hard
-                note_forces(search, near.best, near.joined[1])
-            resume(rows, polygon, search, shifted)
+                save_forces(search, near.best, near.joined[1])
+            restore_modes(rows, polygon, search, shifted)
         if least <= ENOUGH * search.speed:
             break
-        if turn > 0 and drifts(rows, search, shifted):
-            far, changing, _ = next_change(rows, polygon, search, shifted, 0.0, -1.0)
+        if turn > 0 and is_drifting(rows, search, shifted):
+            far, changing, _ = next_mode_change(rows, polygon, search, shifted, 0.0, -1.0)
             if changing < 0:
                 break
             fill_answer(rows, polygon, search, shifted, (1.0 + BEYOND) * far)
         turn += 1
-    put_forces(search, near.best, near.joined[1])
+    restore_forces(search, near.best, near.joined[1])
     recover_velocity(rows, polygon, search)
     return spent

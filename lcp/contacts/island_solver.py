@@ -1,0 +1,71 @@
+"""The attempts at an island's forces called from Python: memory for them, and one after the other."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from lcp.clock import processor_seconds
+
+if TYPE_CHECKING:
+    from lcp.contacts.kernels.island_acceptance import IslandProblem, IslandSolution
+
+
+class IslandResult(NamedTuple):
+    """What the attempts came to."""
+
+    answer: IslandSolution
+    attempt: int  # that answered, see `lcp.contacts.kernels.strategy_loop`
+    outcome: int
+    systems: int  # that were solved
+
+
+def solve_island(case: IslandProblem, deadline: float = math.inf) -> IslandResult:
+    """Make the attempts of a case: those that most islands need, then the later ones.
+
+    These are not begun when the processor's seconds have come to the ``deadline``.
+    """
+    from lcp.contacts.kernels.certify import CERT_SIZE
+    from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE
+    from lcp.contacts.kernels.island_acceptance import BEST_RESIDUAL, STATE, IslandSolution
+    from lcp.contacts.kernels.solver_state import state_int_size
+    from lcp.contacts.kernels.strategies import workspace_float_size
+    from lcp.contacts.kernels.strategy_loop import (
+        NEEDS_SWEEPS,
+        NO_STRATEGY,
+        solve_fallback,
+        solve_first,
+        solve_from_sweeps,
+    )
+    from lcp.kernels.residuals import SIZE
+
+    rows = case.rows
+    n, nv, joined = case.z0.shape[0], rows.v_free.shape[0], rows.nl + rows.lo.shape[0]
+    wf = np.zeros(int(workspace_float_size(rows.nc, rows.r.shape[0], rows.nr, joined, nv)))
+    wi = np.zeros(
+        int(state_int_size(rows.r.shape[0], rows.nc + rows.nr + joined, case.tree_starts.size - 1)), dtype=np.int64
+    )
+    answer = IslandSolution(
+        q=np.zeros(n),
+        z=np.zeros(n),
+        w=np.zeros(n),
+        f=np.zeros(rows.nc + rows.nr + joined),
+        v_plus=np.zeros(nv),
+        residuals=np.zeros(SIZE),
+        certificate=np.zeros(CERT_SIZE + BOXED_CERT_SIZE),
+        certificate_work=np.zeros(nv + 1),
+        best_z=np.zeros(n),
+        state=np.zeros(STATE),
+    )
+    found = solve_first(case, answer, wf, wi)
+    systems = found.systems
+    if found.outcome == NEEDS_SWEEPS:
+        found = solve_from_sweeps(case, answer, wf, wi)
+        systems += found.systems
+    unsolved = found.attempt == NO_STRATEGY and case.equal_compliance and answer.state[BEST_RESIDUAL] >= 0.0
+    if unsolved and processor_seconds() < deadline:
+        found = solve_fallback(case, answer, wf, wi)
+        systems += found.systems
+    return IslandResult(answer, found.attempt, found.outcome, systems)

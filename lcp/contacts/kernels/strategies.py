@@ -1,0 +1,353 @@
+"""Memory of the strategies for an island's forces, and how each is begun: see `strategy_loop`."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from lcp.compiler.views import rows_at
+from lcp.contacts.kernels.active_set import (
+    MAX_ACTIVE_SET_STEPS,
+    iterate_active_set,
+    solve_active_set,
+    solve_rigid_joint_rows,
+)
+from lcp.contacts.kernels.block_gauss_seidel import sweep
+from lcp.contacts.kernels.boxed_rows import boxed_variables, first_limit
+from lcp.contacts.kernels.compliance_continuation import (
+    STEPS,
+    ContinuationResult,
+    SavedStep,
+    continue_to_compliance,
+    final_compliance,
+    saved_step_float_size,
+    saved_step_views,
+)
+from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone
+from lcp.contacts.kernels.contact_system import ContactSystem
+from lcp.contacts.kernels.elimination import factor_work
+from lcp.contacts.kernels.interior_point import (
+    HOMOTOPY_STARTS,
+    begin,
+    interior_floats,
+    lay_out_interior,
+    polish,
+    push_inside,
+    solve_homotopy,
+    solve_mehrotra,
+)
+from lcp.contacts.kernels.island_acceptance import (
+    BEST_RESIDUAL,
+    IslandProblem,
+    IslandSolution,
+    accept_or_keep_best,
+    count_rows,
+    scales_float_size,
+)
+from lcp.contacts.kernels.packed_rows import packed_floats, packed_ints, packed_rows
+from lcp.contacts.kernels.proximal_newton import approach_floats, lay_out_approach, natural_residual, save_forces
+from lcp.contacts.kernels.proximal_points import update_modes
+from lcp.contacts.kernels.proximal_pwl import solve_proximal_pwl
+from lcp.contacts.kernels.pwl_path import pwl_path_float_size, pwl_path_views
+from lcp.contacts.kernels.rest import rest_floats
+from lcp.contacts.kernels.solver_state import (
+    UNKNOWN,
+    SolverState,
+    load_forces,
+    make_friction_cone,
+    recover_velocity,
+    state_diagonal_view,
+    state_float_size,
+    store_forces,
+)
+from lcp.kernels import Floats, Ints, kernel
+
+# Gauss-Seidel sweeps to forces near the equal-compliance ones.
+MANY_SWEEPS: Final = 20
+# Sweeps at a soft compliance, and that compliance, in the largest response of a contact. Of 153 islands of spheres in
+# impact 149 reach the branch's end from there, in 10 systems; at a tenth of it 102 do, at ten times it 151 in 15.
+SOFT_SWEEPS: Final = 40
+SWEEP_COMPLIANCE: Final = 1e-2
+# Compliance of the first path of the interior point, in the branch's end; the fraction of its own response with which
+# a rate shows a mode at the end of that path.
+START_COMPLIANCE_FACTOR: Final = 1e3
+MODE_FRACTION: Final = 1e-5
+# Work of one curve and of all strategies together, in products: a system costs its factors, and this for a contact.
+TURN_WORK: Final = 6e8
+FALLBACK_WORK: Final = 8e9
+WORK_OF_CONTACT: Final = 4e3
+# Systems of one curve, at least and at most; of the rounds of its polish, each of which is judged. The rounds end
+# when one leaves more than this fraction of the misfit.
+LEAST_SYSTEMS: Final = 300
+MOST_SYSTEMS: Final = 600
+POLISH_ROUNDS: Final = (0, 20, 40, 80, 160)
+POLISH_PROGRESS: Final = 0.9
+# Compliances of the proximal points of POINTS, by the least response of a contact, from forces that are near and from
+# those that are not: off by this part of a condition's scale. Pieces of their lines, beside one for each contact, or
+# for every other one where forces are near.
+NEAR_COMPLIANCES: Final = (1e-4, 1e-3, 1e-5)
+FAR_COMPLIANCES: Final = (1e-1, 1e-2, 1e-3)
+FAR_VIOLATION: Final = 1e-4
+NEAR_PIECES: Final = 100
+FAR_PIECES: Final = 1000
+
+
+@kernel
+def workspace_float_size(nc: int, ncone: int, nr: int, nj: int, nv: int) -> int:
+    """Length of the float workspace, of ncone cones of contacts and of moments; nj rows [L; B]."""
+    first = state_float_size(ncone, nc + nr, nj, nv) + saved_step_float_size(ncone, nj)
+    packed = packed_floats(nc + nr + nj)
+    later = approach_floats(ncone, nj, nv)
+    later += max(interior_floats(ncone, nj, 2 * -(-nr // max(nc, 1))), pwl_path_float_size(ncone, nj, nv))
+    later = max(later, rest_floats(nc, nc + nr, nc + 2 * nr + ncone))
+    m = nc + nr + nj
+    # `small_island` has a matrix of its own.
+    few = CONTACT_DIM * nc * nv if CONTACT_DIM * nc <= nv else 0
+    return first + packed + later + few + m + scales_float_size(m, nc + 2 * nr + ncone + 2 * nj) + 2 * (2 * nr + 1)
+
+
+@kernel(inline=True)
+def cone_view(rows: ContactSystem, exact: bool, wf: Floats, wi: Ints) -> FrictionCone:
+    """The cones' edges, at the end of the workspace."""
+    at = wf.shape[0] - 2 * (2 * rows.nr + 1)
+    return make_friction_cone(rows, exact, rows_at(wf, at, 2 * rows.nr + 1, 2), wf, wi)
+
+
+@kernel(inline=True)
+def row_scales_view(rows: ContactSystem, wf: Floats) -> Floats:
+    """Where the workspace has rates of the rows, their rounding, and the scales of the LCP's rows."""
+    size = scales_float_size(count_rows(rows), count_variables(rows))
+    at = wf.shape[0] - 2 * (2 * rows.nr + 1) - size
+    return wf[at : at + size]
+
+
+@kernel(inline=True)
+def diagonal_view(rows: ContactSystem, wf: Floats) -> Floats:
+    """Where the workspace has J_i Y_i of the rows."""
+    m = count_rows(rows)
+    at = wf.shape[0] - 2 * (2 * rows.nr + 1) - scales_float_size(m, count_variables(rows)) - m
+    return wf[at : at + m]
+
+
+@kernel(inner=True)
+def with_packed_rows(case: IslandProblem, wf: Floats, wi: Ints, fill: bool) -> IslandProblem:
+    """Return the case with its rows packed; the workspaces are filled already if ``fill`` is False."""
+    rows = case.rows
+    m = count_rows(rows)
+    at = wf.shape[0] - 2 * (2 * rows.nr + 1) - scales_float_size(m, count_variables(rows)) - m - packed_floats(m)
+    rows = packed_rows(rows, wf[at : at + packed_floats(m)], wi[wi.shape[0] - packed_ints(m) :], fill)
+    return IslandProblem(
+        rows,
+        case.tree_starts,
+        case.equal_compliance,
+        case.warm_start,
+        case.exact_cone,
+        case.enabled,
+        case.z0,
+        case.tolerance,
+        case.posed,
+    )
+
+
+@kernel(inline=True)
+def count_variables(rows: ContactSystem) -> int:
+    """Number of the variables of the rows' LCP."""
+    xs, ys = boxed_variables(rows.lo, rows.hi)
+    return first_limit(rows) + rows.nl + xs + ys
+
+
+@kernel(inline=True)
+def remaining_workspace(rows: ContactSystem, search: SolverState, wf: Floats) -> Floats:
+    """The workspace after the search's."""
+    ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
+    return wf[state_float_size(ncone, rows.nc + rows.nr, nj, rows.v_free.shape[0]) :]
+
+
+@kernel(inner=True)
+def reset_forces(search: SolverState) -> None:
+    """Begin with no force of contacts, and with those before of rows of joints."""
+    for c in range(search.contacts.mode.shape[0]):
+        search.contacts.mode[c] = UNKNOWN
+        for i in range(CONTACT_DIM):
+            search.contacts.p[c, i] = 0.0
+    for i in range(search.joined.p.shape[0]):
+        search.joined.p[i] = search.joined.previous_p[i]
+
+
+@kernel(inner=True)
+def try_active_set(rows: ContactSystem, polygon: FrictionCone, search: SolverState) -> ContinuationResult:
+    """ACTIVE_SET: the branch's end from the modes of the forces before, those in the search."""
+    end = final_compliance(rows, search)
+    recover_velocity(rows, polygon, search)
+    update_modes(rows, polygon, search, 0.0, 1.0)
+    solved = solve_active_set(rows, polygon, search, end, MAX_ACTIVE_SET_STEPS)
+    return ContinuationResult(end if solved > 0 else 0.0, solved)
+
+
+@kernel(inner=True)
+def try_gauss_seidel(case: IslandProblem, polygon: FrictionCone, search: SolverState) -> ContinuationResult:
+    """ACTIVE_SET: the branch's end from the modes that Gauss-Seidel sweeps show."""
+    rows, end = case.rows, final_compliance(case.rows, search)
+    if case.warm_start:
+        load_forces(rows, polygon, search, case.z0)
+    else:
+        reset_forces(search)
+    recover_velocity(rows, polygon, search)
+    for _ in range(MANY_SWEEPS):
+        sweep(rows, polygon, search, end)
+    recover_velocity(rows, polygon, search)
+    for i in range(search.joined.p.shape[0]):
+        search.joined.previous_p[i] = search.joined.p[i]
+    update_modes(rows, polygon, search, end, 1.0)
+    solved = solve_active_set(rows, polygon, search, end, STEPS)
+    return ContinuationResult(end if solved > 0 else 0.0, solved)
+
+
+@kernel(inner=True)
+def continue_to_end(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, kept: SavedStep, eps: float, end: float
+) -> ContinuationResult:
+    """Reduce the compliance from eps, for which the search shows modes, to the branch's end."""
+    steps = iterate_active_set(rows, polygon, search, eps, STEPS)
+    if steps < 0:
+        return ContinuationResult(0.0, STEPS)
+    reached = continue_to_compliance(rows, polygon, search, kept, eps, end)
+    steps += reached.systems
+    if reached.eps != end:
+        return ContinuationResult(0.0, steps)
+    more = solve_rigid_joint_rows(rows, polygon, search, end)
+    return ContinuationResult(end if more >= 0 else 0.0, steps + max(more, 0))
+
+
+@kernel(inner=True)
+def try_soft_sweeps(case: IslandProblem, polygon: FrictionCone, search: SolverState, wf: Floats) -> ContinuationResult:
+    """ACTIVE_SET: the branch's end by ever smaller compliances, from the modes that sweeps show at a soft one."""
+    rows, end = case.rows, final_compliance(case.rows, search)
+    ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
+    kept = saved_step_views(ncone, nj, remaining_workspace(rows, search, wf))
+    largest = 0.0
+    for c in range(rows.nc):
+        largest = max(largest, search.contacts.diagonal[c])
+    soft = SWEEP_COMPLIANCE * largest
+    # Sweeps from the forces of the step before.
+    if case.warm_start:
+        load_forces(rows, polygon, search, case.z0)
+    else:
+        reset_forces(search)
+    recover_velocity(rows, polygon, search)
+    for _ in range(SOFT_SWEEPS):
+        sweep(rows, polygon, search, soft)
+    recover_velocity(rows, polygon, search)
+    for i in range(nj):
+        search.joined.previous_p[i] = search.joined.p[i]
+    # From their modes to the end.
+    update_modes(rows, polygon, search, soft, 1.0)
+    return continue_to_end(rows, polygon, search, kept, soft, end)
+
+
+@kernel(inner=True)
+def try_largest_compliance(
+    rows: ContactSystem, polygon: FrictionCone, search: SolverState, wf: Floats
+) -> ContinuationResult:
+    """ACTIVE_SET: the branch's end by ever smaller compliances, from that of the largest response."""
+    ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
+    kept = saved_step_views(ncone, nj, remaining_workspace(rows, search, wf))
+    end, largest = final_compliance(rows, search), 0.0
+    for c in range(rows.nc):
+        largest = max(largest, search.contacts.diagonal[c])
+    for i in range(nj):
+        search.joined.previous_p[i] = min(max(0.0, search.joined.lo[i]), search.joined.hi[i])
+    reset_forces(search)
+    recover_velocity(rows, polygon, search)
+    update_modes(rows, polygon, search, largest, 1.0)
+    return continue_to_end(rows, polygon, search, kept, largest, end)
+
+
+@kernel(inner=True)
+def system_budget(rows: ContactSystem, search: SolverState, work: float) -> int:
+    """How many systems of an island are as much work."""
+    return int(work / (factor_work(search.trees) + WORK_OF_CONTACT * rows.nc))
+
+
+@kernel(inner=True)
+def try_equal_compliance(
+    case: IslandProblem, polygon: FrictionCone, search: SolverState, wf: Floats
+) -> ContinuationResult:
+    """INTERIOR_POINT, first turn: the branch's end by way of a softer one, whose modes Mehrotra's method shows."""
+    rows = case.rows
+    end = final_compliance(rows, search)
+    eps = START_COMPLIANCE_FACTOR * end
+    ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
+    memory = remaining_workspace(rows, search, wf)
+    kept = saved_step_views(ncone, nj, memory)
+    memory = memory[saved_step_float_size(ncone, nj) :]
+    near = lay_out_approach(ncone, nj, nv, memory)
+    interior = lay_out_interior(polygon, search, False, memory[approach_floats(ncone, nj, nv) :])
+    if case.warm_start:
+        load_forces(rows, polygon, search, case.z0)
+        recover_velocity(rows, polygon, search)
+    unit = begin(rows, polygon, search, interior, 1.0, 1.0)
+    if case.warm_start:
+        push_inside(rows, search, interior)
+    systems, _ = solve_mehrotra(rows, polygon, search, interior, near, eps, unit)
+    for i in range(nj):
+        search.joined.previous_p[i] = search.joined.p[i]
+    update_modes(rows, polygon, search, eps, MODE_FRACTION)
+    reached = continue_to_end(rows, polygon, search, kept, eps, end)
+    return ContinuationResult(reached.eps, systems + reached.systems)
+
+
+@kernel(inner=True)
+def try_interior_point(
+    case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, turn: int, wf: Floats
+) -> int:
+    """INTERIOR_POINT: any forces, by Mehrotra's method in turn 0, by the homotopy from other starts in later ones."""
+    rows = case.rows
+    ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
+    memory = remaining_workspace(rows, search, wf)[saved_step_float_size(ncone, nj) :]
+    near = lay_out_approach(ncone, nj, nv, memory)
+    interior = lay_out_interior(polygon, search, polygon.exact and turn > 0, memory[approach_floats(ncone, nj, nv) :])
+    if turn == 0:
+        unit = begin(rows, polygon, search, interior, 1.0, 1.0)
+        systems, least = solve_mehrotra(rows, polygon, search, interior, near, 0.0, unit)
+    else:
+        forces, rates = HOMOTOPY_STARTS[(turn - 1) % len(HOMOTOPY_STARTS)]
+        begin(rows, polygon, search, interior, forces, rates)
+        most = min(MOST_SYSTEMS, max(LEAST_SYSTEMS, system_budget(rows, search, TURN_WORK)))
+        systems, least = solve_homotopy(rows, polygon, search, interior, near, 0.0, most)
+    # The polish, each round of which is judged.
+    for most in POLISH_ROUNDS:
+        if least == math.inf:
+            break
+        more, misfit = polish(rows, polygon, search, near, least, most)
+        systems += more
+        store_forces(rows, polygon, search, answer.z)
+        solved = accept_or_keep_best(case, answer, state_diagonal_view(rows, wf), row_scales_view(rows, wf))
+        if solved or (most > 0 and misfit > POLISH_PROGRESS * least):
+            break
+        least = min(misfit, least)
+    return systems
+
+
+@kernel(inner=True)
+def try_proximal_point(
+    case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, turn: int, wf: Floats
+) -> int:
+    """POINTS: any forces, from the best so far, by proximal points along lines; systems."""
+    rows = case.rows
+    ncone, nj, nv = rows.r.shape[0], search.joined.p.shape[0], rows.v_free.shape[0]
+    memory = remaining_workspace(rows, search, wf)
+    shifted = pwl_path_views(ncone, nj, nv, memory)
+    near = lay_out_approach(ncone, nj, nv, memory[pwl_path_float_size(ncone, nj, nv) :])
+    load_forces(rows, polygon, search, answer.best_z)
+    least = math.inf
+    for c in range(rows.nc):
+        least = min(least, search.contacts.diagonal[c])
+    far = answer.state[BEST_RESIDUAL] > FAR_VIOLATION
+    eps = (FAR_COMPLIANCES if far else NEAR_COMPLIANCES)[turn % len(NEAR_COMPLIANCES)] * least
+    pieces = FAR_PIECES + rows.nc if far else NEAR_PIECES + rows.nc // 2
+    most = min(MOST_SYSTEMS, max(LEAST_SYSTEMS, system_budget(rows, search, TURN_WORK)))
+    systems = solve_proximal_pwl(rows, polygon, search, shifted, near, eps, min(pieces, most), most)
+    save_forces(search, near.best, near.joined[1])
+    more, _ = polish(rows, polygon, search, near, natural_residual(rows, polygon, search), 0)
+    return systems + more

@@ -1,0 +1,493 @@
+"""The strategies for an island's forces, and the one loop that walks them, judges, and keeps the best.
+
+Forces are *selected* if contacts are redundant (`compliance_continuation`): the forces of contacts of equal compliance, in the limit
+of zero. Each strategy leads to forces; `island_acceptance` alone decides if they solve the problem::
+
+    REUSE           forces of the step before that solve the problem still, or proximal points next to them
+    ACTIVE_SET      selected forces from the modes of the step before, then of Gauss-Seidel sweeps at the end
+                    compliance, of sweeps at a soft one, and of soft contacts                     (`active_set`)
+    INTERIOR_POINT  selected forces by a path at small compliance; then any forces, by Mehrotra's method, then by a
+                    homotopy through turning points from eight starts, of discs from three          (`interior_point`)
+    POINTS          any forces, by proximal points from the best so far, each along the line from the one before,
+                    through the changes of modes one by one                                        (`proximal_pwl`)
+    REST            if the forces found move bodies that were at rest: others that hold them        (`rest`)
+
+The table `FALLBACK_STRATEGIES` has their turns. Kernels are compiled when a run first needs them: `solve_first` (REUSE, and ACTIVE_SET
+from the modes of before), `solve_from_sweeps` (from sweeps), `solve_fallback` (the rest).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+from lcp.contacts.kernels.boxed_rows import add_reference_forces
+from lcp.contacts.kernels.compliance_continuation import SMALL_ISLAND_CONTACTS, final_compliance, saved_step_views
+from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone
+from lcp.contacts.kernels.elimination import order_elimination
+from lcp.contacts.kernels.force_reuse import (
+    DRIFT,
+    DRIFT_CORRECTION,
+    SAME_FORCES,
+    blend_factor,
+    is_still_equal_compliance,
+    polish_previous_forces,
+    refine_in_one_step,
+    separates_freely,
+    store_dv_deps,
+    with_delassus_diagonal,
+)
+from lcp.contacts.kernels.island_acceptance import (
+    BEST_RESIDUAL,
+    BLEND,
+    PATH_END,
+    SAFETY_FACTOR,
+    SYSTEMS_SOLVED,
+    IslandProblem,
+    IslandSolution,
+    accept_or_keep_best,
+    fill_certificate,
+    fill_residuals,
+    fill_residuals_of_state,
+    fill_rhs_and_scales,
+    is_enabled,
+    is_rejected_early,
+)
+from lcp.contacts.kernels.recover import recover
+from lcp.contacts.kernels.rest import AT_REST, DRIFTING, is_still, lay_out_rest, try_rest
+from lcp.contacts.kernels.rigid_forces import lead_back, lead_elsewhere, remove_compliance, stay_selected
+from lcp.contacts.kernels.small_island import is_small_island, solve_all_sticking
+from lcp.contacts.kernels.solver_state import (
+    SolverState,
+    fill_delassus_diagonal,
+    fill_zero_diagonal,
+    forces_unchanged,
+    is_supported,
+    load_forces,
+    solver_state_views,
+    state_diagonal_view,
+    store_forces,
+)
+from lcp.contacts.kernels.strategies import (
+    FALLBACK_WORK,
+    cone_view,
+    diagonal_view,
+    remaining_workspace,
+    row_scales_view,
+    system_budget,
+    try_active_set,
+    try_equal_compliance,
+    try_gauss_seidel,
+    try_interior_point,
+    try_largest_compliance,
+    try_proximal_point,
+    try_soft_sweeps,
+    with_packed_rows,
+)
+from lcp.kernels import Floats, Ints, kernel
+from lcp.kernels.residuals import is_solved
+
+# The strategies, by the codes that records have; codes between belong to strategies of before.
+REUSE: Final = 0
+ACTIVE_SET: Final = 1
+PROXIMAL_POINT: Final = 7
+INTERIOR_POINT: Final = 8
+REST: Final = 9
+#: Their names and codes, as `TimeStepping.strategies` and records have them.
+STRATEGY_NAMES: Final = ("reuse", "active_set", "interior_point", "points", "rest")
+STRATEGY_CODES: Final = (REUSE, ACTIVE_SET, INTERIOR_POINT, PROXIMAL_POINT, REST)
+#: No strategy: nothing was found.
+NO_STRATEGY: Final = -1
+#: All may be used.
+ALL_STRATEGIES: Final = 1 << REUSE | 1 << ACTIVE_SET | 1 << INTERIOR_POINT | 1 << PROXIMAL_POINT | 1 << REST
+
+# Turns of `solve_fallback`: forces of before that solve the problem as they are; selected ones; those next to the ones
+# before; any, from one start of the homotopy after the other.
+# Exact cones gain nothing from the later starts of the homotopy.
+CONE_TURNS: Final = 5
+FALLBACK_STRATEGIES: Final = (
+    REUSE,
+    INTERIOR_POINT,
+    REUSE,
+    *(9 * (INTERIOR_POINT,)),
+    PROXIMAL_POINT,
+    PROXIMAL_POINT,
+    PROXIMAL_POINT,
+)
+
+# A run continues with forces that are off by less than this fraction of a condition's scale, though nothing is
+# certified, and ends with others: for those an island has so many times the systems.
+ACCEPTABLE_VIOLATION: Final = 1e-4
+FAR_BUDGET_FACTOR: Final = 3
+# Rows of contacts for each velocity up to which sweeps at a soft compliance pay in islands of any size: spheres have
+# about one. Boxes have two to four, and an interior point needs less work there.
+MAX_ROWS_PER_VELOCITY: Final = 1.2
+# Whether the branch's end is known.
+PATH_END_UNKNOWN: Final = 0.0
+PATH_END_REACHED: Final = 1.0
+
+# Outcomes: no forces; forces that are not the selected ones; the selected ones; those of z0, which are.
+NO_FORCES: Final = 0
+OTHER_FORCES: Final = 1
+EQUAL_COMPLIANCE: Final = 2
+PREVIOUS_FORCES: Final = 3
+# Nothing so far; `solve_from_sweeps` continues.
+NEEDS_SWEEPS: Final = 4
+MOVED_FORCES: Final = 6  # others than at the branch's end; they may be the selected ones all the same, see `lead_back`
+
+# Part of the tolerance within which forces from before still solve a problem: so far below that what is left over adds
+# up to nothing. Of those next to them, where contacts of one body contradict one another by the rounding of their gaps.
+REUSE_TOLERANCE_FACTOR: Final = 1e-5
+NEARBY_TOLERANCE_FACTOR: Final = 1e-2
+
+
+class StrategyResult(NamedTuple):
+    """The result of one turn."""
+
+    outcome: int
+    systems: int  # solved
+
+
+class SearchResult(NamedTuple):
+    """The result of the loop."""
+
+    attempt: int  # code of the strategy that answered; NONE
+    outcome: int
+    systems: int  # solved in all turns
+
+
+@kernel(inner=True)
+def accept_candidate(
+    case: IslandProblem,
+    answer: IslandSolution,
+    polygon: FrictionCone,
+    search: SolverState,
+    strategy: int,
+    made: StrategyResult,
+    share: float,
+    wf: Floats,
+) -> SearchResult:
+    """Judge the forces in the search, and keep the best; ``share`` is that of `blend_factor`."""
+    rows, systems = case.rows, made.systems
+    drifts = 0.0 < share < 1.0 and forces_unchanged(rows, polygon, search, case.z0, SAME_FORCES)
+    store_forces(rows, polygon, search, answer.z)
+    if drifts:
+        for i in range(answer.z.shape[0]):
+            before = max(case.z0[i], 0.0)
+            answer.z[i] = before + share * (answer.z[i] - before)
+        # Of an exact cone the signed force counts: one variable of each pair is 0, as in a record.
+        for i in range(rows.nc, rows.nc + rows.nr if case.exact_cone else rows.nc):
+            signed = answer.z[i] - answer.z[i + rows.nr]
+            answer.z[i], answer.z[i + rows.nr] = max(signed, 0.0), max(-signed, 0.0)
+    if not accept_or_keep_best(case, answer, state_diagonal_view(rows, wf), row_scales_view(rows, wf)):
+        return SearchResult(NO_STRATEGY, NO_FORCES, systems)
+    # Rows of joints are rigid along the branch. Where they share a load with contacts, a smaller compliance is asked.
+    asked = made.outcome == EQUAL_COMPLIANCE and rows.nc > 1 and search.joined.p.shape[0] > 0
+    if not asked and made.outcome != MOVED_FORCES:
+        return SearchResult(strategy, made.outcome, systems)
+    kept = saved_step_views(rows.r.shape[0], search.joined.p.shape[0], remaining_workspace(rows, search, wf))
+    end = final_compliance(rows, search)
+    if asked:
+        elsewhere, more = lead_elsewhere(rows, polygon, search, kept, end)
+        return SearchResult(strategy, OTHER_FORCES if elsewhere else EQUAL_COMPLIANCE, systems + more)
+    selected, more = lead_back(rows, polygon, search, kept, end)
+    return SearchResult(strategy, EQUAL_COMPLIANCE if selected else OTHER_FORCES, systems + more)
+
+
+@kernel(inner=True)
+def select_rigid(
+    case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, systems: int, wf: Floats
+) -> StrategyResult:
+    """From the branch's end, in the search, to the rigid problem."""
+    rows = case.rows
+    answer.state[PATH_END] = PATH_END_REACHED
+    kept = saved_step_views(rows.r.shape[0], search.joined.p.shape[0], remaining_workspace(rows, search, wf))
+    systems += remove_compliance(rows, polygon, search, kept, final_compliance(rows, search), case.tolerance)
+    return StrategyResult(EQUAL_COMPLIANCE if stay_selected(search, kept) else MOVED_FORCES, systems)
+
+
+@kernel(inner=True)
+def polish_previous(
+    case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, wf: Floats
+) -> SearchResult:
+    """REUSE if any forces do: those next to the ones before."""
+    rows, loads = case.rows, row_scales_view(case.rows, wf)
+    systems = polish_previous_forces(case, polygon, search)
+    store_forces(rows, polygon, search, answer.z)
+    fill_residuals(case, answer, state_diagonal_view(rows, wf), loads)
+    solved = is_solved(answer.residuals, NEARBY_TOLERANCE_FACTOR * case.tolerance)
+    holds = solved and fill_certificate(case, answer, loads) <= SAFETY_FACTOR * case.tolerance
+    return SearchResult(REUSE if holds else NO_STRATEGY, OTHER_FORCES if holds else NO_FORCES, systems)
+
+
+@kernel(inner=True)
+def reuse_at_rest(
+    case: IslandProblem, answer: IslandSolution, polygon: FrictionCone, search: SolverState, wf: Floats
+) -> tuple[bool, int]:
+    """Reuse forces of the step before that hold the bodies at rest; whether they do, and systems."""
+    rows, own, loads = case.rows, state_diagonal_view(case.rows, wf), row_scales_view(case.rows, wf)
+    for i in range(answer.z.shape[0]):
+        answer.z[i] = max(case.z0[i], 0.0)
+    if not accept_or_keep_best(case, answer, own, loads) or not is_still(answer.v_plus, rows.v_free, DRIFTING):
+        return False, 0
+    if is_still(answer.v_plus, rows.v_free, AT_REST):
+        return True, 0
+    # Speeds that rounding has added up to are taken back in parts: see `blend_factor`.
+    systems = polish_previous_forces(case, polygon, search)
+    store_forces(rows, polygon, search, answer.z)
+    for i in range(answer.z.shape[0]):
+        before = max(case.z0[i], 0.0)
+        answer.z[i] = before + DRIFT_CORRECTION * (answer.z[i] - before)
+    return accept_or_keep_best(case, answer, own, loads), systems
+
+
+@kernel(short_loops=True)
+def solve_first(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Ints) -> SearchResult:
+    """Reuse the forces of the step before, or find new ones from their modes.
+
+    Parameters
+    ----------
+    case
+        What is asked; at least one contact, a cone of sliding for each, and cones of moments behind these.
+    answer
+        Output. Where nothing was found, the kernels below go on from it and the workspaces.
+    wf, wi
+        Workspaces, of length `attempt_floats` and `search_ints`.
+    """
+    case = with_delassus_diagonal(case, diagonal_view(case.rows, wf))
+    rows = case.rows
+    own, loads = state_diagonal_view(rows, wf), row_scales_view(rows, wf)
+    fill_delassus_diagonal(rows, own)
+    for p in range(answer.v_plus.shape[0]):
+        answer.v_plus[p] = rows.v_free[p]
+    add_reference_forces(rows, answer.v_plus)
+    fill_rhs_and_scales(rows, case.posed, answer.v_plus, own, answer.q, loads)
+    answer.state[BEST_RESIDUAL] = math.inf
+    answer.state[PATH_END] = PATH_END_UNKNOWN
+    share = 1.0
+    if case.equal_compliance and is_enabled(case, REUSE) and separates_freely(rows, answer.q, loads):
+        for i in range(answer.z.shape[0]):
+            answer.z[i] = 0.0
+        fill_residuals(case, answer, own, loads)
+        if (
+            is_solved(answer.residuals, case.tolerance)
+            and fill_certificate(case, answer, loads) <= SAFETY_FACTOR * case.tolerance
+        ):
+            return SearchResult(REUSE, EQUAL_COMPLIANCE, 0)
+    if case.warm_start:
+        for i in range(answer.z.shape[0]):
+            answer.z[i] = max(case.z0[i], 0.0)
+        if case.exact_cone:
+            fill_residuals(case, answer, own, loads)
+            share = blend_factor(answer.residuals, REUSE_TOLERANCE_FACTOR * case.tolerance)
+        else:
+            recover(rows, answer.z, answer.f, answer.v_plus)
+            if not is_rejected_early(case, answer, loads, DRIFT * REUSE_TOLERANCE_FACTOR * case.tolerance):
+                fill_residuals_of_state(rows, case.posed, own, answer, loads)
+                share = blend_factor(answer.residuals, REUSE_TOLERANCE_FACTOR * case.tolerance)
+        # The rates y of boxed rows, which cones are not judged by, are those of the step before.
+        holds = share < 1.0 and is_enabled(case, REUSE) and not (case.exact_cone and rows.lo.shape[0] > 0)
+        if not (holds and fill_certificate(case, answer, loads) <= SAFETY_FACTOR * case.tolerance):
+            share = 1.0
+        # The forces of a single contact are unique: there is nothing to select.
+        alone = rows.nc == 1 and rows.nl + rows.lo.shape[0] == 0
+        if share == 0.0 and (alone or not case.equal_compliance):
+            return SearchResult(REUSE, EQUAL_COMPLIANCE, 0)
+    if not (case.warm_start or case.equal_compliance):
+        return SearchResult(NO_STRATEGY, NO_FORCES, 0)
+    fill_zero_diagonal(rows, own)
+    case = with_packed_rows(case, wf, wi, True)
+    rows = case.rows
+    search = solver_state_views(rows, case.tree_starts, wf, wi)
+    polygon = cone_view(rows, case.exact_cone, wf, wi)
+    if case.enabled == 0 or not is_supported(rows, polygon, search):
+        answer.state[BEST_RESIDUAL] = -1.0
+        return SearchResult(NO_STRATEGY, NO_FORCES, 0)
+    if share == 0.0 and is_enabled(case, ACTIVE_SET) and is_still_equal_compliance(case, answer, polygon, search):
+        return SearchResult(REUSE, EQUAL_COMPLIANCE, 1)
+    if case.warm_start:
+        load_forces(rows, polygon, search, case.z0)
+        if (
+            share == 1.0
+            and case.equal_compliance
+            and is_enabled(case, ACTIVE_SET)
+            and is_small_island(rows, polygon, search)
+        ):
+            eps, memory = final_compliance(rows, search), remaining_workspace(rows, search, wf)
+            if solve_all_sticking(rows, polygon, search, eps, answer.q, memory):
+                store_forces(rows, polygon, search, answer.z)
+                if accept_or_keep_best(case, answer, own, loads):
+                    return SearchResult(ACTIVE_SET, EQUAL_COMPLIANCE, 1)
+                # As if it had not been tried.
+                answer.state[BEST_RESIDUAL] = math.inf
+                load_forces(rows, polygon, search, case.z0)
+    order_elimination(search.trees, rows.column_ranges)
+    answer.state[BLEND] = share
+    if not (case.equal_compliance and case.warm_start and is_enabled(case, ACTIVE_SET)):
+        return SearchResult(NO_STRATEGY, NEEDS_SWEEPS, 0)
+    reached = try_active_set(rows, polygon, search)
+    answer.state[SYSTEMS_SOLVED] = reached.systems
+    if reached.eps == 0.0:
+        if is_enabled(case, REUSE):
+            stands, more = reuse_at_rest(case, answer, polygon, search, wf)
+            if stands:
+                return SearchResult(REUSE, OTHER_FORCES, reached.systems + more)
+        return SearchResult(NO_STRATEGY, NEEDS_SWEEPS, reached.systems)
+    if share == 0.0 and forces_unchanged(rows, polygon, search, case.z0, SAME_FORCES):
+        store_dv_deps(case, answer, polygon, search, final_compliance(rows, search))
+        return SearchResult(REUSE, EQUAL_COMPLIANCE, reached.systems)
+    made = select_rigid(case, answer, polygon, search, reached.systems, wf)
+    answer.state[SYSTEMS_SOLVED] = made.systems
+    found = accept_candidate(case, answer, polygon, search, ACTIVE_SET, made, share, wf)
+    return found if found.attempt != NO_STRATEGY else SearchResult(NO_STRATEGY, NEEDS_SWEEPS, found.systems)
+
+
+@kernel(short_loops=True)
+def solve_from_sweeps(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Ints) -> SearchResult:
+    """Continue if `solve_first` is UNFINISHED, with its arguments and what it has left: ACTIVE_SET from sweeps."""
+    case = with_packed_rows(case, wf, wi, False)
+    search = solver_state_views(case.rows, case.tree_starts, wf, wi)
+    polygon = cone_view(case.rows, case.exact_cone, wf, wi)
+    if not case.equal_compliance:
+        return polish_previous(case, answer, polygon, search, wf)
+    if not is_enabled(case, ACTIVE_SET):
+        return SearchResult(NO_STRATEGY, NO_FORCES, 0)
+    if answer.state[PATH_END] == PATH_END_REACHED:
+        held, systems = refine_in_one_step(case, answer, polygon, search, wf)
+        if systems > 0:
+            # Held forces count as one system in all, as `is_still_equal_compliance` counts them.
+            spent = 1 - int(answer.state[SYSTEMS_SOLVED])
+            return (
+                SearchResult(REUSE, EQUAL_COMPLIANCE, spent)
+                if held
+                else SearchResult(ACTIVE_SET, EQUAL_COMPLIANCE, systems)
+            )
+        if case.warm_start and is_enabled(case, REUSE):
+            stands, systems = reuse_at_rest(case, answer, polygon, search, wf)
+            if stands:
+                return SearchResult(REUSE, OTHER_FORCES, systems)
+        return SearchResult(NO_STRATEGY, NO_FORCES, systems)
+    systems, share = 0, answer.state[BLEND]
+    # Small islands have all three starts, large ones with few contacts for each body the first two. Islands with rows
+    # of joints have no soft sweeps.
+    rows = case.rows
+    small, joined = rows.nc <= SMALL_ISLAND_CONTACTS, search.joined.p.shape[0] > 0
+    soft = not joined and (small or CONTACT_DIM * rows.nc <= MAX_ROWS_PER_VELOCITY * rows.v_free.shape[0])
+    for start in range(3):
+        if start > 0 and answer.state[PATH_END] == PATH_END_REACHED:
+            break
+        if (start == 1 and not soft) or (start == 2 and not (small or joined)):
+            continue
+        if start == 0:
+            reached = try_gauss_seidel(case, polygon, search)
+        elif start == 1:
+            reached = try_soft_sweeps(case, polygon, search, wf)
+        else:
+            reached = try_largest_compliance(rows, polygon, search, wf)
+        if reached.eps == 0.0:
+            systems += reached.systems
+            continue
+        if share == 0.0 and forces_unchanged(case.rows, polygon, search, case.z0, SAME_FORCES):
+            return SearchResult(REUSE, EQUAL_COMPLIANCE, systems + reached.systems)
+        made = select_rigid(case, answer, polygon, search, reached.systems, wf)
+        found = accept_candidate(case, answer, polygon, search, ACTIVE_SET, made, share, wf)
+        systems += found.systems
+        if found.attempt != NO_STRATEGY:
+            return SearchResult(ACTIVE_SET, found.outcome, systems)
+    return SearchResult(NO_STRATEGY, NO_FORCES, systems)
+
+
+@kernel(inner=True)
+def select_from_modes(
+    case: IslandProblem,
+    answer: IslandSolution,
+    polygon: FrictionCone,
+    search: SolverState,
+    strategy: int,
+    systems: int,
+    wf: Floats,
+) -> SearchResult:
+    """From forces that solve the problem, in z and in the search, to the selected ones if their modes lead there."""
+    for i in range(answer.z.shape[0]):
+        answer.best_z[i] = answer.z[i]
+    answer.state[BEST_RESIDUAL] = 0.0
+    reached = try_active_set(case.rows, polygon, search)
+    systems += reached.systems
+    if reached.eps > 0.0:
+        made = select_rigid(case, answer, polygon, search, 0, wf)
+        found = accept_candidate(case, answer, polygon, search, strategy, made, 1.0, wf)
+        systems += found.systems
+        if found.outcome == EQUAL_COMPLIANCE:
+            return SearchResult(strategy, EQUAL_COMPLIANCE, systems)
+    for i in range(answer.z.shape[0]):
+        answer.z[i] = answer.best_z[i]
+    accept_or_keep_best(case, answer, state_diagonal_view(case.rows, wf), row_scales_view(case.rows, wf))
+    return SearchResult(strategy, OTHER_FORCES, systems)
+
+
+@kernel(short_loops=True)
+def solve_fallback(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Ints) -> SearchResult:
+    """The turns of LATER if those before have found nothing, with their arguments and what they have left."""
+    case = with_packed_rows(case, wf, wi, False)
+    search = solver_state_views(case.rows, case.tree_starts, wf, wi)
+    polygon = cone_view(case.rows, case.exact_cone, wf, wi)
+    most, systems, turn, lines = system_budget(case.rows, search, FALLBACK_WORK), 0, 0, 0
+    for strategy in FALLBACK_STRATEGIES:
+        turn += 1 if strategy == INTERIOR_POINT else 0
+        lines += 1 if strategy == PROXIMAL_POINT else 0
+        limit = most if answer.state[BEST_RESIDUAL] <= ACCEPTABLE_VIOLATION else FAR_BUDGET_FACTOR * most
+        spare = strategy == INTERIOR_POINT and polygon.exact and turn > CONE_TURNS
+        if systems >= limit or not is_enabled(case, strategy) or spare:
+            continue
+        if strategy == PROXIMAL_POINT and not answer.state[BEST_RESIDUAL] < math.inf:
+            continue
+        if strategy == REUSE:
+            if not case.warm_start or (answer.state[BLEND] == 0.0) != (turn == 0):
+                continue
+            made = StrategyResult(OTHER_FORCES, polish_previous_forces(case, polygon, search))
+        elif strategy == PROXIMAL_POINT:
+            made = StrategyResult(OTHER_FORCES, try_proximal_point(case, answer, polygon, search, lines - 1, wf))
+        elif turn == 1:
+            if answer.state[PATH_END] == PATH_END_REACHED or not is_enabled(case, ACTIVE_SET):
+                continue
+            reached = try_equal_compliance(case, polygon, search, wf)
+            made = StrategyResult(NO_FORCES, reached.systems)
+            if reached.eps > 0.0:
+                made = select_rigid(case, answer, polygon, search, reached.systems, wf)
+        else:
+            made = StrategyResult(OTHER_FORCES, try_interior_point(case, answer, polygon, search, turn - 2, wf))
+        systems += made.systems
+        if made.outcome != NO_FORCES:
+            found = accept_candidate(case, answer, polygon, search, strategy, made, 1.0, wf)
+            systems += found.systems - made.systems
+            if found.attempt > REUSE and found.outcome == OTHER_FORCES and turn > 1 and is_enabled(case, ACTIVE_SET):
+                return select_from_modes(case, answer, polygon, search, strategy, systems, wf)
+            if found.attempt != NO_STRATEGY:
+                return SearchResult(strategy, found.outcome, systems)
+    return SearchResult(NO_STRATEGY, NO_FORCES, systems)
+
+
+@kernel(short_loops=True)
+def solve_rest(case: IslandProblem, answer: IslandSolution, wf: Floats, wi: Ints) -> SearchResult:
+    """Hold at rest an island that was at rest, in place of the moving forces in z; NONE where nothing holds it."""
+    case = with_packed_rows(case, wf, wi, False)
+    rows, n = case.rows, answer.z.shape[0]
+    search = solver_state_views(rows, case.tree_starts, wf, wi)
+    polygon = cone_view(rows, case.exact_cone, wf, wi)
+    order_elimination(search.trees, rows.column_ranges)
+    memory = lay_out_rest(rows.nc, rows.nc + rows.nr, n, remaining_workspace(rows, search, wf))
+    own, loads, spent = state_diagonal_view(rows, wf), row_scales_view(rows, wf), 0
+    for i in range(n):
+        memory.moving[i] = answer.z[i]
+    if case.warm_start and is_enabled(case, REUSE):
+        stands, spent = reuse_at_rest(case, answer, polygon, search, wf)
+        if stands:
+            return SearchResult(REUSE, OTHER_FORCES, spent)
+    rests, systems = try_rest(case, answer, polygon, search, memory, own, loads)
+    if rests:
+        return SearchResult(REST, OTHER_FORCES, spent + systems)
+    # The forces found, with what belongs to them.
+    for i in range(n):
+        answer.z[i] = memory.moving[i]
+    accept_or_keep_best(case, answer, own, loads)
+    return SearchResult(NO_STRATEGY, NO_FORCES, spent + systems)

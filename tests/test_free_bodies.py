@@ -68,7 +68,7 @@ def free_velocity(model: Model, q, v, tau, h: float) -> np.ndarray:
     from contactlab.stepping.kernels.free_motion import free_motion
     from contactlab.stepping.kernels.layout import FAILURE_NONE, Control
     from contactlab.stepping.memory import new_work
-    from contactlab.stepping.records import new_record
+    from contactlab.stepping.packing import new_record
 
     world = alone(model)
     packed, work = arrays_of(world).packed, new_work(world, 1, 4)

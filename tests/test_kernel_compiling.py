@@ -100,11 +100,6 @@ def added_held(held: np.ndarray, types: object) -> float:
     return added(pair, times)
 
 
-def added_plain(pair: Pair, times: int, counted: np.ndarray, _: None) -> float:
-    counted[0].count += 1
-    return added(pair, times)
-
-
 PAIR = Pair(np.array([1.5, -2.0, 3.0]), np.array([0.5, 4.0, 0.25]))
 
 
@@ -397,8 +392,8 @@ def test_a_held_call_is_the_call_itself_on_the_same_memory() -> None:
     """Arrays are seen as they are at each call, records are written, and what is held stays alive."""
     counted = np.zeros(1, dtype=np.dtype((np.record, [("count", np.int64)])))
     pair = Pair(np.ones(5), np.full(5, 2.0))
-    call = HeldCall(added_plain, added_held, (pair, 2, counted, None))
-    other = HeldCall(added_plain, added_held, (Pair(np.zeros(3), np.ones(3)), 1, counted, None))
+    call = HeldCall(added_held, (pair, 2, counted, None))
+    other = HeldCall(added_held, (Pair(np.zeros(3), np.ones(3)), 1, counted, None))
     x = pair.x
     del pair
     gc.collect()

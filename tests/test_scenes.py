@@ -11,7 +11,7 @@ import lcp
 from contactlab.contact import Box
 from contactlab.simulation import SLIDE, Recording, simulate, verify
 from contactlab.simulation.scene import SceneError, load_scene
-from contactlab.simulation.scene.lines import index_lines
+from contactlab.simulation.scene.table import index_lines
 
 FILES = sorted(SCENES.glob("*.toml"))
 

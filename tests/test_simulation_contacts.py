@@ -156,7 +156,7 @@ def test_warm_start_maps_contacts_by_number(tumble):
 @pytest.mark.nojit
 def test_islands_join_trees_and_not_through_the_world():
     """Against sets joined by hand, over graphs of a few random trees."""
-    from contactlab.stepping.kernels.islands import label_islands
+    from contactlab.stepping.kernels.detection import label_islands
     from contactlab.stepping.kernels.layout import BODY_A, BODY_B
 
     random = np.random.default_rng(5)

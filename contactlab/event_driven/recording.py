@@ -17,7 +17,7 @@ from contactlab.contact import RestitutionLaw
 from contactlab.event_driven.candidates import BallOnBall, Candidate, find_candidates
 from contactlab.event_driven.storage import open_run, save_run
 from contactlab.multibody import difference, integrate, kinematics
-from contactlab.recording.notebook import html_of
+from contactlab.recording.recording import html_of
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import OPEN, SLIDE, STICK, ContactScope, ContactTable
 from contactlab.world.state import StepperState

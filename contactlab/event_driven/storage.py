@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.recording.environment import environment
-from contactlab.recording.errors import RecordError
+from contactlab.recording.record import RecordError
 from contactlab.recording.storage import writing
 from contactlab.recording.world_io import world_from_json, world_to_json
 from problem_data import ConstraintVelProblemData, ProblemDataError

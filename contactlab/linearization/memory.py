@@ -137,12 +137,12 @@ class Differentiator:
         arrays = driver.prepared.arrays.packed
         now = arrays, driver.work, driver.chunk, driver.collision, driver.joints, self.memory
         if self._held is None or not all(a is b for a, b in zip(self._of_held, now, strict=True)):
-            from contactlab.linearization.kernels.linearize import enter, linearized_held
+            from contactlab.linearization.kernels.linearize import enter
             from lcp.compiler.held import HeldCall
 
             _, work, chunk, collision, joints, memory = now
             arguments = (arrays, work, chunk, *driver.records, collision, joints, memory, self._directed)
-            self._held = HeldCall(linearized_held, enter, arguments)
+            self._held = HeldCall(enter, arguments)
             self._of_held = now
         return self._held
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contactlab.naming import doors
-from contactlab.recording.codecs import ForgottenMotion
 from contactlab.recording.energy_ledger import ENTRIES, EnergyLedger
-from contactlab.recording.errors import RecordError, RecordWriteError
 from contactlab.recording.events import ContactEvent, SolverStatistics, UncertifiedTable
 from contactlab.recording.failure import SimulationError, simulation_error
 from contactlab.recording.plausibility import ImplausibleWarning, Notice
+from contactlab.recording.record import RecordError, RecordWriteError
 from contactlab.recording.recording import Recording
+from contactlab.recording.world_io import ForgottenMotion
 
 __all__ = [
     "ENTRIES", "ContactEvent", "EnergyLedger", "ForgottenMotion", "ImplausibleWarning", "Notice", "RecordError",

@@ -56,12 +56,17 @@ from numpy.typing import NDArray
 from contactlab.multibody import difference_batch
 from contactlab.recording.record import portions
 from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.stepping.free_trees import FREE_EULER, free_kinds, moves_accurately
 from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Control
 from contactlab.stepping.memory import new_work
-from contactlab.stepping.packing import new_joints, touching_materials
+from contactlab.stepping.packing import (
+    FREE_EULER,
+    free_kinds,
+    moves_accurately,
+    new_joints,
+    new_record,
+    touching_materials,
+)
 from contactlab.stepping.prepared import arrays_of
-from contactlab.stepping.records import new_record
 from contactlab.world.joint_rows import RowKind
 from contactlab.world.motion import belt_twist
 

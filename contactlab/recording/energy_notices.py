@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.spatial.arrays import FloatArray, IntArray
-from contactlab.stepping.free_trees import FREE_EULER, free_kinds, moves_accurately
 from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Control
 from contactlab.stepping.memory import new_work
+from contactlab.stepping.packing import FREE_EULER, free_kinds, moves_accurately, new_record
 from contactlab.stepping.prepared import arrays_of
-from contactlab.stepping.records import new_record
 from contactlab.world.motion import Conveyor
 
 if TYPE_CHECKING:

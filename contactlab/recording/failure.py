@@ -132,7 +132,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
                 "Remove or correct one of them, give a drive a largest force, or let loops give way with cfm. "
                 f"{note}"
             )
-        elif driver.control.exhausted:
+        elif driver.control.tried == layout.ALL_TRIED:
             off = float(driver.island.state[BEST_RESIDUAL])
             detail = (
                 f"none of the attempts at {island}; {problem!r}) led to forces that solve it: the best are off by "
@@ -227,7 +227,7 @@ def _law_residual(driver: Driver) -> float | None:
     """Return the residual of the law that a friction backend states; None where no backend was asked."""
     from lcp.kernels.residuals import SCALED
 
-    asked = driver.control.backend and driver.control.nc
+    asked = driver.parameters.backend and driver.control.nc
     return float(driver.island.measures[SCALED]) if asked else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +29,8 @@ from contactlab.stepping.record_schema import (
 from contactlab.world.sensors import Sensor, StepView
 from contactlab.world.state import StepperState
 from contactlab.world.visual import resolve_mesh_files
+from contactlab.world.world import World
+from lcp.notebook import html_table
 from problem_data import ConstraintForces, ConstraintVelProblemData
 
 if TYPE_CHECKING:
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
     from contactlab.recording.events import ContactEvent, SolverStatistics
     from contactlab.recording.plausibility import Notice
     from contactlab.stepping.time_stepping import TimeStepping
-    from contactlab.world.world import World
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -224,7 +225,7 @@ class Recording(Record):
 
     def _repr_html_(self) -> str:
         """Return what notebooks show."""
-        from contactlab.recording.notebook import html_of
+        from contactlab.recording.recording import html_of
 
         solved = self.certificates
         relaxed = self.stepper.law != "coulomb"
@@ -274,3 +275,34 @@ class KeptSteps:
             self._join()
             self._recording = Recording.of_run(self._world, self._stepper, self._start, self._pieces)
         return self._recording
+
+
+WIDTH, HEIGHT = 360, 70  # pixels
+MOST_POINTS = 240
+MOST_NAMES = 8
+
+
+def html_of(title: str, world: World, time: FloatArray, energy: FloatArray, rows: Sequence[tuple[str, object]]) -> str:
+    """Return what a notebook shows of a run: its times, its bodies, further rows, its energy (n,) [J]."""
+    names = world.model.names
+    listed = ", ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")
+    first = [("time", f"{time[0]:g} .. {time[-1]:g} s")] if len(time) else []
+    return html_table(title, [*first, ("bodies", listed), *rows]) + _energy(time, energy)
+
+
+def _energy(time: FloatArray, energy: FloatArray) -> str:
+    """Return a line of the energy over time; nothing of less than two numbers."""
+    finite = np.flatnonzero(np.isfinite(energy))
+    shown = finite[np.unique(np.linspace(0, len(finite) - 1, MOST_POINTS).astype(np.int64))] if len(finite) else finite
+    if len(shown) < 2 or time[shown[-1]] <= time[shown[0]]:
+        return ""
+    t, E = time[shown], energy[shown]
+    low, high = float(E.min()), float(E.max())
+    x = (t - t[0]) / (t[-1] - t[0]) * WIDTH
+    y = (1.0 - (E - low) / (high - low)) * HEIGHT if high > low else np.full(len(E), 0.5 * HEIGHT)
+    line = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+    drawing = (
+        f'<svg width="{WIDTH}" height="{HEIGHT + 4}" viewBox="0 -2 {WIDTH} {HEIGHT + 4}">'
+        f'<polyline points="{line}" fill="none" stroke="#0072B2" stroke-width="1.5"/></svg>'
+    )
+    return f"<div>{drawing}<div>energy, {low:.6g} .. {high:.6g} J</div></div>"

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.recording.errors import RecordError, RecordWriteError
-from contactlab.recording.record import Record
+from contactlab.recording.record import Record, RecordError, RecordWriteError
 from contactlab.recording.world_io import stepper_from_json, stepper_to_json, world_from_json, world_to_json
 from contactlab.stepping.record_schema import FIELDS, LATER, READABLE, SCHEMA, TIMINGS, Rows, field_tail, row_lengths
 from problem_data.files import ARRAY_BYTES, read_text, size_text

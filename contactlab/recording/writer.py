@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.recording.environment import changes, environment
-from contactlab.recording.errors import RecordError
 from contactlab.recording.lock import Lock, Taken
+from contactlab.recording.record import RecordError
 from contactlab.recording.recording import Recording
 from contactlab.recording.storage import (
     META_FILE,

@@ -10,13 +10,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contactlab.recording.plausibility import Notice, new_kinds, warn_of
-from contactlab.simulation.batch_runs import BatchRuns, BatchWorlds, Rollout, last_h, last_rows, read_runs, states_of
+from contactlab.simulation.batch_runs import (
+    BatchRuns,
+    BatchWorlds,
+    Rollout,
+    copy_of_states,
+    last_h,
+    last_rows,
+    read_runs,
+    read_slot,
+    states_of,
+)
 from contactlab.simulation.batch_worker import Kept
 from contactlab.simulation.running import LOOK, MOST
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 from contactlab.stepping.contact_table import ContactScope, ContactTable
 from contactlab.stepping.joint_table import JointTable
-from contactlab.stepping.slots import copy_of_states, read_slot
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.stepping.wrenches import Wrenches, checked_wrenches
 from contactlab.world.errors import SimulationConfigError, whole_number

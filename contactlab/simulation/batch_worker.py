@@ -19,8 +19,8 @@ from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.kernels import slot_layout
 from contactlab.stepping.kernels.slot_layout import WORDS, WORKING, OfJoints, Slots, Start
+from contactlab.stepping.packing import array_of
 from contactlab.stepping.prepared import Prepared
-from contactlab.stepping.records import array_of
 from contactlab.world.state import StepperState
 from lcp.hearing import processor_seconds
 
@@ -167,7 +167,7 @@ class Worker:
                 line.back.append(order[slot_layout.HAND])
                 order[slot_layout.HAND] = -1
             if order[slot_layout.AT_WORK]:
-                from contactlab.stepping.kernels.passing import leave_work
+                from contactlab.stepping.kernels.slots import leave_work
 
                 order[slot_layout.AT_WORK] = 0
                 leave_work(line.words)
@@ -185,7 +185,7 @@ class Worker:
         assert task is not None
         now = line, task.slots, driver.work, driver.chunk, driver.island, driver.growth
         if self._passing is None or not all(map(operator.is_, self._of_passing, now)):
-            from contactlab.stepping.kernels.passing import let_pass
+            from contactlab.stepping.kernels.slots import let_pass
             from lcp.compiler.held import HeldCall
 
             self._of_passing, calls = now, {}
@@ -195,7 +195,7 @@ class Worker:
             codes = np.array([calls[prepared].addresses for prepared in task.worlds])
             limits = np.array([prepared.stepper.thresholds for prepared in task.worlds])
             given = self._start, self._order, driver.work, self._joints, driver.chunk, *self._rest
-            self._passing = HeldCall(let_pass, let_pass, (line.words, line.queue, codes, limits, task.slots, *given))
+            self._passing = HeldCall(let_pass, (line.words, line.queue, codes, limits, task.slots, *given))
             # They live as long as what calls them.
             self._calls = calls
         return self._passing
@@ -204,12 +204,12 @@ class Worker:
         """Return the call that exchanges runs, made anew where buffers have grown."""
         now = slots, self._driver.work, self._driver.chunk
         if self._held is None or not all(map(operator.is_, self._of_held, now)):
-            from contactlab.stepping.kernels.slots import enter_exchange, exchange_held
+            from contactlab.stepping.kernels.slots import enter_exchange
             from lcp.compiler.held import HeldCall
 
             slots, work, chunk = self._of_held = now
             given = slots, self._start, self._order, work, self._joints, chunk, *self._rest
-            self._held = HeldCall(exchange_held, enter_exchange, given)
+            self._held = HeldCall(enter_exchange, given)
         return self._held
 
     def _take_tables(self, task: Task) -> None:

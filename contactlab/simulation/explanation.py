@@ -18,8 +18,8 @@ from contactlab.formulation.cone import form_cone_problem
 from contactlab.formulation.discretized import form_discretized_lcp
 from contactlab.formulation.friction_backend import FrictionBackend
 from contactlab.formulation.solution import advice_on
-from contactlab.recording.errors import RecordError
 from contactlab.recording.failure import SimulationError
+from contactlab.recording.record import RecordError
 from contactlab.recording.recording import Recording
 from contactlab.recording.storage import META
 from contactlab.spatial.arrays import FloatArray

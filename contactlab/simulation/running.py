@@ -20,12 +20,11 @@ from contactlab.recording.recording import KeptSteps, Recording
 from contactlab.simulation.watching import Watch
 from contactlab.spatial.arrays import FloatArray, finite_array, is_finite_array
 from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable
-from contactlab.stepping.driver import Driver
+from contactlab.stepping.driver import Driver, SingleSteps
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.prepared import differing_layout, prepare
 from contactlab.stepping.record_schema import Rows, table_rows
-from contactlab.stepping.single_steps import SingleSteps
 from contactlab.stepping.time_stepping import TimeStepping, check_run
 from contactlab.stepping.user_code import motion_poses
 from contactlab.stepping.wrenches import Wrenches, applied_by, checked_wrenches

@@ -16,7 +16,7 @@ from contactlab.recording.failure import simulation_error
 from contactlab.recording.plausibility import warn_of
 from contactlab.recording.recording import Recording
 from contactlab.recording.writer import RecordWriter
-from contactlab.simulation.slow_runs import said_of_slow_runs
+from contactlab.simulation.watching import said_of_slow_runs
 from contactlab.spatial.arrays import finite_number
 from contactlab.stepping.driver import Driver, Targets, Tau, given_back, taken
 from contactlab.stepping.external_contacts import Contacts, supply_of

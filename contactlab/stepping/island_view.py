@@ -15,7 +15,7 @@ from contactlab.formulation.discretized import form_discretized_lcp, stated_lcp
 from contactlab.formulation.stated_law import LawCheck, check_law
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.kernels.joint_layout import Joints
+from contactlab.stepping.kernels.layout import Joints
 from problem_data import ConstraintVelProblemData, VelocityBlocks
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class IslandView:
     def solve(self) -> IslandAnswer:
         """Return its solution through the public path."""
         stepper, n = self.prepared.stepper, int(self.control.n)
-        if self.control.backend and int(self.control.nc):
+        if stepper.asks_backend and int(self.control.nc):
             return self._by_backend(stepper)
         M, q = self.island.M[: n * n].reshape(n, n), self.island.q[:n]
         if stepper.friction == "cone":
@@ -165,7 +165,7 @@ class IslandView:
             assert isinstance(result, lcp.Result)
             self._write_verdict(result, answer.law)
         if isinstance(result, lcp.FrictionResult):
-            self.control.cone_solved = result.solved
+            self.control.answered = layout.ANSWERED if result.solved else layout.REFUSED
             self.island.z[: int(self.control.n)] = self._cones().vector(result.r, result.u)
             self._write_measures(result)
         else:
@@ -182,7 +182,7 @@ class IslandView:
         stepper, measures = self.prepared.stepper, self.island.measures
         answers = law.holds(stepper.law_tolerance)
         nearly = law.residual <= layout.NEAR and result.residual.finite
-        self.control.backend_verdict = layout.ANSWERED if answers else layout.NEARLY if nearly else layout.REFUSED
+        self.control.answered = layout.ANSWERED if answers else layout.NEARLY if nearly else layout.REFUSED
         measures[:] = 0.0
         measures[NATURAL_MAP], measures[SCALED] = result.residual.natural_map, law.residual
         measures[NATURAL_LIMIT] = result.residual.natural_map if answers else 0.0

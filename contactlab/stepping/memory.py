@@ -12,11 +12,10 @@ import numpy as np
 
 from contactlab.multibody import workspace
 from contactlab.multibody.structure import head_views
-from contactlab.stepping.free_trees import free_size, moves_accurately
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kernels.layout import Control, Island, Moments, Parameters, Work
+from contactlab.stepping.packing import free_size, moves_accurately, new_record
 from contactlab.stepping.prepared import arrays_of, lcp_width
-from contactlab.stepping.records import new_record
 from lcp.contacts.strategies import strategy_mask
 
 if TYPE_CHECKING:
@@ -42,10 +41,6 @@ class NoRoomError(MemoryError):
         self.wanted, self.there = wanted, there
 
 
-# Friction cones of a contact at most, where there are moments: of sliding, of spin, of rolling.
-CONES = 3
-
-
 # Bytes that are not worth asking the system about.
 LITTLE = 1 << 24
 
@@ -55,27 +50,23 @@ FIRST_ISLAND_CONTACTS = 16
 FIRST_ISLAND_NV = 6
 
 
-def new_settings(stepper: TimeStepping, edges: int, *, moments: bool = False) -> tuple[Control, Parameters]:
-    """Return new records of a run's control and parameters that say what the stepper's options do.
-
-    With ``moments`` contacts may have torsional and rolling friction.
-    """
+def new_settings(stepper: TimeStepping, edges: int) -> tuple[Control, Parameters]:
+    """Return new records of a run's control and parameters that say what the stepper's options do."""
     control, parameters = new_record(Control), new_record(Parameters)
     cone = stepper.friction == "cone"
-    _, control.solver = stepper.kernel_options
+    _, parameters.solver = stepper.kernel_options
     control.edges = edges
-    control.cones = CONES if moments else 1
-    control.warm_start = stepper.warm_start
+    parameters.warm_start = stepper.warm_start
     control.cone = cone
-    control.backend = stepper.asks_backend
+    parameters.backend = stepper.asks_backend
     # Forces next to the previous ones are proposed for pyramids alone: with exact cones a solver named answers all,
     # and so does a friction backend.
-    control.propose = stepper.solver is None or not (cone or control.backend)
-    control.select = stepper.solver is None
-    control.allowed = strategy_mask(stepper.strategies)
-    control.adaptive = stepper.adaptive
-    control.reduce = stepper.reduce_contacts
-    control.projection = stepper.projection
+    parameters.propose = stepper.solver is None or not (cone or parameters.backend)
+    parameters.select = stepper.solver is None
+    parameters.allowed = strategy_mask(stepper.strategies)
+    parameters.adaptive = stepper.adaptive
+    parameters.reduce = stepper.reduce_contacts
+    parameters.projection = stepper.projection
     control.sleep = stepper.sleep is not None
     control.gyroscopic = layout.GYROSCOPIC_CODES[stepper.gyroscopic]
     control.accurate = moves_accurately(stepper)
@@ -208,7 +199,7 @@ def new_island(
     m = max(rows, contacts * (1 + edges // 2) * (2 if moments else 1))
     n = max(variables, contacts * lcp_width(edges, moments))
     dense = min(n, layout.MOST_UNKNOWNS) if selects else n
-    cones = contacts * (CONES if moments else 1)
+    cones = contacts * (layout.CONES if moments else 1)
     floats: dict[str, int | tuple[int, int]] = {
         "mu": cones,
         "J": m * nv,
@@ -261,7 +252,7 @@ def grow_island(
     contacts, nv, rows, variables = (
         max(int(wanted), size * 3 // 2) if wanted > size else size
         for wanted, size in (
-            (nc, island.r.size // int(control.cones)),
+            (nc, island.r.size // (layout.CONES if moments else 1)),
             (control.nv, island.Mv.size),
             (nc + control.nr + of_joints + control.ng, island.k.size),
             (nc + 2 * control.nr + control.ncone + of_joints + control.nbox, island.q.size),

@@ -11,8 +11,7 @@ import numpy as np
 from contactlab.multibody.arguments import check_configuration, check_velocity
 from contactlab.multibody.errors import MultibodyError
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.kernels.joint_layout import Joints
-from contactlab.stepping.kernels.layout import Collision, Moments, PackedWorld
+from contactlab.stepping.kernels.layout import Collision, Joints, Moments, PackedWorld
 from contactlab.stepping.packing import pack_collision, pack_joints, pack_moments, pack_world
 from contactlab.stepping.sleep import sleepers
 from contactlab.stepping.user_code import Motions, motions_of

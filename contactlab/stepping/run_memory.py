@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.joint_service import Wanted
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.memory import (
     first_memory,
@@ -20,6 +19,7 @@ from contactlab.stepping.memory import (
 )
 from contactlab.stepping.packing import (
     all_joints,
+    array_of,
     collision_in,
     grow_collision,
     grow_joints,
@@ -38,12 +38,11 @@ from contactlab.stepping.record_schema import (
     rows_of_chunks,
     used_of_chunk,
 )
-from contactlab.stepping.records import array_of
-from contactlab.stepping.user_code import UserCode
+from contactlab.stepping.user_code import UserCode, Wanted
 from contactlab.world.state import NO_IDS, NO_NUMBERS, NO_PAIRS, StepperState
 
 if TYPE_CHECKING:
-    from contactlab.stepping.kernels.joint_layout import Joints
+    from contactlab.stepping.kernels.layout import Joints
     from lcp.compiler.held import HeldCall
 
 
@@ -101,7 +100,6 @@ class RunMemory:
     ) -> None:
         world, stepper = prepared.world, prepared.stepper
         arrays, edges = prepared.arrays, prepared.edges
-        resists = arrays.moments is not None
         self._prepared = prepared
         self._world = world
         self._stepper = stepper
@@ -116,7 +114,7 @@ class RunMemory:
         self._others: dict[Prepared, tuple[Any, ...]] = {}
         self.collision = None if arrays.collision is None else new_collision(arrays.collision)
         self.work, self.island, self.moments = first_memory(world, stepper, edges, held, selects=self._selects)
-        self.control, self.parameters = new_settings(stepper, edges, moments=resists)
+        self.control, self.parameters = new_settings(stepper, edges)
         # The same memory as arrays of one record, whose fields are read and written in a tenth of the time.
         self._control, self._parameters = array_of(self.control), array_of(self.parameters)
         self._used = [self._control[f"chunk_{rows}"] for rows in USED]
@@ -133,7 +131,8 @@ class RunMemory:
         self._crowd = HANDFUL
         if external:
             # Who asks for every problem wants them formed, neither solved nor proposed for.
-            self.control.solver, self.control.propose, self.control.select = layout.SOLVER_EXTERNAL, False, False
+            parameters = self.parameters
+            parameters.solver, parameters.propose, parameters.select = layout.SOLVER_EXTERNAL, False, False
         # Where attempts answer nearly every island, the loop knows contacts alone. Elsewhere it knows joints: so there
         # is one loop less to compile for each kind of world, and joints that are not there take next to no time.
         proposals = self._selects and arrays.joints is None and self.moments is None and stepper.cfm == 0.0
@@ -374,26 +373,26 @@ class RunMemory:
     def entered(self) -> HeldCall:
         """Return the call of the loop."""
         if self._held is None:
-            from contactlab.stepping.kernels.parts import PLACES, enter, run_parts
+            from contactlab.stepping.kernels.step import PLACES, enter, run_parts
             from lcp.compiler.held import HeldCall, available
 
             if available():
                 parts = np.zeros((PLACES, 2), dtype=np.int64)
-                self._held = HeldCall(enter, enter, (self._control, parts))
+                self._held = HeldCall(enter, (self._control, parts))
             else:
-                self._held = HeldCall(run_parts, enter, self._arguments)
+                self._held = HeldCall(run_parts, self._arguments)
         return self._held
 
     def find_part(self, place: int) -> None:
         """Have the part of the loop compiled that has a place in a step, or find it on disk."""
-        from contactlab.stepping.kernels.parts import PARTS
+        from contactlab.stepping.kernels.step import PARTS
         from lcp.compiler.held import HeldCall
 
         held, arguments = self.entered(), self._arguments
         for part in PARTS:
             if place in part.places:
                 taken = tuple(arguments[i] for i in part.arguments)
-                of_part = HeldCall(part.entry, part.entry, taken, self._known)
+                of_part = HeldCall(part.entry, taken, self._known)
                 held.keeps.append(of_part)
                 held.arguments[1][list(part.places)] = of_part.addresses
 

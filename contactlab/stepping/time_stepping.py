@@ -20,10 +20,10 @@ from contactlab.formulation.strategy_solver import EqualCompliance
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
 from contactlab.stepping.driver import Driver, Targets, Tau
 from contactlab.stepping.external_contacts import Contacts, Supply, supply_of
-from contactlab.stepping.joint_service import numbers
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.sleep import Sleep
 from contactlab.stepping.step_result import StepResult, Steps
+from contactlab.stepping.user_code import numbers
 from contactlab.stepping.world_numbers import Thresholds, in_world
 from contactlab.stepping.wrenches import WrenchLaw, with_wrenches
 from contactlab.world.errors import SimulationConfigError

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from contactlab.contact import BodyShape
-from contactlab.recording.codecs import ForgottenMotion
+from contactlab.recording.world_io import ForgottenMotion
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping import OPEN, SLIDE, STICK
 from contactlab.verification.contacts import frames_of, pairs_of, surface_motion

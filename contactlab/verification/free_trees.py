@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.free_trees import FREE_ALONE, FREE_EULER, free_kinds, moves_accurately
+from contactlab.stepping.packing import FREE_ALONE, FREE_EULER, free_kinds, moves_accurately
 from contactlab.verification.dynamics import Blocks, dynamics, mass_times, solved_where_regular, weights
 from contactlab.verification.motion import cross, integrate
 

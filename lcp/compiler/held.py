@@ -19,7 +19,11 @@ __all__ = ["HeldCall", "available", "called", "taken"]
 
 def _intrinsics() -> tuple[Any, Any]:
     from numba.core import types
-    from numba.extending import intrinsic
+    from numba.extending import intrinsic, register_jitable
+
+    if not available():
+        # The arguments are given in place of their type.
+        return register_jitable(lambda held, types: types), None
 
     def taken(typing: Any, buffer: Any, like: Any) -> Any:
         kind = like.instance_type
@@ -68,7 +72,7 @@ def available() -> bool:
 #: Within kernels: read what a buffer holds, of a type; what a `HeldCall` of these addresses returns.
 taken: Any
 called: Any
-taken, called = _intrinsics() if available() else (None, None)
+taken, called = _intrinsics()
 
 
 def _add_words(value: Any, words: list[int]) -> None:
@@ -130,9 +134,9 @@ class HeldCall:
 
     Parameters
     ----------
-    kernel, entry
-        The kernel; and one of (buffer, type) that takes the arguments from the buffer, as a tuple of that type, and
-        calls the first with them.
+    entry
+        A kernel of (buffer, type) that takes its arguments from the buffer by `taken`, as a tuple of that type. Without
+        the compiler it is called with None and the arguments.
     arguments
         Arrays, tuples of such, integers, None. A record must be an array of one record: what is kept of it is where it
         lies. The object keeps them alive.
@@ -150,13 +154,13 @@ class HeldCall:
 
     def __init__(
         self,
-        kernel: Callable[..., Any],
         entry: Callable[..., Any],
         arguments: tuple[Any, ...],
         known: dict[int, tuple[Any, Any]] | None = None,
     ) -> None:
         self.arguments = arguments
-        self._call, self._given = kernel, arguments
+        self._call = entry
+        self._given: tuple[Any, ...] = None, arguments
         self.keeps: list[HeldCall] = []
         self.addresses = np.zeros(2, dtype=np.int64)
         # How many words each argument has; without the compiler none is counted.
@@ -186,7 +190,7 @@ class HeldCall:
                 first += count
             call.arguments = tuple(new if argument is old else argument for argument in call.arguments)
             if not call._counts:
-                call._given = call.arguments
+                call._given = None, call.arguments
 
     def __reduce__(self) -> NoReturn:
         # The buffer of a copy would hold the addresses of these arrays, not of its own.

@@ -47,7 +47,7 @@ def _quick() -> Iterator[None]:
     from numba.core.targetconfig import TargetConfig
     from numba.core.types.functions import BaseFunction
 
-    from lcp.compiler import aggregates, inlined, passes, spared
+    from lcp.compiler import aggregates, spared
 
     places: list[tuple[Any, str, Any]] = []
     if tried("lookups"):
@@ -60,9 +60,9 @@ def _quick() -> Iterator[None]:
         places.append((InlineWorker, "inline_function", _uncopied(InlineWorker.inline_function)))
     if tried("aggregates"):
         places += aggregates.patches()
-    places += passes.patches()
+    places += spared.pass_patches()
     if tried("spared"):
-        places += spared.patches() + inlined.patches()
+        places += spared.patches() + spared.inlining_patches()
     before = [(place, name, getattr(place, name)) for place, name, _ in places]
     collecting = gc.isenabled()
     gc.disable()

@@ -30,7 +30,7 @@ TRIED: dict[str, tuple[str, ...]] = {
     "values": _RELEASES,
     # Signatures are looked up once, options without a property for each (`lookups`).
     "lookups": _RELEASES,
-    # Passes are run without announcements; variables of uncounted kernels are not deleted (`passes`).
+    # Passes are run without announcements; variables of uncounted kernels are not deleted (`spared`).
     "passes": ("0.68",),
     # What is done over and over is done once (`spared`).
     "spared": ("0.68",),

@@ -5,15 +5,24 @@ that know nothing of it. What arguments a function of its own takes, and what a 
 every call. Each call of LLVM is announced to all who time compilations, and each instruction is given the first name
 that is free. The name of a kernel spells out all that is in its arguments, thousands of letters for a tuple of arrays,
 which stand again wherever it is called.
+
+numba reads a function that is inlined before types are known anew for every call, from its bytecode on, with all that
+it takes in itself: a fifth of its own work on the step. Here it is read from its source once, and copied for each
+call, with variables of its own. Forty passes are run over each kernel: around each numba formats its name and
+arguments for whoever listens, and looks through all statements for deletions of variables, which it then adds at the
+end. In kernels that count no references these give nothing back.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
-__all__ = ["patches"]
+from lcp.compiler.releases import tried
+
+__all__ = ["inlining_patches", "pass_patches", "patches"]
 
 
 def patches() -> list[tuple[Any, str, Any]]:
@@ -246,3 +255,154 @@ def _define_in_scopes(blocks: Any) -> None:
         for variable in used:
             if variable.name not in scope.localvars:
                 scope.localvars.define(variable.name, variable)
+
+
+def inlining_patches() -> list[tuple[Any, str, Any]]:
+    """What is to stand in numba while a kernel is compiled: places, names, functions."""
+    from numba.core.inline_closurecall import InlineWorker
+
+    return [(InlineWorker, "run_untyped_passes", _remembering_read(InlineWorker.run_untyped_passes))]
+
+
+def _remembering_read(read: Callable[..., Any]) -> Callable[..., Any]:
+    """`InlineWorker.run_untyped_passes`, which keeps what it has read for the calls to come."""
+    known: dict[tuple[Any, bool], Any] = {}
+
+    def read_once(worker: Any, function: Any, enable_ssa: bool = False) -> Any:
+        key = function, enable_ssa
+        if key not in known:
+            known[key] = read(worker, function, enable_ssa=enable_ssa)
+        # As reading does, for who asks later.
+        worker.flags.enable_ssa = enable_ssa
+        return _Copy().function(known[key])
+
+    return read_once
+
+
+class _Copy:
+    """A copy of a function in numba's language, and what stands in it for what stood in the original."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, Any] = {}
+
+    def function(self, read: Any) -> Any:
+        """Copy all of it; its identity, by which inlined variables are named, is a new one."""
+        copy = read.derive({label: self._block(block) for label, block in read.blocks.items()}, loc=read.loc)
+        copy._definitions = read._definitions.copy()
+        for name, found in read._definitions.items():
+            copy._definitions[name] = [self._of(one) for one in found]
+        return copy
+
+    def _block(self, block: Any) -> Any:
+        copy = type(block)(self._of(block.scope), block.loc)
+        copy.body = [self._of(statement) for statement in block.body]
+        return copy
+
+    def _of(self, value: Any) -> Any:
+        """A copy of a part of an instruction; the same one for the same."""
+        kind = type(value)
+        how = _HOW.get(kind)
+        if how is None:
+            how = _HOW[kind] = _how(kind)
+        if how == _KEPT:
+            return value
+        if how == _SEQUENCE:
+            return kind([self._of(one) for one in value])
+        if how == _DICTIONARY:
+            return {name: self._of(one) for name, one in value.items()}
+        made = self._made.get(id(value))
+        if made is None:
+            made = self._made[id(value)] = object.__new__(kind)
+            if how == _LEAF:
+                made.__dict__.update(value.__dict__)
+            elif how == _INSTRUCTION:
+                made.__dict__.update({name: self._of(one) for name, one in value.__dict__.items()})
+            else:
+                made.parent, made.loc = self._of(value.parent), value.loc
+                made.localvars = type(value.localvars)()
+                made.localvars._con = {name: self._of(one) for name, one in value.localvars._con.items()}
+                made.redefined = value.redefined.copy()
+                made.var_redefinitions = value.var_redefinitions.copy()
+                for name, names in value.var_redefinitions.items():
+                    made.var_redefinitions[name] = names.copy()
+        return made
+
+
+_KEPT, _SEQUENCE, _DICTIONARY, _LEAF, _INSTRUCTION, _SCOPE = range(6)
+_HOW: dict[type, int] = {}
+
+
+def _how(kind: type) -> int:
+    from numba.core import ir
+
+    kinds = (
+        ((list, tuple), _SEQUENCE),
+        (dict, _DICTIONARY),
+        (ir.Scope, _SCOPE),
+        # What is in them is not numba's language.
+        ((ir.Const, ir.Global, ir.FreeVar, ir.Arg), _LEAF),
+        (ir.AbstractRHS, _INSTRUCTION),
+    )
+    return next((how for types, how in kinds if issubclass(kind, types)), _KEPT)
+
+
+def pass_patches() -> list[tuple[Any, str, Any]]:
+    """What is to stand in numba while a kernel is compiled: places, names, functions."""
+    if not tried("passes"):
+        return []
+    from numba.core import byteflow, ssa
+    from numba.core.compiler_machinery import PassManager
+    from numba.core.postproc import PostProcessor
+    from numba.core.types.abstract import Type
+
+    quiet = SimpleNamespace(debug=lambda *_: None)
+    return [
+        (PassManager, "_runPass", _plainly(PassManager._runPass)),
+        (PostProcessor, "_insert_var_dels", _for_counted(PostProcessor._insert_var_dels)),
+        (Type, "__hash__", _remembering_hash(Type.__hash__)),
+        (byteflow, "_logger", quiet),
+        (ssa, "_logger", quiet),
+    ]
+
+
+def _plainly(run_pass: Callable[..., None]) -> Callable[..., None]:
+    """`PassManager._runPass`, without announcements and clocks, unless somebody asks for them."""
+    from numba.core import event
+
+    def run(manager: Any, index: int, one: Any, state: Any) -> None:
+        printed = manager._print_before or manager._print_after or manager._print_wrap
+        if printed or manager._ENFORCING or event._registered["numba:run_pass"]:
+            run_pass(manager, index, one, state)
+            return
+        one.analysis = manager._analysis
+        one.run_initialization(state)
+        one.run_pass(state)
+        one.run_finalizer(state)
+
+    return run
+
+
+def _for_counted(insert: Callable[..., None]) -> Callable[..., None]:
+    """`PostProcessor._insert_var_dels`, of a function that counts references; others give nothing back."""
+    from numba.core.targetconfig import ConfigStack
+
+    def insert_deletions(processor: Any, extend_lifetimes: bool = False) -> None:
+        flags = ConfigStack.top_or_none()
+        if flags is None or flags.nrt:
+            insert(processor, extend_lifetimes)
+
+    return insert_deletions
+
+
+def _remembering_hash(hashed: Callable[[Any], int]) -> Callable[[Any], int]:
+    """The hash of a type, which numba works out from all that is in it whenever it looks one up."""
+    # A type is held here: another one has another id.
+    known: dict[int, tuple[int, Any]] = {}
+
+    def remembered(kind: Any) -> int:
+        found = known.get(id(kind))
+        if found is None:
+            found = known[id(kind)] = hashed(kind), kind
+        return found[0]
+
+    return remembered

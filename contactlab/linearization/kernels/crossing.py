@@ -34,8 +34,7 @@ from contactlab.linearization.kernels.layout import (
 )
 from contactlab.linearization.kernels.pieces import corners, directions, is_round, next_corner, set_slide
 from contactlab.stepping.kernels.blocks import compliance_of
-from contactlab.stepping.kernels.joint_layout import Joints
-from contactlab.stepping.kernels.layout import GAP, Chunk, Control, PackedWorld, Parameters, Work
+from contactlab.stepping.kernels.layout import GAP, Chunk, Control, Joints, PackedWorld, Parameters, Work
 from lcp.contacts.kernels.contact_modes import OPEN, SLIDE_EDGE, SLIDE_FACE, STICK, enclosing_edge
 from lcp.kernels import kernel
 

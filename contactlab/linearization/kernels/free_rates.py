@@ -25,7 +25,6 @@ from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.velocity_products import limiter_weight
 from contactlab.multibody.kernels.workspace import part_at, rows_at
 from contactlab.stepping.kernels.free_motion import free_motion, turns_fast
-from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
     GYROSCOPIC_EXPLICIT,
     GYROSCOPIC_IMPLICIT,
@@ -33,6 +32,7 @@ from contactlab.stepping.kernels.layout import (
     TREE_LINK,
     Control,
     FloatArray,
+    Joints,
     PackedWorld,
     Work,
 )

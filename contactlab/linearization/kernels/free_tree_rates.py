@@ -13,10 +13,8 @@ from contactlab.multibody.kernels.configurations import configuration_difference
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import rows_at
-from contactlab.stepping.kernels.free_motion import free_motion
-from contactlab.stepping.kernels.free_trees import move_tree
-from contactlab.stepping.kernels.joint_layout import Joints
-from contactlab.stepping.kernels.layout import TREE_DOF, Control, FloatArray, IntArray, PackedWorld, Work
+from contactlab.stepping.kernels.free_motion import free_motion, move_tree
+from contactlab.stepping.kernels.layout import TREE_DOF, Control, FloatArray, IntArray, Joints, PackedWorld, Work
 from lcp.kernels import kernel
 
 #: Stride [rad, m, rad/s, m/s, N m, N] of the differences.

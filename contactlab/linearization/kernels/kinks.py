@@ -42,7 +42,6 @@ from contactlab.linearization.kernels.layout import (
 )
 from contactlab.linearization.kernels.pieces import across, corners, directions, is_round, joint_row
 from contactlab.stepping.kernels.blocks import PUSH_RATE, STOP_PUSH_RATE, compliance_of, fastest_of, fastest_of_stops
-from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.joint_rows import joint_law
 from contactlab.stepping.kernels.layout import (
     CHOICE_ANY,
@@ -54,6 +53,7 @@ from contactlab.stepping.kernels.layout import (
     Chunk,
     Control,
     FloatArray,
+    Joints,
     PackedWorld,
     Parameters,
     Work,

@@ -29,14 +29,13 @@ from contactlab.multibody.kernels.codes import FLOATING, GOOD, SPHERICAL
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.sizes import CUSTOM_RATES, CUSTOM_ROW, NOTHING
 from contactlab.multibody.kernels.workspace import rows_at
-from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
     ASLEEP,
     TREE_DOF,
     Chunk,
     Collision,
     Control,
-    IntArray,
+    Joints,
     PackedWorld,
     Parameters,
     Work,
@@ -334,19 +333,4 @@ def linearized(
 def enter(held: Any, types: Any) -> int:
     """`linearized` with the arguments held in a buffer: see `HeldCall`."""
     world, work, chunk, control, parameters, collision, joints, memory, directed = taken(held, types)
-    return linearized(world, work, chunk, control[0], parameters[0], collision, joints, memory, directed[0])
-
-
-def linearized_held(
-    world: PackedWorld,
-    work: Work,
-    chunk: Chunk,
-    control: Any,
-    parameters: Any,
-    collision: Collision | None,
-    joints: Joints | None,
-    memory: Memory,
-    directed: IntArray,
-) -> int:
-    """`linearized` with control and parameters as arrays of one record."""
     return linearized(world, work, chunk, control[0], parameters[0], collision, joints, memory, directed[0])

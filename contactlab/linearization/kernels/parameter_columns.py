@@ -17,7 +17,6 @@ from contactlab.multibody.kernels.sizes import NOTHING
 from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.blocks import PUSH_RATE, compliance_of, fastest_of, materials_of
 from contactlab.stepping.kernels.free_motion import free_motion
-from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.joint_rows import joint_law
 from contactlab.stepping.kernels.layout import (
     CONTACT_ID,
@@ -34,6 +33,7 @@ from contactlab.stepping.kernels.layout import (
     Control,
     FloatArray,
     IntArray,
+    Joints,
     PackedWorld,
     Parameters,
     Work,

@@ -49,7 +49,6 @@ from contactlab.stepping.kernels.blocks import (
     fastest_of_stops,
     materials_of,
 )
-from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.joint_rows import joint_law
 from contactlab.stepping.kernels.layout import (
     GAP,
@@ -58,6 +57,7 @@ from contactlab.stepping.kernels.layout import (
     Chunk,
     Control,
     FloatArray,
+    Joints,
     PackedWorld,
     Parameters,
     Work,

@@ -6,11 +6,9 @@ from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, POSES, VELOC
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.finish import measure
-from contactlab.stepping.kernels.free_motion import free_motion
-from contactlab.stepping.kernels.free_trees import move_free_trees
-from contactlab.stepping.kernels.joint_layout import Joints
-from contactlab.stepping.kernels.layout import TREE_DOF, Control, FloatArray, IntArray, PackedWorld, Work
-from contactlab.stepping.kernels.relative import relative_turning, relative_velocity
+from contactlab.stepping.kernels.free_motion import free_motion, move_free_trees
+from contactlab.stepping.kernels.kinematic import relative_turning, relative_velocity
+from contactlab.stepping.kernels.layout import TREE_DOF, Control, FloatArray, IntArray, Joints, PackedWorld, Work
 from lcp.kernels import kernel
 
 

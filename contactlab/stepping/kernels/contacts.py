@@ -10,7 +10,7 @@ from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.points import body_pose, field_at, velocity_of, world_point
 from contactlab.multibody.kernels.workspace import frames
 from contactlab.stepping.kernels.blocks import seen_depth
-from contactlab.stepping.kernels.kinematic import belt_velocity, motion_of
+from contactlab.stepping.kernels.kinematic import belt_velocity, motion_of, relative_velocity
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -33,7 +33,6 @@ from contactlab.stepping.kernels.layout import (
     PackedWorld,
     Work,
 )
-from contactlab.stepping.kernels.relative import relative_velocity
 from lcp.kernels import kernel
 
 

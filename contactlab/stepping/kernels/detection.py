@@ -1,6 +1,14 @@
-"""The stages `detect` and `label`: free motion, contacts and where they stood in the previous step; islands."""
+"""The stages `detect` and `label`: free motion, contacts and where they stood in the previous step; islands.
+
+An island is a set of kinematic trees joined by contacts, by rows of joints and by loops. The world is no tree: a
+contact with it joins nothing. Islands are numbered in ascending order of their lowest tree; trees and contacts
+keep their order within one.
+"""
 
 from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
 
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
@@ -9,10 +17,12 @@ from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.blocks import allowance_of
 from contactlab.stepping.kernels.contacts import add_given, half_space_contacts, match_previous, move_contact
 from contactlab.stepping.kernels.free_motion import free_motion
-from contactlab.stepping.kernels.islands import label_islands
-from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.joint_rows import beyond_stops, find_joint_rows
+from contactlab.stepping.kernels.kinematic import predict_poses, turns_far
 from contactlab.stepping.kernels.layout import (
+    BODY_A,
+    BODY_B,
+    BODY_TREE,
     CONTACT_ID,
     FAILED,
     FAILURE_NONE,
@@ -26,15 +36,16 @@ from contactlab.stepping.kernels.layout import (
     NEED_SPACE,
     ROOM,
     SHORT_OF_CONTACTS,
+    TREE_DOF,
     Collision,
     Control,
     FloatArray,
+    Joints,
     PackedWorld,
     Parameters,
     Work,
 )
 from contactlab.stepping.kernels.pairs import pair_contacts
-from contactlab.stepping.kernels.predicted_poses import predict_poses, turns_far
 from contactlab.stepping.kernels.sleeping import put_to_sleep
 from lcp.kernels import kernel
 
@@ -119,13 +130,13 @@ def detect(
     # By the velocities seen at the end of the step as well, where there are any.
     looks = control.again if work.listed.shape[0] == 0 else 1
     predicted = work.v_free[:0]
-    if control.projection != 0 and work.listed.shape[0] == 0 and (control.again > 0 or turns_far(world, work, h)):
+    if parameters.projection != 0 and work.listed.shape[0] == 0 and (control.again > 0 or turns_far(world, work, h)):
         predicted = work.v_free if control.again == 0 else work.v_seen[control.again - 1]
         predict_poses(world, work, predicted, h)
-    count = pair_contacts(world, work, collision, h, margin, looks, predicted, control)
+    count = pair_contacts(world, work, collision, h, margin, parameters.reduce != 0, looks, predicted, control)
     if count < 0:
         return NEED_SPACE
-    count = half_space_contacts(world, work, h, margin, control.reduce != 0, looks, count)
+    count = half_space_contacts(world, work, h, margin, parameters.reduce != 0, looks, count)
     count = add_given(world, work, h, margin, count)
     if count > work.contact_int.shape[0]:
         control.short, control.wanted = SHORT_OF_CONTACTS, count
@@ -144,7 +155,7 @@ def detect(
         return GO_ON
     control.n_contacts = count
     control.n_found = count
-    control.deep = 1 if control.projection != 0 and too_deep(world, work, count, parameters) else 0
+    control.deep = 1 if parameters.projection != 0 and too_deep(world, work, count, parameters) else 0
     for j in range(work.shift.shape[0]):
         work.shift[j] = 0.0
         # A contact of the look before may be gone.
@@ -162,7 +173,7 @@ def label(world: PackedWorld, work: Work, joints: Joints | None, control: Contro
     count = control.n_contacts
     if joints is not None:
         find_joint_rows(work, joints, parameters)
-        if control.projection != 0 and beyond_stops(joints):
+        if parameters.projection != 0 and beyond_stops(joints):
             control.deep = 1
     control.n_islands = label_islands(world, work, joints, count)
     if control.sleep != 0:
@@ -173,3 +184,117 @@ def label(world: PackedWorld, work: Work, joints: Joints | None, control: Contro
     control.island = 0
     control.place = ROOM
     return GO_ON
+
+
+@kernel
+def find(parent: NDArray[np.int64], i: int) -> int:
+    """Lowest member of the set of i; halves the paths it walks."""
+    while parent[i] != i:
+        parent[i] = parent[parent[i]]
+        i = parent[i]
+    return i
+
+
+@kernel
+def label_islands(world: PackedWorld, work: Work, joints: Joints | None, n_contacts: int) -> int:
+    """Fill island_of, local, island_nv and the lists of trees, contacts and rows by island; return their number."""
+    nt = work.parent.shape[0]
+    for k in range(nt):
+        work.parent[k] = k
+        work.island_of[k] = -1
+    for i in range(n_contacts):
+        k = world.bodies[work.contact_int[i, BODY_B], BODY_TREE]
+        work.island_of[k] = 0
+        other = work.contact_int[i, BODY_A]
+        if other >= 0 and world.bodies[other, BODY_TREE] >= 0:
+            m = world.bodies[other, BODY_TREE]
+            work.island_of[m] = 0
+            a = find(work.parent, m)
+            b = find(work.parent, k)
+            # The lower tree becomes the root: an island is then met first at its lowest tree.
+            work.parent[max(a, b)] = min(a, b)
+    if joints is not None:
+        join_trees(work, joints)
+
+    n_islands = 0
+    for k in range(nt):
+        if work.island_of[k] < 0:
+            continue
+        root = find(work.parent, k)
+        if root == k:
+            work.island_of[k] = n_islands
+            n_islands += 1
+        else:
+            work.island_of[k] = work.island_of[root]
+
+    for i in range(n_islands + 1):
+        work.tree_start[i] = 0
+        work.contact_start[i] = 0
+    for i in range(n_islands):
+        work.island_nv[i] = 0
+    for k in range(nt):
+        if work.island_of[k] >= 0:
+            work.tree_start[work.island_of[k] + 1] += 1
+    for i in range(n_contacts):
+        work.contact_start[work.island_of[world.bodies[work.contact_int[i, BODY_B], BODY_TREE]] + 1] += 1
+    for i in range(n_islands):
+        work.tree_start[i + 1] += work.tree_start[i]
+        work.contact_start[i + 1] += work.contact_start[i]
+    # Lists: start[i] runs through island i's places, and both are put back by one shift afterwards.
+    for k in range(nt):
+        i = work.island_of[k]
+        if i >= 0:
+            work.island_trees[work.tree_start[i]] = k
+            work.tree_start[i] += 1
+            work.local[k] = work.island_nv[i]
+            work.island_nv[i] += world.trees[k + 1, TREE_DOF] - world.trees[k, TREE_DOF]
+    for c in range(n_contacts):
+        i = work.island_of[world.bodies[work.contact_int[c, BODY_B], BODY_TREE]]
+        work.island_contacts[work.contact_start[i]] = c
+        work.contact_start[i] += 1
+    for i in range(n_islands, 0, -1):
+        work.tree_start[i] = work.tree_start[i - 1]
+        work.contact_start[i] = work.contact_start[i - 1]
+    work.tree_start[0] = 0
+    work.contact_start[0] = 0
+    if joints is not None:
+        list_joint_rows(work, joints, n_islands)
+    return n_islands
+
+
+@kernel(inner=True)
+def join_trees(work: Work, joints: Joints) -> None:
+    """Mark the trees with rows that take part and join those that one row acts on."""
+    for i in range(joints.active.shape[0]):
+        if joints.active[i] == 0:
+            continue
+        first = joints.row_trees[i]
+        for n in range(first, joints.row_trees[i + 1]):
+            k = joints.trees[n]
+            work.island_of[k] = 0
+            if n > first:
+                a = find(work.parent, joints.trees[first])
+                b = find(work.parent, k)
+                work.parent[max(a, b)] = min(a, b)
+
+
+@kernel(inner=True)
+def list_joint_rows(work: Work, joints: Joints, n_islands: int) -> None:
+    """Fill the lists of rows by island, ascending within each."""
+    start = joints.row_start
+    for i in range(n_islands + 1):
+        start[i] = 0
+    for row in range(joints.active.shape[0]):
+        if joints.active[row] != 0:
+            start[work.island_of[joints.trees[joints.row_trees[row]]] + 1] += 1
+    for i in range(n_islands):
+        start[i + 1] += start[i]
+    # As in `label_islands`: start[i] runs through island i's places and is put back by one shift.
+    for row in range(joints.active.shape[0]):
+        if joints.active[row] != 0:
+            i = work.island_of[joints.trees[joints.row_trees[row]]]
+            joints.island_rows[start[i]] = row
+            start[i] += 1
+    for i in range(n_islands, 0, -1):
+        start[i] = start[i - 1]
+    start[0] = 0

@@ -13,9 +13,8 @@ from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.velocities import fill_frames
 from contactlab.multibody.kernels.workspace import frames, rows_at
 from contactlab.stepping.kernels.blocks import SEEN_DEPTH
-from contactlab.stepping.kernels.free_trees import move_free_trees
+from contactlab.stepping.kernels.free_motion import move_free_trees
 from contactlab.stepping.kernels.joint_island import keep_joints
-from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.joint_rows import misses_stops
 from contactlab.stepping.kernels.layout import (
     ASLEEP,
@@ -34,6 +33,7 @@ from contactlab.stepping.kernels.layout import (
     Control,
     FloatArray,
     Island,
+    Joints,
     PackedWorld,
     Parameters,
     Work,
@@ -130,7 +130,7 @@ def looks_again(
             after[j] = work.v_plus[j]
             change = max(change, abs(after[j] - before[j]))
         # What has not been struck has gone where contacts were looked for.
-        if control.reduce == 0 and parameters.h * change > STRUCK * parameters.margin:
+        if parameters.reduce == 0 and parameters.h * change > STRUCK * parameters.margin:
             if collision is not None:
                 moves = outruns(world, work, collision, before, after, parameters.h, parameters.margin)
             moves = moves or whips(world, work, before, after, parameters)
@@ -182,7 +182,7 @@ def finish(
 ) -> int:
     """Move q, measure what came of it, make it the state and record it."""
     h = parameters.h
-    if control.projection != 0 and looks_again(world, work, joints, collision, control, parameters):
+    if parameters.projection != 0 and looks_again(world, work, joints, collision, control, parameters):
         control.place = DETECT
         return GO_ON
     control.again = 0
@@ -225,7 +225,7 @@ def finish(
     control.chunk_contacts += control.n_contacts
     control.chunk_islands += control.n_islands
     control.step += 1
-    if control.adaptive != 0:
+    if parameters.adaptive != 0:
         parameters.h = min(parameters.h_max, parameters.grow * h)
     control.place = BEGIN
     return GO_ON

@@ -11,14 +11,17 @@ from contactlab.formulation.kernels.bilateral import (
     project_rows,
 )
 from contactlab.multibody.kernels.workspace import rows_at
-from contactlab.stepping.kernels.joint_layout import BOXED, GIVES_WAY, LIMIT, Joints
 from contactlab.stepping.kernels.joint_rows import equation_scale, fill_joint_row
 from contactlab.stepping.kernels.layout import (
+    BOXED,
+    GIVES_WAY,
+    LIMIT,
     Chunk,
     Control,
     FloatArray,
     IntArray,
     Island,
+    Joints,
     PackedWorld,
     Parameters,
     Work,

@@ -22,10 +22,10 @@ from contactlab.formulation.kernels.laws import (
     unilateral_law,
 )
 from contactlab.stepping.kernels.blocks import STOP_DEPTH, STOP_PUSH_RATE, fastest_of_stops, solve_tree
-from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
     TREE_DOF,
     FloatArray,
+    Joints,
     PackedWorld,
     Parameters,
     Work,

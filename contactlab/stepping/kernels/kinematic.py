@@ -1,11 +1,22 @@
-"""Bodies that move as they are told: to the model they are fixed, their pose and velocity stand beside it."""
+"""Bodies that move as they are told: to the model they are fixed, their pose and velocity stand beside it.
+
+Also how one body moves as seen from another, and where bodies are predicted to be at the end of a step. A contact row
+states the gap at the end of a step as g + h N v, which is wrong for bodies that turn far in a step.
+A body that turns by the angle a in the step leaves this line by a^2 r / 2, with r the distance of its points from its
+middle; a plate that tumbles sinks by a good part of its thickness. So poses are predicted if anything turns fast, and
+gaps are computed there. The difference to the line is the gap correction. The position projection undoes it;
+velocities do not depend on it.
+"""
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.layout import Tree
-from contactlab.multibody.kernels.points import body_pose
-from contactlab.multibody.kernels.workspace import Frames
-from contactlab.stepping.kernels.layout import FloatArray, PackedWorld, Work
+from contactlab.multibody.kernels.configurations import integrate_configuration
+from contactlab.multibody.kernels.layout import Tree, tree
+from contactlab.multibody.kernels.points import body_pose, velocity_of
+from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, POSES
+from contactlab.multibody.kernels.velocities import fill_frames
+from contactlab.multibody.kernels.workspace import Frames, frames, rows_at
+from contactlab.stepping.kernels.layout import BODY_DOF, BODY_ROOT, FloatArray, PackedWorld, Work
 from lcp.kernels import kernel
 
 
@@ -59,3 +70,96 @@ def twist_at(s: FloatArray, o: FloatArray, x: FloatArray, out: FloatArray) -> No
     out[0] = s[3] + (s[1] * dz - s[2] * dy)
     out[1] = s[4] + (s[2] * dx - s[0] * dz)
     out[2] = s[5] + (s[0] * dy - s[1] * dx)
+
+
+@kernel(inner=True)
+def relative_turning(world: PackedWorld, work: Work, a: int, b: int, v: FloatArray, out: FloatArray) -> None:
+    """Fill ``out`` (3,), the angular velocity under v of body b less that of a; bodies as in `relative_velocity`."""
+    for k in range(3):
+        out[k] = 0.0
+    j = world.bodies[b, BODY_DOF]
+    while j >= 0:
+        for k in range(3):
+            out[k] += work.S[j, k] * v[j]
+        j = world.dof_parent[j]
+    j = world.bodies[a, BODY_DOF] if a >= 0 else -1
+    while j >= 0:
+        for k in range(3):
+            out[k] -= work.S[j, k] * v[j]
+        j = world.dof_parent[j]
+    if motion_of(world, a) >= 0:
+        for k in range(3):
+            out[k] -= work.motion_twist[motion_of(world, a), k]
+
+
+@kernel(inner=True)
+def relative_velocity(
+    world: PackedWorld,
+    work: Work,
+    a: int,
+    b: int,
+    point: FloatArray,
+    v: FloatArray,
+    other: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Fill ``out`` (3,), the velocity under v of the point as one of body b, which moves, less that as one of a.
+
+    Body a may be fixed to the world, or the world (-1) itself: it then stands still, or moves as it is told. ``other``
+    (3,) is scratch.
+    """
+    o = work.origins[world.bodies[b, BODY_ROOT]]
+    velocity_of(world.dof_parent, work.S, world.bodies[b, BODY_DOF], o, point, v, out)
+    if a >= 0 and world.bodies[a, BODY_DOF] >= 0:
+        o = work.origins[world.bodies[a, BODY_ROOT]]
+        velocity_of(world.dof_parent, work.S, world.bodies[a, BODY_DOF], o, point, v, other)
+        for k in range(3):
+            out[k] -= other[k]
+    elif motion_of(world, a) >= 0:
+        carried(work, motion_of(world, a), point, other)
+        for k in range(3):
+            out[k] -= other[k]
+
+
+# The angle of a turn in a step [rad] from which on poses are predicted. And how far shapes leave their straight ways
+# where gaps are computed there, by the smallest extent of the smaller one.
+FAST_TURN = 0.02
+DEVIATION = 0.002
+
+
+@kernel(inner=True)
+def turns_far(world: PackedWorld, work: Work, h: float) -> bool:
+    """Whether anything turns by more than `FAST_TURN` in the step."""
+    t = tree(world.ints, world.floats)
+    f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])
+    least = (FAST_TURN / h) ** 2
+    for i in range(t.parent.shape[0]):
+        V = f.V[i]
+        if V[0] * V[0] + V[1] * V[1] + V[2] * V[2] > least:
+            return True
+    for i in range(work.motion_twist.shape[0]):
+        s = work.motion_twist[i]
+        if s[0] * s[0] + s[1] * s[1] + s[2] * s[2] > least:
+            return True
+    return False
+
+
+@kernel(inner=True)
+def predict_poses(world: PackedWorld, work: Work, v: FloatArray, h: float) -> None:
+    """Fill the poses at the end of a step at velocities v."""
+    integrate_configuration(world.ints, world.floats, work.q, v, h, work.q_plus)
+    none = rows_at(work.W, 0, 0, CUSTOM_ROW)
+    fill_frames(world.ints, world.floats, work.q_plus, v, none, NOTHING, POSES, work.W_predicted)
+
+
+@kernel(inner=True)
+def predicted_body(world: PackedWorld, work: Work, body: int, out: FloatArray) -> None:
+    """Fill ``out`` (12,) with the pose of a body at the end of the step, as `predict_poses` found it."""
+    row = motion_of(world, body)
+    if row >= 0:
+        for k in range(12):
+            out[k] = work.motion_next[row, k]
+        return
+    t = tree(world.ints, world.floats)
+    f = frames(work.W_predicted, t.parent.shape[0], t.dof_parent.shape[0])
+    body_pose(t, f.R, f.p, body, out)

@@ -28,7 +28,7 @@ CHUNK_FULL: Final = 1  # the rows of the chunk are used up: take them, reset the
 UNSOLVED: Final = 2  # an island's forces are wanted, and control.place says from what: see `Driver`
 FAILED: Final = 3  # the current island's LCP is not solved, or a velocity is no longer finite
 NEED_SPACE: Final = 4  # a buffer is too small, and control.short says which: enlarge it, enter again
-NEED_PART: Final = 5  # the part of the loop that has control.place is not compiled: see `parts`
+NEED_PART: Final = 5  # the part of the loop that has control.place is not compiled: see `step`
 
 # Pivots after which a solve under way is UNSOLVED, so that Python can heed Ctrl-C.
 PIVOT_BUDGET: Final = 256
@@ -51,7 +51,7 @@ NEARER: Final = 10  # behind these, where there are attempts that few islands ne
 LATER: Final = 12  # behind these, or in the midst of VERDICT: attempts that hardly any island needs, outside the loop
 FORM: Final = 11  # behind all of them, where none has found any: the LCP
 
-# Values of Control.solver, gyroscopic, failure and short.
+# Values of Parameters.solver, and of Control.gyroscopic, failure and short.
 SOLVER_EXTERNAL: Final = 0
 SOLVER_LEMKE: Final = 1
 SOLVER_LEMKE_FIRST: Final = 2  # what the kernel leaves unsolved goes to the rest of a cascade outside
@@ -82,11 +82,12 @@ CHOICE_ANY: Final = 1
 CHOICE_SELECTED: Final = 2
 CHOICE_NOT_SELECTED: Final = 3
 CHOICE_UNCERTIFIED: Final = 4
-# What a friction backend's answer is by the law that it states: `formulation.stated_law` decides.
+# The verdict on an answer with exact cones, and on a friction backend's by the law that it states, which
+# `formulation.stated_law` decides.
 REFUSED: Final = 0
 ANSWERED: Final = 1
 NEARLY: Final = 2  # no answer, and near enough to go on with
-# What forces that no certificate holds for may be off by, and what energy they may make: see `unsolved`.
+# What forces that no certificate holds for may be off by, and what energy they may make: see `verdict`.
 NEAR: Final = 1e-4
 COARSE: Final = 3e-4
 MADE: Final = 1e-6
@@ -100,6 +101,11 @@ STIRRED: Final = 2  # awake, by something other than a body that has not rested 
 REST_UNTRIED: Final = 0
 REST_WANTED: Final = 1
 REST_TRIED: Final = 2
+
+# Value of Control.tried when nothing is left to try.
+ALL_TRIED: Final = 2
+# Friction cones of a contact at most, where there are moments: of sliding, of spin, of rolling.
+CONES: Final = 3
 
 # Times in a step that contacts and stops are looked for again, by v+.
 LOOKS: Final = 4
@@ -216,38 +222,26 @@ class Control:
     warm_hit: int
     attempt: int  # that answered it, of `formulation.kernels.attempts`, or NONE
     systems: int  # solved in all attempts at it
-    tried: int  # whether the first attempts at forces selected were made in vain
+    tried: int  # attempts at forces selected that were made in vain: 0 none, 1 the first, ALL_TRIED all
     rest: int  # whether forces that hold it at rest were looked for: REST_UNTRIED, REST_WANTED, REST_TRIED
     choice: int
-    exhausted: int  # whether nothing is left to try
-    cone_solved: int  # the verdict on an answer with exact cones
-    backend_verdict: int  # the verdict on the answer of a friction backend: REFUSED, ANSWERED or NEARLY
+    answered: int  # the verdict on an answer with exact cones or of a friction backend: REFUSED, ANSWERED or NEARLY
     go_on: int  # whether the best forces found may do where nothing is certified
     uncertified: int  # islands so far for which they did, those of failed steps included
     # Where the loop returned NEED_SPACE: which buffer is too small, and how many entries are wanted.
     short: int
     wanted: int
     # Settings.
-    solver: int
     edges: int
-    cones: int  # friction cones of a contact at most
-    warm_start: int
-    propose: int  # whether a proposal may take the place of a solve
-    select: int  # whether a proposal is to be the forces selected, whatever those of the step before
     cone: int  # whether friction has the exact cone: what is not selected is solved, and judged, outside
-    backend: int  # whether a friction backend solves islands with contacts: they are solved, and judged, outside
-    allowed: int  # bits of the attempts that may be made
-    adaptive: int  # whether a failed step is tried again with a smaller h
-    reduce: int  # whether a pair of shapes keeps four contacts at most
     gyroscopic: int  # torque of single free links
     accurate: int  # whether free trees of several links move by the Runge-Kutta method
-    projection: int  # whether q is moved out of penetrations after the step
     deep: int  # whether anything in the step is deeper than is allowed, and positions are projected
     sleep: int  # whether islands at rest sleep
 
 
 class Parameters:
-    """Time, step size and the numbers of the stepper: the fields of a record, like `Control`."""
+    """Time, step size and the numbers and options of the stepper: the fields of a record, like `Control`."""
 
     h: float  # the step in progress, or of the next one
     time: float
@@ -267,6 +261,16 @@ class Parameters:
     )
     fastest: float
     tolerance: float
+    # Options; flags are 0 or 1.
+    solver: int
+    warm_start: int
+    propose: int  # whether a proposal may take the place of a solve
+    select: int  # whether a proposal is to be the forces selected, whatever those of the step before
+    backend: int  # whether a friction backend solves islands with contacts: they are solved, and judged, outside
+    allowed: int  # bits of the attempts that may be made
+    adaptive: int  # whether a failed step is tried again with a smaller h
+    reduce: int  # whether a pair of shapes keeps four contacts at most
+    projection: int  # whether q is moved out of penetrations after the step
     sleep_speed: float  # every velocity below which an island rests, and how long it must
     sleep_time: float
 
@@ -454,3 +458,80 @@ class Chunk(NamedTuple):
     contact_z: FloatArray  # (contacts, w)
     joint: Any
     island: Any
+
+
+# Ranks of classes of rows: equations that give way, of FOLLOW and LOOP, are boxed where the stepper has a cfm.
+LIMIT: Final = 0
+EQUATION: Final = 1
+GIVES_WAY: Final = 2
+BOXED: Final = 3
+
+
+class Drive:
+    """The gains of a position drive and the speed it wants, 0 for others: the fields of a record."""
+
+    stiffness: float
+    damping: float
+    target_velocity: float
+
+
+class Spring:
+    """A position drive without a bound, which acts within the mass matrix: the fields of a record."""
+
+    dof: int
+    place: int
+    drive: int
+
+
+class Joints(NamedTuple):
+    """Rows and drives of a world, the step in progress and its island.
+
+    A world has a fixed list of rows, in the order of their classes in an island's problem, [L; G; B]. The place in that
+    list is the row's persistent number. Stops take part in a step where they may be reached, all others always.
+
+    Sizes: n rows, nd drives, nloop rows of loops; within an island nl rows L, ng rows G, nbox rows B, and m rows in
+    all, contact rows included.
+    """
+
+    # What does not change.
+    damping: FloatArray  # (nv,) viscous [N m s/rad, N s/m]
+    rows: Any  # (n,) records of the numbers of a `contactlab.world.JointRow`, its kind and the rank of its class
+    row_trees: IntArray  # (n + 1,) trees of row i: trees[row_trees[i] : row_trees[i + 1]], ascending
+    trees: IntArray
+    drives: Any  # (nd,) records `Drive`
+    springs: Any  # (ns,) records `Spring`
+    loop_ints: IntArray  # buffers of the model and its loops, as `constraint_rows` takes them
+    loop_floats: FloatArray
+    # The step in progress.
+    target: FloatArray  # (nd,) wanted by the drives, position or speed
+    target_table: FloatArray  # (steps, nd) what they are in each step, where it has any
+    loop_G: FloatArray  # (nloop, nv)
+    loop_error: FloatArray  # (nloop,) position errors
+    loop_rate: FloatArray  # (nloop,) rate of the rows that v does not make
+    loop_scale: FloatArray  # (nloop,) sizes of the terms of the rows' entries
+    loop_work: FloatArray
+    nothing: FloatArray  # (0,)
+    active: IntArray  # (n,) whether the row takes part
+    missed: IntArray  # (n,) stops that were left out, and that the step would have passed
+    error: FloatArray  # (n,) gap of a stop, position error of others
+    row_start: IntArray  # (nt + 1,) rows of island i: island_rows[row_start[i] : row_start[i + 1]]
+    island_rows: IntArray  # (n,)
+    z: FloatArray  # (n, 2) LCP variables
+    was: IntArray  # (n,) whether the row took part in the previous step
+    previous_z: FloatArray  # (n, 2)
+    # The island in progress without its rows G: those of [N; F; L; B], in flat buffers of at least the size needed, J
+    # and Y filled in the columns of the island's spans, elsewhere while M is assembled.
+    J: FloatArray  # m nv
+    Y: FloatArray
+    k: FloatArray  # m
+    gamma: FloatArray
+    f: FloatArray
+    locked: IntArray
+    posed: FloatArray  # 2 m: see `lcp.contacts.kernels.island_acceptance.Case`
+    v0: FloatArray  # nv
+    P: FloatArray  # ng ng
+    G_scale: FloatArray  # ng, sizes of the terms of the entries of rows G
+    G_error: FloatArray  # ng, their position errors
+    work: FloatArray
+    lo: FloatArray  # nbox
+    hi: FloatArray

@@ -22,7 +22,7 @@ import math
 from contactlab.contact.kernels.friction_pyramid import planar_tangents, tangential
 from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.blocks import along, fill_along, materials_of, turning_frame
-from contactlab.stepping.kernels.kinematic import motion_of
+from contactlab.stepping.kernels.kinematic import motion_of, relative_turning
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -36,7 +36,6 @@ from contactlab.stepping.kernels.layout import (
     PackedWorld,
     Work,
 )
-from contactlab.stepping.kernels.relative import relative_turning
 from lcp.kernels import kernel
 
 # Rolling slower than this [rad/s] has no direction.

@@ -10,15 +10,16 @@ from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
 from contactlab.formulation.kernels.joint_spans import place_joint_spans
 from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.spatial.arrays import IntArray
-from contactlab.stepping.kernels.blocks import build_blocks, complete_rows, warm_vector
-from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
+from contactlab.stepping.kernels.blocks import build_blocks, complete_rows, posed_rows, rows_left, warm_vector
 from contactlab.stepping.kernels.joint_island import add_joint_rows, count_joint_rows, eliminate, warm_joints
-from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
+    ALL_TRIED,
+    ANSWERED,
     ATTEMPTS,
     CHOICE_ANY,
     CHOICE_NOT_SELECTED,
     CHOICE_SELECTED,
+    CONES,
     FAILED,
     FAILURE_LARGE,
     FINISH,
@@ -41,6 +42,7 @@ from contactlab.stepping.kernels.layout import (
     VERDICT,
     Control,
     Island,
+    Joints,
     Moments,
     PackedWorld,
     Parameters,
@@ -88,20 +90,19 @@ def next_island(
     n = nc + 2 * nr + control.ncone
     build_blocks(world, work, island, control, parameters)
     control.has_z0 = 0
-    if control.warm_start != 0 and warm_vector(work, island, control):
+    if parameters.warm_start != 0 and warm_vector(work, island, control):
         control.has_z0 = 1
     if moments is not None and control.ncone > nc:
         add_moments(world, moments, work, island, control)
         exchange_moments(world, moments, work, island, control, True)
     control.n = n
     control.tried = 0
-    control.exhausted = 0
     control.rest = REST_UNTRIED
     control.attempt = NO_STRATEGY
     control.systems = 0
-    control.choice = CHOICE_NOT_SELECTED if control.select != 0 and nc > 0 else CHOICE_ANY
+    control.choice = CHOICE_NOT_SELECTED if parameters.select != 0 and nc > 0 else CHOICE_ANY
     alone = control.nl + control.ng + control.nbox == 0
-    control.place = ATTEMPTS if alone and nc > 0 and control.propose != 0 else POSE
+    control.place = ATTEMPTS if alone and nc > 0 and parameters.propose != 0 else POSE
     return GO_ON
 
 
@@ -112,7 +113,7 @@ def attempt(work: Work, island: Island, joints: Joints | None, control: Control,
     case = case_of(rows, island.starts[: trees + 1], island, joints, control, parameters)
     answer = answer_of(rows, island, control)
     found = solve_first(case, answer, island.proposal_floats, island.proposal_ints)
-    return made(found, island, control)
+    return made(found, island, control, parameters)
 
 
 @kernel(short_loops=True)
@@ -121,7 +122,9 @@ def attempt_nearer(work: Work, island: Island, joints: Joints | None, control: C
     rows, trees = rows_tried(work.tree_start, island, joints, control, parameters.h)
     case = case_of(rows, island.starts[: trees + 1], island, joints, control, parameters)
     answer = answer_of(rows, island, control)
-    return made(solve_from_sweeps(case, answer, island.proposal_floats, island.proposal_ints), island, control)
+    return made(
+        solve_from_sweeps(case, answer, island.proposal_floats, island.proposal_ints), island, control, parameters
+    )
 
 
 @kernel(short_loops=True)
@@ -142,7 +145,7 @@ def attempt_later(
             control.attempt, control.choice = found.attempt, CHOICE_NOT_SELECTED
         return
     found = solve_fallback(case, answer, island.proposal_floats, island.proposal_ints)
-    made(found, island, control)
+    made(found, island, control, parameters)
 
 
 @kernel(inline=True)
@@ -178,10 +181,10 @@ def case_of(
     return IslandProblem(
         rows,
         starts,
-        control.select != 0,
+        parameters.select != 0,
         control.has_z0 != 0,
         control.cone != 0,
-        control.allowed,
+        parameters.allowed,
         island.z0[: control.n],
         parameters.tolerance,
         posed,
@@ -208,7 +211,7 @@ def answer_of(rows: ContactSystem, island: Island, control: Control) -> IslandSo
 
 
 @kernel(inline=True)
-def made(found: SearchResult, island: Island, control: Control) -> int:
+def made(found: SearchResult, island: Island, control: Control, parameters: Parameters) -> int:
     """Go on for VERDICT with what was found, for the later attempts where nothing was, or to FORM for a solver."""
     control.systems += found.systems
     if found.outcome == NEEDS_SWEEPS:
@@ -217,14 +220,14 @@ def made(found: SearchResult, island: Island, control: Control) -> int:
     control.attempt = found.attempt
     if found.attempt != NO_STRATEGY:
         control.choice = CHOICE_ANY
-        if control.select != 0:
+        if parameters.select != 0:
             control.choice = CHOICE_NOT_SELECTED if found.outcome == FOUND_OTHERS else CHOICE_SELECTED
-        control.cone_solved = 1
+        control.answered = ANSWERED
         control.pivots = 0
         control.place = VERDICT
         return GO_ON
     # Forces near those of the step before, which a named solver is to better, are not gone on from.
-    tried = control.select != 0 and island.state[BEST_RESIDUAL] >= 0.0
+    tried = parameters.select != 0 and island.state[BEST_RESIDUAL] >= 0.0
     later = tried and control.tried == 0
     control.tried = 1 if tried else 0
     control.place = LATER if later else FORM
@@ -243,14 +246,14 @@ def pose(
     if joints is not None and control.nl + control.ng + control.nbox > 0:
         rows = posed_rows(island, joints, control, parameters.h)
         control.n = add_joint_rows(world, work, joints, rows, i, parameters)
-        if control.warm_start != 0 and warm_joints(island, joints, rows, i, parameters.cfm):
+        if parameters.warm_start != 0 and warm_joints(island, joints, rows, i, parameters.cfm):
             control.has_z0 = 1
         trees = work.tree_start[i + 1] - work.tree_start[i]
         spans = island.spans[: rows.k.shape[0] - rows.nb]
         place_joint_spans(nc + nr, rows.nl, rows.nb, rows.J, rows.Y, island.starts[: trees + 1], spans)
         if rows.nb > 0:
             eliminate(rows, spans, joints)
-        if may_propose(control):
+        if may_propose(control, parameters):
             control.place = ATTEMPTS
     return GO_ON
 
@@ -262,10 +265,10 @@ def form(island: Island, joints: Joints | None, control: Control, parameters: Pa
     # For who looks at the problem, too.
     complete_rows(posed.J, posed.Y, posed.column_ranges)
     if control.tried != 0:
-        control.exhausted = 1
+        control.tried = ALL_TRIED
         control.place = VERDICT
         return GO_ON
-    if control.select != 0 and control.cone == 0 and control.n > MOST_UNKNOWNS:
+    if parameters.select != 0 and control.cone == 0 and control.n > MOST_UNKNOWNS:
         control.failure = FAILURE_LARGE
         return FAILED
     rows = posed
@@ -274,7 +277,7 @@ def form(island: Island, joints: Joints | None, control: Control, parameters: Pa
         complete_rows(rows.J, rows.Y, rows.column_ranges)
     assemble_lcp(rows, rows_at(island.M, 0, control.n, control.n), island.q[: control.n])
     # A problem of cones, or of a friction backend, is none for the solver inside, but where there is no contact.
-    if control.solver == SOLVER_EXTERNAL or ((control.cone != 0 or control.backend != 0) and control.nc > 0):
+    if parameters.solver == SOLVER_EXTERNAL or ((control.cone != 0 or parameters.backend != 0) and control.nc > 0):
         control.place = VERDICT
         return UNSOLVED
     island.info[LEMKE_STAGE] = LEMKE_START
@@ -300,22 +303,22 @@ def pivot(island: Island, n: int, warm: bool) -> int:
 
 
 @kernel(inline=True)
-def solve(island: Island, control: Control) -> int:
+def solve(island: Island, control: Control, parameters: Parameters) -> int:
     """Solve the island's problem, some pivots at a time; one that this leaves unsolved may go to solvers outside."""
     code = pivot(island, control.n, control.has_z0 != 0)
     if code == RUNNING:
         return UNSOLVED
     control.pivots = island.info[PIVOTS]
     control.place = VERDICT
-    if code != SOLVED and control.solver == SOLVER_LEMKE_FIRST:
+    if code != SOLVED and parameters.solver == SOLVER_LEMKE_FIRST:
         return UNSOLVED
     return GO_ON
 
 
 @kernel(inline=True)
-def may_propose(control: Control) -> bool:
+def may_propose(control: Control, parameters: Parameters) -> bool:
     """Whether attempts are made at an island of contacts and rows of joints."""
-    return control.propose != 0 and control.select != 0 and control.nc > 0
+    return parameters.propose != 0 and parameters.select != 0 and control.nc > 0
 
 
 @kernel(inline=True)
@@ -338,7 +341,7 @@ def fits(
     control.nr = nc * (control.edges // 2)
     if moments is not None:
         count_moments(world, moments, work, control)
-    room = nc <= island.r.shape[0] // control.cones and nv <= island.Mv.shape[0]
+    room = nc * (1 if moments is None else CONES) <= island.r.shape[0] and nv <= island.Mv.shape[0]
     if joints is not None:
         count_joint_rows(joints, control, cfm)
         m = nc + control.nr + control.nl + control.ng + control.nbox

@@ -20,7 +20,7 @@ from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.points import velocity_at, velocity_of
 from contactlab.multibody.kernels.workspace import frames
 from contactlab.stepping.kernels.blocks import seen_depth
-from contactlab.stepping.kernels.kinematic import body_velocity, motion_of, placed_body
+from contactlab.stepping.kernels.kinematic import DEVIATION, body_velocity, motion_of, placed_body, predicted_body
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -48,7 +48,6 @@ from contactlab.stepping.kernels.layout import (
     PackedWorld,
     Work,
 )
-from contactlab.stepping.kernels.predicted_poses import DEVIATION, predicted_body
 from lcp.kernels import kernel
 
 # Of the smallest extent of the smaller body: a way in a step from which on two shapes are fast.
@@ -361,12 +360,14 @@ def pair_contacts(
     c: Collision | None,
     h: float,
     margin: float,
+    reduce: bool,
     looks: int,
     predicted: FloatArray,
     control: Control,
 ) -> int:
     """List the contacts between shapes, first of all, by pair and feature; return their number.
 
+    ``reduce``: at most four contacts of a pair of shapes.
     ``looks``: also by so many velocities seen at the end of the step. -1 says that a buffer is too small.
     Contacts beyond the capacity are counted, not stored.
     """
@@ -383,7 +384,6 @@ def pair_contacts(
     if n_pairs > c.pairs.shape[0]:
         control.short, control.wanted = SHORT_OF_PAIRS, n_pairs
         return -1
-    reduce = control.reduce != 0
     room, out = shapes.Workspace(c.work, c.ints), shapes.Contacts(c.points, c.features)
     count = 0
     e = 0

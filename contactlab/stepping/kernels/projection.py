@@ -6,7 +6,7 @@ linearised at its start, are e = gap + h N v+. The displacement of its island, d
     0 <= p  _|_  e + a/2 + N dq >= 0,      |h^2 fT + s| <= mu (h^2 fN + p),  T dq = 0 where less,
 
 fN and fT the forces of the step, a the depth that is allowed, and no e below -h times the greatest speed at which depth
-is undone. Where bodies turn fast, e has the gap correction of `predicted_poses` too. Equations of joints keep what they
+is undone. Where bodies turn fast, e has the gap correction of `kinematic` too. Equations of joints keep what they
 hold: G dq = 0. It is the least motion in the metric of the masses, held by the friction of the contacts that bear or
 push: piles do not spread where what is undone is small beside what they bear. q is moved along h v+ + dq; v+ stays what
 it is, so that no speed comes of it. p and s have the unit kg m.
@@ -38,10 +38,10 @@ from contactlab.stepping.kernels.blocks import (
     extent_of,
     fastest_of,
     fastest_of_stops,
+    posed_rows,
+    rows_left,
 )
 from contactlab.stepping.kernels.finish import measure
-from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
-from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion_of
 from contactlab.stepping.kernels.layout import (
     BODY_A,
@@ -56,6 +56,7 @@ from contactlab.stepping.kernels.layout import (
     Control,
     FloatArray,
     Island,
+    Joints,
     PackedWorld,
     Parameters,
     Work,

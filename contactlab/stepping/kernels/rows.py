@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from contactlab.stepping.kernels.kinematic import relative_velocity
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -33,7 +34,6 @@ from contactlab.stepping.kernels.layout import (
     PackedWorld,
     Work,
 )
-from contactlab.stepping.kernels.relative import relative_velocity
 from lcp.kernels import kernel
 
 # What is below the least that free speeds can be, but for rounding.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contactlab.multibody.kernels.layout import tree
 from contactlab.stepping.kernels.contacts import move_contact
-from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.kinematic import motion_of
 from contactlab.stepping.kernels.layout import (
     ASLEEP,
@@ -17,6 +16,7 @@ from contactlab.stepping.kernels.layout import (
     STIRRED,
     TREE_DOF,
     TREE_LINK,
+    Joints,
     PackedWorld,
     Parameters,
     Work,

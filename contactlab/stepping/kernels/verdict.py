@@ -1,15 +1,33 @@
-"""The stage `verdict`: whether an island's z solves its LCP; then forces, velocities and their certificate."""
+"""The stage `verdict`: whether an island's z solves its LCP; then forces, velocities and their certificate.
+
+If nothing solved the island, the best forces found are taken if they are nearly right and make no energy (`will_do`).
+Nearly right: every condition of their certificate, of contacts, limits and boxed rows alike, is off by at most NEAR of
+its scale, and the measures of the problem as a whole by COARSE. Where no forces exist, contact forces grow without
+bound, and the scales of their conditions with them, so that these look met. Making no energy: the power of all forces
+at the rates of their own rows,
+
+    sum_i f_i (J_i v+ + k_i + gamma_i f_i) <= MADE sum_i |f_i| s_i,
+
+s_i the rate scale of row i (`condition_scales`). Exact forces dissipate: each product is 0 but for friction, drives and
+bounds that give way, where it is negative. The sum on the right is the energy that forces and rates exchange before
+they cancel. A body held against its weight m g over h has 2 m g^2 h there, so that it may gain speed by about MADE g h;
+NEAR alone would allow a hundred times as much. Ten thousand such steps make less than a hundredth of the exchange of
+one.
+"""
 
 from __future__ import annotations
 
 from contactlab.formulation.kernels.agreement import CONSISTENT, certify_bilateral, contradicted_row
-from contactlab.stepping.kernels.blocks import complete_rows
+from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.kernels.blocks import complete_rows, posed_rows, rows_left
 from contactlab.stepping.kernels.finish import scatter_velocity
-from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
 from contactlab.stepping.kernels.joint_island import recover_with_equations, write_joint_rows
-from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
+    ALL_TRIED,
     ANSWERED,
+    CERTIFICATE,
+    CHOICE_UNCERTIFIED,
+    COARSE,
     FAILED,
     FAILURE_INCONSISTENT,
     FAILURE_LCP,
@@ -17,7 +35,11 @@ from contactlab.stepping.kernels.layout import (
     ISLANDS,
     JUDGE,
     LATER,
+    MADE,
+    NEAR,
+    NEARLY,
     PROJECT,
+    REFUSED,
     REST_UNTRIED,
     REST_WANTED,
     SOLVER_EXTERNAL,
@@ -26,6 +48,7 @@ from contactlab.stepping.kernels.layout import (
     Chunk,
     Control,
     Island,
+    Joints,
     Moments,
     PackedWorld,
     Parameters,
@@ -33,16 +56,16 @@ from contactlab.stepping.kernels.layout import (
 )
 from contactlab.stepping.kernels.moments import exchange_moments, moment_impulses
 from contactlab.stepping.kernels.rows import write_island, write_rows
-from contactlab.stepping.kernels.unsolved import settle, will_do
 from lcp.contacts.kernels.certify import CERT_SIZE, certify
 from lcp.contacts.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
+from lcp.contacts.kernels.condition_scales import row_rate
 from lcp.contacts.kernels.contact_system import ContactSystem
-from lcp.contacts.kernels.island_acceptance import IslandSolution, judge_posed, scales_float_size
+from lcp.contacts.kernels.island_acceptance import BEST_RESIDUAL, IslandSolution, judge_posed, scales_float_size
 from lcp.contacts.kernels.recover import recover
 from lcp.contacts.kernels.rest import STILL, is_still, may_rest
 from lcp.contacts.kernels.strategy_loop import NO_STRATEGY, REST
 from lcp.kernels import kernel
-from lcp.kernels.residuals import is_solved
+from lcp.kernels.residuals import NATURAL_MAP, SCALED, is_solved
 
 
 @kernel(inline=True)
@@ -59,17 +82,17 @@ def verdict(
 ) -> int:
     """Decide on z by its residuals; recover forces and velocities, certify and record them.
 
-    Where nothing solved the island, and the run is to go on, z may do if it is near: see `unsolved`. ``others`` is None
+    Where nothing solved the island, and the run is to go on, z may do if it is near: see `will_do`. ``others`` is None
     for what attempts have found: all else is for JUDGE, and compiled there.
     """
     if others is None and (control.attempt == NO_STRATEGY or control.ng > 0):
         control.place = JUDGE
         return GO_ON
-    if others is None and control.rest == REST_UNTRIED and stands(world, work, island, joints, control, parameters.h):
+    if others is None and control.rest == REST_UNTRIED and stands(world, work, island, joints, control, parameters):
         control.rest = REST_WANTED
         control.place = LATER
         return UNSOLVED
-    answers = is_answer(island, control, parameters.tolerance, others)
+    answers = is_answer(island, control, parameters, others)
     i = control.island
     rows = posed_rows(island, joints, control, parameters.h)
     certified, consistent = False, True
@@ -82,7 +105,7 @@ def verdict(
                 consistent = certify_joints(rows, island, joints)
                 certified = True
             # A backend's answer was judged by the law that it states.
-            if control.backend == 0 or control.nc == 0:
+            if parameters.backend == 0 or control.nc == 0:
                 answers = judge_island(rows, island, control, parameters.tolerance)
         if not answers:
             if control.go_on == 0:
@@ -100,7 +123,7 @@ def verdict(
             control.place = JUDGE
             return GO_ON
     else:
-        if not answers and not (consistent and will_do(rows, island, control)):
+        if not answers and not (consistent and will_do(rows, island, control, parameters)):
             control.failure = FAILURE_LCP
             return FAILED
         if not consistent:
@@ -126,11 +149,13 @@ def verdict(
 
 
 @kernel(inner=True)
-def stands(world: PackedWorld, work: Work, island: Island, joints: Joints | None, control: Control, h: float) -> bool:
+def stands(
+    world: PackedWorld, work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters
+) -> bool:
     """Whether the forces found move an island of contacts alone that was at rest before the step."""
     if (
-        (control.allowed >> REST) & 1 == 0
-        or control.select == 0
+        (parameters.allowed >> REST) & 1 == 0
+        or parameters.select == 0
         or control.nl + control.ng + control.nbox > 0
         or control.ncone > control.nc
     ):
@@ -146,25 +171,25 @@ def stands(world: PackedWorld, work: Work, island: Island, joints: Joints | None
             before[work.local[k] + j] = work.v[a + j]
     if not is_still(before, island.v_free[:nv], STILL):
         return False
-    return may_rest(posed_rows(island, joints, control, h), before, island.v_plus[:nv])
+    return may_rest(posed_rows(island, joints, control, parameters.h), before, island.v_plus[:nv])
 
 
 @kernel(inline=True)
-def is_answer(island: Island, control: Control, tolerance: float, others: int | None) -> bool:
+def is_answer(island: Island, control: Control, parameters: Parameters, others: int | None) -> bool:
     """Whether z may solve the island's problem: what attempts, exact cones and backends found was decided on before."""
     n = control.n
     q = island.q[:n]
-    if control.exhausted != 0:
+    if control.tried == ALL_TRIED:
         return False
-    if control.backend != 0 and control.nc > 0:
-        if control.backend_verdict != ANSWERED:
+    if parameters.backend != 0 and control.nc > 0:
+        if control.answered != ANSWERED:
             return False
-    elif control.cone != 0 and (control.nc > 0 or control.solver == SOLVER_EXTERNAL):
-        if control.cone_solved == 0:
+    elif control.cone != 0 and (control.nc > 0 or parameters.solver == SOLVER_EXTERNAL):
+        if control.answered == REFUSED:
             return False
     else:
         # What attempts have not found is judged when its forces are known: `judge_island`.
-        if others is None and not is_solved(island.measures, tolerance):
+        if others is None and not is_solved(island.measures, parameters.tolerance):
             return False
     # Solved without a pivot although z = 0 is no solution, with the previous step's forces or basis at hand.
     least = 0.0
@@ -253,3 +278,61 @@ def certify_joints(rows: ContactSystem, island: Island, joints: Joints) -> bool:
     if not of_equations[0] < float("inf"):
         return False
     return contradicted_row(G, k, scale, joints.G_error[: rows.nb], rows.h, v_plus, u, joints.work) < 0
+
+
+@kernel(inline=True)
+def settle(island: Island, control: Control) -> None:
+    """Settle for the best of the attempts, or for z as a solver left it; what follows from it is formed as of any."""
+    if control.tried != 0:
+        for i in range(control.n):
+            island.z[i] = island.best[i]
+        for i in range(island.measures.shape[0]):
+            island.measures[i] = 0.0
+        island.measures[SCALED] = island.measures[NATURAL_MAP] = island.state[BEST_RESIDUAL]
+        control.pivots = 0
+    control.choice = CHOICE_UNCERTIFIED
+    control.attempt = NO_STRATEGY
+    control.warm_hit = 0
+
+
+@kernel(inner=True)
+def will_do(rows: ContactSystem, island: Island, control: Control, parameters: Parameters) -> bool:
+    """Whether the forces, as certified, are taken; notes that they are."""
+    if parameters.backend != 0 and control.nc > 0:
+        # By the law that the backend states, of which the certificate here may know nothing.
+        nv = rows.v_free.shape[0]
+        f = island.f[: rows.k.shape[0]]
+        if control.answered != NEARLY or not makes_no_energy(
+            rows, f, island.v_plus[:nv], island.certificate_work[: nv + 1]
+        ):
+            return False
+    elif not is_near(rows, island) or (control.tried != 0 and not island.state[BEST_RESIDUAL] <= COARSE):
+        return False
+    control.uncertified += 1
+    if parameters.adaptive != 0:
+        # Of this island no smaller h was left; of the next one there may be.
+        control.go_on = 0
+    return True
+
+
+@kernel(inner=True)
+def is_near(rows: ContactSystem, island: Island) -> bool:
+    """Whether forces, as certified, are nearly right and make no energy; what is no number is neither."""
+    for c in range(CERTIFICATE // 2):
+        if not island.certificate[2 * c] <= NEAR * island.certificate[2 * c + 1]:
+            return False
+    nv = rows.v_free.shape[0]
+    f = island.f[: rows.k.shape[0]]
+    return makes_no_energy(rows, f, island.v_plus[:nv], island.certificate_work[: nv + 1])
+
+
+@kernel(inner=True)
+def makes_no_energy(rows: ContactSystem, f: FloatArray, v_plus: FloatArray, u: FloatArray) -> bool:
+    """Whether the power of the forces at their own rates is not positive; u is what `certify` filled."""
+    power = 0.0
+    exchanged = 0.0
+    for i in range(f.shape[0]):
+        rate, scale, _ = row_rate(rows, i, f, v_plus, f[:0], u)
+        power += f[i] * (rate + rows.gamma[i] * f[i])
+        exchanged += abs(f[i]) * scale
+    return power <= MADE * exchanged

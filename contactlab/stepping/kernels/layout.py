@@ -220,7 +220,7 @@ class Control:
     has_z0: int
     pivots: int
     warm_hit: int
-    attempt: int  # that answered it, of `formulation.kernels.attempts`, or NONE
+    attempt: int  # that answered it, of `lcp.contacts.kernels.strategy_loop`, or NO_STRATEGY
     systems: int  # solved in all attempts at it
     tried: int  # attempts at forces selected that were made in vain: 0 none, 1 the first, ALL_TRIED all
     rest: int  # whether forces that hold it at rest were looked for: REST_UNTRIED, REST_WANTED, REST_TRIED
@@ -430,8 +430,8 @@ class Island(NamedTuple):
     certificate: FloatArray  # (CERTIFICATE,) of the kernels certify... in contactlab.formulation.kernels
     certificate_work: FloatArray  # nv + 1
     best: FloatArray  # n: of the forces that came closest to solving it, and how close
-    state: FloatArray  # (STATE,) of lcp.contacts.kernels.judging
-    proposal_floats: FloatArray  # of lcp.contacts.kernels.attempts
+    state: FloatArray  # (STATE,) of lcp.contacts.kernels.island_acceptance
+    proposal_floats: FloatArray  # of lcp.contacts.kernels.strategy_loop
     proposal_ints: IntArray
     options: FloatArray  # of lcp.kernels.lemke
     float_work: FloatArray

@@ -47,7 +47,7 @@ FRACTION_TO_BOUNDARY: Final = 0.9
 # steps, and the mean of z w, that end it.
 MAX_MEHROTRA_STEPS: Final = 50
 CENTERING_POWER: Final = 3.0
-MEHROTRA_FRACTION: Final = 0.99
+MEHROTRA_FRACTION: Final = 0.95
 SHORT_STEP: Final = 0.05
 MAX_SHORT_STEPS: Final = 6
 MEHROTRA_END: Final = 1e-14

@@ -46,7 +46,7 @@ FRACTION_TO_BOUNDARY: Final = 0.9
 # Mehrotra's method: steps, the power of the corrector's aim, the part of the way to the boundary; the number of short
 # steps, and the mean of z w, that end it.
 MAX_MEHROTRA_STEPS: Final = 50
-CENTERING_POWER: Final = 3.0
+CENTERING_POWER: Final = 2.0
 MEHROTRA_FRACTION: Final = 0.95
 SHORT_STEP: Final = 0.05
 MAX_SHORT_STEPS: Final = 6

@@ -19,7 +19,14 @@ from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone, contact_
 from lcp.contacts.kernels.contact_modes import SLIDE_EDGE
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import solve_panels
-from lcp.contacts.kernels.island_acceptance import BLEND, IslandProblem, IslandSolution, accept_or_keep_best, count_rows
+from lcp.contacts.kernels.island_acceptance import (
+    BLEND,
+    IslandProblem,
+    IslandSolution,
+    accept_or_keep_best,
+    count_rows,
+    with_rows,
+)
 from lcp.contacts.kernels.mode_system import apply_contact_impulse
 from lcp.contacts.kernels.proximal_points import run_proximal_points, update_modes
 from lcp.contacts.kernels.rigid_forces import MANY_POINTS
@@ -64,17 +71,7 @@ def with_delassus_diagonal(case: IslandProblem, own: Floats) -> IslandProblem:
         r.h, r.nc, r.nr, r.nl, r.nb, r.r, r.mu, r.cone_contacts, r.J, r.Y, r.k, r.gamma, r.gammaE, r.lo, r.hi,
         r.v_free, r.Mv, r.column_ranges, own, r.J_entries, r.Y_entries, r.offsets,
     )  # fmt: skip
-    return IslandProblem(
-        rows,
-        case.tree_starts,
-        case.equal_compliance,
-        case.warm_start,
-        case.exact_cone,
-        case.enabled,
-        case.z0,
-        case.tolerance,
-        case.posed,
-    )
+    return with_rows(case, rows)
 
 
 @kernel(inner=True)

@@ -80,17 +80,29 @@ class IslandSolution(NamedTuple):
     dv_deps: Floats = EMPTY  # (nv,) kept from step to step, or of length 0: see `force_reuse`
 
 
-# Places in the state: how far the best forces are from solving the problem, whether the branch's end is known, and,
-# beyond it, the compliance that CLOSER has reached, its nearest forces' misfit, and the systems that it has left; what
-# `share_of_change` says of the forces before, and the systems solved when CLOSER is come to.
+# Places in the state: how far the best forces are from solving the problem, whether the branch's end is known,
+# the blend of the forces before and the new ones (`blend_factor`), and the systems solved by `solve_first`.
 BEST_RESIDUAL: Final = 0
 PATH_END: Final = 1
-REFINED_COMPLIANCE: Final = 2
-REFINED_RESIDUAL: Final = 3
-SYSTEMS_LEFT: Final = 4
-BLEND: Final = 5
-SYSTEMS_SOLVED: Final = 6
-STATE: Final = 7
+BLEND: Final = 2
+SYSTEMS_SOLVED: Final = 3
+STATE: Final = 4
+
+
+@kernel(inline=True)
+def with_rows(case: IslandProblem, rows: ContactSystem) -> IslandProblem:
+    """Return the problem with other rows."""
+    return IslandProblem(
+        rows,
+        case.tree_starts,
+        case.equal_compliance,
+        case.warm_start,
+        case.exact_cone,
+        case.enabled,
+        case.z0,
+        case.tolerance,
+        case.posed,
+    )
 
 
 @kernel(inline=True)

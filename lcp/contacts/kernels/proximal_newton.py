@@ -30,10 +30,8 @@ from lcp.contacts.kernels.proximal_points import ROUNDING
 from lcp.contacts.kernels.solver_state import SolverState, copy_rows, recover_velocity
 from lcp.kernels import Floats, kernel
 
-# rho at first, by the misfit in parts of the speed; a misfit that is not near; systems in all.
+# rho at first, by the misfit in parts of the speed.
 FIRST: Final = 0.05
-NEAR: Final = 1e-2
-SYSTEMS: Final = 80
 # Share of the misfit to which a proximal point is found, Newton's steps for it, and halvings of a step.
 INNER: Final = 0.03
 STEPS: Final = 15
@@ -190,17 +188,6 @@ def save_forces(search: SolverState, forces: Floats, joined: Floats) -> None:
     copy_rows(search.contacts.p, forces)
     for i in range(joined.shape[0]):
         joined[i] = search.joined.p[i]
-
-
-@kernel(inner=True)
-def solve_proximal_newton(
-    rows: ContactSystem, polygon: FrictionCone, search: SolverState, memory: ProximalState, most: int
-) -> tuple[int, float]:
-    """Move forces that are near to ones of the rigid problem; the systems solved, and the misfit."""
-    misfit = natural_residual(rows, polygon, search)
-    if not misfit <= NEAR * search.speed:
-        return 0, misfit
-    return continue_proximal_newton(rows, polygon, search, memory, misfit, most)
 
 
 @kernel(inner=True)

@@ -35,6 +35,7 @@ from lcp.contacts.kernels.island_acceptance import (
     accept_or_keep_best,
     count_rows,
     scales_float_size,
+    with_rows,
 )
 from lcp.contacts.kernels.packed_rows import packed_floats, packed_ints, packed_rows
 from lcp.contacts.kernels.proximal_newton import approach_floats, lay_out_approach, natural_residual, save_forces
@@ -128,17 +129,7 @@ def with_packed_rows(case: IslandProblem, wf: Floats, wi: Ints, fill: bool) -> I
     m = count_rows(rows)
     at = wf.shape[0] - 2 * (2 * rows.nr + 1) - scales_float_size(m, count_variables(rows)) - m - packed_floats(m)
     rows = packed_rows(rows, wf[at : at + packed_floats(m)], wi[wi.shape[0] - packed_ints(m) :], fill)
-    return IslandProblem(
-        rows,
-        case.tree_starts,
-        case.equal_compliance,
-        case.warm_start,
-        case.exact_cone,
-        case.enabled,
-        case.z0,
-        case.tolerance,
-        case.posed,
-    )
+    return with_rows(case, rows)
 
 
 @kernel(inline=True)
@@ -177,20 +168,27 @@ def try_active_set(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
 
 
 @kernel(inner=True)
-def try_gauss_seidel(case: IslandProblem, polygon: FrictionCone, search: SolverState) -> ContinuationResult:
-    """Run ACTIVE_SET at the final compliance, from the modes after Gauss-Seidel sweeps."""
-    rows, end = case.rows, final_compliance(case.rows, search)
+def sweep_to_modes(case: IslandProblem, polygon: FrictionCone, search: SolverState, eps: float, sweeps: int) -> None:
+    """Find modes by Gauss-Seidel sweeps at compliance eps, from the forces of the step before or from none."""
+    rows = case.rows
     if case.warm_start:
         load_forces(rows, polygon, search, case.z0)
     else:
         reset_forces(search)
     recover_velocity(rows, polygon, search)
-    for _ in range(MANY_SWEEPS):
-        sweep(rows, polygon, search, end)
+    for _ in range(sweeps):
+        sweep(rows, polygon, search, eps)
     recover_velocity(rows, polygon, search)
     for i in range(search.joined.p.shape[0]):
         search.joined.previous_p[i] = search.joined.p[i]
-    update_modes(rows, polygon, search, end, 1.0)
+    update_modes(rows, polygon, search, eps, 1.0)
+
+
+@kernel(inner=True)
+def try_gauss_seidel(case: IslandProblem, polygon: FrictionCone, search: SolverState) -> ContinuationResult:
+    """Run ACTIVE_SET at the final compliance, from the modes after Gauss-Seidel sweeps."""
+    rows, end = case.rows, final_compliance(case.rows, search)
+    sweep_to_modes(case, polygon, search, end, MANY_SWEEPS)
     solved = solve_active_set(rows, polygon, search, end, STEPS)
     return ContinuationResult(end if solved > 0 else 0.0, solved)
 
@@ -221,19 +219,7 @@ def try_soft_sweeps(case: IslandProblem, polygon: FrictionCone, search: SolverSt
     for c in range(rows.nc):
         largest = max(largest, search.contacts.diagonal[c])
     soft = SWEEP_COMPLIANCE * largest
-    # Sweeps from the forces of the step before.
-    if case.warm_start:
-        load_forces(rows, polygon, search, case.z0)
-    else:
-        reset_forces(search)
-    recover_velocity(rows, polygon, search)
-    for _ in range(SOFT_SWEEPS):
-        sweep(rows, polygon, search, soft)
-    recover_velocity(rows, polygon, search)
-    for i in range(nj):
-        search.joined.previous_p[i] = search.joined.p[i]
-    # From their modes to the end.
-    update_modes(rows, polygon, search, soft, 1.0)
+    sweep_to_modes(case, polygon, search, soft, SOFT_SWEEPS)
     return continue_to_end(rows, polygon, search, kept, soft, end)
 
 

@@ -131,11 +131,10 @@ MAX_ROWS_PER_VELOCITY: Final = 1.2
 PATH_END_UNKNOWN: Final = 0.0
 PATH_END_REACHED: Final = 1.0
 
-# Outcomes: no forces; forces that are not the selected ones; the selected ones; those of z0, which are.
+# Outcomes: no forces; forces that are not the selected ones; the selected ones.
 NO_FORCES: Final = 0
 OTHER_FORCES: Final = 1
 EQUAL_COMPLIANCE: Final = 2
-PREVIOUS_FORCES: Final = 3
 # Nothing so far; `solve_from_sweeps` continues.
 NEEDS_SWEEPS: Final = 4
 MOVED_FORCES: Final = 6  # others than at the branch's end; they may be the selected ones all the same, see `lead_back`

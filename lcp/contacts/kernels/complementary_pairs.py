@@ -170,6 +170,12 @@ def warm_start(rows: ContactSystem, search: SolverState, x: PairState) -> None:
         x.w[at] = INSIDE * x.w[at] + max(s[0], 0.0)
         if x.mu[c] == 0.0:
             continue
+        if x.disc:
+            # The force of friction, within the larger bound, and the slip velocity with its speed.
+            x.z[at + 1], x.z[at + 2], x.z[at + 3] = x.mu[c] * x.z[at], p[1], p[2]
+            x.w[at + 1] = INSIDE * x.w[at + 1] + math.sqrt(s[1] * s[1] + s[2] * s[2])
+            x.w[at + 2], x.w[at + 3] = s[1], s[2]
+            continue
         # The slip speed: of the edge that slides fastest against its direction.
         slip, spent = 0.0, 0.0
         for i in range(k):
@@ -244,6 +250,34 @@ def nesterov_todd_scaling(x: PairState, at: int) -> tuple[float, float, float, f
     a1 = root * (w[at + 2] / e - z[at + 2] / b)
     a2 = root * (w[at + 3] / e - z[at + 3] / b)
     return e / b, math.sqrt(1.0 + a1 * a1 + a2 * a2), a1, a2
+
+
+@kernel(inner=True)
+def subtract_second_order(x: PairState, at: int) -> None:
+    """Take the second-order term of the step tz, tw of the disc at ``at`` out of its right side.
+
+    With W W = H, b~ = W b = W^-1 e and the steps db~ = W db, de~ = W^-1 de, the term is W y for b~ o y = db~ o de~.
+    """
+    _, a0, a1, a2 = nesterov_todd_scaling(x, at)
+    # b~, and the product of the two scaled steps.
+    b0, b1, b2 = scale_by_root(a0, a1, a2, x.z[at + 1], x.z[at + 2], x.z[at + 3])
+    d0, d1, d2 = scale_by_root(a0, a1, a2, x.tz[at + 1], x.tz[at + 2], x.tz[at + 3])
+    e0, e1, e2 = scale_by_root(a0, -a1, -a2, x.tw[at + 1], x.tw[at + 2], x.tw[at + 3])
+    c0, c1, c2 = d0 * e0 + (d1 * e1 + d2 * e2), d0 * e1 + e0 * d1, d0 * e2 + e0 * d2
+    # Solve b~ o y = c. The size of H cancels.
+    y0 = (b0 * c0 - (b1 * c1 + b2 * c2)) / determinant(b0, b1, b2)
+    y0, y1, y2 = scale_by_root(a0, a1, a2, y0, (c1 - y0 * b1) / b0, (c2 - y0 * b2) / b0)
+    x.right[at + 1] -= y0
+    x.right[at + 2] -= y1
+    x.right[at + 3] -= y2
+
+
+@kernel(inline=True)
+def scale_by_root(a0: float, a1: float, a2: float, u0: float, u1: float, u2: float) -> tuple[float, float, float]:
+    """Return V u for the symmetric V with V V = 2 a a' - R, det a = 1."""
+    across = a1 * u1 + a2 * u2
+    along = u0 + across / (1.0 + a0)
+    return a0 * u0 + across, u1 + a1 * along, u2 + a2 * along
 
 
 @kernel(inline=True)

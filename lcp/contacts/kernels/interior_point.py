@@ -25,7 +25,14 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from lcp.contacts.kernels.complementary_pairs import PairState, add_step, determinant, evaluate_point, newton_step
+from lcp.contacts.kernels.complementary_pairs import (
+    PairState,
+    add_step,
+    determinant,
+    evaluate_point,
+    newton_step,
+    subtract_second_order,
+)
 from lcp.contacts.kernels.contact_law import FrictionCone
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import Elimination, upper_panel
@@ -86,12 +93,11 @@ def distance_from_curve(x: PairState, s: float, dz: Floats, dw: Floats, l: float
     far = 0.0
     i = 0
     inside = True
-    contacts = x.mu.shape[0] * x.width
     while i < x.z.shape[0] and inside:
         if x.product[i] > 0.0:
             z, w = x.z[i] + s * dz[i], x.w[i] + s * dw[i]
             goal = l * x.product[i]
-            if x.disc and i < contacts and i % x.width == 1:
+            if is_disc(x, i):
                 b1, b2 = x.z[i + 1] + s * dz[i + 1], x.z[i + 2] + s * dz[i + 2]
                 e1, e2 = x.w[i + 1] + s * dw[i + 1], x.w[i + 2] + s * dw[i + 2]
                 b, e = determinant(z, b1, b2), determinant(w, e1, e2)
@@ -110,11 +116,10 @@ def distance_from_curve(x: PairState, s: float, dz: Floats, dw: Floats, l: float
 def log_inner_product(x: PairState, az: Floats, aw: Floats, bz: Floats, bw: Floats) -> float:
     """Return the inner product of two steps in the logarithms of z and w; of a disc in its barrier's metric."""
     total = 0.0
-    contacts = x.mu.shape[0] * x.width
     for i in range(x.z.shape[0]):
         if not x.product[i] > 0.0:
             continue
-        if x.disc and i < contacts and i % x.width == 1:
+        if is_disc(x, i):
             total += barrier_product(x.z[i : i + 3], az[i : i + 3], bz[i : i + 3])
             total += barrier_product(x.w[i : i + 3], aw[i : i + 3], bw[i : i + 3])
         else:
@@ -134,11 +139,10 @@ def barrier_product(x: Floats, a: Floats, b: Floats) -> float:
 @kernel(inner=True)
 def fill_correction(x: PairState, goal: float) -> None:
     """Fill the right sides of a correction to l = goal."""
-    contacts = x.mu.shape[0] * x.width
     for i in range(x.z.shape[0]):
         if not x.product[i] > 0.0:
             continue
-        if x.disc and i < contacts and i % x.width == 1:
+        if is_disc(x, i):
             scale = goal * x.product[i] / determinant(x.z[i], x.z[i + 1], x.z[i + 2])
             x.right[i] = scale * x.z[i] - x.w[i]
             x.right[i + 1], x.right[i + 2] = -scale * x.z[i + 1] - x.w[i + 1], -scale * x.z[i + 2] - x.w[i + 2]
@@ -149,10 +153,9 @@ def fill_correction(x: PairState, goal: float) -> None:
 @kernel(inner=True)
 def fill_tangent(x: PairState) -> None:
     """Fill the right sides of the tangent."""
-    contacts = x.mu.shape[0] * x.width
     for i in range(x.z.shape[0]):
         x.off[i] = -x.start[i]
-        if x.disc and i < contacts and i % x.width == 1 and x.product[i] > 0.0:
+        if x.product[i] > 0.0 and is_disc(x, i):
             scale = x.product[i] / determinant(x.z[i], x.z[i + 1], x.z[i + 2])
             x.right[i] = scale * x.z[i]
             x.right[i + 1], x.right[i + 2] = -scale * x.z[i + 1], -scale * x.z[i + 2]
@@ -287,8 +290,8 @@ def solve_mehrotra(
     eps: float,
     unit: float,
 ) -> tuple[int, float]:
-    """Run Mehrotra's predictor-corrector from the point in memory (polygons); systems, and the least misfit."""
-    z, w, n = x.z, x.w, x.z.shape[0]
+    """Run Mehrotra's predictor-corrector from the point in memory; systems, and the least misfit."""
+    n = x.z.shape[0]
     pairs = 0
     for i in range(n):
         pairs += 1 if x.product[i] > 0.0 else 0
@@ -313,10 +316,12 @@ def solve_mehrotra(
         # Corrector: to what the predictor leaves, with its second order; to the middle where that is too short.
         goal = mean * min(1.0, max(1e-12, share)) ** CENTERING_POWER
         for attempt in range(2):
-            for i in range(n):
-                if x.product[i] > 0.0:
-                    x.right[i] = goal - z[i] * w[i]
-                    x.right[i] -= x.tz[i] * x.tw[i] if attempt == 0 else 0.0
+            fill_correction(x, goal / unit)
+            for i in range(n if attempt == 0 else 0):
+                if x.product[i] > 0.0 and is_disc(x, i):
+                    subtract_second_order(x, i - 1)
+                elif x.product[i] > 0.0:
+                    x.right[i] -= x.tz[i] * x.tw[i]
             newton_step(rows, polygon, search, x, eps, False, x.cz, x.cw)
             for i in range(n):
                 x.tz[i], x.tw[i] = x.cz[i], x.cw[i]
@@ -339,11 +344,33 @@ def step_to_boundary(x: PairState) -> float:
         if x.product[i] > 0.0:
             if not (math.isfinite(x.tz[i]) and math.isfinite(x.tw[i])):
                 return 0.0
+            if is_disc(x, i):
+                part = min(part, disc_step_to_boundary(x.z[i : i + 3], x.tz[i : i + 3]))
+                part = min(part, disc_step_to_boundary(x.w[i : i + 3], x.tw[i : i + 3]))
+                continue
             if x.tz[i] < 0.0:
                 part = min(part, -x.z[i] / x.tz[i])
             if x.tw[i] < 0.0:
                 part = min(part, -x.w[i] / x.tw[i])
     return part
+
+
+@kernel(inline=True)
+def is_disc(x: PairState, i: int) -> bool:
+    """Whether the pair i is the first of a disc."""
+    return x.disc and i < x.mu.shape[0] * x.width and i % x.width == 1
+
+
+@kernel(inner=True)
+def disc_step_to_boundary(x: Floats, d: Floats) -> float:
+    """Return the part s at which x + s d, with x inside Lorentz's cone, reaches its boundary: det(x + s d) = 0."""
+    a, b = determinant(d[0], d[1], d[2]), x[0] * d[0] - (x[1] * d[1] + x[2] * d[2])
+    c = determinant(x[0], x[1], x[2])
+    square = b * b - a * c
+    if not square >= 0.0:
+        return math.inf
+    below = math.sqrt(square) - b
+    return c / below if below > 0.0 else math.inf
 
 
 @kernel(inner=True)
@@ -354,6 +381,9 @@ def duality_measure(x: PairState, s: float, pairs: int) -> float:
         if x.product[i] > 0.0:
             dz, dw = (s * x.tz[i], s * x.tw[i]) if s > 0.0 else (0.0, 0.0)
             total += (x.z[i] + dz) * (x.w[i] + dw)
+            for j in range(i + 1, i + 3 if is_disc(x, i) else i):
+                dz, dw = (s * x.tz[j], s * x.tw[j]) if s > 0.0 else (0.0, 0.0)
+                total += (x.z[j] + dz) * (x.w[j] + dw)
     return total / pairs
 
 

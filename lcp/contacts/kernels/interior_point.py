@@ -57,6 +57,8 @@ CENTERING_POWER: Final = 2.0
 MEHROTRA_FRACTION: Final = 0.95
 SHORT_STEP: Final = 0.05
 MAX_SHORT_STEPS: Final = 6
+# The same from the forces of the step before: so many short steps end the method, which then begins anew.
+MAX_SHORT_WARM_STEPS: Final = 2
 MEHROTRA_END: Final = 1e-14
 # The same of contacts that give way: their modes show earlier.
 SOFT_END: Final = 1e-10
@@ -289,21 +291,26 @@ def solve_mehrotra(
     near: ProximalState,
     eps: float,
     unit: float,
-) -> tuple[int, float]:
-    """Run Mehrotra's predictor-corrector from the point in memory; systems, and the least misfit."""
+    most_short: int,
+) -> tuple[int, float, bool]:
+    """Run Mehrotra's predictor-corrector from the point in memory until ``most_short`` steps were short.
+
+    Returns the systems solved, the least misfit, and whether the method converged.
+    """
     n = x.z.shape[0]
     pairs = 0
     for i in range(n):
         pairs += 1 if x.product[i] > 0.0 else 0
         x.product[i] = unit if x.product[i] > 0.0 else 0.0
-    systems, failures, least = 0, 0, math.inf
-    while systems < MAX_MEHROTRA_STEPS and failures < MAX_SHORT_STEPS:
+    systems, failures, least, converged = 0, 0, math.inf, False
+    while systems < MAX_MEHROTRA_STEPS and failures < most_short:
         evaluate_point(rows, polygon, search, x, eps)
         least = keep_best(rows, polygon, search, near, least)
         mean = duality_measure(x, 0.0, pairs)
         if mean <= (MEHROTRA_END if eps == 0.0 else SOFT_END) * unit or (
             eps == 0.0 and least <= CONVERGED_RESIDUAL * search.speed
         ):
+            converged = True
             break
         systems += 1
         # Predictor: straight to the solution.
@@ -333,7 +340,7 @@ def solve_mehrotra(
         if not step > 0.0:
             break
         add_step(x, step, x.tz, x.tw)
-    return systems, least
+    return systems, least, converged
 
 
 @kernel(inner=True)

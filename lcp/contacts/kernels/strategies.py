@@ -27,7 +27,14 @@ from lcp.contacts.kernels.compliance_continuation import (
 from lcp.contacts.kernels.contact_law import CONTACT_DIM, FrictionCone
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.contacts.kernels.elimination import factor_work
-from lcp.contacts.kernels.interior_point import HOMOTOPY_STARTS, polish, solve_homotopy, solve_mehrotra
+from lcp.contacts.kernels.interior_point import (
+    HOMOTOPY_STARTS,
+    MAX_SHORT_STEPS,
+    MAX_SHORT_WARM_STEPS,
+    polish,
+    solve_homotopy,
+    solve_mehrotra,
+)
 from lcp.contacts.kernels.island_acceptance import (
     BEST_RESIDUAL,
     IslandProblem,
@@ -261,13 +268,19 @@ def try_equal_compliance(
     memory = memory[saved_step_float_size(ncone, nj) :]
     near = lay_out_approach(ncone, nj, nv, memory)
     interior = pair_state_views(polygon, search, polygon.exact, memory[approach_floats(ncone, nj, nv) :])
-    if case.warm_start:
-        load_forces(rows, polygon, search, case.z0)
-        recover_velocity(rows, polygon, search)
-    unit = fill_start(rows, polygon, search, interior, 1.0, 1.0)
-    if case.warm_start:
-        warm_start(rows, search, interior)
-    systems, _ = solve_mehrotra(rows, polygon, search, interior, near, eps, unit)
+    systems, converged = 0, False
+    for start in range(0 if case.warm_start else 1, 2):
+        if start == 0:
+            load_forces(rows, polygon, search, case.z0)
+            recover_velocity(rows, polygon, search)
+        unit = fill_start(rows, polygon, search, interior, 1.0, 1.0)
+        if start == 0:
+            warm_start(rows, search, interior)
+        most_short = MAX_SHORT_WARM_STEPS if start == 0 else MAX_SHORT_STEPS
+        more, _, converged = solve_mehrotra(rows, polygon, search, interior, near, eps, unit, most_short)
+        systems += more
+        if converged:
+            break
     for i in range(nj):
         search.joined.previous_p[i] = search.joined.p[i]
     update_modes(rows, polygon, search, eps, MODE_FRACTION)
@@ -287,7 +300,7 @@ def try_interior_point(
     interior = pair_state_views(polygon, search, polygon.exact, memory[approach_floats(ncone, nj, nv) :])
     if turn == 0:
         unit = fill_start(rows, polygon, search, interior, 1.0, 1.0)
-        systems, least = solve_mehrotra(rows, polygon, search, interior, near, 0.0, unit)
+        systems, least, _ = solve_mehrotra(rows, polygon, search, interior, near, 0.0, unit, MAX_SHORT_STEPS)
     else:
         forces, rates = HOMOTOPY_STARTS[(turn - 1) % len(HOMOTOPY_STARTS)]
         fill_start(rows, polygon, search, interior, forces, rates)

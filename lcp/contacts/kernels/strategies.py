@@ -175,10 +175,12 @@ def try_active_set(rows: ContactSystem, polygon: FrictionCone, search: SolverSta
 
 
 @kernel(inner=True)
-def sweep_to_modes(case: IslandProblem, polygon: FrictionCone, search: SolverState, eps: float, sweeps: int) -> None:
+def sweep_to_modes(
+    case: IslandProblem, polygon: FrictionCone, search: SolverState, eps: float, sweeps: int, warm: bool
+) -> None:
     """Find modes by Gauss-Seidel sweeps at compliance eps, from the forces of the step before or from none."""
     rows = case.rows
-    if case.warm_start:
+    if warm:
         load_forces(rows, polygon, search, case.z0)
     else:
         reset_forces(search)
@@ -195,7 +197,7 @@ def sweep_to_modes(case: IslandProblem, polygon: FrictionCone, search: SolverSta
 def try_gauss_seidel(case: IslandProblem, polygon: FrictionCone, search: SolverState) -> ContinuationResult:
     """Run ACTIVE_SET at the final compliance, from the modes after Gauss-Seidel sweeps."""
     rows, end = case.rows, final_compliance(case.rows, search)
-    sweep_to_modes(case, polygon, search, end, MANY_SWEEPS)
+    sweep_to_modes(case, polygon, search, end, MANY_SWEEPS, case.warm_start)
     solved = solve_active_set(rows, polygon, search, end, STEPS)
     return ContinuationResult(end if solved > 0 else 0.0, solved)
 
@@ -217,7 +219,9 @@ def continue_to_end(
 
 
 @kernel(inner=True)
-def try_soft_sweeps(case: IslandProblem, polygon: FrictionCone, search: SolverState, wf: Floats) -> ContinuationResult:
+def try_soft_sweeps(
+    case: IslandProblem, polygon: FrictionCone, search: SolverState, warm: bool, wf: Floats
+) -> ContinuationResult:
     """Run ACTIVE_SET with decreasing compliance, from the modes after sweeps at a soft compliance."""
     rows, end = case.rows, final_compliance(case.rows, search)
     ncone, nj = rows.r.shape[0], search.joined.p.shape[0]
@@ -226,7 +230,7 @@ def try_soft_sweeps(case: IslandProblem, polygon: FrictionCone, search: SolverSt
     for c in range(rows.nc):
         largest = max(largest, search.contacts.diagonal[c])
     soft = SWEEP_COMPLIANCE * largest
-    sweep_to_modes(case, polygon, search, soft, SOFT_SWEEPS)
+    sweep_to_modes(case, polygon, search, soft, SOFT_SWEEPS, warm)
     return continue_to_end(rows, polygon, search, kept, soft, end)
 
 

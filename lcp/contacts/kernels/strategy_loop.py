@@ -123,7 +123,7 @@ FALLBACK_STRATEGIES: Final = (
 # A run continues with forces that are off by less than this fraction of a condition's scale, though nothing is
 # certified, and ends with others: for those an island has so many times the systems.
 ACCEPTABLE_VIOLATION: Final = 1e-4
-FAR_BUDGET_FACTOR: Final = 3
+FAR_BUDGET_FACTOR: Final = 10
 # Rows of contacts for each velocity up to which sweeps at a soft compliance pay in islands of any size: spheres have
 # about one. Boxes have two to four, and an interior point needs less work there.
 MAX_ROWS_PER_VELOCITY: Final = 1.2
@@ -372,20 +372,22 @@ def solve_from_sweeps(case: IslandProblem, answer: IslandSolution, wf: Floats, w
                 return SearchResult(REUSE, OTHER_FORCES, systems)
         return SearchResult(NO_STRATEGY, NO_FORCES, systems)
     systems, share = 0, answer.state[BLEND]
-    # Small islands have all three starts, large ones with few contacts for each body the first two. Islands with rows
-    # of joints have no soft sweeps.
+    # Sweeps from the forces of the step before; sweeps at a soft compliance from these, and in large islands from none;
+    # the largest compliance. Small islands have it, large ones with few contacts for each body the soft sweeps, and
+    # islands with rows of joints have it in place of these.
     rows = case.rows
     small, joined = rows.nc <= SMALL_ISLAND_CONTACTS, search.joined.p.shape[0] > 0
     soft = not joined and (small or CONTACT_DIM * rows.nc <= MAX_ROWS_PER_VELOCITY * rows.v_free.shape[0])
-    for start in range(3):
+    for start in range(4):
         if start > 0 and answer.state[PATH_END] == PATH_END_REACHED:
             break
-        if (start == 1 and not soft) or (start == 2 and not (small or joined)):
+        again = case.warm_start and not small
+        if (start == 1 and not soft) or (start == 2 and not (soft and again)) or (start == 3 and not (small or joined)):
             continue
         if start == 0:
             reached = try_gauss_seidel(case, polygon, search)
-        elif start == 1:
-            reached = try_soft_sweeps(case, polygon, search, wf)
+        elif start <= 2:
+            reached = try_soft_sweeps(case, polygon, search, start == 1 and case.warm_start, wf)
         else:
             reached = try_largest_compliance(rows, polygon, search, wf)
         if reached.eps == 0.0:

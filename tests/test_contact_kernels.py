@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from contactlab.contact import Box, ContactError, HalfSpace, Sphere, check_edges, edge_directions, tangent_frame
-from contactlab.contact.kernels.friction_pyramid import edge, tangents
-from contactlab.contact.kernels.half_space import collide_point
-from contactlab.contact.kernels.rows import add_contact_columns
+from contactlab.contact.kernels.contact_rows import add_contact_columns, collide_point, edge, tangents
 from contactlab.formulation.kernels.laws import rigid_contact_law
 from contactlab.multibody import (
     Kinematics,

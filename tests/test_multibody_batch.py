@@ -39,7 +39,6 @@ from contactlab.multibody.centroidal import (
 )
 from contactlab.multibody.configuration import difference, integrate, random_configuration
 from contactlab.multibody.dynamics import forward_dynamics, inverse_dynamics, nonlinear_effects
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.mass_matrix import mass_matrix, solve_mass_matrix
 from contactlab.multibody.model import Model
@@ -54,6 +53,7 @@ from contactlab.multibody.points import (
     point_velocity_6d,
 )
 from contactlab.spatial import RigidInertia, Transform
+from contactlab.spatial.errors import MultibodyError
 
 BALL = RigidInertia.solid_sphere(1.0, 0.1)
 POINT = np.array([0.1, -0.2, 0.3])

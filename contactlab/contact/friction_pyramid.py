@@ -7,12 +7,12 @@ import operator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.contact.errors import ContactError
-from contactlab.contact.shapes.half_space import unit_vector
+from contactlab.contact.shapes.grounds import unit_vector
 from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.errors import ContactError
 
 #: Edges of a pyramid, at most: it is then within 5e-6 of the cone, and a contact has as many unknowns.
-MOST_EDGES = 1000
+MAX_EDGES = 1000
 
 
 def check_edges(edges: int) -> int:
@@ -26,8 +26,8 @@ def check_edges(edges: int) -> int:
         raise ContactError("edges", f"must be an integer, got {edges!r}") from cause
     if k < 4 or k % 2:
         raise ContactError("edges", f"must be even and at least 4, got {k}")
-    if k > MOST_EDGES:
-        raise ContactError("edges", f'must be at most {MOST_EDGES}, got {k}: `friction="cone"` has them all')
+    if k > MAX_EDGES:
+        raise ContactError("edges", f'must be at most {MAX_EDGES}, got {k}: `friction="cone"` has them all')
     return k
 
 
@@ -37,7 +37,7 @@ def tangent_frame(normal: ArrayLike) -> tuple[FloatArray, FloatArray]:
     t1 is the normalised part, across the normal n, of the world axis with the smallest |n_i|; t2 = n x t1.
     Of entries that differ by at most 1e-9 the lowest index is taken.
     """
-    from contactlab.contact.kernels.friction_pyramid import tangents
+    from contactlab.contact.kernels.contact_rows import tangents
 
     n = unit_vector(normal, "normal")
     t1, t2 = np.empty(3), np.empty(3)
@@ -51,7 +51,7 @@ def edge_directions(normal: ArrayLike, edges: int = 8) -> FloatArray:
     A friction force along them is limited by the sum of magnitudes <= mu f_N: in the least favourable direction the
     pyramid carries cos(pi/k) of the cone's force, 29 % less with 4 edges, 7.6 % with 8, 1.9 % with 16.
     """
-    from contactlab.contact.kernels.friction_pyramid import edge
+    from contactlab.contact.kernels.contact_rows import edge
 
     k = check_edges(edges)
     t1, t2 = tangent_frame(normal)

@@ -11,7 +11,6 @@ from contactlab.impact.brach import Brach
 from contactlab.impact.chatterjee_ruina import ChatterjeeRuina
 from contactlab.impact.collision import Collision, ImpactProblem
 from contactlab.impact.compare import Comparison, all_laws, compare, uniqueness
-from contactlab.impact.errors import ImpactError
 from contactlab.impact.impulse_path import Phase, Segment, State
 from contactlab.impact.law import ImpactLaw, SequentialLaw
 from contactlab.impact.mapping import ContactMotion, ImpactMap, impact_map
@@ -26,6 +25,7 @@ from contactlab.impact.smith import Smith
 from contactlab.impact.stronge import Stronge
 from contactlab.impact.tangential_compliance import TangentialCompliance
 from contactlab.naming import doors
+from contactlab.spatial.errors import ImpactError
 
 #: Every law, as a class; `all_laws` has those three of them that have an order, in both.
 ALL_LAWS = (Newton, Poisson, Stronge, ChatterjeeRuina, Brach, Smith, TangentialCompliance)

@@ -13,11 +13,11 @@ from typing import ClassVar
 import numpy as np
 
 from contactlab.impact.collision import Collision
-from contactlab.impact.errors import ImpactError
 from contactlab.impact.impulse_path import NoSeparationError
 from contactlab.impact.law import SequentialLaw
 from contactlab.impact.single import SingleImpact
 from contactlab.spatial.arrays import FloatArray, finite_number
+from contactlab.spatial.errors import ImpactError
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ import numpy as np
 
 from contactlab.formulation.blocks import UnilateralRows, unilateral_rows
 from contactlab.formulation.discretized import add_bilateral_forces
-from contactlab.impact.errors import ImpactError
 from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintForces, ConstraintVelProblemData, VelocityBlocks
 
 # Rows of a pyramid may be off the regular one by rounding of the placement they come from.

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from contactlab.formulation.solution import ConstraintSolveError
 from contactlab.formulation.uniqueness import Uniqueness, motion_is_unique
 from contactlab.impact.collision import ImpactProblem
-from contactlab.impact.errors import ImpactError
 from contactlab.impact.law import ImpactLaw, with_newtons_terms
 from contactlab.impact.newton import Newton
 from contactlab.impact.outcome import ImpactOutcome
@@ -16,6 +15,7 @@ from contactlab.impact.outcome_set import OutcomeSet, outcome_set
 from contactlab.impact.poisson import Poisson
 from contactlab.impact.restitution import Restitution
 from contactlab.impact.stronge import Stronge
+from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintVelProblemData
 
 

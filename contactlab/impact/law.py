@@ -11,12 +11,12 @@ import numpy as np
 
 import lcp
 from contactlab.impact.collision import Collision, ImpactProblem
-from contactlab.impact.errors import ImpactError
 from contactlab.impact.outcome import ImpactOutcome
 from contactlab.impact.restitution import Restitution, check_restitution, coefficients
 from contactlab.impact.sequence import solve_in_sequence
 from contactlab.impact.single import Ending, SingleImpact
 from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintVelProblemData
 
 

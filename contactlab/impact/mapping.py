@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from contactlab.formulation.solution import ConstraintSolveError
 from contactlab.impact.collision import ImpactProblem
 from contactlab.impact.compare import all_laws
-from contactlab.impact.errors import ImpactError
 from contactlab.impact.law import ImpactLaw
 from contactlab.impact.outcome import ImpactOutcome
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
+from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintVelProblemData
 
 # Of the contact's speed before: slip below it has stopped, speed of separation below it is none.

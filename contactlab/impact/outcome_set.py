@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.impact.collision import Collision, ImpactProblem
-from contactlab.impact.errors import ImpactError
 from contactlab.impact.impulse_path import (
     NoSeparationError,
     State,
@@ -33,6 +32,7 @@ from contactlab.impact.impulse_path import (
 from contactlab.impact.restitution import Restitution, check_restitution, coefficients
 from contactlab.impact.single import Ending, single_impact
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
+from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintVelProblemData
 
 # Speed of approach, of the first, that is none; extent, of the speed before, that is none.

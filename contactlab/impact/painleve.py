@@ -24,9 +24,9 @@ from numpy.typing import ArrayLike
 from contactlab.formulation.acceleration import AccelerationLCP, form_acceleration_lcp
 from contactlab.formulation.blocks import free_motion
 from contactlab.formulation.uniqueness import VelocityCount, motion_is_unique
-from contactlab.impact.errors import ImpactError
 from contactlab.impact.mapping import grid, problem_at
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, finite_number
+from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintAccelProblemData
 
 # Of the largest force or acceleration there is: none.

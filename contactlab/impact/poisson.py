@@ -26,12 +26,12 @@ from contactlab.formulation.certificates import certify_forces
 from contactlab.formulation.discretized import form_impact_lcp, recover_forces
 from contactlab.formulation.solution import ConstraintSolveError, advice_on
 from contactlab.impact.collision import ImpactProblem
-from contactlab.impact.errors import ImpactError
 from contactlab.impact.law import OrderedLaw, check_law, given_restitution, with_normal_terms
 from contactlab.impact.outcome import ImpactOutcome, outcome
 from contactlab.impact.restitution import coefficients
 from contactlab.impact.single import Ending
 from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.errors import ImpactError
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.contact import RestitutionLaw
-from contactlab.impact.errors import ImpactError
 from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.errors import ImpactError
 
 #: A coefficient or a law of the speed, for all contacts; or one per contact, numbers and laws as they come.
 Restitution = ArrayLike | RestitutionLaw | Sequence[float | RestitutionLaw]

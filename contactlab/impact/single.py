@@ -12,7 +12,6 @@ from typing import Literal
 import numpy as np
 
 from contactlab.impact.collision import Collision, ImpactProblem
-from contactlab.impact.errors import ImpactError
 from contactlab.impact.impulse_path import (
     NoSeparationError,
     Segment,
@@ -24,6 +23,7 @@ from contactlab.impact.impulse_path import (
 )
 from contactlab.impact.restitution import Restitution, coefficients
 from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintVelProblemData
 
 #: Definition of restitution: ratio of normal velocities, of normal impulses, or root of the ratio of normal works.

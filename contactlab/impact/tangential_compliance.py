@@ -13,11 +13,11 @@ from typing import ClassVar
 import numpy as np
 
 from contactlab.impact.collision import Collision
-from contactlab.impact.errors import ImpactError
 from contactlab.impact.impulse_path import NoSeparationError
 from contactlab.impact.law import SequentialLaw
 from contactlab.impact.single import SingleImpact
 from contactlab.spatial.arrays import FloatArray, finite_number
+from contactlab.spatial.errors import ImpactError
 
 # Part of the springs' own time that a step takes: the energy is then right to the accuracy below.
 _RESOLUTION, _MOST_STEPS = 1e-3, 2_000_000

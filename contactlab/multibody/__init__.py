@@ -58,7 +58,6 @@ from contactlab.multibody.dynamics import (
     inverse_dynamics,
     nonlinear_effects,
 )
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.inverse_kinematics import (
     CenterOfMassTarget,
     IKResult,
@@ -109,6 +108,7 @@ from contactlab.multibody.structure import workspace
 from contactlab.multibody.urdf import UrdfError, UrdfModel, UrdfWarning
 from contactlab.naming import doors
 from contactlab.spatial import RigidInertia, Transform
+from contactlab.spatial.errors import MultibodyError
 
 __all__ = [
     "BodySpec",

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, SINGULAR
 from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.errors import MultibodyError
 
 if TYPE_CHECKING:
     from contactlab.multibody.model import Model

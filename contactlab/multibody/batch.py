@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.batch_operands import BatchOperands, operand, optional, velocity
 from contactlab.multibody.entries import kernels
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kernels.codes import NOT_FINITE
 from contactlab.multibody.kernels.sizes import aba_size, crba_size, factor_size, head_size, point_size, rnea_size
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model
 from contactlab.multibody.structure import world_mass
 from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.errors import MultibodyError
 
 
 def inverse_dynamics_batch(

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import failure
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW
 from contactlab.multibody.kinematics import Kinematics, custom_rows
 from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.errors import MultibodyError
 from lcp.hearing import on_threads
 
 if TYPE_CHECKING:

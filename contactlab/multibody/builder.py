@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints import CustomJoint, Fixed, Joint
 from contactlab.multibody.limits import JointLimits
 from contactlab.multibody.model import WORLD, BodySpec, Model
 from contactlab.multibody.points import body_pose
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
-from contactlab.spatial.errors import close_names
+from contactlab.spatial.errors import MultibodyError, close_names
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
 

@@ -15,13 +15,13 @@ from contactlab.multibody.arguments import checked_vector, failure
 from contactlab.multibody.batch import body_sums_batch, centroidal_momentum_matrix_batch
 from contactlab.multibody.batch_operands import batched
 from contactlab.multibody.entries import kernels
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import crba_size, rnea_size
 from contactlab.multibody.kinematics import Instant, at_configuration, at_state
 from contactlab.multibody.model import Model
 from contactlab.multibody.structure import world_mass
 from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.errors import MultibodyError
 
 _NONE = np.zeros(0)
 

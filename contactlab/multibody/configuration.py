@@ -11,11 +11,11 @@ from contactlab.multibody.arguments import bad_configuration, check_finite, chec
 from contactlab.multibody.batch import custom_difference, custom_step, difference_batch, integrate_batch
 from contactlab.multibody.batch_operands import batched
 from contactlab.multibody.entries import kernels
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints import CustomJoint
 from contactlab.multibody.model import Model
 from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.errors import MultibodyError
 
 
 def neutral(model: Model) -> FloatArray:

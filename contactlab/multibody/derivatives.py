@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from contactlab.multibody.arguments import checked, checked_vector, failure
 from contactlab.multibody.batch_operands import BatchOperands, batched, operand, velocity
 from contactlab.multibody.entries import ON_STACK, Entry, kernels, single_signature
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints import CustomJoint
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import (
@@ -32,6 +31,7 @@ from contactlab.multibody.kinematics import Instant, Kinematics, at_state
 from contactlab.multibody.model import Model
 from contactlab.multibody.structure import world_mass
 from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.errors import MultibodyError
 
 _NO_FORCES = np.zeros((0, 6))
 _NO_ROWS = np.zeros((0, CUSTOM_ROW))

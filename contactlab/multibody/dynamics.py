@@ -17,7 +17,6 @@ from contactlab.multibody.arguments import check_finite, checked, checked_vector
 from contactlab.multibody.batch import forward_dynamics_batch, inverse_dynamics_batch
 from contactlab.multibody.batch_operands import BatchOperands, batched, operand, velocity
 from contactlab.multibody.entries import ON_STACK, fast_entry, kernels
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import aba_size, rnea_size
 from contactlab.multibody.kinematics import Instant, Kinematics, at_state, kinematics
@@ -25,6 +24,7 @@ from contactlab.multibody.mass_matrix import factorize_ltl, mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.spatial.errors import MultibodyError
 
 LinearSolver = Literal["cholesky", "lu", "qr", "colpiv_qr", "ltl"]
 

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from contactlab.multibody.arguments import checked
 from contactlab.multibody.centroidal import center_of_mass, center_of_mass_jacobian
 from contactlab.multibody.configuration import integrate
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joint_data import apply_mimic, mimic_coupling, position_limits
 from contactlab.multibody.joints import CustomJoint, FloatingBase, Spherical
 from contactlab.multibody.kinematics import Kinematics
@@ -19,6 +18,7 @@ from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose, point_jacobian, point_jacobian_6d, point_position
 from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.spatial.errors import MultibodyError
 from contactlab.spatial.transform import Transform
 
 _ORIGIN = np.zeros(3)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import checked
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.ik_targets import (
     CenterOfMassTarget,
     ConfigurationSpace,
@@ -23,6 +22,7 @@ from contactlab.multibody.ik_targets import (
 from contactlab.multibody.kinematics import Kinematics, kinematics
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
+from contactlab.spatial.errors import MultibodyError
 
 __all__ = [
     "CenterOfMassTarget",

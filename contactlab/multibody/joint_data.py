@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_finite, checked
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.limits import in_configuration
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.errors import MultibodyError
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_finite, checked_vector, failure
 from contactlab.multibody.entries import kernels
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, POSES, VELOCITIES, head_size
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.spatial.errors import MultibodyError
 from contactlab.spatial.transform import Transform
 
 _NO_ROWS = np.zeros((0, CUSTOM_ROW))

@@ -9,10 +9,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints import Joint
 from contactlab.multibody.kernels import codes
 from contactlab.spatial.arrays import FloatArray, read_only
+from contactlab.spatial.errors import MultibodyError
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,13 +11,13 @@ from contactlab.multibody.arguments import check_finite, checked, failure, singu
 from contactlab.multibody.batch import mass_matrix_batch, solve_mass_matrix_batch
 from contactlab.multibody.batch_operands import batched
 from contactlab.multibody.entries import ON_STACK, fast_entry, kernels
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kernels.codes import GOOD, SINGULAR
 from contactlab.multibody.kernels.sizes import crba_size, factor_size
 from contactlab.multibody.kinematics import Instant, at_configuration
 from contactlab.multibody.model import Model
 from contactlab.multibody.structure import structure
 from contactlab.spatial.arrays import FloatArray, IntArray, read_only
+from contactlab.spatial.errors import MultibodyError
 
 
 @dataclass(frozen=True, eq=False)

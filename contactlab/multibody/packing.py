@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints import CustomJoint
 from contactlab.multibody.kernels import codes
 from contactlab.multibody.kernels.sizes import STACK, aba_size
 from contactlab.multibody.model import WORLD, BodySpec, PackedModel
 from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.errors import MultibodyError
 from contactlab.spatial.inertia import RigidInertia, round_off
 from contactlab.spatial.transform import Transform
 

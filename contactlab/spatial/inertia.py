@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.spatial.algebra import cross_matrix
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only, rows_of
 from contactlab.spatial.errors import SpatialError
 from contactlab.spatial.polyhedron import UnitSolid, hull_triangles, surface_fault, unit_solid, vertex_numbers
-from contactlab.spatial.transform import Transform
+from contactlab.spatial.transform import Transform, cross_matrix
 
 # Relative slack of symmetry.
 SLACK = 1e-9

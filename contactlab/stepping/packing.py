@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from contactlab.constraints.kernels.kkt_codes import SCRATCH
 from contactlab.contact import Material, combine, combine_compliance, combine_moments
-from contactlab.contact.restitution import law_numbers
+from contactlab.contact.material import law_numbers
 from contactlab.multibody.kernels.codes import PRISMATIC, TRANSLATION
 from contactlab.multibody.structure import motions, structure, world_mass
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -268,7 +268,7 @@ def _room(n: int, pairs: int, contacts: int) -> dict[str, NDArray[Any]]:
 
 def new_collision(packed: Collision, pairs: int = 0, contacts: int = 0) -> Collision:
     """Give packed shapes workspaces of their own, with room for so many pairs and contacts of one pair at least."""
-    from contactlab.contact.detection.packing import workspace
+    from contactlab.contact.shapes.shape import workspace
 
     n = packed.kind.size
     pairs, contacts = max(pairs, PAIRS_PER_SHAPE * n), max(contacts, CONTACTS_OF_A_PAIR)

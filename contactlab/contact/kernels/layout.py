@@ -1,4 +1,4 @@
-"""What every pair of shapes agrees on: kinds, the columns of sizes, poses and contacts, features, workspaces."""
+"""Layout in memory of shapes, poses, contacts, feature numbers and workspaces."""
 
 from __future__ import annotations
 
@@ -7,16 +7,23 @@ from typing import Final, NamedTuple
 from contactlab.spatial.arrays import FloatArray, IntArray
 
 #: A point or direction, by its coordinates.
-Vector = tuple[float, float, float]
+Vec3 = tuple[float, float, float]
 
 # Kinds of shapes. A pair is computed with the lower kind as A, so grounds come first.
 HALF_SPACE: Final = 0
+
 HEIGHT_FIELD: Final = 1
+
 MESH: Final = 2
+
 SPHERE: Final = 3
+
 CAPSULE: Final = 4
+
 BOX: Final = 5
+
 CYLINDER: Final = 6
+
 CONVEX: Final = 7
 
 # A row of sizes:
@@ -44,44 +51,69 @@ POSE: Final = 12
 
 # A contact: point midway between the surfaces 0:3 [m], unit normal from A into B 3:6, gap 6 [m].
 POINT: Final = 0
+
 NORMAL: Final = 3
+
 GAP: Final = 6
+
 CONTACT: Final = 7
 
 # A feature number packs a corner or an edge of A and one of B, ten bits each; NONE stands for "not of this shape".
 BITS: Final = 10
+
 NONE: Final = (1 << BITS) - 1
-WITNESS: Final = (NONE << BITS) | NONE
+
+CLOSEST_POINT_FEATURE: Final = (NONE << BITS) | NONE
 
 # The feature of a mesh: the triangle's number, two bits for its corner or edge, the other shape's ten.
 TRIANGLE_BITS: Final = BITS + 2
+
 MAX_TRIANGLES: Final = 1 << (31 - TRIANGLE_BITS)
 
 # Points of a hull, and corners of one of its faces, that pairs of general convex shapes can take.
 MAX_POINTS: Final = NONE
+
 MAX_FACE: Final = 64
 
 # Workspaces. The polytope of the expanding search shares its room with the polygons: they are never alive at once.
 MAX_VERTICES: Final = 128
+
 MAX_FACES: Final = 512
+
 POLYGON_A: Final = 0
+
 POLYGON_B: Final = POLYGON_A + 3 * MAX_FACE
+
 CLIP_1: Final = POLYGON_B + 3 * MAX_FACE
+
 CLIP_2: Final = CLIP_1 + 6 * MAX_FACE
+
 FACES: Final = 9 * MAX_VERTICES
+
 SCRATCH: Final = FACES + 4 * MAX_FACES
+
 MESH_POSE: Final = SCRATCH + 16
+
 MESH_BOX: Final = MESH_POSE + 12
+
 MESH_SIZE: Final = MESH_BOX + 6
+
 CORNER_POSE: Final = MESH_SIZE + SIZE
+
 CORNER_SIZE: Final = CORNER_POSE + POSE
+
 WORK: Final = CORNER_SIZE + SIZE
 
 ID_A: Final = 0
+
 ID_B: Final = ID_A + MAX_FACE
+
 LABEL_1: Final = ID_B + MAX_FACE
+
 LABEL_2: Final = LABEL_1 + 4 * MAX_FACE
+
 EDGES: Final = 4 * MAX_FACES
+
 INT_WORK: Final = EDGES + 2 * MAX_FACES
 
 
@@ -102,7 +134,7 @@ class Workspace(NamedTuple):
     ints: IntArray  # (INT_WORK,)
 
 
-class Contacts(NamedTuple):
+class ContactBuffer(NamedTuple):
     """Room for the contacts of a pair. Those beyond it are counted, not stored."""
 
     rows: FloatArray  # (capacity, CONTACT)

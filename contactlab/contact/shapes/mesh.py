@@ -1,4 +1,4 @@
-"""Triangle mesh, and the tables the kernels take: a convex hull where it is one, else triangles in a tree of boxes."""
+"""Triangle mesh, and its tables for the kernels: a convex hull if it bounds one, else triangles in a tree of boxes."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.contact.errors import ContactError
 from contactlab.contact.kernels import layout
-from contactlab.contact.shapes.hull import hull_faces, hull_points, packed_hull
-from contactlab.contact.shapes.shape import Packed, Points, Shape
-from contactlab.contact.shapes.solid import Solid, flat
+from contactlab.contact.shapes.convex_points import hull_faces, hull_points, packed_hull
+from contactlab.contact.shapes.shape import PackedShape, Points, Shape
+from contactlab.contact.shapes.surface_mesh import SurfaceMesh, flat
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
+from contactlab.spatial.errors import ContactError
 from contactlab.spatial.polyhedron import surface_fault, unit_solid, vertex_numbers
 
 # Triangles of one leaf of the tree.
-LEAF = 4
+LEAF_TRIANGLES = 4
+
 # Height over a face, relative to the mesh's size, at which a corner still counts as behind it.
-FLAT = 1e-9
+CONVEX_TOLERANCE = 1e-9
+
 # Corners of a mesh that is asked whether it is convex, at most: more do not fit the kernel of hulls.
 MOST = layout.MAX_POINTS
 
@@ -30,7 +32,9 @@ class MeshTables(NamedTuple):
     """What is known of a mesh."""
 
     hull: FloatArray  # (n, 3) corners of its convex hull [m]
-    packed: Packed | None  # its triangles as the kernels take them; None where it bounds that hull, and is taken so
+    packed: (
+        PackedShape | None
+    )  # its triangles as the kernels take them; None where it bounds that hull, and is taken so
 
 
 def mesh_tables(vertices: FloatArray, triangles: IntArray) -> MeshTables:
@@ -64,7 +68,7 @@ def mesh_tables(vertices: FloatArray, triangles: IntArray) -> MeshTables:
     data = np.concatenate([hull.ravel(), flat.ravel(), boxes.ravel(), points.ravel()])
     in_data = np.cumsum([0, hull.size, flat.size, boxes.size])
     sizes = [len(hull), *in_data[:3], 0, in_data[3], places[4]]
-    return MeshTables(hull, Packed(layout.MESH, sizes, data, loops, in_data=(1, 2, 3, 5), in_loops=(4, 6)))
+    return MeshTables(hull, PackedShape(layout.MESH, sizes, data, loops, in_data=(1, 2, 3, 5), in_loops=(4, 6)))
 
 
 def _is_convex(points: FloatArray, corners: IntArray, normals: FloatArray, n_hull: int) -> bool:
@@ -77,7 +81,7 @@ def _is_convex(points: FloatArray, corners: IntArray, normals: FloatArray, n_hul
     size = float(np.ptp(points, axis=0).max())
     used = points[np.unique(corners)]
     for corner, normal in zip(points[corners[:, 0]], normals, strict=True):
-        if np.max((used - corner) @ normal) > FLAT * size:
+        if np.max((used - corner) @ normal) > CONVEX_TOLERANCE * size:
             return False
     try:
         hull_faces(used[hull_points(used)])
@@ -97,7 +101,7 @@ def _tree(triangles: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
     def add(members: IntArray) -> None:
         node = len(nodes)
         boxes.append(np.concatenate([low[members].min(axis=0), high[members].max(axis=0)]))
-        if len(members) <= LEAF:
+        if len(members) <= LEAF_TRIANGLES:
             nodes.append([node + 1, len(order), len(members)])
             order.extend(int(i) for i in members)
             return
@@ -120,7 +124,7 @@ def _neighbours(corners: IntArray, n: int) -> tuple[IntArray, IntArray]:
     return np.searchsorted(pairs[:, 0], np.arange(n + 1)), pairs[:, 1]
 
 
-MOST_LINES = 400  # triangles of a mesh up to which their sides are drawn
+MAX_SIDES_DRAWN = 400  # triangles of a mesh up to which their sides are drawn
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -170,15 +174,15 @@ class Mesh(Shape):
         """The corners (n, 3) of the convex hull and zero radii (n,), as new arrays."""
         return self.tables.hull.copy(), np.zeros(len(self.tables.hull))
 
-    def packed(self, *, faces: bool = True) -> Packed:
+    def pack(self, *, faces: bool = True) -> PackedShape:
         """The hull of a convex mesh, the triangles of any other."""
         tables = self.tables
         return packed_hull(tables.hull, faces=faces) if tables.packed is None else tables.packed
 
-    def solid(self) -> Solid:
+    def surface_mesh(self) -> SurfaceMesh:
         """The triangles, with their sides where they are few."""
         lines = np.zeros((0, 2, 3))
-        if len(self.triangles) <= MOST_LINES:
+        if len(self.triangles) <= MAX_SIDES_DRAWN:
             sides = np.concatenate([self.triangles[:, [k, (k + 1) % 3]] for k in range(3)])
             lines = self.vertices[np.unique(np.sort(sides, axis=1), axis=0)]
         return flat(self.vertices, self.triangles, lines)

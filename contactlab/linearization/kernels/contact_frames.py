@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contactlab.contact.kernels.friction_pyramid import planar_tangents
+from contactlab.contact.kernels.contact_rows import planar_tangents
 from contactlab.linearization.kernels.layout import (
     AXES,
     BOUND,

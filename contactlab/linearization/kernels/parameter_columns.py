@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from contactlab.contact.kernels.restitution import pair_restitution
+from contactlab.contact.kernels.contact_rows import pair_restitution
 from contactlab.formulation.kernels.laws import unilateral_law
 from contactlab.linearization.kernels.contact_frames import at_start, at_velocity, contact_frames, read_contacts
 from contactlab.linearization.kernels.layout import BOUND, FORCE, RATE, Memory

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints.elementary import Elementary, Joint
+from contactlab.spatial.errors import MultibodyError
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -8,9 +8,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kernels import codes
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.spatial.errors import MultibodyError
 
 _X, _Y, _Z = np.eye(3)
 _NONE = np.zeros(3)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints.elementary import Elementary, unit_axis
 from contactlab.multibody.kernels import codes
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
+from contactlab.spatial.errors import MultibodyError
 
 
 @dataclass(frozen=True, eq=False, init=False)

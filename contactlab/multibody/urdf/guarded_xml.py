@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from xml.parsers import expat
 
-from contactlab.multibody.errors import MultibodyError
-from contactlab.spatial.errors import warn_caller
+from contactlab.spatial.errors import MultibodyError, warn_caller
 from problem_data.errors import FileError
 
 

@@ -8,8 +8,13 @@ from __future__ import annotations
 
 import math
 
-from contactlab.contact.kernels.friction_pyramid import planar_tangents, tangential, turn
-from contactlab.contact.kernels.rows import add_contact_columns, add_turning_columns
+from contactlab.contact.kernels.contact_rows import (
+    add_contact_columns,
+    add_turning_columns,
+    planar_tangents,
+    tangential,
+    turn,
+)
 from contactlab.formulation.kernels.laws import unilateral_law
 from contactlab.multibody.kernels.ltl import (
     is_free_body,

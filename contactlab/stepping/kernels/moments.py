@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 
-from contactlab.contact.kernels.friction_pyramid import planar_tangents, tangential
+from contactlab.contact.kernels.contact_rows import planar_tangents, tangential
 from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.blocks import along, fill_along, materials_of, turning_frame
 from contactlab.stepping.kernels.kinematic import motion_of, relative_turning

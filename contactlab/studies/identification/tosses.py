@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from contactlab.contact import Box, HalfSpace, Material
-from contactlab.contact.shapes import Placed
+from contactlab.contact.shapes import PlacedShape
 from contactlab.lab.datasets import CubeTosses, load_cube_tosses
 from contactlab.lab.datasets.cube_toss import ElbowTosses, load_elbow_tosses
 from contactlab.lab.datasets.npz import Arrays
@@ -282,7 +282,7 @@ def elbow_world() -> World:
     builder.add_half_space("board", HalfSpace(), surface)
     builder.add_model(model)
     builder.add_shape("first", Box(HALF), surface)
-    builder.add_shape("second", Placed(Box(HALF), Transform(p=ARM)), surface)
+    builder.add_shape("second", PlacedShape(Box(HALF), Transform(p=ARM)), surface)
     return builder.build()
 
 

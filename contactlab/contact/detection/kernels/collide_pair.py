@@ -1,36 +1,199 @@
-"""One kernel for every pair of shapes."""
+"""Contacts of any pair of shapes: the dispatch, and boxes by the separating axis theorem."""
 
 from __future__ import annotations
 
-from contactlab.contact.detection.kernels.box_box import box_box
-from contactlab.contact.detection.kernels.contacts import flip, reduce_contacts, sort_contacts
-from contactlab.contact.detection.kernels.convex_convex import convex_convex
-from contactlab.contact.detection.kernels.ground_any import half_space_any, height_field_any
-from contactlab.contact.detection.kernels.mesh_any import mesh_any
-from contactlab.contact.detection.kernels.rounded import (
+import math
+
+from contactlab.contact.detection.kernels.contacts import append_contact, flip_normals, reduce_contacts, sort_contacts
+from contactlab.contact.detection.kernels.convex_convex import RELATIVE_ACCURACY, convex_convex
+from contactlab.contact.detection.kernels.ground_contacts import half_space_any, height_field_any
+from contactlab.contact.detection.kernels.manifold import ALIGNED, manifold
+from contactlab.contact.detection.kernels.mesh_contacts import mesh_any
+from contactlab.contact.detection.kernels.sphere_capsule import (
     capsule_capsule,
     sphere_box,
     sphere_capsule,
     sphere_cylinder,
     sphere_sphere,
 )
+from contactlab.contact.detection.kernels.support import origin, relative_pose
 from contactlab.contact.kernels.layout import (
     BOX,
     CAPSULE,
+    CLOSEST_POINT_FEATURE,
     CYLINDER,
     HALF_SPACE,
     HEIGHT_FIELD,
     MESH,
+    NORMAL,
+    POINT,
+    SCRATCH,
     SPHERE,
-    Contacts,
+    ContactBuffer,
     Posed,
     Workspace,
 )
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
+
+# The axis across two edges, where these are nearly parallel.
+PARALLEL_EDGES = 15
 
 
 @kernel
-def _ordered(a: Posed, b: Posed, margin: float, room: Workspace, out: Contacts) -> int:
+def _separation(a: FloatArray, b: FloatArray, margin: float, c: FloatArray) -> tuple[float, int]:
+    """Largest separation over the 15 axes, and the axis: 0 to 2 of A, 3 to 5 of B, 6 + 3 i + j an edge pair.
+
+    ``a`` and ``b`` are half extents, ``c`` is the pose of B in the axes of A. The axis is -1 as soon as the separation
+    is known to exceed ``margin``. A later axis must exceed an earlier one by more than rounding, so that boxes at rest
+    corner to corner keep their normal. If two nearly parallel edges have the largest separation, the axis is
+    `PARALLEL_EDGES`, because their cross product has too few digits.
+    """
+    best, largest = -1, -math.inf
+    slack = 2e-12 * (a[0] + a[1] + a[2] + b[0] + b[1] + b[2])
+    for i in range(3):
+        across = abs(c[3 * i]) * b[0] + abs(c[3 * i + 1]) * b[1] + abs(c[3 * i + 2]) * b[2]
+        separation = abs(c[9 + i]) - a[i] - across
+        if separation > largest + slack:
+            best, largest = i, separation
+    if largest > margin:
+        return largest, -1
+    for j in range(3):
+        along = c[9] * c[j] + c[10] * c[3 + j] + c[11] * c[6 + j]
+        separation = abs(along) - b[j] - (abs(c[j]) * a[0] + abs(c[3 + j]) * a[1] + abs(c[6 + j]) * a[2])
+        if separation > largest + slack:
+            best, largest = 3 + j, separation
+    if largest > margin:
+        return largest, -1
+    for i in range(3):
+        i1, i2 = (i + 1) % 3, (i + 2) % 3
+        for j in range(3):
+            j1, j2 = (j + 1) % 3, (j + 2) % 3
+            n1, n2 = c[3 * i1 + j], c[3 * i2 + j]
+            length2 = n1 * n1 + n2 * n2
+            if 1e-20 < length2 <= 1e-8:
+                # No use is made of right angles between axes: rounding in them would be divided by the length.
+                of_a = a[i1] * abs(n2) + a[i2] * abs(n1)
+                of_b = b[j1] * abs(n1 * c[3 * i2 + j1] - n2 * c[3 * i1 + j1])
+                of_b += b[j2] * abs(n1 * c[3 * i2 + j2] - n2 * c[3 * i1 + j2])
+                separation = (abs(c[9 + i2] * n1 - c[9 + i1] * n2) - of_a - of_b) / math.sqrt(length2)
+                if separation > largest + slack:
+                    best, largest = PARALLEL_EDGES, separation
+            elif length2 > 1e-8:
+                along = c[9 + i2] * c[3 * i1 + j] - c[9 + i1] * c[3 * i2 + j]
+                of_a = a[i1] * abs(c[3 * i2 + j]) + a[i2] * abs(c[3 * i1 + j])
+                of_b = b[j1] * abs(c[3 * i + j2]) + b[j2] * abs(c[3 * i + j1])
+                separation = (abs(along) - of_a - of_b) / math.sqrt(length2)
+                if separation > largest + slack:
+                    best, largest = 6 + 3 * i + j, separation
+    if largest > margin:
+        return largest, -1
+    return largest, best
+
+
+@kernel
+def _edge_contact(
+    a: Posed, b: Posed, c: FloatArray, i: int, j: int, separation: float, slack: float, out: ContactBuffer
+) -> int:
+    """Contact of edge i of A and edge j of B; 0 where the closest points of their lines lie beyond an end."""
+    half_a, pose_a, half_b, pose_b = a.size, a.pose, b.size, b.pose
+    i1, i2 = (i + 1) % 3, (i + 2) % 3
+    # The normal e_i x (axis j of B), in A's axes, has no part along i.
+    n1, n2 = -c[3 * i2 + j], c[3 * i1 + j]
+    length = math.sqrt(n1 * n1 + n2 * n2)
+    sign = 1.0 if n1 * c[9 + i1] + n2 * c[9 + i2] >= 0.0 else -1.0
+    n1, n2 = sign * n1 / length, sign * n2 / length
+    nx = n1 * pose_a[i1] + n2 * pose_a[i2]
+    ny = n1 * pose_a[3 + i1] + n2 * pose_a[3 + i2]
+    nz = n1 * pose_a[6 + i1] + n2 * pose_a[6 + i2]
+    # Middles of the two edges that face each other.
+    px, py, pz = pose_a[9], pose_a[10], pose_a[11]
+    qx, qy, qz = pose_b[9], pose_b[10], pose_b[11]
+    code_a, code_b = 4 * i, 4 * j
+    for k in range(3):
+        if k != i:
+            s = n1 if k == i1 else n2
+            h = half_a[k] if s >= 0.0 else -half_a[k]
+            code_a += (2 if k == i1 else 1) if s >= 0.0 else 0
+            px, py, pz = px + h * pose_a[k], py + h * pose_a[3 + k], pz + h * pose_a[6 + k]
+        if k != j:
+            s = nx * pose_b[k] + ny * pose_b[3 + k] + nz * pose_b[6 + k]
+            h = -half_b[k] if s >= 0.0 else half_b[k]
+            code_b += (2 if k == (j + 1) % 3 else 1) if s < 0.0 else 0
+            qx, qy, qz = qx + h * pose_b[k], qy + h * pose_b[3 + k], qz + h * pose_b[6 + k]
+    ux, uy, uz = pose_a[i], pose_a[3 + i], pose_a[6 + i]
+    wx, wy, wz = pose_b[j], pose_b[3 + j], pose_b[6 + j]
+    dx, dy, dz = qx - px, qy - py, qz - pz
+    cosine = c[3 * i + j]
+    du, dw = dx * ux + dy * uy + dz * uz, dx * wx + dy * wy + dz * wz
+    sine2 = length * length
+    s = (du - dw * cosine) / sine2
+    t = s * cosine - dw
+    if abs(s) > half_a[i] + slack or abs(t) > half_b[j] + slack:
+        return 0
+    point = (px + s * ux, py + s * uy, pz + s * uz)
+    code = (1 << 20) | (code_a << 4) | code_b
+    return append_contact(point, (nx, ny, nz), separation, code, 0, out)
+
+
+@kernel
+def _across_faces(pose_a: FloatArray, pose_b: FloatArray, row: FloatArray) -> bool:
+    """Whether a face of each box looks along the normal of a contact: beams laid crosswise, tilted by a hair."""
+    a = b = 0.0
+    for k in range(3):
+        a = max(a, abs(row[NORMAL] * pose_a[k] + row[NORMAL + 1] * pose_a[3 + k] + row[NORMAL + 2] * pose_a[6 + k]))
+        b = max(b, abs(row[NORMAL] * pose_b[k] + row[NORMAL + 1] * pose_b[3 + k] + row[NORMAL + 2] * pose_b[6 + k]))
+    return min(a, b) >= ALIGNED
+
+
+@kernel
+def box_box(a: Posed, b: Posed, margin: float, room: Workspace, out: ContactBuffer) -> int:
+    """Contacts of two boxes, at most 8.
+
+    The separating axis theorem (S. Gottschalk, M. C. Lin, D. Manocha, OBBTree, SIGGRAPH 1996) gives the direction of
+    least overlap; along the normal of a face the faces are clipped against each other, across a pair of edges one point
+    is the contact, in an overlap, or where both have a face that looks the same way, with the corners of those faces.
+    For boxes apart the largest separation is only a bound of their distance from below. It is the distance if the
+    features of its axis hold a pair of points that far apart; if not, a corner is closest to an edge or a corner, and
+    the general search for closest points takes over.
+    """
+    c = room.work[SCRATCH : SCRATCH + 12]
+    relative_pose(a.pose, b.pose, c)
+    separation, axis = _separation(a.size, b.size, margin, c)
+    if axis < 0:
+        return 0
+    scale = a.size[0] + a.size[1] + a.size[2] + b.size[0] + b.size[1] + b.size[2]
+    exact = RELATIVE_ACCURACY * min(a.size[0] + a.size[1] + a.size[2], b.size[0] + b.size[1] + b.size[2])
+    count = 0
+    if axis == PARALLEL_EDGES:
+        return convex_convex(a, b, margin, room, out)
+    if axis >= 6:
+        count = _edge_contact(a, b, c, (axis - 6) // 3, (axis - 6) % 3, separation, 0.1 * exact, out)
+        if count > 0 and out.rows.shape[0] > 0 and (separation < 0.0 or _across_faces(a.pose, b.pose, out.rows[0])):
+            row, code, half = out.rows[0], out.features[0], 0.5 * separation
+            nx, ny, nz = row[NORMAL], row[NORMAL + 1], row[NORMAL + 2]
+            point = (row[POINT] - half * nx, row[POINT + 1] - half * ny, row[POINT + 2] - half * nz)
+            count = manifold(a, b, (nx, ny, nz), point, separation, scale, exact, margin, room, out, False)
+            if count <= 1:
+                count = append_contact(point, (nx, ny, nz), separation, code, 0, out)
+    else:
+        if axis < 3:
+            sign = 1.0 if c[9 + axis] >= 0.0 else -1.0
+            pose, k = a.pose, axis
+        else:
+            k = axis - 3
+            sign = 1.0 if c[9] * c[k] + c[10] * c[3 + k] + c[11] * c[6 + k] >= 0.0 else -1.0
+            pose = b.pose
+        normal = (sign * pose[k], sign * pose[3 + k], sign * pose[6 + k])
+        count = manifold(a, b, normal, origin(a.pose), separation, scale, exact, margin, room, out, False)
+        # The closest pair was not known: the manifold must hold one as close.
+        if count > 0 and out.features[min(count, out.features.shape[0]) - 1] == CLOSEST_POINT_FEATURE:
+            count = 0
+    return count if count > 0 else convex_convex(a, b, margin, room, out)
+
+
+@kernel
+def _ordered(a: Posed, b: Posed, margin: float, room: Workspace, out: ContactBuffer) -> int:
     """Contacts of a pair with A's kind not above B's."""
     if a.kind == HALF_SPACE:
         return half_space_any(a, b, margin, out)
@@ -55,7 +218,7 @@ def _ordered(a: Posed, b: Posed, margin: float, room: Workspace, out: Contacts) 
 
 
 @kernel
-def collide_pair(a: Posed, b: Posed, margin: float, reduce: bool, room: Workspace, out: Contacts) -> int:
+def collide_pair(a: Posed, b: Posed, margin: float, reduce: bool, room: Workspace, out: ContactBuffer) -> int:
     """Contacts of two shapes, of any kinds and in any order; `layout` says how everything is laid out.
 
     Parameters
@@ -81,7 +244,7 @@ def collide_pair(a: Posed, b: Posed, margin: float, reduce: bool, room: Workspac
     """
     if a.kind > b.kind:
         count = _ordered(b, a, margin, room, out)
-        flip(out.rows, count)
+        flip_normals(out.rows, count)
     else:
         count = _ordered(a, b, margin, room, out)
     if count > out.rows.shape[0]:

@@ -1,20 +1,18 @@
-"""Penetration depth of two overlapping convex shapes: the expanding polytope."""
+"""Penetration depth of two overlapping convex shapes, by the expanding polytope."""
 
 from __future__ import annotations
 
 import math
 
-from contactlab.contact.detection.kernels.gjk import add_corner
-from contactlab.contact.detection.kernels.simplex import ROW, corner, triangle_normal
-from contactlab.contact.detection.kernels.support import has_curved_core
-from contactlab.contact.detection.kernels.vectors import across, cross, dot
-from contactlab.contact.kernels.layout import EDGES, FACES, MAX_FACES, MAX_VERTICES, Posed, Vector, Workspace
+from contactlab.contact.detection.kernels.gjk import ROW, add_corner, corner, triangle_normal
+from contactlab.contact.detection.kernels.support import cross, dot, has_curved_core, perpendicular
+from contactlab.contact.kernels.layout import EDGES, FACES, MAX_FACES, MAX_VERTICES, Posed, Vec3, Workspace
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 # A curved core is met to this part of the scale. Finer faces have too little area for normals of their own: the
 # normal is then known to 1e-4.
-ROUND = 1e-8
+CURVED_TOLERANCE = 1e-8
 
 
 @kernel
@@ -40,7 +38,7 @@ def _tetrahedron(a: Posed, b: Posed, n: int, scale: float, work: FloatArray) -> 
     if n == 2:
         u = _from_first(1, work)
         length = math.sqrt(dot(u, u))
-        e = across(u)
+        e = perpendicular(u)
         fx, fy, fz = cross(u, e)
         f = (fx / length, fy / length, fz / length)
         for i in range(4):
@@ -62,7 +60,7 @@ def _tetrahedron(a: Posed, b: Posed, n: int, scale: float, work: FloatArray) -> 
 
 
 @kernel
-def _from_first(i: int, work: FloatArray) -> Vector:
+def _from_first(i: int, work: FloatArray) -> Vec3:
     """Corner i from the first."""
     return work[ROW * i] - work[0], work[ROW * i + 1] - work[1], work[ROW * i + 2] - work[2]
 
@@ -83,7 +81,7 @@ def _add_face(i: int, j: int, k: int, face: int, scale: float, work: FloatArray,
 
 
 @kernel
-def _open(new: int, faces: int, slack: float, work: FloatArray, ints: IntArray) -> tuple[int, int]:
+def _remove_visible_faces(new: int, faces: int, slack: float, work: FloatArray, ints: IntArray) -> tuple[int, int]:
     """Remove the faces that see the new corner; returns how many faces stay, and the edges around the hole."""
     edges, kept = 0, 0
     x, y, z = corner(work, new)
@@ -140,8 +138,8 @@ def epa(
     A - B is grown from a simplex inside it, always beyond the face nearest to the origin. Faces look away from the
     polytope's inside, not from the origin, so that cores a hair apart get a face as well, at a negative depth.
 
-    For polytopes the result is exact, for curved cores good to `ROUND` of the scale, or to some 1e-6 where rounding
-    ends the search first.
+    The result is exact for polytopes. For curved cores its error is `CURVED_TOLERANCE` times the scale, or about 1e-6
+    if rounding ends the search first.
     """
     work, ints = room
     n = _tetrahedron(a, b, n, scale, work)
@@ -154,7 +152,7 @@ def epa(
             nx, ny, nz, length = _normal(work, 0, 1, 2)
             nx, ny, nz = nx / length, ny / length, nz / length
         elif n == 2:
-            nx, ny, nz = across(_from_first(1, work))
+            nx, ny, nz = perpendicular(_from_first(1, work))
         else:
             nx, ny, nz = 0.0, 0.0, 1.0
         return nx * work[0] + ny * work[1] + nz * work[2], nx, ny, nz, 0
@@ -162,7 +160,7 @@ def epa(
     faces, corners, slack = 4, 4, 1e-13 * scale
     enough = 1e-11 * scale
     if has_curved_core(a.kind) or has_curved_core(b.kind):
-        enough, slack = ROUND * scale, 1e-4 * ROUND * scale
+        enough, slack = CURVED_TOLERANCE * scale, 1e-4 * CURVED_TOLERANCE * scale
     best, least, bx, by, bz = 0, math.inf, 0.0, 0.0, 1.0
     closed, bound, widest = True, 0.0, 500.0 * slack
     while True:
@@ -180,7 +178,7 @@ def epa(
             least, bx, by, bz = far, nx, ny, nz
         if far - depth <= enough:
             break
-        kept, edges = _open(corners, faces, slack, work, ints)
+        kept, edges = _remove_visible_faces(corners, faces, slack, work, ints)
         if kept + edges > MAX_FACES:
             faces, closed, bound = kept, False, (depth if closed else bound)
             break
@@ -204,12 +202,12 @@ def epa(
         weights[0] = 1.0
         add_corner(a, b, (bx, by, bz), 0, work)
         return bound, bx, by, bz, faces
-    _weigh(depth, nx, ny, nz, ints[3 * best], ints[3 * best + 1], ints[3 * best + 2], work, weights)
+    _barycentric_weights(depth, nx, ny, nz, ints[3 * best], ints[3 * best + 1], ints[3 * best + 2], work, weights)
     return depth, nx, ny, nz, faces
 
 
 @kernel
-def _weigh(
+def _barycentric_weights(
     depth: float, nx: float, ny: float, nz: float, i: int, j: int, k: int, work: FloatArray, weights: FloatArray
 ) -> None:
     """Move the face's corners to the front, and weigh them for the foot of the perpendicular from the origin."""

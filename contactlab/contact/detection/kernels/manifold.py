@@ -1,23 +1,25 @@
-"""Contacts of two convex shapes along a known normal, from the faces of both that look most along it."""
+"""Contacts of two convex shapes along a known normal, from the two faces that look most along it."""
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from contactlab.contact.detection.kernels.clipping import Polygon, clip, project
-from contactlab.contact.detection.kernels.contacts import put
+from contactlab.contact.detection.kernels.contacts import append_contact
+from contactlab.contact.detection.kernels.faces import Polygon, clip, project, support_face
 from contactlab.contact.detection.kernels.polish import overlap, unit
-from contactlab.contact.detection.kernels.support import core_radius
-from contactlab.contact.detection.kernels.vectors import across, cross, dot, origin, placed, turned, turned_back
+from contactlab.contact.detection.kernels.support import (
+    core_radius,
+    cross,
+    dot,
+    origin,
+    perpendicular,
+)
 from contactlab.contact.kernels.layout import (
     BITS,
-    BOX,
     CAPSULE,
     CLIP_1,
     CLIP_2,
-    CONVEX,
+    CLOSEST_POINT_FEATURE,
     CYLINDER,
     ID_A,
     ID_B,
@@ -28,130 +30,28 @@ from contactlab.contact.kernels.layout import (
     POLYGON_A,
     POLYGON_B,
     SCRATCH,
-    WITNESS,
-    Contacts,
+    ContactBuffer,
     Posed,
-    Vector,
+    Vec3,
     Workspace,
 )
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
-
-# A cap of a cylinder is met as a regular polygon in its rim, fixed to the body.
-RIM = 8
-CAP_COSINE = math.sqrt(0.5)
-RIM_X = np.array([math.cos(2.0 * math.pi * i / RIM) for i in range(RIM)])
-RIM_Y = np.array([math.sin(2.0 * math.pi * i / RIM) for i in range(RIM)])
-
-
-@kernel
-def _box(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: IntArray, normal: FloatArray) -> int:
-    axis = 0
-    for i in range(1, 3):
-        if abs(d[i]) > abs(d[axis]):
-            axis = i
-    s = 1.0 if d[axis] >= 0.0 else -1.0
-    normal[axis] = s
-    u, v = (axis + 1) % 3, (axis + 2) % 3
-    for corner in range(4):
-        # Counter-clockwise seen from outside, whichever side it is.
-        a = s if corner in (1, 2) else -s
-        b = 1.0 if corner >= 2 else -1.0
-        at = 3 * corner
-        polygon[at + axis] = s * size[axis]
-        polygon[at + u] = a * size[u]
-        polygon[at + v] = b * size[v]
-        number = 0
-        for i in range(3):
-            number = 2 * number + int(polygon[at + i] > 0.0)
-        ids[corner] = number
-    return 4
-
-
-@kernel
-def _cylinder(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: IntArray, normal: FloatArray) -> int:
-    radial = math.sqrt(d[0] * d[0] + d[1] * d[1])
-    if abs(d[2]) >= CAP_COSINE or radial == 0.0:
-        s = 1.0 if d[2] >= 0.0 else -1.0
-        normal[2] = s
-        for i in range(RIM):
-            polygon[3 * i] = size[0] * RIM_X[i]
-            polygon[3 * i + 1] = s * size[0] * RIM_Y[i]
-            polygon[3 * i + 2] = s * size[1]
-            ids[i] = i if s < 0.0 else RIM + i
-        return RIM
-    for end in range(2):
-        polygon[3 * end] = size[0] * d[0] / radial
-        polygon[3 * end + 1] = size[0] * d[1] / radial
-        polygon[3 * end + 2] = size[1] if end == 1 else -size[1]
-        ids[end] = 2 * RIM + end
-    return 2
-
-
-@kernel
-def _convex(shape: Posed, d: FloatArray, polygon: FloatArray, ids: IntArray, normal: FloatArray) -> int:
-    size, data, loops = shape.size, shape.data, shape.loops
-    points, faces, normals, start = int(size[1]), int(size[2]), int(size[3]), int(size[4])
-    best, farthest = 0, -math.inf
-    for face in range(faces):
-        at = normals + 3 * face
-        along = data[at] * d[0] + data[at + 1] * d[1] + data[at + 2] * d[2]
-        if along > farthest:
-            best, farthest = face, along
-    for i in range(3):
-        normal[i] = data[normals + 3 * best + i]
-    first = start + loops[start + best]
-    n = min(loops[start + best + 1] - loops[start + best], MAX_FACE)
-    for corner in range(n):
-        number = loops[first + corner]
-        ids[corner] = number
-        for i in range(3):
-            polygon[3 * corner + i] = data[points + 3 * number + i]
-    return n
-
-
-@kernel
-def support_face(shape: Posed, direction: Vector, local: FloatArray, face: Polygon) -> tuple[int, Vector]:
-    """Corners of the face that looks most along a unit vector, in world axes, and its outward unit normal.
-
-    Returns the number of corners and the normal; one corner is a point, two a segment, both with the normal zero.
-    Corners are counter-clockwise seen from outside; with their numbers in the shape. ``local`` (6,) is scratch.
-    """
-    kind, size, (dx, dy, dz), (polygon, ids) = shape.kind, shape.size, direction, face
-    d, normal = local[0:3], local[3:6]
-    d[0], d[1], d[2] = turned_back(shape.pose, direction)
-    normal[0] = normal[1] = normal[2] = 0.0
-    n, radius = 1, 0.0
-    if kind == BOX:
-        n = _box(size, d, polygon, ids, normal)
-    elif kind == CYLINDER:
-        n = _cylinder(size, d, polygon, ids, normal)
-    elif kind == CONVEX:
-        n = _convex(shape, d, polygon, ids, normal)
-    else:
-        radius = size[0]
-        ids[0], ids[1] = 0, 1
-        for i in range(6):
-            polygon[i] = 0.0
-        if kind == CAPSULE:
-            n = 2
-            polygon[2], polygon[5] = -size[1], size[1]
-    for corner in range(n):
-        at = 3 * corner
-        x, y, z = placed(shape.pose, (polygon[at], polygon[at + 1], polygon[at + 2]))
-        polygon[at], polygon[at + 1], polygon[at + 2] = x + radius * dx, y + radius * dy, z + radius * dz
-    return n, turned(shape.pose, (normal[0], normal[1], normal[2]))
-
 
 # A face whose normal is the contact's to within 1.4e-3 rad carries a manifold of its own.
 ALIGNED = 1.0 - 1e-6
+
 # The sine below which two segments lie along one another.
 PARALLEL = 1e-3
+
 COSINE = math.sqrt(1.0 - PARALLEL**2)
+
 # Contact of faces steeper than this (of their normal and the contact's) is not worth clipping.
 STEEP = 0.05
+
 # The cosine of such an angle up to which a corner is taken along the normal of the face below; of what is rounded.
 LEANING = 0.7
+
 UPRIGHT = 0.95
 
 
@@ -159,14 +59,14 @@ UPRIGHT = 0.95
 def manifold(
     a: Posed,
     b: Posed,
-    normal: Vector,
-    point: Vector,
+    normal: Vec3,
+    point: Vec3,
     gap: float,
     scale: float,
     exact: float,
     margin: float,
     room: Workspace,
-    out: Contacts,
+    out: ContactBuffer,
     spread: bool,
 ) -> int:
     """Write the contacts of A and B along ``normal``, whose closest pair starts at ``point`` on A with gap ``gap``.
@@ -208,7 +108,7 @@ def manifold(
         if not spread and max(cos_a, cos_b) < ALIGNED:
             as_close = gap + 1e-6 * scale
             limit = min(margin, max(0.0, as_close) if gap < 0.0 else as_close)
-        t = across(along)
+        t = perpendicular(along)
         s = cross(along, t)
         project(face_a.corners, na, t, s, along, point)
         project(face_b.corners, nb, t, s, along, point)
@@ -251,16 +151,14 @@ def manifold(
                     normals = normal_a, normal_b
                     count = _put_by_features(on_a, along, here, code, normals, (na, nb), radii, count, out)
                 else:
-                    count = put(on_a, along, here, code, count, out)
+                    count = append_contact(on_a, along, here, code, count, out)
     if gap <= margin and not least <= gap + 1e-1 * exact:
-        count = put(point, normal, gap, WITNESS, count, out)
+        count = append_contact(point, normal, gap, CLOSEST_POINT_FEATURE, count, out)
     return count
 
 
 @kernel
-def _of_faces(
-    a: Posed, b: Posed, normal: Vector, normal_a: Vector, normal_b: Vector, gap: float, slack: float
-) -> Vector:
+def _of_faces(a: Posed, b: Posed, normal: Vec3, normal_a: Vec3, normal_b: Vec3, gap: float, slack: float) -> Vec3:
     """The normal of A's face or B's, nearly parallel, along which the shapes lie ``gap`` apart; or the one given."""
     same = normal[0] == normal_a[0] and normal[1] == normal_a[1] and normal[2] == normal_a[2]
     if same or gap == math.inf:
@@ -285,12 +183,12 @@ def _round_lines(
     b: Posed,
     face_a: Polygon,
     face_b: Polygon,
-    normal: Vector,
-    point: Vector,
+    normal: Vec3,
+    point: Vec3,
     gap: float,
     exact: float,
     margin: float,
-    out: Contacts,
+    out: ContactBuffer,
 ) -> int:
     """Contacts of a line of a capsule or cylinder, the reference, with a line of the other shape: both ends, if any.
 
@@ -355,23 +253,23 @@ def _round_lines(
                     corner = ids[end] if own_end else own[first if end == 0 else last]
                     code = (corner << BITS) | NONE if of_b == own_end else (NONE << BITS) | corner
                     least = min(least, here) if beside <= slack else least
-                    count = put(x, own_way, max(here, gap), code, count, out)
+                    count = append_contact(x, own_way, max(here, gap), code, count, out)
     if gap <= margin and not least <= gap + slack:
-        count = put(point, normal, gap, WITNESS, count, out)
+        count = append_contact(point, normal, gap, CLOSEST_POINT_FEATURE, count, out)
     return count
 
 
 @kernel
 def _put_by_features(
-    point: Vector,
-    along: Vector,
+    point: Vec3,
+    along: Vec3,
     here: float,
     code: int,
-    normals: tuple[Vector, Vector],
+    normals: tuple[Vec3, Vec3],
     counts: tuple[int, int],
     radii: tuple[float, float],
     count: int,
-    out: Contacts,
+    out: ContactBuffer,
 ) -> int:
     """Write the contact of a corner with the face that it is above, along the normal of that face.
 
@@ -397,7 +295,7 @@ def _put_by_features(
         y + on_own * own[1] + on_along * along[1],
         z + on_own * own[2] + on_along * along[2],
     )
-    return put(on_a, own, gap, code, count, out)
+    return append_contact(on_a, own, gap, code, count, out)
 
 
 @kernel

@@ -1,69 +1,67 @@
-"""The normal of two shapes that touch, nearly so or not: where the overlap along it is least, to rounding.
+"""The contact normal to rounding: the direction of least overlap of two convex shapes.
 
-Closest points that all but coincide have a difference of few digits, and an expanding polytope meets a round rim only
-so well. Both give a direction near the right one. What is sought is a minimum over unit vectors n of
+Closest points that almost coincide have a difference of few digits, and an expanding polytope approximates a round rim
+only. Both give a direction near the right one. The right one minimises, over unit vectors n,
 
-    f(n) = max over A of n.x - min over B of n.x,
+    f(n) = max over A of n.x - min over B of n.x.
 
-which any n bounds from above: minus the separation of two shapes that are apart, the depth of two that overlap. Where f
-is least, some edges of the two lie across n: two of them give n, one leaves a circle and none the sphere, on which f is
-smooth. So candidates are formed of edges and faces near by, and f itself judges each of them.
+Every n bounds the minimum from above: it is minus the distance of separate shapes, and the depth of overlapping ones.
+At the minimum some edges of the two shapes are normal to n. Two edges determine n, one edge leaves a circle, and none
+leaves the sphere, on which f is smooth. So candidates are formed of nearby edges and faces, and f judges each of them.
 """
 
 from __future__ import annotations
 
 import math
 
-from contactlab.contact.detection.kernels.support import support
-from contactlab.contact.detection.kernels.vectors import across, cross, dot, turned, turned_back
-from contactlab.contact.kernels.layout import (
-    BOX,
-    CAPSULE,
-    CLIP_1,
-    CONVEX,
-    CYLINDER,
-    Posed,
-    Vector,
-)
+from contactlab.contact.detection.kernels.support import cross, dot, perpendicular, rotate, rotate_inverse, support
+from contactlab.contact.kernels.layout import BOX, CAPSULE, CLIP_1, CONVEX, CYLINDER, Posed, Vec3
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 # Edges taken of each shape, at most.
-EDGES = 32
-NEWTON = 25
+MAX_EDGES = 32
+
+MAX_NEWTON_STEPS = 25
+
 # Steps [rad] that change nothing, and after which the next one does not.
-STILL, SETTLED = 1e-15, 1e-9
+NEGLIGIBLE_STEP, CONVERGED_STEP = 1e-15, 1e-9
+
 # How often a step is made shorter: where two edges or a face give the direction, no step leads there.
-FEW, MANY = 3, 12
+MIN_TRIES, MAX_TRIES = 3, 12
+
 KINKS, NEAREST, ALL = 0, 1, 2
+
 # Part of its length by which an edge of a direction that is nearly right may rise along it.
 RISES = 2e-3
-ROUNDS = 3
+
+MAX_ROUNDS = 3
+
 # Cosine above which directions are nearly one.
 FLAT = 0.99
 
 
 @kernel
-def overlap(a: Posed, b: Posed, n: Vector) -> float:
+def overlap(a: Posed, b: Posed, n: Vec3) -> float:
     """How far the core of B must move along a unit vector to leave that of A; negative where they are apart."""
     p, q = support(a, n), support(b, (-n[0], -n[1], -n[2]))
     return n[0] * (p[0] - q[0]) + n[1] * (p[1] - q[1]) + n[2] * (p[2] - q[2])
 
 
 @kernel
-def unit(v: Vector) -> Vector:
+def unit(v: Vec3) -> Vec3:
     """Unit vector along v, which is not zero."""
     length = math.sqrt(dot(v, v))
     return v[0] / length, v[1] / length, v[2] / length
 
 
 @kernel
-def _axis(shape: Posed, k: int) -> Vector:
+def _axis(shape: Posed, k: int) -> Vec3:
     return shape.pose[k], shape.pose[3 + k], shape.pose[6 + k]
 
 
 @kernel
-def near_edges(shape: Posed, n: Vector, near: float, out: FloatArray) -> int:
+def near_edges(shape: Posed, n: Vec3, near: float, out: FloatArray) -> int:
     """Fill ``out`` with the unit directions of edges whose ends reach along n as far as any point, to ``near`` [m]."""
     count = 0
     if shape.kind == BOX:
@@ -77,7 +75,7 @@ def near_edges(shape: Posed, n: Vector, near: float, out: FloatArray) -> int:
         return 0
     size, data, loops = shape.size, shape.data, shape.loops
     points, faces, start = int(size[1]), int(size[2]), int(size[4])
-    x, y, z = turned_back(shape.pose, n)
+    x, y, z = rotate_inverse(shape.pose, n)
     highest = -math.inf
     for i in range(int(size[0])):
         at = points + 3 * i
@@ -88,22 +86,22 @@ def near_edges(shape: Posed, n: Vector, near: float, out: FloatArray) -> int:
         for k in range(corners):
             i, j = loops[first + k], loops[first + (k + 1) % corners]
             # Every edge has two faces: it is taken once.
-            if i >= j or count == EDGES:
+            if i >= j or count == MAX_EDGES:
                 continue
             p, q = points + 3 * i, points + 3 * j
             low = min(x * data[p] + y * data[p + 1] + z * data[p + 2], x * data[q] + y * data[q + 1] + z * data[q + 2])
             if low >= highest - near:
                 e = (data[q] - data[p], data[q + 1] - data[p + 1], data[q + 2] - data[p + 2])
                 if dot(e, e) > 0.0:
-                    out[3 * count], out[3 * count + 1], out[3 * count + 2] = turned(shape.pose, unit(e))
+                    out[3 * count], out[3 * count + 1], out[3 * count + 2] = rotate(shape.pose, unit(e))
                     count += 1
     return count
 
 
 @kernel
-def face_normal(shape: Posed, n: Vector) -> Vector:
+def face_normal(shape: Posed, n: Vec3) -> Vec3:
     """Outward normal of the flat face that looks most along n; zero of a shape that has none."""
-    x, y, z = turned_back(shape.pose, n)
+    x, y, z = rotate_inverse(shape.pose, n)
     if shape.kind == BOX:
         k = 0 if abs(x) >= abs(y) and abs(x) >= abs(z) else (1 if abs(y) >= abs(z) else 2)
         s = 1.0 if (x, y, z)[k] >= 0.0 else -1.0
@@ -122,11 +120,11 @@ def face_normal(shape: Posed, n: Vector) -> Vector:
         along = data[at] * x + data[at + 1] * y + data[at + 2] * z
         if along > farthest:
             best, farthest = at, along
-    return turned(shape.pose, (data[best], data[best + 1], data[best + 2]))
+    return rotate(shape.pose, (data[best], data[best + 1], data[best + 2]))
 
 
 @kernel
-def _curvature(shape: Posed, n: Vector, t: Vector, s: Vector) -> float:
+def _curvature(shape: Posed, n: Vec3, t: Vec3, s: Vec3) -> float:
     """Second derivative of how far a cylinder reaches along n, in the directions t and s."""
     if shape.kind != CYLINDER:
         return 0.0
@@ -141,31 +139,29 @@ def _curvature(shape: Posed, n: Vector, t: Vector, s: Vector) -> float:
 
 
 @kernel
-def _difference(a: Posed, b: Posed, n: Vector) -> Vector:
+def _difference(a: Posed, b: Posed, n: Vec3) -> Vec3:
     """Farthest point of A along n less that of B against it."""
     p, q = support(a, n), support(b, (-n[0], -n[1], -n[2]))
     return p[0] - q[0], p[1] - q[1], p[2] - q[2]
 
 
 @kernel
-def _moved(n: Vector, x: float, t: Vector, y: float, s: Vector) -> Vector:
+def _displaced(n: Vec3, x: float, t: Vec3, y: float, s: Vec3) -> Vec3:
     return unit((n[0] + x * t[0] + y * s[0], n[1] + x * t[1] + y * s[1], n[2] + x * t[2] + y * s[2]))
 
 
 @kernel
-def _descend(
-    a: Posed, b: Posed, start: Vector, edge: Vector, free: int, tries: int, rounding: float
-) -> tuple[float, Vector]:
+def _descend(a: Posed, b: Posed, start: Vec3, edge: Vec3, free: int, tries: int, rounding: float) -> tuple[float, Vec3]:
     """Least overlap near ``start``, by Newton: on the circle across ``edge`` (free = 1), or the sphere (free = 2)."""
     n = start
     w = _difference(a, b, n)
     value = dot(n, w)
-    for _ in range(NEWTON):
+    for _ in range(MAX_NEWTON_STEPS):
         if free == 1:
             t = unit(cross(edge, n))
             s = (0.0, 0.0, 0.0)
         else:
-            t = across(n)
+            t = perpendicular(n)
             s = cross(n, t)
         gt, gs = dot(t, w), dot(s, w)
         tt = _curvature(a, n, t, t) + _curvature(b, n, t, t) - value
@@ -186,9 +182,9 @@ def _descend(
             x, y = 0.5 * x / far, 0.5 * y / far
         better, step = False, far
         for _ in range(tries):
-            if not step > STILL:
+            if not step > NEGLIGIBLE_STEP:
                 break
-            m = _moved(n, x, t, y, s)
+            m = _displaced(n, x, t, y, s)
             if free == 1:
                 # On the circle to the last bit: what lies along the edge is rounding times the edge's length.
                 part = dot(m, edge)
@@ -201,15 +197,15 @@ def _descend(
                 break
             x, y, step = 0.25 * x, 0.25 * y, 0.25 * step
         # Steps of Newton's method square: the next one would be too short to be seen.
-        if not better or far < SETTLED:
+        if not better or far < CONVERGED_STEP:
             break
     return value, n
 
 
 @kernel
 def polish(
-    a: Posed, b: Posed, start: Vector, near: float, scale: float, stage: int, work: FloatArray
-) -> tuple[float, Vector]:
+    a: Posed, b: Posed, start: Vec3, near: float, scale: float, stage: int, work: FloatArray
+) -> tuple[float, Vec3]:
     """Least overlap of two cores near a unit vector, and its direction.
 
     Parameters
@@ -222,11 +218,11 @@ def polish(
         What is tried: `KINKS`, faces and pairs of edges; `NEAREST`, a few steps across edges that lie across ``start``
         as well; `ALL` edges near by, and steps from faces, again and again.
     """
-    edges_a, edges_b = work[CLIP_1 : CLIP_1 + 3 * EDGES], work[CLIP_1 + 3 * EDGES : CLIP_1 + 6 * EDGES]
+    edges_a, edges_b = work[CLIP_1 : CLIP_1 + 3 * MAX_EDGES], work[CLIP_1 + 3 * MAX_EDGES : CLIP_1 + 6 * MAX_EDGES]
     best, n = overlap(a, b, start), start
     curved = CYLINDER in (a.kind, b.kind)
-    tries = MANY if stage == ALL else FEW
-    for _ in range(ROUNDS if stage == ALL else 1):
+    tries = MAX_TRIES if stage == ALL else MIN_TRIES
+    for _ in range(MAX_ROUNDS if stage == ALL else 1):
         before, around = best, n
         slack = 1e-13 * scale
         of_a, of_b = face_normal(a, around), face_normal(b, (-around[0], -around[1], -around[2]))

@@ -1,11 +1,11 @@
-"""Where rays first cross the surfaces of shapes, triangles of meshes and of terrain among them."""
+"""First crossings of rays with the surfaces of shapes."""
 
 from __future__ import annotations
 
 import math
 
-from contactlab.contact.detection.kernels.terrain import cell_range
-from contactlab.contact.detection.kernels.vectors import cross, dot, turned, turned_back
+from contactlab.contact.detection.kernels.ground_contacts import cell_range
+from contactlab.contact.detection.kernels.support import cross, dot, rotate, rotate_inverse
 from contactlab.contact.kernels.layout import (
     BOX,
     CAPSULE,
@@ -16,14 +16,14 @@ from contactlab.contact.kernels.layout import (
     SPHERE,
     TRIANGLE,
     Posed,
-    Vector,
+    Vec3,
 )
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel(inner=True)
-def between(o: float, d: float, low: float, high: float) -> tuple[float, float]:
+def slab_interval(o: float, d: float, low: float, high: float) -> tuple[float, float]:
     """From where to where one coordinate of a ray is within bounds; empty: from infinity to minus infinity."""
     if d == 0.0:
         if low <= o <= high:
@@ -34,7 +34,7 @@ def between(o: float, d: float, low: float, high: float) -> tuple[float, float]:
 
 
 @kernel(inner=True)
-def triangle_hit(a: Vector, b: Vector, c: Vector, d: Vector) -> float:
+def triangle_hit(a: Vec3, b: Vec3, c: Vec3, d: Vec3) -> float:
     """How far a line along d goes from the origin to a triangle; infinite where it passes by.
 
     By the sides on which it passes the edges: two triangles with an edge in common give it opposite signs to the bit,
@@ -49,12 +49,12 @@ def triangle_hit(a: Vector, b: Vector, c: Vector, d: Vector) -> float:
 
 
 @kernel(inner=True)
-def _from(o: Vector, data: FloatArray, at: int) -> Vector:
+def _from(o: Vec3, data: FloatArray, at: int) -> Vec3:
     return data[at] - o[0], data[at + 1] - o[1], data[at + 2] - o[2]
 
 
 @kernel(inner=True)
-def mesh_hit(o: Vector, d: Vector, mesh: Posed, limit: float) -> tuple[float, Vector]:
+def mesh_hit(o: Vec3, d: Vec3, mesh: Posed, limit: float) -> tuple[float, Vec3]:
     """First triangle of a mesh, found in its tree of boxes, and its normal; on whichever side it is crossed."""
     size, data, loops = mesh.size, mesh.data, mesh.loops
     header, boxes, triangles = int(size[4]), int(size[3]), int(size[2])
@@ -62,7 +62,7 @@ def mesh_hit(o: Vector, d: Vector, mesh: Posed, limit: float) -> tuple[float, Ve
     while node < loops[header]:
         entry, exit = 0.0, min(best, limit)
         for k in range(3):
-            low, high = between(o[k], d[k], data[boxes + 6 * node + k], data[boxes + 6 * node + 3 + k])
+            low, high = slab_interval(o[k], d[k], data[boxes + 6 * node + k], data[boxes + 6 * node + 3 + k])
             entry, exit = max(entry, low), min(exit, high)
         row = header + 4 + 3 * node
         # A flat box may be missed by rounding: what leaves it as good as where it enters counts.
@@ -81,7 +81,7 @@ def mesh_hit(o: Vector, d: Vector, mesh: Posed, limit: float) -> tuple[float, Ve
 
 
 @kernel(inner=True)
-def terrain_hit(o: Vector, d: Vector, size: FloatArray, data: FloatArray, limit: float) -> tuple[float, Vector]:
+def terrain_hit(o: Vec3, d: Vec3, size: FloatArray, data: FloatArray, limit: float) -> tuple[float, Vec3]:
     """First triangle of a height field, cell by cell along the ray, and its upward normal; its sides are no surface."""
     start, nx, ny, dx, dy = int(size[0]), int(size[1]), int(size[2]), size[3], size[4]
     nowhere = math.inf, (0.0, 0.0, 0.0)
@@ -93,7 +93,7 @@ def terrain_hit(o: Vector, d: Vector, size: FloatArray, data: FloatArray, limit:
             high = dy * (ny - 1) + slack
         elif k == 2:
             low, high = size[5] - slack, size[6] + slack
-        low, high = between(o[k], d[k], low, high)
+        low, high = slab_interval(o[k], d[k], low, high)
         entry, exit = max(entry, low), min(exit, high)
     if entry > exit:
         return nowhere
@@ -133,7 +133,7 @@ NOWHERE = (math.inf, (0.0, 0.0, 0.0))
 
 
 @kernel(inner=True)
-def _ahead(entry: float, exit: float) -> float:
+def _first_crossing(entry: float, exit: float) -> float:
     """Where a ray first crosses the surface of a convex solid that it is in from ``entry`` to ``exit``."""
     if not entry <= exit or exit < 0.0:
         return math.inf
@@ -141,7 +141,7 @@ def _ahead(entry: float, exit: float) -> float:
 
 
 @kernel(inner=True)
-def _in_ball(o: Vector, d: Vector, z: float, radius: float) -> tuple[float, float]:
+def _in_ball(o: Vec3, d: Vec3, z: float, radius: float) -> tuple[float, float]:
     """From where to where a ray is in a ball about (0, 0, z)."""
     from_center = (o[0], o[1], o[2] - z)
     # By the point closest to the centre: nothing is lost far away.
@@ -155,7 +155,7 @@ def _in_ball(o: Vector, d: Vector, z: float, radius: float) -> tuple[float, floa
 
 
 @kernel(inner=True)
-def _in_tube(o: Vector, d: Vector, radius: float) -> tuple[float, float]:
+def _in_tube(o: Vec3, d: Vec3, radius: float) -> tuple[float, float]:
     """From where to where a ray is within a radius of the z axis."""
     across = d[0] * d[0] + d[1] * d[1]
     if across == 0.0:
@@ -172,17 +172,17 @@ def _in_tube(o: Vector, d: Vector, radius: float) -> tuple[float, float]:
 
 
 @kernel(inner=True)
-def _capsule_hit(o: Vector, d: Vector, radius: float, half: float) -> tuple[float, Vector]:
+def _capsule_hit(o: Vec3, d: Vec3, radius: float, half: float) -> tuple[float, Vec3]:
     """Capsule about the z axis: a tube and two balls, whose intervals overlap where they are not empty."""
     entry, exit = _in_tube(o, d, radius)
-    low, high = between(o[2], d[2], -half, half)
+    low, high = slab_interval(o[2], d[2], -half, half)
     entry, exit = max(entry, low), min(exit, high)
     if entry > exit:
         entry, exit = math.inf, -math.inf
     for z in (-half, half):
         low, high = _in_ball(o, d, z, radius)
         entry, exit = min(entry, low), max(exit, high)
-    t = _ahead(entry, exit)
+    t = _first_crossing(entry, exit)
     if t == math.inf:
         return NOWHERE
     x, y, z = o[0] + t * d[0], o[1] + t * d[1], o[2] + t * d[2]
@@ -192,11 +192,11 @@ def _capsule_hit(o: Vector, d: Vector, radius: float, half: float) -> tuple[floa
 
 
 @kernel(inner=True)
-def _cylinder_hit(o: Vector, d: Vector, radius: float, half: float) -> tuple[float, Vector]:
+def _cylinder_hit(o: Vec3, d: Vec3, radius: float, half: float) -> tuple[float, Vec3]:
     """Cylinder about the z axis."""
     entry, exit = _in_tube(o, d, radius)
-    low, high = between(o[2], d[2], -half, half)
-    t = _ahead(max(entry, low), min(exit, high))
+    low, high = slab_interval(o[2], d[2], -half, half)
+    t = _first_crossing(max(entry, low), min(exit, high))
     if t == math.inf:
         return NOWHERE
     if t in (low, high):
@@ -207,16 +207,16 @@ def _cylinder_hit(o: Vector, d: Vector, radius: float, half: float) -> tuple[flo
 
 
 @kernel(inner=True)
-def _box_hit(o: Vector, d: Vector, size: FloatArray) -> tuple[float, Vector]:
+def _box_hit(o: Vec3, d: Vec3, size: FloatArray) -> tuple[float, Vec3]:
     """Box about its centre, by its half extents."""
     entry, exit, first, last = -math.inf, math.inf, 0, 0
     for i in range(3):
-        low, high = between(o[i], d[i], -size[i], size[i])
+        low, high = slab_interval(o[i], d[i], -size[i], size[i])
         if low > entry:
             entry, first = low, i
         if high < exit:
             exit, last = high, i
-    t = _ahead(entry, exit)
+    t = _first_crossing(entry, exit)
     if t == math.inf:
         return NOWHERE
     entering = t == entry
@@ -226,7 +226,7 @@ def _box_hit(o: Vector, d: Vector, size: FloatArray) -> tuple[float, Vector]:
 
 
 @kernel(inner=True)
-def _hull_hit(o: Vector, d: Vector, shape: Posed) -> tuple[float, Vector]:
+def _hull_hit(o: Vec3, d: Vec3, shape: Posed) -> tuple[float, Vec3]:
     """Convex hull, by the planes of its faces; a flat one as a polygon, a point or line nowhere."""
     size, data, loops = shape.size, shape.data, shape.loops
     points, faces, normals, table = int(size[1]), int(size[2]), int(size[3]), int(size[4])
@@ -262,7 +262,7 @@ def _hull_hit(o: Vector, d: Vector, shape: Posed) -> tuple[float, Vector]:
                 at = normals + 3 * first
                 return t, (data[at], data[at + 1], data[at + 2])
         return NOWHERE
-    t = _ahead(entry, exit)
+    t = _first_crossing(entry, exit)
     if t == math.inf:
         return NOWHERE
     at = normals + 3 * (first if t == entry else last)
@@ -270,7 +270,7 @@ def _hull_hit(o: Vector, d: Vector, shape: Posed) -> tuple[float, Vector]:
 
 
 @kernel(inner=True)
-def _hit(o: Vector, d: Vector, shape: Posed, limit: float) -> tuple[float, Vector]:
+def _hit(o: Vec3, d: Vec3, shape: Posed, limit: float) -> tuple[float, Vec3]:
     """Where a ray, in the axes of a shape, first crosses its surface; nothing is looked for beyond a limit."""
     kind, size = shape.kind, shape.size
     if kind == HALF_SPACE:
@@ -280,7 +280,7 @@ def _hit(o: Vector, d: Vector, shape: Posed, limit: float) -> tuple[float, Vecto
         return (t, normal) if t >= 0.0 else NOWHERE
     if kind == SPHERE:
         entry, exit = _in_ball(o, d, 0.0, size[0])
-        t = _ahead(entry, exit)
+        t = _first_crossing(entry, exit)
         if t == math.inf:
             return NOWHERE
         return t, ((o[0] + t * d[0]) / size[0], (o[1] + t * d[1]) / size[0], (o[2] + t * d[2]) / size[0])
@@ -325,14 +325,14 @@ def first_hits(
         for s in range(kinds.shape[0]):
             entry, exit = 0.0, limit
             for k in range(3):
-                low, high = between(o[k], d[k], boxes[s, k], boxes[s, 3 + k])
+                low, high = slab_interval(o[k], d[k], boxes[s, k], boxes[s, 3 + k])
                 entry, exit = max(entry, low), min(exit, high)
             if entry > exit:
                 continue
             pose = poses[s]
-            start = turned_back(pose, (o[0] - pose[9], o[1] - pose[10], o[2] - pose[11]))
-            t, outward = _hit(start, turned_back(pose, d), Posed(kinds[s], sizes[s], pose, data, loops), limit)
+            start = rotate_inverse(pose, (o[0] - pose[9], o[1] - pose[10], o[2] - pose[11]))
+            t, outward = _hit(start, rotate_inverse(pose, d), Posed(kinds[s], sizes[s], pose, data, loops), limit)
             if t <= limit and t < best:
-                best, number, found, limit = t, s, turned(pose, outward), t
+                best, number, found, limit = t, s, rotate(pose, outward), t
         distance[i], shape[i] = best, number
         normal[i, 0], normal[i, 1], normal[i, 2] = found

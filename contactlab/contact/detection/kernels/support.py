@@ -1,10 +1,12 @@
-"""What a shape is to the kernels: how far it reaches along a direction, where it touches a ground, its bounds."""
+"""Vectors, poses, and what the kernels know of a shape: its support, its ground points, its bounds.
+
+A pose is a row of twelve numbers: the rotation by rows, then the origin.
+"""
 
 from __future__ import annotations
 
 import math
 
-from contactlab.contact.detection.kernels.vectors import placed, turned_back
 from contactlab.contact.kernels.layout import (
     BOX,
     CAPSULE,
@@ -15,10 +17,105 @@ from contactlab.contact.kernels.layout import (
     MESH,
     SPHERE,
     Posed,
-    Vector,
+    Vec3,
 )
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
+
+
+@kernel(inner=True)
+def dot(a: Vec3, b: Vec3) -> float:
+    """Inner product."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@kernel(inner=True)
+def cross(a: Vec3, b: Vec3) -> Vec3:
+    """Product a x b."""
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+@kernel(inner=True)
+def rotate(pose: FloatArray, v: Vec3) -> Vec3:
+    """Direction in the world of one in the axes of a shape."""
+    return (
+        pose[0] * v[0] + pose[1] * v[1] + pose[2] * v[2],
+        pose[3] * v[0] + pose[4] * v[1] + pose[5] * v[2],
+        pose[6] * v[0] + pose[7] * v[1] + pose[8] * v[2],
+    )
+
+
+@kernel(inner=True)
+def rotate_inverse(pose: FloatArray, v: Vec3) -> Vec3:
+    """Direction in the axes of a shape of one in the world."""
+    return (
+        pose[0] * v[0] + pose[3] * v[1] + pose[6] * v[2],
+        pose[1] * v[0] + pose[4] * v[1] + pose[7] * v[2],
+        pose[2] * v[0] + pose[5] * v[1] + pose[8] * v[2],
+    )
+
+
+@kernel(inner=True)
+def transform_point(pose: FloatArray, v: Vec3) -> Vec3:
+    """Point in the world of one in the axes of a shape."""
+    return (
+        pose[9] + pose[0] * v[0] + pose[1] * v[1] + pose[2] * v[2],
+        pose[10] + pose[3] * v[0] + pose[4] * v[1] + pose[5] * v[2],
+        pose[11] + pose[6] * v[0] + pose[7] * v[1] + pose[8] * v[2],
+    )
+
+
+@kernel(inner=True)
+def origin(pose: FloatArray) -> Vec3:
+    """Origin of a shape."""
+    return pose[9], pose[10], pose[11]
+
+
+@kernel(inner=True)
+def relative(pose: FloatArray, other: FloatArray) -> Vec3:
+    """Origin of another shape from that of this one, world axes."""
+    return other[9] - pose[9], other[10] - pose[10], other[11] - pose[11]
+
+
+@kernel
+def relative_pose(pose: FloatArray, other: FloatArray, out: FloatArray) -> None:
+    """Fill ``out`` with the pose of another shape in the axes of this one."""
+    dx, dy, dz = relative(pose, other)
+    for i in range(3):
+        x, y, z = pose[i], pose[3 + i], pose[6 + i]
+        for j in range(3):
+            out[3 * i + j] = x * other[j] + y * other[3 + j] + z * other[6 + j]
+        out[9 + i] = x * dx + y * dy + z * dz
+
+
+@kernel
+def place_shape(body: FloatArray, place: FloatArray, pose: FloatArray) -> None:
+    """Fill ``pose`` (12,) of a shape in the world from its body's pose and its place in the body, rows of 12 alike."""
+    for i in range(3):
+        r0, r1, r2 = body[3 * i], body[3 * i + 1], body[3 * i + 2]
+        for j in range(3):
+            pose[3 * i + j] = r0 * place[j] + r1 * place[3 + j] + r2 * place[6 + j]
+        pose[9 + i] = body[9 + i] + r0 * place[9] + r1 * place[10] + r2 * place[11]
+
+
+@kernel
+def perpendicular(v: Vec3) -> Vec3:
+    """Unit vector across v, a fixed function of it; the world's x axis where it is zero."""
+    x, y, z = v
+    length = math.sqrt(x * x + y * y + z * z)
+    if length < 1e-150:
+        return 1.0, 0.0, 0.0
+    x, y, z = x / length, y / length, z / length
+    # The world axis with the smallest part along the vector leaves the longest part across it.
+    if abs(x) <= abs(y) and abs(x) <= abs(z):
+        a, b, c = 1.0 - x * x, -x * y, -x * z
+    elif abs(y) <= abs(z):
+        a, b, c = -x * y, 1.0 - y * y, -y * z
+    else:
+        a, b, c = -x * z, -y * z, 1.0 - z * z
+    length = math.sqrt(a * a + b * b + c * c)
+    return a / length, b / length, c / length
+
 
 SIN_120 = math.sqrt(0.75)
 
@@ -41,7 +138,7 @@ def has_curved_core(kind: int) -> bool:
 
 
 @kernel
-def reach(shape: Posed) -> float:
+def characteristic_size(shape: Posed) -> float:
     """Length of the order of the shape's core: what rounding errors are measured against."""
     kind, size = shape.kind, shape.size
     if kind == BOX:
@@ -59,13 +156,13 @@ def reach(shape: Posed) -> float:
 
 
 @kernel
-def support(shape: Posed, d: Vector) -> Vector:
+def support(shape: Posed, d: Vec3) -> Vec3:
     """Point of the shape's core that reaches farthest along d, of any length; all in world axes.
 
     Ties go to the positive side, the lowest number of a hull's points, the x axis of a cylinder's cap.
     """
     kind, size, data = shape.kind, shape.size, shape.data
-    lx, ly, lz = turned_back(shape.pose, d)
+    lx, ly, lz = rotate_inverse(shape.pose, d)
     x, y, z = 0.0, 0.0, 0.0
     if kind == BOX:
         x = size[0] if lx >= 0.0 else -size[0]
@@ -88,11 +185,11 @@ def support(shape: Posed, d: Vector) -> Vector:
             if along > farthest:
                 best, farthest = at, along
         x, y, z = data[best], data[best + 1], data[best + 2]
-    return placed(shape.pose, (x, y, z))
+    return transform_point(shape.pose, (x, y, z))
 
 
 @kernel
-def touching_points(shape: Posed) -> int:
+def ground_point_count(shape: Posed) -> int:
     """Number of points by which a shape touches a ground; a ground touches none."""
     kind = shape.kind
     if kind in (HALF_SPACE, HEIGHT_FIELD):
@@ -107,7 +204,7 @@ def touching_points(shape: Posed) -> int:
 
 
 @kernel
-def touching_point(shape: Posed, i: int, d: Vector) -> tuple[float, float, float, int]:
+def ground_point(shape: Posed, i: int, d: Vec3) -> tuple[float, float, float, int]:
     """Point i, in the shape's axes, by which its core touches a ground that lies along d (same axes), and its feature.
 
     A sphere's centre; the ends of a capsule's axis at -z and +z; corner 4 i + 2 j + k of a box, of the sides i, j, k =

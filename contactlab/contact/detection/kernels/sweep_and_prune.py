@@ -1,4 +1,4 @@
-"""Which of many shapes may touch: sweep and prune over their bounding boxes, column by column, sorted in place."""
+"""Pairs of shapes that may touch, by sweep and prune over bounding boxes in columns."""
 
 from __future__ import annotations
 
@@ -70,11 +70,13 @@ def _sift(items: IntArray, root: int, end: int, keys: FloatArray | None) -> None
 
 
 # Fewer shapes than this are swept in one column.
-FEW = 256
+SINGLE_COLUMN_LIMIT = 256
+
 # Part of a column's width that a shape in it has at most: rounding must not take its edge a column farther.
-FITS = 1.0 - 1e-9
+WIDTH_FRACTION = 1.0 - 1e-9
+
 # Columns along either side, at most; what lies beyond shares the last one.
-MOST_COLUMNS = 4096
+MAX_COLUMNS = 4096
 
 
 class Filters(NamedTuple):
@@ -126,7 +128,7 @@ def _near(
 
 
 @kernel
-def _spread(kind: IntArray, boxes: FloatArray, k: int) -> float:
+def _variance(kind: IntArray, boxes: FloatArray, k: int) -> float:
     """Sum of squares of the middles of the finite shapes about their mean, along axis k."""
     n, mean, spread = 0, 0.0, 0.0
     for i in range(kind.shape[0]):
@@ -156,7 +158,7 @@ def _column_width(boxes: FloatArray, k: int) -> float:
     while width < math.inf:
         wider = 0
         for i in range(n):
-            if not boxes[i, 3 + k] - boxes[i, k] <= FITS * width:
+            if not boxes[i, 3 + k] - boxes[i, k] <= WIDTH_FRACTION * width:
                 wider += 1
         if wider <= most:
             break
@@ -167,7 +169,10 @@ def _column_width(boxes: FloatArray, k: int) -> float:
 @kernel
 def _is_wide(i: int, boxes: FloatArray, y: int, z: int, wy: float, wz: float) -> bool:
     """Whether a shape is wider than a column, or infinite along the sweep."""
-    if not boxes[i, 3 + y] - boxes[i, y] <= FITS * wy or not boxes[i, 3 + z] - boxes[i, z] <= FITS * wz:
+    if (
+        not boxes[i, 3 + y] - boxes[i, y] <= WIDTH_FRACTION * wy
+        or not boxes[i, 3 + z] - boxes[i, z] <= WIDTH_FRACTION * wz
+    ):
         return True
     x = 3 - y - z
     return not boxes[i, 3 + x] - boxes[i, x] < math.inf
@@ -178,7 +183,7 @@ def _column(low: float, width: float, least: float) -> int:
     """Number of the column, from the first on, that an edge at ``low`` lies in."""
     if not width < math.inf:
         return 0
-    return int(min(math.floor(low / width) - least, MOST_COLUMNS - 1.0))
+    return int(min(math.floor(low / width) - least, MAX_COLUMNS - 1.0))
 
 
 @kernel
@@ -291,12 +296,12 @@ def candidates(
     n, count, filters = kind.shape[0], 0, Filters(body, category, mask)
     x, widest_spread = 0, -1.0
     for k in range(3):
-        spread = _spread(kind, boxes, k)
+        spread = _variance(kind, boxes, k)
         if spread > widest_spread:
             x, widest_spread = k, spread
     y, z = (x + 1) % 3, (x + 2) % 3
     wy, wz = math.inf, math.inf
-    if n >= FEW:
+    if n >= SINGLE_COLUMN_LIMIT:
         wy, wz = _column_width(boxes, y), _column_width(boxes, z)
     span, per_row, widest = _fill_keys(kind, boxes, x, y, z, wy, wz, keys)
     sort_by_key(order, keys)

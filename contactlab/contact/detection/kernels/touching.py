@@ -1,12 +1,11 @@
-"""Where two convex shapes touch along a known normal: a point of the features that lie farthest along it."""
+"""The point in which two convex shapes touch along a known normal, from their farthest features."""
 
 from __future__ import annotations
 
 import math
 
 from contactlab.contact.detection.kernels.polish import face_normal
-from contactlab.contact.detection.kernels.support import support
-from contactlab.contact.detection.kernels.vectors import cross, dot, placed, turned, turned_back
+from contactlab.contact.detection.kernels.support import cross, dot, rotate, rotate_inverse, support, transform_point
 from contactlab.contact.kernels.layout import (
     BOX,
     CAPSULE,
@@ -16,42 +15,44 @@ from contactlab.contact.kernels.layout import (
     POLYGON_A,
     POLYGON_B,
     Posed,
-    Vector,
+    Vec3,
 )
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
-ROUNDS = 100
+MAX_ITERATIONS = 100
+
 # A feature that is no polygon: the part of a cap beyond a chord. Its three rows are the middle of the cap, the
 # direction across the chord, and how far along that the chord lies.
 DISC = -1
+
 # Squares of the sine, of an axis and the normal, below which a cap may touch with more than the point of its rim: the
 # first where the normal gives that point, the second where it does not.
 FLAT, NEARLY_FLAT = 1e-26, 1e-2
 
 
 @kernel
-def farthest_feature(shape: Posed, d: Vector, slack: float, flat: float, out: FloatArray) -> int:
+def farthest_feature(shape: Posed, d: Vec3, slack: float, flat: float, out: FloatArray) -> int:
     """Fill ``out`` with the corners of the point, edge or face that lies farthest along a unit vector, to ``slack``.
 
     Returns the number of corners, or `DISC` for the cap of a cylinder to whose axis d is parallel, to an angle whose
     sine's square is ``flat``.
     """
     kind, size, pose = shape.kind, shape.size, shape.pose
-    x, y, z = turned_back(pose, d)
+    x, y, z = rotate_inverse(pose, d)
     out[0], out[1], out[2] = support(shape, d)
     if kind in (CAPSULE, CYLINDER):
         across2 = x * x + y * y
         if kind == CYLINDER and across2 < flat:
             # Of the cap the part that is as far to the slack: beyond a chord, or all of it.
-            out[0], out[1], out[2] = placed(pose, (0.0, 0.0, size[1] if z >= 0.0 else -size[1]))
+            out[0], out[1], out[2] = transform_point(pose, (0.0, 0.0, size[1] if z >= 0.0 else -size[1]))
             length = math.sqrt(across2)
             least = -2.0 * size[0]
             if length > 0.0:
                 least = max(least, size[0] - slack / length)
-                out[3], out[4], out[5] = turned(pose, (x / length, y / length, 0.0))
+                out[3], out[4], out[5] = rotate(pose, (x / length, y / length, 0.0))
             else:
-                out[3], out[4], out[5] = turned(pose, (1.0, 0.0, 0.0))
+                out[3], out[4], out[5] = rotate(pose, (1.0, 0.0, 0.0))
             out[6] = least
             return DISC
         if 2.0 * size[1] * abs(z) > slack:
@@ -81,7 +82,7 @@ def farthest_feature(shape: Posed, d: Vector, slack: float, flat: float, out: Fl
 
 
 @kernel
-def _of_hull(shape: Posed, d: Vector, slack: float, out: FloatArray) -> int:
+def _of_hull(shape: Posed, d: Vec3, slack: float, out: FloatArray) -> int:
     size, data, loops = shape.size, shape.data, shape.loops
     points, faces, start = int(size[1]), int(size[2]), int(size[4])
     highest = -math.inf
@@ -105,13 +106,13 @@ def _of_hull(shape: Posed, d: Vector, slack: float, out: FloatArray) -> int:
         at = points + 3 * loops[first + k]
         if d[0] * data[at] + d[1] * data[at + 1] + d[2] * data[at + 2] >= highest - slack and count < MAX_FACE:
             to = 3 * count
-            out[to], out[to + 1], out[to + 2] = placed(shape.pose, (data[at], data[at + 1], data[at + 2]))
+            out[to], out[to + 1], out[to + 2] = transform_point(shape.pose, (data[at], data[at + 1], data[at + 2]))
             count += 1
     return count
 
 
 @kernel
-def _on_edge(corners: FloatArray, i: int, j: int, x: Vector) -> Vector:
+def _on_edge(corners: FloatArray, i: int, j: int, x: Vec3) -> Vec3:
     """Point of an edge closest to x."""
     p = (corners[3 * i], corners[3 * i + 1], corners[3 * i + 2])
     e = (corners[3 * j] - p[0], corners[3 * j + 1] - p[1], corners[3 * j + 2] - p[2])
@@ -122,7 +123,7 @@ def _on_edge(corners: FloatArray, i: int, j: int, x: Vector) -> Vector:
 
 
 @kernel
-def _on_feature(shape: Posed, corners: FloatArray, count: int, d: Vector, x: Vector) -> Vector:
+def _on_feature(shape: Posed, corners: FloatArray, count: int, d: Vec3, x: Vec3) -> Vec3:
     """Point of a feature, which lies across d, closest to x."""
     if count == 1:
         return corners[0], corners[1], corners[2]
@@ -172,16 +173,16 @@ def _on_feature(shape: Posed, corners: FloatArray, count: int, d: Vector, x: Vec
 
 
 @kernel
-def _apart2(p: Vector, q: Vector) -> float:
+def _distance2(p: Vec3, q: Vec3) -> float:
     """Squared distance of two points."""
     d = (p[0] - q[0], p[1] - q[1], p[2] - q[2])
     return dot(d, d)
 
 
 @kernel
-def _meeting(
-    a: Posed, b: Posed, n: Vector, distance: float, guess: Vector, scale: float, flat: float, work: FloatArray
-) -> tuple[float, Vector]:
+def _common_point(
+    a: Posed, b: Posed, n: Vec3, distance: float, guess: Vec3, scale: float, flat: float, work: FloatArray
+) -> tuple[float, Vec3]:
     """Squared residual and point on A of `common_point`."""
     of_a, of_b = work[POLYGON_A : POLYGON_A + 3 * MAX_FACE], work[POLYGON_B : POLYGON_B + 3 * MAX_FACE]
     against, slack = (-n[0], -n[1], -n[2]), 1e-11 * scale
@@ -196,15 +197,15 @@ def _meeting(
             t = min(max(dot(cross(d, w), c) / dot(c, c), 0.0), 1.0)
             p = (of_a[0] + t * u[0], of_a[1] + t * u[1], of_a[2] + t * u[2])
     residual2 = math.inf
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ITERATIONS):
         q = (p[0] + distance * n[0], p[1] + distance * n[1], p[2] + distance * n[2])
         q = _on_feature(b, of_b, nb, against, q)
         q = (q[0] - distance * n[0], q[1] - distance * n[1], q[2] - distance * n[2])
-        residual2 = _apart2(p, q)
+        residual2 = _distance2(p, q)
         if residual2 <= (1e-15 * scale) ** 2:
             break
         new = _on_feature(a, of_a, na, n, q)
-        moved2 = _apart2(new, p)
+        moved2 = _distance2(new, p)
         p = new
         if moved2 <= (1e-16 * scale) ** 2:
             break
@@ -213,16 +214,16 @@ def _meeting(
 
 @kernel
 def common_point(
-    a: Posed, b: Posed, n: Vector, distance: float, guess: Vector, scale: float, work: FloatArray
-) -> tuple[float, Vector]:
+    a: Posed, b: Posed, n: Vec3, distance: float, guess: Vec3, scale: float, work: FloatArray
+) -> tuple[float, Vec3]:
     """Point of A from which B lies ``distance`` on along a unit vector, and by how much it does not.
 
     Along the direction of least overlap it does: features of both that lie across n have a point in common, seen along
     it, two edges where they cross, others where each is met in turn by the nearest point of the other, from ``guess``.
     """
-    residual2, p = _meeting(a, b, n, distance, guess, scale, FLAT, work)
+    residual2, p = _common_point(a, b, n, distance, guess, scale, FLAT, work)
     if residual2 > (1e-12 * scale) ** 2 and CYLINDER in (a.kind, b.kind):
-        again2, other = _meeting(a, b, n, distance, guess, scale, NEARLY_FLAT, work)
+        again2, other = _common_point(a, b, n, distance, guess, scale, NEARLY_FLAT, work)
         if again2 < residual2:
             residual2, p = again2, other
     return math.sqrt(residual2), p

@@ -1,16 +1,22 @@
-"""Triangle mesh and sphere, capsule, box, cylinder or convex hull."""
+"""Contacts of a triangle mesh with a sphere, capsule, box, cylinder or convex hull."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from contactlab.contact.detection.kernels.convex_convex import EXACT as CLOSEST
+from contactlab.contact.detection.kernels.contacts import reduce_coplanar
+from contactlab.contact.detection.kernels.convex_convex import RELATIVE_ACCURACY as CLOSEST
 from contactlab.contact.detection.kernels.convex_convex import TOUCHING, closest
+from contactlab.contact.detection.kernels.ground_contacts import closest_on_triangle
 from contactlab.contact.detection.kernels.manifold import manifold
-from contactlab.contact.detection.kernels.outline import keep_outline
-from contactlab.contact.detection.kernels.support import core_radius, reach, shape_bounds
-from contactlab.contact.detection.kernels.terrain import closest_on_triangle
-from contactlab.contact.detection.kernels.vectors import pose_in, turned, turned_back
+from contactlab.contact.detection.kernels.support import (
+    characteristic_size,
+    core_radius,
+    relative_pose,
+    rotate,
+    rotate_inverse,
+    shape_bounds,
+)
 from contactlab.contact.kernels.layout import (
     BITS,
     CONVEX,
@@ -23,26 +29,29 @@ from contactlab.contact.kernels.layout import (
     SIZE,
     TRIANGLE,
     TRIANGLE_BITS,
-    Contacts,
+    ContactBuffer,
     Posed,
-    Vector,
+    Vec3,
     Workspace,
 )
 from contactlab.spatial.arrays import IntArray
 from lcp.kernels import kernel
 
 # Two directions this close are one, and heights this close, relative to the lengths they belong to.
-ALIKE = 1e-6
+SAME_DIRECTION = 1e-6
+
 # Part of the size to which distances are known.
-EXACT = 1e-12
+DISTANCE_ACCURACY = 1e-12
+
 # Angle [rad] below which the way to a body of some width is taken along the triangle's normal.
-NEARLY = 1e-2
+NEARLY_NORMAL = 1e-2
+
 # Cosine of the angle, between the shortest way and a triangle's normal, beyond which nothing is looked for over it.
 STEEP = 0.5
 
 
 @kernel
-def _is_outermost(triangle: int, mesh: Posed, d: Vector) -> bool:
+def _is_outermost(triangle: int, mesh: Posed, d: Vec3) -> bool:
     """Whether the corners of a triangle farthest along a direction, in the mesh's axes, are the mesh's own farthest.
 
     Farthest among their neighbours: what is seen along this direction is then a ridge or a peak of the mesh. Inside a
@@ -62,22 +71,22 @@ def _is_outermost(triangle: int, mesh: Posed, d: Vector) -> bool:
     for i in range(3):
         corner = loops[numbers + 3 * triangle + i]
         at = corners + 3 * corner
-        if x * data[at] + y * data[at + 1] + z * data[at + 2] < farthest - ALIKE * extent:
+        if x * data[at] + y * data[at + 1] + z * data[at + 2] < farthest - SAME_DIRECTION * extent:
             continue
         for k in range(loops[starts + corner], loops[starts + corner + 1]):
             to = corners + 3 * loops[neighbours + k]
             dx, dy, dz = data[to] - data[at], data[to + 1] - data[at + 1], data[to + 2] - data[at + 2]
             length = (dx * dx + dy * dy + dz * dz) ** 0.5
-            if x * dx + y * dy + z * dz > ALIKE * length:
+            if x * dx + y * dy + z * dz > SAME_DIRECTION * length:
                 return False
     return True
 
 
 @kernel
-def _is_nearer(mesh: Posed, b: Vector, gap: float, slack: float) -> bool:
+def _is_nearer(mesh: Posed, b: Vec3, gap: float, slack: float) -> bool:
     """Whether some triangle is nearer to a point b (world axes) than ``gap``, by more than ``slack``."""
     size, pose, data, loops = mesh.size, mesh.pose, mesh.data, mesh.loops
-    x, y, z = turned_back(pose, (b[0] - pose[9], b[1] - pose[10], b[2] - pose[11]))
+    x, y, z = rotate_inverse(pose, (b[0] - pose[9], b[1] - pose[10], b[2] - pose[11]))
     reach2 = max(0.0, gap - slack) ** 2
     header, boxes, triangles = int(size[4]), int(size[3]), int(size[2])
     nodes, node = loops[header], 0
@@ -102,41 +111,43 @@ def _is_nearer(mesh: Posed, b: Vector, gap: float, slack: float) -> bool:
 
 
 @kernel
-def _on_triangle(triangle: int, a: Posed, b: Posed, margin: float, count: int, room: Workspace, out: Contacts) -> int:
+def _on_triangle(
+    triangle: int, a: Posed, b: Posed, margin: float, count: int, room: Workspace, out: ContactBuffer
+) -> int:
     """Append the contacts of one triangle, taken as a flat convex hull; return how many there are then."""
     size, data = room.work[MESH_SIZE : MESH_SIZE + SIZE], a.data
     start = int(a.size[2]) + TRIANGLE * triangle
     size[0], size[1], size[2], size[3], size[4] = 3.0, start, 2.0, start + 9.0, a.size[6]
     hull = Posed(CONVEX, size, a.pose, data, a.loops)
-    reach_b = reach(b)
-    scale = reach(hull) + reach_b
+    reach_b = characteristic_size(b)
+    scale = characteristic_size(hull) + reach_b
     exact = CLOSEST * (reach_b + core_radius(b))
     gap, normal, point = closest(hull, b, margin, scale, exact, room)
     if not gap <= margin:
         return count
     # In the mesh's axes.
-    x, y, z = local = turned_back(a.pose, normal)
+    x, y, z = local = rotate_inverse(a.pose, normal)
     fx, fy, fz = data[start + 9], data[start + 10], data[start + 11]
     cosine = x * fx + y * fy + z * fz
-    if cosine < -ALIKE:
+    if cosine < -SAME_DIRECTION:
         return count  # behind it, inside the solid
     off = (x - fx) * (x - fx) + (y - fy) * (y - fy) + (z - fz) * (z - fz)
     radius = core_radius(b)
     scale += radius
     first = min(count, out.rows.shape[0])
-    rest = Contacts(out.rows[first:], out.features[first:])
-    face = turned(a.pose, (fx, fy, fz))
+    rest = ContactBuffer(out.rows[first:], out.features[first:])
+    face = rotate(a.pose, (fx, fy, fz))
     more, decided = 0, False
-    if off <= ALIKE * ALIKE:
+    if off <= SAME_DIRECTION * SAME_DIRECTION:
         normal, decided = face, True
-    elif off <= NEARLY * NEARLY:
+    elif off <= NEARLY_NORMAL * NEARLY_NORMAL:
         # As good as along the triangle's normal: what of B hangs over it. Nothing does beside it, or under a ball.
         more = manifold(hull, b, face, point, np.inf, scale, exact, margin, room, rest, False)
     if more == 0 and not decided and not _is_outermost(triangle, a, local):
         # From the core of B on, which is a point or segment in a round shape: its distances tell small angles apart.
         core = gap + radius
         on_core = (point[0] + core * normal[0], point[1] + core * normal[1], point[2] + core * normal[2])
-        if not core > TOUCHING * scale or _is_nearer(a, on_core, core, EXACT * scale):
+        if not core > TOUCHING * scale or _is_nearer(a, on_core, core, DISTANCE_ACCURACY * scale):
             # A neighbour is closer there. What hangs over this triangle may be close enough all the same.
             if cosine < STEEP:
                 return count
@@ -152,7 +163,7 @@ def _on_triangle(triangle: int, a: Posed, b: Posed, margin: float, count: int, r
 
 
 @kernel
-def _forget_triangles(count: int, feature: IntArray) -> None:
+def _drop_triangle_ids(count: int, feature: IntArray) -> None:
     """Name what touches with a corner of B, or of B alone, without the triangle, where that stays a name of its own.
 
     It then keeps the name while it slides from one triangle to the next.
@@ -171,7 +182,7 @@ def _forget_triangles(count: int, feature: IntArray) -> None:
 
 
 @kernel
-def mesh_any(a: Posed, b: Posed, margin: float, room: Workspace, out: Contacts) -> int:
+def mesh_any(a: Posed, b: Posed, margin: float, room: Workspace, out: ContactBuffer) -> int:
     """Contacts of a mesh (A) and a convex shape (B), triangle by triangle; of two meshes none.
 
     The triangles near B are found in a tree of boxes (S. Gottschalk, M. C. Lin, D. Manocha, OBBTree, SIGGRAPH 1996,
@@ -184,7 +195,7 @@ def mesh_any(a: Posed, b: Posed, margin: float, room: Workspace, out: Contacts) 
         return 0
     data, loops, work = a.data, a.loops, room.work
     in_mesh, box = work[MESH_POSE : MESH_POSE + 12], work[MESH_BOX : MESH_BOX + 6]
-    pose_in(a.pose, b.pose, in_mesh)
+    relative_pose(a.pose, b.pose, in_mesh)
     shape_bounds(b.kind, b.size, in_mesh, data, box)
     header, boxes = int(a.size[4]), int(a.size[3])
     nodes, count, node = loops[header], 0, 0
@@ -203,6 +214,6 @@ def mesh_any(a: Posed, b: Posed, margin: float, room: Workspace, out: Contacts) 
         node += 1
     if count > out.rows.shape[0]:
         return count
-    count = keep_outline(count, core_radius(b) + reach(b), room.ints, out)
-    _forget_triangles(count, out.features)
+    count = reduce_coplanar(count, core_radius(b) + characteristic_size(b), room.ints, out)
+    _drop_triangle_ids(count, out.features)
     return count

@@ -1,4 +1,4 @@
-"""Surfaces as triangles and lines, and the ways shapes make them."""
+"""Surfaces as triangles and lines, for drawing."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from contactlab.spatial.arrays import FloatArray, IntArray
 
-AROUND = 32  # sides of a circle
+CIRCLE_SIDES = 32  # sides of a circle
 
 
 @dataclass(frozen=True, eq=False)
-class Solid:
+class SurfaceMesh:
     """Triangles with lines on them.
 
     Attributes
@@ -41,15 +41,15 @@ class Solid:
         length = np.linalg.norm(total, axis=1, keepdims=True)
         return np.asarray(np.divide(total, length, out=np.zeros_like(total), where=length > 0.0))
 
-    def moved(self, R: FloatArray, p: FloatArray) -> Solid:
+    def transformed(self, R: FloatArray, p: FloatArray) -> SurfaceMesh:
         """The solid turned by R (3, 3) and moved by p (3,)."""
-        return Solid(self.vertices @ R.T + p, self.triangles, self.lines @ R.T + p)
+        return SurfaceMesh(self.vertices @ R.T + p, self.triangles, self.lines @ R.T + p)
 
 
-def join_solids(solids: Sequence[Solid]) -> Solid:
+def join_surfaces(solids: Sequence[SurfaceMesh]) -> SurfaceMesh:
     """Several solids as one."""
     starts = np.cumsum([0, *(len(solid.vertices) for solid in solids)])
-    return Solid(
+    return SurfaceMesh(
         np.concatenate([np.zeros((0, 3)), *(solid.vertices for solid in solids)]),
         np.concatenate(
             [
@@ -61,23 +61,25 @@ def join_solids(solids: Sequence[Solid]) -> Solid:
     )
 
 
-def balls(points: FloatArray, radii: FloatArray) -> Solid:
+def balls(points: FloatArray, radii: FloatArray) -> SurfaceMesh:
     """Balls about points (n, 3), with three great circles each; those without a radius are small."""
     smallest = 0.01 * (1e-3 + float(np.abs(points).max(initial=0.0)))
-    return join_solids([ball(max(float(r), smallest)).moved(np.eye(3), p) for p, r in zip(points, radii, strict=True)])
+    return join_surfaces(
+        [ball(max(float(r), smallest)).transformed(np.eye(3), p) for p, r in zip(points, radii, strict=True)]
+    )
 
 
-def ball(radius: float) -> Solid:
+def ball(radius: float) -> SurfaceMesh:
     """A ball about the origin, with three great circles."""
-    surface = lathe([(radius * np.sin(a), radius * np.cos(a)) for a in np.linspace(0.0, np.pi, AROUND // 2)])
+    surface = lathe([(radius * np.sin(a), radius * np.cos(a)) for a in np.linspace(0.0, np.pi, CIRCLE_SIDES // 2)])
     circles = [np.roll(circle(radius), k, axis=1) for k in range(3)]
-    return Solid(surface.vertices, surface.triangles, outlines(circles))
+    return SurfaceMesh(surface.vertices, surface.triangles, outlines(circles))
 
 
 def circle(radius: float) -> FloatArray:
     """Points (AROUND, 3) around z."""
-    turn = np.linspace(0.0, 2.0 * np.pi, AROUND, endpoint=False)
-    return np.stack((radius * np.cos(turn), radius * np.sin(turn), np.zeros(AROUND)), axis=1)
+    turn = np.linspace(0.0, 2.0 * np.pi, CIRCLE_SIDES, endpoint=False)
+    return np.stack((radius * np.cos(turn), radius * np.sin(turn), np.zeros(CIRCLE_SIDES)), axis=1)
 
 
 def outlines(loops: Sequence[FloatArray]) -> FloatArray:
@@ -85,29 +87,29 @@ def outlines(loops: Sequence[FloatArray]) -> FloatArray:
     return np.concatenate([np.stack((loop, np.roll(loop, -1, axis=0)), axis=1) for loop in loops])
 
 
-def faces(loops: Sequence[FloatArray]) -> Solid:
+def faces(loops: Sequence[FloatArray]) -> SurfaceMesh:
     """Flat convex faces, each given by its outline, counter-clockwise seen from outside."""
     fans = [np.array([(0, i, i + 1) for i in range(1, len(loop) - 1)]) for loop in loops]
     bare = np.zeros((0, 2, 3))
-    joined = join_solids([Solid(loop, fan, bare) for loop, fan in zip(loops, fans, strict=True)])
-    return Solid(joined.vertices, joined.triangles, outlines(loops))
+    joined = join_surfaces([SurfaceMesh(loop, fan, bare) for loop, fan in zip(loops, fans, strict=True)])
+    return SurfaceMesh(joined.vertices, joined.triangles, outlines(loops))
 
 
-def lathe(outline: Sequence[tuple[float, float]]) -> Solid:
+def lathe(outline: Sequence[tuple[float, float]]) -> SurfaceMesh:
     """Surface of revolution about z of (radius, z) from top to bottom, round throughout."""
     rings = [circle(1.0) * (radius, radius, 0.0) + (0.0, 0.0, z) for radius, z in outline]
-    here, k = np.arange(AROUND), np.arange(len(rings) - 1)[:, None]
-    upper, lower, following = AROUND * k + here, AROUND * (k + 1) + here, np.roll(here, -1)
-    right_upper, right_lower = AROUND * k + following, AROUND * (k + 1) + following
+    here, k = np.arange(CIRCLE_SIDES), np.arange(len(rings) - 1)[:, None]
+    upper, lower, following = CIRCLE_SIDES * k + here, CIRCLE_SIDES * (k + 1) + here, np.roll(here, -1)
+    right_upper, right_lower = CIRCLE_SIDES * k + following, CIRCLE_SIDES * (k + 1) + following
     triangles = np.concatenate(
         [
             np.stack(corners, axis=-1).reshape(-1, 3)
             for corners in ((upper, lower, right_lower), (upper, right_lower, right_upper))
         ]
     )
-    return Solid(np.concatenate(rings), triangles, np.zeros((0, 2, 3)))
+    return SurfaceMesh(np.concatenate(rings), triangles, np.zeros((0, 2, 3)))
 
 
-def flat(points: FloatArray, triangles: IntArray, lines: FloatArray) -> Solid:
+def flat(points: FloatArray, triangles: IntArray, lines: FloatArray) -> SurfaceMesh:
     """Every triangle with corners of its own: flat, as the contact search takes it."""
-    return Solid(points[triangles].reshape(-1, 3), np.arange(3 * len(triangles)).reshape(-1, 3), lines)
+    return SurfaceMesh(points[triangles].reshape(-1, 3), np.arange(3 * len(triangles)).reshape(-1, 3), lines)

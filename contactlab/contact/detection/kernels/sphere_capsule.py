@@ -1,15 +1,156 @@
-"""Spheres and capsules with one another, pairs of points with a radius; spheres with boxes and cylinders."""
+"""Spheres and capsules in closed form: with one another, with boxes and with cylinders."""
 
 from __future__ import annotations
 
 import math
 
-from contactlab.contact.detection.kernels.contacts import put
-from contactlab.contact.detection.kernels.segments import closest_on_segments
-from contactlab.contact.detection.kernels.vectors import across, cross, dot, origin, relative, turned, turned_back
-from contactlab.contact.kernels.layout import BITS, CONTACT, GAP, NONE, NORMAL, WITNESS, Contacts, Posed, Vector
+from contactlab.contact.detection.kernels.contacts import append_contact
+from contactlab.contact.detection.kernels.support import (
+    cross,
+    dot,
+    origin,
+    perpendicular,
+    relative,
+    rotate,
+    rotate_inverse,
+)
+from contactlab.contact.kernels.layout import (
+    BITS,
+    CLOSEST_POINT_FEATURE,
+    CONTACT,
+    GAP,
+    NONE,
+    NORMAL,
+    ContactBuffer,
+    Posed,
+    Vec3,
+)
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
+
+
+@kernel
+def closest_on_segments(du: float, dw: float, cosine: float, half_a: float, half_b: float) -> tuple[float, float]:
+    """Parameters s, t of the closest points a + s u and b + t w, |s| <= half_a, |t| <= half_b, u and w unit vectors.
+
+    ``du`` and ``dw`` are the parts of b - a along u and w, ``cosine`` is u . w. Ericson 2005, section 5.1.9; of two
+    parallel segments, any pair is returned whose distance is smallest.
+    """
+    sine2 = 1.0 - cosine * cosine
+    s = 0.0
+    if sine2 > 1e-14:
+        s = (du - dw * cosine) / sine2
+    s = min(max(s, -half_a), half_a)
+    t = min(max(s * cosine - dw, -half_b), half_b)
+    # With t fixed, s is best where t projects to; a second round settles what a clamp has moved.
+    s = min(max(t * cosine + du, -half_a), half_a)
+    t = min(max(s * cosine - dw, -half_b), half_b)
+    return s, t
+
+
+@kernel
+def _slope(t: float, c: FloatArray, u: FloatArray, half: FloatArray) -> float:
+    """Half the derivative, along the segment, of the squared distance of c + t u from the box."""
+    total = 0.0
+    for i in range(3):
+        x = c[i] + t * u[i]
+        if x > half[i]:
+            total += (x - half[i]) * u[i]
+        elif x < -half[i]:
+            total += (x + half[i]) * u[i]
+    return total
+
+
+@kernel
+def segment_box(
+    half_length: float, pose_a: FloatArray, half: FloatArray, pose_b: FloatArray, work: FloatArray
+) -> tuple[float, float, float, float, float]:
+    """Signed distance of a capsule's axis (A) from a box (B), the unit normal from A to B, where it is on the axis.
+
+    Returns (distance, nx, ny, nz, t), world axes; t from -half_length to half_length.
+
+    The squared distance is convex along the axis and quadratic between the planes of the box's faces, so its slope is
+    monotonic and piecewise linear: the breakpoints bracket its zero, and one linear interpolation gives it exactly. An
+    axis that enters the box leaves along the shortest of the 6 + 6 directions of the separating axis theorem: face
+    normals, and the axis crossed with an edge (S. Gottschalk, M. C. Lin, D. Manocha, OBBTree, SIGGRAPH 1996).
+    """
+    c, u = work[0:3], work[3:6]
+    c[0], c[1], c[2] = rotate_inverse(pose_b, relative(pose_b, pose_a))
+    u[0], u[1], u[2] = rotate_inverse(pose_b, (pose_a[2], pose_a[5], pose_a[8]))
+    low, high = -half_length, half_length
+    at_low, at_high = _slope(low, c, u, half), _slope(high, c, u, half)
+    if at_low >= 0.0:
+        t = low
+    elif at_high <= 0.0:
+        t = high
+    else:
+        for i in range(3):
+            for side in range(2):
+                if u[i] != 0.0:
+                    knot = ((half[i] if side == 1 else -half[i]) - c[i]) / u[i]
+                    if low < knot < high:
+                        slope = _slope(knot, c, u, half)
+                        if slope < 0.0:
+                            low, at_low = knot, slope
+                        else:
+                            high, at_high = knot, slope
+        t = low - at_low * (high - low) / (at_high - at_low)
+    n, best = work[6:9], work[9:12]
+    length2 = 0.0
+    for i in range(3):
+        x = c[i] + t * u[i]
+        n[i] = min(max(x, -half[i]), half[i]) - x
+        length2 += n[i] * n[i]
+    distance = math.sqrt(length2)
+    if distance > 1e-9 * (half[0] + half[1] + half[2] + half_length):
+        for i in range(3):
+            n[i] /= distance
+    else:
+        distance, t = _overlap(half_length, c, u, half, n, best)
+    nx, ny, nz = rotate(pose_b, (n[0], n[1], n[2]))
+    return distance, nx, ny, nz, t
+
+
+@kernel
+def _overlap(
+    half_length: float, c: FloatArray, u: FloatArray, half: FloatArray, n: FloatArray, best: FloatArray
+) -> tuple[float, float]:
+    """Largest separation (at most zero) over the candidate directions; fills the normal n, returns (separation, t)."""
+    largest = -math.inf
+    for i in range(3):
+        separation = abs(c[i]) - half[i] - half_length * abs(u[i])
+        if separation > largest:
+            largest = separation
+            for j in range(3):
+                best[j] = 0.0
+            best[i] = -1.0 if c[i] >= 0.0 else 1.0
+    edge, slack = -1, 1e-9 * (half[0] + half[1] + half[2])
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        length = math.sqrt(u[j] * u[j] + u[k] * u[k])
+        if length > 1e-6:
+            # The direction u x e_i has the parts u_k on j and -u_j on k.
+            along = (u[k] * c[j] - u[j] * c[k]) / length
+            separation = abs(along) - (abs(u[k]) * half[j] + abs(u[j]) * half[k]) / length
+            if separation > largest + slack:
+                largest, edge = separation, i
+                sign = -1.0 if along >= 0.0 else 1.0
+                best[i], best[j], best[k] = 0.0, sign * u[k] / length, -sign * u[j] / length
+    for i in range(3):
+        n[i] = best[i]
+    if edge < 0:
+        # Through a face the end that lies deeper leads; an axis along the face lies equally deep all over.
+        along = u[0] * n[0] + u[1] * n[1] + u[2] * n[2]
+        if abs(along) * half_length <= slack:
+            return largest, 0.0
+        return largest, (half_length if along > 0.0 else -half_length)
+    # Through an edge: the axis' point closest to the edge of the box that faces it.
+    j, k = (edge + 1) % 3, (edge + 2) % 3
+    ej = half[j] if n[j] < 0.0 else -half[j]
+    ek = half[k] if n[k] < 0.0 else -half[k]
+    t = ((ej - c[j]) * u[j] + (ek - c[k]) * u[k]) / (u[j] * u[j] + u[k] * u[k])
+    return largest, min(max(t, -half_length), half_length)
+
 
 # Above this cosine of the axes' angle the ends of the common stretch may touch as well (5.7 degrees).
 SIDE_BY_SIDE = 0.995
@@ -17,7 +158,7 @@ SIDE_BY_SIDE = 0.995
 
 @kernel
 def _points(
-    p: Vector, ra: float, d: Vector, rb: float, fallback: Vector, code: int, margin: float, count: int, out: Contacts
+    p: Vec3, ra: float, d: Vec3, rb: float, fallback: Vec3, code: int, margin: float, count: int, out: ContactBuffer
 ) -> int:
     """Contact of two points with radii, p and p + d; where they coincide the normal is ``fallback``, a unit vector."""
     (ax, ay, az), (dx, dy, dz) = p, d
@@ -30,11 +171,11 @@ def _points(
     nx, ny, nz = fallback
     if length > 4e-16 * size and length > 1e-150:
         nx, ny, nz = dx / length, dy / length, dz / length
-    return put((ax + ra * nx, ay + ra * ny, az + ra * nz), (nx, ny, nz), gap, code, count, out)
+    return append_contact((ax + ra * nx, ay + ra * ny, az + ra * nz), (nx, ny, nz), gap, code, count, out)
 
 
 @kernel
-def sphere_sphere(a: Posed, b: Posed, margin: float, out: Contacts) -> int:
+def sphere_sphere(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
     """Contact of two spheres, 0 or 1; concentric ones are pushed apart along the world's z axis.
 
     Christer Ericson, Real-Time Collision Detection, Morgan Kaufmann 2005, section 4.3.
@@ -44,27 +185,27 @@ def sphere_sphere(a: Posed, b: Posed, margin: float, out: Contacts) -> int:
 
 
 @kernel(inner=True)
-def _on_axis(pose: FloatArray, t: float) -> Vector:
+def _on_axis(pose: FloatArray, t: float) -> Vec3:
     """Point t of a capsule's axis."""
     return pose[9] + t * pose[2], pose[10] + t * pose[5], pose[11] + t * pose[8]
 
 
 @kernel(inner=True)
-def _to_axis(p: Vector, pose: FloatArray, t: float) -> Vector:
+def _to_axis(p: Vec3, pose: FloatArray, t: float) -> Vec3:
     """From a point to point t of a capsule's axis."""
     x, y, z = _on_axis(pose, t)
     return x - p[0], y - p[1], z - p[2]
 
 
 @kernel(inner=True)
-def _beside(d: Vector, u: Vector) -> Vector:
+def _beside(d: Vec3, u: Vec3) -> Vec3:
     """A shortest way to an axis along u, without what rounding leaves of it along the axis."""
     along = dot(d, u)
     return d[0] - along * u[0], d[1] - along * u[1], d[2] - along * u[2]
 
 
 @kernel
-def sphere_capsule(a: Posed, b: Posed, margin: float, out: Contacts) -> int:
+def sphere_capsule(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
     """Contact of a sphere (A) and a capsule (B), 0 or 1.
 
     The capsule's point is the one of its axis closest to the sphere's centre (Ericson 2005, section 5.1.2), with its
@@ -75,12 +216,12 @@ def sphere_capsule(a: Posed, b: Posed, margin: float, out: Contacts) -> int:
     d = _to_axis(origin(a.pose), b.pose, t)
     if abs(t) < b.size[1]:
         d = _beside(d, u)
-    return _points(origin(a.pose), a.size[0], d, b.size[0], across(u), 0, margin, 0, out)
+    return _points(origin(a.pose), a.size[0], d, b.size[0], perpendicular(u), 0, margin, 0, out)
 
 
 @kernel
 def _on_axes(
-    a: Posed, b: Posed, s: float, t: float, fallback: Vector, code: int, margin: float, count: int, out: Contacts
+    a: Posed, b: Posed, s: float, t: float, fallback: Vec3, code: int, margin: float, count: int, out: ContactBuffer
 ) -> int:
     """Contact of the axes' points s of A and t of B, the nearest to one another, or one of them an end."""
     p = _on_axis(a.pose, s)
@@ -102,7 +243,7 @@ def _on_axes(
 
 
 @kernel
-def capsule_capsule(a: Posed, b: Posed, margin: float, out: Contacts) -> int:
+def capsule_capsule(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
     """Contacts of two capsules, at most 3.
 
     The closest points of the axes always count. Where the capsules lie side by side, so do the ends of the stretch
@@ -118,9 +259,9 @@ def capsule_capsule(a: Posed, b: Posed, margin: float, out: Contacts) -> int:
     if length > 1e-7:
         fallback = (cx / length, cy / length, cz / length)
     else:
-        fallback = across(u)
+        fallback = perpendicular(u)
     s, t = closest_on_segments(du, dw, cosine, ha, hb)
-    count, rows = _on_axes(a, b, s, t, fallback, WITNESS, margin, 0, out), out.rows
+    count, rows = _on_axes(a, b, s, t, fallback, CLOSEST_POINT_FEATURE, margin, 0, out), out.rows
     if count == 0 or abs(cosine) < SIDE_BY_SIDE or rows.shape[0] < 3:
         return count
     sign = 1.0 if cosine > 0.0 else -1.0
@@ -147,11 +288,11 @@ def capsule_capsule(a: Posed, b: Posed, margin: float, out: Contacts) -> int:
             # Where the axes nearly cross, the two sides of the crossing would be pushed apart in opposite directions.
             if row[NORMAL] * nx + row[NORMAL + 1] * ny + row[NORMAL + 2] * nz < 0.9:
                 count = before
-    return _without_witness(count, 1e-10 * (ha + hb + a.size[0] + b.size[0]), out)
+    return _drop_closest_point(count, 1e-10 * (ha + hb + a.size[0] + b.size[0]), out)
 
 
 @kernel
-def _without_witness(count: int, slack: float, out: Contacts) -> int:
+def _drop_closest_point(count: int, slack: float, out: ContactBuffer) -> int:
     """Drop the closest points, in row 0, when an end of the common stretch is as close."""
     rows, features = out
     closest = rows[0, GAP] + slack
@@ -166,23 +307,23 @@ def _without_witness(count: int, slack: float, out: Contacts) -> int:
 
 
 @kernel
-def _leaving(a: Posed, b: Posed, direction: Vector, gap: float, margin: float, out: Contacts) -> int:
+def _leaving(a: Posed, b: Posed, direction: Vec3, gap: float, margin: float, out: ContactBuffer) -> int:
     """Contact of a sphere along a unit vector from its centre to B's surface, in B's axes."""
     if not gap <= margin:
         return 0
-    normal, radius = turned(b.pose, direction), a.size[0]
+    normal, radius = rotate(b.pose, direction), a.size[0]
     point = (a.pose[9] + radius * normal[0], a.pose[10] + radius * normal[1], a.pose[11] + radius * normal[2])
-    return put(point, normal, gap, 0, 0, out)
+    return append_contact(point, normal, gap, 0, 0, out)
 
 
 @kernel
-def sphere_box(a: Posed, b: Posed, margin: float, out: Contacts) -> int:
+def sphere_box(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
     """Contact of a sphere (A) and a box (B), 0 or 1.
 
     A centre outside is met by the box's closest point (Ericson 2005, section 5.1.4); one inside leaves through the
     nearest face, the first of equal ones in the order x, y, z.
     """
-    cx, cy, cz = turned_back(b.pose, relative(b.pose, a.pose))
+    cx, cy, cz = rotate_inverse(b.pose, relative(b.pose, a.pose))
     hx, hy, hz = b.size[0], b.size[1], b.size[2]
     radius = a.size[0]
     lx = min(max(cx, -hx), hx) - cx
@@ -204,14 +345,14 @@ def sphere_box(a: Posed, b: Posed, margin: float, out: Contacts) -> int:
 
 
 @kernel
-def sphere_cylinder(a: Posed, b: Posed, margin: float, out: Contacts) -> int:
+def sphere_cylinder(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
     """Contact of a sphere (A) and a cylinder (B), 0 or 1.
 
     In the half-plane through the axis and the sphere's centre the cylinder is a rectangle, and the closest point is
     found as for a box. A centre inside leaves through the nearer of mantle and cap; one on the axis leaves the mantle
     along the cylinder's x axis.
     """
-    cx, cy, cz = turned_back(b.pose, relative(b.pose, a.pose))
+    cx, cy, cz = rotate_inverse(b.pose, relative(b.pose, a.pose))
     rim, half, radius = b.size[0], b.size[1], a.size[0]
     rho = math.sqrt(cx * cx + cy * cy)
     ex, ey = 1.0, 0.0

@@ -26,8 +26,8 @@ from contactlab.multibody import (
     random_configuration,
 )
 from contactlab.multibody.joints import Fixed, FloatingBase, Prismatic, Revolute, Spherical
-from contactlab.multibody.kernels.sizes import columns_start
-from contactlab.multibody.structure import structure
+from contactlab.multibody.kernels.codes import columns_start
+from contactlab.multibody.packing import structure
 from contactlab.spatial import quaternion
 
 normals = (

@@ -12,9 +12,9 @@ from contactlab.constraints.custom import CustomRows
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.kernels.kkt_codes import unit_forces_size
 from contactlab.constraints.rows import Baumgarte, ContactConstraint, LoopConstraint, PointPair
-from contactlab.multibody.kernels.sizes import STACK
+from contactlab.multibody.kernels.codes import STACK
 from contactlab.multibody.model import Model
-from contactlab.multibody.structure import body_frames, structure
+from contactlab.multibody.packing import body_frames, structure
 from contactlab.spatial.arrays import FloatArray, IntArray, read_only
 from contactlab.spatial.errors import MultibodyError
 

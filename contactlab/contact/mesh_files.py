@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.contact.shapes.convex_points import MAX_CORNERS, ConvexPoints, coarse_hull
 from contactlab.contact.shapes.mesh import Mesh
-from contactlab.multibody.urdf.guarded_xml import Guard
+from contactlab.multibody.urdf.reading import Guard
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 from contactlab.spatial.errors import ContactError, MeshFileError, MultibodyError
 from problem_data.files import read_bytes

@@ -13,7 +13,7 @@ from contactlab.contact import BodyShape, Box, ContactError, Shape, tangent_fram
 from contactlab.contact.shapes import SurfaceMesh, balls
 from contactlab.drawing.palette import BODIES, FIXED, UNPAINTED, Color
 from contactlab.multibody.model import WORLD
-from contactlab.multibody.urdf.guarded_xml import warn_of
+from contactlab.multibody.urdf.reading import warn_of
 from contactlab.simulation import World
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.world.visual import VisualMesh

@@ -29,7 +29,7 @@ from contactlab.multibody import (
     point_position,
     point_velocity_6d,
 )
-from contactlab.multibody.structure import structure
+from contactlab.multibody.packing import structure
 from contactlab.recording.long_steps import DEPTH
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.world.collision_filter import build_collision_filter

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from contactlab.multibody.joint_data import JointLimits
 from contactlab.multibody.joints import CustomJoint, Fixed, Joint
-from contactlab.multibody.limits import JointLimits
 from contactlab.multibody.model import WORLD, BodySpec, Model
 from contactlab.multibody.points import body_pose
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only

@@ -1,7 +1,6 @@
-"""Sums over all bodies: momentum, its rates and how it depends on v, centre of mass, zero-moment point, energy.
+"""Sums over all bodies: momentum, its rates, centre of mass, zero-moment point, energy.
 
-Bodies fixed to the world count. Every function takes leading axes, q (..., nq), v (..., nv), and gives results that
-have them too.
+Bodies fixed to the world count. Every function accepts leading axes, q (..., nq), v (..., nv), and its result has them.
 """
 
 from __future__ import annotations
@@ -11,15 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import checked_vector, failure
-from contactlab.multibody.batch import body_sums_batch, centroidal_momentum_matrix_batch
-from contactlab.multibody.batch_operands import batched
-from contactlab.multibody.entries import kernels
-from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.sizes import crba_size, rnea_size
-from contactlab.multibody.kinematics import Instant, at_configuration, at_state
+from contactlab.multibody.arguments import checked_vector, failure, kernels
+from contactlab.multibody.kernels.codes import (
+    GOOD,
+    crba_size,
+    rnea_size,
+)
+from contactlab.multibody.kinematics import (
+    BatchOperands,
+    Instant,
+    at_configuration,
+    at_state,
+    batched,
+    fill_batch,
+    operand,
+    optional,
+    velocity,
+)
 from contactlab.multibody.model import Model
-from contactlab.multibody.structure import world_mass
+from contactlab.multibody.packing import world_mass
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.spatial.errors import MultibodyError
 
@@ -230,3 +239,21 @@ def potential_energy(model: Model, q: Instant) -> Any:
 def _number(energy: FloatArray) -> Any:
     """Return a float where there are no leading axes."""
     return float(energy) if energy.ndim == 0 else energy
+
+
+def body_sums_batch(
+    model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike | None, order: int, *, threads: int | None = None
+) -> FloatArray:
+    """Sums over the bodies, (..., 17), of the kernel `body_sums` for many instants."""
+    nv = model.nv
+    speed = velocity(q, v, nv) if order > 0 else optional("v", None, nv)
+    rates = operand("a", a, nv) if order > 1 else optional("a", None, nv)
+    many = BatchOperands.of(model, operand("q", q, model.nq), speed, rates)
+    return fill_batch(many, kernels().entries.sums_over_bodies, rnea_size, threads, 17, last=(world_mass(model), order))
+
+
+def centroidal_momentum_matrix_batch(model: Model, q: Instant, *, threads: int | None = None) -> FloatArray:
+    """`centroidal_momentum_matrix` (..., 6, nv) of configurations q (..., nq)."""
+    many = BatchOperands.of(model, operand("q", q, model.nq))
+    kernel = kernels().entries.centroidal_momentum_matrix
+    return fill_batch(many, kernel, crba_size, threads, 6, model.nv, last=(world_mass(model),))

@@ -13,23 +13,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import checked, checked_vector, failure
-from contactlab.multibody.batch_operands import BatchOperands, batched, operand, velocity
-from contactlab.multibody.entries import ON_STACK, Entry, kernels, single_signature
+from contactlab.multibody.arguments import ON_STACK, Entry, checked, checked_vector, failure, kernels, single_signature
 from contactlab.multibody.joints import CustomJoint
-from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.sizes import (
+from contactlab.multibody.kernels.codes import (
     CUSTOM_RATES,
     CUSTOM_ROW,
+    GOOD,
     NOTHING,
     STACK,
     derivatives_size,
     head_size,
     point_rates_size,
 )
-from contactlab.multibody.kinematics import Instant, Kinematics, at_state
+from contactlab.multibody.kinematics import BatchOperands, Instant, Kinematics, at_state, batched, operand, velocity
 from contactlab.multibody.model import Model
-from contactlab.multibody.structure import world_mass
+from contactlab.multibody.packing import world_mass
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.spatial.errors import MultibodyError
 
@@ -40,7 +38,7 @@ _NO_RATES = np.zeros((0, CUSTOM_RATES))
 # One look-up less, 30 ns, in a call of a few microseconds.
 _empty = np.empty
 
-_quick = Entry(lambda: single_signature(kernels().fast_entries.fast_derivatives, 1, (1, 1, 1, 1, 2, 2, 2, 1, 3), 0, 0))
+_quick = Entry(lambda: single_signature(kernels().entries.fast_derivatives, 1, (1, 1, 1, 1, 2, 2, 2, 1, 3), 0, 0))
 
 #: Fourth-order differences of what users write: step, places, and what each counts; either error is some 1e-13.
 STEP = 1e-3
@@ -159,7 +157,7 @@ def _derivatives(
     forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
     rates = joint_rates(model, q_, v_) if packed.custom else _NO_RATES
     out = np.empty((3 + forward, nv, nv))
-    code = kernels().fast_entries.fast_derivatives(
+    code = kernels().entries.fast_derivatives(
         packed.ints, packed.floats, q_, v_, given, forces, custom, rates, work, out, ready, forward
     )
     if code != GOOD:
@@ -175,7 +173,7 @@ def _many(
     many = BatchOperands.of_dynamics(model, q, v, operand(name, x, nv), f_ext)
     out = np.empty((many.count, 3 + forward, nv, nv))
     operands = (*many.rows, many.custom(), rates_of(many), forward)
-    many.fill(kernels().batch.derivatives, derivatives_size(model.packed.nl, nv), None, operands, out)
+    many.fill(kernels().entries.derivatives, derivatives_size(model.packed.nl, nv), None, operands, out)
     return many.shaped(out[:, 0]), many.shaped(out[:, 1]), many.shaped(out[:, 2])
 
 
@@ -344,11 +342,11 @@ def _of_point(
 ) -> tuple[FloatArray, ...]:
     index = model.index_or_world(body)
     more = (operand("point", point, 3),)
-    return _filled(model, q, v, a, kernels().batch.rates_of_points, point_rates_size, more, index)
+    return _filled(model, q, v, a, kernels().entries.rates_of_points, point_rates_size, more, index)
 
 
 def _of_momentum(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike) -> tuple[FloatArray, ...]:
-    return _filled(model, q, v, a, kernels().batch.rates_of_momentum, derivatives_size, (), world_mass(model))
+    return _filled(model, q, v, a, kernels().entries.rates_of_momentum, derivatives_size, (), world_mass(model))
 
 
 def _filled(
@@ -361,7 +359,7 @@ def _filled(
     more: tuple[tuple[str, FloatArray, int], ...],
     last: object,
 ) -> tuple[FloatArray, ...]:
-    """Return the four results (..., 6, nv) of a kernel of `kernels.batch`."""
+    """Return the four results (..., 6, nv) of a kernel of `kernels.entries`."""
     nv = model.nv
     if isinstance(q, Kinematics):
         q, v = at_state(model, q, v, head_size(model.packed.nl, nv))[:2]

@@ -1,7 +1,7 @@
-"""Forces from accelerations, accelerations from forces, and external forces at points of bodies, as rows of both.
+"""Forces from accelerations, accelerations from forces, and external forces at points of bodies.
 
-Every function of dynamics takes leading axes, q (..., nq), v (..., nv), f_ext (..., nb, 6), which broadcast, and runs
-on threads.
+Every function accepts leading axes, q (..., nq), v (..., nv), f_ext (..., nb, 6), which broadcast. A batch runs on
+threads; the functions named ``..._batch`` accept their number.
 """
 
 from __future__ import annotations
@@ -13,13 +13,24 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import check_finite, checked, checked_vector, failure
-from contactlab.multibody.batch import forward_dynamics_batch, inverse_dynamics_batch
-from contactlab.multibody.batch_operands import BatchOperands, batched, operand, velocity
-from contactlab.multibody.entries import ON_STACK, fast_entry, kernels
-from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.sizes import aba_size, rnea_size
-from contactlab.multibody.kinematics import Instant, Kinematics, at_state, kinematics
+from contactlab.multibody.arguments import ON_STACK, check_finite, checked, checked_vector, failure, fast_entry, kernels
+from contactlab.multibody.kernels.codes import (
+    GOOD,
+    aba_size,
+    rnea_size,
+)
+from contactlab.multibody.kinematics import (
+    BatchOperands,
+    Instant,
+    Kinematics,
+    at_state,
+    batched,
+    fill_batch,
+    kinematics,
+    operand,
+    optional,
+    velocity,
+)
 from contactlab.multibody.mass_matrix import factorize_ltl, mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose
@@ -29,7 +40,9 @@ from contactlab.spatial.errors import MultibodyError
 LinearSolver = Literal["cholesky", "lu", "qr", "colpiv_qr", "ltl"]
 
 _NO_FORCES = np.zeros((0, 6))
+
 _NO_ACCELERATION = np.zeros(0)
+
 # Reciprocal condition below which a dense solve has no correct digits.
 _SINGULAR = 4.0 * np.finfo(np.float64).eps
 
@@ -290,3 +303,57 @@ def external_forces(model: Model, q: Instant, forces: Iterable[PointForce]) -> F
             rows[i, :3] += np.cross(pose.apply(applied.point), force)
             rows[i, 3:] += force
     return rows
+
+
+def inverse_dynamics_batch(
+    model: Model,
+    q: Instant,
+    v: ArrayLike | None,
+    a: ArrayLike | None,
+    f_ext: ArrayLike | None = None,
+    *,
+    threads: int | None = None,
+) -> FloatArray:
+    """Generalised forces (..., nv) of `inverse_dynamics` for many instants.
+
+    Parameters
+    ----------
+    model
+        The model.
+    q
+        (..., nq) configurations.
+    v, a
+        (..., nv) velocities and accelerations; a = None stands for zero, v = None for those of a `Kinematics` q.
+    f_ext
+        (..., nb, 6) external forces.
+    threads
+        Number of threads, None for one per core; short batches run on the caller's.
+
+    Raises
+    ------
+    MultibodyError
+        As `inverse_dynamics`, saying which instant is at fault.
+    """
+    many = BatchOperands.of_dynamics(model, q, v, optional("a", a, model.nv), f_ext)
+    return fill_batch(many, kernels().entries.inverse_dynamics, rnea_size, threads, model.nv)
+
+
+def nonlinear_effects_batch(
+    model: Model, q: Instant, v: ArrayLike | None, f_ext: ArrayLike | None = None, *, threads: int | None = None
+) -> FloatArray:
+    """`nonlinear_effects` (..., nv) for many instants; arguments as for `inverse_dynamics_batch`."""
+    return inverse_dynamics_batch(model, q, v, None, f_ext, threads=threads)
+
+
+def forward_dynamics_batch(
+    model: Model,
+    q: Instant,
+    v: ArrayLike | None,
+    tau: ArrayLike,
+    f_ext: ArrayLike | None = None,
+    *,
+    threads: int | None = None,
+) -> FloatArray:
+    """Accelerations (..., nv) of `forward_dynamics` for many instants; arguments as for `inverse_dynamics_batch`."""
+    many = BatchOperands.of_dynamics(model, q, v, operand("tau", tau, model.nv), f_ext)
+    return fill_batch(many, kernels().entries.forward_dynamics, aba_size, threads, model.nv)

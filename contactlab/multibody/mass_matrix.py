@@ -1,4 +1,4 @@
-"""The mass matrix, solving with it without forming it, and H = L^T L, which keeps to the branches of a model's tree."""
+"""The mass matrix, solving with it without forming it, and H = L^T L along the branches of a model's tree."""
 
 from __future__ import annotations
 
@@ -7,15 +7,23 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import check_finite, checked, failure, singular_joint
-from contactlab.multibody.batch import mass_matrix_batch, solve_mass_matrix_batch
-from contactlab.multibody.batch_operands import batched
-from contactlab.multibody.entries import ON_STACK, fast_entry, kernels
-from contactlab.multibody.kernels.codes import GOOD, SINGULAR
-from contactlab.multibody.kernels.sizes import crba_size, factor_size
-from contactlab.multibody.kinematics import Instant, at_configuration
+from contactlab.multibody.arguments import ON_STACK, check_finite, checked, failure, fast_entry, kernels, singular_joint
+from contactlab.multibody.kernels.codes import (
+    GOOD,
+    SINGULAR,
+    crba_size,
+    factor_size,
+)
+from contactlab.multibody.kinematics import (
+    BatchOperands,
+    Instant,
+    at_configuration,
+    batched,
+    fill_batch,
+    operand,
+)
 from contactlab.multibody.model import Model
-from contactlab.multibody.structure import structure
+from contactlab.multibody.packing import structure
 from contactlab.spatial.arrays import FloatArray, IntArray, read_only
 from contactlab.spatial.errors import MultibodyError
 
@@ -198,3 +206,20 @@ def solve_mass_matrix(model: Model, q: Instant, tau: ArrayLike) -> FloatArray:
     if batched(q):
         return solve_mass_matrix_batch(model, q, tau)
     return factorize_mass_matrix(model, q).solve(tau)
+
+
+def mass_matrix_batch(model: Model, q: Instant, *, threads: int | None = None) -> FloatArray:
+    """Mass matrices (..., nv, nv) of configurations q (..., nq)."""
+    many = BatchOperands.of(model, operand("q", q, model.nq))
+    return fill_batch(many, kernels().entries.mass_matrix, crba_size, threads, model.nv, model.nv)
+
+
+def solve_mass_matrix_batch(model: Model, q: Instant, tau: ArrayLike, *, threads: int | None = None) -> FloatArray:
+    """M(q)^-1 tau for configurations q (..., nq) and one vector tau (..., nv) each."""
+    many = BatchOperands.of(model, operand("q", q, model.nq), operand("tau", tau, model.nv))
+    return fill_batch(many, kernels().entries.solve_mass_matrix, _solve_size, threads, model.nv)
+
+
+def _solve_size(nl: int, nv: int) -> int:
+    """Return the workspace of `factor_inertia`, the factor and the scratch of `solve_inertia`."""
+    return factor_size(nl, nv) + 13 * nv + 6 * nl

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from contactlab.multibody.joint_data import JointLimits
 from contactlab.multibody.joints import CustomJoint, FloatingBase, Joint, Spherical
-from contactlab.multibody.limits import JointLimits
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
 from contactlab.spatial.errors import MultibodyError, close_names
 from contactlab.spatial.inertia import RigidInertia

@@ -1,22 +1,28 @@
-"""Positions of points of bodies, how they move, and their Jacobians: how their velocities depend on v."""
+"""Positions of points of bodies, their motion, and their Jacobians, at one instant or many."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import check_finite, checked_vector, failure
-from contactlab.multibody.batch import (
-    body_spatial_jacobian_batch,
-    point_in_body_batch,
-    point_jacobian_batch,
-    point_motion_batch,
+from contactlab.multibody.arguments import check_finite, checked_vector, failure, kernels
+from contactlab.multibody.kernels.codes import (
+    GOOD,
+    head_size,
+    point_size,
 )
-from contactlab.multibody.batch_operands import batched
-from contactlab.multibody.entries import kernels
-from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.sizes import point_size
-from contactlab.multibody.kinematics import Instant, at_configuration, at_state
+from contactlab.multibody.kinematics import (
+    BatchOperands,
+    Instant,
+    at_configuration,
+    at_state,
+    batched,
+    check_batch,
+    fill_batch,
+    operand,
+    optional,
+    velocity,
+)
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.transform import Transform
@@ -173,3 +179,91 @@ def _moved(
     if code != GOOD or not np.isfinite(out).all():
         raise failure(model, code, q_, ("v", v_), ("a", a_), ("point", at))
     return out
+
+
+def point_motion_batch(
+    model: Model,
+    q: Instant,
+    v: ArrayLike | None,
+    a: ArrayLike | None,
+    body: str,
+    point: ArrayLike,
+    order: int,
+    *,
+    threads: int | None = None,
+) -> FloatArray:
+    """Motion of one body's points at many instants.
+
+    Parameters
+    ----------
+    model
+        The model.
+    q, v, a
+        (..., nq), (..., nv), (..., nv); v is needed from order 1 on (None: that of a `Kinematics` q), a = None stands
+        for zero.
+    body
+        Name of the body.
+    point
+        (..., 3) [m] in body coordinates: one for all instants, or one for each.
+    order
+        0: positions (..., 3); 1: velocities (..., 6), angular first; 2: accelerations (..., 6).
+    threads
+        Number of threads, None for one per core.
+    """
+    nv = model.nv
+    speed = velocity(q, v, nv) if order > 0 else optional("v", None, nv)
+    many = BatchOperands.of(model, operand("q", q, model.nq), speed, optional("a", a, nv), operand("point", point, 3))
+    last = (model.index_or_world(body), order)
+    out = fill_batch(many, kernels().entries.point_motions, point_size, threads, 3 if order == 0 else 6, last=last)
+    check_batch(many, out)
+    return out
+
+
+def point_jacobian_batch(
+    model: Model, q: Instant, body: str, point: ArrayLike, *, angular: bool = True, threads: int | None = None
+) -> FloatArray:
+    """`point_jacobian_6d` (..., 6, nv), or without ``angular`` `point_jacobian` (..., 3, nv), for many instants."""
+    return _batch_columns(model, q, body, point, 0 if angular else 3, threads)[2]
+
+
+def body_poses(
+    model: Model, q: Instant, body: str | None = None, *, threads: int | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Rotation matrices (..., 3, 3), body axes to world axes, and origins (..., 3) [m] of a body at many instants.
+
+    Without ``body`` of all bodies, (..., nb, 3, 3) and (..., nb, 3).
+    """
+    many = BatchOperands.of(model, operand("q", q, model.nq))
+    bodies = np.arange(model.nb) if body is None else np.array([model.index_or_world(body)])
+    flat = fill_batch(many, kernels().entries.poses_of, head_size, threads, bodies.size, 12, last=(bodies,))
+    R, p = flat[..., :9].reshape(*flat.shape[:-1], 3, 3), flat[..., 9:].copy()
+    return (R, p) if body is None else (R[..., 0, :, :], p[..., 0, :])
+
+
+def point_in_body_batch(
+    model: Model, q: Instant, body: str, position: ArrayLike, *, threads: int | None = None
+) -> FloatArray:
+    """`point_in_body` (..., 3) [m] of positions (..., 3) at configurations q (..., nq)."""
+    R, p = body_poses(model, q, body, threads=threads)
+    (at,) = BatchOperands.of(model, operand("position", position, 3)).rows
+    return np.asarray(np.einsum("...ji,...j->...i", R, at.reshape(np.shape(position)) - p))
+
+
+def body_spatial_jacobian_batch(model: Model, q: Instant, body: str, *, threads: int | None = None) -> FloatArray:
+    """`body_spatial_jacobian` (..., 6, nv) of configurations q (..., nq)."""
+    R, _, J = _batch_columns(model, q, body, np.zeros(3), 0, threads)
+    turned = np.einsum("...ji,...kjn->...kin", R, J.reshape(*J.shape[:-2], 2, 3, model.nv))
+    return np.asarray(turned.reshape(J.shape))
+
+
+def _batch_columns(
+    model: Model, q: Instant, body: str, point: ArrayLike, first: int, threads: int | None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Rotation matrices (..., 3, 3), origins (..., 3) and Jacobians (..., 6 - first, nv)."""
+    many = BatchOperands.of(model, operand("q", q, model.nq), operand("point", point, 3))
+    operands = (*many.rows, many.custom(), model.index_or_world(body), first)
+    poses, J = np.zeros((many.count, 12)), np.zeros((many.count, 6 - first, model.nv))
+    size = point_size(model.packed.nl, model.nv)
+    many.fill(kernels().entries.point_jacobians, size, threads, operands, (poses, J))
+    check_batch(many, poses)
+    return many.shaped(poses[:, :9].reshape(-1, 3, 3)), many.shaped(poses[:, 9:].copy()), many.shaped(J)

@@ -17,7 +17,7 @@ from contactlab.constraints.kernels.kkt_codes import SCRATCH
 from contactlab.contact import Material, combine, combine_compliance, combine_moments
 from contactlab.contact.material import law_numbers
 from contactlab.multibody.kernels.codes import PRISMATIC, TRANSLATION
-from contactlab.multibody.structure import motions, structure, world_mass
+from contactlab.multibody.packing import motions, structure, world_mass
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.kernels.layout import (
     BODY_INTS,
@@ -478,7 +478,7 @@ def pack_free_trees(world: World) -> dict[str, Any]:
 
 def free_size(packed: PackedWorld) -> int:
     """Return the numbers of memory that the largest tree of several links takes."""
-    from contactlab.multibody.kernels.runge_kutta import runge_kutta_size
+    from contactlab.multibody.kernels.integration import runge_kutta_size
 
     size = 0
     for row in packed.free:

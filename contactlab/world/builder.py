@@ -13,7 +13,7 @@ from contactlab.contact import Material, Mesh
 from contactlab.multibody import BodySpec, Model, ModelBuilder, UrdfModel, joints
 from contactlab.multibody.arguments import check_configuration, check_velocity
 from contactlab.multibody.model import WORLD
-from contactlab.multibody.structure import structure
+from contactlab.multibody.packing import structure
 from contactlab.multibody.urdf import load_urdf
 from contactlab.multibody.urdf.geometry import PackageRoots
 from contactlab.spatial import RigidInertia, Transform, quaternion

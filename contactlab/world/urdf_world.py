@@ -24,7 +24,7 @@ from contactlab.contact import (
 )
 from contactlab.multibody import UrdfModel, apply_mimic, body_pose
 from contactlab.multibody.model import WORLD
-from contactlab.multibody.structure import structure
+from contactlab.multibody.packing import structure
 from contactlab.multibody.urdf import (
     UrdfBox,
     UrdfCapsule,
@@ -33,7 +33,7 @@ from contactlab.multibody.urdf import (
     UrdfMesh,
     UrdfSphere,
 )
-from contactlab.multibody.urdf.guarded_xml import warn_of
+from contactlab.multibody.urdf.reading import warn_of
 from contactlab.spatial import Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.world.errors import RobotFileError, SimulationConfigError

@@ -15,7 +15,7 @@ from contactlab.constraints import ConstraintSet
 from contactlab.contact import ContactError, HalfSpace, Material, PlacedShape, Shape, Sphere
 from contactlab.multibody import Model, MultibodyError, body_poses
 from contactlab.multibody.arguments import check_configuration, check_velocity
-from contactlab.multibody.limits import positions
+from contactlab.multibody.joint_data import positions
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.urdf.geometry import PackageRoots
 from contactlab.spatial.arrays import FloatArray, read_only

@@ -27,16 +27,15 @@ from contactlab.constraints.kernels.layout import (
     rows_view,
 )
 from contactlab.constraints.kernels.pairs_of_frames import line_between, rotate
-from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.codes import GOOD, VELOCITIES
 from contactlab.multibody.kernels.column_derivatives import column_rates
+from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.point_rates import rates_at
 from contactlab.multibody.kernels.points import acceleration_at, frame_at, velocity_at
-from contactlab.multibody.kernels.sizes import VELOCITIES
-from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import part_at, rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import kernel
 
 

@@ -14,14 +14,13 @@ which saves a product with the articulated inertia per link.
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, PIVOT, SINGULAR
-from contactlab.multibody.kernels.inertias import world_inertias
+from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, PIVOT, POSES, SINGULAR
+from contactlab.multibody.kernels.crba import world_inertias
+from contactlab.multibody.kernels.kinematics import poses
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views, tree
 from contactlab.multibody.kernels.newton_euler import newton_euler
-from contactlab.multibody.kernels.poses import poses
-from contactlab.multibody.kernels.sizes import POSES
-from contactlab.multibody.kernels.workspace import part_at, rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import kernel
 
 

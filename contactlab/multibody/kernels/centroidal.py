@@ -6,15 +6,13 @@ centre of mass, body by body, so that nothing is lost far from the world origin.
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
-from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
+from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, POSES, VELOCITIES
+from contactlab.multibody.kernels.crba import inertia_times, world_inertias
+from contactlab.multibody.kernels.kinematics import fill_frames, poses
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations, body_forces
-from contactlab.multibody.kernels.poses import poses
-from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
-from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
 
 

@@ -12,11 +12,10 @@ V_i x e + c' besides: the skew screw, and joints of the user's.
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, SCREW, SPHERICAL
-from contactlab.multibody.kernels.layout import Tree
-from contactlab.multibody.kernels.poses import shift
-from contactlab.multibody.kernels.velocities import add_cross_motion
-from contactlab.multibody.kernels.workspace import Frames, part_at
+from contactlab.multibody.kernels.kinematics import add_cross_motion, add_rotated
+from contactlab.multibody.kernels.layout import Frames, Tree
 from contactlab.spatial.arrays import FloatArray
+from lcp.compiler.views import part_at
 from lcp.kernels import kernel
 
 
@@ -122,8 +121,8 @@ def motion_in_world(R: FloatArray, at: FloatArray, about: FloatArray, s: FloatAr
     """out (6,): the motion vector s of child axes at the child's origin, in world axes about the point ``about``."""
     for k in range(6):
         out[k] = 0.0
-    shift(R, s, 0, out)
-    shift(R, s, 3, part_at(out, 3, 3))
+    add_rotated(R, s, 0, out)
+    add_rotated(R, s, 3, part_at(out, 3, 3))
     dx = at[0] - about[0]
     dy = at[1] - about[1]
     dz = at[2] - about[2]

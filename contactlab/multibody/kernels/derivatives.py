@@ -14,17 +14,15 @@ joint within feels; external forces stay where they are, and there it is felt.
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, GOOD, NOT_FINITE, SCREW
+from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, GOOD, NOT_FINITE, SCREW, VELOCITIES
 from contactlab.multibody.kernels.column_derivatives import fill_column_derivatives, motion_in_world, screw_change
-from contactlab.multibody.kernels.crba import composite_matrix
-from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
-from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
+from contactlab.multibody.kernels.crba import composite_matrix, inertia_times, world_inertias
+from contactlab.multibody.kernels.kinematics import fill_frames
+from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
 from contactlab.multibody.kernels.ltl import factor_ltl, solve_l, solve_lt, solve_vector_l, solve_vector_lt
 from contactlab.multibody.kernels.newton_euler import accelerations, joint_forces, subtract_external
-from contactlab.multibody.kernels.sizes import VELOCITIES
-from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import Frames, part_at, rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import kernel
 
 

@@ -24,15 +24,18 @@ from lcp.kernels import kernel
 
 # Newton converges in three or four iterations at sensible steps. From about 3 rad per step on, and under torques that
 # speed thin bodies up as much within the step, it may stall: the step is then taken in 2, 4, ... equal parts.
-ITERATIONS = 50
-HALVINGS = 30
-PARTS = 1024
+MAX_ITERATIONS = 50
+
+MAX_HALVINGS = 30
+
+MAX_PARTS = 1024
+
 # Residual, relative to the terms of the equation, that counts as solved.
-SOLVED = 1e-9
+RESIDUAL_TOLERANCE = 1e-9
 
 
 @kernel(inner=True)
-def inertia_times(inertia: FloatArray, x: float, y: float, z: float) -> tuple[float, float, float]:
+def body_inertia_times(inertia: FloatArray, x: float, y: float, z: float) -> tuple[float, float, float]:
     """I (x, y, z) for the six numbers xx, yy, zz, xy, xz, yz of I."""
     return (
         inertia[0] * x + inertia[3] * y + inertia[4] * z,
@@ -42,7 +45,7 @@ def inertia_times(inertia: FloatArray, x: float, y: float, z: float) -> tuple[fl
 
 
 @kernel(inner=True)
-def residual(
+def midpoint_residual(
     inertia: FloatArray,
     hx: float,
     hy: float,
@@ -57,8 +60,8 @@ def residual(
 ) -> tuple[float, float, float]:
     """I d + h wm x I wm - h torque for w+ = w + d; (hx, hy, hz) is h torque."""
     ax, ay, az = wx + 0.5 * dx, wy + 0.5 * dy, wz + 0.5 * dz
-    lx, ly, lz = inertia_times(inertia, ax, ay, az)
-    ex, ey, ez = inertia_times(inertia, dx, dy, dz)
+    lx, ly, lz = body_inertia_times(inertia, ax, ay, az)
+    ex, ey, ez = body_inertia_times(inertia, dx, dy, dz)
     return (
         ex + h * (ay * lz - az * ly) - hx,
         ey + h * (az * lx - ax * lz) - hy,
@@ -77,16 +80,16 @@ def midpoint_step(
     """
     hx, hy, hz = h * tx, h * ty, h * tz
     dx, dy, dz = 0.0, 0.0, 0.0
-    fx, fy, fz = residual(inertia, hx, hy, hz, wx, wy, wz, dx, dy, dz, h)
+    fx, fy, fz = midpoint_residual(inertia, hx, hy, hz, wx, wy, wz, dx, dy, dz, h)
     size = fx * fx + fy * fy + fz * fz
-    for _ in range(ITERATIONS):
+    for _ in range(MAX_ITERATIONS):
         if size == 0.0:
             break
         # Jacobian I + h/2 ([wm]x I - [I wm]x).
         g = 0.5 * h
         ax, ay, az = wx + 0.5 * dx, wy + 0.5 * dy, wz + 0.5 * dz
         i00, i11, i22, i01, i02, i12 = inertia[0], inertia[1], inertia[2], inertia[3], inertia[4], inertia[5]
-        lx, ly, lz = inertia_times(inertia, ax, ay, az)
+        lx, ly, lz = body_inertia_times(inertia, ax, ay, az)
         j00 = i00 + g * (ay * i02 - az * i01)
         j01 = i01 + g * (ay * i12 - az * i11 + lz)
         j02 = i02 + g * (ay * i22 - az * i12 - ly)
@@ -105,9 +108,9 @@ def midpoint_step(
         sz = -(c02 * fx + (j01 * j20 - j00 * j21) * fy + (j00 * j11 - j01 * j10) * fz) / determinant
         share = 1.0
         smaller = False
-        for _ in range(HALVINGS):
+        for _ in range(MAX_HALVINGS):
             ex, ey, ez = dx + share * sx, dy + share * sy, dz + share * sz
-            fx, fy, fz = residual(inertia, hx, hy, hz, wx, wy, wz, ex, ey, ez, h)
+            fx, fy, fz = midpoint_residual(inertia, hx, hy, hz, wx, wy, wz, ex, ey, ez, h)
             trial = fx * fx + fy * fy + fz * fz
             if trial < size:
                 dx, dy, dz, size = ex, ey, ez, trial
@@ -119,10 +122,10 @@ def midpoint_step(
             share *= 0.5
         if not smaller:
             break
-    ix, iy, iz = inertia_times(inertia, wx, wy, wz)
-    kx, ky, kz = inertia_times(inertia, wx + dx, wy + dy, wz + dz)
+    ix, iy, iz = body_inertia_times(inertia, wx, wy, wz)
+    kx, ky, kz = body_inertia_times(inertia, wx + dx, wy + dy, wz + dz)
     terms = ix * ix + iy * iy + iz * iz + kx * kx + ky * ky + kz * kz + hx * hx + hy * hy + hz * hz
-    return dx, dy, dz, size <= SOLVED * SOLVED * terms
+    return dx, dy, dz, size <= RESIDUAL_TOLERANCE * RESIDUAL_TOLERANCE * terms
 
 
 @kernel(inner=True)
@@ -135,7 +138,7 @@ def midpoint_spin(
     as many equal ones, the torque staying as it is in body axes, as it takes to solve each; NaN where 1024 are too few.
     """
     parts = 1
-    while parts <= PARTS:
+    while parts <= MAX_PARTS:
         part = h / parts
         dx, dy, dz = 0.0, 0.0, 0.0
         solved = True
@@ -165,7 +168,7 @@ def is_free_rotor(t: Tree, first: int, last: int) -> bool:
 
 
 @kernel(inline=True)
-def turning_load(
+def rotation_load(
     t: Tree, R: FloatArray, S: FloatArray, i: int, tau: FloatArray, inertia: FloatArray
 ) -> tuple[int, tuple[float, float, float], tuple[float, float, float]]:
     """What a link i, a tree of its own, turns under: the place of its angular velocity in v, force, torque, body axes.
@@ -208,7 +211,7 @@ def turning_load(
 
 
 @kernel(inline=True)
-def turning_impulse(
+def gyroscopic_impulse(
     t: Tree,
     R: FloatArray,
     S: FloatArray,
@@ -237,12 +240,12 @@ def turning_impulse(
     Mv
         (nv,) whose three entries of the link's angular velocity are corrected, by I dw - h torque + h w x I w.
     """
-    a, _, (qx, qy, qz) = turning_load(t, R, S, i, tau, inertia)
+    a, _, (qx, qy, qz) = rotation_load(t, R, S, i, tau, inertia)
     wx, wy, wz = v[a], v[a + 1], v[a + 2]
-    lx, ly, lz = inertia_times(inertia, wx, wy, wz)
+    lx, ly, lz = body_inertia_times(inertia, wx, wy, wz)
     if spins:
         dx, dy, dz = midpoint_spin(inertia, qx, qy, qz, wx, wy, wz, h)
-        ex, ey, ez = inertia_times(inertia, dx, dy, dz)
+        ex, ey, ez = body_inertia_times(inertia, dx, dy, dz)
         Mv[a] += ex - h * qx
         Mv[a + 1] += ey - h * qy
         Mv[a + 2] += ez - h * qz

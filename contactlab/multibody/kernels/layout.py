@@ -1,9 +1,10 @@
-"""Memory layout of a model for the kernels: two flat buffers, and the views into them.
+"""Memory layout of a model and of a workspace for the kernels: flat buffers, and the views into them.
 
-A call from Python costs about 0.1 us per array handed over, so a model travels as one buffer of integers and one of
-floats; `tree` cuts them into views, which costs next to nothing in compiled code.
+A call from Python costs about 0.1 us per array handed over. So a model consists of one buffer of integers and one of
+floats, and the scratch memory of a call is one buffer. `tree` and `frames` cut views, which costs almost nothing in
+compiled code. A finished head of a workspace can be copied from a `Kinematics` value instead of being computed.
 
-Links are the moving frames, one per elementary joint, parents before children; a body added to the model is fixed to
+Links are the moving frames, one per elementary joint, parents before children. A body added to the model is fixed to
 one link (or to the world, -1). Spatial vectors (angular part first) have world axes and refer to the origin of the root
 link of their tree, so that nothing is lost far from the world origin.
 """
@@ -12,15 +13,53 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from contactlab.multibody.kernels.workspace import Frames, frames, part_at, rows_at
+from contactlab.multibody.kernels.codes import MATRICES, SCRATCH, STACK
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import part_at, rows_at, stack_of
 from lcp.kernels import kernel
+
+stack = stack_of(STACK)
+
+
+class Frames(NamedTuple):
+    """Kinematics of nl links with nv degrees of freedom; see `poses` and `velocities`."""
+
+    R: FloatArray  # (nl, 9) link axes to world axes, by rows
+    p: FloatArray  # (nl, 3) origins
+    S: FloatArray  # (nv, 6) motion columns
+    V: FloatArray  # (nl, 6) spatial velocities
+    C: FloatArray  # (nl, 6) sums of (dS/dt) v
+    scratch: FloatArray  # (18,)
+    turns: FloatArray  # (2 nl + 14,) sines and cosines of the joints, while poses are computed
+    start: int  # offset in the workspace of the algorithm's other arrays
+
+
+@kernel
+def frames(W: FloatArray, nl: int, nv: int) -> Frames:
+    """Views of the head of a workspace."""
+    a = SCRATCH + 2 * nl
+    b = a + 6 * nv
+    return Frames(
+        rows_at(W, b, nl, 9),
+        rows_at(W, b + 9 * nl, nl, 3),
+        rows_at(W, a, nv, 6),
+        rows_at(W, b + 12 * nl, nl, 6),
+        rows_at(W, b + 18 * nl, nl, 6),
+        part_at(W, 0, MATRICES),
+        part_at(W, MATRICES, a - MATRICES),
+        b + 24 * nl,
+    )
+
 
 # Places in the head of the integer buffer.
 LINKS: Final = 0
+
 NQ: Final = 1
+
 NV: Final = 2
+
 BODIES: Final = 3
+
 HEAD: Final = 8
 
 

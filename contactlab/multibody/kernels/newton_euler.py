@@ -5,12 +5,11 @@ Outward motion of the links and the forces they need for it, inward what the joi
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
-from contactlab.multibody.kernels.layout import HEAD, LINKS, NV, Tree, model_and_workspace_views, tree
-from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH, VELOCITIES
-from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import Frames, part_at, rows_at
+from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, PER_DOF, PER_LINK, SCRATCH, VELOCITIES
+from contactlab.multibody.kernels.kinematics import fill_frames
+from contactlab.multibody.kernels.layout import HEAD, LINKS, NV, Frames, Tree, model_and_workspace_views, tree
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import kernel
 
 

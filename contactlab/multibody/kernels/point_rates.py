@@ -16,17 +16,16 @@ about the centre of mass, which moves with the bodies.
 from __future__ import annotations
 
 from contactlab.multibody.kernels.centroidal import sum_masses
-from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
+from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, VELOCITIES
 from contactlab.multibody.kernels.column_derivatives import column_rates
+from contactlab.multibody.kernels.crba import world_inertias
 from contactlab.multibody.kernels.derivatives import cross_force, inertial, link_forces, momenta, twice_gain
-from contactlab.multibody.kernels.inertias import world_inertias
-from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
+from contactlab.multibody.kernels.kinematics import add_cross_motion, fill_frames
+from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.points import body_pose, world_point
-from contactlab.multibody.kernels.sizes import VELOCITIES
-from contactlab.multibody.kernels.velocities import add_cross_motion, fill_frames
-from contactlab.multibody.kernels.workspace import Frames, part_at, rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import kernel
 
 

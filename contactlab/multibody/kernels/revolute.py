@@ -19,33 +19,46 @@ from typing import Final
 
 import numpy as np
 
-from contactlab.multibody.kernels.codes import REVOLUTE, REVOLUTE_X, REVOLUTE_Y, SCREW
+from contactlab.multibody.kernels.codes import REVOLUTE, REVOLUTE_X, REVOLUTE_Y, SCREW, VECTOR_WIDTH
 from contactlab.multibody.kernels.layout import Tree
-from contactlab.multibody.kernels.sizes import TOGETHER
-from contactlab.multibody.kernels.workspace import part_at
 from contactlab.spatial.arrays import FloatArray
+from lcp.compiler.views import part_at
 from lcp.kernels import kernel
 
 #: Largest angle of the loop. The number of quarter turns must fit in the 20 bits that the parts of pi/2 leave free.
-LARGEST: Final = 1e5
+MAX_ANGLE: Final = 1e5
 
 PER_QUARTER: Final = 2.0 / np.pi
+
 # pi/2: 33 bits, 33 bits, the rest.
 QUARTER_1: Final = float.fromhex("0x1.921fb544p+0")
+
 QUARTER_2: Final = float.fromhex("0x1.0b4611a6p-34")
+
 QUARTER_3: Final = float.fromhex("0x1.3198a2e037073p-69")
 
 S0: Final = -0.16666666666666632
+
 S1: Final = 0.008333333333322488
+
 S2: Final = -0.00019841269829855645
+
 S3: Final = 2.755731370607659e-06
+
 S4: Final = -2.5050760074953807e-08
+
 S5: Final = 1.5896898535079153e-10
+
 C0: Final = 0.0416666666666666
+
 C1: Final = -0.0013888888888874472
+
 C2: Final = 2.4801587289669294e-05
+
 C3: Final = -2.755731440019599e-07
+
 C4: Final = 2.0875729147986038e-09
+
 C5: Final = -1.1359926502640998e-11
 
 
@@ -54,7 +67,7 @@ def sines_cosines(x: FloatArray, c: FloatArray) -> None:
     """Fill c, of the length of x, with the cosines, and x itself with the sines of what it holds."""
     large = 0
     for k in range(x.shape[0]):
-        large += 0 if abs(x[k]) <= LARGEST else 1
+        large += 0 if abs(x[k]) <= MAX_ANGLE else 1
     if large:
         for k in range(x.shape[0]):
             angle = x[k]
@@ -87,7 +100,7 @@ def sines_cosines(x: FloatArray, c: FloatArray) -> None:
 
 
 @kernel(inline=True)
-def turns(t: Tree, q: FloatArray, out: FloatArray) -> int:
+def joint_sines_cosines(t: Tree, q: FloatArray, out: FloatArray) -> int:
     """Fill ``out`` with the sines and, from the returned place on, the cosines of the joints that turn about an axis.
 
     In the order of the links, ``out`` having 2 nl places rounded up so that whole vectors are filled.
@@ -98,7 +111,7 @@ def turns(t: Tree, q: FloatArray, out: FloatArray) -> int:
         if kind <= REVOLUTE or kind == SCREW:
             out[count] = q[t.iq[i]]
             count += 1
-    full = (count + TOGETHER - 1) // TOGETHER * TOGETHER
+    full = (count + VECTOR_WIDTH - 1) // VECTOR_WIDTH * VECTOR_WIDTH
     for k in range(count, full):
         out[k] = 0.0
     sines_cosines(part_at(out, 0, full), part_at(out, full, full))

@@ -13,20 +13,20 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from contactlab.multibody.kernels.codes import FLOATING, GOOD
-from contactlab.multibody.kernels.configurations import integrate_configuration
-from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
+from contactlab.multibody.kernels.codes import CUSTOM_ROW, FLOATING, GOOD, NOTHING, VELOCITIES
+from contactlab.multibody.kernels.crba import inertia_times, world_inertias
+from contactlab.multibody.kernels.integration import integrate_configuration
+from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.ltl import factor_ltl, solve_vector_l, solve_vector_lt
-from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
-from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
 
 #: Radians in a step by which a link turns where velocities are first scaled, and where by all of it.
-BEGINS: Final = 0.1
-WHOLE: Final = 0.2
+LIMITER_START: Final = 0.1
+
+LIMITER_FULL: Final = 0.2
 
 
 @kernel(inner=True)
@@ -36,7 +36,7 @@ def limiter_weight(t: Tree, V: FloatArray, first: int, last: int, h: float) -> f
     for i in range(first, last):
         if t.mass[i] > 0.0:
             fastest = max(fastest, V[i, 0] * V[i, 0] + V[i, 1] * V[i, 1] + V[i, 2] * V[i, 2])
-    return min(max((h * math.sqrt(fastest) - BEGINS) / (WHOLE - BEGINS), 0.0), 1.0)
+    return min(max((h * math.sqrt(fastest) - LIMITER_START) / (LIMITER_FULL - LIMITER_START), 0.0), 1.0)
 
 
 @kernel
@@ -150,7 +150,11 @@ def limit_products(
             drift = 0.0
             gained = 0.0
             if mass > 0.0:
-                x, y, z = entry(L, diagonal, 0, j), entry(L, diagonal, 1, j), entry(L, diagonal, 2, j)
+                x, y, z = (
+                    mass_matrix_entry(L, diagonal, 0, j),
+                    mass_matrix_entry(L, diagonal, 1, j),
+                    mass_matrix_entry(L, diagonal, 2, j),
+                )
                 drift = u0 * x + u1 * y + u2 * z
                 gained = drift - (behind[1] * x + behind[2] * y + behind[3] * z)
             Mv[j] += share * (less * (w[j] - drift) - gained)
@@ -161,7 +165,7 @@ def limit_products(
 
 
 @kernel(inline=True)
-def entry(L: FloatArray, diagonal: FloatArray, k: int, j: int) -> float:
+def mass_matrix_entry(L: FloatArray, diagonal: FloatArray, k: int, j: int) -> float:
     """M[k, j] from the upper triangle, which a factor leaves, and the diagonal as it was."""
     if k == j:
         return diagonal[k]

@@ -12,8 +12,7 @@ from os import PathLike, fspath
 from os.path import normpath
 from pathlib import Path
 
-from contactlab.multibody.urdf.guarded_xml import UrdfError, quoted
-from contactlab.multibody.urdf.reading import Element, number, origin, vector
+from contactlab.multibody.urdf.reading import Element, UrdfError, number, origin, quoted, vector
 from contactlab.spatial.transform import Transform
 
 #: What ``package_roots`` may be: folders by package name, or folders that hold packages as subfolders.

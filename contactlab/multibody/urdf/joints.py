@@ -12,8 +12,7 @@ import numpy as np
 
 from contactlab.multibody.joint_data import Calibration, JointData, Mimic, SafetyController
 from contactlab.multibody.joints import Composite, Fixed, FloatingBase, Joint, Prismatic, Revolute
-from contactlab.multibody.urdf.guarded_xml import quoted
-from contactlab.multibody.urdf.reading import Element, number, origin, vector
+from contactlab.multibody.urdf.reading import Element, number, origin, quoted, vector
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.transform import Transform
 

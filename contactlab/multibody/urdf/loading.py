@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.joint_data import JointData, Mimic
+from contactlab.multibody.joint_data import JointData, JointLimits, Mimic
 from contactlab.multibody.joints import Fixed, FloatingBase
-from contactlab.multibody.limits import JointLimits
 from contactlab.multibody.model import WORLD, Model
 from contactlab.multibody.urdf.geometry import PackageRoots, Packages, UrdfGeometry, geometry_of
-from contactlab.multibody.urdf.guarded_xml import quoted, warn_of
 from contactlab.multibody.urdf.joints import UrdfJoint, by_name, check_mimics, joint_of, ordered
-from contactlab.multibody.urdf.reading import Element, number, origin, read
+from contactlab.multibody.urdf.reading import Element, number, origin, quoted, read, warn_of
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.inertia import RigidInertia, round_off
 from contactlab.spatial.transform import Transform

@@ -23,7 +23,6 @@ from contactlab.multibody.kernels.ltl import (
     solve_vector_l,
     solve_vector_lt,
 )
-from contactlab.multibody.kernels.workspace import rows_at
 from contactlab.stepping.kernels.kinematic import belt_velocity, carried, motion_of
 from contactlab.stepping.kernels.layout import (
     BODY_A,
@@ -54,6 +53,7 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
+from lcp.compiler.views import rows_at
 from lcp.contacts.kernels.column_ranges import combine3_range, combine3_six, row_ranges, sparse_dot
 from lcp.contacts.kernels.contact_system import ContactSystem
 from lcp.kernels import kernel

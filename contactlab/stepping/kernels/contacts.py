@@ -5,9 +5,8 @@ from __future__ import annotations
 from contactlab.contact.detection.kernels.contacts import reduce_contacts
 from contactlab.contact.kernels.contact_rows import collide_point, pair_restitution
 from contactlab.contact.kernels.layout import ContactBuffer
-from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.layout import frames, tree
 from contactlab.multibody.kernels.points import body_pose, field_at, velocity_of, world_point
-from contactlab.multibody.kernels.workspace import frames
 from contactlab.stepping.kernels.blocks import seen_depth
 from contactlab.stepping.kernels.kinematic import belt_velocity, motion_of, relative_velocity
 from contactlab.stepping.kernels.layout import (

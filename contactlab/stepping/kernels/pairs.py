@@ -15,9 +15,8 @@ from contactlab.contact.detection.kernels.support import place_shape, shape_boun
 from contactlab.contact.detection.kernels.sweep_and_prune import candidates
 from contactlab.contact.kernels import layout as shapes
 from contactlab.contact.kernels.contact_rows import pair_restitution
-from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.layout import frames, tree
 from contactlab.multibody.kernels.points import velocity_at, velocity_of
-from contactlab.multibody.kernels.workspace import frames
 from contactlab.stepping.kernels.blocks import seen_depth
 from contactlab.stepping.kernels.kinematic import DEVIATION, body_velocity, motion_of, placed_body, predicted_body
 from contactlab.stepping.kernels.layout import (
@@ -282,7 +281,7 @@ def has_far_ends(a: int, b: int) -> bool:
 
 @kernel(inner=True)
 def add_far_ends(
-    a: shapes.Posed, b: shapes.Posed, found: int, within: float, room: shapes.Workspace, out: shapes.Contacts
+    a: shapes.Posed, b: shapes.Posed, found: int, within: float, room: shapes.Workspace, out: shapes.ContactBuffer
 ) -> int:
     """Add the corners that the faces of a pair share to its contacts; return how many there are then."""
     turned = a.kind > b.kind

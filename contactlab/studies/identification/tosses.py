@@ -21,8 +21,8 @@ from contactlab.lab.datasets import CubeTosses, load_cube_tosses
 from contactlab.lab.datasets.cube_toss import ElbowTosses, load_elbow_tosses
 from contactlab.lab.datasets.npz import Arrays
 from contactlab.multibody import ModelBuilder, joints
-from contactlab.multibody.batch import body_poses
 from contactlab.multibody.configuration import difference
+from contactlab.multibody.points import body_poses
 from contactlab.simulation import TimeStepping, World, WorldBuilder, rollout
 from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, IntArray

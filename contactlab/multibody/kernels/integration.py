@@ -1,11 +1,12 @@
-"""Free motion of a whole model over a time, by the classical Runge-Kutta method of fourth order, in equal parts.
+"""Motion along a velocity, differences of configurations, and the Runge-Kutta method for free motion.
 
-Nothing acts but weights and a constant generalised force. Turns of ball and floating joints are integrated as rotation
-vectors t from where a part begins: t' = w + t x w / 2 + t x (t x w) / 12 for the angular velocity w in body axes, up to
-terms that the order does not see. E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration (2006), section
-IV.8. The accelerations are those of the articulated-body algorithm.
+`runge_kutta` moves a whole model freely over a time in equal parts, by the classical method of fourth order. Only
+weights and a constant generalised force act. Rotations of ball and floating joints are integrated as rotation vectors t
+from the start of a part: t' = w + t x w / 2 + t x (t x w) / 12 for the angular velocity w in body axes, up to terms
+beyond the order (E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, 2006, section IV.8). The
+accelerations come from the articulated-body algorithm.
 
-The energy T + V less the work of the force is constant: its error in the whole time decides how many parts are taken.
+The energy T + V less the work of the force is constant. Its error over the whole time decides the number of parts.
 """
 
 from __future__ import annotations
@@ -13,21 +14,124 @@ from __future__ import annotations
 import math
 from typing import Final
 
+import numpy as np
+
 from contactlab.multibody.kernels.articulated import aba
 from contactlab.multibody.kernels.centroidal import energies
-from contactlab.multibody.kernels.codes import FLOATING, GOOD, SPHERICAL
-from contactlab.multibody.kernels.configurations import integrate_configuration
+from contactlab.multibody.kernels.codes import (
+    CUSTOM,
+    CUSTOM_ROW,
+    FLOATING,
+    GOOD,
+    NOTHING,
+    SPHERICAL,
+    VELOCITIES,
+    aba_size,
+)
+from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views, tree
-from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES, aba_size
-from contactlab.multibody.kernels.velocities import fill_frames
-from contactlab.multibody.kernels.workspace import part_at, rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import kernel
 
+
+@kernel(inline=True)
+def rotate_quaternion(q: FloatArray, at: int, a: float, b: float, c: float, out: FloatArray) -> None:
+    """out[at:at + 4] = q[at:at + 4] * exp((a, b, c)), the rotation vector being in body axes; renormalised."""
+    squared = a * a + b * b + c * c
+    if squared < 1e-8:
+        w = 1.0 - squared / 8.0 * (1.0 - squared / 48.0)
+        s = 0.5 - squared / 48.0 * (1.0 - squared / 80.0)
+    else:
+        angle = np.sqrt(squared)
+        w = np.cos(0.5 * angle)
+        s = np.sin(0.5 * angle) / angle
+    x = s * a
+    y = s * b
+    z = s * c
+    qw, qx, qy, qz = q[at], q[at + 1], q[at + 2], q[at + 3]
+    rw = qw * w - qx * x - qy * y - qz * z
+    rx = qw * x + qx * w + qy * z - qz * y
+    ry = qw * y - qx * z + qy * w + qz * x
+    rz = qw * z + qx * y - qy * x + qz * w
+    inverse = 1.0 / np.sqrt(rw * rw + rx * rx + ry * ry + rz * rz)
+    out[at] = rw * inverse
+    out[at + 1] = rx * inverse
+    out[at + 2] = ry * inverse
+    out[at + 3] = rz * inverse
+
+
+@kernel(inline=True)
+def rotation_between(q0: FloatArray, q1: FloatArray, at: int, out: FloatArray, to: int) -> None:
+    """out[to:to + 3] = rotation vector, body axes, of the shorter turn from q0[at:at + 4] to q1[at:at + 4]."""
+    aw = q0[at]
+    ax = -q0[at + 1]
+    ay = -q0[at + 2]
+    az = -q0[at + 3]
+    bw, bx, by, bz = q1[at], q1[at + 1], q1[at + 2], q1[at + 3]
+    w = aw * bw - ax * bx - ay * by - az * bz
+    x = aw * bx + ax * bw + ay * bz - az * by
+    y = aw * by - ax * bz + ay * bw + az * bx
+    z = aw * bz + ax * by - ay * bx + az * bw
+    if w < 0.0:
+        w = -w
+        x = -x
+        y = -y
+        z = -z
+    sine = np.sqrt(x * x + y * y + z * z)
+    factor = 2.0 / w * (1.0 - sine * sine / (3.0 * w * w)) if sine < 1e-5 else 2.0 * np.arctan2(sine, w) / sine
+    out[to] = factor * x
+    out[to + 1] = factor * y
+    out[to + 2] = factor * z
+
+
+@kernel(inline=True)
+def plain_coordinates(t: Tree, i: int) -> int:
+    """Number of entries of joint i in q whose rates are those in v; a quaternion stands behind them."""
+    if t.kind[i] == FLOATING:
+        return 3
+    return 0 if t.kind[i] in (SPHERICAL, CUSTOM) else t.iv[i + 1] - t.iv[i]
+
+
+@kernel
+def integrate_configuration(
+    I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, dt: float, out: FloatArray
+) -> None:
+    """Move every joint but the custom ones at constant v for dt."""
+    t = tree(I, F)
+    for i in range(t.parent.shape[0]):
+        a = t.iq[i]
+        b = t.iv[i]
+        plain = plain_coordinates(t, i)
+        for k in range(plain):
+            out[a + k] = q[a + k] + v[b + k] * dt
+        if t.kind[i] in (SPHERICAL, FLOATING):
+            a += plain
+            b += plain
+            rotate_quaternion(q, a, v[b] * dt, v[b + 1] * dt, v[b + 2] * dt, out)
+
+
+@kernel
+def configuration_difference(I: IntArray, F: FloatArray, q0: FloatArray, q1: FloatArray, out: FloatArray) -> None:
+    """The velocity that takes q0 to q1 in unit time, except for custom joints."""
+    t = tree(I, F)
+    for i in range(t.parent.shape[0]):
+        a = t.iq[i]
+        b = t.iv[i]
+        plain = plain_coordinates(t, i)
+        for k in range(plain):
+            out[b + k] = q1[a + k] - q0[a + k]
+        if t.kind[i] in (SPHERICAL, FLOATING):
+            rotation_between(q0, q1, a + plain, out, b + plain)
+
+
 #: Error of the energy, of the larger kinetic energy, up to which a motion counts as found; parts at most.
-ACCURATE: Final = 1e-6
-MOST_PARTS: Final = 128
+ENERGY_TOLERANCE: Final = 1e-6
+
+MAX_PARTS: Final = 128
+
 VECTORS: Final = 7
+
 #: Of the energies compared.
 ROUNDING: Final = 1e-13
 
@@ -54,7 +158,7 @@ def displacement_rate(t: Tree, d: FloatArray, v: FloatArray, out: FloatArray) ->
 
 
 @kernel(inner=True)
-def energy_of(
+def energies_at(
     I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, W: FloatArray, none: FloatArray, out: FloatArray
 ) -> bool:
     """Fill ``out`` (14,): the last are kinetic and potential energy at (q, v), and the kinetic energy that counts.
@@ -88,7 +192,7 @@ def runge_kutta(
     memory
         `runge_kutta_size` numbers.
     wanted
-        So many parts; 0: 1, 2, 4, ..., 128, as few as keep the energy to `ACCURATE`.
+        So many parts; 0: 1, 2, 4, ..., 128, as few as keep the energy to `ENERGY_TOLERANCE`.
     q_out, v_out
         (nq,), (nv,), none of which is q or v.
 
@@ -108,7 +212,7 @@ def runge_kutta(
     no_row, no_wrench = rows_at(W, 0, 0, CUSTOM_ROW), rows_at(W, 0, 0, 6)
     for k in range(4):
         none[k] = 0.0
-    if not energy_of(I, F, q, v, W, none, sums):
+    if not energies_at(I, F, q, v, W, none, sums):
         return 0
     kinetic, begin = sums[13], sums[11] + sums[12]
     # Of a free tree the energy is seen from where its centre of mass would be, at its first velocity u: it is less by
@@ -122,7 +226,7 @@ def runge_kutta(
         for j in range(3):
             drift += h * tau[j] * (u0 * f.S[j, 3] + u1 * f.S[j, 4] + u2 * f.S[j, 5])
     parts = max(wanted, 1)
-    while parts <= MOST_PARTS:
+    while parts <= MAX_PARTS:
         part = h / parts
         work, finite = 0.0, True
         for j in range(nq):
@@ -159,9 +263,9 @@ def runge_kutta(
             for j in range(nv):
                 v_at[j] += gained[j]
         more = 2
-        if finite and energy_of(I, F, q_at, v_at, W, none, sums):
+        if finite and energies_at(I, F, q_at, v_at, W, none, sums):
             error = abs(sums[11] + sums[12] - begin - work - (u0 * sums[4] + u1 * sums[5] + u2 * sums[6] - drift))
-            bound = ACCURATE * max(kinetic, sums[13]) + ROUNDING * (abs(begin) + abs(work))
+            bound = ENERGY_TOLERANCE * max(kinetic, sums[13]) + ROUNDING * (abs(begin) + abs(work))
             if wanted > 0 or error <= bound:
                 for j in range(nq):
                     q_out[j] = q_at[j]

@@ -38,7 +38,7 @@ from contactlab.world.world import World
 
 
 @dataclass(frozen=True, eq=False)
-class Local:
+class PairKinematics:
     """A pair at one instant."""
 
     gap: float  # distance [m], negative in penetration
@@ -58,7 +58,7 @@ class Local:
 
 
 @dataclass(frozen=True, eq=False)
-class OnHalfSpace:
+class BallHalfSpacePair:
     """A support point of a body, with a radius, over a half-space of the world."""
 
     body: str
@@ -75,7 +75,7 @@ class OnHalfSpace:
         c = point_position(model, kin, self.body, self.center)
         return float(n @ c) - self.half_space.offset - self.radius
 
-    def local(self, model: Model, kin: Kinematics) -> Local:
+    def local(self, model: Model, kin: Kinematics) -> PairKinematics:
         """Everything about the pair."""
         n = self.half_space.normal
         tangents = np.array(tangent_frame(n))
@@ -86,7 +86,7 @@ class OnHalfSpace:
         # t . (w x arm) = w . (arm x t)
         levers = np.cross(arm, tangents)
         c = point_position(model, kin, self.body, self.center)
-        return Local(
+        return PairKinematics(
             gap=float(n @ c) - self.half_space.offset - self.radius,
             point=c + arm,
             normal=n,
@@ -101,7 +101,7 @@ class OnHalfSpace:
 
 
 @dataclass(frozen=True, eq=False)
-class BallOnBall:
+class BallBallPair:
     """A ball of body B on a ball of body A."""
 
     body_a: str
@@ -120,7 +120,7 @@ class BallOnBall:
         across = across - point_position(model, kin, self.body_a, self.center_a)
         return float(np.linalg.norm(across)) - self.radius - self.radius_a
 
-    def local(self, model: Model, kin: Kinematics) -> Local:
+    def local(self, model: Model, kin: Kinematics) -> PairKinematics:
         """Everything about the pair."""
         ends = ((self.body_a, self.center_a), (self.body, self.center))
         (xa, xb) = (point_position(model, kin, body, point) for body, point in ends)
@@ -138,7 +138,7 @@ class BallOnBall:
         bias_t = tangents @ (bb[3:] - ba[3:]) + levers_b @ bb[:3] - levers_a @ ba[:3]
         bias_t = bias_t + tangents @ np.cross(vb[:3], -self.radius * turning)
         bias_t = bias_t - tangents @ np.cross(va[:3], self.radius_a * turning)
-        return Local(
+        return PairKinematics(
             gap=distance - self.radius - self.radius_a,
             point=xa + self.radius_a * n,
             normal=n,
@@ -152,7 +152,7 @@ class BallOnBall:
         )
 
 
-Candidate = OnHalfSpace | BallOnBall
+Candidate = BallHalfSpacePair | BallBallPair
 
 
 def edges_in_tangents(edges: int) -> FloatArray:
@@ -166,7 +166,7 @@ def find_candidates(world: World) -> tuple[Candidate, ...]:
 
     Refused are shapes of two bodies that could meet and are not both balls, and what event-driven runs do not know.
     """
-    _refuse_what_is_not_rigid(world)
+    _check_rigid(world)
     names = world.model.names
     link = structure(world.model).body_link
     found: list[Candidate] = []
@@ -178,12 +178,12 @@ def find_candidates(world: World) -> tuple[Candidate, ...]:
             mu, e = combine(surface.material, world.half_space_materials[s])
             for i, (point, radius) in enumerate(zip(points, radii, strict=True)):
                 name = f"{names[number]}[{i}] on {world.half_space_names[s]}"
-                found.append(OnHalfSpace(names[number], point, float(radius), half_space, mu, e, name))
+                found.append(BallHalfSpacePair(names[number], point, float(radius), half_space, mu, e, name))
     found.extend(_balls(world, link))
     return tuple(found)
 
 
-def _refuse_what_is_not_rigid(world: World) -> None:
+def _check_rigid(world: World) -> None:
     materials = [*(surface.material for surface in world.surfaces), *world.half_space_materials]
     if any(np.isfinite(material.stiffness) for material in materials):
         raise SimulationConfigError("world", "has surfaces with a stiffness: event-driven contacts are rigid")
@@ -222,11 +222,13 @@ def _balls(world: World, link: IntArray) -> list[Candidate]:
             (pa, ra), (pb, rb) = a.support_points(), b.support_points()
             name = f"{names[body_b]} on {names[body_a]}"
             args = (names[body_a], pa[0], float(ra[0]), names[body_b], pb[0], float(rb[0]), mu, e, name)
-            found.append(BallOnBall(*args))
+            found.append(BallBallPair(*args))
     return found
 
 
-def too_deep(world: World, candidates: Sequence[Candidate], time: FloatArray, gaps: FloatArray) -> dict[str, str]:
+def penetration_text(
+    world: World, candidates: Sequence[Candidate], time: FloatArray, gaps: FloatArray
+) -> dict[str, str]:
     """Say by kind which pairs are deeper than the integrator makes any; times (n,), gaps (n, pairs)."""
     thick: dict[str, float] = {}
     for body, size in zip(world.surface_bodies, world.extents.min_width, strict=True):
@@ -248,12 +250,12 @@ def too_deep(world: World, candidates: Sequence[Candidate], time: FloatArray, ga
     return found
 
 
-def missed(world: World, candidates: Sequence[Candidate], time: FloatArray, q: FloatArray) -> str:
+def tunnelled_balls(world: World, candidates: Sequence[Candidate], time: FloatArray, q: FloatArray) -> str:
     """Say which balls went through one another between two states; nothing where none did.
 
     Between two steps of the integrator their gap was positive at both ends, so that no event was found.
     """
-    pairs = [pair for pair in candidates if isinstance(pair, BallOnBall)]
+    pairs = [pair for pair in candidates if isinstance(pair, BallBallPair)]
     if not pairs or len(time) < 2:
         return ""
     R, p = body_poses(world.model, q)

@@ -22,8 +22,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from contactlab.contact import tangent_frame
-from contactlab.event_driven.candidates import BallOnBall, Candidate
-from contactlab.event_driven.phase import SLOW, Course, Mode, Phase, Side
+from contactlab.event_driven.candidates import BallBallPair, Candidate
+from contactlab.event_driven.phase import SLOW, ContactMode, Mode, Phase, RunTrace
 from contactlab.multibody import (
     Kinematics,
     Model,
@@ -107,7 +107,7 @@ def skew(x: FloatArray) -> FloatArray:
 def contact_rates(model: Model, kin: Kinematics, a: FloatArray, candidate: Candidate) -> ContactRates:
     """The rates of one pair at the acceleration a (nv,)."""
     end = _end(model, kin, a, candidate.body, candidate.center, 1.0, -candidate.radius)
-    if isinstance(candidate, BallOnBall):
+    if isinstance(candidate, BallBallPair):
         other = _end(model, kin, a, candidate.body_a, candidate.center_a, -1.0, candidate.radius_a)
         return _assembled((end, other), *_line_of_centres(end, other))
     n = candidate.half_space.normal
@@ -246,7 +246,7 @@ class SmoothRates:
     fT: FloatArray  # (n, 2)
     fT_by: FloatArray  # (n, 2, width)
     rates: tuple[ContactRates, ...]
-    sides: tuple[Side, ...]
+    sides: tuple[ContactMode, ...]
     shared: bool  # redundant contacts whose share of the forces moves the bodies
     slow: float
 
@@ -279,7 +279,7 @@ class SmoothRates:
 
 
 def smooth_rates(
-    course: Course, layout: Layout, sides: Sequence[Side], t: float, y: FloatArray, part: float = 1.0
+    course: RunTrace, layout: Layout, sides: Sequence[ContactMode], t: float, y: FloatArray, part: float = 1.0
 ) -> SmoothRates:
     """Differentiate a phase at (t, y), slip keeping its direction up to a part of the speed up to which it does."""
     model, nv, o = layout.model, layout.model.nv, course.stepper
@@ -329,7 +329,7 @@ def smooth_rates(
     return replace(bare, by=da, fN_by=fN_by, fT_by=fT_by, shared=shared)
 
 
-def phase_of(course: Course, layout: Layout, sides: Sequence[Side], part: float = 1.0) -> Phase:
+def phase_of(course: RunTrace, layout: Layout, sides: Sequence[ContactMode], part: float = 1.0) -> Phase:
     """The phase that the run integrated."""
     o = course.stepper
     return Phase(layout.model, layout.candidates, sides, course.tau, o.stabilisation, part * SLOW * o.slip_speed)
@@ -349,7 +349,7 @@ def solved(
     return np.asarray(free + responses @ f, dtype=np.float64), np.asarray(f, dtype=np.float64), shared
 
 
-def _applied(course: Course, layout: Layout, t: float, q: FloatArray, v: FloatArray, width: int) -> FloatArray:
+def _applied(course: RunTrace, layout: Layout, t: float, q: FloatArray, v: FloatArray, width: int) -> FloatArray:
     """The applied force by the columns (nv, width); functions of the user's by fourth-order differences."""
     model, nv = layout.model, layout.model.nv
     by = np.zeros((nv, width))

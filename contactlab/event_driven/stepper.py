@@ -165,7 +165,7 @@ class EventDriven:
         start = world.initial_state() if state is None else state
         applied = with_wrenches(world, tau, f_ext)
         run = Run(self, world, start, _force(applied, world.nv), not callable(applied))
-        recording = run.to(start.time + seconds, progress)
+        recording = run.run_until(start.time + seconds, progress)
         for text in run.doubts.values():
             warn_caller(text, ImplausibleWarning)
         return recording
@@ -174,12 +174,12 @@ class EventDriven:
 def _force(tau: Tau, nv: int) -> Callable[[float, np.ndarray, np.ndarray], np.ndarray]:
     """Return the applied force as a function."""
     if callable(tau):
-        return _Asked(tau, nv)
-    return _Held(np.zeros(nv) if tau is None else finite_array(tau, "tau", (nv,), SimulationConfigError))
+        return _ForceFunction(tau, nv)
+    return _ConstantForce(np.zeros(nv) if tau is None else finite_array(tau, "tau", (nv,), SimulationConfigError))
 
 
 @dataclass(frozen=True, eq=False)
-class _Held:
+class _ConstantForce:
     """A constant force; recordings keep it, and can be pickled with it."""
 
     tau: FloatArray
@@ -190,7 +190,7 @@ class _Held:
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _ForceFunction:
     """A force that is a function."""
 
     given: Callable[[float, FloatArray, FloatArray], ArrayLike]

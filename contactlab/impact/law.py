@@ -10,10 +10,8 @@ from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 import numpy as np
 
 import lcp
-from contactlab.impact.collision import Collision, ImpactProblem
-from contactlab.impact.outcome import ImpactOutcome
-from contactlab.impact.restitution import Restitution, check_restitution, coefficients
-from contactlab.impact.sequence import solve_in_sequence
+from contactlab.impact.collision import Collision, ImpactProblem, Restitution, check_restitution, coefficients
+from contactlab.impact.outcome import ImpactOutcome, solve_in_sequence
 from contactlab.impact.single import Ending, SingleImpact
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import ImpactError

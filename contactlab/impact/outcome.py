@@ -1,20 +1,29 @@
-"""Outcome of an impact law."""
+"""Outcome of an impact law, and impacts of several contacts in sequence: always the fastest approach first.
+
+Each collision of a sequence is solved as if the other contacts were absent. It can make them, or itself, approach
+again. The sequence ends when no contact approaches. The choice among simultaneous contacts can matter, and is part of
+the law: the fastest first, among equals the lowest number (Han and Gilmore 1993). If the highest number leads to
+another outcome, the order broke a symmetry, and a notice says so.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 
 from contactlab.certificate import Certificate
-from contactlab.impact.collision import ImpactProblem
-from contactlab.impact.single import SingleImpact
+from contactlab.impact.collision import Collision, ImpactProblem, Restitution, coefficients
+from contactlab.impact.impulse_path import NoSeparationError
+from contactlab.impact.single import Ending, SingleImpact, single_impact
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintForces
 
 # Growth of the energy that rounding explains, relative to the energy before.
-_GROWTH = 1e-12
+_ENERGY_ROUNDING = 1e-12
 
 
 class ImpactStatus(Enum):
@@ -75,7 +84,7 @@ class ImpactOutcome:
     certificate: Certificate | None = None
     message: str = ""
     notice: str = ""
-    accuracy: float = _GROWTH
+    accuracy: float = _ENERGY_ROUNDING
 
     @property
     def solved(self) -> bool:
@@ -119,7 +128,7 @@ def outcome(
     sequence: tuple[SingleImpact, ...] = (),
     certificate: Certificate | None = None,
     message: str = "",
-    accuracy: float = _GROWTH,
+    accuracy: float = _ENERGY_ROUNDING,
 ) -> ImpactOutcome:
     """Complete the answer of a law from its impulses f (nu + nbox,) along [N; F; L; B].
 
@@ -141,3 +150,115 @@ def outcome(
     after = 0.5 * float((blocks.Mv + impulses.packed() @ J) @ v_plus)
     told = J[:nc] @ v_minus, J[:nc] @ v_plus, *work, before, after, sequence, certificate, message
     return ImpactOutcome(problem.law, status, v_minus, v_plus, impulses, *told, accuracy=accuracy)
+
+
+# Speed of approach below this part of the first one counts as rest: a ball between two others comes to rest only in
+# infinitely many collisions.
+_REST_SPEED = 1e-13
+
+# Speeds of approach, of the fastest, that are equal; and velocities after, of those before.
+_TIE = 1e-9
+
+
+#: Solver of a single collision from its velocity (1 + m,) and coefficient, for laws without Routh's impulse path.
+Collide = Callable[[Collision, FloatArray, float], SingleImpact]
+
+
+def solve_in_sequence(
+    problem: ImpactProblem, restitution: Restitution, ending: Ending | Collide, max_collisions: int
+) -> ImpactOutcome:
+    """Outcome of collision after collision, each up to its ``ending``, until no contact and no limit approaches."""
+    found, tied = _run_sequence(problem, restitution, ending, max_collisions, last=False)
+    if not tied or not found.solved:
+        return found
+    other, _ = _run_sequence(problem, restitution, ending, max_collisions, last=True)
+    off = problem.blocks.J[: problem.blocks.nc] @ (found.v_plus - other.v_plus)
+    if other.solved and float(np.abs(off).max(initial=0.0)) <= _TIE * float(np.abs(found.u_minus).max(initial=0.0)):
+        return found
+    who = ", ".join(str(i) for i in tied)
+    notice = (
+        f"contacts {who} approached equally fast, and which of them went first decided the outcome: the order broke a "
+        "symmetry of the data; `impact.outcome_set` has all orders, and simultaneous laws have none"
+    )
+    return replace(found, notice=notice)
+
+
+def solve_if_decoupled(
+    problem: ImpactProblem, restitution: Restitution, ending: Ending, max_collisions: int
+) -> ImpactOutcome | None:
+    """Return the outcome if contacts are independent, so that their order does not matter; otherwise None.
+
+    Contacts of which none moves another, or one that approaches and sets no other approaching on its whole course.
+    """
+    collisions = problem.collisions
+    responses = [float(np.abs(one.W).max(initial=0.0)) for one in collisions]
+    size = max(responses, default=0.0)
+    coupled = any(
+        float(np.abs(a.J @ b.Y.T).max(initial=0.0)) > _TIE * size for a, b in itertools.combinations(collisions, 2)
+    )
+    approach = [float(one.velocity(problem.v_minus)[0]) for one in collisions]
+    fastest = max(0.0, -min(approach, default=0.0))
+    if coupled and sum(speed < -_REST_SPEED * fastest for speed in approach) > 1:
+        return None
+    found, _ = _run_sequence(problem, restitution, ending, max_collisions, last=False)
+    if not coupled:
+        return found
+    if len(found.sequence) > 1 or not found.solved:
+        return None
+    for single in found.sequence:
+        others = [one for one in collisions if one.index != single.contact]
+        for p in (state.p for segment in single.segments for state in segment.states):
+            v = problem.v_minus + p @ collisions[single.contact].Y
+            if any(float(one.velocity(v)[0]) < -_TIE * fastest for one in others):
+                return None
+    return found
+
+
+def _run_sequence(
+    problem: ImpactProblem, restitution: Restitution, ending: Ending | Collide, max_collisions: int, *, last: bool
+) -> tuple[ImpactOutcome, tuple[int, ...]]:
+    """Return the outcome of a sequence, of equal contacts the first before, or the last; and which tied at first."""
+    b = problem.blocks
+    collisions = problem.collisions
+    v = problem.v_minus.copy()
+    f = np.zeros(b.nc + b.nr + b.nl)
+    work = np.zeros((2, b.nc + b.nl))
+    # Checked before the first collision, and for laws of the speed with the speeds there are.
+    approach = np.array([max(0.0, -float(c.velocity(v)[0])) for c in collisions])
+    coefficients(restitution, approach[: b.nc])
+    rest = _REST_SPEED * float(approach.max(initial=0.0))
+    done: list[SingleImpact] = []
+    status, message = ImpactStatus.SOLVED, ""
+    tied: tuple[int, ...] = ()
+    while collisions:
+        speeds = np.array([float(c.velocity(v)[0]) for c in collisions])
+        fastest = int(np.argmin(speeds))
+        if speeds[fastest] >= -rest:
+            break
+        equal = np.flatnonzero(speeds <= speeds[fastest] * (1.0 - _TIE))
+        if len(equal) > 1:
+            tied = tied or tuple(equal.tolist())
+            fastest = int(equal[-1 if last else 0])
+        if len(done) >= max_collisions:
+            status = ImpactStatus.SEQUENCE_LIMIT
+            message = f"contact {fastest} still approaches at {-speeds[fastest]:.3g} m/s after {max_collisions}"
+            break
+        collision = collisions[fastest]
+        e = coefficients(restitution, -np.minimum(0.0, speeds[: b.nc]))[fastest] if fastest < b.nc else 0.0
+        try:
+            u = collision.velocity(v)
+            if callable(ending):
+                single = ending(collision, u, float(e))
+            else:
+                single = single_impact(collision, u, float(e), ending)
+        except NoSeparationError as error:
+            status, message = ImpactStatus.JAMMED, f"contact {fastest}: {error}"
+            break
+        done.append(single)
+        f += problem.rows_of(collision, single.impulse)
+        work[:, fastest] += single.work_normal, single.work_tangential
+        v = v + single.impulse @ collision.Y
+    found = outcome(
+        problem, f, status=status, work=(work[0, : b.nc], work[1, : b.nc]), sequence=tuple(done), message=message
+    )
+    return found, tied

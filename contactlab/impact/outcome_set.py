@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.impact.collision import Collision, ImpactProblem
+from contactlab.impact.collision import Collision, ImpactProblem, Restitution, check_restitution, coefficients
 from contactlab.impact.impulse_path import (
     NoSeparationError,
     State,
@@ -29,7 +29,6 @@ from contactlab.impact.impulse_path import (
     normal_velocity,
     normal_work,
 )
-from contactlab.impact.restitution import Restitution, check_restitution, coefficients
 from contactlab.impact.single import Ending, single_impact
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 from contactlab.spatial.errors import ImpactError

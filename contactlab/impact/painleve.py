@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from contactlab.formulation.acceleration import AccelerationLCP, form_acceleration_lcp
 from contactlab.formulation.blocks import free_motion
 from contactlab.formulation.uniqueness import VelocityCount, motion_is_unique
-from contactlab.impact.mapping import grid, problem_at
+from contactlab.impact.compare import parameter_grid, problem_at
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, finite_number
 from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintAccelProblemData
@@ -101,7 +101,7 @@ def painleve_map(
     """
     if branch not in ("open", "pressed"):
         raise ImpactError("branch", f"must be 'open' or 'pressed', got {branch!r}")
-    values, points = grid(axes)
+    values, points = parameter_grid(axes)
     shape = tuple(given.size for given in values.values())
     counts, modes = np.full(shape, -1, dtype=np.int64), np.full(shape, int(InstantMode.UNDECIDED), dtype=np.int64)
     force = np.full(shape, np.nan)

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from contactlab.impact.collision import Collision, ImpactProblem
+from contactlab.impact.collision import Collision, ImpactProblem, Restitution, coefficients
 from contactlab.impact.impulse_path import (
     NoSeparationError,
     Segment,
@@ -21,7 +21,6 @@ from contactlab.impact.impulse_path import (
     normal_velocity,
     normal_work,
 )
-from contactlab.impact.restitution import Restitution, coefficients
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintVelProblemData

@@ -19,11 +19,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.impact.collision import ImpactProblem
+from contactlab.impact.collision import ImpactProblem, Restitution, coefficients
 from contactlab.impact.law import RestitutedLaw, check_law, given_restitution
-from contactlab.impact.outcome import ImpactOutcome, ImpactStatus, outcome
-from contactlab.impact.restitution import Restitution, coefficients
-from contactlab.impact.sequence import solve_if_decoupled, solve_in_sequence
+from contactlab.impact.outcome import ImpactOutcome, ImpactStatus, outcome, solve_if_decoupled, solve_in_sequence
 from contactlab.spatial.arrays import FloatArray, finite_number
 from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintVelProblemData

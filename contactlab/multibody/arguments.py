@@ -183,7 +183,7 @@ class Entry:
 
 
 def fast_entry(name: str, *ndims: int) -> Entry:
-    """Return a kernel of `kernels.entries`, compiled on its first call for (ints, floats, float64 arrays of ``ndims``)."""
+    """Return a kernel of `kernels.entries`, compiled on its first call for ints, floats and arrays of ``ndims``."""
     return Entry(lambda: single_signature(getattr(kernels().entries, name), 1, (1, *ndims)))
 
 

@@ -1,10 +1,15 @@
-"""An impact as the compression of all its contacts at once, in a time so short that nothing moves but velocities.
+"""Impacts as compression: of all contacts at once, and of one contact with a normal and a tangential spring.
 
-Contact i gives way by d_i, with d_i' = -u_n,i, and pushes with K_i d_i^exponent (3/2: Hertz, 1: a spring). Where it
-gives back e_i^2 of its work, d_i' = -u_n,i / e_i^2 as the bodies part (Liu, Zhao and Brogliato 2008: energy left in a
-contact says how hard it pushes). Where e_i = 0 that is its limit, `retained_compression`: as the bodies begin to part
-d_i falls at once to where they turn back, to 0 where nothing presses them together again. Friction acts at every moment
-within mu times the push, against slip, or holds.
+The time is so short that only velocities change. Contact i is compressed by d_i, with d_i' = -u_n,i, and pushes with
+K_i d_i^exponent (3/2: Hertz, 1: a spring). A contact returns e_i^2 of its work, because d_i' = -u_n,i / e_i^2 while the
+bodies part (Liu, Zhao and Brogliato 2008: the energy stored in a contact determines its force). The limit e_i = 0 is
+`retained_compression`: when the bodies begin to part, d_i falls at once to the value at which they turn back, or to 0
+if nothing presses them together again. Friction acts at every moment within mu times the push, against slip, or holds.
+
+`solve_two_springs` follows one contact. Time is in units in which the normal compression of a contact whose tangents
+move nothing has the frequency 1: d' = -u_n, F_n = d / W_nn; while the bodies part d' = -u_n / e^2, so that F_n does e^2
+of the work. The tangential spring has 1 / eta^2 of the stiffness, moves with the slip, and slides where its force would
+exceed mu F_n.
 """
 
 from __future__ import annotations
@@ -15,11 +20,14 @@ from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 DONE, STEPS, JAMMED = 0, 1, 2
-SWEEPS = 200
+
+MAX_SWEEPS = 200
+
 # Change of velocity in a step, of the largest before, in which contacts with e = 0 do no more than hold one another.
 NEGLIGIBLE_CHANGE = 1e-9
+
 # Parts in which a contact with e = 0 opens; and e that is small, whose opening must not begin too fast.
-PARTS, SMALL = 50, 0.1
+OPENING_STEPS, SMALL_RESTITUTION = 50, 0.1
 
 
 @kernel(inner=True)
@@ -52,7 +60,7 @@ def friction_impulses(
     for i in range(mu.shape[0]):
         add_impulse(W, 3 * i + 1, t[i, 0], u)
         add_impulse(W, 3 * i + 2, t[i, 1], u)
-    for _ in range(SWEEPS):
+    for _ in range(MAX_SWEEPS):
         change = 0.0
         for i in range(mu.shape[0]):
             if widest[i] == 0.0 or push[i] == 0.0:
@@ -91,8 +99,8 @@ def retained_compression(
     what u_n gains, over d, is 0: friction follows, so that this is summed. None: it opens to its end.
     """
     own, gained, last = push[i], 0.0, opens
-    for part in range(1, PARTS + 1):
-        less = own * (1.0 - part / PARTS) ** exponent
+    for part in range(1, OPENING_STEPS + 1):
+        less = own * (1.0 - part / OPENING_STEPS) ** exponent
         t[i, 0] *= less / push[i]
         t[i, 1] *= less / push[i]
         push[i] = less
@@ -104,7 +112,7 @@ def retained_compression(
         gain = 0.5 * (last + u[3 * i] - before[3 * i])
         if gained + gain <= 0.0:
             push[i] = own
-            return 1.0 - (part - 1 - gained / gain) / PARTS
+            return 1.0 - (part - 1 - gained / gain) / OPENING_STEPS
         gained += gain
         last = u[3 * i] - before[3 * i]
     push[i] = own
@@ -198,7 +206,7 @@ def compress(
         h = min(longest, resolution / math.sqrt(slope)) if slope > 0.0 else longest
         for i in range(nc):
             # A contact with small e opens at speeds of e: a step that ends at u_n = 0 does not overshoot them.
-            if e[i] < SMALL and d[i] > 0.0 and u[3 * i] < 0.0 and u[3 * i] > before[3 * i] and step > 0:
+            if e[i] < SMALL_RESTITUTION and d[i] > 0.0 and u[3 * i] < 0.0 and u[3 * i] > before[3 * i] and step > 0:
                 h = min(h, max(0.1 * max(e[i], 1e-5) * h, -u[3 * i] * last_h / (u[3 * i] - before[3 * i])))
         last_h = h
         for i in range(3 * nc):
@@ -232,3 +240,66 @@ def compress(
             changed = max(changed, abs(u[i] - before[i]))
         still = changed <= NEGLIGIBLE_CHANGE * size
     return STEPS
+
+
+NO_RESTITUTION = 1e-6
+
+
+@kernel
+def solve_two_springs(
+    W: FloatArray,
+    mu: float,
+    e: FloatArray,
+    eta2: float,
+    resolution: float,
+    most: int,
+    u: FloatArray,
+    p: FloatArray,
+    work: FloatArray,
+) -> int:
+    """Follow n separate contacts from u (n, 3) to their end; how many came to none.
+
+    W (n, 3, 3) is the response, e (n,) restitution; p (n, 3) the impulses, work (n,) the work of the normal ones.
+    ``resolution`` is a step in units of the fastest of both springs.
+    """
+    lost = 0
+    for i in range(u.shape[0]):
+        if u[i, 0] >= 0.0:
+            continue
+        stiff = 1.0 / W[i, 0, 0]
+        shear = stiff / eta2
+        fast = 1.0 + (W[i, 1, 1] + W[i, 2, 2]) * shear
+        d, x, y, parts = 0.0, 0.0, 0.0, False
+        lost += 1
+        for _ in range(most):
+            parts = u[i, 0] > 0.0
+            if (parts and d <= 0.0) or (e[i] <= NO_RESTITUTION and u[i, 0] >= 0.0):
+                lost -= 1
+                break
+            h = resolution / math.sqrt(fast / (e[i] * e[i]) if parts else fast)
+            d -= 0.5 * h * (u[i, 0] / (e[i] * e[i]) if parts else u[i, 0])
+            push = d * stiff if d > 0.0 else 0.0
+            x += 0.5 * h * u[i, 1]
+            y += 0.5 * h * u[i, 2]
+            pull, bound = shear * math.sqrt(x * x + y * y), mu * push
+            if pull > bound:
+                x, y = x * bound / pull, y * bound / pull
+            a, b, c = h * push, -h * shear * x, -h * shear * y
+            before, change = u[i, 0], W[i, 0, 0] * a + W[i, 0, 1] * b + W[i, 0, 2] * c
+            if (
+                e[i] <= NO_RESTITUTION and before + change >= 0.0
+            ):  # without restitution the impact ends with the approach
+                share = -before / change
+                a, b, c = share * a, share * b, share * c
+            for j in range(3):
+                u[i, j] += W[i, j, 0] * a + W[i, j, 1] * b + W[i, j, 2] * c
+            if e[i] <= NO_RESTITUTION and before + change >= 0.0:
+                u[i, 0] = 0.0
+            work[i] += 0.5 * a * (before + u[i, 0])
+            p[i, 0] += a
+            p[i, 1] += b
+            p[i, 2] += c
+            d -= 0.5 * h * (u[i, 0] / (e[i] * e[i]) if u[i, 0] > 0.0 and e[i] > 0.0 else u[i, 0])
+            x += 0.5 * h * u[i, 1]
+            y += 0.5 * h * u[i, 2]
+    return lost

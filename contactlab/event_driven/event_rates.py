@@ -1,45 +1,111 @@
-"""How the velocity after an impact changes with the state before it and with parameters: D_x R of its law R.
+"""Derivatives at events: where an event lies, and how the velocity after a jump changes, D_x R of its law R.
 
-Newton's law at once, and a capture, leave linear equations in the modes that their answer has, differentiated as the
-phases are::
+Newton's simultaneous law, and a plastic impact, leave linear equations in the modes of their solution. They are
+differentiated as the phases are::
 
-    M (v+ - v-) = R' p        J v+ = -e J v- of normals, 0 of what sticks
+    M (v+ - v-) = R' p        J v+ = -e J v- of normals, 0 of sticking directions
 
-with rows of a contact that slips along an edge of the pyramid, [N] and forces N + mu d T; between two edges also what
-holds slip across them; of one that sticks, [N; T] of both. Other laws are differenced.
+A contact that slips along an edge of the pyramid has the row [N] and the force N + mu d T. Between two edges it also
+has the row that holds slip across them. A contact that sticks has [N; T] in both. Other laws are differenced.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from contactlab.event_driven.candidates import BallOnBall
-from contactlab.event_driven.modes import impact_problem, law_of, stop_slip
-from contactlab.event_driven.phase import Course, Jump
+from contactlab.event_driven.candidates import BallBallPair
+from contactlab.event_driven.modes import impact_problem, jamming_impact, law_of
+from contactlab.event_driven.phase import Jump, Mode, RunTrace
 from contactlab.event_driven.recording import EventKind
-from contactlab.event_driven.smooth_rates import ContactRates, Layout, contact_rates, solved
+from contactlab.event_driven.smooth_rates import (
+    ContactRates,
+    Layout,
+    SmoothRates,
+    contact_rates,
+    solved,
+)
 from contactlab.impact import ImpactLaw, Newton
+from contactlab.impact.collision import Restitution, coefficients
 from contactlab.impact.law import RestitutedLaw
-from contactlab.impact.restitution import Restitution, coefficients
 from contactlab.multibody import integrate, inverse_dynamics_derivatives, kinematics
 from contactlab.multibody.derivatives import STENCIL
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.errors import SimulationConfigError
 
+#: Slip above this part of the speed up to which it keeps its direction has just fallen to it; below it has stopped.
+SLOW_FRACTION = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Crossing:
+    """A function of the state that ends the phase where it falls through zero."""
+
+    what: str
+    place: int
+    contact: int
+    value: float
+    by: FloatArray  # (width,)
+    rate: float  # d/dt along the motion
+    scale: float  # what the rate would be at most, in the metric of M
+
+
+def crossings(layout: Layout, at: SmoothRates, unloaded: Sequence[int], q: FloatArray) -> list[Crossing]:
+    """All events that could end a phase, as `run` looks for them, but for "response"."""
+    model, nv, width = layout.model, layout.model.nv, at.by.shape[1]
+    inverse = np.linalg.inv(at.M)
+    found: list[Crossing] = []
+
+    def add(what: str, place: int, contact: int, value: float, by: FloatArray) -> None:
+        def along(row: FloatArray, x: FloatArray) -> float:
+            return float(np.sqrt((row @ inverse @ row) * (x @ at.M @ x)))
+
+        rate = float(by[: 2 * nv] @ at.flow + by[layout.time])
+        scale = along(by[:nv], at.v) + along(by[nv : 2 * nv], at.a) + abs(float(by[layout.time]))
+        found.append(Crossing(what, place, contact, value, by, rate, scale))
+
+    kin = kinematics(model, q, at.v)
+    closed = {side.index for side in at.sides} | set(unloaded)
+    for k, candidate in enumerate(layout.candidates):
+        if k not in closed:
+            local = candidate.local(model, kin)
+            add("gap", k, k, local.gap, np.concatenate((local.N, np.zeros(width - nv))))
+    for i, side in enumerate(at.sides):
+        mu = layout.candidates[side.index].mu
+        add("force", i, side.index, float(at.fN[i]), at.fN_by[i])
+        if mu == 0.0:
+            continue
+        if side.mode is Mode.STICK:
+            size = float(np.linalg.norm(at.fT[i]))
+            by = mu * at.fN_by[i] - (at.fT[i] @ at.fT_by[i] / size if size > 0.0 else 0.0)
+            by[layout.column("mu", side.index)] += at.fN[i]
+            add("cone", i, side.index, mu * float(at.fN[i]) - size, by)
+            continue
+        u, speed = at.rates[i].u[1:], at.speed(i)
+        fast = speed > SLOW_FRACTION * at.slow
+        s = u / speed if fast else side.direction
+        by = np.zeros(width)
+        by[: 2 * nv] = s @ np.hstack((at.rates[i].u_q[1:], at.rates[i].L[1:]))
+        if not fast:
+            by += u @ at.slip(i)[1]
+        add("slip", i, side.index, speed - at.slow if fast else float(u @ s), by)
+    return found
+
+
 #: Speeds and forces below this part of the largest are none, and modes nearer to another than this are told.
-NEAR = 1e-6
-_NONE = 1e-9
+NEAR_KINK = 1e-6
+
+_NEGLIGIBLE = 1e-9
 
 
-def jump_rates(course: Course, layout: Layout, jump: Jump, q: FloatArray) -> JumpRates:
+def jump_rates(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> JumpRates:
     """Differentiate one jump."""
     pairs = [layout.candidates[k] for k in jump.pairs]
     if jump.event.kind is EventKind.ZENO:
-        return _linear(layout, jump, q, *_captured(layout, jump), np.zeros((2, len(pairs))))
+        return _linear(layout, jump, q, *_plastic_modes(layout, jump), np.zeros((2, len(pairs))))
     law = law_of(course.stepper.impact, pairs)
     if jump.event.kind is EventKind.JAM or not isinstance(law, Newton) or law.order != "simultaneous":
         return differenced_jump(course, layout, jump, q, law)
@@ -58,8 +124,8 @@ class _Mode:
     by_mu: FloatArray
 
 
-def _captured(layout: Layout, jump: Jump) -> tuple[list[_Mode], list[tuple[int, float]]]:
-    """Modes of a capture, as `capture` decides them."""
+def _plastic_modes(layout: Layout, jump: Jump) -> tuple[list[_Mode], list[tuple[int, float]]]:
+    """Modes of a plastic impact, as `plastic_impact` decides them."""
     data = jump.event.problem
     assert data is not None
     u = data.blocks().J @ jump.event.v_minus
@@ -75,7 +141,7 @@ def _captured(layout: Layout, jump: Jump) -> tuple[list[_Mode], list[tuple[int, 
     return modes, near
 
 
-def _modes(course: Course, layout: Layout, jump: Jump, q: FloatArray) -> tuple[list[_Mode], list[tuple[int, float]]]:
+def _modes(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> tuple[list[_Mode], list[tuple[int, float]]]:
     """Modes of the answer of Newton's law, each with how far it is from the next."""
     edges, event = course.stepper.edges, jump.event
     turn = 2.0 * np.pi / edges
@@ -87,7 +153,7 @@ def _modes(course: Course, layout: Layout, jump: Jump, q: FloatArray) -> tuple[l
         candidate = layout.candidates[k]
         local = candidate.local(layout.model, kin)
         f = np.vstack((local.normal, local.tangents)) @ event.impulses[k]
-        if f[0] <= _NONE * largest:
+        if f[0] <= _NEGLIGIBLE * largest:
             continue
         if candidate.mu == 0.0:
             modes.append(_Mode(place, normal, normal, _edge(-local.u_t, turn)))
@@ -99,17 +165,17 @@ def _modes(course: Course, layout: Layout, jump: Jump, q: FloatArray) -> tuple[l
         angle = float(np.arctan2(f[2], f[1]))
         corners = [np.array([np.cos(j * turn), np.sin(j * turn)]) for j in (np.floor(angle / turn) + np.arange(2))]
         shares = np.linalg.solve(np.column_stack(corners), f[1:]) / bound
-        if speed <= _NONE * size:
+        if speed <= _NEGLIGIBLE * size:
             modes.append(_Mode(place, np.eye(3), np.eye(3), np.zeros((3, 3))))
             near.append((k, 1.0 - float(shares.sum())))
             continue
-        if isinstance(candidate, BallOnBall):  # whose pyramid turns about the normal where its axes change
+        if isinstance(candidate, BallBallPair):  # whose pyramid turns about the normal where its axes change
             least, next_least, _ = np.sort(np.abs(local.normal))
             near.append((k, float(next_least - least)))
         d = corners[int(np.argmax(shares))]
         columns, rows = np.concatenate(([1.0], candidate.mu * d))[None], normal
         by_mu = np.concatenate(([0.0], d))[None]
-        if float(shares.min()) > _NONE:  # between two edges slip is held across
+        if float(shares.min()) > _NEGLIGIBLE:  # between two edges slip is held across
             across = np.concatenate(([0.0], corners[1] - corners[0]))[None]
             columns, rows, by_mu = (
                 np.vstack((columns, across)),
@@ -182,7 +248,9 @@ def _linear(
 
 # Steps of differences, tried until two agree to this part.
 _STEPS = (1e-3, 1e-4, 1e-5, 1e-6)
-_AGREE = 1e-7
+
+_AGREEMENT = 1e-7
+
 # Fourth order from one side, for coefficients at their bounds: of the values at 0, 1, 2, 3, 4 steps.
 _ONE_SIDED = (-25.0 / 12.0, 4.0, -3.0, 4.0 / 3.0, -0.25)
 
@@ -195,11 +263,11 @@ class JumpRates:
     near: tuple[tuple[int, float], ...]
 
 
-def differenced_jump(course: Course, layout: Layout, jump: Jump, q: FloatArray, law: ImpactLaw) -> JumpRates:
+def differenced_jump(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray, law: ImpactLaw) -> JumpRates:
     """Differences of fourth order of any law, at steps that agree."""
     nv, v = layout.model.nv, jump.event.v_minus
     pairs = [layout.candidates[k] for k in jump.pairs]
-    given = _given(layout, jump, law)
+    given = _law_restitution(layout, jump, law)
     bounds: dict[int, tuple[float, float]] = {}
     for i, k in enumerate(jump.pairs):
         bounds |= dict.fromkeys(layout.column("mu", k), (-pairs[i].mu, np.inf))
@@ -216,12 +284,12 @@ def differenced_jump(course: Course, layout: Layout, jump: Jump, q: FloatArray, 
         tables.append(table)
         if len(tables) > 1:
             off = float(np.abs(tables[-1] - tables[-2]).max()) / max(1.0, float(np.abs(table).max()))
-            if off <= _AGREE:
+            if off <= _AGREEMENT:
                 return JumpRates(tables[-2], ())
     return JumpRates(tables[-1], tuple((k, 0.0) for k in jump.pairs))
 
 
-def _given(layout: Layout, jump: Jump, law: ImpactLaw) -> FloatArray | None:
+def _law_restitution(layout: Layout, jump: Jump, law: ImpactLaw) -> FloatArray | None:
     """The restitution of a law, where it is differentiated by it."""
     if "restitution" not in layout.wrt or jump.event.problem is None:
         return None
@@ -233,7 +301,13 @@ def _given(layout: Layout, jump: Jump, law: ImpactLaw) -> FloatArray | None:
 
 
 def _after(
-    course: Course, layout: Layout, jump: Jump, q: FloatArray, law: ImpactLaw, given: FloatArray | None, way: FloatArray
+    course: RunTrace,
+    layout: Layout,
+    jump: Jump,
+    q: FloatArray,
+    law: ImpactLaw,
+    given: FloatArray | None,
+    way: FloatArray,
 ) -> FloatArray:
     """Velocity after a jump whose state and parameters are moved along the columns of a layout."""
     model, nv, v = layout.model, layout.model.nv, jump.event.v_minus
@@ -244,7 +318,7 @@ def _after(
         pairs = [replace(pair, mu=pair.mu + float(more[k])) for k, pair in zip(jump.pairs, pairs, strict=True)]
     data = impact_problem(model, kin, [pair.local(model, kin) for pair in pairs], pairs, course.stepper.edges)
     if jump.event.kind is EventKind.JAM:
-        found = stop_slip(data, [pair.name for pair in pairs].index(jump.event.contacts[0]))
+        found = jamming_impact(data, [pair.name for pair in pairs].index(jump.event.contacts[0]))
         return v if found is None else found
     if given is not None:
         restitution = given + way[layout.of("restitution")][list(jump.pairs)]

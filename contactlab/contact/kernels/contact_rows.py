@@ -11,7 +11,7 @@ from lcp.kernels import kernel
 
 @kernel
 def collide_point(center: FloatArray, radius: float, normal: FloatArray, offset: float, p_out: FloatArray) -> float:
-    """Gap [m] between a support point and the half-space ``normal . y <= offset``; negative when they overlap.
+    """Return the gap [m] between a support point and the half-space ``normal . y <= offset``; negative in an overlap.
 
     Parameters
     ----------
@@ -38,18 +38,20 @@ TIE: Final = 1e-9
 def tangents(n: FloatArray, t1: FloatArray, t2: FloatArray) -> None:
     """Fill t1, t2 (3,): unit vectors with t1 x t2 = n, a fixed function of the unit normal n.
 
-    t1 is the normalised part, across n, of the world axis e with the smallest |n_i|; t2 = n x t1. That |n_i| is at most
-    1/sqrt(3), so the part never vanishes. Entries within `TIE` of one another are alike, and the lowest index is taken:
-    the forces of a step are those of the next one, whose normal may differ by rounding.
+    t1 is the normalised component, normal to n, of the world axis with the smallest |n_i|; t2 = n x t1. This |n_i| is
+    at most 1/sqrt(3), so the component never vanishes. Entries within `TIE` of each other count as equal, and the
+    lowest index is used. So forces carry over to the next step, whose normal can differ by rounding.
     """
+    # the world axis
     axis = 0
     if abs(n[1]) < abs(n[axis]) - TIE:
         axis = 1
     if abs(n[2]) < abs(n[axis]) - TIE:
         axis = 2
-    along = n[axis]
+    # its normalised component normal to n, and the second tangent
+    component = n[axis]
     for i in range(3):
-        t1[i] = -along * n[i]
+        t1[i] = -component * n[i]
     t1[axis] += 1.0
     scale = 1.0 / math.sqrt(t1[0] * t1[0] + t1[1] * t1[1] + t1[2] * t1[2])
     for i in range(3):
@@ -63,7 +65,7 @@ def tangents(n: FloatArray, t1: FloatArray, t2: FloatArray) -> None:
 def planar_tangents(n: FloatArray, plane: FloatArray, t1: FloatArray, t2: FloatArray) -> None:
     """Fill t1, t2 (3,) of a contact in a plane of motion with the unit normal ``plane``: t1 = plane x n lies in it.
 
-    Where there is no plane, ``plane`` = 0, or n is its normal, they are those of `tangents`.
+    If there is no plane (``plane`` = 0), or n is its normal, the result is the result of `tangents`.
     """
     t1[0] = plane[1] * n[2] - plane[2] * n[1]
     t1[1] = plane[2] * n[0] - plane[0] * n[2]
@@ -81,12 +83,12 @@ def planar_tangents(n: FloatArray, plane: FloatArray, t1: FloatArray, t2: FloatA
 
 @kernel(inline=True)
 def turn(j: int, k: int) -> tuple[float, float]:
-    """Cosine and sine of the angle 2 pi j/k of edge j of k, from t1 towards t2.
+    """Return cosine and sine of the angle 2 pi j/k of edge j of k, from t1 towards t2.
 
     j = 0 .. k/2 - 1 are the spanning directions; the other half are their negatives. k is even.
     """
     if 4 * j == k:
-        # cos(pi/2) is 6e-17 in floating point: the exact value keeps zero entries of the rows zero.
+        # cos(pi/2) is 6e-17 in floating point; the exact value keeps zero entries of the rows zero
         return 0.0, 1.0
     angle = 2.0 * math.pi * j / k
     return math.cos(angle), math.sin(angle)
@@ -119,21 +121,21 @@ def add_contact_columns(
 ) -> None:
     """Add ``sign`` times the velocity of a body's point now at ``x`` to P, so that P v is that velocity.
 
-    Column j is that of motion column j at x: its linear part about o and its turn across x - o. Only degrees of freedom
-    between the body and the root of its tree are met: the others do not move the point.
+    Column j is the velocity of motion column j at x: its linear part about o, plus its rotation times x - o. Only the
+    degrees of freedom between the body and the root of its tree are visited, because the others do not move the point.
 
     Parameters
     ----------
     dof_parent, S
-        (nv,) the next degree of freedom towards the root, -1 for none; motion columns (nv, 6).
+        (nv,) the next degree of freedom towards the root, -1 for none, and the motion columns (nv, 6).
     last
-        The degree of freedom next to the body.
+        The last degree of freedom before the body.
     o
-        (3,) origin of the tree's root link, about which the columns are.
+        (3,) origin of the tree's root link, to which the columns refer.
     x
         (3,) world axes.
     shift
-        Degree of freedom j stands in column j + shift of P.
+        Degree of freedom j is in column j + shift of P.
     P
         (3, n)
     """
@@ -157,7 +159,7 @@ def add_turning_columns(dof_parent: IntArray, S: FloatArray, last: int, sign: fl
         j = dof_parent[j]
 
 
-# Places of a law's numbers.
+# Indices of a law's numbers.
 COEFFICIENT: Final = 0
 
 SPEED: Final = 1
@@ -171,7 +173,7 @@ LARGEST: Final = 4
 
 @kernel(inline=True)
 def restitution_at(law: FloatArray, speed: float) -> float:
-    """Coefficient of a law (5,) for a speed of approach [m/s]."""
+    """Return the coefficient of a law (5,) for a speed of approach [m/s]."""
     e = law[COEFFICIENT]
     if e == 0.0 or speed <= law[THRESHOLD]:
         return 0.0
@@ -182,5 +184,5 @@ def restitution_at(law: FloatArray, speed: float) -> float:
 
 @kernel(inner=True)
 def pair_restitution(laws: FloatArray, a: int, b: int, speed: float) -> float:
-    """Coefficient of a contact between two materials, by number among ``laws`` (m, 5): the larger of theirs."""
+    """Return the coefficient of a contact of two materials, by number among ``laws`` (m, 5): the larger of the two."""
     return max(restitution_at(laws[a], speed), restitution_at(laws[b], speed))

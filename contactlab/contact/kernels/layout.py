@@ -6,10 +6,10 @@ from typing import Final, NamedTuple
 
 from contactlab.spatial.arrays import FloatArray, IntArray
 
-#: A point or direction, by its coordinates.
+#: A point or direction: three coordinates.
 Vec3 = tuple[float, float, float]
 
-# Kinds of shapes. A pair is computed with the lower kind as A, so grounds come first.
+# Kinds of shapes. In a pair the shape of lower kind is A, so grounds come first.
 HALF_SPACE: Final = 0
 
 HEIGHT_FIELD: Final = 1
@@ -28,14 +28,14 @@ CONVEX: Final = 7
 
 # A row of sizes:
 #   half-space   outward unit normal 0:3, offset 3
-#   height field where its heights start in `data` 0, points along x 1 and y 2, spacing 3, 4 [m], lowest, highest 5, 6
+#   height field offset of its heights in `data` 0, points along x 1 and y 2, spacing 3, 4 [m], lowest, highest 5, 6
 #   sphere       radius 0
 #   capsule      radius 0, half length 1
 #   box          half extents 0:3
 #   cylinder     radius 0, half length 1
 #   convex       number of points 0, their start in `data` 1, number of faces 2, start of the faces' normals in `data`
 #                3, start of their loops in `loops` 4 (first where each loop begins, counted from 4, then the corners)
-#   mesh         corners of its hull 0 and their start in `data` 1, as a convex has them; starts in `data` of its
+#   mesh         vertices of its hull 0 and their start in `data` 1, as a convex has them; starts in `data` of its
 #                triangles 2 (TRIANGLE numbers each), of the boxes of their tree 3 (6 each) and of its corners 5 (3
 #                each); starts in `loops` of its header 4 and of the loops of a triangle taken as a hull 6. The header:
 #                number of nodes; starts, counted from the header, of the triangles' corners, of where each corner's
@@ -58,7 +58,7 @@ GAP: Final = 6
 
 CONTACT: Final = 7
 
-# A feature number packs a corner or an edge of A and one of B, ten bits each; NONE stands for "not of this shape".
+# A feature number packs a vertex or an edge of A and one of B, ten bits each; NONE means "not of this shape".
 BITS: Final = 10
 
 NONE: Final = (1 << BITS) - 1
@@ -75,7 +75,7 @@ MAX_POINTS: Final = NONE
 
 MAX_FACE: Final = 64
 
-# Workspaces. The polytope of the expanding search shares its room with the polygons: they are never alive at once.
+# Workspaces. The expanding polytope shares memory with the polygons, because they are never used at the same time.
 MAX_VERTICES: Final = 128
 
 MAX_FACES: Final = 512
@@ -118,12 +118,12 @@ INT_WORK: Final = EDGES + 2 * MAX_FACES
 
 
 class Posed(NamedTuple):
-    """One shape where it stands in the world."""
+    """One shape at its pose in the world."""
 
     kind: int
     size: FloatArray  # (SIZE,)
     pose: FloatArray  # (POSE,)
-    data: FloatArray  # what hulls, meshes and height fields keep besides their sizes
+    data: FloatArray  # further numbers of hulls, meshes and height fields
     loops: IntArray
 
 
@@ -135,7 +135,7 @@ class Workspace(NamedTuple):
 
 
 class ContactBuffer(NamedTuple):
-    """Room for the contacts of a pair. Those beyond it are counted, not stored."""
+    """Memory for the contacts of a pair. Contacts beyond its capacity are counted, not stored."""
 
     rows: FloatArray  # (capacity, CONTACT)
     features: IntArray  # (capacity,)

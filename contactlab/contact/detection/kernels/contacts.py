@@ -12,10 +12,10 @@ from lcp.kernels import kernel
 
 @kernel
 def append_contact(point: Vec3, normal: Vec3, gap: float, code: int, count: int, out: ContactBuffer) -> int:
-    """Write contact number ``count`` and return ``count`` + 1; one beyond the capacity is counted, not stored.
+    """Write contact number ``count`` and return ``count`` + 1; a contact beyond the capacity is counted, not stored.
 
-    ``point`` lies on A's surface and the gap from it on along the normal. The point written is the middle of the
-    gap: it is the same whichever of the two shapes comes first, and neither surface is preferred in an overlap.
+    ``point`` is on the surface of A, where the gap begins along the normal. The stored point is the middle of the gap.
+    It is the same in either order of the shapes, and prefers neither surface in an overlap.
     """
     if count < out.rows.shape[0]:
         row, (x, y, z), (nx, ny, nz) = out.rows[count], point, normal
@@ -28,55 +28,60 @@ def append_contact(point: Vec3, normal: Vec3, gap: float, code: int, count: int,
 
 @kernel
 def flip_normals(rows: FloatArray, count: int) -> None:
-    """Turn the normals of the first ``count`` contacts: A and B change places."""
+    """Reverse the normals of the first ``count`` contacts, because A and B are exchanged."""
     for i in range(min(count, rows.shape[0])):
         for j in range(3):
-            # From zero: a zero entry stays a plain zero.
+            # subtracted from zero, so that a zero entry stays +0
             rows[i, NORMAL + j] = 0.0 - rows[i, NORMAL + j]
 
 
 @kernel
 def _swap(i: int, j: int, out: ContactBuffer) -> None:
+    """Exchange contacts i and j."""
     rows, features = out.rows, out.features
     for m in range(rows.shape[1]):
-        kept = rows[i, m]
-        rows[i, m] = rows[j, m]
-        rows[j, m] = kept
-    code = features[i]
-    features[i] = features[j]
-    features[j] = code
+        rows[i, m], rows[j, m] = rows[j, m], rows[i, m]
+    features[i], features[j] = features[j], features[i]
 
 
 @kernel
 def sort_contacts(count: int, out: ContactBuffer) -> None:
-    """Sort the contacts of one pair by feature: their order does not depend on how they were found."""
-    # By selection: rows are long, and each is moved at most once or twice.
+    """Sort the contacts of one pair by feature, so that their order is independent of the search."""
+    # selection sort: rows are long, and each is moved at most once or twice
     for i in range(count - 1):
-        least = i
+        lowest = i
         for j in range(i + 1, count):
-            if out.features[j] < out.features[least]:
-                least = j
-        if least != i:
-            _swap(i, least, out)
+            if out.features[j] < out.features[lowest]:
+                lowest = j
+        if lowest != i:
+            _swap(i, lowest, out)
+
+
+@kernel(inner=True)
+def offset_of(i: int, j: int, rows: FloatArray) -> Vec3:
+    """Return the vector from the point of contact j to the point of contact i."""
+    return rows[i, 0] - rows[j, 0], rows[i, 1] - rows[j, 1], rows[i, 2] - rows[j, 2]
 
 
 @kernel
 def distance2(i: int, j: int, rows: FloatArray) -> float:
-    """Squared distance of two contacts."""
-    x, y, z = rows[i, 0] - rows[j, 0], rows[i, 1] - rows[j, 1], rows[i, 2] - rows[j, 2]
-    return x * x + y * y + z * z
+    """Return the squared distance of two contacts."""
+    d = offset_of(i, j, rows)
+    return dot(d, d)
 
 
 @kernel
 def _added_area(i: int, chosen: int, rows: FloatArray) -> float:
-    """What contact i adds to the first ``chosen``: squared distance from one, squared area with two, outside three."""
+    """Return what contact i adds to the first ``chosen``.
+
+    With one it is the squared distance, with two four times the squared area, with three the squared distance to the
+    nearest.
+    """
     if chosen == 1:
         return distance2(i, 0, rows)
     if chosen == 2:
-        ax, ay, az = rows[i, 0] - rows[0, 0], rows[i, 1] - rows[0, 1], rows[i, 2] - rows[0, 2]
-        bx, by, bz = rows[1, 0] - rows[0, 0], rows[1, 1] - rows[0, 1], rows[1, 2] - rows[0, 2]
-        x, y, z = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
-        return x * x + y * y + z * z
+        area = cross(offset_of(i, 0, rows), offset_of(1, 0, rows))
+        return dot(area, area)
     nearest = distance2(i, 0, rows)
     for j in range(1, chosen):
         nearest = min(nearest, distance2(i, j, rows))
@@ -84,11 +89,24 @@ def _added_area(i: int, chosen: int, rows: FloatArray) -> float:
 
 
 @kernel
-def reduce_contacts(count: int, out: ContactBuffer) -> int:
-    """Keep at most four contacts: the deepest, the farthest from it, the one of largest area, the one farthest off.
+def deepest_contact(count: int, out: ContactBuffer) -> tuple[float, Vec3, Vec3]:
+    """Return gap, normal and point on A of the contact with the least gap, the first of equals."""
+    deepest = 0
+    for i in range(1, count):
+        if out.rows[i, GAP] < out.rows[deepest, GAP]:
+            deepest = i
+    row = out.rows[deepest]
+    half, normal = 0.5 * row[GAP], (row[NORMAL], row[NORMAL + 1], row[NORMAL + 2])
+    point = (row[POINT] - half * normal[0], row[POINT + 1] - half * normal[1], row[POINT + 2] - half * normal[2])
+    return row[GAP], normal, point
 
-    Contacts are taken in the order of their features, and a later one must be better by a millionth: of equal ones
-    the first stays, step after step, whatever the last bits are. Returns how many stay, sorted by feature.
+
+@kernel
+def reduce_contacts(count: int, out: ContactBuffer) -> int:
+    """Keep at most four contacts: the deepest, the farthest from it, the one of largest area, the farthest from these.
+
+    Contacts are compared in the order of their features, and a later one must be better by a millionth. So the first of
+    equal ones is kept in every step, whatever the last bits are. Return the number kept, sorted by feature.
     """
     if count <= 4:
         return count
@@ -97,6 +115,7 @@ def reduce_contacts(count: int, out: ContactBuffer) -> int:
     for i in range(1, count):
         extent2 = max(extent2, distance2(i, 0, out.rows))
     for chosen in range(4):
+        # the best of the contacts not chosen yet
         best, most = chosen, -math.inf
         for i in range(chosen, count):
             if chosen == 0:
@@ -105,31 +124,31 @@ def reduce_contacts(count: int, out: ContactBuffer) -> int:
                 value, slack = _added_area(i, chosen, out.rows), 1e-6 * abs(most)
             if i == chosen or value > most + slack:
                 best, most = i, value
-        # Moved by neighbours, so that the rest keep their order.
+        # move it by neighbours, so that the others keep their order
         for i in range(best, chosen, -1):
             _swap(i, i - 1, out)
     sort_contacts(4, out)
     return 4
 
 
-# Normals this close are one, and lengths relative to the body's size.
+# Tolerance within which normals, and lengths relative to the body's size, are equal.
 COPLANAR = 1e-6
 
 NEARLY_COPLANAR = 1e-4
 
-# Part of the body's size by which a corner may be farther and do for the closest point.
+# A vertex replaces the closest point if its gap is larger by less than this, relative to the body's size.
 AS_CLOSE = 1e-10
 
-# Of features: neither corner nor edge of either shape.
+# Feature number of closest points: neither vertex nor edge of either shape.
 NO_CORNER = (1 << TRIANGLE_BITS) - 1
 
-# What becomes of a contact.
+# States of a contact during the reduction.
 OPEN, ASSIGNED, KEPT = 0, 1, 2
 
 
 @kernel
 def _same_plane(i: int, j: int, length: float, tolerance: float, out: FloatArray) -> bool:
-    """Whether two contacts have one normal and their points on A lie in one plane across it."""
+    """Return True if two contacts have one normal and their points on A are in one plane normal to it."""
     height = 0.0
     for m in range(3):
         n = out[i, NORMAL + m]
@@ -141,15 +160,14 @@ def _same_plane(i: int, j: int, length: float, tolerance: float, out: FloatArray
 
 @kernel
 def _triangle_area(a: int, b: int, c: int, t: Vec3, s: Vec3, out: FloatArray) -> float:
-    """Twice the area of the triangle of three contacts, seen along their normal."""
-    u = (out[b, 0] - out[a, 0], out[b, 1] - out[a, 1], out[b, 2] - out[a, 2])
-    v = (out[c, 0] - out[a, 0], out[c, 1] - out[a, 1], out[c, 2] - out[a, 2])
+    """Return twice the signed area of the triangle of three contacts, seen along their normal."""
+    u, v = offset_of(b, a, out), offset_of(c, a, out)
     return dot(u, t) * dot(v, s) - dot(u, s) * dot(v, t)
 
 
 @kernel
 def _outline(members: IntArray, n: int, state: IntArray, length: float, out: FloatArray) -> None:
-    """Mark the contacts of one plane that stay: the corners of their outline, or all where gaps are not linear.
+    """Mark the contacts of one plane that are kept: the corners of their convex outline, or all if gaps are not linear.
 
     R. A. Jarvis, On the identification of the convex hull of a finite set of points in the plane, Information
     Processing Letters 2 (1973).
@@ -159,7 +177,7 @@ def _outline(members: IntArray, n: int, state: IntArray, length: float, out: Flo
     t = perpendicular(normal)
     s = cross(normal, t)
     near2 = (COPLANAR * length) ** 2
-    # Farthest along t, then s: a corner of the outline.
+    # start at the contact farthest along t, then along s: a corner of the outline
     start, best, second = first, -math.inf, -math.inf
     for a in range(n):
         i = members[a]
@@ -167,6 +185,7 @@ def _outline(members: IntArray, n: int, state: IntArray, length: float, out: Flo
         along, beside = dot(point, t), dot(point, s)
         if along > best + COPLANAR * length or (along >= best - COPLANAR * length and beside > second):
             start, best, second = i, along, beside
+    # gift wrapping: the next corner is the one with all others on its left, the farthest of collinear ones
     corner, kept = start, 0
     while kept < n:
         state[corner] = KEPT
@@ -187,7 +206,7 @@ def _outline(members: IntArray, n: int, state: IntArray, length: float, out: Flo
         if following < 0 or distance2(following, start, out) <= near2 or state[following] == KEPT:
             break
         corner = following
-    # The plane of gaps through three corners: the first, the one farthest from it, the one farthest from their line.
+    # three corners that determine the plane of gaps: the first, the farthest from it, the farthest from their line
     b, most = start, -1.0
     for a in range(n):
         if state[members[a]] == KEPT and distance2(members[a], start, out) > most:
@@ -197,6 +216,7 @@ def _outline(members: IntArray, n: int, state: IntArray, length: float, out: Flo
         area = abs(_triangle_area(start, b, members[a], t, s, out))
         if state[members[a]] == KEPT and area > largest:
             c, largest = members[a], area
+    # if some gap is below this plane, all contacts are kept
     linear = True
     for a in range(n):
         i = members[a]
@@ -219,21 +239,22 @@ def _outline(members: IntArray, n: int, state: IntArray, length: float, out: Flo
 
 @kernel
 def reduce_coplanar(count: int, length: float, ints: IntArray, contacts: ContactBuffer) -> int:
-    """Keep, of contacts in one plane, the corners of their outline; return how many of ``count`` stay, moved up.
+    """Reduce coplanar contacts to the corners of their outline; return the number of contacts left.
 
-    ``length`` is of the order of the body's size [m]; ``ints`` is workspace: where it is too short, all stay.
+    ``length`` is of the order of the body's size [m]. ``ints`` is workspace. If it is too short, all contacts are kept.
     """
     if count <= 1 or 2 * count > ints.shape[0]:
         return count
     state, members, (out, feature) = ints[:count], ints[count : 2 * count], contacts
     for i in range(count):
         state[i] = OPEN
-        # The closest point alone, where corners of the same plane are as close: the rim of a cylinder beside its cap.
+        # drop a closest point if vertices in the same plane are as close, as the rim of a cylinder beside its cap
         if feature[i] & NO_CORNER == NO_CORNER:
             for j in range(count):
                 as_close = out[j, GAP] <= out[i, GAP] + AS_CLOSE * length
                 if as_close and feature[j] & NO_CORNER != NO_CORNER and _same_plane(i, j, length, NEARLY_COPLANAR, out):
                     state[i] = ASSIGNED
+    # group the contacts by plane, and reduce each group
     for i in range(count):
         if state[i] != OPEN:
             continue
@@ -247,6 +268,7 @@ def reduce_coplanar(count: int, length: float, ints: IntArray, contacts: Contact
             state[i] = KEPT
         else:
             _outline(members, n, state, length, out)
+    # move the kept contacts up
     kept = 0
     for i in range(count):
         if state[i] == KEPT:

@@ -9,6 +9,7 @@ import numpy as np
 
 from contactlab.contact.detection.kernels.support import (
     dot,
+    farthest_face,
     rotate,
     rotate_inverse,
     transform_point,
@@ -27,20 +28,20 @@ from contactlab.contact.kernels.layout import (
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
-# Labels of edges of the clipping polygon start here; those of the subject are the numbers of its corners.
+# Labels of edges of the clipping polygon start here. Labels of edges of the subject are the numbers of its vertices.
 CLIPPER = 1 << BITS
 
 
 class Polygon(NamedTuple):
-    """Room for a polygon."""
+    """Memory of a polygon."""
 
-    corners: FloatArray  # three numbers each, in a row
-    ids: IntArray  # numbers of the corners in their shape
+    corners: FloatArray  # vertices, three numbers each, in a row
+    ids: IntArray  # numbers of the vertices in their shape
 
 
 @kernel
 def project(polygon: FloatArray, n: int, t: Vec3, s: Vec3, normal: Vec3, origin: Vec3) -> None:
-    """Replace the corners by their coordinates along two tangents and the normal, from an origin."""
+    """Replace the vertices by their coordinates along two tangents and the normal, from an origin."""
     for i in range(n):
         d = (polygon[3 * i] - origin[0], polygon[3 * i + 1] - origin[1], polygon[3 * i + 2] - origin[2])
         polygon[3 * i], polygon[3 * i + 1], polygon[3 * i + 2] = dot(t, d), dot(s, d), dot(normal, d)
@@ -48,42 +49,44 @@ def project(polygon: FloatArray, n: int, t: Vec3, s: Vec3, normal: Vec3, origin:
 
 @kernel
 def _code(edge: int, j: int, nb: int, ids_b: IntArray) -> int:
-    """Feature of a corner that clipping by edge j makes on the edge labelled ``edge``."""
+    """Return the feature of the vertex that clipping by edge j creates on the edge labelled ``edge``."""
     if edge < CLIPPER:
         return (edge << BITS) | ids_b[j]
     k = edge - CLIPPER
-    # Two edges of the clipping polygon meet in one of its corners.
+    # two edges of the clipping polygon meet in one of its vertices
     corner = j if j == k + 1 or (j == 0 and k == nb - 1) else k
     return (NONE << BITS) | ids_b[corner]
 
 
 @kernel
 def clip(subject: Polygon, na: int, clipper: Polygon, nb: int, slack: float, result: Polygon, spare: Polygon) -> int:
-    """Part of the subject (a polygon or a segment) over the convex clipping polygon; returns its number of corners.
+    """Clip the subject (a polygon or a segment) by a convex polygon; return the number of vertices left.
 
-    I. E. Sutherland, G. W. Hodgman, Reentrant polygon clipping, Communications of the ACM 17 (1974), with a band of
-    ``slack`` about every edge: a corner within it stays and cuts nothing, so that equal faces give their four corners
+    I. E. Sutherland, G. W. Hodgman, Reentrant polygon clipping, Communications of the ACM 17 (1974). Every edge has a
+    band of ``slack``. A vertex within the band is kept and cuts nothing, so that equal faces give their four vertices
     whatever the last bits of the poses are.
 
     Parameters
     ----------
     subject, na
-        Corners (x, y, height), and how many there are (2 for a segment).
+        Vertices (x, y, height), and their number (2 for a segment).
     clipper, nb
-        The same of the clipping polygon, at least 3 corners, in either sense of rotation.
+        The same for the clipping polygon, at least 3 vertices, in either sense of rotation.
     slack
         Half width of the band [m].
     result, spare
-        Workspaces, with two numbers a corner: its feature, and the label of the edge that follows. The result stands
-        in the first.
+        Workspaces, with two numbers per vertex: its feature, and the label of the edge after it. The result is in the
+        first.
     """
     edges, ids_b = clipper
     (first, labels_1), (second, labels_2) = result, spare
+    # sense of rotation of the clipping polygon
     area = 0.0
     for j in range(nb):
         k = (j + 1) % nb
         area += edges[3 * j] * edges[3 * k + 1] - edges[3 * k] * edges[3 * j + 1]
-    turn = 1.0 if area > 0.0 else -1.0
+    sense = 1.0 if area > 0.0 else -1.0
+    # start with the whole subject
     n = na
     for i in range(n):
         for m in range(3):
@@ -91,10 +94,11 @@ def clip(subject: Polygon, na: int, clipper: Polygon, nb: int, slack: float, res
         labels_1[2 * i] = (subject.ids[i] << BITS) | NONE
         labels_1[2 * i + 1] = subject.ids[i]
     capacity = first.shape[0] // 3
+    # cut by one edge after the other
     for j in range(nb):
         k = (j + 1) % nb
         x0, y0 = edges[3 * j], edges[3 * j + 1]
-        ex, ey = turn * (edges[3 * k] - x0), turn * (edges[3 * k + 1] - y0)
+        ex, ey = sense * (edges[3 * k] - x0), sense * (edges[3 * k + 1] - y0)
         length = (ex * ex + ey * ey) ** 0.5
         if length <= slack:
             continue
@@ -110,7 +114,7 @@ def clip(subject: Polygon, na: int, clipper: Polygon, nb: int, slack: float, res
                 for m in range(3):
                     second[3 * kept + m] = first[3 * i + m]
                 labels_2[2 * kept] = labels_1[2 * i]
-                # Leaving over a corner on the edge: what follows it runs along that edge.
+                # if the subject leaves through a vertex on the edge, its next edge runs along that edge
                 labels_2[2 * kept + 1] = CLIPPER + j if here <= slack and there < -slack else labels_1[2 * i + 1]
                 kept += 1
             if n == 2 and i == 1:
@@ -125,6 +129,7 @@ def clip(subject: Polygon, na: int, clipper: Polygon, nb: int, slack: float, res
                 kept += 1
         if not cut:
             continue
+        # copy the result back
         n = kept
         for i in range(n):
             for m in range(3):
@@ -135,7 +140,7 @@ def clip(subject: Polygon, na: int, clipper: Polygon, nb: int, slack: float, res
     return n
 
 
-# A cap of a cylinder is met as a regular polygon in its rim, fixed to the body.
+# A cap of a cylinder is represented by a regular polygon in its rim, fixed to the body.
 RIM = 8
 
 CAP_COSINE = math.sqrt(0.5)
@@ -146,7 +151,8 @@ RIM_Y = np.array([math.sin(2.0 * math.pi * i / RIM) for i in range(RIM)])
 
 
 @kernel
-def _box(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: IntArray, normal: FloatArray) -> int:
+def _box_face(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: IntArray, normal: FloatArray) -> int:
+    """Fill the vertices, their numbers and the normal of the face of a box most along d; return their number."""
     axis = 0
     for i in range(1, 3):
         if abs(d[i]) > abs(d[axis]):
@@ -155,7 +161,7 @@ def _box(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: IntArray, no
     normal[axis] = s
     u, v = (axis + 1) % 3, (axis + 2) % 3
     for corner in range(4):
-        # Counter-clockwise seen from outside, whichever side it is.
+        # counter-clockwise seen from outside, on either side
         a = s if corner in (1, 2) else -s
         b = 1.0 if corner >= 2 else -1.0
         at = 3 * corner
@@ -170,7 +176,9 @@ def _box(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: IntArray, no
 
 
 @kernel
-def _cylinder(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: IntArray, normal: FloatArray) -> int:
+def _cylinder_face(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: IntArray, normal: FloatArray) -> int:
+    """Fill the cap of a cylinder, as a polygon, or the line of its mantle most along d; return the vertex count."""
+    # the cap, if d is within 45 degrees of the axis
     radial = math.sqrt(d[0] * d[0] + d[1] * d[1])
     if abs(d[2]) >= CAP_COSINE or radial == 0.0:
         s = 1.0 if d[2] >= 0.0 else -1.0
@@ -181,6 +189,7 @@ def _cylinder(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: IntArra
             polygon[3 * i + 2] = s * size[1]
             ids[i] = i if s < 0.0 else RIM + i
         return RIM
+    # a line of the mantle, parallel to the axis
     for end in range(2):
         polygon[3 * end] = size[0] * d[0] / radial
         polygon[3 * end + 1] = size[0] * d[1] / radial
@@ -190,15 +199,11 @@ def _cylinder(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: IntArra
 
 
 @kernel
-def _convex(shape: Posed, d: FloatArray, polygon: FloatArray, ids: IntArray, normal: FloatArray) -> int:
+def _hull_face(shape: Posed, d: FloatArray, polygon: FloatArray, ids: IntArray, normal: FloatArray) -> int:
+    """Fill the vertices, their numbers and the normal of the face of a hull most along d; return the vertex count."""
     size, data, loops = shape.size, shape.data, shape.loops
-    points, faces, normals, start = int(size[1]), int(size[2]), int(size[3]), int(size[4])
-    best, farthest = 0, -math.inf
-    for face in range(faces):
-        at = normals + 3 * face
-        along = data[at] * d[0] + data[at + 1] * d[1] + data[at + 2] * d[2]
-        if along > farthest:
-            best, farthest = face, along
+    points, normals, start = int(size[1]), int(size[3]), int(size[4])
+    best = farthest_face(shape, (d[0], d[1], d[2]))
     for i in range(3):
         normal[i] = data[normals + 3 * best + i]
     first = start + loops[start + best]
@@ -213,10 +218,10 @@ def _convex(shape: Posed, d: FloatArray, polygon: FloatArray, ids: IntArray, nor
 
 @kernel
 def support_face(shape: Posed, direction: Vec3, local: FloatArray, face: Polygon) -> tuple[int, Vec3]:
-    """Corners of the face that looks most along a unit vector, in world axes, and its outward unit normal.
+    """Fill ``face`` with the vertices of the face most along a unit vector, in world axes, and their numbers.
 
-    Returns the number of corners and the normal; one corner is a point, two a segment, both with the normal zero.
-    Corners are counter-clockwise seen from outside; with their numbers in the shape. ``local`` (6,) is scratch.
+    Return the number of vertices and the outward unit normal. One vertex is a point, two are a segment, both with the
+    normal zero. Vertices are counter-clockwise seen from outside. ``local`` (6,) is scratch.
     """
     kind, size, (dx, dy, dz), (polygon, ids) = shape.kind, shape.size, direction, face
     d, normal = local[0:3], local[3:6]
@@ -224,12 +229,13 @@ def support_face(shape: Posed, direction: Vec3, local: FloatArray, face: Polygon
     normal[0] = normal[1] = normal[2] = 0.0
     n, radius = 1, 0.0
     if kind == BOX:
-        n = _box(size, d, polygon, ids, normal)
+        n = _box_face(size, d, polygon, ids, normal)
     elif kind == CYLINDER:
-        n = _cylinder(size, d, polygon, ids, normal)
+        n = _cylinder_face(size, d, polygon, ids, normal)
     elif kind == CONVEX:
-        n = _convex(shape, d, polygon, ids, normal)
+        n = _hull_face(shape, d, polygon, ids, normal)
     else:
+        # a sphere or capsule: its core, moved out by the radius below
         radius = size[0]
         ids[0], ids[1] = 0, 1
         for i in range(6):
@@ -237,6 +243,7 @@ def support_face(shape: Posed, direction: Vec3, local: FloatArray, face: Polygon
         if kind == CAPSULE:
             n = 2
             polygon[2], polygon[5] = -size[1], size[1]
+    # to world axes
     for corner in range(n):
         at = 3 * corner
         x, y, z = transform_point(shape.pose, (polygon[at], polygon[at + 1], polygon[at + 2]))

@@ -9,19 +9,19 @@ from contactlab.contact.kernels.layout import Posed, Vec3
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
-# A corner of the simplex is a row of nine: the difference w = a - b, then a and b.
+# A vertex of the simplex is a row of nine: the difference w = a - b, then a and b.
 ROW = 9
 
 
 @kernel(inner=True)
 def corner(work: FloatArray, i: int) -> Vec3:
-    """Corner i of the simplex, a - b."""
+    """Return vertex i of the simplex, a - b."""
     return work[ROW * i], work[ROW * i + 1], work[ROW * i + 2]
 
 
 @kernel(inner=True)
 def triangle_normal(work: FloatArray, i: int, j: int, k: int) -> Vec3:
-    """(j - i) x (k - i) of three corners."""
+    """Return (j - i) x (k - i) of three vertices."""
     ax, ay, az = corner(work, i)
     bx, by, bz = corner(work, j)
     cx, cy, cz = corner(work, k)
@@ -30,39 +30,37 @@ def triangle_normal(work: FloatArray, i: int, j: int, k: int) -> Vec3:
 
 @kernel
 def weighted(n: int, weights: FloatArray, work: FloatArray, column: int) -> Vec3:
-    """Sum of n corners by their weights: of their differences (column 0), or of the points of A (column 3)."""
+    """Return the weighted sum of n vertices: of their differences (column 0), or of the points of A (column 3)."""
     x, y, z = 0.0, 0.0, 0.0
     for i in range(n):
         if weights[i] > 0.0:
-            at = ROW * i + column
-            x += weights[i] * work[at]
-            y += weights[i] * work[at + 1]
-            z += weights[i] * work[at + 2]
+            offset = ROW * i + column
+            x += weights[i] * work[offset]
+            y += weights[i] * work[offset + 1]
+            z += weights[i] * work[offset + 2]
     return x, y, z
 
 
 @kernel
 def _segment(work: FloatArray, i: int, j: int) -> tuple[float, float]:
-    """Weights of the corners i, j of the segment's point closest to the origin."""
-    along, length2 = 0.0, 0.0
-    for k in range(3):
-        a, b = work[ROW * i + k], work[ROW * j + k]
-        along -= a * (b - a)
-        length2 += (b - a) * (b - a)
-    if along <= 0.0 or length2 == 0.0:
+    """Return the weights of vertices i, j for the point of their segment closest to the origin."""
+    a, b = corner(work, i), corner(work, j)
+    side = (b[0] - a[0], b[1] - a[1], b[2] - a[2])
+    projection, length2 = -dot(a, side), dot(side, side)
+    if projection <= 0.0 or length2 == 0.0:
         return 1.0, 0.0
-    if along >= length2:
+    if projection >= length2:
         return 0.0, 1.0
-    t = along / length2
+    t = projection / length2
     return 1.0 - t, t
 
 
 @kernel
 def _areas(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, float]:
-    """Areas of the triangles the origin's foot makes with each side of (i, j, k), times twice the whole area twice.
+    """Return the areas of the triangles of the origin's projection with each side of (i, j, k), times a common factor.
 
-    Ericson has differences of products of lengths here. Corners on a round rim come so close to each other that those
-    lose all digits; products with the sides keep them, and the two shorter sides give the best normal.
+    Ericson computes them from differences of products of lengths. Vertices on a round rim are so close to each other
+    that these lose all digits. Products with the sides keep the digits, and the two shorter sides give the best normal.
     """
     ax, ay, az = corner(work, i)
     bx, by, bz = corner(work, j)
@@ -70,6 +68,7 @@ def _areas(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, floa
     ux, uy, uz = bx - ax, by - ay, bz - az
     vx, vy, vz = cx - bx, cy - by, cz - bz
     wx, wy, wz = ax - cx, ay - cy, az - cz
+    # normal from the two shorter sides
     u, v, w = (ux, uy, uz), (vx, vy, vz), (wx, wy, wz)
     uu, vv, ww = dot(u, u), dot(v, v), dot(w, w)
     if uu >= vv and uu >= ww:
@@ -78,6 +77,7 @@ def _areas(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, floa
         nx, ny, nz = cross(w, u)
     else:
         nx, ny, nz = cross(u, v)
+    # areas of the projection with each side
     va = nx * (by * vz - bz * vy) + ny * (bz * vx - bx * vz) + nz * (bx * vy - by * vx)
     vb = nx * (cy * wz - cz * wy) + ny * (cz * wx - cx * wz) + nz * (cx * wy - cy * wx)
     vc = nx * (ay * uz - az * uy) + ny * (az * ux - ax * uz) + nz * (ax * uy - ay * ux)
@@ -86,16 +86,11 @@ def _areas(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, floa
 
 @kernel
 def _triangle(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, float]:
-    """Weights of the corners i, j, k of the triangle's point closest to the origin."""
-    d1, d2, d3, d4, d5, d6 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for m in range(3):
-        a, b, c = work[ROW * i + m], work[ROW * j + m], work[ROW * k + m]
-        d1 -= (b - a) * a
-        d2 -= (c - a) * a
-        d3 -= (b - a) * b
-        d4 -= (c - a) * b
-        d5 -= (b - a) * c
-        d6 -= (c - a) * c
+    """Return the weights of vertices i, j, k for the point of their triangle closest to the origin."""
+    a, b, c = corner(work, i), corner(work, j), corner(work, k)
+    ab, ac = (b[0] - a[0], b[1] - a[1], b[2] - a[2]), (c[0] - a[0], c[1] - a[1], c[2] - a[2])
+    # Voronoi regions of the vertices and sides
+    d1, d2, d3, d4, d5, d6 = -dot(ab, a), -dot(ac, a), -dot(ab, b), -dot(ac, b), -dot(ab, c), -dot(ac, c)
     if d1 <= 0.0 and d2 <= 0.0:
         return 1.0, 0.0, 0.0
     if d3 >= 0.0 and d4 <= d3:
@@ -112,26 +107,25 @@ def _triangle(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, f
     if va <= 0.0 and d4 - d3 >= 0.0 and d5 - d6 >= 0.0:
         s, t = _segment(work, j, k)
         return 0.0, s, t
+    # rounding can place the point of a thin triangle in no region: it is then on one of the sides
     if min(va, vb, vc) <= 0.0:
-        # Rounding has put a thin triangle's point nowhere: it is on one of the sides.
         return _sides(work, i, j, k)
+    # inside: barycentric coordinates
     total = va + vb + vc
     return va / total, vb / total, vc / total
 
 
 @kernel
 def _length2(work: FloatArray, i: int, s: float, j: int, t: float) -> float:
-    """Squared length of s times corner i plus t times corner j."""
-    total = 0.0
-    for m in range(3):
-        x = s * work[ROW * i + m] + t * work[ROW * j + m]
-        total += x * x
-    return total
+    """Return the squared length of s times vertex i plus t times vertex j."""
+    a, b = corner(work, i), corner(work, j)
+    x = (s * a[0] + t * b[0], s * a[1] + t * b[1], s * a[2] + t * b[2])
+    return dot(x, x)
 
 
 @kernel
 def _sides(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, float]:
-    """Weights of the point closest to the origin on the sides of a triangle."""
+    """Return the weights of the point of a triangle's sides closest to the origin."""
     s, t = _segment(work, i, j)
     a, b, c, least = s, t, 0.0, _length2(work, i, s, j, t)
     s, t = _segment(work, j, k)
@@ -146,11 +140,11 @@ def _sides(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, floa
 
 @kernel
 def _side(work: FloatArray, i: int, j: int, k: int, m: int) -> float:
-    """Positive when the origin and corner m lie on the same side of the plane of i, j, k; zero for a flat corner."""
+    """Return a number > 0 if the origin and vertex m are on one side of the plane of i, j, k; 0 if nearly flat."""
     a, n, d = corner(work, i), triangle_normal(work, i, j, k), corner(work, m)
     d = (d[0] - a[0], d[1] - a[1], d[2] - a[2])
     origin, other, area2 = -dot(n, a), dot(n, d), dot(n, n)
-    # A thin tetrahedron has sides in name only: all its faces are then looked at.
+    # the sides of a thin tetrahedron are below rounding: all its faces are then candidates
     if abs(other) <= 1e-9 * math.sqrt(area2 * dot(d, d)):
         return 0.0
     if abs(origin) <= 1e-13 * math.sqrt(area2 * dot(a, a)):
@@ -160,9 +154,11 @@ def _side(work: FloatArray, i: int, j: int, k: int, m: int) -> float:
 
 @kernel
 def keep_closest(work: FloatArray, n: int, weights: FloatArray) -> int:
-    """Reduce the n corners to those of the closest point, and set their weights; 4 if the origin is inside.
+    """Reduce the n vertices to the feature of the closest point and set their weights; return their number.
 
-    Ericson 2005, sections 5.1.5 and 5.1.6: regions of Voronoi for segments and triangles, the faces that see the
+    The number is 4 if the origin is inside.
+
+    Ericson 2005, sections 5.1.5 and 5.1.6: Voronoi regions for segments and triangles, the faces visible from the
     origin for a tetrahedron.
     """
     weights[0] = 1.0
@@ -172,21 +168,26 @@ def keep_closest(work: FloatArray, n: int, weights: FloatArray) -> int:
     elif n == 3:
         weights[0], weights[1], weights[2] = _triangle(work, 0, 1, 2)
     elif n == 4:
+        # closest point over the faces visible from the origin
         smallest = math.inf
         for skip in range(4):
             i, j, k = (1 if skip == 0 else 0), (2 if skip <= 1 else 1), (3 if skip <= 2 else 2)
             if _side(work, i, j, k, skip) > 0.0:
                 continue
             s, t, r = _triangle(work, i, j, k)
-            length2 = 0.0
-            for m in range(3):
-                x = s * work[ROW * i + m] + t * work[ROW * j + m] + r * work[ROW * k + m]
-                length2 += x * x
+            a, b, c = corner(work, i), corner(work, j), corner(work, k)
+            x = (
+                s * a[0] + t * b[0] + r * c[0],
+                s * a[1] + t * b[1] + r * c[1],
+                s * a[2] + t * b[2] + r * c[2],
+            )
+            length2 = dot(x, x)
             if length2 < smallest:
                 smallest = length2
                 weights[i], weights[j], weights[k], weights[skip] = s, t, r, 0.0
         if smallest == math.inf:
             return 4
+    # keep the vertices with positive weights
     kept = 0
     for i in range(n):
         if weights[i] > 0.0:
@@ -199,15 +200,15 @@ def keep_closest(work: FloatArray, n: int, weights: FloatArray) -> int:
 
 MAX_ITERATIONS = 200
 
-# Where the simplex before the present one is kept.
+# Offset of the previous simplex.
 PREVIOUS = 4 * ROW
 
 
 @kernel
-def add_corner(a: Posed, b: Posed, d: Vec3, corner: int, work: FloatArray) -> float:
-    """Fill row ``corner`` with the point of A - B farthest along d; returns how far that is, times |d|."""
+def add_corner(a: Posed, b: Posed, d: Vec3, number: int, work: FloatArray) -> float:
+    """Fill row ``number`` with the point w of A - B farthest along d; return d . w."""
     p, q = support(a, d), support(b, (-d[0], -d[1], -d[2]))
-    at = ROW * corner
+    at = ROW * number
     w = (p[0] - q[0], p[1] - q[1], p[2] - q[2])
     work[at], work[at + 1], work[at + 2] = w
     work[at + 3], work[at + 4], work[at + 5] = p
@@ -215,14 +216,23 @@ def add_corner(a: Posed, b: Posed, d: Vec3, corner: int, work: FloatArray) -> fl
     return dot(d, w)
 
 
+@kernel(inner=True)
+def _is_repeated(work: FloatArray, n: int) -> bool:
+    """Return True if vertex n equals one of the first n."""
+    repeated = False
+    for i in range(n):
+        repeated = repeated or corner(work, i) == corner(work, n)
+    return repeated
+
+
 @kernel
 def gjk(
     a: Posed, b: Posed, scale: float, enough: float, work: FloatArray, weights: FloatArray
 ) -> tuple[float, int, float]:
-    """Distance of the two cores (0 in overlap), the number of corners of the simplex left in ``work``, and a bound.
+    """Return the distance of two cores (0 in overlap), the number of vertices of the simplex in ``work``, and a bound.
 
-    The bound is how far apart the cores lie along the direction found: the distance is proved where the two agree. They
-    do to ``1e-14 scale``, but where rounding in a thin simplex ends the search.
+    The bound is the separation of the cores along the direction found. The distance is proved if the two agree. They
+    agree to ``1e-14 scale``, unless rounding in a thin simplex ends the search.
 
     E. G. Gilbert, D. W. Johnson, S. S. Keerthi, A fast procedure for computing the distance between complex objects,
     IEEE Journal of Robotics and Automation 4 (1988); G. van den Bergen, A fast and robust GJK implementation (1999)
@@ -233,10 +243,10 @@ def gjk(
     scale
         Length of the order of both shapes.
     enough
-        A distance beyond this is of no interest: the search stops as soon as it is certain.
+        The search stops as soon as the distance certainly exceeds this.
     work, weights
-        Corners of the simplex (rows of 9) and the weights (4) of the closest point, each with room for those of the
-        step before.
+        Vertices of the simplex (rows of 9) and weights (4) of the closest point, each with space for the previous
+        ones.
     """
     vx, vy, vz = relative(b.pose, a.pose)
     if vx * vx + vy * vy + vz * vz == 0.0:
@@ -248,13 +258,14 @@ def gjk(
         vx, vy, vz = weighted(n, weights, work, 0)
         now = vx * vx + vy * vy + vz * vz
         if not now < length2:
-            # Rounding in a thin simplex: the one before was as good as it gets.
+            # rounding in a thin simplex: the previous one is the best
             n = n_before
             for i in range(ROW * n):
                 work[i] = work[PREVIOUS + i]
             for i in range(n):
                 weights[i] = weights[4 + i]
             break
+        # overlap, or the next vertex and the lower bound of the distance
         length2 = now
         length = math.sqrt(now)
         if length <= 1e-15 * scale or length < 1e-150:
@@ -263,14 +274,9 @@ def gjk(
         lower = nearest / length
         if nearest > enough * length or now - nearest <= 1e-14 * length * max(scale, length):
             break
-        repeated = False
-        for i in range(n):
-            same = True
-            for m in range(3):
-                same = same and work[ROW * i + m] == work[ROW * n + m]
-            repeated = repeated or same
-        if repeated:
+        if _is_repeated(work, n):
             break
+        # keep the present simplex, then reduce it with the new vertex
         n_before = n
         for i in range(ROW * n):
             work[PREVIOUS + i] = work[i]
@@ -283,18 +289,18 @@ def gjk(
 
 
 @kernel
-def _towards(v: Vec3, n: int, work: FloatArray) -> Vec3:
-    """Unit direction from the point v of a simplex to the origin, across the simplex to the last bit.
+def _direction_to_origin(v: Vec3, n: int, work: FloatArray) -> Vec3:
+    """Return the unit direction from the point v of a simplex to the origin, normal to the simplex to the last bit.
 
-    The digits that v has lost lie along the sides; the sides themselves have all of theirs.
+    v has lost digits along the sides of the simplex, but the sides have all of their digits.
     """
     dx, dy, dz = -v[0], -v[1], -v[2]
     if n == 2:
         (px, py, pz), (qx, qy, qz) = corner(work, 0), corner(work, 1)
         e = (qx - px, qy - py, qz - pz)
         for _ in range(2):
-            part = dot((dx, dy, dz), e) / dot(e, e)
-            dx, dy, dz = dx - part * e[0], dy - part * e[1], dz - part * e[2]
+            component = dot((dx, dy, dz), e) / dot(e, e)
+            dx, dy, dz = dx - component * e[0], dy - component * e[1], dz - component * e[2]
     elif n == 3:
         m = triangle_normal(work, 0, 1, 2)
         if dot(m, m) > 0.0:
@@ -307,14 +313,13 @@ def _towards(v: Vec3, n: int, work: FloatArray) -> Vec3:
 def sharpen(
     a: Posed, b: Posed, start: Vec3, shift: float, enough: float, work: FloatArray, weights: FloatArray
 ) -> tuple[float, float, Vec3, Vec3]:
-    """Closest points of cores that all but touch, or overlap, once more, with directions that keep all their digits.
+    """Find the closest points of cores that nearly touch, or overlap, with directions that keep all their digits.
 
-    The search is that of `gjk`, of cores moved ``shift`` apart along ``start``, but the direction of the next corner is
-    that of the simplex, not that of the difference of two points next to one another. Of all directions met the one is
-    taken along which points of both are apart by what their cores are along it, most nearly. The search ends where they
-    are so to ``enough``.
+    The search is `gjk` for cores moved apart by ``shift`` along ``start``. The direction to the next vertex comes from
+    the simplex, and not from the difference of two nearby points. The residual of a direction is the error of the
+    separation of the two points along it. The search returns the direction of least residual, and ends at ``enough``.
 
-    Returns by how much they do not, the overlap along the direction, the direction and the point on A.
+    Return the residual, the overlap along the direction, the direction and the point on A.
     """
     off, least, n, point, count = math.inf, 0.0, start, (0.0, 0.0, 0.0), 0
     d = start
@@ -324,12 +329,12 @@ def sharpen(
             v = weighted(count, weights, work, 0)
             if dot(v, v) == 0.0:
                 break
-            d = _towards(v, count, work)
+            d = _direction_to_origin(v, count, work)
         value = add_corner(a, b, d, count, work)
         for m in range(3):
             work[ROW * count + m] -= shift * start[m]
         if step > 0:
-            # Moved back, the points lie v + shift start apart.
+            # residual of the two points, moved back: v + shift start - value d
             rest = (v[0] + shift * start[0], v[1] + shift * start[1], v[2] + shift * start[2])
             rest = (rest[0] - value * d[0], rest[1] - value * d[1], rest[2] - value * d[2])
             here = math.sqrt(dot(rest, rest))
@@ -337,10 +342,7 @@ def sharpen(
                 off, least, n, point = here, value, d, weighted(count, weights, work, 3)
             if off <= enough:
                 break
-            repeated = False
-            for i in range(count):
-                repeated = repeated or corner(work, i) == corner(work, count)
-            if repeated:
+            if _is_repeated(work, count):
                 break
         count = keep_closest(work, count + 1, weights)
         if count == 4:

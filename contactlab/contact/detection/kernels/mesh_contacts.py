@@ -37,29 +37,30 @@ from contactlab.contact.kernels.layout import (
 from contactlab.spatial.arrays import IntArray
 from lcp.kernels import kernel
 
-# Two directions this close are one, and heights this close, relative to the lengths they belong to.
+# Tolerance within which two directions, and heights relative to their lengths, are equal.
 SAME_DIRECTION = 1e-6
 
-# Part of the size to which distances are known.
+# Accuracy of distances, relative to the size.
 DISTANCE_ACCURACY = 1e-12
 
-# Angle [rad] below which the way to a body of some width is taken along the triangle's normal.
+# Angle [rad] to the triangle's normal below which the contact of an extended body is along this normal.
 NEARLY_NORMAL = 1e-2
 
-# Cosine of the angle, between the shortest way and a triangle's normal, beyond which nothing is looked for over it.
+# Smallest cosine between the shortest path and a triangle's normal with which its face is searched for contacts.
 STEEP = 0.5
 
 
 @kernel
 def _is_outermost(triangle: int, mesh: Posed, d: Vec3) -> bool:
-    """Whether the corners of a triangle farthest along a direction, in the mesh's axes, are the mesh's own farthest.
+    """Return True if the vertices of a triangle farthest along d (mesh axes) are farther than their neighbours.
 
-    Farthest among their neighbours: what is seen along this direction is then a ridge or a peak of the mesh. Inside a
-    flat or hollow part some neighbour is farther, and the triangle there is the one that is touched.
+    They are then a ridge or a peak of the mesh along this direction. In a flat or hollow region some neighbour is
+    farther, and the triangle there is the one that touches.
     """
     (x, y, z), data, loops = d, mesh.data, mesh.loops
     header, corners = int(mesh.size[4]), int(mesh.size[5])
     numbers, starts, neighbours = header + loops[header + 1], header + loops[header + 2], header + loops[header + 3]
+    # height of the farthest vertex, and the size of the triangle
     farthest, extent = -np.inf, 0.0
     for i in range(3):
         at = corners + 3 * loops[numbers + 3 * triangle + i]
@@ -68,6 +69,7 @@ def _is_outermost(triangle: int, mesh: Posed, d: Vec3) -> bool:
         before = corners + 3 * loops[numbers + 3 * triangle + (i + 2) % 3]
         for m in range(3):
             extent = max(extent, abs(data[at + m] - data[before + m]))
+    # no neighbour of a farthest vertex may be farther
     for i in range(3):
         corner = loops[numbers + 3 * triangle + i]
         at = corners + 3 * corner
@@ -84,11 +86,12 @@ def _is_outermost(triangle: int, mesh: Posed, d: Vec3) -> bool:
 
 @kernel
 def _is_nearer(mesh: Posed, b: Vec3, gap: float, slack: float) -> bool:
-    """Whether some triangle is nearer to a point b (world axes) than ``gap``, by more than ``slack``."""
+    """Return True if some triangle is nearer to a point b (world axes) than ``gap``, by more than ``slack``."""
     size, pose, data, loops = mesh.size, mesh.pose, mesh.data, mesh.loops
     x, y, z = rotate_inverse(pose, (b[0] - pose[9], b[1] - pose[10], b[2] - pose[11]))
     reach2 = max(0.0, gap - slack) ** 2
     header, boxes, triangles = int(size[4]), int(size[3]), int(size[2])
+    # walk through the tree of boxes
     nodes, node = loops[header], 0
     while node < nodes:
         at = boxes + 6 * node
@@ -114,7 +117,8 @@ def _is_nearer(mesh: Posed, b: Vec3, gap: float, slack: float) -> bool:
 def _on_triangle(
     triangle: int, a: Posed, b: Posed, margin: float, count: int, room: Workspace, out: ContactBuffer
 ) -> int:
-    """Append the contacts of one triangle, taken as a flat convex hull; return how many there are then."""
+    """Append the contacts of one triangle, a flat convex hull; return the new count."""
+    # closest points of the triangle and B
     size, data = room.work[MESH_SIZE : MESH_SIZE + SIZE], a.data
     start = int(a.size[2]) + TRIANGLE * triangle
     size[0], size[1], size[2], size[3], size[4] = 3.0, start, 2.0, start + 9.0, a.size[6]
@@ -125,30 +129,31 @@ def _on_triangle(
     gap, normal, point = closest(hull, b, margin, scale, exact, room)
     if not gap <= margin:
         return count
-    # In the mesh's axes.
+    # direction of the shortest path, in the mesh's axes, against the normal of the triangle
     x, y, z = local = rotate_inverse(a.pose, normal)
     fx, fy, fz = data[start + 9], data[start + 10], data[start + 11]
     cosine = x * fx + y * fy + z * fz
     if cosine < -SAME_DIRECTION:
-        return count  # behind it, inside the solid
+        return count  # behind the triangle, inside the solid
     off = (x - fx) * (x - fx) + (y - fy) * (y - fy) + (z - fz) * (z - fz)
     radius = core_radius(b)
     scale += radius
     first = min(count, out.rows.shape[0])
     rest = ContactBuffer(out.rows[first:], out.features[first:])
+    # along the normal of the triangle, if the shortest path is nearly normal to it
     face = rotate(a.pose, (fx, fy, fz))
     more, decided = 0, False
     if off <= SAME_DIRECTION * SAME_DIRECTION:
         normal, decided = face, True
     elif off <= NEARLY_NORMAL * NEARLY_NORMAL:
-        # As good as along the triangle's normal: what of B hangs over it. Nothing does beside it, or under a ball.
+        # common polygon of the triangle and the face of B above it; a ball, or a body beside it, has none
         more = manifold(hull, b, face, point, np.inf, scale, exact, margin, room, rest, False)
     if more == 0 and not decided and not _is_outermost(triangle, a, local):
-        # From the core of B on, which is a point or segment in a round shape: its distances tell small angles apart.
+        # from the core of B, a point or segment in a rounded shape, whose distances resolve small angles
         core = gap + radius
         on_core = (point[0] + core * normal[0], point[1] + core * normal[1], point[2] + core * normal[2])
         if not core > TOUCHING * scale or _is_nearer(a, on_core, core, DISTANCE_ACCURACY * scale):
-            # A neighbour is closer there. What hangs over this triangle may be close enough all the same.
+            # a neighbour is closer there, but the part of B over this triangle can still be within the margin
             if cosine < STEEP:
                 return count
             normal, gap = face, np.inf
@@ -156,7 +161,7 @@ def _on_triangle(
         more = manifold(hull, b, normal, point, gap, scale, exact, margin, room, rest, False)
     codes = rest.features
     for i in range(min(count + more - first, codes.shape[0])):
-        # Three corners and "none" fit two bits.
+        # three vertices and "none" fit into two bits
         corner = min(codes[i] >> BITS, 3)
         codes[i] = (triangle << TRIANGLE_BITS) | (corner << BITS) | (codes[i] & NONE)
     return count + more
@@ -164,9 +169,9 @@ def _on_triangle(
 
 @kernel
 def _drop_triangle_ids(count: int, feature: IntArray) -> None:
-    """Name what touches with a corner of B, or of B alone, without the triangle, where that stays a name of its own.
+    """Remove the triangle from feature numbers of vertices of B that stay distinct without it.
 
-    It then keeps the name while it slides from one triangle to the next.
+    Such a contact keeps its number while it slides from one triangle to the next.
     """
     of_b = (1 << TRIANGLE_BITS) - 1
     for i in range(count):
@@ -183,20 +188,22 @@ def _drop_triangle_ids(count: int, feature: IntArray) -> None:
 
 @kernel
 def mesh_any(a: Posed, b: Posed, margin: float, room: Workspace, out: ContactBuffer) -> int:
-    """Contacts of a mesh (A) and a convex shape (B), triangle by triangle; of two meshes none.
+    """Write the contacts of a mesh (A) and a convex shape (B) by triangles; return their number, 0 for two meshes.
 
     The triangles near B are found in a tree of boxes (S. Gottschalk, M. C. Lin, D. Manocha, OBBTree, SIGGRAPH 1996,
-    with boxes along the mesh's axes). Each is a flat convex shape, touched on its outer side only. Edges and corners
-    count where they stand out from the mesh: a body that slides over a flat part does not catch on its inner edges.
-    Of contacts that lie in one plane with one normal and gaps that change linearly, the corners of their outline stay:
-    the others carry nothing that those could not, however fine the mesh is.
+    with boxes along the mesh's axes). Each is a flat convex shape with contacts on its outer side only. Edges and
+    vertices count if they stand out from the mesh, so that a body sliding over a flat region does not catch on its
+    inner edges. Contacts in one plane, with one normal and gaps that change linearly, are reduced to the corners of
+    their outline. The others can carry no force that these cannot, however fine the mesh is.
     """
     if b.kind == MESH:
         return 0
+    # bounding box of B in the mesh's axes
     data, loops, work = a.data, a.loops, room.work
     in_mesh, box = work[MESH_POSE : MESH_POSE + 12], work[MESH_BOX : MESH_BOX + 6]
     relative_pose(a.pose, b.pose, in_mesh)
     shape_bounds(b.kind, b.size, in_mesh, data, box)
+    # triangles in boxes of the tree that are within the margin
     header, boxes = int(a.size[4]), int(a.size[3])
     nodes, count, node = loops[header], 0, 0
     while node < nodes:
@@ -212,6 +219,7 @@ def mesh_any(a: Posed, b: Posed, margin: float, room: Workspace, out: ContactBuf
         for i in range(loops[entry + 1], loops[entry + 1] + loops[entry + 2]):
             count = _on_triangle(i, a, b, margin, count, room, out)
         node += 1
+    # reduce coplanar contacts, and make feature numbers independent of the triangle if possible
     if count > out.rows.shape[0]:
         return count
     count = reduce_coplanar(count, core_radius(b) + characteristic_size(b), room.ints, out)

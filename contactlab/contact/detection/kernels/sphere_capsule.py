@@ -6,6 +6,7 @@ import math
 
 from contactlab.contact.detection.kernels.contacts import append_contact
 from contactlab.contact.detection.kernels.support import (
+    axis_of,
     cross,
     dot,
     origin,
@@ -31,10 +32,10 @@ from lcp.kernels import kernel
 
 @kernel
 def closest_on_segments(du: float, dw: float, cosine: float, half_a: float, half_b: float) -> tuple[float, float]:
-    """Parameters s, t of the closest points a + s u and b + t w, |s| <= half_a, |t| <= half_b, u and w unit vectors.
+    """Return the parameters s, t of the closest points a + s u and b + t w of two segments, u and w unit vectors.
 
-    ``du`` and ``dw`` are the parts of b - a along u and w, ``cosine`` is u . w. Ericson 2005, section 5.1.9; of two
-    parallel segments, any pair is returned whose distance is smallest.
+    |s| <= half_a, |t| <= half_b. ``du`` and ``dw`` are the components of b - a along u and w, ``cosine`` is u . w
+    (Ericson 2005, section 5.1.9). For parallel segments the result is any pair of closest points.
     """
     sine2 = 1.0 - cosine * cosine
     s = 0.0
@@ -42,7 +43,7 @@ def closest_on_segments(du: float, dw: float, cosine: float, half_a: float, half
         s = (du - dw * cosine) / sine2
     s = min(max(s, -half_a), half_a)
     t = min(max(s * cosine - dw, -half_b), half_b)
-    # With t fixed, s is best where t projects to; a second round settles what a clamp has moved.
+    # with t fixed, the best s is the projection of t; a second round corrects for the clamps
     s = min(max(t * cosine + du, -half_a), half_a)
     t = min(max(s * cosine - dw, -half_b), half_b)
     return s, t
@@ -50,7 +51,7 @@ def closest_on_segments(du: float, dw: float, cosine: float, half_a: float, half
 
 @kernel
 def _slope(t: float, c: FloatArray, u: FloatArray, half: FloatArray) -> float:
-    """Half the derivative, along the segment, of the squared distance of c + t u from the box."""
+    """Return half the derivative by t of the squared distance of c + t u from the box."""
     total = 0.0
     for i in range(3):
         x = c[i] + t * u[i]
@@ -65,18 +66,20 @@ def _slope(t: float, c: FloatArray, u: FloatArray, half: FloatArray) -> float:
 def segment_box(
     half_length: float, pose_a: FloatArray, half: FloatArray, pose_b: FloatArray, work: FloatArray
 ) -> tuple[float, float, float, float, float]:
-    """Signed distance of a capsule's axis (A) from a box (B), the unit normal from A to B, where it is on the axis.
+    """Return (distance, nx, ny, nz, t): the signed distance of a capsule's axis (A) from a box (B) and the unit normal.
 
-    Returns (distance, nx, ny, nz, t), world axes; t from -half_length to half_length.
+    The normal points from A to B, in world axes. t is the position on the axis, from -half_length to half_length.
 
     The squared distance is convex along the axis and quadratic between the planes of the box's faces, so its slope is
     monotonic and piecewise linear: the breakpoints bracket its zero, and one linear interpolation gives it exactly. An
-    axis that enters the box leaves along the shortest of the 6 + 6 directions of the separating axis theorem: face
-    normals, and the axis crossed with an edge (S. Gottschalk, M. C. Lin, D. Manocha, OBBTree, SIGGRAPH 1996).
+    axis inside the box leaves along the shortest of the 6 + 6 directions of the separating axis theorem: face normals,
+    and the axis crossed with an edge (S. Gottschalk, M. C. Lin, D. Manocha, OBBTree, SIGGRAPH 1996).
     """
+    # axis of the capsule in the axes of the box
     c, u = work[0:3], work[3:6]
     c[0], c[1], c[2] = rotate_inverse(pose_b, relative(pose_b, pose_a))
     u[0], u[1], u[2] = rotate_inverse(pose_b, (pose_a[2], pose_a[5], pose_a[8]))
+    # bracket the zero of the slope by the planes of the faces, then interpolate
     low, high = -half_length, half_length
     at_low, at_high = _slope(low, c, u, half), _slope(high, c, u, half)
     if at_low >= 0.0:
@@ -95,6 +98,7 @@ def segment_box(
                         else:
                             high, at_high = knot, slope
         t = low - at_low * (high - low) / (at_high - at_low)
+    # normal from the point of the axis, or the direction of least overlap
     n, best = work[6:9], work[9:12]
     length2 = 0.0
     for i in range(3):
@@ -115,7 +119,8 @@ def segment_box(
 def _overlap(
     half_length: float, c: FloatArray, u: FloatArray, half: FloatArray, n: FloatArray, best: FloatArray
 ) -> tuple[float, float]:
-    """Largest separation (at most zero) over the candidate directions; fills the normal n, returns (separation, t)."""
+    """Fill the normal n of the largest separation (at most 0) over the candidate directions; return (separation, t)."""
+    # normals of the faces
     largest = -math.inf
     for i in range(3):
         separation = abs(c[i]) - half[i] - half_length * abs(u[i])
@@ -124,12 +129,13 @@ def _overlap(
             for j in range(3):
                 best[j] = 0.0
             best[i] = -1.0 if c[i] >= 0.0 else 1.0
+    # the axis crossed with an edge
     edge, slack = -1, 1e-9 * (half[0] + half[1] + half[2])
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
         length = math.sqrt(u[j] * u[j] + u[k] * u[k])
         if length > 1e-6:
-            # The direction u x e_i has the parts u_k on j and -u_j on k.
+            # u x e_i has the components u_k on j and -u_j on k
             along = (u[k] * c[j] - u[j] * c[k]) / length
             separation = abs(along) - (abs(u[k]) * half[j] + abs(u[j]) * half[k]) / length
             if separation > largest + slack:
@@ -139,12 +145,12 @@ def _overlap(
     for i in range(3):
         n[i] = best[i]
     if edge < 0:
-        # Through a face the end that lies deeper leads; an axis along the face lies equally deep all over.
+        # through a face: the deeper end, or the middle of an axis parallel to the face
         along = u[0] * n[0] + u[1] * n[1] + u[2] * n[2]
         if abs(along) * half_length <= slack:
             return largest, 0.0
         return largest, (half_length if along > 0.0 else -half_length)
-    # Through an edge: the axis' point closest to the edge of the box that faces it.
+    # through an edge: the point of the axis closest to the edge of the box that faces it
     j, k = (edge + 1) % 3, (edge + 2) % 3
     ej = half[j] if n[j] < 0.0 else -half[j]
     ek = half[k] if n[k] < 0.0 else -half[k]
@@ -152,7 +158,7 @@ def _overlap(
     return largest, min(max(t, -half_length), half_length)
 
 
-# Above this cosine of the axes' angle the ends of the common stretch may touch as well (5.7 degrees).
+# Cosine of the angle of two axes above which the ends of the common stretch are contacts too (5.7 degrees).
 SIDE_BY_SIDE = 0.995
 
 
@@ -160,13 +166,13 @@ SIDE_BY_SIDE = 0.995
 def _points(
     p: Vec3, ra: float, d: Vec3, rb: float, fallback: Vec3, code: int, margin: float, count: int, out: ContactBuffer
 ) -> int:
-    """Contact of two points with radii, p and p + d; where they coincide the normal is ``fallback``, a unit vector."""
+    """Write the contact of two points with radii, p and p + d; if they coincide the normal is ``fallback``."""
     (ax, ay, az), (dx, dy, dz) = p, d
     length = math.sqrt(dx * dx + dy * dy + dz * dz)
     gap = length - ra - rb
     if not gap <= margin:
         return count
-    # What rounding alone makes of coinciding points gives no direction.
+    # the rounding between coinciding points is not a direction
     size = abs(ax) + abs(ay) + abs(az) + ra + rb
     nx, ny, nz = fallback
     if length > 4e-16 * size and length > 1e-150:
@@ -176,7 +182,7 @@ def _points(
 
 @kernel
 def sphere_sphere(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
-    """Contact of two spheres, 0 or 1; concentric ones are pushed apart along the world's z axis.
+    """Write the contact of two spheres, 0 or 1; the normal of concentric ones is the world's z axis.
 
     Christer Ericson, Real-Time Collision Detection, Morgan Kaufmann 2005, section 4.3.
     """
@@ -186,32 +192,32 @@ def sphere_sphere(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
 
 @kernel(inner=True)
 def _on_axis(pose: FloatArray, t: float) -> Vec3:
-    """Point t of a capsule's axis."""
+    """Return point t of a capsule's axis."""
     return pose[9] + t * pose[2], pose[10] + t * pose[5], pose[11] + t * pose[8]
 
 
 @kernel(inner=True)
 def _to_axis(p: Vec3, pose: FloatArray, t: float) -> Vec3:
-    """From a point to point t of a capsule's axis."""
+    """Return the vector from p to point t of a capsule's axis."""
     x, y, z = _on_axis(pose, t)
     return x - p[0], y - p[1], z - p[2]
 
 
 @kernel(inner=True)
 def _beside(d: Vec3, u: Vec3) -> Vec3:
-    """A shortest way to an axis along u, without what rounding leaves of it along the axis."""
-    along = dot(d, u)
-    return d[0] - along * u[0], d[1] - along * u[1], d[2] - along * u[2]
+    """Remove from the shortest vector d to an axis its component along the axis, which is rounding."""
+    component = dot(d, u)
+    return d[0] - component * u[0], d[1] - component * u[1], d[2] - component * u[2]
 
 
 @kernel
 def sphere_capsule(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
-    """Contact of a sphere (A) and a capsule (B), 0 or 1.
+    """Write the contact of a sphere (A) and a capsule (B), 0 or 1.
 
-    The capsule's point is the one of its axis closest to the sphere's centre (Ericson 2005, section 5.1.2), with its
-    radius. A centre on the axis leaves sideways, along a direction that depends on the axis alone.
+    The point of the capsule is the point of its axis closest to the sphere's centre (Ericson 2005, section 5.1.2), with
+    its radius. A centre on the axis gets a normal across it that depends only on the axis.
     """
-    u = (b.pose[2], b.pose[5], b.pose[8])
+    u = axis_of(b.pose, 2)
     t = min(max(dot(relative(b.pose, a.pose), u), -b.size[1]), b.size[1])
     d = _to_axis(origin(a.pose), b.pose, t)
     if abs(t) < b.size[1]:
@@ -223,18 +229,18 @@ def sphere_capsule(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int
 def _on_axes(
     a: Posed, b: Posed, s: float, t: float, fallback: Vec3, code: int, margin: float, count: int, out: ContactBuffer
 ) -> int:
-    """Contact of the axes' points s of A and t of B, the nearest to one another, or one of them an end."""
+    """Write the contact of point s of A's axis and point t of B's: the closest points, or one of them is an end."""
     p = _on_axis(a.pose, s)
     d = _to_axis(p, b.pose, t)
-    u, w = (a.pose[2], a.pose[5], a.pose[8]), (b.pose[2], b.pose[5], b.pose[8])
+    u, w = axis_of(a.pose, 2), axis_of(b.pose, 2)
     on_a, on_b = abs(s) < a.size[1], abs(t) < b.size[1]
-    # Axes that all but meet: what is left of the way between them has no direction but across those it may slide along.
+    # axes that nearly meet: keep only the component normal to both
     c = cross(u, w)
     sine2, size = dot(c, c), a.size[0] + a.size[1] + b.size[0] + b.size[1]
     if on_a and on_b and dot(d, d) < sine2 * size * size:
-        share = dot(d, c) / sine2
-        # Of axes nearly parallel the product of their directions has few digits: those along the axis go.
-        d = _beside((share * c[0], share * c[1], share * c[2]), u)
+        factor = dot(d, c) / sine2
+        # the cross product of nearly parallel directions has few digits, so remove its component along the axis
+        d = _beside((factor * c[0], factor * c[1], factor * c[2]), u)
     elif on_a:
         d = _beside(d, u)
     elif on_b:
@@ -244,13 +250,14 @@ def _on_axes(
 
 @kernel
 def capsule_capsule(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
-    """Contacts of two capsules, at most 3.
+    """Write the contacts of two capsules, at most 3; return their number.
 
-    The closest points of the axes always count. Where the capsules lie side by side, so do the ends of the stretch
-    they share, each an end of one axis with the closest point of the other; for parallel axes these two are all.
-    Axes that cross are pushed apart along their common perpendicular, collinear ones along a fixed direction across.
+    The closest points of the axes always count. If the capsules are side by side, the ends of their common stretch
+    count too, each an end of one axis with the closest point of the other. Parallel axes have only these two. The
+    normal of axes that cross is their common perpendicular, and of collinear axes a fixed direction across them.
     """
-    u, w = (a.pose[2], a.pose[5], a.pose[8]), (b.pose[2], b.pose[5], b.pose[8])
+    # closest points of the axes
+    u, w = axis_of(a.pose, 2), axis_of(b.pose, 2)
     d = relative(a.pose, b.pose)
     cosine, du, dw = dot(u, w), dot(d, u), dot(d, w)
     ha, hb = a.size[1], b.size[1]
@@ -264,12 +271,13 @@ def capsule_capsule(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> in
     count, rows = _on_axes(a, b, s, t, fallback, CLOSEST_POINT_FEATURE, margin, 0, out), out.rows
     if count == 0 or abs(cosine) < SIDE_BY_SIDE or rows.shape[0] < 3:
         return count
+    # ends of the common stretch
     sign = 1.0 if cosine > 0.0 else -1.0
     low, high = max(-ha, du - hb), min(ha, du + hb)
     if high - low <= 1e-9 * (ha + hb):
         return count
     nx, ny, nz = rows[0, NORMAL], rows[0, NORMAL + 1], rows[0, NORMAL + 2]
-    # Where both end at one place it is A's end, step after step: forces of the one before are known by the number.
+    # if both end at one place, it is A's end in every step, because forces are carried over by feature number
     tie = 1e-12 * (ha + hb)
     for end in range(2):
         side = 1.0 if end == 1 else -1.0
@@ -281,19 +289,19 @@ def capsule_capsule(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> in
             t_end = side * sign * hb
             s_end = min(max(t_end * cosine + du, -ha), ha)
             code = (NONE << BITS) | int(t_end > 0.0)
-        before = count
+        previous = count
         count = _on_axes(a, b, s_end, t_end, fallback, code, margin, count, out)
-        if count > before:
+        if count > previous:
             row = rows[count - 1]
-            # Where the axes nearly cross, the two sides of the crossing would be pushed apart in opposite directions.
+            # if the axes nearly cross, the normals on both sides of the crossing are opposite
             if row[NORMAL] * nx + row[NORMAL + 1] * ny + row[NORMAL + 2] * nz < 0.9:
-                count = before
+                count = previous
     return _drop_closest_point(count, 1e-10 * (ha + hb + a.size[0] + b.size[0]), out)
 
 
 @kernel
 def _drop_closest_point(count: int, slack: float, out: ContactBuffer) -> int:
-    """Drop the closest points, in row 0, when an end of the common stretch is as close."""
+    """Drop the closest points, in row 0, if an end of the common stretch is as close."""
     rows, features = out
     closest = rows[0, GAP] + slack
     for i in range(1, count):
@@ -308,7 +316,7 @@ def _drop_closest_point(count: int, slack: float, out: ContactBuffer) -> int:
 
 @kernel
 def _leaving(a: Posed, b: Posed, direction: Vec3, gap: float, margin: float, out: ContactBuffer) -> int:
-    """Contact of a sphere along a unit vector from its centre to B's surface, in B's axes."""
+    """Write the contact of a sphere along a unit vector from its centre to the surface of B, in B's axes."""
     if not gap <= margin:
         return 0
     normal, radius = rotate(b.pose, direction), a.size[0]
@@ -318,11 +326,12 @@ def _leaving(a: Posed, b: Posed, direction: Vec3, gap: float, margin: float, out
 
 @kernel
 def sphere_box(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
-    """Contact of a sphere (A) and a box (B), 0 or 1.
+    """Write the contact of a sphere (A) and a box (B), 0 or 1.
 
-    A centre outside is met by the box's closest point (Ericson 2005, section 5.1.4); one inside leaves through the
-    nearest face, the first of equal ones in the order x, y, z.
+    A centre outside touches the closest point of the box (Ericson 2005, section 5.1.4). A centre inside leaves through
+    the nearest face, the first of equal ones in the order x, y, z.
     """
+    # vector from the centre to the closest point of the box
     cx, cy, cz = rotate_inverse(b.pose, relative(b.pose, a.pose))
     hx, hy, hz = b.size[0], b.size[1], b.size[2]
     radius = a.size[0]
@@ -330,7 +339,7 @@ def sphere_box(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
     ly = min(max(cy, -hy), hy) - cy
     lz = min(max(cz, -hz), hz) - cz
     length = math.sqrt(lx * lx + ly * ly + lz * lz)
-    # A centre on the surface up to rounding counts as inside: the difference to the closest point is noise.
+    # a centre on the surface up to rounding counts as inside
     if length > 1e-12 * (hx + hy + hz):
         gap = length - radius
         lx, ly, lz = lx / length, ly / length, lz / length
@@ -346,19 +355,20 @@ def sphere_box(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
 
 @kernel
 def sphere_cylinder(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
-    """Contact of a sphere (A) and a cylinder (B), 0 or 1.
+    """Write the contact of a sphere (A) and a cylinder (B), 0 or 1.
 
-    In the half-plane through the axis and the sphere's centre the cylinder is a rectangle, and the closest point is
-    found as for a box. A centre inside leaves through the nearer of mantle and cap; one on the axis leaves the mantle
-    along the cylinder's x axis.
+    In the half-plane through the axis and the sphere's centre the cylinder is a rectangle, so that the closest point is
+    found as for a box. A centre inside leaves through the nearer of mantle and cap. A centre on the axis leaves through
+    the mantle along the cylinder's x axis.
     """
+    # radial direction, and distance from the axis
     cx, cy, cz = rotate_inverse(b.pose, relative(b.pose, a.pose))
     rim, half, radius = b.size[0], b.size[1], a.size[0]
     rho = math.sqrt(cx * cx + cy * cy)
     ex, ey = 1.0, 0.0
     if rho > 1e-150:
         ex, ey = cx / rho, cy / rho
-    # Differences to the closest point of the rectangle, radial and axial.
+    # radial and axial difference to the closest point of the rectangle
     lr = min(rho, rim) - rho
     lz = min(max(cz, -half), half) - cz
     length = math.sqrt(lr * lr + lz * lz)

@@ -12,6 +12,9 @@ from contactlab.spatial.errors import FieldError, SpatialError
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+#: A point or direction of a kernel: three coordinates.
+Vec3 = tuple[float, float, float]
+
 
 def finite_array(value: ArrayLike, field: str, shape: tuple[int | None, ...], error: type[FieldError]) -> FloatArray:
     """Own C-contiguous float64 copy of a value, which is anything numpy makes a real array of.

@@ -6,9 +6,6 @@ from typing import Final, NamedTuple
 
 from contactlab.spatial.arrays import FloatArray, IntArray
 
-#: A point or direction: three coordinates.
-Vec3 = tuple[float, float, float]
-
 # Kinds of shapes. In a pair the shape of lower kind is A, so grounds come first.
 HALF_SPACE: Final = 0
 

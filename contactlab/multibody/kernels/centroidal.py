@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, POSES, VELOCITIES
 from contactlab.multibody.kernels.crba import inertia_times, world_inertias
-from contactlab.multibody.kernels.kinematics import fill_frames, poses
+from contactlab.multibody.kernels.kinematics import fill_frames, linear_velocity, poses
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations, body_forces
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -18,7 +18,7 @@ from lcp.kernels import kernel
 
 @kernel(inline=True)
 def center_of_link(t: Tree, R: FloatArray, p: FloatArray, i: int) -> tuple[float, float, float]:
-    """Centre of mass of link i in the world."""
+    """Return the centre of mass of link i in the world."""
     Ri = R[i]
     x, y, z = t.com[i, 0], t.com[i, 1], t.com[i, 2]
     return (
@@ -30,7 +30,8 @@ def center_of_link(t: Tree, R: FloatArray, p: FloatArray, i: int) -> tuple[float
 
 @kernel(inner=True)
 def sum_masses(t: Tree, R: FloatArray, p: FloatArray, fixed: FloatArray, out: FloatArray) -> None:
-    """Mass and centre of mass (zero without mass) into out[:4]."""
+    """Fill out[:4] with mass and centre of mass, which is zero without mass."""
+    # mass and first moment
     m, x, y, z = fixed[0], fixed[1], fixed[2], fixed[3]
     for i in range(t.parent.shape[0]):
         own = t.mass[i]
@@ -40,6 +41,7 @@ def sum_masses(t: Tree, R: FloatArray, p: FloatArray, fixed: FloatArray, out: Fl
             x += own * cx
             y += own * cy
             z += own * cz
+    # centre of mass
     out[0] = m
     out[1] = x / m if m > 0.0 else 0.0
     out[2] = y / m if m > 0.0 else 0.0
@@ -48,32 +50,30 @@ def sum_masses(t: Tree, R: FloatArray, p: FloatArray, fixed: FloatArray, out: Fl
 
 @kernel(inner=True)
 def sum_momenta(t: Tree, R: FloatArray, p: FloatArray, V: FloatArray, out: FloatArray) -> None:
-    """Linear momentum, angular momentum about the centre of mass out[1:4], kinetic energy, into out[4:11]."""
+    """Fill out[4:11]: linear momentum, angular momentum about the centre of mass out[1:4], kinetic energy."""
     px = py = pz = 0.0
     lx = ly = lz = 0.0
     energy = 0.0
+    # links with mass or inertia
     for i in range(t.parent.shape[0]):
         m = t.mass[i]
         J = t.inertia[i]
         if m == 0.0 and J[0] + J[1] + J[2] == 0.0:
             continue
         cx, cy, cz = center_of_link(t, R, p, i)
+        # velocity of the centre of mass
         root = t.root[i]
         Ri = R[i]
         wx, wy, wz = V[i, 0], V[i, 1], V[i, 2]
-        dx = cx - p[root, 0]
-        dy = cy - p[root, 1]
-        dz = cz - p[root, 2]
-        ux = V[i, 3] + (wy * dz - wz * dy)
-        uy = V[i, 4] + (wz * dx - wx * dz)
-        uz = V[i, 5] + (wx * dy - wy * dx)
-        # Link axes, in which the inertia is constant.
+        ux, uy, uz = linear_velocity(V[i], cx - p[root, 0], cy - p[root, 1], cz - p[root, 2])
+        # angular momentum in link axes, where the inertia is constant
         bx = Ri[0] * wx + Ri[3] * wy + Ri[6] * wz
         by = Ri[1] * wx + Ri[4] * wy + Ri[7] * wz
         bz = Ri[2] * wx + Ri[5] * wy + Ri[8] * wz
         jx = J[0] * bx + J[3] * by + J[4] * bz
         jy = J[3] * bx + J[1] * by + J[5] * bz
         jz = J[4] * bx + J[5] * by + J[2] * bz
+        # sums, with moments about the common centre of mass
         rx = cx - out[1]
         ry = cy - out[2]
         rz = cz - out[3]
@@ -84,6 +84,7 @@ def sum_momenta(t: Tree, R: FloatArray, p: FloatArray, V: FloatArray, out: Float
         ly += Ri[3] * jx + Ri[4] * jy + Ri[5] * jz + m * (rz * ux - rx * uz)
         lz += Ri[6] * jx + Ri[7] * jy + Ri[8] * jz + m * (rx * uy - ry * ux)
         energy += 0.5 * (m * (ux * ux + uy * uy + uz * uz) + (bx * jx + by * jy + bz * jz))
+    # results
     out[4] = px
     out[5] = py
     out[6] = pz
@@ -95,7 +96,7 @@ def sum_momenta(t: Tree, R: FloatArray, p: FloatArray, V: FloatArray, out: Float
 
 @kernel(inline=True)
 def rotor_energy(t: Tree, v: FloatArray) -> float:
-    """Kinetic energy [J] of the rotors behind the joints; they add to no momentum of the bodies."""
+    """Return the kinetic energy [J] of the rotors behind the joints; they add to no momentum of the bodies."""
     energy = 0.0
     for j in range(v.shape[0]):
         energy += 0.5 * t.armature[j] * v[j] * v[j]
@@ -113,10 +114,10 @@ def energies(
     sums: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Fill out (2,) with kinetic and potential energy [J], the numbers `kinetic_energy` and `potential_energy` give.
+    """Fill out (2,) with kinetic and potential energy [J], as `kinetic_energy` and `potential_energy` give them.
 
-    ``v`` (nv,) is the velocity that V was computed from, ``fixed`` (4,) the mass of the bodies fixed to the world and
-    its first moment, ``sums`` (11,) scratch.
+    ``v`` (nv,) is the velocity that V was computed from. ``fixed`` (4,) is the mass of the bodies fixed to the world
+    and its first moment. ``sums`` (11,) is scratch.
     """
     sum_masses(t, R, p, fixed, sums)
     sum_momenta(t, R, p, V, sums)
@@ -127,10 +128,12 @@ def energies(
 
 @kernel(inline=True)
 def sum_rates(t: Tree, p: FloatArray, B: FloatArray, out: FloatArray) -> None:
-    """Rates of both momenta into out[11:17] from the force B (nl, 6) that each link needs to move as it does."""
+    """Fill out[11:17] with the rates of both momenta from the force B (nl, 6) that each link needs for its motion."""
+    # zero sums
     for k in range(11, 17):
         out[k] = 0.0
     for i in range(t.parent.shape[0]):
+        # force of the link, with its moment about the centre of mass
         root = t.root[i]
         Bi = B[i]
         x = p[root, 0] - out[1]
@@ -158,22 +161,25 @@ def body_sums(
     order: int,
     out: FloatArray,
 ) -> int:
-    """Fill out (17,); return `GOOD`, or the code of the failure. The workspace has the length of the one of `rnea`.
+    """Fill out (17,); return `GOOD`, or the code of the failure. The workspace is as long as for `rnea`.
 
     Order 0: mass and centre of mass; 1: also linear momentum, angular momentum about the centre of mass and kinetic
     energy (out[4:11]); 2: also the rates of both momenta at the accelerations ``a`` (out[11:17]), without gravity.
     ``fixed`` (4,) is the mass of the bodies fixed to the world and its first moment.
     """
+    # kinematics, masses
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES if order > 0 else POSES, W)
     if code != GOOD:
         return code
     t, f, nl, _ = model_and_workspace_views(I, F, W)
     sum_masses(t, f.R, f.p, fixed, out)
+    # momenta
     last = 4
     if order > 0:
         sum_momenta(t, f.R, f.p, f.V, out)
         out[10] += rotor_energy(t, v)
         last = 11
+    # rates of the momenta
     if order > 1:
         A = rows_at(W, f.start, nl, 6)
         B = rows_at(W, f.start + 6 * nl, nl, 6)
@@ -181,6 +187,7 @@ def body_sums(
         body_forces(t, f, A, B)
         sum_rates(t, f.p, B, out)
         last = 17
+    # a sum that is finite exactly if all results are
     rest = 0.0
     for k in range(last):
         rest += 0.0 * out[k]
@@ -198,28 +205,30 @@ def centroidal_columns(
     ready: int,
     A: FloatArray,
 ) -> int:
-    """Fill A (6, nv): momentum about the centre of mass per unit of each entry of v.
+    """Fill A (6, nv) with momentum about the centre of mass per unit of each entry of v.
 
-    Return `GOOD`, or the code of the failure.
-
-    Each column is the composite inertia beyond a joint times its motion column (Featherstone 2008, section 6.2, before
-    the projection). The workspace has the length of the one of `crba`.
+    Return `GOOD`, or the code of the failure. Each column is the composite inertia beyond a joint times its motion
+    column (Featherstone 2008, section 6.2, before the projection). The workspace is as long as for `crba`.
     """
+    # kinematics
     t, f, nl, _ = model_and_workspace_views(I, F, W)
     if ready < POSES:
         code = poses(I, F, q, custom, W)
         if code != GOOD:
             return code
+    # masses and inertias
     B = rows_at(W, f.start, nl, 10)
     total = f.scratch[:4]
     sum_masses(t, f.R, f.p, fixed, total)
     world_inertias(t, f.R, f.p, B)
+    # composites from the leaves to the roots
     rest = 0.0
     for i in range(nl - 1, -1, -1):
         up = t.parent[i]
         if up >= 0:
             for k in range(10):
                 B[up, k] += B[i, k]
+        # columns of the link, moved to the centre of mass
         root = t.root[i]
         x = f.p[root, 0] - total[1]
         y = f.p[root, 1] - total[2]

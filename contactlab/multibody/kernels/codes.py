@@ -37,7 +37,7 @@ NQ: Final = (1, 1, 1, 1, 1, 1, 4, 3, 7, 0)
 
 NV: Final = (1, 1, 1, 1, 1, 1, 3, 3, 6, 0)
 
-# Outcomes; at least 0 is the place in q of a quaternion that is not one.
+# Outcomes; at least 0 is the place in q of a quaternion without unit length.
 GOOD: Final = -1
 
 NOT_FINITE: Final = -2
@@ -48,7 +48,7 @@ SINGULAR: Final = -3
 # Code of the fast entries: not the usual call.
 NEEDS_GENERAL_ENTRY: Final = -1_000_000_000
 
-# A pivot this small, relative to the inertia it is left over from, is rounding.
+# A pivot this small relative to the inertia before the elimination is rounding.
 PIVOT: Final = 64 * 2.220446049250313e-16
 
 # Levels to which the head is filled.
@@ -77,50 +77,53 @@ STACK: Final = 4096
 # Length of the row that a custom joint's numbers take: R (9), p (3), S as up to six columns of six (36), c (6).
 CUSTOM_ROW: Final = 54
 
-# And of what derivatives need of it: dS/dq (6, 6, 6), along each degree of freedom each column, and dc/dq (6, 6).
+# Length of its derivatives: dS/dq (6, 6, 6), along each degree of freedom each column, and dc/dq (6, 6).
 CUSTOM_RATES: Final = 252
 
 
 def columns_start(nl: int) -> int:
-    """Return the offset of the motion columns in the head; R, p, V and C follow, as in `workspace.frames`."""
+    """Return the offset of the motion columns in the head; R, p, V and C follow, as in `layout.frames`."""
     return 32 + 2 * nl
 
 
 def head_size(nl: int, nv: int) -> int:
-    """Kinematics alone."""
+    """Return the length of the kinematics alone."""
     return 32 + 26 * nl + 6 * nv
 
 
 def rnea_size(nl: int, nv: int) -> int:
-    """`rnea`: accelerations and forces of the links."""
+    """Return the length for `rnea`: accelerations and forces of the links."""
     return 32 + 38 * nl + 6 * nv
 
 
 def crba_size(nl: int, nv: int) -> int:
-    """`crba`: composite inertias."""
+    """Return the length for `crba`: composite inertias."""
     return 32 + 36 * nl + 6 * nv
 
 
 def aba_size(nl: int, nv: int) -> int:
-    """`aba`: accelerations, forces, rigid and articulated inertias, U and 1 / D."""
+    """Return the length for `aba`: accelerations, forces, rigid and articulated inertias, U and 1 / D."""
     return 32 + 71 * nl + 13 * nv
 
 
 def derivatives_size(nl: int, nv: int) -> int:
-    """`dynamics_derivatives`: accelerations, forces, inertias, momenta, external forces, rates of columns, a."""
+    """Return the length for `dynamics_derivatives`.
+
+    Accelerations, forces, inertias, momenta, external forces, rates of columns, and a.
+    """
     return 32 + 66 * nl + 26 * nv
 
 
 def factor_size(nl: int, nv: int) -> int:
-    """`factor_inertia`: rigid and articulated inertias."""
+    """Return the length for `factor_inertia`: rigid and articulated inertias."""
     return 32 + 59 * nl + 6 * nv
 
 
 def point_size(nl: int, nv: int) -> int:
-    """`point_motion` and `point_columns`: accelerations, a pose and a point."""
+    """Return the length for `point_motion` and `point_columns`: accelerations, a pose and a point."""
     return 47 + 32 * nl + 6 * nv
 
 
 def point_rates_size(nl: int, nv: int) -> int:
-    """`point_rates`: accelerations, rates of columns, a pose and a point."""
+    """Return the length for `point_rates`: accelerations, rates of columns, a pose and a point."""
     return 47 + 32 * nl + 24 * nv

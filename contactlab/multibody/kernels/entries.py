@@ -33,7 +33,7 @@ from lcp.kernels import kernel
 def fast_rnea(
     I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, a: FloatArray, W: FloatArray, tau: FloatArray
 ) -> int:
-    """`rnea`; ``a`` of length 0 stands for no accelerations."""
+    """Fill tau by `rnea`; ``a`` of length 0 stands for no accelerations."""
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or a.shape[0] not in (0, I[NV]):
         return NEEDS_GENERAL_ENTRY
     work = W if W.shape[0] else stack()
@@ -42,13 +42,12 @@ def fast_rnea(
 
 @kernel
 def fast_crba(I: IntArray, F: FloatArray, q: FloatArray, W: FloatArray, M: FloatArray) -> int:
-    """`crba`, M as it comes from the allocator."""
+    """Fill M, unset memory, by `crba`."""
     if q.shape[0] != I[NQ]:
         return NEEDS_GENERAL_ENTRY
     for i in range(M.shape[0]):
-        row = M[i]
-        for j in range(row.shape[0]):
-            row[j] = 0.0
+        for j in range(M.shape[1]):
+            M[i, j] = 0.0
     work = W if W.shape[0] else stack()
     return crba(I, F, q, rows_at(W, 0, 0, CUSTOM_ROW), work, NOTHING, M)
 
@@ -57,7 +56,7 @@ def fast_crba(I: IntArray, F: FloatArray, q: FloatArray, W: FloatArray, M: Float
 def fast_aba(
     I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, tau: FloatArray, W: FloatArray, a: FloatArray
 ) -> int:
-    """`aba`."""
+    """Fill ``a`` by `aba`."""
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or tau.shape[0] != I[NV]:
         return NEEDS_GENERAL_ENTRY
     work = W if W.shape[0] else stack()
@@ -79,7 +78,7 @@ def fast_derivatives(
     ready: int,
     forward: int,
 ) -> int:
-    """`dynamics_derivatives`, of the usual call and of any other of one instant."""
+    """Fill ``out`` by `dynamics_derivatives`, for the usual call and every other call of one instant."""
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or x.shape[0] != I[NV] or f_ext.shape[0] not in (0, I[BODIES]):
         return NEEDS_GENERAL_ENTRY
     work = W if W.shape[0] else stack()
@@ -87,7 +86,7 @@ def fast_derivatives(
 
 
 @kernel(inline=True)
-def instant_row(rows: Any, b: int) -> Any:
+def row(rows: Any, b: int) -> Any:
     """Return the row of instant b."""
     return rows[b % rows.shape[0]]
 
@@ -96,60 +95,38 @@ def instant_row(rows: Any, b: int) -> Any:
 def inverse_dynamics(
     I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, tau: FloatArray
 ) -> None:
-    """`rnea`: tau (B, nv)."""
+    """Fill tau (B, nv) by `rnea`."""
     q, v, a, f_ext, custom = operands
     for b in range(start, stop):
-        codes[b] = rnea(
-            I,
-            F,
-            instant_row(q, b),
-            instant_row(v, b),
-            instant_row(a, b),
-            instant_row(f_ext, b),
-            instant_row(custom, b),
-            W,
-            NOTHING,
-            tau[b],
-        )
+        codes[b] = rnea(I, F, row(q, b), row(v, b), row(a, b), row(f_ext, b), row(custom, b), W, NOTHING, tau[b])
 
 
 @kernel
 def forward_dynamics(
     I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, a: FloatArray
 ) -> None:
-    """`aba`: a (B, nv)."""
+    """Fill a (B, nv) by `aba`."""
     q, v, tau, f_ext, custom = operands
     for b in range(start, stop):
-        codes[b] = aba(
-            I,
-            F,
-            instant_row(q, b),
-            instant_row(v, b),
-            instant_row(tau, b),
-            instant_row(f_ext, b),
-            instant_row(custom, b),
-            W,
-            NOTHING,
-            a[b],
-        )
+        codes[b] = aba(I, F, row(q, b), row(v, b), row(tau, b), row(f_ext, b), row(custom, b), W, NOTHING, a[b])
 
 
 @kernel(short_loops=True)
 def derivatives(
     I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
 ) -> None:
-    """`dynamics_derivatives`: out (B, 3 + forward, nv, nv)."""
+    """Fill out (B, 3 + forward, nv, nv) by `dynamics_derivatives`."""
     q, v, x, f_ext, custom, rates, forward = operands
     for b in range(start, stop):
         codes[b] = dynamics_derivatives(
             I,
             F,
-            instant_row(q, b),
-            instant_row(v, b),
-            instant_row(x, b),
-            instant_row(f_ext, b),
-            instant_row(custom, b),
-            instant_row(rates, b),
+            row(q, b),
+            row(v, b),
+            row(x, b),
+            row(f_ext, b),
+            row(custom, b),
+            row(rates, b),
             W,
             NOTHING,
             forward,
@@ -161,21 +138,21 @@ def derivatives(
 def rates_of_points(
     I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
 ) -> None:
-    """`point_rates`: out (B, 4, 6, nv)."""
+    """Fill out (B, 4, 6, nv) by `point_rates`."""
     q, v, a, point, custom, rates, body = operands
     for b in range(start, stop):
         codes[b] = point_rates(
             I,
             F,
-            instant_row(q, b),
-            instant_row(v, b),
-            instant_row(a, b),
-            instant_row(custom, b),
-            instant_row(rates, b),
+            row(q, b),
+            row(v, b),
+            row(a, b),
+            row(custom, b),
+            row(rates, b),
             W,
             NOTHING,
             body,
-            instant_row(point, b),
+            row(point, b),
             out[b],
         )
 
@@ -184,21 +161,11 @@ def rates_of_points(
 def rates_of_momentum(
     I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
 ) -> None:
-    """`centroidal_rates`: out (B, 4, 6, nv)."""
+    """Fill out (B, 4, 6, nv) by `centroidal_rates`."""
     q, v, a, custom, rates, fixed = operands
     for b in range(start, stop):
         codes[b] = centroidal_rates(
-            I,
-            F,
-            instant_row(q, b),
-            instant_row(v, b),
-            instant_row(a, b),
-            fixed,
-            instant_row(custom, b),
-            instant_row(rates, b),
-            W,
-            NOTHING,
-            out[b],
+            I, F, row(q, b), row(v, b), row(a, b), fixed, row(custom, b), row(rates, b), W, NOTHING, out[b]
         )
 
 
@@ -206,26 +173,28 @@ def rates_of_momentum(
 def mass_matrix(
     I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, M: FloatArray
 ) -> None:
-    """`crba`: M (B, nv, nv)."""
+    """Fill M (B, nv, nv) by `crba`."""
     q, custom = operands
     for b in range(start, stop):
-        codes[b] = crba(I, F, instant_row(q, b), instant_row(custom, b), W, NOTHING, M[b])
+        codes[b] = crba(I, F, row(q, b), row(custom, b), W, NOTHING, M[b])
 
 
 @kernel
 def solve_mass_matrix(
     I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, x: FloatArray
 ) -> None:
-    """x := M^-1 tau, (B, nv); W ends in the factor (13 nv,) and scratch (nl, 6) of `solve_inertia`."""
+    """Fill x (B, nv) with M^-1 tau; W ends in the factor (13 nv,) and scratch (nl, 6) of `solve_inertia`."""
     q, tau, custom = operands
+    # memory for the factor
     scratch = W.shape[0] - 6 * I[LINKS]
     factor = part_at(W, scratch - 13 * I[NV], 13 * I[NV])
     P = rows_at(W, scratch, I[LINKS], 6)
+    # factor and solve
     for b in range(start, stop):
-        right = instant_row(tau, b)
+        right = row(tau, b)
         for j in range(x.shape[1]):
             x[b, j] = right[j]
-        codes[b] = factor_inertia(I, F, instant_row(q, b), instant_row(custom, b), W, NOTHING, factor)
+        codes[b] = factor_inertia(I, F, row(q, b), row(custom, b), W, NOTHING, factor)
         if codes[b] == GOOD:
             codes[b] = solve_inertia(I, F, factor, P, x[b : b + 1])
 
@@ -234,22 +203,11 @@ def solve_mass_matrix(
 def point_motions(
     I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
 ) -> None:
-    """`point_motion`: out (B, 3 or 6)."""
+    """Fill out (B, 3 or 6) by `point_motion`."""
     q, v, a, point, custom, body, order = operands
     for b in range(start, stop):
         codes[b] = point_motion(
-            I,
-            F,
-            instant_row(q, b),
-            instant_row(v, b),
-            instant_row(a, b),
-            instant_row(custom, b),
-            W,
-            NOTHING,
-            body,
-            instant_row(point, b),
-            order,
-            out[b],
+            I, F, row(q, b), row(v, b), row(a, b), row(custom, b), W, NOTHING, body, row(point, b), order, out[b]
         )
 
 
@@ -257,22 +215,12 @@ def point_motions(
 def point_jacobians(
     I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: Any
 ) -> None:
-    """`point_columns`: the body's poses (B, 12) and Jacobians (B, 6 - first, nv)."""
+    """Fill the body's poses (B, 12) and Jacobians (B, 6 - first, nv) by `point_columns`."""
     q, point, custom, body, first = operands
     poses, J = out
     for b in range(start, stop):
         codes[b] = point_columns(
-            I,
-            F,
-            instant_row(q, b),
-            instant_row(custom, b),
-            W,
-            NOTHING,
-            body,
-            instant_row(point, b),
-            first,
-            poses[b],
-            J[b],
+            I, F, row(q, b), row(custom, b), W, NOTHING, body, row(point, b), first, poses[b], J[b]
         )
 
 
@@ -280,11 +228,11 @@ def point_jacobians(
 def poses_of(
     I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
 ) -> None:
-    """Rotation by rows and origin of some bodies, given by number: out (B, n, 12)."""
+    """Fill out (B, n, 12) with rotation by rows and origin of some bodies, given by number."""
     q, custom, bodies = operands
     t, f, _, _ = model_and_workspace_views(I, F, W)
     for b in range(start, stop):
-        codes[b] = fill_frames(I, F, instant_row(q, b), instant_row(q, b), instant_row(custom, b), NOTHING, POSES, W)
+        codes[b] = fill_frames(I, F, row(q, b), row(q, b), row(custom, b), NOTHING, POSES, W)
         for i in range(bodies.shape[0]):
             body_pose(t, f.R, f.p, bodies[i], out[b, i])
 
@@ -293,49 +241,37 @@ def poses_of(
 def sums_over_bodies(
     I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
 ) -> None:
-    """`body_sums`: out (B, 17)."""
+    """Fill out (B, 17) by `body_sums`."""
     q, v, a, custom, fixed, order = operands
     for b in range(start, stop):
-        codes[b] = body_sums(
-            I,
-            F,
-            instant_row(q, b),
-            instant_row(v, b),
-            instant_row(a, b),
-            fixed,
-            instant_row(custom, b),
-            W,
-            NOTHING,
-            order,
-            out[b],
-        )
+        codes[b] = body_sums(I, F, row(q, b), row(v, b), row(a, b), fixed, row(custom, b), W, NOTHING, order, out[b])
 
 
 @kernel
 def centroidal_momentum_matrix(
     I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, A: FloatArray
 ) -> None:
-    """`centroidal_columns`: A (B, 6, nv)."""
+    """Fill A (B, 6, nv) by `centroidal_columns`."""
     q, custom, fixed = operands
     for b in range(start, stop):
-        codes[b] = centroidal_columns(I, F, instant_row(q, b), fixed, instant_row(custom, b), W, NOTHING, A[b])
+        codes[b] = centroidal_columns(I, F, row(q, b), fixed, row(custom, b), W, NOTHING, A[b])
 
 
 @kernel
 def integrate(
     I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
 ) -> None:
-    """`integrate_configuration`: out (B, nq)."""
+    """Fill out (B, nq) by `integrate_configuration`."""
     q, v, dt = operands
     for b in range(start, stop):
-        integrate_configuration(I, F, instant_row(q, b), instant_row(v, b), instant_row(dt, b), out[b])
+        integrate_configuration(I, F, row(q, b), row(v, b), row(dt, b), out[b])
 
 
 @kernel
 def difference(
     I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
 ) -> None:
-    """`configuration_difference`: out (B, nv)."""
+    """Fill out (B, nv) by `configuration_difference`."""
     q0, q1 = operands
     for b in range(start, stop):
-        configuration_difference(I, F, instant_row(q0, b), instant_row(q1, b), out[b])
+        configuration_difference(I, F, row(q0, b), row(q1, b), out[b])

@@ -4,13 +4,13 @@ Solves, for the angular velocity w+ after the step (body axes),
 
     I (w+ - w) = h torque - h wm x I wm,      wm = (w + w+) / 2.
 
-Without torque the rule keeps the kinetic energy 1/2 w.I w and the length of I w exactly, whatever the step: multiply by
+Without torque the rule keeps the kinetic energy 1/2 w.I w and the length of I w exactly, for every step: multiply by
 wm, or by I wm. The explicit rule gains energy in every step, without bound for plates and rods. E. Hairer, C. Lubich,
 G. Wanner, Geometric Numerical Integration (2006), section IV.2.1 (quadratic invariants).
 
-The equation holds as it stands for a tree of one link: floating, about its centre of mass, or on a spherical joint that
-is fixed to the world, about the joint. In a tree of several links, joints pass torques on that depend on all velocities
-at once; there the bias force of `rnea`, taken at the start of the step, stands alone.
+The equation holds for a tree of one link: floating, about its centre of mass, or on a spherical joint fixed to the
+world, about the joint. In a tree of several links, joints pass torques on that depend on all velocities at once. There
+the bias force of `rnea`, taken at the start of the step, is the whole term.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from contactlab.multibody.kernels.layout import Tree
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
-# Newton converges in three or four iterations at sensible steps. From about 3 rad per step on, and under torques that
-# speed thin bodies up as much within the step, it may stall: the step is then taken in 2, 4, ... equal parts.
+# Newton converges in three or four iterations at sensible steps. It may stall from about 3 rad per step on, and under
+# torques that speed thin bodies up as much within the step. The step is then taken in 2, 4, ... equal parts.
 MAX_ITERATIONS = 50
 
 MAX_HALVINGS = 30
@@ -36,7 +36,7 @@ RESIDUAL_TOLERANCE = 1e-9
 
 @kernel(inner=True)
 def body_inertia_times(inertia: FloatArray, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """I (x, y, z) for the six numbers xx, yy, zz, xy, xz, yz of I."""
+    """Return I (x, y, z) for the six numbers xx, yy, zz, xy, xz, yz of I."""
     return (
         inertia[0] * x + inertia[3] * y + inertia[4] * z,
         inertia[3] * x + inertia[1] * y + inertia[5] * z,
@@ -58,7 +58,7 @@ def midpoint_residual(
     dz: float,
     h: float,
 ) -> tuple[float, float, float]:
-    """I d + h wm x I wm - h torque for w+ = w + d; (hx, hy, hz) is h torque."""
+    """Return I d + h wm x I wm - h torque for w+ = w + d; (hx, hy, hz) is h torque."""
     ax, ay, az = wx + 0.5 * dx, wy + 0.5 * dy, wz + 0.5 * dz
     lx, ly, lz = body_inertia_times(inertia, ax, ay, az)
     ex, ey, ez = body_inertia_times(inertia, dx, dy, dz)
@@ -75,9 +75,10 @@ def midpoint_step(
 ) -> tuple[float, float, float, bool]:
     """Return the change d = w+ - w of one step of the rule, and whether it solves the equation.
 
-    Newton's method with its step halved until the residual falls; it ends when the residual no longer does, at rounding
-    or where it stalls.
+    Newton's method, its step halved until the residual falls. It ends when the residual stops falling, at rounding or
+    in a stall.
     """
+    # residual without a change
     hx, hy, hz = h * tx, h * ty, h * tz
     dx, dy, dz = 0.0, 0.0, 0.0
     fx, fy, fz = midpoint_residual(inertia, hx, hy, hz, wx, wy, wz, dx, dy, dz, h)
@@ -85,7 +86,7 @@ def midpoint_step(
     for _ in range(MAX_ITERATIONS):
         if size == 0.0:
             break
-        # Jacobian I + h/2 ([wm]x I - [I wm]x).
+        # Jacobian I + h/2 ([wm]x I - [I wm]x)
         g = 0.5 * h
         ax, ay, az = wx + 0.5 * dx, wy + 0.5 * dy, wz + 0.5 * dz
         i00, i11, i22, i01, i02, i12 = inertia[0], inertia[1], inertia[2], inertia[3], inertia[4], inertia[5]
@@ -99,6 +100,7 @@ def midpoint_step(
         j20 = i02 + g * (ax * i01 - ay * i00 + ly)
         j21 = i12 + g * (ax * i11 - ay * i01 - lx)
         j22 = i22 + g * (ax * i12 - ay * i02)
+        # the step by cofactors
         c00 = j11 * j22 - j12 * j21
         c01 = j12 * j20 - j10 * j22
         c02 = j10 * j21 - j11 * j20
@@ -106,6 +108,7 @@ def midpoint_step(
         sx = -(c00 * fx + (j02 * j21 - j01 * j22) * fy + (j01 * j12 - j02 * j11) * fz) / determinant
         sy = -(c01 * fx + (j00 * j22 - j02 * j20) * fy + (j02 * j10 - j00 * j12) * fz) / determinant
         sz = -(c02 * fx + (j01 * j20 - j00 * j21) * fy + (j00 * j11 - j01 * j10) * fz) / determinant
+        # halve it until the residual falls
         share = 1.0
         smaller = False
         for _ in range(MAX_HALVINGS):
@@ -116,12 +119,13 @@ def midpoint_step(
                 dx, dy, dz, size = ex, ey, ez, trial
                 smaller = True
                 break
-            # A step that is lost in d, as are all shorter ones.
+            # this step is lost in d, as are all shorter ones
             if ex == dx and ey == dy and ez == dz:
                 break
             share *= 0.5
         if not smaller:
             break
+    # residual relative to the terms of the equation
     ix, iy, iz = body_inertia_times(inertia, wx, wy, wz)
     kx, ky, kz = body_inertia_times(inertia, wx + dx, wy + dy, wz + dz)
     terms = ix * ix + iy * iy + iz * iz + kx * kx + ky * ky + kz * kz + hx * hx + hy * hy + hz * hz
@@ -132,11 +136,13 @@ def midpoint_step(
 def midpoint_spin(
     inertia: FloatArray, tx: float, ty: float, tz: float, wx: float, wy: float, wz: float, h: float
 ) -> tuple[float, float, float]:
-    """Change w+ - w of the angular velocity [rad/s] over a step h [s] under a torque [N m], all in body axes.
+    """Return the change w+ - w of the angular velocity [rad/s] over h [s] under a torque [N m], all in body axes.
 
-    ``inertia`` (6,) [kg m^2]: xx, yy, zz, xy, xz, yz about the point that the torque is about. One step of the rule, or
-    as many equal ones, the torque staying as it is in body axes, as it takes to solve each; NaN where 1024 are too few.
+    ``inertia`` (6,) [kg m^2]: xx, yy, zz, xy, xz, yz about the reference point of the torque. The step is one of the
+    rule, or the fewest equal parts 2, 4, ... that can be solved. The torque is constant in body axes. NaN if 1024 are
+    too few.
     """
+    # 1, 2, 4, ... parts until all of them are solved
     parts = 1
     while parts <= MAX_PARTS:
         part = h / parts
@@ -157,7 +163,7 @@ def midpoint_spin(
 def is_free_rotor(t: Tree, first: int, last: int) -> bool:
     """Return True if links first ... last - 1, a whole tree, are one link to which the midpoint rule applies.
 
-    Rotors behind its degrees of freedom, whose own velocity products nobody knows, leave it to the explicit rule.
+    Rotors behind its degrees of freedom have unknown velocity products. Such a link stays with the explicit rule.
     """
     if last - first != 1 or t.kind[first] not in (FLOATING, SPHERICAL):
         return False
@@ -171,10 +177,11 @@ def is_free_rotor(t: Tree, first: int, last: int) -> bool:
 def rotation_load(
     t: Tree, R: FloatArray, S: FloatArray, i: int, tau: FloatArray, inertia: FloatArray
 ) -> tuple[int, tuple[float, float, float], tuple[float, float, float]]:
-    """What a link i, a tree of its own, turns under: the place of its angular velocity in v, force, torque, body axes.
+    """Return the place in v of a link's angular velocity, and force and torque on it in body axes.
 
-    ``inertia`` (6,) is filled with that about the point that the torque is about.
+    Link i is a tree of its own. ``inertia`` (6,) is filled with the inertia about the reference point of the torque.
     """
+    # inertia about the centre of mass
     Ri = R[i]
     own = t.inertia[i]
     m = t.mass[i]
@@ -184,14 +191,14 @@ def rotation_load(
     for k in range(6):
         inertia[k] = own[k]
     if t.kind[i] == FLOATING:
-        # The applied force about the centre of mass; the weight has no torque there.
+        # floating: the applied force about the centre of mass, where the weight has no torque
         for k in range(3):
             fx -= S[a + k, 3] * tau[a + k]
             fy -= S[a + k, 4] * tau[a + k]
             fz -= S[a + k, 5] * tau[a + k]
         a += 3
     else:
-        # About the joint, whose force is unknown; the weight has a torque.
+        # spherical: about the joint, whose force is unknown; the weight has a torque
         fx = m * t.gravity[0]
         fy = m * t.gravity[1]
         fz = m * t.gravity[2]
@@ -201,6 +208,7 @@ def rotation_load(
         inertia[3] -= m * x * y
         inertia[4] -= m * x * z
         inertia[5] -= m * y * z
+    # in body axes
     bx = Ri[0] * fx + Ri[3] * fy + Ri[6] * fz
     by = Ri[1] * fx + Ri[4] * fy + Ri[7] * fz
     bz = Ri[2] * fx + Ri[5] * fy + Ri[8] * fz
@@ -240,12 +248,15 @@ def gyroscopic_impulse(
     Mv
         (nv,) whose three entries of the link's angular velocity are corrected, by I dw - h torque + h w x I w.
     """
+    # load and angular momentum
     a, _, (qx, qy, qz) = rotation_load(t, R, S, i, tau, inertia)
     wx, wy, wz = v[a], v[a + 1], v[a + 2]
     lx, ly, lz = body_inertia_times(inertia, wx, wy, wz)
+    # the impulse of the midpoint rule
     if spins:
         dx, dy, dz = midpoint_spin(inertia, qx, qy, qz, wx, wy, wz, h)
         ex, ey, ez = body_inertia_times(inertia, dx, dy, dz)
+        # without the explicit one
         Mv[a] += ex - h * qx
         Mv[a + 1] += ey - h * qy
         Mv[a + 2] += ez - h * qz

@@ -24,21 +24,26 @@ from contactlab.multibody.kernels.codes import (
 )
 from contactlab.multibody.kernels.layout import Frames, Tree, frames, model_and_workspace_views, tree
 from contactlab.multibody.kernels.revolute import joint_sines_cosines, revolute_pose
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
 from lcp.compiler.views import part_at
 from lcp.kernels import kernel
 
-# Largest deviation of the squared length of a quaternion from 1.
+#: Largest deviation of the squared length of a quaternion from 1.
 QUATERNION_TOLERANCE = 2e-6
 
 
 @kernel
 def quaternion_matrix(q: FloatArray, at: int, B: FloatArray) -> bool:
-    """Rotation matrix (9,) by rows of the quaternion q[at:at + 4], its length divided out; False if it has none."""
+    """Fill B (9,) with the rotation matrix by rows of the quaternion q[at:at + 4]; return False for an invalid one.
+
+    Its length is divided out.
+    """
+    # length
     w, x, y, z = q[at], q[at + 1], q[at + 2], q[at + 3]
     squared = w * w + x * x + y * y + z * z
     if not abs(squared - 1.0) <= QUATERNION_TOLERANCE:
         return False
+    # rows
     s = 2.0 / squared
     B[0] = 1.0 - s * (y * y + z * z)
     B[1] = s * (x * y - w * z)
@@ -54,7 +59,7 @@ def quaternion_matrix(q: FloatArray, at: int, B: FloatArray) -> bool:
 
 @kernel
 def axis_matrix(x: float, y: float, z: float, c: float, s: float, B: FloatArray) -> None:
-    """Rotation matrix (9,) by rows about the unit axis (x, y, z), from cosine and sine of the angle."""
+    """Fill B (9,) with the rotation matrix by rows about the unit axis (x, y, z), from cosine and sine of the angle."""
     d = 1.0 - c
     B[0] = c + d * x * x
     B[1] = d * x * y - s * z
@@ -69,7 +74,7 @@ def axis_matrix(x: float, y: float, z: float, c: float, s: float, B: FloatArray)
 
 @kernel
 def matrix_product(A: FloatArray, B: FloatArray, out: FloatArray) -> None:
-    """out = A B for flat matrices (9,); out is neither of them."""
+    """Fill ``out`` with A B for flat matrices (9,); out is neither of them."""
     for row in range(0, 9, 3):
         x, y, z = A[row], A[row + 1], A[row + 2]
         out[row] = x * B[0] + y * B[3] + z * B[6]
@@ -79,19 +84,19 @@ def matrix_product(A: FloatArray, B: FloatArray, out: FloatArray) -> None:
 
 @kernel
 def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: FloatArray) -> int:
-    """Fill R, p and the motion columns S of a workspace.
+    """Fill R, p and the motion columns S of a workspace; return `GOOD`, or the place in q of an invalid quaternion.
 
-    Return `GOOD`, or the place in q of a quaternion that is not one.
-
-    ``custom`` (n, 54) holds the numbers of custom joints. The buffers are taken instead of their views: every field of
-    every array that a compiled function takes is one more word to push, 250 of them for a `Tree`.
+    ``custom`` (n, 54) holds the numbers of custom joints. The arguments are the buffers and not their views. Every
+    field of every array that a compiled function takes is one more word to push, 250 of them for a `Tree`.
     """
+    # views, and sines and cosines of all joints
     t = tree(I, F)
     R, p, S, _, _, scratch, angles, _ = frames(W, t.parent.shape[0], t.dof_parent.shape[0])
     A = part_at(scratch, 0, 9)
     B = part_at(scratch, 9, 9)
     cosines = joint_sines_cosines(t, q, angles)
     turning = 0
+    # from the roots to the leaves
     for i in range(t.parent.shape[0]):
         up = t.parent[i]
         X = t.R[i]
@@ -101,6 +106,7 @@ def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: Floa
         iq = t.iq[i]
         iv = t.iv[i]
         root = t.root[i]
+        # revolute joints about x, y or z, in scalars
         if kind <= REVOLUTE_Z:
             if up >= 0:
                 Ru = R[up]
@@ -116,8 +122,8 @@ def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: Floa
             revolute_pose(kind, c, s, Ru, pu, X, t.p[i], p[root], Ri, pi, S[iv])
             turning += 1
             continue
+        # A: the joint's axes in the world; pi: its origin
         px, py, pz = t.p[i, 0], t.p[i, 1], t.p[i, 2]
-        # A: the joint's axes in the world; pi: its origin.
         if up >= 0:
             Ru = R[up]
             matrix_product(Ru, X, A)
@@ -130,6 +136,7 @@ def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: Floa
             pi[0] = px
             pi[1] = py
             pi[2] = pz
+        # motion of the joint
         if kind == PRISMATIC:
             for k in range(9):
                 Ri[k] = A[k]
@@ -146,6 +153,7 @@ def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: Floa
             wy = A[3] * x + A[4] * y + A[5] * z
             wz = A[6] * x + A[7] * y + A[8] * z
             if kind == SCREW:
+                # a screw also shifts
                 translation_column(S[iv], A, t.axis[i, 3], t.axis[i, 4], t.axis[i, 5])
                 sx, sy, sz = S[iv, 3], S[iv, 4], S[iv, 5]
                 pi[0] += sx * q[iq]
@@ -178,6 +186,7 @@ def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: Floa
                 translation_column(S[iv + k], A, 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
                 rotation_column(S[iv + 3 + k], Ri[k], Ri[3 + k], Ri[6 + k], pi, p[root])
         elif kind == CUSTOM:
+            # columns of a custom joint, from the axes of the child to the world
             row = custom[t.custom[i]]
             matrix_product(A, row[:9], Ri)
             add_rotated(A, row, 9, pi)
@@ -194,7 +203,7 @@ def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: Floa
 
 @kernel
 def add_rotated(A: FloatArray, d: FloatArray, at: int, pi: FloatArray) -> None:
-    """pi += A d[at:at + 3]."""
+    """Add A d[at:at + 3] to pi."""
     x, y, z = d[at], d[at + 1], d[at + 2]
     pi[0] += A[0] * x + A[1] * y + A[2] * z
     pi[1] += A[3] * x + A[4] * y + A[5] * z
@@ -203,7 +212,7 @@ def add_rotated(A: FloatArray, d: FloatArray, at: int, pi: FloatArray) -> None:
 
 @kernel
 def rotation_column(column: FloatArray, x: float, y: float, z: float, at: FloatArray, about: FloatArray) -> None:
-    """Spatial velocity, about the point ``about``, of turning at unit rate about the axis (x, y, z) through ``at``."""
+    """Fill the spatial velocity, about ``about``, of turning at unit rate about the axis (x, y, z) through ``at``."""
     dx = at[0] - about[0]
     dy = at[1] - about[1]
     dz = at[2] - about[2]
@@ -217,7 +226,7 @@ def rotation_column(column: FloatArray, x: float, y: float, z: float, at: FloatA
 
 @kernel
 def translation_column(column: FloatArray, A: FloatArray, x: float, y: float, z: float) -> None:
-    """Spatial velocity of shifting along (x, y, z), given in the axes A."""
+    """Fill the spatial velocity of shifting along (x, y, z), given in the axes A."""
     column[0] = 0.0
     column[1] = 0.0
     column[2] = 0.0
@@ -228,7 +237,7 @@ def translation_column(column: FloatArray, A: FloatArray, x: float, y: float, z:
 
 @kernel
 def add_cross_motion(v: FloatArray, s: FloatArray, factor: float, out: FloatArray) -> None:
-    """out += factor v x s for motion vectors (6,), angular part first (Featherstone 2008, equation 2.31)."""
+    """Add factor v x s to ``out`` for motion vectors (6,), angular part first (Featherstone 2008, equation 2.31)."""
     a, b, c = v[0] * factor, v[1] * factor, v[2] * factor
     d, e, f = v[3] * factor, v[4] * factor, v[5] * factor
     x, y, z = s[0], s[1], s[2]
@@ -240,18 +249,20 @@ def add_cross_motion(v: FloatArray, s: FloatArray, factor: float, out: FloatArra
     out[5] += a * s[4] - b * s[3] + d * y - e * x
 
 
-@kernel
-def add_screw_axis_motion(at: FloatArray, about: FloatArray, s: FloatArray, rate: float, out: FloatArray) -> None:
-    """Add the effect of a screw's moving axis: its shift t (world axes) gives the linear term t x w rate^2."""
-    dx = at[0] - about[0]
-    dy = at[1] - about[1]
-    dz = at[2] - about[2]
-    tx = s[3] - (dy * s[2] - dz * s[1])
-    ty = s[4] - (dz * s[0] - dx * s[2])
-    tz = s[5] - (dx * s[1] - dy * s[0])
-    out[3] += rate * rate * (ty * s[2] - tz * s[1])
-    out[4] += rate * rate * (tz * s[0] - tx * s[2])
-    out[5] += rate * rate * (tx * s[1] - ty * s[0])
+@kernel(inline=True)
+def linear_velocity(s: FloatArray, dx: float, dy: float, dz: float) -> Vec3:
+    """Return the velocity at the point (dx, dy, dz) from the origin of the spatial velocity s (6,)."""
+    return s[3] + (s[1] * dz - s[2] * dy), s[4] + (s[2] * dx - s[0] * dz), s[5] + (s[0] * dy - s[1] * dx)
+
+
+@kernel(inline=True)
+def screw_change(at: FloatArray, about: FloatArray, s: FloatArray) -> Vec3:
+    """Return the linear part t x w of dS/dq of a screw, whose column s has the shift t besides its rotation w."""
+    dx, dy, dz = at[0] - about[0], at[1] - about[1], at[2] - about[2]
+    x = s[3] - (dy * s[2] - dz * s[1])
+    y = s[4] - (dz * s[0] - dx * s[2])
+    z = s[5] - (dx * s[1] - dy * s[0])
+    return y * s[2] - z * s[1], z * s[0] - x * s[2], x * s[1] - y * s[0]
 
 
 @kernel(inline=True)
@@ -260,6 +271,7 @@ def velocities(t: Tree, v: FloatArray, custom: FloatArray, at: Frames) -> None:
 
     World axes, about the origin of the tree's root link taken as a fixed point of space.
     """
+    # from the roots to the leaves
     for i in range(t.parent.shape[0]):
         up = t.parent[i]
         Vi = at.V[i]
@@ -267,7 +279,7 @@ def velocities(t: Tree, v: FloatArray, custom: FloatArray, at: Frames) -> None:
         first = t.iv[i]
         kind = t.kind[i]
         if up >= 0 and kind <= PRISMATIC:
-            # By far the most frequent case, in scalars: v_i = v_up + s rate, c_i = v_up x s rate.
+            # by far the most frequent case, in scalars: v_i = v_up + s rate, c_i = v_up x s rate
             rate = v[first]
             s = at.S[first]
             a, b, c = s[0] * rate, s[1] * rate, s[2] * rate
@@ -287,6 +299,7 @@ def velocities(t: Tree, v: FloatArray, custom: FloatArray, at: Frames) -> None:
             Ci[4] = z * d - x * f + n * a - l * c
             Ci[5] = x * e - y * d + l * b - m * a
             continue
+        # velocity
         for k in range(6):
             Vi[k] = at.V[up, k] if up >= 0 else 0.0
             Ci[k] = 0.0
@@ -294,7 +307,7 @@ def velocities(t: Tree, v: FloatArray, custom: FloatArray, at: Frames) -> None:
         for j in range(first, last):
             for k in range(6):
                 Vi[k] += at.S[j, k] * v[j]
-        # Directions carried along by the parent come first, those that turn with the link itself after them.
+        # directions carried along by the parent come first, then those that turn with the link itself
         if kind in (SPHERICAL, CUSTOM):
             carried = first
         elif kind == FLOATING:
@@ -306,10 +319,17 @@ def velocities(t: Tree, v: FloatArray, custom: FloatArray, at: Frames) -> None:
                 add_cross_motion(at.V[up], at.S[j], v[j], Ci)
         for j in range(carried, last):
             add_cross_motion(Vi, at.S[j], v[j], Ci)
+        # own velocity products
         if kind == SCREW:
-            add_screw_axis_motion(at.p[i], at.p[t.root[i]], at.S[first], v[first], Ci)
+            # the moving axis of a screw with the shift t gives t x w rate^2
+            x, y, z = screw_change(at.p[i], at.p[t.root[i]], at.S[first])
+            rate = v[first]
+            Ci[3] += rate * rate * x
+            Ci[4] += rate * rate * y
+            Ci[5] += rate * rate * z
         elif kind == CUSTOM:
-            # S is constant in the child's axes except for c, its own velocity product, which is turned to world axes.
+            # S is constant in the axes of the child except for its own velocity product c, which is turned to world
+            # axes
             row = custom[t.custom[i]]
             Ri = at.R[i]
             root = at.p[t.root[i]]
@@ -331,10 +351,7 @@ def velocities(t: Tree, v: FloatArray, custom: FloatArray, at: Frames) -> None:
 def fill_frames(
     I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, custom: FloatArray, ready: int, until: int, W: FloatArray
 ) -> int:
-    """Fill the head of a workspace up to ``until``.
-
-    Return `GOOD`, or the place in q of a quaternion that is not one.
-    """
+    """Fill the head of a workspace up to ``until``; return `GOOD`, or the place in q of an invalid quaternion."""
     t, f, _, _ = model_and_workspace_views(I, F, W)
     if ready < POSES:
         code = poses(I, F, q, custom, W)

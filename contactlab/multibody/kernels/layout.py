@@ -36,7 +36,8 @@ class Frames(NamedTuple):
 
 @kernel
 def frames(W: FloatArray, nl: int, nv: int) -> Frames:
-    """Views of the head of a workspace."""
+    """Return the views of the head of a workspace."""
+    # offsets of the motion columns and of the poses
     a = SCRATCH + 2 * nl
     b = a + 6 * nv
     return Frames(
@@ -89,12 +90,14 @@ class Tree(NamedTuple):
 
 @kernel
 def tree(I: IntArray, F: FloatArray) -> Tree:
-    """Return the views. Order and sizes are those of `contactlab.multibody.packing.pack`."""
+    """Return the views, in the order and with the sizes of `contactlab.multibody.packing.pack`."""
+    # sizes, and the offsets behind the heads of both buffers
     nl = I[LINKS]
     nv = I[NV]
     nb = I[BODIES]
     a = HEAD
     b = 3
+    # integers, then floats, in the order of the fields
     return Tree(
         part_at(I, a, nl),
         part_at(I, a + nl, nl),
@@ -120,7 +123,7 @@ def tree(I: IntArray, F: FloatArray) -> Tree:
 
 @kernel(inline=True)
 def model_and_workspace_views(I: IntArray, F: FloatArray, W: FloatArray) -> tuple[Tree, Frames, int, int]:
-    """Return the views of a model and of the head of a workspace; how many links and degrees of freedom there are."""
+    """Return the views of a model and of the head of a workspace, and the numbers of links and degrees of freedom."""
     nl = I[LINKS]
     nv = I[NV]
     return tree(I, F), frames(W, nl, nv), nl, nv

@@ -1,16 +1,16 @@
-"""How the motion of points, and momentum and its rate, change with q and v.
+"""Derivatives by q and v of the motion of points, of momentum, and of its rate.
 
-See `column_derivatives` for the links' own.
+See `column_derivatives` for the derivatives of the links.
 
-With d from the origin of the spatial vectors to a point of a body, which moves by e = s_lin + s_ang x d along a column
-s:
+d is the vector from the origin of the spatial vectors to a point of a body. The point moves by e = s_lin + s_ang x d
+along a column s. Then
 
     u   = V_lin + w x d            du   = dV_lin + dV_ang x d + w x e
     acc = A_lin + A_ang x d + w x u    dacc = dA_lin + dA_ang x d + A_ang x e + dw x u + w x du
 
-Displaced along column s, what is beyond changes its momentum by s x* H + I P and its force by s x* F + I Q + 2 B P; of
-a velocity along s, by I s, and by I (P + dS/dt) + 2 B s (see `column_derivatives` and `derivatives`). Both moments are
-about the centre of mass, which moves with the bodies.
+A displacement along column s changes the momentum beyond by s x* H + I P and the force by s x* F + I Q + 2 B P. A
+velocity along s changes them by I s, and by I (P + dS/dt) + 2 B s (see `column_derivatives` and `derivatives`). Both
+moments refer to the centre of mass, which moves with the bodies.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, VELOCITIES
 from contactlab.multibody.kernels.column_derivatives import column_rates
 from contactlab.multibody.kernels.crba import world_inertias
 from contactlab.multibody.kernels.derivatives import cross_force, inertial, link_forces, momenta, twice_gain
-from contactlab.multibody.kernels.kinematics import add_cross_motion, fill_frames
+from contactlab.multibody.kernels.kinematics import add_cross_motion, fill_frames, linear_velocity
 from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.points import body_pose, world_point
@@ -31,58 +31,61 @@ from lcp.kernels import kernel
 
 @kernel
 def rates_at(t: Tree, f: Frames, A: FloatArray, K: FloatArray, link: int, x: FloatArray, out: FloatArray) -> None:
-    """Fill out (4, 6, nv), zeroed by the caller, for the link's point that is at x; link -1 does not move.
+    """Fill out (4, 6, nv), zeroed by the caller, for the link's point at x; link -1 does not move.
 
     Velocity, angular part first, by q and by v, then acceleration by q and by v. ``A`` (nl, 6) are the accelerations of
-    the links without gravity, ``K`` (nv, 18) the rates of columns at those.
+    the links without gravity, ``K`` (nv, 18) the rates of the columns at these accelerations.
     """
     if link < 0:
         return
+    # velocity of the point
     V, B = f.V[link], A[link]
     o = f.p[t.root[link]]
     dx, dy, dz = x[0] - o[0], x[1] - o[1], x[2] - o[2]
     wx, wy, wz = V[0], V[1], V[2]
-    ux = V[3] + (wy * dz - wz * dy)
-    uy = V[4] + (wz * dx - wx * dz)
-    uz = V[5] + (wx * dy - wy * dx)
+    ux, uy, uz = linear_velocity(V, dx, dy, dz)
     dV = part_at(f.scratch, 0, 6)
     dA = part_at(f.scratch, 6, 6)
     j = t.iv[link + 1] - 1
+    # columns from the link to the root
     while j >= 0:
         s = f.S[j]
         row = K[j]
-        ex = s[3] + (s[1] * dz - s[2] * dy)
-        ey = s[4] + (s[2] * dx - s[0] * dz)
-        ez = s[5] + (s[0] * dy - s[1] * dx)
+        # displacement of the point along the column
+        ex, ey, ez = linear_velocity(s, dx, dy, dz)
+        # V and A are carried along by the column: s x V and s x A
         for k in range(6):
             dV[k] = row[k]
             dA[k] = row[6 + k]
-        # V moves along with the column, s x V, and so does A.
         add_cross_motion(V, s, -1.0, dV)
         add_cross_motion(B, s, -1.0, dA)
         add_cross_motion(part_at(row, 0, 6), V, 1.0, dA)
-        gx = dV[3] + (dV[1] * dz - dV[2] * dy) + (wy * ez - wz * ey)
-        gy = dV[4] + (dV[2] * dx - dV[0] * dz) + (wz * ex - wx * ez)
-        gz = dV[5] + (dV[0] * dy - dV[1] * dx) + (wx * ey - wy * ex)
+        # velocity by q and by v
+        gx, gy, gz = linear_velocity(dV, dx, dy, dz)
+        gx += wy * ez - wz * ey
+        gy += wz * ex - wx * ez
+        gz += wx * ey - wy * ex
         for k in range(3):
             out[0, k, j] = dV[k]
             out[1, k, j] = s[k]
             out[2, k, j] = dA[k]
         out[0, 3, j], out[0, 4, j], out[0, 5, j] = gx, gy, gz
         out[1, 3, j], out[1, 4, j], out[1, 5, j] = ex, ey, ez
-        l, m, n = dA[1] * dz - dA[2] * dy, dA[2] * dx - dA[0] * dz, dA[0] * dy - dA[1] * dx
-        out[2, 3, j] = dA[3] + l + (B[1] * ez - B[2] * ey) + (dV[1] * uz - dV[2] * uy) + (wy * gz - wz * gy)
-        out[2, 4, j] = dA[4] + m + (B[2] * ex - B[0] * ez) + (dV[2] * ux - dV[0] * uz) + (wz * gx - wx * gz)
-        out[2, 5, j] = dA[5] + n + (B[0] * ey - B[1] * ex) + (dV[0] * uy - dV[1] * ux) + (wx * gy - wy * gx)
+        # acceleration by q
+        ax, ay, az = linear_velocity(dA, dx, dy, dz)
+        out[2, 3, j] = ax + (B[1] * ez - B[2] * ey) + (dV[1] * uz - dV[2] * uy) + (wy * gz - wz * gy)
+        out[2, 4, j] = ay + (B[2] * ex - B[0] * ez) + (dV[2] * ux - dV[0] * uz) + (wz * gx - wx * gz)
+        out[2, 5, j] = az + (B[0] * ey - B[1] * ex) + (dV[0] * uy - dV[1] * ux) + (wx * gy - wy * gx)
+        # acceleration by v
         for k in range(6):
             dA[k] = row[12 + k]
         add_cross_motion(V, s, -1.0, dA)
         for k in range(3):
             out[3, k, j] = dA[k]
-        l, m, n = dA[1] * dz - dA[2] * dy, dA[2] * dx - dA[0] * dz, dA[0] * dy - dA[1] * dx
-        out[3, 3, j] = dA[3] + l + (s[1] * uz - s[2] * uy) + (wy * ez - wz * ey)
-        out[3, 4, j] = dA[4] + m + (s[2] * ux - s[0] * uz) + (wz * ex - wx * ez)
-        out[3, 5, j] = dA[5] + n + (s[0] * uy - s[1] * ux) + (wx * ey - wy * ex)
+        ax, ay, az = linear_velocity(dA, dx, dy, dz)
+        out[3, 3, j] = ax + (s[1] * uz - s[2] * uy) + (wy * ez - wz * ey)
+        out[3, 4, j] = ay + (s[2] * ux - s[0] * uz) + (wz * ex - wx * ez)
+        out[3, 5, j] = az + (s[0] * uy - s[1] * ux) + (wx * ey - wy * ex)
         j = t.dof_parent[j]
 
 
@@ -101,7 +104,8 @@ def point_rates(
     point: FloatArray,
     out: FloatArray,
 ) -> int:
-    """`rates_at` of a point of an added body, -1 being the world; return `GOOD`, or the code of the failure."""
+    """Fill ``out`` by `rates_at` for a point of an added body, -1 being the world; return `GOOD` or the failure."""
+    # kinematics and views
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
     if code != GOOD:
         return code
@@ -110,11 +114,13 @@ def point_rates(
     K = rows_at(W, f.start + 6 * nl, nv, 18)
     pose = part_at(W, f.start + 6 * nl + 18 * nv, 12)
     x = part_at(W, f.start + 6 * nl + 18 * nv + 12, 3)
+    # the point, accelerations, rates of columns, and the result
     body_pose(t, f.R, f.p, body, pose)
     world_point(pose, point, x)
     accelerations(t, f.S, f.C, a, 0.0, A)
     column_rates(t, f, v, a, A, rates, K)
     rates_at(t, f, A, K, t.body_link[body] if body >= 0 else -1, x, out)
+    # a sum that is finite exactly if all results are
     rest = 0.0
     for number in range(4):
         for k in range(6):
@@ -139,11 +145,10 @@ def centroidal_rates(
 ) -> int:
     """Fill out (4, 6, nv); return `GOOD`, or the code of the failure.
 
-    The workspace has the length of the one of `dynamics_derivatives`.
-
     Momentum, angular part first, by q and by v, then its rate at the accelerations ``a`` by q and by v; ``fixed`` as
-    for `body_sums`.
+    for `body_sums`. The workspace is as long as for `dynamics_derivatives`.
     """
+    # kinematics and views
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
     if code != GOOD:
         return code
@@ -154,6 +159,7 @@ def centroidal_rates(
     G = rows_at(W, f.start + 22 * nl, nl, 12)
     H = rows_at(W, f.start + 34 * nl, nl, 6)
     K = rows_at(W, f.start + 40 * nl, nv, 18)
+    # accelerations, inertias, momenta and forces of the links
     accelerations(t, f.S, f.C, a, 0.0, A)
     world_inertias(t, f.R, f.p, B)
     momenta(t, f.V, B, G)
@@ -161,16 +167,19 @@ def centroidal_rates(
     for i in range(nl):
         H[i, 0], H[i, 1], H[i, 2], H[i, 3], H[i, 4], H[i, 5] = inertial(B[i], f.V[i])
     column_rates(t, f, v, a, A, rates, K)
+    # mass, centre of mass, and sums of momenta and forces
     total = part_at(f.scratch, 0, 4)
     sums = part_at(f.scratch, 4, 6)
     sum_masses(t, f.R, f.p, fixed, total)
     for k in range(6):
         sums[k] = 0.0
+    # composites from the leaves to the roots
     for i in range(nl - 1, -1, -1):
         root = t.root[i]
         x = f.p[root, 0] - total[1]
         y = f.p[root, 1] - total[2]
         z = f.p[root, 2] - total[3]
+        # columns of the link, moved to the centre of mass
         for j in range(t.iv[i], t.iv[i + 1]):
             s = f.S[j]
             row = K[j]
@@ -192,6 +201,7 @@ def centroidal_rates(
                 out[number, 0, j] += y * a5 - z * a4
                 out[number, 1, j] += z * a3 - x * a5
                 out[number, 2, j] += x * a4 - y * a3
+        # the composite joins its parent, or the sums over all trees
         up = t.parent[i]
         if up >= 0:
             for k in range(10):
@@ -205,10 +215,10 @@ def centroidal_rates(
             for k in range(3):
                 sums[k] += H[i, 3 + k]
                 sums[3 + k] += P[i, 3 + k]
+    # the displacement of the centre of mass changes the moments
     rest = 0.0
     part = 1.0 / total[0] if total[0] > 0.0 else 0.0
     for j in range(nv):
-        # The centre of mass moves by this much.
         x, y, z = part * out[1, 3, j], part * out[1, 4, j], part * out[1, 5, j]
         for number in range(0, 4, 2):
             at = 3 * (number // 2)

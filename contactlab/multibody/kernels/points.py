@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import GOOD, POSES, VELOCITIES
-from contactlab.multibody.kernels.kinematics import fill_frames
+from contactlab.multibody.kernels.kinematics import fill_frames, linear_velocity
 from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -15,13 +15,18 @@ from lcp.kernels import kernel
 def frame_at(
     R: FloatArray, p: FloatArray, link: int, X: FloatArray, o: FloatArray, out: FloatArray, x: FloatArray
 ) -> None:
-    """Rotation ``out`` (9,) and origin x (3,) in the world of a frame (X, o) given in a link; -1 is the world."""
+    """Fill ``out`` (9,), rotation, and x (3,), origin in the world, for a frame (X, o) given in a link.
+
+    Link -1 is the world.
+    """
+    # the world: the frame as it is
     if link < 0:
         for k in range(9):
             out[k] = X[k]
         for k in range(3):
             x[k] = o[k]
         return
+    # rotation and origin, row by row
     A = R[link]
     for i in range(3):
         a = A[3 * i]
@@ -35,7 +40,7 @@ def frame_at(
 
 @kernel(inner=True)
 def body_pose(t: Tree, R: FloatArray, p: FloatArray, body: int, out: FloatArray) -> None:
-    """out (12,): rotation by rows and origin of an added body in the world; body -1 is the world itself."""
+    """Fill out (12,) with rotation by rows and origin of an added body in the world; body -1 is the world itself."""
     if body < 0:
         for k in range(12):
             out[k] = 1.0 if k in (0, 4, 8) else 0.0
@@ -45,7 +50,7 @@ def body_pose(t: Tree, R: FloatArray, p: FloatArray, body: int, out: FloatArray)
 
 @kernel
 def world_point(pose: FloatArray, point: FloatArray, out: FloatArray) -> None:
-    """out (3,) := the point of a body in the world."""
+    """Fill out (3,) with the point of a body in the world."""
     for row in range(3):
         out[row] = pose[9 + row] + (
             pose[3 * row] * point[0] + pose[3 * row + 1] * point[1] + pose[3 * row + 2] * point[2]
@@ -54,16 +59,16 @@ def world_point(pose: FloatArray, point: FloatArray, out: FloatArray) -> None:
 
 @kernel(inner=True)
 def jacobian_at(t: Tree, p: FloatArray, S: FloatArray, link: int, x: FloatArray, first: int, J: FloatArray) -> None:
-    """Rows of the Jacobian of the link's point that is at x: angular, then linear; world axes.
+    """Fill the Jacobian of the link's point at x by rows: angular, then linear; world axes.
 
     J (6 - first, nv), zeroed by the caller; ``first`` = 3 leaves the angular rows out.
     """
     if link < 0:
         return
+    # vector from the origin of the columns to the point
     o = p[t.root[link]]
-    dx = x[0] - o[0]
-    dy = x[1] - o[1]
-    dz = x[2] - o[2]
+    dx, dy, dz = x[0] - o[0], x[1] - o[1], x[2] - o[2]
+    # degrees of freedom from the link to the root
     j = t.iv[link + 1] - 1
     while j >= 0:
         s = S[j]
@@ -71,15 +76,13 @@ def jacobian_at(t: Tree, p: FloatArray, S: FloatArray, link: int, x: FloatArray,
             J[0, j] = s[0]
             J[1, j] = s[1]
             J[2, j] = s[2]
-        J[3 - first, j] = s[3] + (s[1] * dz - s[2] * dy)
-        J[4 - first, j] = s[4] + (s[2] * dx - s[0] * dz)
-        J[5 - first, j] = s[5] + (s[0] * dy - s[1] * dx)
+        J[3 - first, j], J[4 - first, j], J[5 - first, j] = linear_velocity(s, dx, dy, dz)
         j = t.dof_parent[j]
 
 
 @kernel(inner=True)
 def velocity_at(t: Tree, p: FloatArray, V: FloatArray, link: int, x: FloatArray, out: FloatArray) -> None:
-    """out (6,): angular velocity of the link and velocity of its point that is at x."""
+    """Fill out (6,) with the angular velocity of the link and the velocity of its point at x."""
     if link < 0:
         for k in range(6):
             out[k] = 0.0
@@ -89,38 +92,31 @@ def velocity_at(t: Tree, p: FloatArray, V: FloatArray, link: int, x: FloatArray,
 
 @kernel(inner=True)
 def field_at(s: FloatArray, o: FloatArray, x: FloatArray, out: FloatArray) -> None:
-    """out (6,): angular velocity, and velocity at the point x, of what moves with the spatial velocity s about o."""
-    dx = x[0] - o[0]
-    dy = x[1] - o[1]
-    dz = x[2] - o[2]
-    out[0] = s[0]
-    out[1] = s[1]
-    out[2] = s[2]
-    out[3] = s[3] + (s[1] * dz - s[2] * dy)
-    out[4] = s[4] + (s[2] * dx - s[0] * dz)
-    out[5] = s[5] + (s[0] * dy - s[1] * dx)
+    """Fill out (6,) with angular velocity, and velocity at the point x, of the spatial velocity s about o."""
+    out[0], out[1], out[2] = s[0], s[1], s[2]
+    out[3], out[4], out[5] = linear_velocity(s, x[0] - o[0], x[1] - o[1], x[2] - o[2])
 
 
 @kernel(inner=True)
 def velocity_of(
     dof_parent: IntArray, S: FloatArray, last: int, o: FloatArray, x: FloatArray, v: FloatArray, out: FloatArray
 ) -> None:
-    """out (3,): velocity, at any v (nv,), of the point at x of what degree of freedom ``last`` moves; -1: nothing.
+    """Fill out (3,) with the velocity, at any v (nv,), of a point at x that degree of freedom ``last`` moves.
 
-    ``o`` is the origin of the tree's root link, about which the motion columns are.
+    ``last`` = -1 moves nothing. ``o`` is the origin of the tree's root link, to which the motion columns refer.
     """
+    # vector from the origin of the columns to the point
+    dx, dy, dz = x[0] - o[0], x[1] - o[1], x[2] - o[2]
     for k in range(3):
         out[k] = 0.0
-    dx = x[0] - o[0]
-    dy = x[1] - o[1]
-    dz = x[2] - o[2]
+    # degrees of freedom from the last one to the root
     j = last
     while j >= 0:
-        s = S[j]
+        ux, uy, uz = linear_velocity(S[j], dx, dy, dz)
         rate = v[j]
-        out[0] += (s[3] + (s[1] * dz - s[2] * dy)) * rate
-        out[1] += (s[4] + (s[2] * dx - s[0] * dz)) * rate
-        out[2] += (s[5] + (s[0] * dy - s[1] * dx)) * rate
+        out[0] += ux * rate
+        out[1] += uy * rate
+        out[2] += uz * rate
         j = dof_parent[j]
 
 
@@ -128,11 +124,12 @@ def velocity_of(
 def acceleration_at(
     t: Tree, p: FloatArray, V: FloatArray, A: FloatArray, link: int, x: FloatArray, out: FloatArray
 ) -> None:
-    """out (6,): angular acceleration of the link and classical acceleration of its point that is at x.
+    """Fill out (6,) with the angular acceleration of the link and the classical acceleration of its point at x.
 
-    The spatial acceleration is that of the velocity field at a fixed point of space; the material point that passes
-    there has w x u more, u being its velocity (Featherstone 2008, section 2.11).
+    The spatial acceleration describes the velocity field at a fixed point of space. The material point that passes
+    there has w x u more, where u is its velocity (Featherstone 2008, section 2.11).
     """
+    # velocity, then the spatial acceleration and its correction
     velocity_at(t, p, V, link, x, out)
     if link < 0:
         return
@@ -159,11 +156,12 @@ def point_motion(
     order: int,
     out: FloatArray,
 ) -> int:
-    """Motion of one point; return `GOOD`, or the place in q of a quaternion that is not one.
+    """Fill ``out`` with the motion of one point; return `GOOD`, or the place in q of an invalid quaternion.
 
     Order 0: position, out (3,); 1: angular and linear velocity, out (6,); 2: accelerations, out (6,). ``a`` of length 0
     stands for no accelerations of the joints.
     """
+    # kinematics and the point in the world
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES if order > 0 else POSES, W)
     if code != GOOD:
         return code
@@ -173,6 +171,7 @@ def point_motion(
     body_pose(t, f.R, f.p, body, pose)
     world_point(pose, point, x)
     link = t.body_link[body] if body >= 0 else -1
+    # result of the order
     if order == 0:
         for k in range(3):
             out[k] = x[k]
@@ -199,7 +198,10 @@ def point_columns(
     pose: FloatArray,
     J: FloatArray,
 ) -> int:
-    """Jacobian of one point, J zeroed by the caller, and the body's pose (12,); ``first`` as for `jacobian_at`."""
+    """Fill J, zeroed by the caller, with the Jacobian of one point, and ``pose`` (12,) with the body's pose.
+
+    ``first`` as for `jacobian_at`. Return `GOOD`, or the place in q of an invalid quaternion.
+    """
     code = fill_frames(I, F, q, q, custom, ready, POSES, W)
     if code != GOOD:
         return code

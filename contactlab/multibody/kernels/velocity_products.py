@@ -1,11 +1,12 @@
-"""Velocity products of fast trees over one step, so that they give no energy.
+"""Velocity products of fast trees over one step, limited so that they add no energy.
 
 Centrifugal and Coriolis forces do no work: they carry a velocity from one configuration to the next at the same kinetic
-energy. The explicit rule v - h M^-1 c, c being their bias, does so to first order, and gains in every step: ten links
-on ball joints that turn by 0.1 rad a step have a thousand times their energy after a hundred steps. Where links turn so
-fast, its velocities are scaled to the energy that the step before has ended with, that of v in the configuration which
-v has come from: by no more than the rule is off. So no step, however long, adds any. Of a free tree that is the energy
-about its centre of mass, which keeps its own velocity.
+energy. The explicit rule v - h M^-1 c with their bias c does so to first order only, and gains energy in every step.
+Ten links on ball joints that turn by 0.1 rad a step have a thousand times their energy after a hundred steps.
+
+If links turn so fast, the velocities of the rule are scaled to the energy at the end of the previous step. This is the
+energy of v in the configuration that v has come from. The change is at most the error of the rule, and no step,
+however long, adds energy. For a free tree the energy is about its centre of mass, which keeps its own velocity.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.compiler.views import rows_at
 from lcp.kernels import kernel
 
-#: Radians in a step by which a link turns where velocities are first scaled, and where by all of it.
+#: Turn of a link in one step [rad] from which velocities are scaled in part, and from which fully.
 LIMITER_START: Final = 0.1
 
 LIMITER_FULL: Final = 0.2
@@ -31,7 +32,10 @@ LIMITER_FULL: Final = 0.2
 
 @kernel(inner=True)
 def limiter_weight(t: Tree, V: FloatArray, first: int, last: int, h: float) -> float:
-    """0 where heavy links among first ... last - 1, with spatial velocities V, turn slowly, 1 where one turns fast."""
+    """Return 0 if heavy links turn slowly, 1 if one turns fast.
+
+    The links are first ... last - 1, with spatial velocities V.
+    """
     fastest = 0.0
     for i in range(first, last):
         if t.mass[i] > 0.0:
@@ -43,17 +47,19 @@ def limiter_weight(t: Tree, V: FloatArray, first: int, last: int, h: float) -> f
 def previous_kinetic_energy(
     I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, h: float, back: FloatArray, W: FloatArray, out: FloatArray
 ) -> None:
-    """Kinetic energies of the trees at v, before it has moved them to q in time h.
+    """Fill ``out`` (nv,) with the kinetic energies of the trees at v, before they moved to q in time h.
 
-    ``out`` (nv,) has each tree's at the place of its first velocity; of a free tree that about its centre of mass,
-    whose velocity stands in the next three. ``back`` (nq,) is scratch; the head of W is left as for (q, v).
+    Each tree's energy is at the place of its first velocity. For a free tree it is the energy about its centre of mass,
+    whose velocity is in the next three places. ``back`` (nq,) is scratch; the head of W is left as for (q, v).
     """
+    # the configuration before
     t, f, nl, _ = model_and_workspace_views(I, F, W)
     none = rows_at(W, 0, 0, CUSTOM_ROW)
     integrate_configuration(I, F, q, v, -h, back)
     fill_frames(I, F, back, v, none, NOTHING, VELOCITIES, W)
     B = rows_at(W, f.start, nl, 10)
     world_inertias(t, f.R, f.p, B)
+    # kinetic energy of each tree, with momentum and mass of a free one
     for j in range(out.shape[0]):
         out[j] = 0.0
     for i in range(nl):
@@ -69,6 +75,7 @@ def previous_kinetic_energy(
             out[at + 3] += z
             out[at + 4] += B[i, 0]
     for i in range(nl):
+        # less the energy of the centre of mass of a free tree
         at = t.iv[i]
         if t.parent[i] < 0 and t.kind[i] == FLOATING and out[at + 4] > 0.0:
             for k in range(1, 4):
@@ -103,14 +110,15 @@ def limit_products(
     tree_links
         The first link of the tree, and the first behind it.
     behind, share
-        What `previous_kinetic_energy` has of the tree, and the part of the change that is made (`limiter_weight`).
+        Entries of `previous_kinetic_energy` for the tree, and the part of the change that is made (`limiter_weight`).
     state
-        Bias, which is written over, and momentum M v, each (n,).
+        Bias, which is overwritten, and momentum M v, each (n,).
     scratch
         Twice (n,).
     Mv
-        (n,) what is changed.
+        (n,) changed in place.
     """
+    # sizes
     bias, momentum = state
     diagonal, w = scratch
     first, last = tree_links
@@ -120,7 +128,7 @@ def limit_products(
     if t.kind[first] == FLOATING:
         mass = L[0, 0]
     x, y, z = -t.gravity[0], -t.gravity[1], -t.gravity[2]
-    # The momentum that the bias without weights leaves.
+    # momentum after the bias without weights
     for i in range(first, last):
         Bi = B[i]
         for j in range(t.iv[i] - begin, t.iv[i + 1] - begin):
@@ -129,7 +137,7 @@ def limit_products(
             weight += Bi[0] * (s[3] * x + s[4] * y + s[5] * z)
             w[j] = momentum[j] - h * (bias[j] - weight)
             diagonal[j] = L[j, j]
-    # Velocities in the bias's place. A factor leaves the upper triangle.
+    # velocities in the place of the bias; a factor leaves the upper triangle
     if factor_ltl(branch, 0, bias, L) == GOOD:
         for j in range(n):
             bias[j] = w[j]
@@ -138,14 +146,16 @@ def limit_products(
         after = 0.0
         for j in range(n):
             after += 0.5 * bias[j] * w[j]
-        # Velocity of a free tree's centre of mass, whose momentum stands in the first three places.
+        # velocity of the centre of mass of a free tree, whose momentum is in the first three places
         u0, u1, u2 = 0.0, 0.0, 0.0
         if mass > 0.0:
             u0, u1, u2 = w[0] / mass, w[1] / mass, w[2] / mass
             after -= 0.5 * mass * (u0 * u0 + u1 * u1 + u2 * u2)
+        # scale to the energy before
         less = 0.0
         if after > behind[0]:
             less = math.sqrt(max(behind[0], 0.0) / after) - 1.0
+        # the change of the impulse
         for j in range(n):
             drift = 0.0
             gained = 0.0
@@ -158,6 +168,7 @@ def limit_products(
                 drift = u0 * x + u1 * y + u2 * z
                 gained = drift - (behind[1] * x + behind[2] * y + behind[3] * z)
             Mv[j] += share * (less * (w[j] - drift) - gained)
+    # restore M
     for j in range(n):
         L[j, j] = diagonal[j]
         for k in range(j):
@@ -166,7 +177,7 @@ def limit_products(
 
 @kernel(inline=True)
 def mass_matrix_entry(L: FloatArray, diagonal: FloatArray, k: int, j: int) -> float:
-    """M[k, j] from the upper triangle, which a factor leaves, and the diagonal as it was."""
+    """Return M[k, j] from the upper triangle, which a factor leaves, and the original diagonal."""
     if k == j:
         return diagonal[k]
     return L[min(k, j), max(k, j)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.detection.kernels.support import cross, dot, perpendicular
-from contactlab.contact.kernels.layout import CONTACT, GAP, NORMAL, POINT, TRIANGLE_BITS, ContactBuffer, Vec3
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.contact.kernels.layout import CONTACT, GAP, NORMAL, POINT, TRIANGLE_BITS, ContactBuffer
+from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
 from lcp.kernels import kernel
 
 

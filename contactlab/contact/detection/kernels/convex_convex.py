@@ -32,10 +32,9 @@ from contactlab.contact.kernels.layout import (
     SPHERE,
     ContactBuffer,
     Posed,
-    Vec3,
     Workspace,
 )
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, Vec3
 from lcp.kernels import kernel
 
 # Cores closer than this, relative to their size, get the normal of a face, because the difference of their closest

@@ -6,8 +6,8 @@ import math
 
 from contactlab.contact.detection.kernels.gjk import ROW, add_corner, corner, triangle_normal
 from contactlab.contact.detection.kernels.support import cross, dot, has_curved_core, perpendicular
-from contactlab.contact.kernels.layout import EDGES, FACES, MAX_FACES, MAX_VERTICES, Posed, Vec3, Workspace
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.contact.kernels.layout import EDGES, FACES, MAX_FACES, MAX_VERTICES, Posed, Workspace
+from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
 from lcp.kernels import kernel
 
 # Relative accuracy of a curved core. The area of finer faces is too small for a normal, which is then known to 1e-4.

@@ -23,9 +23,8 @@ from contactlab.contact.kernels.layout import (
     MAX_FACE,
     NONE,
     Posed,
-    Vec3,
 )
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
 from lcp.kernels import kernel
 
 # Labels of edges of the clipping polygon start here. Labels of edges of the subject are the numbers of its vertices.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.detection.kernels.support import cross, dot, relative, support
-from contactlab.contact.kernels.layout import Posed, Vec3
-from contactlab.spatial.arrays import FloatArray
+from contactlab.contact.kernels.layout import Posed
+from contactlab.spatial.arrays import FloatArray, Vec3
 from lcp.kernels import kernel
 
 # A vertex of the simplex is a row of nine: the difference w = a - b, then a and b.

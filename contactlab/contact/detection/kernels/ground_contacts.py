@@ -15,8 +15,8 @@ from contactlab.contact.detection.kernels.support import (
     rotate_inverse,
     transform_point,
 )
-from contactlab.contact.kernels.layout import BOX, CAPSULE, CYLINDER, ContactBuffer, Posed, Vec3
-from contactlab.spatial.arrays import FloatArray
+from contactlab.contact.kernels.layout import BOX, CAPSULE, CYLINDER, ContactBuffer, Posed
+from contactlab.spatial.arrays import FloatArray, Vec3
 from lcp.kernels import kernel
 
 

@@ -33,10 +33,9 @@ from contactlab.contact.kernels.layout import (
     SCRATCH,
     ContactBuffer,
     Posed,
-    Vec3,
     Workspace,
 )
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, Vec3
 from lcp.kernels import kernel
 
 # A face within 1.4e-3 rad of the contact normal counts as normal to it.

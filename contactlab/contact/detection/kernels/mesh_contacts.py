@@ -31,10 +31,9 @@ from contactlab.contact.kernels.layout import (
     TRIANGLE_BITS,
     ContactBuffer,
     Posed,
-    Vec3,
     Workspace,
 )
-from contactlab.spatial.arrays import IntArray
+from contactlab.spatial.arrays import IntArray, Vec3
 from lcp.kernels import kernel
 
 # Tolerance within which two directions, and heights relative to their lengths, are equal.

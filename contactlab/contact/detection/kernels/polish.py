@@ -26,8 +26,8 @@ from contactlab.contact.detection.kernels.support import (
     support,
     unit,
 )
-from contactlab.contact.kernels.layout import BOX, CAPSULE, CLIP_1, CONVEX, CYLINDER, Posed, Vec3
-from contactlab.spatial.arrays import FloatArray
+from contactlab.contact.kernels.layout import BOX, CAPSULE, CLIP_1, CONVEX, CYLINDER, Posed
+from contactlab.spatial.arrays import FloatArray, Vec3
 from lcp.kernels import kernel
 
 # Maximum number of edges of each shape.

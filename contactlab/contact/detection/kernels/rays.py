@@ -16,9 +16,8 @@ from contactlab.contact.kernels.layout import (
     SPHERE,
     TRIANGLE,
     Posed,
-    Vec3,
 )
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
 from lcp.kernels import kernel
 
 

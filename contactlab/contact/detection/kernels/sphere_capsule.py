@@ -24,9 +24,8 @@ from contactlab.contact.kernels.layout import (
     NORMAL,
     ContactBuffer,
     Posed,
-    Vec3,
 )
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, Vec3
 from lcp.kernels import kernel
 
 

@@ -17,9 +17,8 @@ from contactlab.contact.kernels.layout import (
     MESH,
     SPHERE,
     Posed,
-    Vec3,
 )
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.arrays import FloatArray, IntArray, Vec3
 from lcp.kernels import kernel
 
 

@@ -23,9 +23,8 @@ from contactlab.contact.kernels.layout import (
     POLYGON_A,
     POLYGON_B,
     Posed,
-    Vec3,
 )
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, Vec3
 from lcp.kernels import kernel
 
 MAX_ITERATIONS = 100

@@ -32,7 +32,7 @@ def check_edges(edges: int) -> int:
 
 
 def tangent_frame(normal: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Tangents t1, t2 (3,) of a contact normal (3,), with t1 x t2 = normal.
+    """Return the tangents t1, t2 (3,) of a contact normal (3,), with t1 x t2 = normal.
 
     t1 is the normalised part, across the normal n, of the world axis with the smallest |n_i|; t2 = n x t1.
     Of entries that differ by at most 1e-9 the lowest index is taken.
@@ -46,7 +46,7 @@ def tangent_frame(normal: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 
 def edge_directions(normal: ArrayLike, edges: int = 8) -> FloatArray:
-    """Spanning directions (k/2, 3) of the inscribed pyramid of k edges: at the angles 2 pi j/k from t1.
+    """Return the spanning directions (k/2, 3) of the inscribed pyramid of k edges: at the angles 2 pi j/k from t1.
 
     A friction force along them is limited by the sum of magnitudes <= mu f_N: in the least favourable direction the
     pyramid carries cos(pi/k) of the cone's force, 29 % less with 4 edges, 7.6 % with 8, 1.9 % with 16.

@@ -156,7 +156,7 @@ class Material:
 
 
 def combine(a: Material, b: Material) -> tuple[float, float | RestitutionLaw]:
-    """Coefficients (mu, e) of a contact between two materials: sqrt(mu_a mu_b), and the larger restitution.
+    """Return the coefficients (mu, e) of a contact between two materials: sqrt(mu_a mu_b), and the larger restitution.
 
     Where priorities differ mu is that of the higher one. Where one of them has a law of the speed, so has
     the contact: the larger at each speed.
@@ -170,7 +170,7 @@ def combine(a: Material, b: Material) -> tuple[float, float | RestitutionLaw]:
 
 
 def combine_compliance(a: Material, b: Material) -> tuple[float, float]:
-    """Stiffness [N/m] and dissipation [N s/m] of a contact between two materials: their springs in series.
+    """Return the stiffness [N/m] and dissipation [N s/m] of a contact between two materials: their springs in series.
 
     k = 1/(1/k_a + 1/k_b), infinite where both are rigid. Each material takes the share k/k_i of the deformation, and
     b = b_a (k/k_a)^2 + b_b (k/k_b)^2 is the damper that dissipates what theirs do.
@@ -183,5 +183,5 @@ def combine_compliance(a: Material, b: Material) -> tuple[float, float]:
 
 
 def combine_moments(a: Material, b: Material) -> tuple[float, float]:
-    """Lengths [m] of torsional and rolling friction of a contact between two materials: the larger of each."""
+    """Return the lengths [m] of torsional and rolling friction between two materials: the larger of each."""
     return max(a.torsional, b.torsional), max(a.rolling, b.rolling)

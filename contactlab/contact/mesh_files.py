@@ -287,7 +287,7 @@ def read_collada(data: bytes, name: str) -> tuple[FloatArray, IntArray, FloatArr
 
 
 def _triangles(nodes: Any) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """The triangles (n, 3, 3) of each primitive in a scene, in its axes, and their colour (3,)."""
+    """Return the triangles (n, 3, 3) of each primitive in a scene, in its axes, and their colour (3,)."""
     from collada.polylist import Polylist
     from collada.scene import GeometryNode
     from collada.triangleset import TriangleSet

@@ -70,13 +70,13 @@ class BallHalfSpacePair:
     name: str
 
     def gap(self, model: Model, kin: Kinematics) -> float:
-        """Distance [m]."""
+        """Return the distance [m]."""
         n = self.half_space.normal
         c = point_position(model, kin, self.body, self.center)
         return float(n @ c) - self.half_space.offset - self.radius
 
     def local(self, model: Model, kin: Kinematics) -> PairKinematics:
-        """Everything about the pair."""
+        """Return all quantities of the pair."""
         n = self.half_space.normal
         tangents = np.array(tangent_frame(n))
         J = point_jacobian_6d(model, kin, self.body, self.center)
@@ -115,13 +115,13 @@ class BallBallPair:
     name: str
 
     def gap(self, model: Model, kin: Kinematics) -> float:
-        """Distance [m]."""
+        """Return the distance [m]."""
         across = point_position(model, kin, self.body, self.center)
         across = across - point_position(model, kin, self.body_a, self.center_a)
         return float(np.linalg.norm(across)) - self.radius - self.radius_a
 
     def local(self, model: Model, kin: Kinematics) -> PairKinematics:
-        """Everything about the pair."""
+        """Return all quantities of the pair."""
         ends = ((self.body_a, self.center_a), (self.body, self.center))
         (xa, xb) = (point_position(model, kin, body, point) for body, point in ends)
         (Ja, Jb) = (point_jacobian_6d(model, kin, body, point) for body, point in ends)
@@ -156,7 +156,7 @@ Candidate = BallHalfSpacePair | BallBallPair
 
 
 def edges_in_tangents(edges: int) -> FloatArray:
-    """Directions (edges / 2, 2) of a friction pyramid in the two tangents of its contact."""
+    """Return the directions (edges / 2, 2) of a friction pyramid in the two tangents of its contact."""
     angles = 2.0 * np.pi * np.arange(edges // 2) / edges
     return np.column_stack((np.cos(angles), np.sin(angles)))
 

@@ -54,7 +54,7 @@ class Crossing:
 
 
 def crossings(layout: Layout, at: SmoothRates, unloaded: Sequence[int], q: FloatArray) -> list[Crossing]:
-    """All events that could end a phase, as `run` looks for them, but for "response"."""
+    """Return all events that could end a phase, as in `run`, but for "response"."""
     model, nv, width = layout.model, layout.model.nv, at.by.shape[1]
     inverse = np.linalg.inv(at.M)
     found: list[Crossing] = []
@@ -125,7 +125,7 @@ class _Mode:
 
 
 def _plastic_modes(layout: Layout, jump: Jump) -> tuple[list[_Mode], list[tuple[int, float]]]:
-    """Modes of a plastic impact, as `plastic_impact` decides them."""
+    """Return the modes of a plastic impact, decided as in `plastic_impact`."""
     data = jump.event.problem
     assert data is not None
     u = data.blocks().J @ jump.event.v_minus
@@ -142,7 +142,7 @@ def _plastic_modes(layout: Layout, jump: Jump) -> tuple[list[_Mode], list[tuple[
 
 
 def _modes(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> tuple[list[_Mode], list[tuple[int, float]]]:
-    """Modes of the answer of Newton's law, each with how far it is from the next."""
+    """Return the modes of the outcome of Newton's law, each with its distance from the next one."""
     edges, event = course.stepper.edges, jump.event
     turn = 2.0 * np.pi / edges
     kin = kinematics(layout.model, q, event.v_minus)
@@ -192,7 +192,7 @@ def _modes(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> tuple
 
 
 def _edge(direction: FloatArray, turn: float) -> FloatArray:
-    """The force per unit of mu that a contact would have whose friction begins, along the nearest edge."""
+    """Return the force per unit of mu that a contact would have whose friction begins, along the nearest edge."""
     if not direction.any():
         return np.zeros((1, 3))
     angle = turn * np.round(np.arctan2(direction[1], direction[0]) / turn)
@@ -200,7 +200,7 @@ def _edge(direction: FloatArray, turn: float) -> FloatArray:
 
 
 def _restitution(given: Restitution | None, u: FloatArray) -> FloatArray:
-    """Coefficients of contacts with normal velocities u (nc,), and those of u_n in J v+ = -e u_n: (2, nc)."""
+    """Return the coefficients of contacts with normal velocities u (nc,), and of u_n in J v+ = -e u_n: (2, nc)."""
     assert given is not None
     approach = np.maximum(0.0, -u)
     e = coefficients(given, approach)
@@ -212,7 +212,7 @@ def _restitution(given: Restitution | None, u: FloatArray) -> FloatArray:
 def _linear(
     layout: Layout, jump: Jump, q: FloatArray, modes: list[_Mode], near: list[tuple[int, float]], e: FloatArray
 ) -> JumpRates:
-    """Differentiate the equations of a jump in its modes; e (2, nc) is the restitution and that of changes."""
+    """Differentiate the equations of a jump in its modes; e (2, nc) holds the restitution and its changes."""
     model, nv, width = layout.model, layout.model.nv, layout.width
     before, after, still = jump.event.v_minus, jump.event.v_plus, np.zeros(layout.model.nv)
 
@@ -264,7 +264,7 @@ class JumpRates:
 
 
 def differenced_jump(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray, law: ImpactLaw) -> JumpRates:
-    """Differences of fourth order of any law, at steps that agree."""
+    """Return the differences of fourth order of any law, at steps that agree."""
     nv, v = layout.model.nv, jump.event.v_minus
     pairs = [layout.candidates[k] for k in jump.pairs]
     given = _law_restitution(layout, jump, law)
@@ -290,7 +290,7 @@ def differenced_jump(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray
 
 
 def _law_restitution(layout: Layout, jump: Jump, law: ImpactLaw) -> FloatArray | None:
-    """The restitution of a law, where it is differentiated by it."""
+    """Return the restitution of a law, where it is differentiated by it."""
     if "restitution" not in layout.wrt or jump.event.problem is None:
         return None
     if not isinstance(law, RestitutedLaw):
@@ -309,7 +309,7 @@ def _after(
     given: FloatArray | None,
     way: FloatArray,
 ) -> FloatArray:
-    """Velocity after a jump whose state and parameters are moved along the columns of a layout."""
+    """Return the velocity after a jump whose state and parameters are moved along the columns of a layout."""
     model, nv, v = layout.model, layout.model.nv, jump.event.v_minus
     kin = kinematics(model, integrate(model, q, way[:nv], 1.0), v + way[nv : 2 * nv])
     pairs = [layout.candidates[k] for k in jump.pairs]
@@ -328,7 +328,7 @@ def _after(
 
 
 def _difference(value: Callable[[FloatArray], FloatArray], way: FloatArray, least: float, most: float) -> FloatArray:
-    """The derivative along a way, of which a function allows from ``least`` to ``most``."""
+    """Return the derivative along a way, of which a function allows from ``least`` to ``most``."""
     if least <= -2.0 and most >= 2.0:
         places, weights = np.array(STENCIL).T
         weights = weights / 12.0

@@ -161,7 +161,7 @@ def _solve(
 
 
 def _refined(phase: Phase, t: float, y: FloatArray, sides: list[ContactMode], starting: set[int]) -> list[ContactMode]:
-    """From the pyramid to the cone, which is wider: where the cone still holds all that begins to slip, it sticks."""
+    """Refine modes from the pyramid to the cone, which is wider: contacts that the cone still holds stick."""
     if not starting:
         return sides
     still = np.zeros(2)

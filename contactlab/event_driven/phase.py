@@ -122,7 +122,7 @@ class Instant:
 
 
 def slip_direction(local: PairKinematics, side: ContactMode, slow: float) -> FloatArray:
-    """Direction of slip: that of the velocity, or the one known from before where slip is slower than ``slow``.
+    """Return the direction of slip: of the velocity, or the known one if slip is slower than ``slow``.
 
     Close to rest the direction is the stiffest thing there is (its rate is an acceleration over the speed), and beyond
     a stop that an event is about to find it would jump.
@@ -158,7 +158,7 @@ class Phase:
         return Instant(self.model, kin, mass_matrix(self.model, kin), a_free)
 
     def locals(self, kin: Kinematics) -> list[PairKinematics]:
-        """The closed pairs at one instant."""
+        """Return the closed pairs at one instant."""
         return [self.candidates[side.index].local(self.model, kin) for side in self.sides]
 
     def forces(self, t: float, y: FloatArray) -> tuple[Instant, list[PairKinematics], Forces]:
@@ -168,7 +168,7 @@ class Phase:
         return instant, found, self._solve(instant, found)
 
     def __call__(self, t: float, y: FloatArray) -> FloatArray:
-        """Rate of y."""
+        """Return the rate of y."""
         instant, _, forces = self.forces(t, y)
         return np.concatenate((self.q_rate(instant.kin.q, y[self.model.nq :]), forces.a))
 
@@ -205,7 +205,7 @@ class Phase:
         return Forces(a, np.asarray(x[:n], dtype=np.float64), fT, np.array(np.diag(A)[:n], dtype=np.float64))
 
     def q_rate(self, q: FloatArray, v: FloatArray) -> FloatArray:
-        """Rate of q: v itself, and q (0, w) / 2 of unit quaternions with w in body axes."""
+        """Return the rate of q: v itself, and q (0, w) / 2 of unit quaternions with w in body axes."""
         rate = np.empty(self.model.nq)
         at = place = 0
         while place < self.model.nq:

@@ -238,7 +238,7 @@ _STICK_SPEED = 1e-6
 
 
 def contact_table(run: EventRecording) -> ContactTable:
-    """`EventRecording.contacts` of a run."""
+    """Return `EventRecording.contacts` of a run."""
     impulses, model = _impulses(run), run.world.model
     bodies, half_spaces = model.names, list(run.world.half_spaces)
     rows = [(int(i), int(k)) for i, k in np.argwhere(impulses.any(axis=2))]

@@ -103,7 +103,7 @@ class Run:
         return replace(recording, notices=(*self.notices, *told))
 
     def recording(self) -> EventRecording:
-        """What there is so far."""
+        """Return the recording so far."""
         nk, nq, nv = len(self.candidates), self.model.nq, self.model.nv
         columns = list(zip(*self.rows, strict=True)) or [()] * 7
         time, q, v, kinetic, potential, forces, gaps = columns
@@ -159,13 +159,13 @@ class Run:
         return slips
 
     def _arc(self, start: float, before: FloatArray, ended: tuple[tuple[str, int], ...]) -> None:
-        """Note the arc that has come to its end, for derivatives."""
+        """Note the arc that has ended, for derivatives."""
         sides, unloaded, jumps = tuple(self.sides), tuple(self.unloaded), tuple(self.jumps)
         self.arcs.append(Arc(jumps, sides, unloaded, start, self.t, before, self.y, ended))
         self.jumps = []
 
     def _events(self, phase: Phase) -> tuple[list[tuple[str, int]], list[Any]]:
-        """Functions whose fall through zero ends the phase, each with what it means and for which pair or side."""
+        """Return the functions that end the phase by a fall through zero, with meaning and pair or side."""
         names: list[tuple[str, int]] = []
         functions: list[Any] = []
 
@@ -353,7 +353,7 @@ class Run:
         self.y = np.concatenate((q, v_plus))
 
     def _note_changes(self, sides: list[ContactMode], unloaded: list[int]) -> None:
-        """List what closes, opens, sticks and slides against the modes before."""
+        """List the changes of mode: contacts that close, open, stick and slip."""
         before = {side.index: side.mode for side in self.sides}
         after = {side.index: side.mode for side in sides}
         held = set(before) | set(self.unloaded)

@@ -79,7 +79,7 @@ class ContactRates:
     ends: tuple[_End, ...]
 
     def wrenches(self, model: Model, force: FloatArray) -> FloatArray:
-        """Wrenches (nb, 6) about the world's origin of a force (3,) in the frame, on B and against A."""
+        """Return the wrenches (nb, 6) about the world's origin of a force (3,) in the frame, on B and against A."""
         F = force @ self.frame
         found = np.zeros((model.nb, 6))
         for end in self.ends:
@@ -88,7 +88,7 @@ class ContactRates:
         return found
 
     def carried(self, force: FloatArray) -> FloatArray:
-        """What (nv, nv) the generalized force gains by q as point and frame of a force (3,) move with the bodies."""
+        """Return the change (nv, nv) of the generalized force by q as a force (3,) moves with the bodies."""
         F = force @ self.frame
         F_q = np.einsum("i,ijk->jk", force, self.frame_q)
         n_q = self.frame_q[0]
@@ -100,12 +100,12 @@ class ContactRates:
 
 
 def skew(x: FloatArray) -> FloatArray:
-    """The matrix of x cross."""
+    """Return the matrix of x cross."""
     return np.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])
 
 
 def contact_rates(model: Model, kin: Kinematics, a: FloatArray, candidate: Candidate) -> ContactRates:
-    """The rates of one pair at the acceleration a (nv,)."""
+    """Return the rates of one pair at the acceleration a (nv,)."""
     end = _end(model, kin, a, candidate.body, candidate.center, 1.0, -candidate.radius)
     if isinstance(candidate, BallBallPair):
         other = _end(model, kin, a, candidate.body_a, candidate.center_a, -1.0, candidate.radius_a)
@@ -131,7 +131,7 @@ def _end(
 
 
 def _line_of_centres(b: _End, a: _End) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """The frame of two balls, how it changes by q, n', and how n' changes by q and v."""
+    """Return the frame of two balls, how it changes by q, n', and how n' changes by q and v."""
     across = b.x - a.x
     distance = float(np.linalg.norm(across))
     n = across / distance
@@ -146,7 +146,7 @@ def _line_of_centres(b: _End, a: _End) -> tuple[FloatArray, FloatArray, FloatArr
 
 
 def _turns(n: FloatArray) -> FloatArray:
-    """How the tangents change with n, (2, 3, 3): by fourth-order differences, the axes being a convention."""
+    """Return the change of the tangents with n, (2, 3, 3), by fourth-order differences; the axes are a convention."""
     total = np.zeros((2, 3, 3))
     for place, weight in STENCIL:
         for k, way in enumerate(place * STEP * np.eye(3)):
@@ -220,7 +220,7 @@ class Layout:
         return self.time + 1 + sum(self.sizes.values())
 
     def of(self, name: str) -> slice:
-        """Columns of a parameter; none where it is not asked for."""
+        """Return the columns of a parameter; none unless it is differentiated by."""
         at = self.time + 1
         for other, size in self.sizes.items():
             if other == name:
@@ -229,7 +229,7 @@ class Layout:
         return slice(at, at)
 
     def column(self, name: str, contact: int) -> list[int]:
-        """The column of a contact's parameter; none where it is not asked for."""
+        """Return the column of a contact's parameter; none where it is not asked for."""
         return [self.of(name).start + contact] if name in self.wrt else []
 
 
@@ -256,11 +256,11 @@ class SmoothRates:
         return np.concatenate((self.v, self.a))
 
     def speed(self, i: int) -> float:
-        """Slip of a side's contact [m/s]."""
+        """Return the slip of a side's contact [m/s]."""
         return float(np.linalg.norm(self.rates[i].u[1:]))
 
     def turning(self, i: int) -> FloatArray:
-        """How the direction of slip changes by the columns, (2, width)."""
+        """Return the change of the direction of slip by the columns, (2, width)."""
         speed, rates = self.speed(i), self.rates[i]
         s = rates.u[1:] / speed
         by = np.zeros((2, self.by.shape[1]))
@@ -269,7 +269,7 @@ class SmoothRates:
         return by
 
     def slip(self, i: int) -> tuple[FloatArray, FloatArray]:
-        """Direction of slip (2,) and how it changes: slower than ``slow`` it is the side's, with columns of its own."""
+        """Return the direction of slip (2,) and its change; if slower than ``slow``, the side's own."""
         if self.speed(i) > self.slow:
             return self.rates[i].u[1:] / self.speed(i), self.turning(i)
         by = np.zeros((2, self.by.shape[1]))
@@ -281,7 +281,7 @@ class SmoothRates:
 def smooth_rates(
     course: RunTrace, layout: Layout, sides: Sequence[ContactMode], t: float, y: FloatArray, part: float = 1.0
 ) -> SmoothRates:
-    """Differentiate a phase at (t, y), slip keeping its direction up to a part of the speed up to which it does."""
+    """Differentiate a phase at (t, y); slip keeps its direction up to a fraction of the speed."""
     model, nv, o = layout.model, layout.model.nv, course.stepper
     phase = phase_of(course, layout, sides, part)
     instant, _, forces = phase.forces(t, y)
@@ -330,7 +330,7 @@ def smooth_rates(
 
 
 def phase_of(course: RunTrace, layout: Layout, sides: Sequence[ContactMode], part: float = 1.0) -> Phase:
-    """The phase that the run integrated."""
+    """Return the phase that the run integrated."""
     o = course.stepper
     return Phase(layout.model, layout.candidates, sides, course.tau, o.stabilisation, part * SLOW * o.slip_speed)
 
@@ -338,7 +338,7 @@ def phase_of(course: RunTrace, layout: Layout, sides: Sequence[ContactMode], par
 def solved(
     M: FloatArray, J: FloatArray, R: FloatArray, pushed: FloatArray, wanted: FloatArray
 ) -> tuple[FloatArray, FloatArray, bool]:
-    """x and f of M x - R' f = pushed, J x = wanted, f the shortest; whether f leaves x open."""
+    """Return x and f of M x - R' f = pushed, J x = wanted, f the shortest; whether f leaves x open."""
     free, responses = np.linalg.solve(M, pushed), np.linalg.solve(M, R.T)
     A = J @ responses
     f, _, rank, _ = np.linalg.lstsq(A, wanted - J @ free, rcond=1e-11)
@@ -350,7 +350,7 @@ def solved(
 
 
 def _applied(course: RunTrace, layout: Layout, t: float, q: FloatArray, v: FloatArray, width: int) -> FloatArray:
-    """The applied force by the columns (nv, width); functions of the user's by fourth-order differences."""
+    """Return the applied force by the columns (nv, width); functions of the user's by fourth-order differences."""
     model, nv = layout.model, layout.model.nv
     by = np.zeros((nv, width))
     by[:, layout.of("tau")] = np.eye(nv)[:, : layout.sizes.get("tau", 0)]
@@ -368,7 +368,7 @@ def _applied(course: RunTrace, layout: Layout, t: float, q: FloatArray, v: Float
 
 
 def coupling(model: Model, v: FloatArray) -> FloatArray:
-    """W (nv, nv) of the variation dq' = dv - W dq: a turn in body axes is itself turned by w."""
+    """Return W (nv, nv) of the variation dq' = dv - W dq: a turn in body axes is itself turned by w."""
     W = np.zeros((model.nv, model.nv))
     at = place = 0
     places = model.quaternion_starts

@@ -185,7 +185,7 @@ class _ConstantForce:
     tau: FloatArray
 
     def __call__(self, time: float, q: FloatArray, v: FloatArray) -> FloatArray:
-        """The force."""
+        """Return the force."""
         return self.tau
 
 
@@ -197,5 +197,5 @@ class _ForceFunction:
     nv: int
 
     def __call__(self, time: float, q: FloatArray, v: FloatArray) -> FloatArray:
-        """What it says, checked."""
+        """Return the checked force."""
         return finite_array(self.given(time, q, v), f"tau at time {time:.9g}", (self.nv,), SimulationConfigError)

@@ -56,7 +56,7 @@ class TransitionIntegrator:
         self.last = -1
 
     def run(self) -> None:
-        """All arcs."""
+        """Return all arcs."""
         last: Arc | None = None
         for arc in self.course.arcs:
             if last is None:
@@ -75,7 +75,7 @@ class TransitionIntegrator:
             self.kinks.append(kink)
 
     def _total(self, by: FloatArray, dt: FloatArray | None = None) -> FloatArray:
-        """From the columns of a layout to those of X, at an instant that moves by dt."""
+        """Convert from the columns of a layout to the columns of X, at an instant that moves by dt."""
         t, width = self.layout.time, self.layout.width
         found = by[..., :t] @ self.X + by[..., t + 1 : width] @ self.own
         if by.shape[-1] > width:
@@ -140,7 +140,7 @@ class TransitionIntegrator:
             self.X = self.X + np.outer(after.flow - before.flow, by @ self.X / rate)
 
     def _begin(self, arc: Arc) -> None:
-        """The start: impacts there are those of a start a little earlier."""
+        """Return the start; impacts there belong to a start a little earlier."""
         at = self._rates(arc.sides, arc.start, arc.y)
         for i in self._slow(arc, at):
             self._kink(arc.start, [arc.sides[i].index], "from rest", 0.0)
@@ -188,7 +188,7 @@ class TransitionIntegrator:
         self.X, self.D = self.X - np.outer(after.flow, dt), D
 
     def _finish(self, last: Arc) -> None:
-        """What comes at the end, or would just behind it."""
+        """Add the events at the end, or just behind it."""
         if last.ended or (last.end == last.start and len(self.course.arcs) > 1):
             contacts = {self.names.index(name) for jump in last.jumps for name in jump.event.contacts}
             self._kink(last.end, sorted(contacts), "at the end", 0.0)
@@ -205,7 +205,7 @@ class TransitionIntegrator:
         return rates
 
     def _shift(self, hit: Crossing, t: float) -> FloatArray:
-        """How much later the event comes, by the columns of X; not at all where it only grazes."""
+        """Return the delay of the event by the columns of X; none for a grazing one."""
         if abs(hit.rate) <= NEAR_KINK * hit.scale:
             self._kink(t, [hit.contact], "grazing", abs(hit.rate) / max(hit.scale, 1e-300))
         if abs(hit.rate) <= 1e-12 * hit.scale:
@@ -237,19 +237,19 @@ class TransitionIntegrator:
                     self._kink(arc.start, [k], "mode", off)
 
     def _slow(self, arc: Arc, at: SmoothRates) -> list[int]:
-        """Places of contacts that slip with a direction that the state does not tell."""
+        """Return the places of contacts with slip of a direction that does not follow from the state."""
         slides = [i for i, side in enumerate(arc.sides) if side.mode is Mode.SLIDE]
         bound = at.slow * _JUST_ABOVE
         return [i for i in slides if self.layout.candidates[arc.sides[i].index].mu > 0.0 and at.speed(i) <= bound]
 
     def _cone_direction_rate(self, before: SmoothRates, i: int, dt: FloatArray) -> FloatArray:
-        """How the direction changes in which a contact begins to slip that has reached its cone."""
+        """Return the change of the direction in which a contact on its cone begins to slip."""
         size = float(np.linalg.norm(before.fT[i]))
         s = before.fT[i] / size
         return self._total(-(np.eye(2) - np.outer(s, s)) @ before.fT_by[i] / size, dt)
 
     def _directions(self, arc: Arc, after: SmoothRates, contact: int, coned: FloatArray | None) -> FloatArray:
-        """How the directions of slow slip change at an event: with the slip, or, from rest, with what held it."""
+        """Return the change of the directions of slow slip at an event: with the slip, or with the holding force."""
         D = np.zeros((2 * len(arc.sides), self.X.shape[1]))
         for i in self._slow(arc, after):
             side, rows = arc.sides[i], slice(2 * i, 2 * i + 2)

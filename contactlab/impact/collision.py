@@ -62,7 +62,7 @@ def coefficients(restitution: Restitution, approach: FloatArray) -> FloatArray:
 
 
 def _mixed(restitution: Restitution) -> TypeGuard[Sequence[float | RestitutionLaw]]:
-    """Whether some contacts have a law of their own."""
+    """Return True if some contacts have a law of their own."""
     return isinstance(restitution, Sequence) and any(isinstance(one, RestitutionLaw) for one in restitution)
 
 
@@ -251,7 +251,7 @@ def _effective_tangents(T: FloatArray) -> FloatArray:
 
 
 def _tangents(r: int) -> FloatArray:
-    """Directions of a contact (r, m) in its own tangents: edge j at the angle pi j / r."""
+    """Return the directions of a contact (r, m) in its own tangents: edge j at the angle pi j / r."""
     if r == 0:
         return np.zeros((0, 0))
     if r == 1:

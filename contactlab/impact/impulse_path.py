@@ -74,17 +74,17 @@ Quantity = Callable[[State], float]
 
 
 def normal_velocity(state: State) -> float:
-    """u_n [m/s]."""
+    """Return u_n [m/s]."""
     return float(state.u[0])
 
 
 def normal_impulse(state: State) -> float:
-    """p_n [N s]."""
+    """Return p_n [N s]."""
     return float(state.p[0])
 
 
 def normal_work(state: State) -> float:
-    """Work of the normal impulse [J]."""
+    """Return the work of the normal impulse [J]."""
     return state.work
 
 
@@ -136,7 +136,7 @@ def _from_rest(W: FloatArray, mu: float, state: State, quantity: Quantity, end: 
 
 
 def invariant_direction(W: FloatArray, mu: float) -> FloatArray:
-    """Unit slip velocity s with W_tn - mu W_tt s = c s, c > 0: the direction slip from rest takes."""
+    """Return the unit slip velocity s with W_tn - mu W_tt s = c s, c > 0: the direction of slip from rest."""
     if len(W) == 2:
         return np.sign(W[1:, 0])
     # (mu W_tt + c 1) s = W_tn with |s| = 1: the length falls with c, from above 1 at c = 0.
@@ -156,7 +156,7 @@ def invariant_direction(W: FloatArray, mu: float) -> FloatArray:
 def _slip_in_plane(
     W: FloatArray, mu: float, state: State, quantity: Quantity, end: float, size: float
 ) -> tuple[Segment, bool]:
-    """Slip of constant direction until it stops or the course ends; whether it ended."""
+    """Slip in a constant direction until the slip stops or the course ends; return whether it ended."""
     sign = float(np.sign(state.u[1]))
     force = np.array([1.0, -mu * sign])
     rate = float((W @ force)[1])
@@ -171,7 +171,7 @@ def _slip_in_plane(
 def _straight(
     phase: Phase, W: FloatArray, state: State, force: FloatArray, quantity: Quantity, end: float, longest: float
 ) -> Segment:
-    """Go along a constant force per normal impulse until the quantity is reached, or for ``longest`` [N s]."""
+    """Follow a constant force per normal impulse until the quantity is reached, or for ``longest`` [N s]."""
     rate = W @ force
     steps = _distance(state, float(rate[0]), quantity, end)
     step = min(steps, longest)
@@ -204,7 +204,7 @@ def _distance(state: State, rate: float, quantity: Quantity, end: float) -> floa
 def _slip_in_space(
     W: FloatArray, mu: float, state: State, quantity: Quantity, end: float, size: float
 ) -> tuple[Segment, bool]:
-    """Slip whose direction turns, until it stops or the course ends; whether it ended."""
+    """Slip in a changing direction until the slip stops or the course ends; return whether it ended."""
     from scipy.integrate import solve_ivp
 
     x = state.u[1:]

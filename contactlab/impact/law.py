@@ -119,7 +119,7 @@ class OrderedLaw(RestitutedLaw):
 
     @abstractmethod
     def _at_once(self, problem: ImpactProblem) -> ImpactOutcome:
-        """Outcome of the simultaneous law."""
+        """Return the outcome of the simultaneous law."""
 
 
 def check_law(restitution: Restitution | None, order: str, max_collisions: int) -> None:

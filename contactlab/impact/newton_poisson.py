@@ -193,7 +193,7 @@ class Poisson(OrderedLaw):
 
     @staticmethod
     def _restrained_edges(problem: ImpactProblem, push: FloatArray) -> NDArray[np.bool_]:
-        """Unknowns of the second LCP (n,) that would hold a sheared spring: edges that point against its push."""
+        """Return the unknowns of the second LCP (n,) that would hold a sheared spring: edges against its push."""
         b = problem.blocks
         held = np.zeros(2 * b.nc + 2 * b.nr + b.nl, dtype=bool)
         first = b.nc

@@ -167,7 +167,7 @@ Collide = Callable[[Collision, FloatArray, float], SingleImpact]
 def solve_in_sequence(
     problem: ImpactProblem, restitution: Restitution, ending: Ending | Collide, max_collisions: int
 ) -> ImpactOutcome:
-    """Outcome of collision after collision, each up to its ``ending``, until no contact and no limit approaches."""
+    """Return the outcome of collision after collision, each up to its ``ending``, until nothing approaches."""
     found, tied = _run_sequence(problem, restitution, ending, max_collisions, last=False)
     if not tied or not found.solved:
         return found

@@ -285,7 +285,7 @@ class _ImpactSequences:
     def _full_impacts(
         self, v: FloatArray, count: int, random: np.random.Generator | None = None
     ) -> Iterator[FloatArray] | None:
-        """Velocities after one more whole impact, of each contact that approaches or of one; None if none does."""
+        """Return the velocities after one more whole impact, of each approaching contact or of one; or None."""
         open_ = np.flatnonzero(self._normal(v) < -self.rest)
         if not open_.size:
             return None
@@ -304,7 +304,7 @@ class _ImpactSequences:
                 self.unfinished += 1
 
     def interleaved(self, random: np.random.Generator, *, even: bool = False) -> FloatArray | None:
-        """Velocity after a course of pieces drawn at random, or of even ones; None if it does not end."""
+        """Return the velocity after a course of random, or of even, pieces; None if it does not end."""
         n = len(self.collisions)
         v, left = self.problem.v_minus, np.zeros(n)
         prefer = random.dirichlet(np.full(n, 0.5)) + 1e-3

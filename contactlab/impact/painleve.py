@@ -125,7 +125,7 @@ def painleve_map(
 
 
 def _mode(formed: AccelerationLCP, z: FloatArray, contact: int) -> tuple[InstantMode, float, FloatArray]:
-    """Mode and normal force of a contact, and the acceleration, of one solution."""
+    """Return the mode and normal force of a contact, and the acceleration, of one solution."""
     forces, acceleration = formed.unpack(z)
     data, b = formed.data, formed.data.blocks()
     fN = float(forces[contact])
@@ -144,7 +144,7 @@ def _mode(formed: AccelerationLCP, z: FloatArray, contact: int) -> tuple[Instant
 
 
 def painleve_threshold(angle: ArrayLike, kappa: float = 3.0) -> FloatArray:
-    """Coefficient of friction above which the rod has A < 0, for angles in (0, pi/2) [rad]."""
+    """Return the coefficient of friction above which the rod has A < 0, for angles in (0, pi/2) [rad]."""
     theta = np.asarray(angle, dtype=np.float64)
     return np.asarray((1.0 + kappa * np.cos(theta) ** 2) / (kappa * np.sin(theta) * np.cos(theta)))
 
@@ -159,7 +159,7 @@ def painleve_scan(
     half_length: float = 1.0,
     branch: Literal["open", "pressed"] = "open",
 ) -> PainleveMap:
-    """`painleve_map` of the sliding rod, over "angle" and "mu".
+    """Return `painleve_map` of the sliding rod, over "angle" and "mu".
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def painleve_scan(
     length = finite_number(half_length, "half_length", ImpactError, positive=True)
 
     def rod(angle: float, mu: float) -> ConstraintAccelProblemData:
-        """Unit mass, coordinates (x, y, angle); the low end, left of the centre, slides to the left."""
+        """Return the rod of unit mass, coordinates (x, y, angle); the low end, on the left, slides to the left."""
         x, y = -length * np.cos(angle), -length * np.sin(angle)
         return ConstraintAccelProblemData(
             M=np.diag([1.0, 1.0, length**2 / k]),

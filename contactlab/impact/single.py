@@ -120,7 +120,7 @@ class RouthDiagram:
         return len(self.u_minus) == 2
 
     def sticking_line(self, p_n: FloatArray) -> FloatArray:
-        """Tangential impulse at which the contact sticks, for normal impulses [N s]; planar contacts.
+        """Return the tangential impulse at which the contact sticks, for normal impulses [N s]; planar contacts.
 
         NaN if it cannot be reached because W_tt is 0.
         """
@@ -130,7 +130,7 @@ class RouthDiagram:
         return np.asarray(-(u[1] + W[1, 0] * np.asarray(p_n)) / W[1, 1])
 
     def compression_line(self, p_t: FloatArray) -> FloatArray:
-        """Normal impulse at which compression is greatest, for tangential impulses [N s]; planar contacts."""
+        """Return the normal impulse of greatest compression, for tangential impulses [N s]; planar contacts."""
         W, u = self._planar()
         return np.asarray(-(u[0] + W[0, 1] * np.asarray(p_t)) / W[0, 0])
 

@@ -91,7 +91,7 @@ class Brach(SequentialLaw):
 
 
 def slip_direction(collision: Collision, u: FloatArray) -> FloatArray:
-    """Unit direction (m,) of the slip before; without slip, the one in which the normal impulse would start it."""
+    """Return the unit direction (m,) of the slip before, or of the slip that the normal impulse would start."""
     W = collision.W
     for way, least in ((u[1:], _NO_SLIP * float(np.linalg.norm(u))), (W[1:, 0], _NO_SLIP * float(W[0, 0]))):
         size = float(np.linalg.norm(way))
@@ -221,7 +221,7 @@ class Smith(SequentialLaw):
 
 
 def mean_slip(before: FloatArray, after: FloatArray) -> FloatArray:
-    """(|s-| s- + |s+| s+) / (|s-|^2 + |s+|^2), a vector no longer than 1."""
+    """Return (|s-| s- + |s+| s+) / (|s-|^2 + |s+|^2), a vector no longer than 1."""
     a, b = float(np.linalg.norm(before)), float(np.linalg.norm(after))
     return np.asarray((a * before + b * after) / (a * a + b * b)) if a + b > 0.0 else np.zeros(len(before))
 

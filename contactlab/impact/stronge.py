@@ -114,7 +114,7 @@ _MOST_STEPS = 5_000_000
 def solve_compressed(
     problem: ImpactProblem, restitution: Restitution, stiffness: FloatArray, exponent: float
 ) -> ImpactOutcome:
-    """Outcome of compressing all contacts at once, each of a relative stiffness (nc,); limits are as the stiffest.
+    """Return the outcome of compressing all contacts at once, each of a relative stiffness (nc,).
 
     Restitution that depends on speed is that of the speed before; a contact which does not approach then has that of
     the fastest.

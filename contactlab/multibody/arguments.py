@@ -27,7 +27,7 @@ _FLOAT64 = np.dtype(np.float64)
 
 
 def checked(name: str, value: ArrayLike, *shape: int) -> FloatArray:
-    """``value`` as a contiguous, writable-typed float64 array of the given shape; itself where it is one already.
+    """Return ``value`` as a contiguous float64 array of the given shape; itself if it is one already.
 
     A wrong shape or type raises a `MultibodyError` naming the argument. Finiteness is left to whoever uses the numbers:
     `check_finite`, or the kernels.
@@ -46,7 +46,7 @@ def checked(name: str, value: ArrayLike, *shape: int) -> FloatArray:
 
 
 def checked_vector(name: str, value: ArrayLike, n: int) -> FloatArray:
-    """`checked` for the shape (n,), in the order of tests that is fastest."""
+    """Return `checked` for the shape (n,), in the order of tests that is fastest."""
     if (
         type(value) is np.ndarray
         and value.dtype is _FLOAT64
@@ -66,7 +66,7 @@ def check_finite(name: str, array: FloatArray) -> None:
 
 
 def bad_configuration(model: Model, q: FloatArray, at: int) -> MultibodyError:
-    """Error about q where the kinematics stopped: an entry that is not finite, or no unit quaternion."""
+    """Return the error about q at which the kinematics stopped: an entry that is not finite, or no unit quaternion."""
     try:
         check_finite("q", q)
     except MultibodyError as error:
@@ -81,7 +81,7 @@ def bad_configuration(model: Model, q: FloatArray, at: int) -> MultibodyError:
 
 
 def failure(model: Model, code: int, q: FloatArray, *others: tuple[str, FloatArray]) -> MultibodyError:
-    """Error for a kernel's code: the first entry that is not finite, a bad quaternion, or a joint without inertia."""
+    """Return the error for a kernel's code: an infinite entry, a bad quaternion, or a joint without inertia."""
     for name, array in (("q", q), *others):
         try:
             check_finite(name, array)
@@ -95,7 +95,7 @@ def failure(model: Model, code: int, q: FloatArray, *others: tuple[str, FloatArr
 
 
 def singular_joint(model: Model, dof: int) -> MultibodyError:
-    """Error for a degree of freedom along which nothing resists."""
+    """Return the error for a degree of freedom without inertia."""
     for body in model.bodies:
         place = model.v_slice(body.name)
         if place.start <= dof < place.stop:
@@ -151,7 +151,7 @@ ON_STACK = np.empty(0)
 
 @functools.cache
 def kernels() -> Any:
-    """`contactlab.multibody.kernels` with the modules that Python calls; numba comes with them."""
+    """Return `contactlab.multibody.kernels` with the modules that Python calls; numba comes with them."""
     import contactlab.multibody.kernels.articulated
     import contactlab.multibody.kernels.centroidal
     import contactlab.multibody.kernels.crba
@@ -188,11 +188,11 @@ def fast_entry(name: str, *ndims: int) -> Entry:
 
 
 def single_signature(function: Any, ints: int, ndims: tuple[int, ...], *numbers: int) -> Any:
-    """``function`` compiled for one signature alone, a `TypeError` for any other.
+    """Return ``function`` compiled for one signature alone, a `TypeError` for any other.
 
-    Its operands are vectors of integers, so many, contiguous writable float64 arrays of ``ndims``, and numbers. Looking
-    at an array's type, layout and flags from Python costs 0.1 us each; the compiled function's own dispatch has looked
-    at them anyway. With the compiler off everything is refused, and callers take their long way.
+    Its operands are vectors of integers, as many contiguous writable float64 arrays as ``ndims`` has entries, and
+    numbers. Looking at an array's type, layout and flags from Python costs 0.1 us each; the dispatch of the compiled
+    function does it anyway. With the compiler off everything is refused, and callers use the general entry.
     """
     if isinstance(function, types.FunctionType):
         return _refuse

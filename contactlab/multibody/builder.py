@@ -64,9 +64,9 @@ class ModelBuilder:
         inertia
             Mass, centre of mass and inertia about it in body axes; None for a body without mass.
         armature
-            Inertia of the rotor behind each degree of freedom of the joint, as its velocity sees it (gear ratio squared
-            times that of the rotor): [kg m^2], [kg] for a shift, one for all or (nv,), not negative. It is added to the
-            diagonal of the mass matrix; the gyroscopic torque and the weight of a rotor are the body's own affair.
+            Inertia of the rotor behind each degree of freedom of the joint, at its velocity (gear ratio squared times
+            the rotor's inertia): [kg m^2], [kg] for a shift, one for all or (nv,), not negative. It is added to the
+            diagonal of the mass matrix. The gyroscopic torque and the weight of a rotor belong to the body.
         joint_name
             By which the joint is found (`Model.joint_v`), distinct among joints; None for the body's.
         limits
@@ -190,7 +190,7 @@ class ModelBuilder:
 
 
 def _armature(armature: ArrayLike, joint: Joint) -> FloatArray:
-    """One number per degree of freedom, not to be written to."""
+    """Return one number per degree of freedom, read-only."""
     given = finite_array(armature, "armature", (joint.nv,) if np.ndim(armature) else (), MultibodyError)
     if np.any(given < 0.0):
         raise MultibodyError("armature", f"must not be negative, got {float(given.min())}")
@@ -220,7 +220,7 @@ def reduced(model: Model, held: Mapping[str, ArrayLike]) -> Model:
 
 
 def _locked(body: BodySpec, q: ArrayLike) -> BodySpec:
-    """Return a body fixed where its joint puts it."""
+    """Return a body fixed at the placement of its joint."""
     if isinstance(body.joint, CustomJoint):
         one = body.joint.transform(_position(body, q))
         place = body.placement @ one

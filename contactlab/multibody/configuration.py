@@ -22,7 +22,7 @@ def neutral(model: Model) -> FloatArray:
 
 
 def random_configuration(model: Model, seed: int | np.random.Generator, *, spread: float = 1.0) -> FloatArray:
-    """Coordinates uniform in [-spread, spread] (rad, m), orientations uniform over all rotations.
+    """Return the coordinates uniform in [-spread, spread] (rad, m), orientations uniform over all rotations.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def integrate(model: Model, q: ArrayLike, v: ArrayLike, dt: ArrayLike) -> FloatA
 
 
 def difference(model: Model, q0: ArrayLike, q1: ArrayLike) -> FloatArray:
-    """The velocity (nv,) that takes q0 to q1 in unit time, orientations by the shorter turn: inverse of `integrate`."""
+    """Return the velocity (nv,) from q0 to q1 in unit time, by the shorter turns: inverse of `integrate`."""
     if batched(q0, q1):
         return difference_batch(model, q0, q1)
     a, b = checked("q0", q0, model.nq), checked("q1", q1, model.nq)
@@ -91,7 +91,7 @@ def difference(model: Model, q0: ArrayLike, q1: ArrayLike) -> FloatArray:
 def integrate_batch(
     model: Model, q: ArrayLike, v: ArrayLike, dt: ArrayLike, *, threads: int | None = None
 ) -> FloatArray:
-    """`integrate` (..., nq) for many configurations, velocities and times dt (...,) [s]."""
+    """Return `integrate` (..., nq) for many configurations, velocities and times dt (...,) [s]."""
     many = BatchOperands.of(model, operand("q", q, model.nq), operand("v", v, model.nv), operand("dt", dt))
     out = np.zeros((many.count, model.nq))
     many.fill(kernels().entries.integrate, 0, threads, many.rows, out)
@@ -102,7 +102,7 @@ def integrate_batch(
 
 
 def difference_batch(model: Model, q0: ArrayLike, q1: ArrayLike, *, threads: int | None = None) -> FloatArray:
-    """`difference` (..., nv) between many configurations."""
+    """Return `difference` (..., nv) between many configurations."""
     many = BatchOperands.of(model, operand("q0", q0, model.nq), operand("q1", q1, model.nq))
     out = np.zeros((many.count, model.nv))
     many.fill(kernels().entries.difference, 0, threads, many.rows, out)
@@ -113,7 +113,7 @@ def difference_batch(model: Model, q0: ArrayLike, q1: ArrayLike, *, threads: int
 
 
 def custom_step(model: Model, q: FloatArray, v: FloatArray, dt: float, out: FloatArray) -> None:
-    """Fill in where custom joints are after dt, out (nq,)."""
+    """Fill out (nq,) with the configuration of custom joints after dt."""
     for joint, iq, iv in model.packed.custom:
         name = f"{type(joint).__name__}.integrate"
         out[iq] = finite_array(joint.integrate(q[iq], v[iv], dt), name, (joint.nq,), MultibodyError)

@@ -40,7 +40,7 @@ _empty = np.empty
 
 _quick = Entry(lambda: single_signature(kernels().entries.fast_derivatives, 1, (1, 1, 1, 1, 2, 2, 2, 1, 3), 0, 0))
 
-#: Fourth-order differences of what users write: step, places, and what each counts; either error is some 1e-13.
+#: Fourth-order differences of users' methods: step, places, and weights; either error is about 1e-13.
 STEP = 1e-3
 STENCIL = ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0))
 
@@ -84,11 +84,10 @@ class ForwardDynamicsDerivatives(NamedTuple):
 def inverse_dynamics_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike, f_ext: ArrayLike | None = None
 ) -> InverseDynamicsDerivatives:
-    """Derivatives of `inverse_dynamics`, exact except for rounding, at a small multiple of its cost.
+    """Return the derivatives of `inverse_dynamics`, exact except for rounding, at a small multiple of its cost.
 
     Carpentier and Mansard, "Analytical derivatives of rigid body dynamics algorithms" (2018), as in Singh, Russell,
-    Wensing (2022). What joints of the user's own do within themselves is differenced, their methods being called four
-    times for every degree of freedom.
+    Wensing (2022). The methods of user joints are differenced, by four calls for every degree of freedom.
 
     Parameters
     ----------
@@ -112,7 +111,7 @@ def inverse_dynamics_derivatives(
 def forward_dynamics_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, tau: ArrayLike, f_ext: ArrayLike | None = None
 ) -> ForwardDynamicsDerivatives:
-    """Derivatives of `forward_dynamics`: da = M^-1 (dtau - those of `inverse_dynamics` at a), M^-1 along branches.
+    """Return the derivatives of `forward_dynamics`: M^-1 times dtau less the derivatives of `inverse_dynamics` at a.
 
     Parameters
     ----------
@@ -178,14 +177,14 @@ def _many(
 
 
 def rates_of(many: BatchOperands) -> FloatArray:
-    """`joint_rates` of every instant, q and v being the first two operands: (B or 1, n, 252)."""
+    """Return `joint_rates` of every instant, (B or 1, n, 252); q and v are the first two operands."""
     if not many.model.packed.custom or not many.count:
         return np.zeros((1, len(many.model.packed.custom), CUSTOM_RATES))
     return np.array([joint_rates(many.model, many.row(0, b), many.row(1, b)) for b in range(many.count)])
 
 
 def joint_rates(model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
-    """Rows (n, 252) of custom joints: how their columns and velocity products change along them."""
+    """Return the rows (n, 252) of custom joints: the change of their columns and velocity products along them."""
     joints = model.packed.custom
     rows = np.zeros((len(joints), CUSTOM_RATES))
     for row, (joint, iq, iv) in zip(rows, joints, strict=True):
@@ -198,7 +197,7 @@ def joint_rates(model: Model, q: FloatArray, v: FloatArray) -> FloatArray:
 
 
 def _moved(joint: CustomJoint, q: FloatArray, v: FloatArray, k: int, by: float) -> tuple[FloatArray, FloatArray]:
-    """Subspace and velocity product of a custom joint moved ``by`` along its degree of freedom k."""
+    """Return the subspace and velocity product of a custom joint moved ``by`` along its degree of freedom k."""
     name = type(joint).__name__
     way = np.zeros(joint.nv)
     way[k] = by
@@ -264,7 +263,9 @@ class CentroidalRateDerivatives(NamedTuple):
 def point_velocity_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, body: str, point: ArrayLike
 ) -> PointVelocityDerivatives:
-    """Derivatives of `point_velocity_6d`, exact except for rounding; that of `point_position` by q is `point_jacobian`.
+    """Return the derivatives of `point_velocity_6d`, exact except for rounding.
+
+    The derivative of `point_position` by q is `point_jacobian`.
 
     Parameters
     ----------
@@ -283,7 +284,7 @@ def point_velocity_derivatives(
 def point_acceleration_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike, body: str, point: ArrayLike
 ) -> PointAccelerationDerivatives:
-    """Derivatives of `point_acceleration_6d`, exact except for rounding.
+    """Return the derivatives of `point_acceleration_6d`, exact except for rounding.
 
     Carpentier and Mansard, "Analytical derivatives of rigid body dynamics algorithms" (2018), for the links.
 
@@ -302,7 +303,7 @@ def point_acceleration_derivatives(
 
 
 def centroidal_momentum_derivatives(model: Model, q: Instant, v: ArrayLike | None) -> CentroidalMomentumDerivatives:
-    """Derivatives of angular momentum about the centre of mass and of linear momentum, exact except for rounding.
+    """Return the derivatives of angular momentum about the centre of mass and of linear momentum.
 
     Parameters
     ----------
@@ -321,7 +322,9 @@ def centroidal_momentum_derivatives(model: Model, q: Instant, v: ArrayLike | Non
 def centroidal_rate_derivatives(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike
 ) -> CentroidalRateDerivatives:
-    """Derivatives of the rates of both momenta, exact except for rounding: of what contacts must exert less gravity.
+    """Return the derivatives of the rates of both momenta, exact except for rounding.
+
+    Contacts must exert these rates less gravity.
 
     Parameters
     ----------

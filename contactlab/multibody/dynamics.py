@@ -55,7 +55,7 @@ _fast_rnea, _fast_aba = (fast_entry(name, 1, 1, 1, 1, 1) for name in ("fast_rnea
 def inverse_dynamics(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike, f_ext: ArrayLike | None = None
 ) -> FloatArray:
-    """Generalised forces tau = M(q) a + h(q, v) - J^T f_ext that produce the accelerations a.
+    """Return the generalised forces tau = M(q) a + h(q, v) - J^T f_ext that produce the accelerations a.
 
     The recursive Newton-Euler algorithm (Featherstone, Rigid Body Dynamics Algorithms, 2008, section 5.3).
 
@@ -94,9 +94,9 @@ def inverse_dynamics(
 
 
 def nonlinear_effects(model: Model, q: Instant, v: ArrayLike | None, f_ext: ArrayLike | None = None) -> FloatArray:
-    """h(q, v) - J^T f_ext (nv,): what the joints bear at zero acceleration, from velocity, gravity and f_ext.
+    """Return h(q, v) - J^T f_ext (nv,): the joint forces at zero acceleration, from velocity, gravity and f_ext.
 
-    Arguments and errors are those of `inverse_dynamics`; at v = 0 and without f_ext this is the gravity torque.
+    Arguments and errors as for `inverse_dynamics`; at v = 0 and without f_ext this is the gravity torque.
     """
     if batched(q, v, rows=f_ext):
         return inverse_dynamics_batch(model, q, v, None, f_ext)
@@ -118,7 +118,7 @@ def _forces(model: Model, q: Instant, v: ArrayLike | None, a: FloatArray, f_ext:
 def forward_dynamics(
     model: Model, q: Instant, v: ArrayLike | None, tau: ArrayLike, f_ext: ArrayLike | None = None
 ) -> FloatArray:
-    """Accelerations a = M^-1 (tau - h + J^T f_ext), (nv,), in O(nv).
+    """Return the accelerations a = M^-1 (tau - h + J^T f_ext), (nv,), in O(nv).
 
     The articulated-body algorithm (Featherstone 2008, section 7.3), one degree of freedom at a time.
 
@@ -199,7 +199,7 @@ def forward_dynamics_lagrangian(
 def _lagrangian_batch(
     model: Model, q: Instant, v: ArrayLike | None, tau: ArrayLike, f_ext: ArrayLike | None, linear_solver: LinearSolver
 ) -> FloatArray:
-    """One instant after the other: the dense solve, not the calls, is what takes the time."""
+    """Solve one instant after the other: the dense solve, not the calls, takes the time."""
     many = BatchOperands.of(
         model,
         operand("q", q, model.nq),
@@ -218,7 +218,7 @@ def _lagrangian_batch(
 
 
 def _dense_solve(M: FloatArray, b: FloatArray, method: str) -> FloatArray:
-    """M^-1 b; a singular M is an error."""
+    """Return M^-1 b; a singular M is an error."""
     from scipy import linalg
 
     if M.shape[0] == 0:
@@ -260,7 +260,7 @@ class PointForce:
     body
         Its name; fixed bodies have frames of their own. A force on "world" is borne by the world.
     point
-        (3,) [m] where it acts, in body coordinates.
+        (3,) [m] point at which it acts, in body coordinates.
     force
         (3,) [N].
     frame
@@ -284,7 +284,7 @@ class PointForce:
 
 
 def external_forces(model: Model, q: Instant, forces: Iterable[PointForce]) -> FloatArray:
-    """Rows (nb, 6), one per added body in the order added: moment about the world origin [N m], force [N], world axes.
+    """Return rows (nb, 6), one per added body: moment about the world origin [N m], force [N], world axes.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ def inverse_dynamics_batch(
     *,
     threads: int | None = None,
 ) -> FloatArray:
-    """Generalised forces (..., nv) of `inverse_dynamics` for many instants.
+    """Return the generalised forces (..., nv) of `inverse_dynamics` for many instants.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ def inverse_dynamics_batch(
     q
         (..., nq) configurations.
     v, a
-        (..., nv) velocities and accelerations; a = None stands for zero, v = None for those of a `Kinematics` q.
+        (..., nv) velocities and accelerations; a = None stands for zero, v = None for the velocity of a `Kinematics` q.
     f_ext
         (..., nb, 6) external forces.
     threads
@@ -341,7 +341,7 @@ def inverse_dynamics_batch(
 def nonlinear_effects_batch(
     model: Model, q: Instant, v: ArrayLike | None, f_ext: ArrayLike | None = None, *, threads: int | None = None
 ) -> FloatArray:
-    """`nonlinear_effects` (..., nv) for many instants; arguments as for `inverse_dynamics_batch`."""
+    """Return `nonlinear_effects` (..., nv) for many instants; arguments as for `inverse_dynamics_batch`."""
     return inverse_dynamics_batch(model, q, v, None, f_ext, threads=threads)
 
 
@@ -354,6 +354,6 @@ def forward_dynamics_batch(
     *,
     threads: int | None = None,
 ) -> FloatArray:
-    """Accelerations (..., nv) of `forward_dynamics` for many instants; arguments as for `inverse_dynamics_batch`."""
+    """Return the accelerations (..., nv) of `forward_dynamics`; arguments as for `inverse_dynamics_batch`."""
     many = BatchOperands.of_dynamics(model, q, v, operand("tau", tau, model.nv), f_ext)
     return fill_batch(many, kernels().entries.forward_dynamics, aba_size, threads, model.nv)

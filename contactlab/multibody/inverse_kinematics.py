@@ -40,14 +40,14 @@ Weights: TypeAlias = Sequence[ArrayLike] | FloatArray
 
 # Damping added to the part that vanishes with the error, relative to the mean square of J's singular values.
 _BIAS: Final = 1e-3
-# The whole damping falls by _DAMPING_DECREASE after a step that lowered the objective as much as foreseen, and rises
-# where not.
+# The whole damping falls by _DAMPING_DECREASE after a step that lowered the objective as much as predicted, and rises
+# otherwise.
 _DAMPING_DECREASE: Final = 1.0 / 3.0
 _DAMPING_INCREASE: Final = 6.0
 _LARGEST: Final = 1e12
 # A step that lowers the objective by less than this part of it is the last of all.
 _STALLED: Final = 1e-14
-# A descent that has lowered the objective by less than a tenth in so many steps heads for a minimum above zero.
+# A descent that has lowered the objective by less than a tenth in this many steps heads for a minimum above zero.
 _PATIENCE: Final = 4
 # Descents that end at the same objective, to this relative difference, before it is taken for the smallest there is.
 _SAME: Final = 1e-2
@@ -109,7 +109,7 @@ def inverse_kinematics(
         `PointTarget`, `OrientationTarget`, `PoseTarget`, `CenterOfMassTarget`.
     weights
         A number >= 0 per target, or one per row (`PoseTarget` has six, angular first, the others three, world axes): a
-        row of weight 0 is free. All 1 by default. They matter where not everything can be met.
+        row of weight 0 is free. All 1 by default. They matter only if not all targets can be reached.
     limits
         True: the joint limits and mimic relations of the model's description, if it has one. A pair (lower, upper) of
         (nq,) arrays, infinite if there is none: these. False: no limits.
@@ -177,7 +177,7 @@ class _Problem:
     tolerance: float
 
     def errors(self, at: Kinematics) -> tuple[FloatArray, float, float]:
-        """Weighted rows, half their square, and the norm of the rows themselves."""
+        """Return the weighted rows, half their square, and the norm of the rows themselves."""
         rows = np.concatenate([target.error(self.model, at) for target in self.targets])
         weighted = self.weight * rows
         with np.errstate(over="ignore"):
@@ -187,7 +187,7 @@ class _Problem:
         return weighted, objective, float(np.linalg.norm(rows[self.weight > 0.0]))
 
     def descend(self, q: FloatArray, steps: int, patience: int) -> _End:
-        """Levenberg-Marquardt from q: until the tolerance, a local minimum, so many steps, or patience ends."""
+        """Run Levenberg-Marquardt from q to the tolerance, a local minimum, the step limit, or the end of patience."""
         at = kinematics(self.model, q)
         e, objective, error = self.errors(at)
         J, scale = self.jacobian(at)
@@ -224,7 +224,7 @@ class _Problem:
         return _End(np.array(at.q), objective, error, taken)
 
     def jacobian(self, at: Kinematics) -> tuple[FloatArray, float]:
-        """Weighted rows over the independent velocities, and the mean square of the singular values."""
+        """Return the weighted rows over the independent velocities, and the mean square of the singular values."""
         J = np.concatenate([target.jacobian(self.model, at) for target in self.targets])
         J = self.freedom.reduced(self.weight[:, None] * J)
         return J, float(np.sum(J * J)) / max(1, min(J.shape))
@@ -294,7 +294,7 @@ def damped_step(J: FloatArray, e: FloatArray, damping: float, lower: FloatArray,
 
 
 def _damped_solution(J: FloatArray, e: FloatArray, damping: float) -> FloatArray:
-    """(J^T J + damping)^-1 J^T e by singular values: directions that J does not see stay exactly still."""
+    """Return (J^T J + damping)^-1 J^T e by singular values: directions of the null space of J stay exactly still."""
     if J.shape[1] == 0:
         return np.zeros(0)
     U, s, Vt = np.linalg.svd(J, full_matrices=False)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class JointLimits:
     """Limits of degrees of freedom, infinite if there is none.
 
-    Each is one number for all degrees of freedom of a joint, or an array, (nv,); those of a model are arrays.
+    Each is one number for all degrees of freedom of a joint, or an array, (nv,); the data of a model are arrays.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class JointLimits:
         return spread
 
     def ranges(self) -> list[tuple[int, float, float]]:
-        """Number, lower and upper end of every degree of freedom that has an end."""
+        """Return the number, lower and upper end of every degree of freedom that has an end."""
         ends = zip(np.ravel(self.lower).tolist(), np.ravel(self.upper).tolist(), strict=True)
         return [(k, low, high) for k, (low, high) in enumerate(ends) if math.isfinite(low) or math.isfinite(high)]
 
@@ -103,7 +103,7 @@ def positions(joint: Joint) -> list[int | None]:
 
 
 def in_configuration(parts: Iterable[tuple[Joint, slice, JointLimits]], nq: int) -> tuple[FloatArray, FloatArray]:
-    """Smallest and largest q, (nq,) each, of joints with their slices of q."""
+    """Return the smallest and largest q, (nq,) each, of joints with their slices of q."""
     lower, upper = np.full(nq, -np.inf), np.full(nq, np.inf)
     for joint, place, limits in parts:
         for k, at in enumerate(positions(joint)):
@@ -192,7 +192,7 @@ class MimicCoupling:
     G
         (m, nv): G v = 0 keeps the relations; 1 at the joint that follows, -multiplier at the one it follows.
     error
-        (m,) value of the joint less what its relation asks for [rad or m], at the configuration it was made for.
+        (m,) value of the joint less the value of its relation [rad or m], at the configuration it was made for.
     """
 
     joints: tuple[str, ...]
@@ -201,13 +201,13 @@ class MimicCoupling:
 
 
 def _data(model: Model) -> Mapping[str, JointData]:
-    """Joints of the model's description by name, none for a model that was not made from one."""
+    """Return the joints of the model's description by name, none for a model without a description."""
     data: Mapping[str, JointData] = getattr(model, "joint_data", {})
     return data
 
 
 def position_limits(model: Model) -> tuple[FloatArray, FloatArray]:
-    """Smallest and largest q, (nq,) each; infinite if a coordinate has no limit (quaternions have none)."""
+    """Return the smallest and largest q, (nq,) each; infinite if a coordinate has no limit (quaternions have none)."""
     return in_configuration(((one.joint, model.q_slice(one.name), one.limits) for one in model.bodies), model.nq)
 
 
@@ -219,27 +219,27 @@ def _per_velocity(model: Model, attribute: str, default: float) -> FloatArray:
 
 
 def velocity_limits(model: Model) -> FloatArray:
-    """Largest speeds (nv,) [rad/s or m/s]; infinite if none is given."""
+    """Return the largest speeds (nv,) [rad/s or m/s]; infinite if none is given."""
     return np.array(model.limits.velocity)
 
 
 def effort_limits(model: Model) -> FloatArray:
-    """Largest joint forces (nv,) [N m or N]; infinite if none is given."""
+    """Return the largest joint forces (nv,) [N m or N]; infinite if none is given."""
     return np.array(model.limits.effort)
 
 
 def joint_damping(model: Model) -> FloatArray:
-    """Viscous coefficients (nv,) [N m s/rad or N s/m]; the force of a joint is minus its own times its velocity."""
+    """Return the viscous coefficients (nv,) [N m s/rad or N s/m]: joint force per velocity, against the velocity."""
     return _per_velocity(model, "damping", 0.0)
 
 
 def joint_friction(model: Model) -> FloatArray:
-    """Static friction (nv,) [N m or N]."""
+    """Return the static friction (nv,) [N m or N]."""
     return _per_velocity(model, "friction", 0.0)
 
 
 def _in_order(data: Mapping[str, JointData]) -> list[tuple[JointData, JointData, Mimic]]:
-    """Followers with the joints they follow, those that are followed themselves first."""
+    """Return followers with the joints that they follow; joints that are followed themselves come first."""
     done: dict[str, tuple[JointData, JointData, Mimic]] = {}
     for start in data.values():
         waiting: dict[str, None] = {}

@@ -51,7 +51,7 @@ class Elementary:
 
     @classmethod
     def revolute(cls, axis: FloatArray) -> Elementary:
-        """Rotation about a unit axis; the coordinate axes have kernels of their own."""
+        """Return the rotation about a unit axis; the coordinate axes have kernels of their own."""
         for kind, unit in ((codes.REVOLUTE_X, _X), (codes.REVOLUTE_Y, _Y), (codes.REVOLUTE_Z, _Z)):
             if (axis == unit).all():
                 return cls(kind, axis, _NONE)
@@ -88,7 +88,7 @@ class Joint(Protocol):
         ...
 
     def chain(self) -> tuple[Elementary, ...]:
-        """Its elementary motions, from parent to child; empty for a fixed joint."""
+        """Return its elementary motions, from parent to child; none for a fixed joint."""
         ...
 
 
@@ -120,7 +120,7 @@ class Revolute:
         object.__setattr__(self, "axis", unit_axis(self, axis))
 
     def chain(self) -> tuple[Elementary, ...]:
-        """One rotation."""
+        """Return one rotation."""
         return (Elementary.revolute(self.axis),)
 
 
@@ -142,7 +142,7 @@ class Prismatic:
         object.__setattr__(self, "axis", unit_axis(self, axis))
 
     def chain(self) -> tuple[Elementary, ...]:
-        """One shift."""
+        """Return one shift."""
         return (Elementary.prismatic(self.axis),)
 
 
@@ -168,7 +168,7 @@ class Helical:
         object.__setattr__(self, "pitch", finite_number(pitch, "Helical.pitch", MultibodyError))
 
     def chain(self) -> tuple[Elementary, ...]:
-        """One screw motion."""
+        """Return one screw motion."""
         return (Elementary(codes.SCREW, self.axis, self.pitch * self.axis),)
 
 
@@ -194,7 +194,7 @@ class Screw:
         object.__setattr__(self, "t", read_only(finite_array(t, "Screw.t", (3,), MultibodyError)))
 
     def chain(self) -> tuple[Elementary, ...]:
-        """One screw motion."""
+        """Return one screw motion."""
         return (Elementary(codes.SCREW, self.w, self.t),)
 
 
@@ -206,7 +206,7 @@ class Spherical:
     nv = 3
 
     def chain(self) -> tuple[Elementary, ...]:
-        """One rotation."""
+        """Return one rotation."""
         return (Elementary(codes.SPHERICAL, np.zeros(3), np.zeros(3)),)
 
 
@@ -214,7 +214,7 @@ class Spherical:
 class _Euler:
     """Rotate by q[0] about the first axis, by q[1] about the new second, by q[2] about the new third; v are the rates.
 
-    Singular where q[1] is a quarter turn: first and third axis then coincide, and the mass matrix is singular too.
+    Singular if q[1] is a quarter turn: first and third axis then coincide, and the mass matrix is singular too.
     """
 
     order: ClassVar[str]
@@ -222,7 +222,7 @@ class _Euler:
     nv = 3
 
     def chain(self) -> tuple[Elementary, ...]:
-        """Three rotations."""
+        """Return three rotations."""
         return tuple(Elementary.revolute(np.eye(3)["XYZ".index(letter)]) for letter in self.order)
 
 
@@ -258,7 +258,7 @@ class TranslationXYZ:
     nv = 3
 
     def chain(self) -> tuple[Elementary, ...]:
-        """One shift."""
+        """Return one shift."""
         return (Elementary(codes.TRANSLATION, np.zeros(3), np.zeros(3)),)
 
 
@@ -274,7 +274,7 @@ class FloatingBase:
     nv = 6
 
     def chain(self) -> tuple[Elementary, ...]:
-        """One free motion."""
+        """Return one free motion."""
         return (Elementary(codes.FLOATING, np.zeros(3), np.zeros(3)),)
 
 
@@ -286,7 +286,7 @@ class Fixed:
     nv = 0
 
     def chain(self) -> tuple[Elementary, ...]:
-        """Nothing moves."""
+        """Return no motion."""
         return ()
 
 
@@ -338,15 +338,15 @@ class CustomJoint(ABC):
 
     @abstractmethod
     def transform(self, q: FloatArray) -> Transform:
-        """Pose of the child body in the joint frame at q (nq,)."""
+        """Return the pose of the child body in the joint frame at q (nq,)."""
 
     @abstractmethod
     def motion_subspace(self, q: FloatArray) -> FloatArray:
-        """S (6, nv): S v is the velocity of the child relative to the joint frame, child axes, angular first."""
+        """Return S (6, nv): S v is the velocity of the child relative to the joint frame, child axes, angular first."""
 
     @abstractmethod
     def velocity_product(self, q: FloatArray, v: FloatArray) -> FloatArray:
-        """c (6,) = (dS/dt) v in child axes, with the entries of S differentiated as numbers."""
+        """Return c (6,) = (dS/dt) v in child axes, with the entries of S differentiated as numbers."""
 
     def neutral(self) -> FloatArray:
         """Return the configuration (nq,) that `neutral` gives; zeros unless overridden."""
@@ -361,7 +361,7 @@ class CustomJoint(ABC):
         return q1 - q0
 
     def chain(self) -> tuple[Elementary, ...]:
-        """One motion whose numbers come from outside."""
+        """Return one motion with numbers from outside."""
         return (Elementary(codes.CUSTOM, np.zeros(3), np.zeros(3)),)
 
 

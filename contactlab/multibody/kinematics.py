@@ -35,8 +35,8 @@ class Kinematics:
     """Poses of all bodies at one q, and velocities at one v; made by `kinematics`.
 
     Every function of this package that takes ``q`` takes a `Kinematics` in its place and does not compute the poses
-    again. Where it also takes ``v``, pass ``kin.v`` (or None) to use the velocities too; for any other v they are
-    computed from that v. Nothing can be out of date: q and v are copies that cannot be written to, and nothing is
+    again. If it also takes ``v``, pass ``kin.v`` (or None) to use the velocities too; for any other v they are computed
+    from that v. A `Kinematics` is never out of date: q and v are copies that cannot be written to, and nothing is
     updated in place.
 
     Attributes
@@ -63,7 +63,7 @@ Instant: TypeAlias = ArrayLike | Kinematics
 
 
 def kinematics(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Kinematics:
-    """Poses at q and, with v, velocities: once, for all functions of the same instant.
+    """Return poses at q and, with v, velocities: once, for all functions of the same instant.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def kinematics(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Kinema
 
 
 def at_configuration(model: Model, q: Instant, size: int) -> tuple[FloatArray, FloatArray, FloatArray, int]:
-    """Arguments of a kernel of q: q, rows of custom joints, a workspace of ``size`` and how far its head is filled."""
+    """Return the arguments of a kernel of q: q, custom rows, a workspace of ``size`` and the level of its head."""
     if type(q) is Kinematics:
         return q._q, q._custom, _copied(model, q, size), POSES
     configuration = checked_vector("q", q, model.nq)  # type: ignore[arg-type]  # not a Kinematics any more
@@ -104,7 +104,7 @@ def at_configuration(model: Model, q: Instant, size: int) -> tuple[FloatArray, F
 def at_state(
     model: Model, q: Instant, v: ArrayLike | None, size: int
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, int]:
-    """Arguments of a kernel of q and v: q, v, rows of custom joints, a workspace and how far its head is filled."""
+    """Return the arguments of a kernel of q and v: q, v, custom rows, a workspace and the level of its head."""
     if type(q) is Kinematics:
         return _at_kinematics(model, q, v, size)
     if v is None:
@@ -137,11 +137,11 @@ def _copied(model: Model, kin: Kinematics, size: int) -> FloatArray:
 
 
 def custom_rows(model: Model, q: FloatArray, v: FloatArray | None = None) -> FloatArray:
-    """R (9), p (3), columns of S (36) and c (6) of every custom joint, one row each; c is zero without v."""
+    """Return R (9), p (3), columns of S (36) and c (6) of every custom joint, one row each; c is zero without v."""
     joints = model.packed.custom
     if not joints:
         return _NO_ROWS
-    # Before the joint sees them: what it makes of a NaN would be blamed on the joint.
+    # checked before the joint, which would get the blame for a NaN
     check_finite("q", q)
     if v is not None:
         check_finite("v", v)
@@ -167,7 +167,7 @@ _MAX_INSTANTS_PER_CALL = 4096
 
 
 def batched(*vectors: object, rows: object = None) -> bool:
-    """Return True if one of these has more than one axis, or ``rows`` more than two: those of one instant do not."""
+    """Return True if one of these has more than one axis, or ``rows`` more than two, unlike those for one instant."""
     if rows is not None and np.ndim(rows) > 2:  # type: ignore[arg-type]
         return True
     for value in vectors:
@@ -202,18 +202,18 @@ def operand(name: str, value: ArrayLike | Kinematics | None, *tail: int) -> tupl
 
 
 def optional(name: str, value: ArrayLike | None, *tail: int) -> tuple[str, FloatArray, int]:
-    """`operand`, None standing for none: the first axis of its tail then has length 0, which kernels understand."""
+    """Return `operand`, or for None one with length 0 on the first axis of its tail, as kernels expect."""
     return (name, np.zeros((0, *tail[1:])), len(tail)) if value is None else operand(name, value, *tail)
 
 
 def velocity(q: ArrayLike | Kinematics, v: ArrayLike | None, nv: int) -> tuple[str, FloatArray, int]:
-    """`operand` of v, None standing for the velocities of a `Kinematics`."""
+    """Return `operand` of v, or for None the velocities of a `Kinematics`."""
     return operand("v", q.v if v is None and isinstance(q, Kinematics) else v, nv)
 
 
 @dataclass(frozen=True, eq=False)
 class BatchOperands:
-    """Operands of a batch, each with one leading axis: of length B, or 1 where all instants share it."""
+    """Return the operands of a batch, each with one leading axis: of length B, or 1 if all instants share it."""
 
     model: Model
     shape: tuple[int, ...]  # the leading axes as given, which results have too
@@ -224,7 +224,7 @@ class BatchOperands:
 
     @classmethod
     def of(cls, model: Model, *operands: tuple[str, FloatArray, int]) -> BatchOperands:
-        """Leading axes broadcast against each other as numpy does; an entry that is not finite is an error."""
+        """Return leading axes broadcast as in numpy; an entry that is not finite is an error."""
         leads = [array.shape[: array.ndim - tail] for _, array, tail in operands]
         try:
             shape = np.broadcast_shapes(*leads)
@@ -258,7 +258,7 @@ class BatchOperands:
         given: tuple[str, FloatArray, int],
         f_ext: ArrayLike | None,
     ) -> BatchOperands:
-        """Those of q, v, accelerations or forces given, and external forces."""
+        """Return the leading axes of the given q, v, accelerations or forces, and external forces."""
         outside = optional("f_ext", f_ext, model.nb, 6)
         return cls.of(model, operand("q", q, model.nq), velocity(q, v, model.nv), given, outside)
 
@@ -268,16 +268,16 @@ class BatchOperands:
         return int(np.prod(self.shape, dtype=np.int64))
 
     def row(self, number: int, b: int) -> FloatArray:
-        """Operand ``number`` of instant b."""
+        """Return the operand ``number`` of instant b."""
         rows = self.rows[number]
         return np.asarray(rows[b % rows.shape[0]])
 
     def shaped(self, out: FloatArray) -> FloatArray:
-        """Results (B, ...) with the leading axes as given."""
+        """Return results (B, ...) with the leading axes as given."""
         return out.reshape((*self.shape, *out.shape[1:]))
 
     def custom(self) -> FloatArray:
-        """Rows (B or 1, n, 54) of custom joints, evaluated in Python at q and, where it is the second operand, v."""
+        """Return the rows (B or 1, n, 54) of custom joints at q and, if v is the second operand, v."""
         joints = self.model.packed.custom
         if not joints or not self.count:
             return np.zeros((1, len(joints), CUSTOM_ROW))
@@ -308,11 +308,11 @@ class BatchOperands:
             raise self.error(int(missed[0]), int(codes[missed[0]]))
 
     def place(self, b: int) -> str:
-        """Indices of instant b, as the beginning of an error's text."""
+        """Return the indices of instant b, as the beginning of an error's text."""
         return f"instant {[int(i) for i in np.unravel_index(b, self.shape)]}: " if self.shape else ""
 
     def error(self, b: int, code: int) -> MultibodyError:
-        """Error about instant b for a kernel's code other than `GOOD`."""
+        """Return the error about instant b for a kernel's code other than `GOOD`."""
         cause = failure(self.model, code, self.row(0, b))
         return MultibodyError(cause.field, self.place(b) + cause.detail)
 
@@ -332,7 +332,7 @@ def fill_batch(
     *shape: int,
     last: tuple[object, ...] = (),
 ) -> FloatArray:
-    """Results (..., *shape) of a kernel of many instants, their rows, custom joints and ``last`` being its operands."""
+    """Return the results (..., *shape) of a kernel of many instants for their rows, custom joints and ``last``."""
     out = np.zeros((many.count, *shape))
     length = size(many.model.packed.nl, many.model.nv)
     many.fill(kernel, length, threads, (*many.rows, many.custom(), *last), out)

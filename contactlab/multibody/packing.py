@@ -145,7 +145,7 @@ def _buffers(
     rotors: FloatArray,
     gravity: FloatArray,
 ) -> PackedModel:
-    """Lay everything out as `contactlab.multibody.kernels.layout.tree` expects."""
+    """Lay out all data as `contactlab.multibody.kernels.layout.tree` expects them."""
     nl, nb = len(links), len(body_link)
     parent = [link.parent for link in links]
     root: list[int] = []
@@ -204,7 +204,7 @@ def _is_chain(dof_parent: Sequence[int]) -> bool:
     """Return True if `factor_dense` is faster than `factor_sparse`.
 
     Both were timed on chains, two to four arms and bushy trees of 6 to 100 degrees of freedom: an update along the
-    branches takes 0.65 ns; without them there are n^3 / 6 updates of 0.03 ns and 1.2 ns n^2 besides.
+    branches takes 0.65 ns; without them there are n^3 / 6 updates of 0.03 ns and an additional 1.2 ns n^2.
     """
     depth: list[int] = []
     for up in dof_parent:
@@ -242,20 +242,20 @@ def structure(model: Model) -> Structure:
 
 
 def motions(model: Model) -> tuple[IntArray, IntArray]:
-    """Code of the motion of each link (nl,), and first entry of q of each (nl + 1,)."""
+    """Return the code of the motion of each link (nl,), and first entry of q of each (nl + 1,)."""
     ints, nl = model.packed.ints, model.packed.nl
     return ints[8 + 2 * nl : 8 + 3 * nl], ints[8 + 3 * nl : 8 + 4 * nl + 1]
 
 
 def body_frames(model: Model) -> tuple[FloatArray, FloatArray]:
-    """Poses of the added bodies in the links they are fixed to: R (nb, 3, 3) and p (nb, 3), last in their buffer."""
+    """Return poses of the added bodies in their links, last in their buffer: R (nb, 3, 3) and p (nb, 3)."""
     nb = model.nb
     floats = model.packed.floats[model.packed.floats.size - 12 * nb :]
     return floats[: 9 * nb].reshape(nb, 3, 3), floats[9 * nb :].reshape(nb, 3)
 
 
 def world_mass(model: Model) -> FloatArray:
-    """Mass of the bodies fixed to the world and its first moment, (4,) [kg, kg m]."""
+    """Return the mass of the bodies fixed to the world and its first moment, (4,) [kg, kg m]."""
     links = structure(model).body_link.tolist()
     if -1 not in links:
         return _NO_MASS
@@ -269,7 +269,7 @@ def world_mass(model: Model) -> FloatArray:
 
 
 def head_views(W: FloatArray, model: Model) -> tuple[FloatArray, ...]:
-    """Motion columns S (nv, 6), R (nl, 9), p (nl, 3), V (nl, 6) and C (nl, 6) of links in the head of a workspace.
+    """Return S (nv, 6), R (nl, 9), p (nl, 3), V (nl, 6) and C (nl, 6) of links in the head of a workspace.
 
     They are cut as `contactlab.multibody.kernels.layout.frames` cuts them.
     """

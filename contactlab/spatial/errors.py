@@ -44,7 +44,7 @@ def warn_caller(text: str, category: type[Warning]) -> None:
 
 
 def close_names(name: object, known: Iterable[str]) -> str:
-    """Text that ends an error about an unknown name: those close to it, or else those that there are."""
+    """Return the last words of an error about an unknown name: the names close to it, or else all names."""
     names = list(known)
     close = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
     if close:

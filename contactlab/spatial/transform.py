@@ -18,7 +18,7 @@ from contactlab.spatial.errors import SpatialError
 
 
 def cross_motion(v: ArrayLike, m: ArrayLike) -> FloatArray:
-    """Rate of change v x m, (..., 6), of a motion vector m that moves along with v.
+    """Return the rate of change v x m, (..., 6), of a motion vector m that moves along with v.
 
     (w x m_w, v x m_w + w x m_v), Featherstone 2008, equation 2.31.
     """
@@ -29,7 +29,7 @@ def cross_motion(v: ArrayLike, m: ArrayLike) -> FloatArray:
 
 
 def cross_force(v: ArrayLike, f: ArrayLike) -> FloatArray:
-    """Rate of change v x* f, (..., 6), of a force vector f that moves along with v.
+    """Return the rate of change v x* f, (..., 6), of a force vector f that moves along with v.
 
     (w x f_n + v x f_f, w x f_f), Featherstone 2008, equation 2.32: the dual of `cross_motion`, as
     ``cross_force(v, f).m = -f.cross_motion(v, m)`` for every m.
@@ -84,7 +84,7 @@ class Transform:
 
     @classmethod
     def rotation(cls, axis: ArrayLike, angle: float, p: ArrayLike = (0.0, 0.0, 0.0)) -> Transform:
-        """Child axes turned by ``angle`` [rad] about ``axis`` (3,), which is normalised, with the origin at p."""
+        """Return the pose turned by ``angle`` [rad] about ``axis`` (3,), which is normalised, with the origin at p."""
         direction = finite_array(axis, "axis", (3,), SpatialError)
         largest = float(np.max(np.abs(direction)))
         if largest == 0.0:
@@ -95,41 +95,41 @@ class Transform:
         return cls(quaternion.to_matrix([np.cos(half), *turn]), p)
 
     def __matmul__(self, other: Transform) -> Transform:
-        """Pose in this one's parent of a frame given in this one's child."""
+        """Return the pose in this one's parent of a frame given in this one's child."""
         return Transform(self.R @ other.R, self.R @ other.p + self.p)
 
     def inverse(self) -> Transform:
-        """Pose of the parent in the child."""
+        """Return the pose of the parent in the child."""
         return Transform(self.R.T, -(self.R.T @ self.p))
 
     def apply(self, points: ArrayLike) -> FloatArray:
-        """Points (..., 3) of the child frame in parent axes."""
+        """Return the points (..., 3) of the child frame in parent axes."""
         return np.asarray(np.asarray(points, dtype=np.float64) @ self.R.T + self.p)
 
     def apply_inverse(self, points: ArrayLike) -> FloatArray:
-        """Points (..., 3) of the parent frame in child coordinates."""
+        """Return the points (..., 3) of the parent frame in child coordinates."""
         return np.asarray((np.asarray(points, dtype=np.float64) - self.p) @ self.R)
 
     def apply_motion(self, v: ArrayLike) -> FloatArray:
-        """Motion vectors (..., 6) of the child frame in the parent's: (R w, R v + p x R w)."""
+        """Return motion vectors (..., 6) of the child frame in parent axes: (R w, R v + p x R w)."""
         given = rows_of(v, "v", 6)
         w = given[..., :3] @ self.R.T
         return np.concatenate([w, given[..., 3:] @ self.R.T + np.cross(self.p, w)], axis=-1)
 
     def apply_motion_inverse(self, v: ArrayLike) -> FloatArray:
-        """Motion vectors (..., 6) of the parent frame in the child's: (R^T w, R^T (v - p x w))."""
+        """Return motion vectors (..., 6) of the parent frame in child axes: (R^T w, R^T (v - p x w))."""
         given = rows_of(v, "v", 6)
         w = given[..., :3]
         return np.concatenate([w @ self.R, (given[..., 3:] - np.cross(self.p, w)) @ self.R], axis=-1)
 
     def apply_force(self, f: ArrayLike) -> FloatArray:
-        """Force vectors (..., 6) of the child frame in the parent's: (R n + p x R f, R f)."""
+        """Return force vectors (..., 6) of the child frame in parent axes: (R n + p x R f, R f)."""
         given = rows_of(f, "f", 6)
         force = given[..., 3:] @ self.R.T
         return np.concatenate([given[..., :3] @ self.R.T + np.cross(self.p, force), force], axis=-1)
 
     def apply_force_inverse(self, f: ArrayLike) -> FloatArray:
-        """Force vectors (..., 6) of the parent frame in the child's: (R^T (n - p x f), R^T f)."""
+        """Return force vectors (..., 6) of the parent frame in child axes: (R^T (n - p x f), R^T f)."""
         given = rows_of(f, "f", 6)
         force = given[..., 3:]
         return np.concatenate([(given[..., :3] - np.cross(self.p, force)) @ self.R, force @ self.R], axis=-1)

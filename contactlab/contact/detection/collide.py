@@ -71,7 +71,7 @@ def collide(
     margin: float = 0.0,
     reduce: bool = False,
 ) -> tuple[CollisionPoint, ...]:
-    """Contacts of two shapes.
+    """Return the contacts of two shapes.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def packed_pair(shape_a: Shape | PlacedShape, shape_b: Shape | PlacedShape) -> P
 def contact_rows(
     packed: PackedShapes, pose_a: Transform, pose_b: Transform, margin: float, reduce: bool
 ) -> tuple[FloatArray, list[int]]:
-    """Contacts of the two shapes packed, as rows of the kernel, and their features."""
+    """Return the contacts of the two shapes packed, as rows of the kernel, and their features."""
     from contactlab.contact.detection.kernels.collide_pair import collide_pair
     from contactlab.contact.detection.kernels.support import place_shape
 
@@ -148,7 +148,7 @@ def contact_rows(
 
 
 def is_hollow(shape: Shape | PlacedShape) -> bool:
-    """Whether a shape, bare or placed, is a mesh that is not convex."""
+    """Return True if a shape, bare or placed, is a mesh that is not convex."""
     bare = shape.shape if isinstance(shape, PlacedShape) else shape
     return isinstance(bare, Mesh) and not bare.convex
 
@@ -190,7 +190,7 @@ class Distance:
 def distance(
     shape_a: Shape | PlacedShape, pose_a: Transform, shape_b: Shape | PlacedShape, pose_b: Transform
 ) -> Distance:
-    """Signed distance of two shapes, each bare or `PlacedShape`, at the poses of their bodies in the world.
+    """Return the signed distance of two shapes, each bare or `PlacedShape`, at the poses of their bodies in the world.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def _coal(field: str) -> Any:
 
 
 def coal_object(given: Shape | PlacedShape, pose: Transform, field: str) -> tuple[Any, Any]:
-    """Coal's geometry and transform of a shape whose body stands at ``pose``."""
+    """Return Coal's geometry and transform of a shape whose body is at ``pose``."""
     coal = _coal(field)
     shape = given.shape if isinstance(given, PlacedShape) else given
     frame = pose @ given.pose if isinstance(given, PlacedShape) else pose
@@ -271,14 +271,14 @@ def _coal_mesh(coal: Any, shape: Mesh) -> Any:
 def _coal_pair(
     shape_a: Shape | PlacedShape, pose_a: Transform, shape_b: Shape | PlacedShape, pose_b: Transform
 ) -> tuple[Any, Any]:
-    """Coal, and the two geometries with their transforms."""
+    """Return Coal, and the two geometries with their transforms."""
     return _coal("shape_a"), (*coal_object(shape_a, pose_a, "shape_a"), *coal_object(shape_b, pose_b, "shape_b"))
 
 
 def collide_by_coal(
     shape_a: Shape | PlacedShape, pose_a: Transform, shape_b: Shape | PlacedShape, pose_b: Transform, margin: float
 ) -> tuple[CollisionPoint, ...]:
-    """Contacts as coal finds them, one per pair of triangles, sorted by place; their features are -1."""
+    """Return the contacts as coal finds them, one per pair of triangles, sorted by place; their features are -1."""
     coal, pair = _coal_pair(shape_a, pose_a, shape_b, pose_b)
     request, result = coal.CollisionRequest(), coal.CollisionResult()
     request.security_margin = margin
@@ -297,7 +297,7 @@ def collide_by_coal(
 def distance_by_coal(
     shape_a: Shape | PlacedShape, pose_a: Transform, shape_b: Shape | PlacedShape, pose_b: Transform
 ) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-    """Signed distance, normal from A to B, and the closest points of A and B."""
+    """Return the signed distance, normal from A to B, and the closest points of A and B."""
     coal, pair = _coal_pair(shape_a, pose_a, shape_b, pose_b)
     request, result = coal.DistanceRequest(), coal.DistanceResult()
     request.enable_signed_distance = True

@@ -14,7 +14,7 @@ from contactlab.spatial.transform import Transform
 
 
 def bounds(shapes: PackedShapes, poses: Sequence[Transform]) -> FloatArray:
-    """Bounding boxes (n, 6) of shapes whose bodies stand at ``poses``: lowest x, y, z, then highest, world axes [m]."""
+    """Return the bounding boxes (n, 6) of shapes of bodies at ``poses``: lowest x, y, z, then highest [m]."""
     return world_bounds(shapes, _world_poses(shapes, poses), 0.0)
 
 
@@ -27,7 +27,7 @@ def candidate_pairs(
     category: ArrayLike | None = None,
     mask: ArrayLike | None = None,
 ) -> list[tuple[int, int]]:
-    """Pairs (i, j), i < j, of shapes whose bounding boxes are within ``margin`` of each other, in ascending order.
+    """Return the pairs (i, j), i < j, of shapes with bounding boxes within ``margin`` of each other, ascending.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def _world_poses(shapes: PackedShapes, poses: Sequence[Transform]) -> FloatArray
 
 
 def world_bounds(shapes: PackedShapes, world: FloatArray, enlarged: float) -> FloatArray:
-    """Bounding boxes (n, 6) of shapes at poses (n, POSE) in the world, each side moved out [m]."""
+    """Return the bounding boxes (n, 6) of shapes at poses (n, POSE) in the world, each side moved out [m]."""
     from contactlab.contact.detection.kernels.support import all_bounds
 
     boxes = np.empty((len(world), 6))
@@ -109,7 +109,7 @@ SLACK = 1e-9
 def first_hits(
     shapes: PackedShapes, poses: FloatArray, origins: ArrayLike, directions: ArrayLike, reach: float = np.inf
 ) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Distances (n,) [m], shapes (n,) and outward unit normals (n, 3) where rays first cross the surface of a shape.
+    """Return distances (n,) [m], shapes (n,) and outward unit normals (n, 3) of the first shapes on rays.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def first_hits(
 
 
 def _in_world(bodies: FloatArray, places: FloatArray) -> FloatArray:
-    """Poses (m, POSE) in the world of shapes, from those of their bodies and their places in these."""
+    """Return the poses (m, POSE) in the world of shapes, from those of their bodies and their places in these."""
     R, p = bodies[:, :9].reshape(-1, 3, 3), bodies[:, 9:]
     turned = (R @ places[:, :9].reshape(-1, 3, 3)).reshape(-1, 9)
     return np.concatenate((turned, p + (R @ places[:, 9:, None])[:, :, 0]), axis=1)

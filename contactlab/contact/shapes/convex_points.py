@@ -28,7 +28,7 @@ LINE = 1e-12
 
 
 def hull_faces(points: FloatArray) -> tuple[FloatArray, list[list[int]]]:
-    """Outward unit normals (m, 3) of the faces of the hull of ``points`` (n, 3), and their corners, counter-clockwise.
+    """Return outward unit normals (m, 3) of the faces of the hull of ``points`` (n, 3), and corners, counter-clockwise.
 
     A flat set has two faces, one on either side; a straight one a single "face" of its two ends, and a point itself,
     both with the normal zero.
@@ -45,7 +45,7 @@ def hull_faces(points: FloatArray) -> tuple[FloatArray, list[list[int]]]:
 
 
 def packed_hull(points: FloatArray, *, faces: bool) -> PackedShape:
-    """Hull of ``points`` (n, 3) as the kernels take it; a `ContactError` where a face has too many corners for them."""
+    """Return the packed hull of ``points`` (n, 3); a `ContactError` if a face has too many corners for the kernels."""
     normals, loops = hull_faces(points) if faces else (np.zeros((0, 3)), [])
     starts = np.cumsum([len(loops) + 1, *map(len, loops)]) if faces else ()
     return PackedShape(
@@ -59,7 +59,7 @@ def packed_hull(points: FloatArray, *, faces: bool) -> PackedShape:
 
 
 def hull_points(points: FloatArray) -> list[int]:
-    """Numbers, ascending, of the corners of the hull of ``points`` (n, 3); any number of them."""
+    """Return the numbers, ascending, of the corners of the hull of ``points`` (n, 3); any number of them."""
     rank, axes = _rank_and_axes(points)
     if rank == 0:
         return [0]
@@ -82,7 +82,7 @@ def _qhull(points: FloatArray) -> ConvexHull:
 
 
 def _rank_and_axes(points: FloatArray) -> tuple[int, FloatArray]:
-    """Dimension of a set of points (0 to 3), and its principal axes (3, 3), the longest first."""
+    """Return the dimension of a set of points (0 to 3), and its principal axes (3, 3), the longest first."""
     center = points.mean(axis=0)
     _, extents, axes = np.linalg.svd(points - center, full_matrices=len(points) < 3)
     size = float(extents[0]) if len(extents) else 0.0
@@ -126,7 +126,7 @@ def _solid_faces(points: FloatArray) -> tuple[FloatArray, list[list[int]]]:
 
 
 def _loop(points: FloatArray, numbers: IntArray, normal: FloatArray) -> list[int]:
-    """Corners of the hull of coplanar points, counter-clockwise about ``normal``; none where they are in line."""
+    """Return the hull's corners of coplanar points, counter-clockwise about ``normal``; none for points in line."""
     from scipy.spatial import ConvexHull, QhullError
 
     axis = int(np.argmin(np.abs(normal)))
@@ -170,15 +170,15 @@ class ConvexPoints(Shape):
         object.__setattr__(self, "points", read_only(checked))
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
-        """The points (n, 3) and zero radii (n,), as new arrays."""
+        """Return the points (n, 3) and zero radii (n,), as new arrays."""
         return self.points.copy(), np.zeros(self.points.shape[0])
 
     def pack(self, *, faces: bool = True) -> PackedShape:
-        """The points and the faces of their hull."""
+        """Return the points and the faces of their hull."""
         return packed_hull(self.points, faces=faces)
 
     def surface_mesh(self) -> SurfaceMesh:
-        """The faces of the hull; of a point or a rod, which has no surface, what touches."""
+        """Return the faces of the hull; of a point or a rod, which has no surface, what touches."""
         _, loops = hull_faces(self.points)
         if len(loops[0]) >= 3:
             return faces([self.points[loop] for loop in loops])
@@ -188,7 +188,7 @@ class ConvexPoints(Shape):
         )
 
     def inertia(self) -> RigidInertia | None:
-        """The inertia at a density of 1 kg/m^3; None of points in a plane, which have no volume."""
+        """Return the inertia at a density of 1 kg/m^3; None of points in a plane, which have no volume."""
         try:
             solid = unit_solid(self.points, hull_triangles(self.points))
         except SpatialError:

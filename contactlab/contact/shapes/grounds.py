@@ -41,21 +41,21 @@ class HalfSpace(Shape):
 
     @classmethod
     def through(cls, point: ArrayLike, normal: ArrayLike) -> HalfSpace:
-        """Half-space whose surface passes through ``point`` (3,) [m], with the outward ``normal`` (3,)."""
+        """Return the half-space whose surface passes through ``point`` (3,) [m], with the outward ``normal`` (3,)."""
         n = unit_vector(normal, "normal")
         return cls(n, float(n @ finite_array(point, "point", (3,), ContactError)))
 
     def pack(self, *, faces: bool = True) -> PackedShape:
-        """Normal and offset."""
+        """Return the normal and offset."""
         return PackedShape(HALF_SPACE, [*self.normal.tolist(), self.offset])
 
     def surface_mesh(self) -> SurfaceMesh:
-        """Nothing: it has no end, and `contactlab.drawing.Ground` draws the piece that matters."""
+        """Return nothing: it has no end, and `contactlab.drawing.Ground` draws the visible piece."""
         return join_surfaces([])
 
 
 def unit_vector(value: ArrayLike, field: str) -> FloatArray:
-    """``value`` (3,) divided by its length; a `ContactError` when it has none."""
+    """Return ``value`` (3,) divided by its length; a `ContactError` if it is zero."""
     vector = finite_array(value, field, (3,), ContactError)
     largest = float(np.max(np.abs(vector)))
     if largest == 0.0:
@@ -102,13 +102,13 @@ class HeightField(Shape):
         object.__setattr__(self, "spacing", (dx, dy))
 
     def pack(self, *, faces: bool = True) -> PackedShape:
-        """The heights, the grid and the range of the heights."""
+        """Return the heights, the grid and the range of the heights."""
         low, high = float(self.heights.min()), float(self.heights.max())
         sizes = [0, *self.heights.shape, *self.spacing, low, high]
         return PackedShape(HEIGHT_FIELD, sizes, self.heights.ravel(), in_data=(0,))
 
     def surface_mesh(self) -> SurfaceMesh:
-        """Two triangles a cell, and the lines of the grid."""
+        """Return two triangles a cell, and the lines of the grid."""
         nx, ny = self.heights.shape
         x, y = np.meshgrid(self.spacing[0] * np.arange(nx), self.spacing[1] * np.arange(ny), indexing="ij")
         corner = (np.arange(nx - 1)[:, None] * ny + np.arange(ny - 1)).ravel()

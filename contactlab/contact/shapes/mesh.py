@@ -38,7 +38,7 @@ class MeshTables(NamedTuple):
 
 
 def mesh_tables(vertices: FloatArray, triangles: IntArray) -> MeshTables:
-    """The tables; a `ContactError` where no triangle has an area, or there are too many."""
+    """Return the tables; a `ContactError` if no triangle has an area, or there are too many."""
     # Files often give every triangle corners of its own.
     points, number = np.unique(vertices, axis=0, return_inverse=True)
     corners = number.reshape(-1)[triangles]
@@ -72,7 +72,7 @@ def mesh_tables(vertices: FloatArray, triangles: IntArray) -> MeshTables:
 
 
 def _is_convex(points: FloatArray, corners: IntArray, normals: FloatArray, n_hull: int) -> bool:
-    """Whether the triangles are the whole surface of their convex hull, and it fits the kernels."""
+    """Return True if the triangles are the whole surface of their convex hull, and it fits the kernels."""
     if n_hull > MOST:
         return False
     directed = {(int(a), int(b)) for one in corners for a, b in zip(one, np.roll(one, -1), strict=True)}
@@ -91,7 +91,7 @@ def _is_convex(points: FloatArray, corners: IntArray, normals: FloatArray, n_hul
 
 
 def _tree(triangles: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Order of the triangles (m, 3, 3), nodes (n, 3) and their boxes (n, 6): halves along the longest side, in turn."""
+    """Return the order of the triangles (m, 3, 3), nodes (n, 3) and boxes (n, 6), halved along the longest side."""
     low, high = triangles.min(axis=1), triangles.max(axis=1)
     centers = 0.5 * (low + high)
     order: list[int] = []
@@ -118,7 +118,7 @@ def _tree(triangles: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
 
 
 def _neighbours(corners: IntArray, n: int) -> tuple[IntArray, IntArray]:
-    """Where the neighbours of each corner begin (n + 1,), and the neighbours, ascending."""
+    """Return the start of the neighbours of each corner (n + 1,), and the neighbours, ascending."""
     pairs = np.concatenate([corners[:, [i, j]] for i in range(3) for j in range(3) if i != j])
     pairs = np.unique(pairs, axis=0)
     return np.searchsorted(pairs[:, 0], np.arange(n + 1)), pairs[:, 1]
@@ -171,16 +171,16 @@ class Mesh(Shape):
         return self.tables.packed is None
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
-        """The corners (n, 3) of the convex hull and zero radii (n,), as new arrays."""
+        """Return the corners (n, 3) of the convex hull and zero radii (n,), as new arrays."""
         return self.tables.hull.copy(), np.zeros(len(self.tables.hull))
 
     def pack(self, *, faces: bool = True) -> PackedShape:
-        """The hull of a convex mesh, the triangles of any other."""
+        """Return the hull of a convex mesh, the triangles of any other."""
         tables = self.tables
         return packed_hull(tables.hull, faces=faces) if tables.packed is None else tables.packed
 
     def surface_mesh(self) -> SurfaceMesh:
-        """The triangles, with their sides where they are few."""
+        """Return the triangles, with their sides where they are few."""
         lines = np.zeros((0, 2, 3))
         if len(self.triangles) <= MAX_SIDES_DRAWN:
             sides = np.concatenate([self.triangles[:, [k, (k + 1) % 3]] for k in range(3)])
@@ -188,7 +188,7 @@ class Mesh(Shape):
         return flat(self.vertices, self.triangles, lines)
 
     def inertia(self) -> RigidInertia | None:
-        """The inertia at a density of 1 kg/m^3; None if the surface is not closed or does not face outward."""
+        """Return the inertia at a density of 1 kg/m^3; None if the surface is not closed or does not face outward."""
         if surface_fault(self.vertices, self.triangles) is not None:
             return None
         return RigidInertia(*unit_solid(self.vertices, self.triangles))

@@ -37,7 +37,7 @@ class AxialShape(Shape):
 
 
 def ball_volume(radius: float) -> float:
-    """Volume of a ball."""
+    """Return the volume of a ball."""
     return 4.0 / 3.0 * float(np.pi) * radius**3
 
 
@@ -53,19 +53,19 @@ class Sphere(Shape):
         object.__setattr__(self, "center", read_only(finite_array(center, "center", (3,), ContactError)))
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
-        """The centre (1, 3) and the radius (1,), as new arrays."""
+        """Return the centre (1, 3) and the radius (1,), as new arrays."""
         return self.center.reshape(1, 3).copy(), np.array([self.radius])
 
     def pack(self, *, faces: bool = True) -> PackedShape:
-        """The radius, about the centre."""
+        """Return the radius, about the centre."""
         return PackedShape(SPHERE, [self.radius], center=self.center if self.center.any() else None)
 
     def surface_mesh(self) -> SurfaceMesh:
-        """A ball with three great circles."""
+        """Return a ball with three great circles."""
         return ball(self.radius).transformed(np.eye(3), self.center)
 
     def inertia(self) -> RigidInertia:
-        """The inertia at a density of 1 kg/m^3, about the body's axes."""
+        """Return the inertia at a density of 1 kg/m^3, about the body's axes."""
         about = RigidInertia.solid_sphere(ball_volume(self.radius), self.radius)
         return RigidInertia(about.mass, self.center, inertia=about.inertia)
 
@@ -88,16 +88,16 @@ class Capsule(AxialShape):
     """
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
-        """The centres (2, 3) of the half balls, at -z and +z, and their radii (2,), as new arrays."""
+        """Return the centres (2, 3) of the half balls, at -z and +z, and their radii (2,), as new arrays."""
         half = self.half_length
         return np.array([[0.0, 0.0, -half], [0.0, 0.0, half]]), np.full(2, self.radius)
 
     def pack(self, *, faces: bool = True) -> PackedShape:
-        """Radius and half length."""
+        """Return the radius and half length."""
         return PackedShape(CAPSULE, [self.radius, self.half_length])
 
     def surface_mesh(self) -> SurfaceMesh:
-        """The mantle with its round ends, two meridians and two rims."""
+        """Return the mantle with its round ends, two meridians and two rims."""
         r, half = self.radius, self.half_length
         quarter = np.linspace(0.0, 0.5 * np.pi, CIRCLE_SIDES // 4 + 1)
         top = [(r * np.sin(a), half + r * np.cos(a)) for a in quarter]
@@ -110,7 +110,7 @@ class Capsule(AxialShape):
         return SurfaceMesh(body.vertices, body.triangles, outlines([*meridians, *rims]))
 
     def inertia(self) -> RigidInertia:
-        """The inertia at a density of 1 kg/m^3."""
+        """Return the inertia at a density of 1 kg/m^3."""
         volume = 2.0 * np.pi * self.radius**2 * self.half_length + ball_volume(self.radius)
         return RigidInertia.solid_capsule(volume, self.radius, self.half_length)
 
@@ -132,11 +132,11 @@ class Cylinder(AxialShape):
     """
 
     def pack(self, *, faces: bool = True) -> PackedShape:
-        """Radius and half length."""
+        """Return the radius and half length."""
         return PackedShape(CYLINDER, [self.radius, self.half_length])
 
     def surface_mesh(self) -> SurfaceMesh:
-        """The mantle with its caps, and lines that show the spin."""
+        """Return the mantle with its caps, and lines that show the spin."""
         r, half = self.radius, self.half_length
         mantle = lathe([(r, half), (r, -half)])
         rims = [circle(r) + (0.0, 0.0, z) for z in (half, -half)]
@@ -150,7 +150,7 @@ class Cylinder(AxialShape):
         return SurfaceMesh(body.vertices, body.triangles, np.concatenate((caps.lines, up, spokes)))
 
     def inertia(self) -> RigidInertia:
-        """The inertia at a density of 1 kg/m^3."""
+        """Return the inertia at a density of 1 kg/m^3."""
         volume = 2.0 * np.pi * self.radius**2 * self.half_length
         return RigidInertia.solid_cylinder(volume, self.radius, self.half_length)
 
@@ -176,11 +176,11 @@ class Box(Shape):
 
     @classmethod
     def cube(cls, half_width: float) -> Box:
-        """Cube of half side length ``half_width`` [m]."""
+        """Return the cube of half side length ``half_width`` [m]."""
         return cls((half_width, half_width, half_width))
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
-        """The corners (8, 3) and zero radii (8,), as new arrays.
+        """Return the corners (8, 3) and zero radii (8,), as new arrays.
 
         Corner 4 i + 2 j + k, with i, j, k = 0 or 1 on the negative or positive side along x, y, z: z changes fastest.
         """
@@ -188,11 +188,11 @@ class Box(Shape):
         return signs * self.half_extents, np.zeros(8)
 
     def pack(self, *, faces: bool = True) -> PackedShape:
-        """The half extents."""
+        """Return the half extents."""
         return PackedShape(BOX, self.half_extents.tolist())
 
     def surface_mesh(self) -> SurfaceMesh:
-        """Six faces."""
+        """Return the six faces."""
         h = self.half_extents
         loops = []
         for axis in range(3):
@@ -205,5 +205,5 @@ class Box(Shape):
         return faces(loops)
 
     def inertia(self) -> RigidInertia:
-        """The inertia at a density of 1 kg/m^3."""
+        """Return the inertia at a density of 1 kg/m^3."""
         return RigidInertia.solid_box(8.0 * float(np.prod(self.half_extents)), self.half_extents)

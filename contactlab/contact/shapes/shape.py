@@ -29,7 +29,7 @@ class BodyShape(Protocol):
     """A convex shape fixed to a body, as points with a radius: its deepest point is always that of one of them."""
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
-        """New arrays: points (n, 3) [m] in body axes, radii (n,) [m]; their fixed order numbers the contacts."""
+        """Return new arrays: points (n, 3) [m] in body axes and radii (n,) [m], in the fixed order of the contacts."""
         ...
 
 
@@ -54,19 +54,19 @@ class Shape(ABC):
 
     @abstractmethod
     def pack(self, *, faces: bool = True) -> PackedShape:
-        """What the kernels take; of a hull with its faces, unless only half-spaces and terrain meet it."""
+        """Return the arguments of the kernels; a hull for half-spaces and terrain alone has no faces."""
 
     @abstractmethod
     def surface_mesh(self) -> SurfaceMesh:
-        """The surface in the shape's axes, to be drawn."""
+        """Return the surface in the shape's axes, to be drawn."""
 
     def inertia(self) -> RigidInertia | None:
-        """The inertia about the shape's axes at a density of 1 kg/m^3; None where no volume is known."""
+        """Return the inertia about the shape's axes at a density of 1 kg/m^3; None where no volume is known."""
         return None
 
 
 def positive_number(value: float, field: str) -> float:
-    """``value`` as a float; a `ContactError` names the field where it is not one finite positive number."""
+    """Return ``value`` as a float; a `ContactError` names the field unless it is one finite positive number."""
     return finite_number(value, field, ContactError, positive=True)
 
 
@@ -129,7 +129,7 @@ def workspace() -> layout.Workspace:
 
 
 def pose_row(pose: Transform) -> FloatArray:
-    """The twelve numbers of a pose: its rotation by rows, its origin."""
+    """Return the twelve numbers of a pose: its rotation by rows, its origin."""
     return np.concatenate([pose.R.ravel(), pose.p])
 
 

@@ -42,12 +42,12 @@ class SurfaceMesh:
         return np.asarray(np.divide(total, length, out=np.zeros_like(total), where=length > 0.0))
 
     def transformed(self, R: FloatArray, p: FloatArray) -> SurfaceMesh:
-        """The solid turned by R (3, 3) and moved by p (3,)."""
+        """Return the solid turned by R (3, 3) and moved by p (3,)."""
         return SurfaceMesh(self.vertices @ R.T + p, self.triangles, self.lines @ R.T + p)
 
 
 def join_surfaces(solids: Sequence[SurfaceMesh]) -> SurfaceMesh:
-    """Several solids as one."""
+    """Return several solids as one."""
     starts = np.cumsum([0, *(len(solid.vertices) for solid in solids)])
     return SurfaceMesh(
         np.concatenate([np.zeros((0, 3)), *(solid.vertices for solid in solids)]),
@@ -62,7 +62,7 @@ def join_surfaces(solids: Sequence[SurfaceMesh]) -> SurfaceMesh:
 
 
 def balls(points: FloatArray, radii: FloatArray) -> SurfaceMesh:
-    """Balls about points (n, 3), with three great circles each; those without a radius are small."""
+    """Return balls about points (n, 3), with three great circles each; points without a radius get small ones."""
     smallest = 0.01 * (1e-3 + float(np.abs(points).max(initial=0.0)))
     return join_surfaces(
         [ball(max(float(r), smallest)).transformed(np.eye(3), p) for p, r in zip(points, radii, strict=True)]
@@ -70,25 +70,25 @@ def balls(points: FloatArray, radii: FloatArray) -> SurfaceMesh:
 
 
 def ball(radius: float) -> SurfaceMesh:
-    """A ball about the origin, with three great circles."""
+    """Return a ball about the origin, with three great circles."""
     surface = lathe([(radius * np.sin(a), radius * np.cos(a)) for a in np.linspace(0.0, np.pi, CIRCLE_SIDES // 2)])
     circles = [np.roll(circle(radius), k, axis=1) for k in range(3)]
     return SurfaceMesh(surface.vertices, surface.triangles, outlines(circles))
 
 
 def circle(radius: float) -> FloatArray:
-    """Points (AROUND, 3) around z."""
+    """Return the points (AROUND, 3) around z."""
     turn = np.linspace(0.0, 2.0 * np.pi, CIRCLE_SIDES, endpoint=False)
     return np.stack((radius * np.cos(turn), radius * np.sin(turn), np.zeros(CIRCLE_SIDES)), axis=1)
 
 
 def outlines(loops: Sequence[FloatArray]) -> FloatArray:
-    """Lines (k, 2, 3) around closed outlines."""
+    """Return the lines (k, 2, 3) around closed outlines."""
     return np.concatenate([np.stack((loop, np.roll(loop, -1, axis=0)), axis=1) for loop in loops])
 
 
 def faces(loops: Sequence[FloatArray]) -> SurfaceMesh:
-    """Flat convex faces, each given by its outline, counter-clockwise seen from outside."""
+    """Return the flat convex faces, each given by its outline, counter-clockwise seen from outside."""
     fans = [np.array([(0, i, i + 1) for i in range(1, len(loop) - 1)]) for loop in loops]
     bare = np.zeros((0, 2, 3))
     joined = join_surfaces([SurfaceMesh(loop, fan, bare) for loop, fan in zip(loops, fans, strict=True)])
@@ -96,7 +96,7 @@ def faces(loops: Sequence[FloatArray]) -> SurfaceMesh:
 
 
 def lathe(outline: Sequence[tuple[float, float]]) -> SurfaceMesh:
-    """Surface of revolution about z of (radius, z) from top to bottom, round throughout."""
+    """Return the surface of revolution about z of (radius, z) from top to bottom, round throughout."""
     rings = [circle(1.0) * (radius, radius, 0.0) + (0.0, 0.0, z) for radius, z in outline]
     here, k = np.arange(CIRCLE_SIDES), np.arange(len(rings) - 1)[:, None]
     upper, lower, following = CIRCLE_SIDES * k + here, CIRCLE_SIDES * (k + 1) + here, np.roll(here, -1)
@@ -111,5 +111,5 @@ def lathe(outline: Sequence[tuple[float, float]]) -> SurfaceMesh:
 
 
 def flat(points: FloatArray, triangles: IntArray, lines: FloatArray) -> SurfaceMesh:
-    """Every triangle with corners of its own: flat, as the contact search takes it."""
+    """Return every triangle with corners of its own: flat, as the contact search takes it."""
     return SurfaceMesh(points[triangles].reshape(-1, 3), np.arange(3 * len(triangles)).reshape(-1, 3), lines)

@@ -56,7 +56,7 @@ def advance_compression(d: float, step: float, e: float) -> float:
 def friction_impulses(
     W: FloatArray, mu: FloatArray, push: FloatArray, size: float, widest: FloatArray, u: FloatArray, t: FloatArray
 ) -> None:
-    """Friction impulses t (nc, 2) of one step, from those given, within mu times the push, as u (3 nc,) asks."""
+    """Return the friction impulses t (nc, 2) of one step for u (3 nc,), from given ones, up to mu times the push."""
     for i in range(mu.shape[0]):
         add_impulse(W, 3 * i + 1, t[i, 0], u)
         add_impulse(W, 3 * i + 2, t[i, 1], u)
@@ -93,7 +93,7 @@ def retained_compression(
     u: FloatArray,
     t: FloatArray,
 ) -> float:
-    """Part of d that contact i keeps where e = 0 and a step from ``before`` (3 nc,) changes its u_n by ``opens`` > 0.
+    """Return the part of d that contact i keeps if e = 0 and a step from ``before`` (3 nc,) adds ``opens`` to its u_n.
 
     For small e it opens by d' = -u_n / e^2 in no time, the others as they are, and turns back where the integral of
     what u_n gains, over d, is 0: friction follows, so that this is summed. None: it opens to its end.

@@ -58,11 +58,11 @@ POSES: Final = 1
 
 VELOCITIES: Final = 2
 
-# Sines and cosines are computed for so many joints at a time: the longest vectors of today's processors.
+# Sines and cosines are computed for this many joints at a time: the longest vectors of current processors.
 VECTOR_WIDTH: Final = 8
 
-# The head: scratch of the joints, then so many places per link and so many per degree of freedom. Scratch are two
-# matrices and, rounded up to full vectors, sines and cosines, of which there are two places per link.
+# The head: scratch of the joints, then the numbers per link and per degree of freedom. Scratch are two matrices and,
+# rounded up to full vectors, sines and cosines, with two places per link.
 MATRICES: Final = 18
 
 SCRATCH: Final = MATRICES + 2 * (VECTOR_WIDTH - 1)

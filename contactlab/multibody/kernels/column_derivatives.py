@@ -70,7 +70,6 @@ def fill_column_derivatives(
             # the column's own rate: it turns with the link, or with its base
             for k in range(6):
                 rest[k] = P[k]
-            # The column's own rate: it turns with the link, or with what the joint stands on.
             if kind in (SPHERICAL, CUSTOM) or (kind == FLOATING and j >= first + 3):
                 add_cross_motion(f.V[i], s, 1.0, rest)
             else:

@@ -257,7 +257,7 @@ def linear_velocity(s: FloatArray, dx: float, dy: float, dz: float) -> Vec3:
 
 @kernel(inline=True)
 def screw_change(at: FloatArray, about: FloatArray, s: FloatArray) -> Vec3:
-    """Return the linear part t x w of dS/dq of a screw, whose column s has the shift t besides its rotation w."""
+    """Return the linear part t x w of dS/dq of a screw; its column s has the shift t in addition to its rotation w."""
     dx, dy, dz = at[0] - about[0], at[1] - about[1], at[2] - about[2]
     x = s[3] - (dy * s[2] - dz * s[1])
     y = s[4] - (dz * s[0] - dx * s[2])

@@ -104,7 +104,7 @@ def point_rates(
     point: FloatArray,
     out: FloatArray,
 ) -> int:
-    """Fill ``out`` by `rates_at` for a point of an added body, -1 being the world; return `GOOD` or the failure."""
+    """Fill ``out`` by `rates_at` for a point of an added body, -1 for the world; return `GOOD` or the failure."""
     # kinematics and views
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
     if code != GOOD:

@@ -127,7 +127,7 @@ def acceleration_at(
     """Fill out (6,) with the angular acceleration of the link and the classical acceleration of its point at x.
 
     The spatial acceleration describes the velocity field at a fixed point of space. The material point that passes
-    there has w x u more, where u is its velocity (Featherstone 2008, section 2.11).
+    there has w x u more, with its velocity u (Featherstone 2008, section 2.11).
     """
     # velocity, then the spatial acceleration and its correction
     velocity_at(t, p, V, link, x, out)

@@ -29,9 +29,9 @@ class UrdfError(MultibodyError, FileError):
     field
         The element at fault, such as ``joint 'elbow' <axis>``.
     detail
-        What is wrong with it.
+        The error in it.
     line
-        Where it begins in the file; 0 if no line is to blame.
+        First line of the element in the file; 0 if no line is to blame.
     source
         The file, "text" for a description given as text.
     """
@@ -67,7 +67,7 @@ ENCODINGS = ("utf-8", "utf-16", "us-ascii", "iso-8859-1")
 
 
 def quoted(text: str) -> str:
-    """``text`` quoted for a message, shortened."""
+    """Return ``text`` quoted for a message, shortened."""
     return repr(text) if len(text) <= 60 else f"{text[:60]!r}..."
 
 
@@ -146,7 +146,7 @@ class Guard:
 
 MAX_NAME = 1000
 
-# Everything else (transmissions, simulator settings) is skipped without being kept.
+# All other elements (transmissions, simulator settings) are skipped and not kept.
 KEPT = ("link", "joint", "material")
 
 _BLANK = "\ufeff \t\r\n"
@@ -165,22 +165,22 @@ class Element:
     children: list[Element] = field(default_factory=list)  # in the order of the file
 
     def error(self, detail: str) -> UrdfError:
-        """Error about this element, at its line."""
+        """Return the error about this element, at its line."""
         return UrdfError(self.where, detail, line=self.line, source=self.source)
 
     def all(self, tag: str) -> list[Element]:
-        """Its children of one tag."""
+        """Return its children of one tag."""
         return [child for child in self.children if child.tag == tag]
 
     def only(self, tag: str) -> Element | None:
-        """Its one child of a tag, or None; two would leave open which one counts."""
+        """Return its one child of a tag, or None; two are an error."""
         children = self.all(tag)
         if len(children) > 1:
             raise children[1].error(f"is there twice, first in line {children[0].line}")
         return children[0] if children else None
 
     def need(self, tag: str) -> Element:
-        """Its one child of a tag, which must be there."""
+        """Return its one child of a tag, which is required."""
         child = self.only(tag)
         if child is None:
             raise self.error(f"has no <{tag}>")
@@ -262,14 +262,14 @@ LARGEST = 1e50
 
 
 def number(element: Element, attribute: str, default: float | None = None, *, largest: float = LARGEST) -> float:
-    """One finite number; without a default the attribute must be there."""
+    """Return one finite number; without a default the attribute is required."""
     if attribute not in element.attributes and default is not None:
         return default
     return _parsed(element, attribute, element.text(attribute).strip(), largest)
 
 
 def vector(element: Element, attribute: str, length: int, default: tuple[float, ...] | None = None) -> FloatArray:
-    """Finite numbers (length,) separated by white space."""
+    """Return the finite numbers (length,) separated by white space."""
     if attribute not in element.attributes and default is not None:
         return np.array(default)
     words = element.text(attribute).split()
@@ -288,7 +288,7 @@ def _parsed(element: Element, attribute: str, text: str, largest: float) -> floa
 
 
 def rotation(rpy: FloatArray) -> FloatArray:
-    """R = Rz(yaw) Ry(pitch) Rx(roll): by roll, pitch, yaw about the fixed axes x, y, z of the parent [rad]."""
+    """Return R = Rz(yaw) Ry(pitch) Rx(roll): by roll, pitch, yaw about the fixed axes x, y, z of the parent [rad]."""
     (cr, cp, cy), (sr, sp, sy) = np.cos(rpy), np.sin(rpy)
     return np.array(
         [

@@ -128,7 +128,7 @@ GRID_POINT = 1 << 21
 
 @kernel
 def half_space_any(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
-    """Contacts of a half-space (A) and a body's shape (B): one for each point of B within ``margin`` of the surface.
+    """Return the contacts of a half-space (A) and a body's shape (B): one for each point of B within ``margin``.
 
     `ground_point` says which points, and what their features are.
     """

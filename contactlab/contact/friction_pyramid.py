@@ -11,7 +11,7 @@ from contactlab.contact.shapes.grounds import unit_vector
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import ContactError
 
-#: Edges of a pyramid, at most: it is then within 5e-6 of the cone, and a contact has as many unknowns.
+#: Largest number of edges: the pyramid is then within 5e-6 of the cone, and a contact has as many unknowns.
 MAX_EDGES = 1000
 
 

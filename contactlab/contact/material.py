@@ -111,8 +111,8 @@ class Material:
     dissipation
         Damping of that spring [N s/m].
     torsional
-        Length rho_t [m]: a contact resists spin about its normal with up to rho_t times its normal force, what a patch
-        of that size does by friction.
+        Length rho_t [m]: a contact resists spin about its normal with up to rho_t times its normal force, like a patch
+        of this size by friction.
     rolling
         Length rho_r [m]: it resists rolling, the turn about any axis across the normal, with up to rho_r times its
         normal force: how far ahead of the middle of the contact that force acts.
@@ -158,8 +158,8 @@ class Material:
 def combine(a: Material, b: Material) -> tuple[float, float | RestitutionLaw]:
     """Return the coefficients (mu, e) of a contact between two materials: sqrt(mu_a mu_b), and the larger restitution.
 
-    Where priorities differ mu is that of the higher one. Where one of them has a law of the speed, so has
-    the contact: the larger at each speed.
+    If priorities differ, mu is the one of the higher priority. If one material has a law of the speed, so has the
+    contact: the larger coefficient at each speed.
     """
     mu, (one, other) = math.sqrt(a.mu * b.mu), (a.restitution, b.restitution)
     if a.priority != b.priority:
@@ -172,8 +172,8 @@ def combine(a: Material, b: Material) -> tuple[float, float | RestitutionLaw]:
 def combine_compliance(a: Material, b: Material) -> tuple[float, float]:
     """Return the stiffness [N/m] and dissipation [N s/m] of a contact between two materials: their springs in series.
 
-    k = 1/(1/k_a + 1/k_b), infinite where both are rigid. Each material takes the share k/k_i of the deformation, and
-    b = b_a (k/k_a)^2 + b_b (k/k_b)^2 is the damper that dissipates what theirs do.
+    k = 1/(1/k_a + 1/k_b), infinite if both are rigid. Each material takes the share k/k_i of the deformation, and b =
+    b_a (k/k_a)^2 + b_b (k/k_b)^2 is the damper with the same dissipation.
     """
     softness = 1.0 / a.stiffness + 1.0 / b.stiffness
     if softness == 0.0:

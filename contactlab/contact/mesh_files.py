@@ -30,7 +30,7 @@ from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 from contactlab.spatial.errors import ContactError, MeshFileError, MultibodyError
 from problem_data.files import read_bytes
 
-# To be raised with every change of what is computed of a file.
+# Increase with every change of the results for a file.
 CACHE_VERSION = 1
 
 _DIGEST = 32
@@ -147,7 +147,7 @@ def load_hull(
 ) -> ConvexPoints:
     """Read the convex hull of a mesh file, of its 256 farthest corners where there are more.
 
-    Hulls are kept on disk among the compiled kernels, by what the files contain, and found there the next time.
+    Hulls are kept on disk among the compiled kernels, by the contents of the files, and found there the next time.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def load_hull(
 def _open_file(
     path: str | os.PathLike[str], root: str | os.PathLike[str] | None, scale: ArrayLike
 ) -> tuple[Path, bytes, FloatArray]:
-    """Return a file with links followed, what it holds, and the factors along x, y, z."""
+    """Return a file with links followed, its contents, and the factors along x, y, z."""
     factors = finite_array(scale, "scale", (3,), ContactError)
     if not np.all(factors):
         raise ContactError("scale", f"must not have a zero, got {factors.tolist()}")
@@ -180,7 +180,7 @@ def _open_file(
 
 
 def _inside(path: Path, root: Path | None) -> Path:
-    """Return the file with links followed, or raise what is wrong with it."""
+    """Return the file with links followed, or raise its error."""
     try:
         real = path.resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:
@@ -213,7 +213,7 @@ def _parse(real: Path, data: bytes) -> tuple[FloatArray, IntArray, FloatArray]:
         return vertices, triangles, colors
     except ContactError:
         raise
-    # Some releases of trimesh ask a module that they do not bring along for the encoding of what is no UTF-8.
+    # some releases of trimesh need a missing module to guess the encoding of text that is not UTF-8
     except (ArithmeticError, AttributeError, ImportError, LookupError, MemoryError, TypeError, ValueError) as error:
         detail = f"{real.name} is no mesh that can be read ({type(error).__name__}: {error})"
         raise MeshFileError("path", detail) from error
@@ -238,7 +238,7 @@ MAX_NODES = 100_000
 MAX_TRIANGLES = 10_000_000
 
 
-# What pycollada passes over without a word.
+# errors that pycollada ignores silently
 UNSUPPORTED_TAGS = ("tristrips", "trifans", "instance_controller")
 
 

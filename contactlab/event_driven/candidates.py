@@ -1,14 +1,14 @@
-"""What may touch in an event-driven run: support points and balls over half-spaces, balls against balls.
+"""Candidate contacts of an event-driven run: support points and balls over half-spaces, balls against balls.
 
-Of every pair: gap, rows of its normal and tangential velocity, and what these rows become when only q changes (the
-bias). For a point or ball over a plane with unit normal n, centre c and radius rho on body B::
+Every pair has a gap, rows of its normal and tangential velocity, and the bias: the rate of these rows when only q
+changes. For a point or ball over a plane with unit normal n, centre c and radius rho on body B::
 
     u_n = n . v_c        u_t = T (v_c - rho w x n)        bias: the same of the accelerations at zero generalised ones
 
 For two balls n turns with the line of centres: with d their distance and v_s the part of the relative velocity of the
 centres across n, the normal row gains |v_s|^2 / d, and the contact points move on the surfaces with n' = v_s / d.
 
-What no tolerance of the integrator says: pairs that begin or get inside one another, balls that are missed.
+Events beyond the tolerance of the integrator: pairs that begin or get inside one another, balls that are missed.
 """
 
 from __future__ import annotations
@@ -164,7 +164,8 @@ def edges_in_tangents(edges: int) -> FloatArray:
 def find_candidates(world: World) -> tuple[Candidate, ...]:
     """List every pair that may touch, in the order of bodies, half-spaces and points, then pairs of balls.
 
-    Refused are shapes of two bodies that could meet and are not both balls, and what event-driven runs do not know.
+    Shapes of two bodies that could meet and are not both balls are refused, and so are contents that event-driven runs
+    do not support.
     """
     _check_rigid(world)
     names = world.model.names
@@ -251,7 +252,7 @@ def penetration_text(
 
 
 def tunnelled_balls(world: World, candidates: Sequence[Candidate], time: FloatArray, q: FloatArray) -> str:
-    """Say which balls went through one another between two states; nothing where none did.
+    """Name the balls that went through one another between two states; do nothing if there are none.
 
     Between two steps of the integrator their gap was positive at both ends, so that no event was found.
     """

@@ -1,4 +1,4 @@
-"""Derivatives at events: where an event lies, and how the velocity after a jump changes, D_x R of its law R.
+"""Derivatives at events: the time of an event, and the derivative D_x R of the velocity after a jump with law R.
 
 Newton's simultaneous law, and a plastic impact, leave linear equations in the modes of their solution. They are
 differentiated as the phases are::
@@ -42,7 +42,7 @@ SLOW_FRACTION = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Crossing:
-    """A function of the state that ends the phase where it falls through zero."""
+    """A function of the state that ends the phase when it falls through zero."""
 
     what: str
     place: int
@@ -290,7 +290,7 @@ def differenced_jump(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray
 
 
 def _law_restitution(layout: Layout, jump: Jump, law: ImpactLaw) -> FloatArray | None:
-    """Return the restitution of a law, where it is differentiated by it."""
+    """Return the restitution of a law that is differentiated by it."""
     if "restitution" not in layout.wrt or jump.event.problem is None:
         return None
     if not isinstance(law, RestitutedLaw):
@@ -328,7 +328,7 @@ def _after(
 
 
 def _difference(value: Callable[[FloatArray], FloatArray], way: FloatArray, least: float, most: float) -> FloatArray:
-    """Return the derivative along a way, of which a function allows from ``least`` to ``most``."""
+    """Return the derivative along a direction of a function that is defined from ``least`` to ``most``."""
     if least <= -2.0 and most >= 2.0:
         places, weights = np.array(STENCIL).T
         weights = weights / 12.0

@@ -1,8 +1,8 @@
 """Events of closed contacts: impacts, and which stick, slide or let go, one acceleration-level LCP.
 
-A contact that slips has friction against its slip; one at rest gets a friction pyramid, whose answer says whether it
-sticks, starts to slip and whereto, or separates. What the pyramid lets go and the cone would hold, sticks. The
-direction in which slip starts is that of the pyramid's answer; from then on friction opposes the slip there is.
+A contact that slips has friction against its slip. One at rest gets a friction pyramid, whose solution shows whether it
+sticks, starts to slip and in which direction, or separates. A contact that the pyramid releases and the cone would hold
+sticks. Slip starts in the direction of the pyramid's solution; from then on friction opposes the present slip.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MIN_RESPONSE = 1e-6
 # Inside the cone by less than this is on it: an event has just said so, or is about to.
 _ON_CONE = 1e-9
 
-# LCPs up to this size are searched for a second solution where friction could leave one.
+# LCPs up to this size are searched for a second solution if friction could leave one.
 _MAX_ENUMERATED = 14
 
 _NO_DIRECTION = np.zeros(2)
@@ -48,7 +48,7 @@ def acceleration_problem(
 ) -> ConstraintAccelProblemData:
     """State the acceleration-level problem of closed contacts with coefficients mu.
 
-    Each has its unit direction of slip (2,), None at rest, where it gets a pyramid of so many edges.
+    Each has its unit direction of slip (2,), or None at rest, when it gets a pyramid of this number of edges.
     """
     sliding = np.array([i for i, d in enumerate(directions) if d is not None], dtype=np.int64)
     resting = np.array([i for i, d in enumerate(directions) if d is None], dtype=np.int64)
@@ -83,11 +83,11 @@ def choose_modes(
 ) -> tuple[list[ContactMode], list[int]]:
     """Return the contacts that bear a force with their modes, and those that ride along without one.
 
-    Of the motion, ``phase``, the modes are not used; in the state (t, y) none of the ``closed`` candidates, by their
-    numbers, approaches. A contact slower than ``slip_speed`` [m/s] is at rest and gets a pyramid of so many edges, but
-    for those that have just reached their cone and begin to slip: ``slips`` has their directions (2,) by number. No
-    solution, or several that differ, is an `InconsistentContact`; with ``opens`` not where one of several leaves the
-    contacts in question without force.
+    The modes of ``phase`` are not used; in the state (t, y) none of the ``closed`` candidates, by their numbers,
+    approaches. A contact slower than ``slip_speed`` [m/s] is at rest and gets a pyramid of this number of edges.
+    Contacts that have just reached their cone and begin to slip are the exception: ``slips`` has their directions (2,)
+    by number. No solution, or several different ones, is an `InconsistentContact`; with ``opens`` not if one of several
+    leaves the contacts in question without force.
     """
     if not closed:
         return [], []
@@ -128,12 +128,12 @@ def choose_modes(
 def _solve(
     data: ConstraintAccelProblemData, directions: Sequence[FloatArray | None], names: list[str], t: float, opens: bool
 ) -> AccelerationSolution:
-    """Solve the instant; an `InconsistentContact` where it has no solution, more than one, or is about to."""
+    """Solve the instant; raise `InconsistentContact` if it has no solution, more than one, or is about to."""
     formed = form_acceleration_lcp(data)
     response = formed.MM.diagonal()[: data.nc]
     plain = np.einsum("ij,ij->i", formed.rows.J[: data.nc], formed.rows.Y[: data.nc])
     slips = np.array([direction is not None for direction in directions], dtype=bool)
-    # Sliding friction against a response that is not positive is what makes solutions vanish or multiply.
+    # sliding friction with a response that is not positive makes solutions vanish or multiply
     jammed = slips & (response <= MIN_RESPONSE * plain)
     contacts = tuple(name for name, jam in zip(names, jammed, strict=True) if jam)
     count = -1
@@ -197,7 +197,7 @@ def impact_problem(
 
 
 def law_of(given: ImpactLaw | None, candidates: Sequence[Candidate]) -> ImpactLaw:
-    """Return the law of an impact of these contacts: Newton's where none is given, with their restitution."""
+    """Return the law of an impact of these contacts: Newton's with their restitution by default."""
     law: ImpactLaw = Newton() if given is None else given
     return law.of_materials([candidate.restitution for candidate in candidates])
 
@@ -205,8 +205,8 @@ def law_of(given: ImpactLaw | None, candidates: Sequence[Candidate]) -> ImpactLa
 def plastic_impact(data: ConstraintVelProblemData) -> FloatArray:
     """Return the velocity (nv,) after an impact that closes every one of the contacts, none of them rebounding.
 
-    The motion closest in the metric of M that moves no contact along its normal, nor tangentially where it slips no
-    faster than friction takes from it while the approach is stopped. An impact with e = 0 does not do this: a block
+    The motion closest in the metric of M that moves no contact along its normal. No contact moves tangentially either
+    if its slip is slower than the loss by friction during the approach. An impact with e = 0 does not do this: a block
     that rocks from corner to corner would go on, in ever shorter time.
     """
     blocks = data.blocks()
@@ -223,8 +223,8 @@ def plastic_impact(data: ConstraintVelProblemData) -> FloatArray:
 def jamming_impact(data: ConstraintVelProblemData, contact: int) -> FloatArray | None:
     """Return the velocity after an impact without collision: the impulse of a contact that is jammed (Genot 1999).
 
-    The normal velocity is 0 before and after; between, friction presses the bodies together until slip stops. None
-    where no impulse does it.
+    The normal velocity is 0 before and after; in between, friction presses the bodies together until slip stops. None
+    if no impulse does it.
     """
     problem = ImpactProblem(data, "an impact without collision")
     collision = problem.collisions[contact]

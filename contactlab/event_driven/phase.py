@@ -38,7 +38,7 @@ class EventError(RuntimeError):
     Attributes
     ----------
     time
-        Where [s].
+        Time [s].
     recording
         The run so far.
     """
@@ -56,7 +56,7 @@ class InconsistentContact(EventError):
     contacts
         Names of the sliding contacts whose normal response is not positive.
     solutions
-        Number of solutions of the acceleration-level LCP, by enumeration; -1 where it is too large to enumerate.
+        Number of solutions of the acceleration-level LCP, by enumeration; -1 if it is too large to enumerate.
     problem
         The problem, for `problem_data.save`.
     """
@@ -82,7 +82,7 @@ SLOW = 1e3
 
 
 class Mode(Enum):
-    """What a closed contact does."""
+    """Mode of a closed contact."""
 
     STICK = "stick"
     SLIDE = "slide"
@@ -94,7 +94,7 @@ class ContactMode:
 
     index: int  # number of the candidate
     mode: Mode
-    # (2,) of slip in the contact's tangents, where it began or last was; unit length, zero of a sticking contact.
+    # (2,) of slip in the contact's tangents, at its start or last; unit length, zero for a sticking contact
     direction: FloatArray
 
 
@@ -230,7 +230,7 @@ class Jump:
 
 @dataclass(frozen=True, eq=False)
 class Arc:
-    """Smooth motion with fixed modes, and what came before and after it."""
+    """Smooth motion with fixed modes, and the events before and after it."""
 
     jumps: tuple[Jump, ...]  # at its start, in their order
     sides: tuple[ContactMode, ...]
@@ -240,8 +240,8 @@ class Arc:
     # y = (q, v), behind the jumps and at the end.
     y: FloatArray
     y_end: FloatArray
-    # What ended it: ("gap", contact), or "force", "slip", "response", "cone" with the place in ``sides``; none at the
-    # end of the run.
+    # The event at the end: ("gap", contact), or "force", "slip", "response", "cone" with the place in ``sides``; none
+    # at the end of the run.
     ended: tuple[tuple[str, int], ...]
 
 

@@ -71,7 +71,7 @@ class Event:
     impulses : ndarray, shape (nk, 3)
         Impulse of each of the run's contacts on its body B, world axes [N s]; 0 but for impacts.
     problem : ConstraintVelProblemData or None
-        Of an impact: what its law was given, for `impact.compare` and `impact.outcome_set`.
+        Problem of an impact, for `impact.compare` and `impact.outcome_set`.
     """
 
     time: float
@@ -95,7 +95,7 @@ class EventRecording:
     Parameters
     ----------
     world : World
-        What moved.
+        The moving world.
     time : ndarray, shape (n,)
         [s].
     q, v : ndarray, shapes (n, nq), (n, nv)
@@ -113,8 +113,8 @@ class EventRecording:
     evaluations : int
         Evaluations of the acceleration.
     notices : tuple of str
-        What a law decided that the data do not say, and energy it gave the bodies, impact by impact; pairs that begin
-        or get inside one another, and balls that are missed within a step of the integrator.
+        Decisions of a law that do not follow from the data, and energy it gave the bodies, impact by impact; pairs that
+        begin or get inside one another, and balls that are missed within a step of the integrator.
     course : Course or None
         How the run came about, for `transition`.
     """
@@ -150,7 +150,7 @@ class EventRecording:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> EventRecording:
-        """Open a run that `save` wrote; what it was made by (``course``), and so `transition`, is not kept.
+        """Open a run that `save` wrote; the ``course`` of the run, and so `transition`, is not kept.
 
         Raises
         ------
@@ -226,14 +226,14 @@ class EventRecording:
         return f"EventRecording({end}, {self.time.size} states, {len(self.events)} events)"
 
     def _repr_html_(self) -> str:
-        """Return what notebooks show."""
+        """Return the display text of notebooks."""
         counts = {kind: len(self.of_kind(kind)) for kind in EventKind}
         said = ", ".join(f"{count} {kind.value}" for kind, count in counts.items() if count)
         rows = [("states", self.time.size), ("events", said or "none"), ("contacts", len(self.contact_names))]
         return html_of(repr(self), self.world, self.time, self.energy, rows)
 
 
-# Slip beside which a contact sticks [m/s]: what the integrator leaves of none.
+# Slip up to which a contact sticks [m/s]: the remainder that the integrator leaves.
 _STICK_SPEED = 1e-6
 
 
@@ -333,7 +333,7 @@ def save_run(path: Path, run: EventRecording) -> None:
 
 
 def open_run(path: Path) -> dict[str, Any]:
-    """Return what an `EventRecording` is made of."""
+    """Return the parts of an `EventRecording`."""
     if not path.is_file():
         raise RecordError(path, "", "there is no such record")
     arrays = NpzFile(path, RecordError).read_all()

@@ -1,4 +1,4 @@
-"""The loop of an event-driven run: integrate to the next event, say what it is, go on."""
+"""The loop of an event-driven run: integrate to the next event, identify it, continue."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Run:
         self.arcs: list[Arc] = []
         self.rows: list[tuple[Any, ...]] = []
         self.notices: list[str] = []
-        # What a run should be doubted for, the first of each kind.
+        # Reasons to doubt a run, the first of each kind.
         self.doubts: dict[str, str] = {}
         self.last_impact: dict[int, float] = {}
         self.evaluations = 0
@@ -251,7 +251,7 @@ class Run:
     # -- at events
 
     def _resolve_impacts(self, slips: dict[int, FloatArray]) -> None:
-        """Take the impacts of this instant, then choose the modes of what stays closed."""
+        """Take the impacts of this instant, then choose the modes of the contacts that stay closed."""
         o = self.options
         for _ in range(_MOST_AT_ONCE):
             touching = self._touching()
@@ -283,7 +283,7 @@ class Run:
         held = {side.index for side in self.sides} | set(self.unloaded)
         found = []
         for k, candidate in enumerate(self.candidates):
-            # What was closed stays so whatever its drift, until its force vanishes.
+            # a closed contact stays closed despite its drift, until its force vanishes
             reach = self.options.gap_tolerance * (1e3 if k in held else 1.0)
             if candidate.gap(self.model, kin) <= reach:
                 found.append((k, candidate.local(self.model, kin)))

@@ -1,6 +1,6 @@
 """How acceleration and contact forces of a phase change with state, time and parameters, and pairs with the state.
 
-From the equations of `phase`, differentiated, x being the contact forces::
+From the differentiated equations of `phase`, with the contact forces x::
 
     M da - R' dx = d(tau) - d(inverse dynamics at a) + (dR)' x        J da = d(wanted) - (dJ) a
 
@@ -64,7 +64,7 @@ class _End:
 
 @dataclass(frozen=True, eq=False)
 class ContactRates:
-    """A pair at one instant and acceleration: rows are those of (n, t1, t2)."""
+    """A pair at one instant and acceleration, with the rows of (n, t1, t2)."""
 
     L: FloatArray  # (3, nv): u = L v
     u: FloatArray  # (3,)
@@ -216,7 +216,7 @@ class Layout:
 
     @property
     def width(self) -> int:
-        """All columns but those of directions."""
+        """All columns except the columns of directions."""
         return self.time + 1 + sum(self.sizes.values())
 
     def of(self, name: str) -> slice:
@@ -229,7 +229,7 @@ class Layout:
         return slice(at, at)
 
     def column(self, name: str, contact: int) -> list[int]:
-        """Return the column of a contact's parameter; none where it is not asked for."""
+        """Return the column of a contact's parameter; none unless it is differentiated by."""
         return [self.of(name).start + contact] if name in self.wrt else []
 
 
@@ -308,7 +308,7 @@ def smooth_rates(
             continue
         s, s_by = bare.slip(i)
         columns.append(r.L[:1] - mu * s @ r.L[1:])
-        # What friction turns and grows at the same normal force.
+        # turn and growth of friction at the same normal force
         turned[i] = -mu * forces.fN[i] * s_by
         turned[i][:, layout.column("mu", side.index)] -= forces.fN[i] * s[:, None]
         pushed += r.L[1:].T @ turned[i]

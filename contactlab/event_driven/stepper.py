@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 class EventDriven:
     """Smooth motion by an adaptive integrator between events that are located; an impact law at impacts.
 
-    Between events every closed contact has a mode, stick or slide, with friction exactly against its slip, and forces
+    Between events every closed contact has a mode, stick or slip, with friction exactly against its slip, and forces
     from linear equations. An event ends a mode: a gap closes, a normal force vanishes, slip stops, a friction force
-    reaches its cone. One acceleration-level LCP then says what comes next. Balls and support points may touch
-    half-spaces, balls one another; `TimeStepping` knows all shapes, needs no events, and is the choice for many
+    reaches its cone. One acceleration-level LCP then gives the next modes. Balls and support points may touch
+    half-spaces, balls one another. `TimeStepping` supports all shapes, needs no events, and is the choice for many
     contacts.
 
     Parameters
     ----------
     impact
-        Law of impact; None for Newton's, at once. A law without restitution, as ``Stronge()``, takes that of the
-        materials.
+        Law of impact; None for Newton's, at once. A law without restitution, such as ``Stronge()``, takes the
+        restitution of the materials.
     rtol, atol
         Tolerances of the integrator (DOP853).
     max_step
@@ -61,9 +61,9 @@ class EventDriven:
     stabilisation
         Rate [1/s] at which drift of closed contacts is pulled back; 0 for none.
     on_inconsistency
-        What to do where rigid friction has no acceleration, or several (Painleve): "raise" an `InconsistentContact`, or
-        take an "impulse" without collision, which stops the slip; or "open": of several the acceleration that leaves
-        the contacts in question without force, and the impulse where there is none.
+        Response if rigid friction has no acceleration, or several (Painleve): "raise" an `InconsistentContact`, or take
+        an "impulse" without collision, which stops the slip. "open" takes, of several, the acceleration that leaves the
+        contacts in question without force, and the impulse if there is none.
 
     Raises
     ------
@@ -130,11 +130,11 @@ class EventDriven:
         Parameters
         ----------
         world
-            What moves; its contacts must be of the kinds above.
+            The moving world; its contacts must be of the kinds above.
         duration
             [s].
         state
-            Where to start; `World.initial_state` where not given.
+            Start; `World.initial_state` by default.
         tau
             Applied generalized force (nv,), or a function of (time, q, v), which must be continuous between events.
         f_ext
@@ -146,7 +146,7 @@ class EventDriven:
         Warns
         -----
         ImplausibleWarning
-            The run should be doubted, for what is in `EventRecording.notices`: once for each kind.
+            The run is doubtful for the reason in `EventRecording.notices`: once for each kind.
 
         Raises
         ------

@@ -49,7 +49,7 @@ class TransitionIntegrator:
         self.kinks: list[EventKink] = []
         total = 2 * self.nv + layout.width - layout.time - 1
         self.X = np.eye(2 * self.nv, total)
-        # Changes of parameters, which stay what they are, and of the directions of slow slip: two rows for every side.
+        # constant changes of parameters, and changes of the directions of slow slip: two rows for every side
         self.own = np.eye(total)[2 * self.nv :]
         self.D = np.zeros((0, total))
         # The contact of the last event.
@@ -129,7 +129,7 @@ class TransitionIntegrator:
             z = np.concatenate((z[:nx], self.X.ravel()))
 
     def _released(self, arc: Arc, i: int, t: float, y: FloatArray) -> None:
-        """Take X to where slip that began at rest has become fast: its direction is its own from here on, and jumps."""
+        """Advance X until slip that began at rest has become fast; from then on its direction is its own, and jumps."""
         before, after = (
             smooth_rates(self.course, self.layout, arc.sides, t, y, part) for part in (_JUST_ABOVE, 1.0 / _JUST_ABOVE)
         )
@@ -213,7 +213,7 @@ class TransitionIntegrator:
         return np.asarray(-self._total(hit.by) / hit.rate)
 
     def _others(self, found: list[Crossing], hit: Crossing, t: float, dt: FloatArray) -> None:
-        """Name what else happens at this instant, unless it always does."""
+        """Name the other events at this instant, unless they always occur."""
         others, off = [], 0.0
         for one in found:
             if one is hit or one.rate >= 0.0 or abs(one.value / one.rate) >= _SIMULTANEOUS:
@@ -283,8 +283,8 @@ class EventKink:
         followed as it comes to rest; "jam": Painleve's paradox; "sharing": redundant contacts whose share of
         the forces, a convention, moves the bodies.
     distance : float
-        How far: the rate of crossing over the largest it could be, or the gap left [m]; the time between the events
-        [s]; the slip left [m/s], or slip or friction in parts; 0 where it is on the kink.
+        Distance: the rate of crossing over its largest possible value, or the gap left [m]; the time between the events
+        [s]; the slip left [m/s], or slip or friction in parts; 0 on the kink.
     """
 
     time: float
@@ -307,14 +307,14 @@ class Transition:
     matrix : ndarray, shape (2 nv, 2 nv)
         d(dq, dv) at the end by (dq, dv) at the start, q along `integrate`.
     parameters : mapping of str to ndarray, shape (2 nv, n)
-        By parameters: "tau" (nv columns) and "gravity" (3), constant ones added to what acts; "mu" and "restitution",
-        a column for each of ``contacts``.
+        By parameters: "tau" (nv columns) and "gravity" (3), constant ones added to the acting ones; "mu" and
+        "restitution", a column for each of ``contacts``.
     contacts : tuple of str
         The run's contacts.
     held : tuple of str
-        Contacts closed at the start. The derivative is that of motions that keep them closed.
+        Contacts closed at the start. The derivative refers to motions that keep them closed.
     kinks : tuple of EventKink
-        Where there is no derivative; ``matrix`` is that of the events in their order all the same.
+        Events without a derivative; ``matrix`` still refers to the events in their order.
     """
 
     matrix: FloatArray
@@ -329,7 +329,7 @@ class Transition:
         return not self.kinks
 
     def jvp(self, dx: ArrayLike | None = None, parameters: Mapping[str, ArrayLike] | None = None) -> FloatArray:
-        """Return the change (2 nv,) of the end for a change dx (2 nv,) of the start and those of parameters."""
+        """Return the change (2 nv,) of the end for a change dx (2 nv,) of the start and changes of the parameters."""
         n = len(self.matrix)
         total = np.zeros(n) if dx is None else self.matrix @ finite_array(dx, "dx", (n,), SimulationConfigError)
         for name, change in (parameters or {}).items():
@@ -354,7 +354,7 @@ def transition(recording: EventRecording, wrt: Iterable[Parameter] = ()) -> Tran
     Parameters
     ----------
     recording
-        Of `EventDriven.run`; one that stopped with an error up to where it did.
+        Recording of `EventDriven.run`; after an error, up to its time.
     wrt
         Parameters, of "tau", "gravity", "mu", "restitution".
 

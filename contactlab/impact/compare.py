@@ -49,10 +49,9 @@ class Comparison:
     failures : dict
         Messages of the solver, by the name of the law that has no outcome.
     uniqueness : Uniqueness
-        Whether the simultaneous Newton problem has one velocity; impulses need not be unique where contacts are
-        redundant.
+        Whether the simultaneous Newton problem has one velocity; impulses of redundant contacts need not be unique.
     outcomes_of_orders : OutcomeSet or None
-        What orders and interleavings of the contacts leave open under Stronge's law, where it was asked for.
+        Velocities that orders and interleavings of the contacts leave open under Stronge's law, if requested.
     """
 
     data: ConstraintVelProblemData

@@ -11,8 +11,8 @@ within the cone of the whole impulse of restitution::
 
     0 <= x  _|_  N v+ >= 0        0 <= lambda  _|_  mu (e f_c + x) - E' (fF+ + fF-) >= 0
 
-With tangential restitution (Glocker and Pfeiffer 1995) friction also returns e_T e times its impulse of compression, as
-a sheared spring does. Further friction stays within the rest of the cone and does not restrain the spring. Sequential:
+With tangential restitution (Glocker and Pfeiffer 1995) friction also returns e_T e times its impulse of compression,
+like a sheared spring. Further friction stays within the remaining cone and does not restrain the spring. Sequential:
 contact after contact, each by Routh's method until p = (1 + e) p_c.
 """
 

@@ -66,7 +66,7 @@ class ImpactOutcome:
     accuracy : float
         Error of the energy, relative to the energy before, that the law's arithmetic explains: rounding or integration.
     notice : str
-        What a solved outcome hangs on that the data do not say, as the order of contacts that approach equally fast.
+        Choices in a solved outcome that do not follow from the data, such as the order of contacts with equal speeds.
     """
 
     law: str
@@ -188,7 +188,7 @@ def solve_if_decoupled(
 ) -> ImpactOutcome | None:
     """Return the outcome if contacts are independent, so that their order does not matter; otherwise None.
 
-    Contacts of which none moves another, or one that approaches and sets no other approaching on its whole course.
+    Contacts that do not move one another, or one that approaches and causes no other to approach on its whole course.
     """
     collisions = problem.collisions
     responses = [float(np.abs(one.W).max(initial=0.0)) for one in collisions]

@@ -1,11 +1,10 @@
 """Every outcome of an impact that the order of its contacts leaves open: all orders, and interleavings.
 
-Several contacts that close at once are rigid bodies' way of saying that one does not know which came first. Each
-impulse is taken as made of single ones, of one contact at a time along its own course: it compresses while it
-approaches, and gives back what its restitution says while it does not. Any of them may go next, and by as much as it
-likes; where all have, the velocity is a member. Whole impacts in every order are members, and so is, for ever smaller
-pieces, whatever a mixture of contacts can do (Halm and Posa's differential inclusion, the closure by Filippov and
-Wazewski's theorem).
+For rigid bodies, contacts that close at once have an unknown order. Each impulse consists of single ones, of one
+contact at a time along its own course. A contact compresses while it approaches, and otherwise gives back according to
+its restitution. Any of them may go next, by any amount; the velocity after all of them is a member. Whole impacts in
+every order are members. So is, for ever smaller pieces, every result of a mixture of contacts (Halm and Posa's
+differential inclusion, the closure by Filippov and Wazewski's theorem).
 
 M. Halm, M. Posa, Set-valued rigid-body dynamics for simultaneous, inelastic, frictional impacts, Int. J. Robotics
 Research 43 (2024); Modeling and analysis of non-unique behaviors in multiple frictional impacts, RSS (2019).
@@ -188,15 +187,16 @@ def outcome_set(
     data : ConstraintVelProblemData
         Problem with Mv = M v before the impact; its normal terms are not used.
     restitution : float, (nc,) or RestitutionLaw
-        Coefficient; limits have none. Of a law of the speed, that of the speed before, or of the fastest contact.
+        Coefficient; limits have none. For a law of the speed it is the one at the speed before, or at the speed of the
+        fastest contact.
     law : {"newton", "poisson", "stronge"}
-        What is given back: for Newton's law, which knows no part of an impact, there are whole impacts only.
+        Law of restitution: Newton's law has no parts of an impact, so there are whole impacts only.
     contacts : (k,), optional
         Numbers of the contacts that take part, such as the closed ones of a recorded step; all if not given.
     samples, seed : int
-        Interleavings that are drawn, and of what.
+        Number of random interleavings, and their source.
     max_orders : int
-        Orders of whole impacts that are enumerated; where there are more, as many are drawn.
+        Orders of whole impacts that are enumerated; if there are more, as many are drawn.
     max_collisions : int
         Of one course, pieces included.
 

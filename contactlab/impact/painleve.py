@@ -4,8 +4,8 @@ At one instant the normal acceleration of a contact that slides is A fN + b, wit
 the motion without it. 0 <= fN _|_ A fN + b >= 0 has one solution if A > 0; if A < 0 it has two for b > 0, none for
 b < 0: then an impulse stops the slip. Several contacts, and those at rest, are decided by their LCP.
 
-Of a rod of half length l that slides on its low end, away from under its centre (Genot and Brogliato 1999; inertia
-m l^2 / kappa, kappa = 3 where uniform)::
+For a rod of half length l that slides on its low end, away from under its centre (Genot and Brogliato 1999; inertia m
+l^2 / kappa, kappa = 3 for a uniform rod)::
 
     m A = 1 + kappa cos (cos - mu sin)       b = l thetadot^2 sin - g
     A < 0  iff  mu > (1 + kappa cos^2) / (kappa sin cos)
@@ -168,7 +168,7 @@ def painleve_scan(
     kappa
         m l^2 over the inertia about the centre, positive: 3 for a uniform rod.
     spin, gravity, half_length
-        State and size of the rod; b > 0 where half_length spin^2 sin > gravity.
+        State and size of the rod; b > 0 if half_length spin^2 sin > gravity.
     branch
         As of `painleve_map`.
 

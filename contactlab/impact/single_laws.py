@@ -110,8 +110,8 @@ class ChatterjeeRuina(SequentialLaw):
         Coefficient of the normal velocity, u_n+ = -e u_n-. Without it, the one of the materials, which event-driven
         runs know.
     tangential : float
-        Coefficient of tangential restitution, -1 (no friction) to 1 (slip turns round): u_t+ = -e_t u_t-, as far as
-        friction goes, where normal and tangent do not move one another; then -e_t u_t- + (e - e_t) W_tn P_I.
+        Coefficient of tangential restitution, -1 (no friction) to 1 (reversed slip): u_t+ = -e_t u_t-, within the limit
+        of friction, if normal and tangent are decoupled; otherwise -e_t u_t- + (e - e_t) W_tn P_I.
     max_collisions : int
         As of the sequential laws.
 

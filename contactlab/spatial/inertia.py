@@ -40,7 +40,7 @@ class RigidInertia:
         some mass distribution has (c <= a + b, to 1e-3: rounding).
     physical
         False to take moments that no mass distribution has (a planar link's, of which only one matters) unchanged. A
-        model refuses what would move with a negative one.
+        model refuses a motion with a negative one.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class RigidInertia:
             self._check_physical()
 
     def _fill(self, mass: float, com: FloatArray, inertia: FloatArray, noise: float) -> None:
-        """Set the fields; ``noise`` [kg m^2] is what the moments may be off by."""
+        """Set the fields; ``noise`` [kg m^2] is the uncertainty of the moments."""
         object.__setattr__(self, "mass", mass)
         object.__setattr__(self, "com", read_only(com))
         object.__setattr__(self, "inertia", read_only(inertia))
@@ -276,7 +276,7 @@ class RigidInertia:
     def _sum(self, other: RigidInertia, sign: float) -> RigidInertia:
         mass = self.mass + sign * other.mass
         share = sign * other.mass / mass if mass > 0.0 else 0.0
-        # From this one's centre of mass: nothing is lost where both bodies are far from the origin.
+        # relative to the own centre of mass: nothing is lost if both bodies are far from the origin
         apart = other.com - self.com
         shift = share * self.mass * _parallel_axis(1.0, apart)
         inertia = self.inertia + sign * other.inertia + shift

@@ -43,7 +43,7 @@ class CollisionPoint:
     gap
         Distance of the surfaces along the normal [m], negative where they overlap.
     feature
-        Number of the corners, edges or points that touch: the same as long as the same ones do. -1 where unknown.
+        Number of the corners, edges or points that touch; constant while the same ones touch. -1 if unknown.
     """
 
     point: FloatArray
@@ -87,19 +87,17 @@ def collide(
     Returns
     -------
     tuple of CollisionPoint
-        In a fixed order, by feature; none where the shapes are farther apart than ``margin``. With A and B swapped, the
-        points and gaps are the same and the normals turn round (where a normal has no unique direction, as between
-        concentric spheres, it is a fixed one).
+        In a fixed order, by feature; none if the shapes are farther apart than ``margin``. With A and B exchanged, the
+        points and gaps are the same and the normals are reversed. A normal without a unique direction, as between
+        concentric spheres, is a fixed one.
 
     Raises
     ------
     ContactError
         An argument of another type, a bad margin, or a pair of shapes that cannot be taken.
 
-    Notes
-    -----
-    Two meshes of which neither is convex are left to coal, of the extra ``collision``, and come without features; all
-    other pairs are found by the project's own kernels.
+    Two meshes that are both not convex are left to Coal, of the extra ``collision``, and their contacts have no
+    features. The kernels of contactlab find all other pairs.
     """
     check_pair(shape_a, pose_a, shape_b, pose_b)
     limit = finite_number(margin, "margin", ContactError)
@@ -178,7 +176,7 @@ class Distance:
     normal
         Unit vector (3,), world axes, from A to B.
     point_a, point_b
-        Where it is taken (3,) [m]: on A, on B.
+        Its closest points (3,) [m]: on A, on B.
     """
 
     gap: float
@@ -197,11 +195,8 @@ def distance(
     ContactError
         An argument of another type, or two grounds (half-spaces, height fields), which have no distance.
 
-    Notes
-    -----
-    Distances of meshes that are not convex are found by coal, of the extra ``collision``.
-    From a height field the distance is that of the points `collide` tries; an overlap with it is measured point by
-    point.
+    The distance from a height field is the distance of the points that `collide` tries; an overlap with it is measured
+    point by point.
     """
     check_pair(shape_a, pose_a, shape_b, pose_b)
     if is_hollow(shape_a) or is_hollow(shape_b):

@@ -102,7 +102,7 @@ def _integers(value: ArrayLike, field: str, n: int) -> IntArray:
     return array.astype(np.int64)
 
 
-# What rounding may take from the bounds of shapes [m].
+# Margin for rounding in the bounds of shapes [m].
 SLACK = 1e-9
 
 
@@ -156,7 +156,7 @@ def first_hits(
 
 
 def _in_world(bodies: FloatArray, places: FloatArray) -> FloatArray:
-    """Return the poses (m, POSE) in the world of shapes, from those of their bodies and their places in these."""
+    """Return the poses (m, POSE) of shapes in the world, from the poses of their bodies and their poses in these."""
     R, p = bodies[:, :9].reshape(-1, 3, 3), bodies[:, 9:]
     turned = (R @ places[:, :9].reshape(-1, 3, 3)).reshape(-1, 9)
     return np.concatenate((turned, p + (R @ places[:, 9:, None])[:, :, 0]), axis=1)

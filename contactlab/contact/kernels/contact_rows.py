@@ -67,10 +67,12 @@ def planar_tangents(n: FloatArray, plane: FloatArray, t1: FloatArray, t2: FloatA
 
     If there is no plane (``plane`` = 0), or n is its normal, the result is the result of `tangents`.
     """
+    # the tangent in the plane
     t1[0] = plane[1] * n[2] - plane[2] * n[1]
     t1[1] = plane[2] * n[0] - plane[0] * n[2]
     t1[2] = plane[0] * n[1] - plane[1] * n[0]
     size = math.sqrt(t1[0] * t1[0] + t1[1] * t1[1] + t1[2] * t1[2])
+    # the second tangent
     if size < 0.5:
         tangents(n, t1, t2)
     else:

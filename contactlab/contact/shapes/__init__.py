@@ -9,7 +9,7 @@ from contactlab.contact.shapes.primitives import Box, Capsule, Cylinder, Sphere
 from contactlab.contact.shapes.shape import BodyShape, PlacedShape, Shape
 from contactlab.contact.shapes.surface_mesh import SurfaceMesh, balls, join_surfaces
 
-#: Every shape there is; what is read from a file, written or tested for each of them follows from this.
+#: Every shape. Reading, writing and testing of the shapes follow this list.
 ALL_SHAPES: tuple[type[Shape], ...] = (Sphere, Capsule, Cylinder, Box, ConvexPoints, HalfSpace, HeightField, Mesh)
 
 __all__ = [

@@ -178,7 +178,7 @@ class ConvexPoints(Shape):
         return packed_hull(self.points, faces=faces)
 
     def surface_mesh(self) -> SurfaceMesh:
-        """Return the faces of the hull; of a point or a rod, which has no surface, what touches."""
+        """Return the faces of the hull; for a point or a rod, which has no surface, the points that touch."""
         _, loops = hull_faces(self.points)
         if len(loops[0]) >= 3:
             return faces([self.points[loop] for loop in loops])

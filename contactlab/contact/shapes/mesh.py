@@ -29,7 +29,7 @@ MOST = layout.MAX_POINTS
 
 
 class MeshTables(NamedTuple):
-    """What is known of a mesh."""
+    """Derived quantities of a mesh."""
 
     hull: FloatArray  # (n, 3) corners of its convex hull [m]
     packed: (
@@ -162,7 +162,7 @@ class Mesh(Shape):
 
     @cached_property
     def tables(self) -> MeshTables:
-        """What the kernels of collision detection take; made on first use."""
+        """Arguments of the kernels of collision detection; made on first use."""
         return mesh_tables(self.vertices, self.triangles)
 
     @property

@@ -26,7 +26,7 @@ from contactlab.spatial.errors import ContactError
 
 @dataclass(frozen=True)
 class AxialShape(Shape):
-    """What capsules and cylinders share: a radius [m] about the z axis, and half a length [m] along it."""
+    """Common part of capsules and cylinders: a radius [m] about the z axis, and half a length [m] along it."""
 
     radius: float
     half_length: float

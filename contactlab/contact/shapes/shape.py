@@ -26,7 +26,7 @@ Grid: TypeAlias = FloatArray  # (n, m)
 
 @runtime_checkable
 class BodyShape(Protocol):
-    """A convex shape fixed to a body, as points with a radius: its deepest point is always that of one of them."""
+    """A convex shape fixed to a body, as points with a radius: its deepest point always belongs to one of them."""
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
         """Return new arrays: points (n, 3) [m] in body axes and radii (n,) [m], in the fixed order of the contacts."""
@@ -34,7 +34,7 @@ class BodyShape(Protocol):
 
 
 class PackedShape(NamedTuple):
-    """A shape as the kernels take it; `contactlab.contact.kernels.layout` says what the columns hold."""
+    """A shape for the kernels; `contactlab.contact.kernels.layout` describes the columns."""
 
     #: kind, sizes: Its code and its row of sizes.
     kind: int
@@ -61,7 +61,7 @@ class Shape(ABC):
         """Return the surface in the shape's axes, to be drawn."""
 
     def inertia(self) -> RigidInertia | None:
-        """Return the inertia about the shape's axes at a density of 1 kg/m^3; None where no volume is known."""
+        """Return the inertia about the shape's axes at a density of 1 kg/m^3; None if no volume is known."""
         return None
 
 
@@ -98,7 +98,7 @@ class PlacedShape:
 
 
 class PackedShapes(NamedTuple):
-    """Structure of arrays: `kernels.layout` says what the columns hold. Not to be modified.
+    """Structure of arrays with the columns of `kernels.layout`. Not to be modified.
 
     Attributes
     ----------

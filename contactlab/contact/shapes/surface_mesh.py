@@ -20,11 +20,11 @@ class SurfaceMesh:
     Attributes
     ----------
     vertices
-        (n, 3) [m]. Triangles that meet in a crease have vertices of their own: what shares one is shaded as round.
+        (n, 3) [m]. Triangles at a crease have vertices of their own; triangles that share a vertex are shaded as round.
     triangles
         (m, 3) numbers of vertices, counter-clockwise seen from outside.
     lines
-        (k, 2, 3) ends of lines [m]: creases of what is flat, circles on what is round, where they show the spin.
+        (k, 2, 3) ends of lines [m]: creases of flat parts, and circles on round parts, which show the spin.
     """
 
     vertices: FloatArray

@@ -204,12 +204,14 @@ def box_box(a: Posed, b: Posed, margin: float, room: Workspace, out: ContactBuff
 @kernel
 def _ordered(a: Posed, b: Posed, margin: float, room: Workspace, out: ContactBuffer) -> int:
     """Write the contacts of a pair in which the kind of A is not above the kind of B; return their number."""
+    # grounds
     if a.kind == HALF_SPACE:
         return half_space_any(a, b, margin, out)
     if a.kind == HEIGHT_FIELD:
         return height_field_any(a, b, margin, out)
     if a.kind == MESH:
         return mesh_any(a, b, margin, room, out)
+    # spheres, capsules and boxes
     if a.kind == SPHERE:
         if b.kind == SPHERE:
             return sphere_sphere(a, b, margin, out)
@@ -223,6 +225,7 @@ def _ordered(a: Posed, b: Posed, margin: float, room: Workspace, out: ContactBuf
         return capsule_capsule(a, b, margin, out)
     if a.kind == BOX and b.kind == BOX:
         return box_box(a, b, margin, room, out)
+    # all other pairs
     return convex_convex(a, b, margin, room, out)
 
 
@@ -250,11 +253,13 @@ def collide_pair(a: Posed, b: Posed, margin: float, reduce: bool, room: Workspac
     int
         Number of contacts; contacts beyond the capacity of ``out`` are counted, not stored.
     """
+    # the kernel of the pair
     if a.kind > b.kind:
         count = _ordered(b, a, margin, room, out)
         flip_normals(out.rows, count)
     else:
         count = _ordered(a, b, margin, room, out)
+    # fewer contacts, in the order of their features
     if count > out.rows.shape[0]:
         return count
     if reduce and count > 4:

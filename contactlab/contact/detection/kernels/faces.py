@@ -200,11 +200,13 @@ def _cylinder_face(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: In
 @kernel
 def _hull_face(shape: Posed, d: FloatArray, polygon: FloatArray, ids: IntArray, normal: FloatArray) -> int:
     """Fill the vertices, their numbers and the normal of the face of a hull most along d; return the vertex count."""
+    # the face and its normal
     size, data, loops = shape.size, shape.data, shape.loops
     points, normals, start = int(size[1]), int(size[3]), int(size[4])
     best = farthest_face(shape, (d[0], d[1], d[2]))
     for i in range(3):
         normal[i] = data[normals + 3 * best + i]
+    # its vertices
     first = start + loops[start + best]
     n = min(loops[start + best + 1] - loops[start + best], MAX_FACE)
     for corner in range(n):

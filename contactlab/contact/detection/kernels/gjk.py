@@ -294,6 +294,7 @@ def _direction_to_origin(v: Vec3, n: int, work: FloatArray) -> Vec3:
 
     v has lost digits along the sides of the simplex, but the sides have all of their digits.
     """
+    # minus v, made normal to the simplex
     dx, dy, dz = -v[0], -v[1], -v[2]
     if n == 2:
         (px, py, pz), (qx, qy, qz) = corner(work, 0), corner(work, 1)
@@ -305,6 +306,7 @@ def _direction_to_origin(v: Vec3, n: int, work: FloatArray) -> Vec3:
         m = triangle_normal(work, 0, 1, 2)
         if dot(m, m) > 0.0:
             dx, dy, dz = m if dot(m, v) < 0.0 else (-m[0], -m[1], -m[2])
+    # unit length
     length = math.sqrt(dx * dx + dy * dy + dz * dz)
     return dx / length, dy / length, dz / length
 

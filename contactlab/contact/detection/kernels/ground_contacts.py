@@ -130,7 +130,7 @@ GRID_POINT = 1 << 21
 def half_space_any(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> int:
     """Return the contacts of a half-space (A) and a body's shape (B): one for each point of B within ``margin``.
 
-    `ground_point` says which points, and what their features are.
+    `ground_point` gives the points and their features.
     """
     # plane of the half-space in world axes, and the downward direction in the axes of B
     nx, ny, nz = normal = rotate(a.pose, (a.size[0], a.size[1], a.size[2]))

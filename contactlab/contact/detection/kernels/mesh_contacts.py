@@ -172,11 +172,13 @@ def _drop_triangle_ids(count: int, feature: IntArray) -> None:
 
     Such a contact keeps its number while it slides from one triangle to the next.
     """
+    # vertices of B
     of_b = (1 << TRIANGLE_BITS) - 1
     for i in range(count):
         name = feature[i] & of_b
         if name >> BITS != 3:
             continue
+        # in contact with one triangle only
         alone = True
         for j in range(count):
             if j != i and feature[j] & of_b == name:

@@ -98,6 +98,7 @@ def near_edges(shape: Posed, n: Vec3, near: float, out: FloatArray) -> int:
 @kernel
 def face_normal(shape: Posed, n: Vec3) -> Vec3:
     """Return the outward normal of the flat face most along n; zero if the shape has no flat face."""
+    # side of a box, cap of a cylinder
     x, y, z = rotate_inverse(shape.pose, n)
     if shape.kind == BOX:
         k = 0 if abs(x) >= abs(y) and abs(x) >= abs(z) else (1 if abs(y) >= abs(z) else 2)
@@ -108,6 +109,7 @@ def face_normal(shape: Posed, n: Vec3) -> Vec3:
         s = 1.0 if z >= 0.0 else -1.0
         axis = axis_of(shape.pose, 2)
         return s * axis[0], s * axis[1], s * axis[2]
+    # face of a hull
     if shape.kind != CONVEX:
         return 0.0, 0.0, 0.0
     data, offset = shape.data, int(shape.size[3]) + 3 * farthest_face(shape, (x, y, z))

@@ -159,11 +159,13 @@ def _in_ball(o: Vec3, d: Vec3, z: float, radius: float) -> tuple[float, float]:
 @kernel(inner=True)
 def _in_tube(o: Vec3, d: Vec3, radius: float) -> tuple[float, float]:
     """Return the interval of a ray within a radius of the z axis."""
+    # a ray along the axis
     across = d[0] * d[0] + d[1] * d[1]
     if across == 0.0:
         if o[0] * o[0] + o[1] * o[1] <= radius * radius:
             return -math.inf, math.inf
         return math.inf, -math.inf
+    # half the chord about the closest point
     near = -(o[0] * d[0] + o[1] * d[1]) / across
     x, y = o[0] + near * d[0], o[1] + near * d[1]
     rest = radius * radius - (x * x + y * y)

@@ -1,4 +1,4 @@
-"""Vectors, poses, and what the kernels know of a shape: its support, its ground points, its bounds.
+"""Vectors, poses, and the quantities of a shape for the kernels: its support, its ground points, its bounds.
 
 A pose is a row of twelve numbers: the rotation by rows, then the origin.
 """
@@ -139,6 +139,7 @@ def has_curved_core(kind: int) -> bool:
 @kernel
 def characteristic_size(shape: Posed) -> float:
     """Return the length scale of the core of a shape, to which rounding errors are relative."""
+    # one branch for each kind of shape
     kind, size = shape.kind, shape.size
     if kind == BOX:
         return size[0] + size[1] + size[2]
@@ -199,9 +200,11 @@ def support(shape: Posed, d: Vec3) -> Vec3:
 
     Ties go to the positive side, the lowest number of a hull's points, the x axis of a cylinder's cap.
     """
+    # direction in the axes of the shape
     kind, size, data = shape.kind, shape.size, shape.data
     lx, ly, lz = rotate_inverse(shape.pose, d)
     x, y, z = 0.0, 0.0, 0.0
+    # one branch for each kind of shape
     if kind == BOX:
         x = size[0] if lx >= 0.0 else -size[0]
         y = size[1] if ly >= 0.0 else -size[1]

@@ -18,8 +18,7 @@ from contactlab.event_driven.phase import ContactMode, InconsistentContact, Inst
 from contactlab.formulation.acceleration import form_acceleration_lcp
 from contactlab.formulation.solution import AccelerationSolution, ConstraintSolveError
 from contactlab.impact import ImpactLaw, ImpactProblem, Newton
-from contactlab.impact.impulse_path import NoSeparationError
-from contactlab.impact.single import single_impact
+from contactlab.impact.single import NoSeparationError, single_impact
 from contactlab.multibody import Kinematics, Model, mass_matrix
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData

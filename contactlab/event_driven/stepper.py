@@ -93,14 +93,12 @@ class EventDriven:
     def __post_init__(self) -> None:
         positive = ("rtol", "atol", "max_step", "gap_tolerance", "rest_speed", "slip_speed")
         for name in (*positive, "zeno_interval", "stabilisation"):
-            object.__setattr__(self, name, finite_number(getattr(self, name), name, SimulationConfigError))
-            if getattr(self, name) < 0.0 or (name in positive and getattr(self, name) == 0.0):
-                kind = "positive" if name in positive else "0 or more"
-                raise SimulationConfigError(name, f"must be {kind}, got {getattr(self, name)}")
+            value = finite_number(
+                getattr(self, name), name, SimulationConfigError, positive=name in positive, least=0.0
+            )
+            object.__setattr__(self, name, value)
         if self.output_step is not None:
-            step = finite_number(self.output_step, "output_step", SimulationConfigError)
-            if step <= 0.0:
-                raise SimulationConfigError("output_step", f"must be positive, got {step}")
+            finite_number(self.output_step, "output_step", SimulationConfigError, positive=True)
         if self.max_events < 1:
             raise SimulationConfigError("max_events", f"must be at least 1, got {self.max_events}")
         if self.on_inconsistency not in ("raise", "impulse", "open"):
@@ -159,9 +157,7 @@ class EventDriven:
         """
         from contactlab.event_driven.run import Run
 
-        seconds = finite_number(duration, "duration", SimulationConfigError)
-        if seconds < 0.0:
-            raise SimulationConfigError("duration", f"must not be negative, got {seconds}")
+        seconds = finite_number(duration, "duration", SimulationConfigError, least=0.0)
         start = world.initial_state() if state is None else state
         applied = with_wrenches(world, tau, f_ext)
         run = Run(self, world, start, _force(applied, world.nv), not callable(applied))

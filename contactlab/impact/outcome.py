@@ -17,8 +17,7 @@ import numpy as np
 
 from contactlab.certificate import Certificate
 from contactlab.impact.collision import Collision, ImpactProblem, Restitution, coefficients
-from contactlab.impact.impulse_path import NoSeparationError
-from contactlab.impact.single import Ending, SingleImpact, single_impact
+from contactlab.impact.single import Ending, NoSeparationError, SingleImpact, single_impact
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintForces
 

@@ -20,15 +20,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.impact.collision import Collision, ImpactProblem, Restitution, check_restitution, coefficients
-from contactlab.impact.impulse_path import (
+from contactlab.impact.single import (
+    Ending,
     NoSeparationError,
     State,
     impulse_path,
     normal_impulse,
     normal_velocity,
     normal_work,
+    single_impact,
 )
-from contactlab.impact.single import Ending, single_impact
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintVelProblemData

@@ -31,9 +31,8 @@ from typing import ClassVar
 import numpy as np
 
 from contactlab.impact.collision import Collision
-from contactlab.impact.impulse_path import NoSeparationError, invariant_direction
 from contactlab.impact.law import SequentialLaw
-from contactlab.impact.single import SingleImpact
+from contactlab.impact.single import NoSeparationError, SingleImpact, invariant_direction
 from contactlab.spatial.arrays import FloatArray, finite_number
 from contactlab.spatial.errors import ImpactError
 

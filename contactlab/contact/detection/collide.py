@@ -96,13 +96,13 @@ def collide(
     ContactError
         An argument of another type, a bad margin, or a pair of shapes that cannot be taken.
 
+    Notes
+    -----
     Two meshes that are both not convex are left to Coal, of the extra ``collision``, and their contacts have no
     features. The kernels of contactlab find all other pairs.
     """
     check_pair(shape_a, pose_a, shape_b, pose_b)
-    limit = finite_number(margin, "margin", ContactError)
-    if limit < 0.0:
-        raise ContactError("margin", f"must not be negative, got {limit}")
+    limit = finite_number(margin, "margin", ContactError, least=0.0)
     if is_hollow(shape_a) and is_hollow(shape_b):
         return collide_by_coal(shape_a, pose_a, shape_b, pose_b, limit)
     packed = packed_pair(shape_a, shape_b)
@@ -195,8 +195,10 @@ def distance(
     ContactError
         An argument of another type, or two grounds (half-spaces, height fields), which have no distance.
 
-    The distance from a height field is the distance of the points that `collide` tries; an overlap with it is measured
-    point by point.
+    Notes
+    -----
+    Coal finds distances of meshes that are not convex, of the extra ``collision``. The distance from a height field is
+    the distance of the points that `collide` tries; an overlap with it is measured point by point.
     """
     check_pair(shape_a, pose_a, shape_b, pose_b)
     if is_hollow(shape_a) or is_hollow(shape_b):

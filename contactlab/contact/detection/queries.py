@@ -51,9 +51,7 @@ def candidate_pairs(
     from contactlab.contact.detection.kernels.sweep_and_prune import candidates
 
     n = len(shapes.kind)
-    limit = finite_number(margin, "margin", ContactError)
-    if limit < 0.0:
-        raise ContactError("margin", f"must not be negative, got {limit}")
+    limit = finite_number(margin, "margin", ContactError, least=0.0)
     world = _world_poses(shapes, poses)
     boxes = world_bounds(shapes, world, 0.5 * limit)
     owner = np.arange(n) if body is None else _integers(body, "body", n)

@@ -31,6 +31,14 @@ def collide_point(center: FloatArray, radius: float, normal: FloatArray, offset:
     return gap
 
 
+@kernel(inline=True)
+def fill_cross(a: FloatArray, b: FloatArray, out: FloatArray) -> None:
+    """Fill out (3,) with a x b; out is neither of them."""
+    out[0] = a[1] * b[2] - a[2] * b[1]
+    out[1] = a[2] * b[0] - a[0] * b[2]
+    out[2] = a[0] * b[1] - a[1] * b[0]
+
+
 TIE: Final = 1e-9
 
 
@@ -56,9 +64,7 @@ def tangents(n: FloatArray, t1: FloatArray, t2: FloatArray) -> None:
     scale = 1.0 / math.sqrt(t1[0] * t1[0] + t1[1] * t1[1] + t1[2] * t1[2])
     for i in range(3):
         t1[i] *= scale
-    t2[0] = n[1] * t1[2] - n[2] * t1[1]
-    t2[1] = n[2] * t1[0] - n[0] * t1[2]
-    t2[2] = n[0] * t1[1] - n[1] * t1[0]
+    fill_cross(n, t1, t2)
 
 
 @kernel
@@ -68,9 +74,7 @@ def planar_tangents(n: FloatArray, plane: FloatArray, t1: FloatArray, t2: FloatA
     If there is no plane (``plane`` = 0), or n is its normal, the result is the result of `tangents`.
     """
     # the tangent in the plane
-    t1[0] = plane[1] * n[2] - plane[2] * n[1]
-    t1[1] = plane[2] * n[0] - plane[0] * n[2]
-    t1[2] = plane[0] * n[1] - plane[1] * n[0]
+    fill_cross(plane, n, t1)
     size = math.sqrt(t1[0] * t1[0] + t1[1] * t1[1] + t1[2] * t1[2])
     # the second tangent
     if size < 0.5:
@@ -78,9 +82,7 @@ def planar_tangents(n: FloatArray, plane: FloatArray, t1: FloatArray, t2: FloatA
     else:
         for i in range(3):
             t1[i] /= size
-        t2[0] = n[1] * t1[2] - n[2] * t1[1]
-        t2[1] = n[2] * t1[0] - n[0] * t1[2]
-        t2[2] = n[0] * t1[1] - n[1] * t1[0]
+        fill_cross(n, t1, t2)
 
 
 @kernel(inline=True)

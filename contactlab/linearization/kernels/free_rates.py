@@ -17,11 +17,16 @@ from contactlab.linearization.kernels.contact_frames import at_start
 from contactlab.linearization.kernels.layout import Memory
 from contactlab.multibody.kernels.codes import CUSTOM_RATES, CUSTOM_ROW, FLOATING, GOOD, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives
-from contactlab.multibody.kernels.gyroscopic import MAX_PARTS, is_free_rotor, midpoint_step, rotation_load
 from contactlab.multibody.kernels.integration import integrate_configuration
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import model_and_workspace_views, tree
-from contactlab.multibody.kernels.velocity_products import limiter_weight
+from contactlab.multibody.kernels.velocity_products import (
+    MAX_PARTS,
+    is_free_rotor,
+    limiter_weight,
+    midpoint_step,
+    rotation_load,
+)
 from contactlab.stepping.kernels.free_motion import free_motion, turns_fast
 from contactlab.stepping.kernels.layout import (
     GYROSCOPIC_EXPLICIT,

@@ -20,12 +20,17 @@ from typing import Final
 
 from contactlab.multibody.kernels.codes import GOOD, PER_DOF, PER_LINK, SCRATCH, SINGULAR
 from contactlab.multibody.kernels.crba import composite_matrix, world_inertias
-from contactlab.multibody.kernels.gyroscopic import gyroscopic_impulse, is_free_rotor
 from contactlab.multibody.kernels.integration import runge_kutta
 from contactlab.multibody.kernels.layout import Tree, frames, tree
 from contactlab.multibody.kernels.ltl import branch_times, factor_ltl, solve_vector_l, solve_vector_lt
 from contactlab.multibody.kernels.newton_euler import joint_forces, link_forces
-from contactlab.multibody.kernels.velocity_products import limit_products, limiter_weight, previous_kinetic_energy
+from contactlab.multibody.kernels.velocity_products import (
+    gyroscopic_impulse,
+    is_free_rotor,
+    limit_products,
+    limiter_weight,
+    previous_kinetic_energy,
+)
 from contactlab.stepping.kernels.joint_rows import add_implicit
 from contactlab.stepping.kernels.layout import (
     ASLEEP,

@@ -46,7 +46,7 @@ def _cache_key(data: bytes, kind: str, scale: FloatArray) -> str:
 
 
 def _read_cache(key: str) -> FloatArray | None:
-    """Return the points (n, 3) under a key; None where there are none, or they are damaged."""
+    """Return the points (n, 3) under a key; None if there are none, or they are damaged."""
     folder = _folder()
     try:
         if folder is None or (folder / key).stat().st_size > _MAX_ENTRY_BYTES:
@@ -124,7 +124,7 @@ def load_colored_mesh(
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     """Read a mesh file to be looked at: vertices (n, 3), triangles (m, 3), their colours (m, 3).
 
-    Red, green and blue are from 0 to 1, and not a number where there is none: COLLADA alone holds its colours itself.
+    Red, green and blue are from 0 to 1, and not a number if there is none: COLLADA alone holds its colours itself.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def load_colored_mesh(
 def load_hull(
     path: str | os.PathLike[str], *, root: str | os.PathLike[str] | None = None, scale: ArrayLike = (1.0, 1.0, 1.0)
 ) -> ConvexPoints:
-    """Read the convex hull of a mesh file, of its 256 farthest corners where there are more.
+    """Read the convex hull of a mesh file, or of its 256 farthest corners if there are more.
 
     Hulls are kept on disk among the compiled kernels, by the contents of the files, and found there the next time.
 
@@ -254,7 +254,7 @@ class _Guard(Guard):
 def read_collada(data: bytes, name: str) -> tuple[FloatArray, IntArray, FloatArray]:
     """Return vertices (n, 3) [m], triangles (m, 3) and their colours (m, 3) of a file's scene.
 
-    Red, green and blue are from 0 to 1, not a number where the file has none, or a picture. ``name`` is for messages. A
+    Red, green and blue are from 0 to 1, not a number if the file has none, or a picture. ``name`` is for messages. A
     DOCTYPE, and with it every entity, is refused; nothing that the file refers to is opened.
     """
     try:

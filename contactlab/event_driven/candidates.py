@@ -5,8 +5,8 @@ changes. For a point or ball over a plane with unit normal n, centre c and radiu
 
     u_n = n . v_c        u_t = T (v_c - rho w x n)        bias: the same of the accelerations at zero generalised ones
 
-For two balls n turns with the line of centres: with d their distance and v_s the part of the relative velocity of the
-centres across n, the normal row gains |v_s|^2 / d, and the contact points move on the surfaces with n' = v_s / d.
+For two balls n turns with the line of centres. d is their distance and v_s the part of the relative velocity of the
+centres across n. The normal row gains |v_s|^2 / d, and the contact points move on the surfaces with n' = v_s / d.
 
 Events beyond the tolerance of the integrator: pairs that begin or get inside one another, balls that are missed.
 """

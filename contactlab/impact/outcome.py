@@ -131,7 +131,7 @@ def outcome(
 ) -> ImpactOutcome:
     """Complete the answer of a law from its impulses f (nu + nbox,) along [N; F; L; B].
 
-    ``work`` (normal, tangential), where the law knows the course; otherwise impulse times mean velocity, which is exact
+    ``work`` (normal, tangential), if the law knows the course; otherwise impulse times mean velocity, which is exact
     in sum over all contacts.
     """
     blocks = problem.blocks

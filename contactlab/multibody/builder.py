@@ -132,7 +132,7 @@ class ModelBuilder:
             Of the body.
         **changes
             Arguments of `add_body`: ``parent``, ``joint``, ``placement``, ``inertia``, ``armature``, ``joint_name``,
-            ``limits``. Where the joint changes, rotors and limits that are not given are gone.
+            ``limits``. If the joint changes, rotors and limits that are not given are gone.
         """
         place = self._place(name)
         unknown = changes.keys() - {"parent", "joint", "placement", "inertia", "armature", "joint_name", "limits"}

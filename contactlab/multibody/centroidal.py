@@ -239,7 +239,7 @@ def potential_energy(model: Model, q: Instant) -> Any:
 
 
 def _number(energy: FloatArray) -> Any:
-    """Return a float where there are no leading axes."""
+    """Return a float if there are no leading axes."""
     return float(energy) if energy.ndim == 0 else energy
 
 

@@ -95,7 +95,7 @@ class PoseTarget:
     body
         Name of the body.
     pose
-        R maps body axes to world axes, p is where the body's origin shall be.
+        R maps body axes to world axes, p is the wanted position of the body's origin.
     """
 
     rows: ClassVar[int] = 6

@@ -91,12 +91,12 @@ def inverse_kinematics(
 ) -> IKResult:
     """Find q, near q0 if there are many, at which all targets are met, or missed by as little as possible.
 
-    Minimises the sum of the squares of all rows, each times its weight, by the Levenberg-Marquardt method with the
-    damping of Sugihara ("Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", IEEE
-    Transactions on Robotics 27, 2011), which vanishes with the error, times a factor that falls while steps succeed and
-    grows where they fail. Steps lie in the space of velocities and move q by `integrate`, so quaternions stay unit;
-    each step minimises its quadratic model between the limits. A descent that ends with an error left is repeated from
-    other configurations, at growing distances from q0 and the same in every run, until one converges, several end at
+    The sum of the squares of all rows, each times its weight, is minimised by the Levenberg-Marquardt method. Its
+    damping is Sugihara's ("Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", IEEE
+    Transactions on Robotics 27, 2011), which vanishes with the error. An additional factor falls while steps succeed
+    and grows when they fail. Steps lie in the space of velocities and move q by `integrate`, so quaternions stay unit;
+    each step minimises its quadratic model between the limits. A descent that ends with an error is repeated from other
+    configurations, at growing distances from q0 and the same in every run. This ends when one converges, several end at
     the same error, or the iterations are used up.
 
     Parameters
@@ -268,10 +268,10 @@ def _row_weights(goals: tuple[Target, ...], weights: Weights | None) -> FloatArr
 def damped_step(J: FloatArray, e: FloatArray, damping: float, lower: FloatArray, upper: FloatArray) -> FloatArray:
     """Return the x (n,) with lower <= x <= upper that minimises |J x - e|^2 + damping |x|^2; lower <= 0 <= upper.
 
-    Entries beyond a bound are put on it and those that want to leave it are freed, all at once while that may still
-    help, then one by one (Murty's rule), which ends because the problem is strictly convex: block principal pivoting
-    (Portugal, Judice, Vicente, "A comparison of block pivoting and interior-point algorithms for linear least squares
-    problems with nonnegative variables", Mathematics of Computation 63, 1994), with two bounds.
+    Block principal pivoting with two bounds (Portugal, Judice, Vicente, "A comparison of block pivoting and
+    interior-point algorithms for linear least squares problems with nonnegative variables", Mathematics of Computation
+    63, 1994). Entries beyond a bound are put on it, and entries with an inward gradient are freed: all at once while
+    that may still help, then one by one (Murty's rule). This ends because the problem is strictly convex.
     """
     n = J.shape[1]
     side = np.zeros(n, dtype=np.int8)  # -1, 1: on the lower, upper bound

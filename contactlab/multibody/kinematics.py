@@ -286,7 +286,7 @@ class BatchOperands:
         return np.array(rows)
 
     def fill(self, kernel: Any, size: int, threads: int | None, operands: tuple[object, ...], out: object) -> None:
-        """Have a kernel of `kernels.entries` fill ``out``, on threads where that is much; raise for the first failure.
+        """Have a kernel of `kernels.entries` fill ``out``, on threads if that is much; raise for the first failure.
 
         ``size`` is the length of the workspace that one instant needs. Results do not depend on the number of threads,
         None for one per core.

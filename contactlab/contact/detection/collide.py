@@ -41,7 +41,7 @@ class CollisionPoint:
     normal
         Unit vector (3,), world axes, from A into B.
     gap
-        Distance of the surfaces along the normal [m], negative where they overlap.
+        Distance of the surfaces along the normal [m], negative in an overlap.
     feature
         Number of the corners, edges or points that touch; constant while the same ones touch. -1 if unknown.
     """
@@ -53,12 +53,12 @@ class CollisionPoint:
 
     @property
     def point_a(self) -> FloatArray:
-        """(3,) [m]: where the contact is on the surface of A."""
+        """(3,) [m]: contact point on the surface of A."""
         return self.point - 0.5 * self.gap * self.normal
 
     @property
     def point_b(self) -> FloatArray:
-        """(3,) [m]: where the contact is on the surface of B."""
+        """(3,) [m]: contact point on the surface of B."""
         return self.point + 0.5 * self.gap * self.normal
 
 

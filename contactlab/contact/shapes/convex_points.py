@@ -204,9 +204,9 @@ _COUNTS = (MAX_CORNERS, 128, 64)
 
 
 def coarse_hull(points: FloatArray) -> ConvexPoints:
-    """Return the hull of points (n, 3), of its farthest corners where there are more than `MAX_CORNERS`.
+    """Return the hull of points (n, 3), or of its farthest corners if there are more than `MAX_CORNERS`.
 
-    A `ContactError` where the points coincide or lie in a line.
+    A `ContactError` if the points coincide or lie in a line.
     """
     numbers = hull_points(points)
     if len(numbers) < 3:

@@ -180,7 +180,7 @@ class Mesh(Shape):
         return packed_hull(tables.hull, faces=faces) if tables.packed is None else tables.packed
 
     def surface_mesh(self) -> SurfaceMesh:
-        """Return the triangles, with their sides where they are few."""
+        """Return the triangles, with their sides if there are few."""
         lines = np.zeros((0, 2, 3))
         if len(self.triangles) <= MAX_SIDES_DRAWN:
             sides = np.concatenate([self.triangles[:, [k, (k + 1) % 3]] for k in range(3)])

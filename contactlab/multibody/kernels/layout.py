@@ -6,7 +6,7 @@ compiled code. A finished head of a workspace can be copied from a `Kinematics` 
 
 Links are the moving frames, one per elementary joint, parents before children. A body added to the model is fixed to
 one link (or to the world, -1). Spatial vectors (angular part first) have world axes and refer to the origin of the root
-link of their tree, so that nothing is lost far from the world origin.
+link of their tree. So nothing is lost far from the world origin.
 """
 
 from __future__ import annotations

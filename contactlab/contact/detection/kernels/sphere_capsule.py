@@ -252,7 +252,7 @@ def capsule_capsule(a: Posed, b: Posed, margin: float, out: ContactBuffer) -> in
     """Write the contacts of two capsules, at most 3; return their number.
 
     The closest points of the axes always count. If the capsules are side by side, the ends of their common stretch
-    count too, each an end of one axis with the closest point of the other. Parallel axes have only these two. The
+    count too. Each pairs an end of one axis with the closest point of the other. Parallel axes have only these two. The
     normal of axes that cross is their common perpendicular, and of collinear axes a fixed direction across them.
     """
     # closest points of the axes

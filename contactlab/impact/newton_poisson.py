@@ -30,8 +30,15 @@ from contactlab.formulation.certificates import certify_forces
 from contactlab.formulation.discretized import form_impact_lcp, recover_forces
 from contactlab.formulation.solution import ConstraintSolveError, advice_on
 from contactlab.impact.collision import ImpactProblem, coefficients
-from contactlab.impact.law import OrderedLaw, check_law, given_restitution, with_newtons_terms, with_normal_terms
-from contactlab.impact.outcome import ImpactOutcome, outcome
+from contactlab.impact.law import (
+    ImpactOutcome,
+    OrderedLaw,
+    check_law,
+    given_restitution,
+    outcome,
+    with_newtons_terms,
+    with_normal_terms,
+)
 from contactlab.impact.single import Ending
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import ImpactError

@@ -20,8 +20,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.impact.collision import ImpactProblem, Restitution, coefficients
-from contactlab.impact.law import RestitutedLaw, check_law, given_restitution
-from contactlab.impact.outcome import ImpactOutcome, ImpactStatus, outcome, solve_if_decoupled, solve_in_sequence
+from contactlab.impact.law import (
+    ImpactOutcome,
+    ImpactStatus,
+    RestitutedLaw,
+    check_law,
+    given_restitution,
+    outcome,
+    solve_if_decoupled,
+    solve_in_sequence,
+)
 from contactlab.spatial.arrays import FloatArray, finite_number
 from contactlab.spatial.errors import ImpactError
 from problem_data import ConstraintVelProblemData

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from contactlab.multibody.kernels.articulated import aba, factor_inertia, solve_inertia
-from contactlab.multibody.kernels.centroidal import body_sums, centroidal_columns
+from contactlab.multibody.kernels.centroidal import body_sums, centroidal_columns, centroidal_rates
 from contactlab.multibody.kernels.codes import CUSTOM_ROW, GOOD, NEEDS_GENERAL_ENTRY, NOTHING, POSES
 from contactlab.multibody.kernels.crba import crba
 from contactlab.multibody.kernels.derivatives import dynamics_derivatives
@@ -22,8 +22,7 @@ from contactlab.multibody.kernels.integration import configuration_difference, i
 from contactlab.multibody.kernels.kinematics import fill_frames
 from contactlab.multibody.kernels.layout import BODIES, LINKS, NQ, NV, model_and_workspace_views, stack
 from contactlab.multibody.kernels.newton_euler import rnea
-from contactlab.multibody.kernels.point_rates import centroidal_rates, point_rates
-from contactlab.multibody.kernels.points import body_pose, point_columns, point_motion
+from contactlab.multibody.kernels.points import body_pose, point_columns, point_motion, point_rates
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import kernel

@@ -1,13 +1,21 @@
-"""Points of bodies: positions, motion and Jacobians."""
+"""Points of bodies: positions, motion and Jacobians, and the derivatives of their motion by q and v.
+
+See `column_derivatives` for the derivatives of the links. d is the vector from the origin of the spatial vectors to a
+point of a body. The point moves by e = s_lin + s_ang x d along a column s. Then
+
+    u   = V_lin + w x d            du   = dV_lin + dV_ang x d + w x e
+    acc = A_lin + A_ang x d + w x u    dacc = dA_lin + dA_ang x d + A_ang x e + dw x u + w x du
+"""
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.codes import GOOD, POSES, VELOCITIES
-from contactlab.multibody.kernels.kinematics import fill_frames, linear_velocity
-from contactlab.multibody.kernels.layout import Tree, model_and_workspace_views
+from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, POSES, VELOCITIES
+from contactlab.multibody.kernels.column_derivatives import column_rates
+from contactlab.multibody.kernels.kinematics import add_cross_motion, fill_frames, linear_velocity
+from contactlab.multibody.kernels.layout import Frames, Tree, model_and_workspace_views
 from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.spatial.arrays import FloatArray, IntArray
-from lcp.compiler.views import rows_at
+from lcp.compiler.views import part_at, rows_at
 from lcp.kernels import kernel
 
 
@@ -211,3 +219,103 @@ def point_columns(
     world_point(pose, point, x)
     jacobian_at(t, f.p, f.S, t.body_link[body] if body >= 0 else -1, x, first, J)
     return GOOD
+
+
+@kernel
+def rates_at(t: Tree, f: Frames, A: FloatArray, K: FloatArray, link: int, x: FloatArray, out: FloatArray) -> None:
+    """Fill out (4, 6, nv), zeroed by the caller, for the link's point at x; link -1 does not move.
+
+    Velocity, angular part first, by q and by v, then acceleration by q and by v. ``A`` (nl, 6) are the accelerations of
+    the links without gravity, ``K`` (nv, 18) the rates of the columns at these accelerations.
+    """
+    if link < 0:
+        return
+    # velocity of the point
+    V, B = f.V[link], A[link]
+    o = f.p[t.root[link]]
+    dx, dy, dz = x[0] - o[0], x[1] - o[1], x[2] - o[2]
+    wx, wy, wz = V[0], V[1], V[2]
+    ux, uy, uz = linear_velocity(V, dx, dy, dz)
+    dV = part_at(f.scratch, 0, 6)
+    dA = part_at(f.scratch, 6, 6)
+    j = t.iv[link + 1] - 1
+    # columns from the link to the root
+    while j >= 0:
+        s = f.S[j]
+        row = K[j]
+        # displacement of the point along the column
+        ex, ey, ez = linear_velocity(s, dx, dy, dz)
+        # V and A are carried along by the column: s x V and s x A
+        for k in range(6):
+            dV[k] = row[k]
+            dA[k] = row[6 + k]
+        add_cross_motion(V, s, -1.0, dV)
+        add_cross_motion(B, s, -1.0, dA)
+        add_cross_motion(part_at(row, 0, 6), V, 1.0, dA)
+        # velocity by q and by v
+        gx, gy, gz = linear_velocity(dV, dx, dy, dz)
+        gx += wy * ez - wz * ey
+        gy += wz * ex - wx * ez
+        gz += wx * ey - wy * ex
+        for k in range(3):
+            out[0, k, j] = dV[k]
+            out[1, k, j] = s[k]
+            out[2, k, j] = dA[k]
+        out[0, 3, j], out[0, 4, j], out[0, 5, j] = gx, gy, gz
+        out[1, 3, j], out[1, 4, j], out[1, 5, j] = ex, ey, ez
+        # acceleration by q
+        ax, ay, az = linear_velocity(dA, dx, dy, dz)
+        out[2, 3, j] = ax + (B[1] * ez - B[2] * ey) + (dV[1] * uz - dV[2] * uy) + (wy * gz - wz * gy)
+        out[2, 4, j] = ay + (B[2] * ex - B[0] * ez) + (dV[2] * ux - dV[0] * uz) + (wz * gx - wx * gz)
+        out[2, 5, j] = az + (B[0] * ey - B[1] * ex) + (dV[0] * uy - dV[1] * ux) + (wx * gy - wy * gx)
+        # acceleration by v
+        for k in range(6):
+            dA[k] = row[12 + k]
+        add_cross_motion(V, s, -1.0, dA)
+        for k in range(3):
+            out[3, k, j] = dA[k]
+        ax, ay, az = linear_velocity(dA, dx, dy, dz)
+        out[3, 3, j] = ax + (s[1] * uz - s[2] * uy) + (wy * ez - wz * ey)
+        out[3, 4, j] = ay + (s[2] * ux - s[0] * uz) + (wz * ex - wx * ez)
+        out[3, 5, j] = az + (s[0] * uy - s[1] * ux) + (wx * ey - wy * ex)
+        j = t.dof_parent[j]
+
+
+@kernel
+def point_rates(
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    custom: FloatArray,
+    rates: FloatArray,
+    W: FloatArray,
+    ready: int,
+    body: int,
+    point: FloatArray,
+    out: FloatArray,
+) -> int:
+    """Fill ``out`` by `rates_at` for a point of an added body, -1 for the world; return `GOOD` or the failure."""
+    # kinematics and views
+    code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
+    if code != GOOD:
+        return code
+    t, f, nl, nv = model_and_workspace_views(I, F, W)
+    A = rows_at(W, f.start, nl, 6)
+    K = rows_at(W, f.start + 6 * nl, nv, 18)
+    pose = part_at(W, f.start + 6 * nl + 18 * nv, 12)
+    x = part_at(W, f.start + 6 * nl + 18 * nv + 12, 3)
+    # the point, accelerations, rates of columns, and the result
+    body_pose(t, f.R, f.p, body, pose)
+    world_point(pose, point, x)
+    accelerations(t, f.S, f.C, a, 0.0, A)
+    column_rates(t, f, v, a, A, rates, K)
+    rates_at(t, f, A, K, t.body_link[body] if body >= 0 else -1, x, out)
+    # a sum that is finite exactly if all results are
+    rest = 0.0
+    for number in range(4):
+        for k in range(6):
+            for j in range(nv):
+                rest += 0.0 * out[number, k, j]
+    return GOOD if rest == 0.0 else NOT_FINITE

@@ -6,7 +6,7 @@ import math
 
 from contactlab.contact.detection.kernels.contacts import append_contact
 from contactlab.contact.detection.kernels.faces import Polygon, clip, project, support_face
-from contactlab.contact.detection.kernels.polish import overlap, unit
+from contactlab.contact.detection.kernels.polish import overlap
 from contactlab.contact.detection.kernels.support import (
     axis_of,
     core_radius,
@@ -14,6 +14,7 @@ from contactlab.contact.detection.kernels.support import (
     dot,
     origin,
     perpendicular,
+    unit,
 )
 from contactlab.contact.kernels.layout import (
     BITS,

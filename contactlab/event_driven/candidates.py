@@ -42,7 +42,7 @@ class PairKinematics:
     """A pair at one instant."""
 
     gap: float  # distance [m], negative in penetration
-    # (3,) where they touch, and the normal from A into B, world axes.
+    # (3,) contact point, and the normal from A into B, world axes.
     point: FloatArray
     normal: FloatArray
     tangents: FloatArray  # (2, 3) world axes

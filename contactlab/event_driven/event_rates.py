@@ -50,7 +50,7 @@ class Crossing:
     value: float
     by: FloatArray  # (width,)
     rate: float  # d/dt along the motion
-    scale: float  # what the rate would be at most, in the metric of M
+    scale: float  # largest possible rate, in the metric of M
 
 
 def crossings(layout: Layout, at: SmoothRates, unloaded: Sequence[int], q: FloatArray) -> list[Crossing]:
@@ -169,7 +169,7 @@ def _modes(course: RunTrace, layout: Layout, jump: Jump, q: FloatArray) -> tuple
             modes.append(_Mode(place, np.eye(3), np.eye(3), np.zeros((3, 3))))
             near.append((k, 1.0 - float(shares.sum())))
             continue
-        if isinstance(candidate, BallBallPair):  # whose pyramid turns about the normal where its axes change
+        if isinstance(candidate, BallBallPair):  # its pyramid turns about the normal with its axes
             least, next_least, _ = np.sort(np.abs(local.normal))
             near.append((k, float(next_least - least)))
         d = corners[int(np.argmax(shares))]

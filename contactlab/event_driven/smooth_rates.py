@@ -46,7 +46,7 @@ class _End:
 
     body: str
     sign: float
-    radius: float  # of the arm along n, negative where it points against n
+    radius: float  # of the arm along n, negative if it points against n
     x: FloatArray
     v: FloatArray
     w: FloatArray

@@ -251,7 +251,7 @@ def _slip_in_space(
     if found.status != 1:
         raise NoSeparationError(f"slip neither stops nor gets there: {found.message}")
     halted = bool(found.t_events is not None and found.t_events[1].size)
-    # Events are found on an interpolant of lower order than the steps, up to 1e-7 away where these are long: the last
+    # Events are found on an interpolant of lower order than the steps, up to 1e-7 away if these are long: the last
     # stretch is integrated again until the quantity itself reaches its end.
     before, tau = found.t[-2], found.t[-1]
     entries: dict[Quantity, int] = {normal_impulse: 0, normal_velocity: 3, normal_work: 6}
@@ -269,7 +269,7 @@ def _slip_in_space(
         last = states[-1]
         states[-1] = State(last.p, np.array([last.u[0], 0.0, 0.0]), last.work)
     else:
-        # From the impulse, to the last digit; the integrated slip serves to find where the course ends.
+        # from the impulse, to the last digit; the integrated slip only finds the end of the course
         last = states[-1]
         u = state.u + W @ (last.p - state.p)
         if quantity is normal_velocity:

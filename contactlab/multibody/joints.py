@@ -45,7 +45,7 @@ class Elementary:
     """One motion of a kind the kernels know."""
 
     kind: int  # a code of `contactlab.multibody.kernels.codes`
-    #: w, t: Direction of rotation and of shift, (3,) each, in joint axes; zero where the kind has none.
+    #: w, t: Direction of rotation and of shift, (3,) each, in joint axes; zero if the kind has none.
     w: FloatArray
     t: FloatArray
 

@@ -32,9 +32,7 @@ class MeshTables(NamedTuple):
     """Derived quantities of a mesh."""
 
     hull: FloatArray  # (n, 3) corners of its convex hull [m]
-    packed: (
-        PackedShape | None
-    )  # its triangles as the kernels take them; None where it bounds that hull, and is taken so
+    packed: PackedShape | None  # packed triangles; None if the mesh bounds its hull, which is packed instead
 
 
 def mesh_tables(vertices: FloatArray, triangles: IntArray) -> MeshTables:
@@ -60,7 +58,7 @@ def mesh_tables(vertices: FloatArray, triangles: IntArray) -> MeshTables:
     corners, normals = corners[order], normals[order]
     flat = np.concatenate([points[corners].reshape(-1, 9), normals, -normals], axis=1)
     starts, neighbours = _neighbours(corners, len(points))
-    # In loops: header, nodes, triangles' corners, where the neighbours begin, neighbours, the loops of a triangle.
+    # In loops: header, nodes, triangles' corners, starts of the neighbours, neighbours, the loops of a triangle.
     places = np.cumsum([4, nodes.size, corners.size, starts.size, neighbours.size])
     header = np.array([len(nodes), places[1], places[2], places[3]])
     triangle = np.array([3, 6, 9, 0, 1, 2, 2, 1, 0])

@@ -39,10 +39,10 @@ class PackedShape(NamedTuple):
     #: kind, sizes: Its code and its row of sizes.
     kind: int
     sizes: Sequence[float]
-    #: data, loops: What does not fit the row.
+    #: data, loops: Numbers that do not fit the row.
     data: FloatArray = np.zeros(0)
     loops: Sequence[int] | IntArray = ()
-    center: FloatArray | None = None  # where its own axes begin, where that is not the origin
+    center: FloatArray | None = None  # origin of its own axes, if it is not the origin of the body
     #: in_data, in_loops: Columns of ``sizes`` that are places in ``data`` and ``loops``, counted from where these
     #: begin.
     in_data: tuple[int, ...] = ()

@@ -159,7 +159,7 @@ class Element:
     #: tag, attributes: As written.
     tag: str
     attributes: dict[str, str]
-    line: int  # where it begins
+    line: int  # first line in the file
     source: str  # the file, for messages
     where: str  # its name in messages: the link or joint it is or belongs to, and its own tag
     children: list[Element] = field(default_factory=list)  # in the order of the file
@@ -232,7 +232,7 @@ class _Reader(Guard):
 
     def on_start(self, tag: str, attributes: dict[str, str], depth: int) -> None:
         if len(self.stack) < depth or (depth == 1 and tag not in KEPT and not tag.startswith("xacro:")):
-            return  # it, or what it lies in, is not kept
+            return  # the element, or an element around it, is not kept
         if tag.startswith("xacro:"):
             raise self.refuse(f"has <{tag[:60]}>: expand it with xacro first")
         element = Element(tag, attributes, self.line, self.source, self.label(tag, attributes))

@@ -191,8 +191,8 @@ def single_signature(function: Any, ints: int, ndims: tuple[int, ...], *numbers:
     """Return ``function`` compiled for one signature alone, a `TypeError` for any other.
 
     Its operands are vectors of integers, as many contiguous writable float64 arrays as ``ndims`` has entries, and
-    numbers. Looking at an array's type, layout and flags from Python costs 0.1 us each; the dispatch of the compiled
-    function does it anyway. With the compiler off everything is refused, and callers use the general entry.
+    numbers. Checks of an array's type, layout and flags are slow in Python; the dispatch of the compiled function does
+    them anyway. With the compiler off everything is refused, and callers use the general entry.
     """
     if isinstance(function, types.FunctionType):
         return _refuse

@@ -35,7 +35,7 @@ _NO_FORCES = np.zeros((0, 6))
 _NO_ROWS = np.zeros((0, CUSTOM_ROW))
 _NO_RATES = np.zeros((0, CUSTOM_RATES))
 
-# One look-up less, 30 ns, in a call of a few microseconds.
+# one look-up less in a very short call
 _empty = np.empty
 
 _quick = Entry(lambda: single_signature(kernels().entries.fast_derivatives, 1, (1, 1, 1, 1, 2, 2, 2, 1, 3), 0, 0))

@@ -46,7 +46,7 @@ _NO_ACCELERATION = np.zeros(0)
 # Reciprocal condition below which a dense solve has no correct digits.
 _SINGULAR = 4.0 * np.finfo(np.float64).eps
 
-# One look-up less, 30 ns, in a call of a microsecond.
+# one look-up less in a very short call
 _empty = np.empty
 
 _fast_rnea, _fast_aba = (fast_entry(name, 1, 1, 1, 1, 1) for name in ("fast_rnea", "fast_aba"))

@@ -3,8 +3,8 @@
 Featherstone, Rigid Body Dynamics Algorithms (2008), section 4.4. All spatial vectors are about the origin of the root
 link of their tree. Inertias and columns then add up along the tree without change of frame.
 
-The helpers of rare joints are compiled once each, not inlined at every call. This saves half a second of the first run
-and costs no speed.
+The helpers of rare joints are compiled once each, not inlined at every call. This shortens the first run and costs no
+speed.
 """
 
 from __future__ import annotations

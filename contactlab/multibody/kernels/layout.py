@@ -1,8 +1,8 @@
 """Memory layout of a model and of a workspace for the kernels: flat buffers, and the views into them.
 
-A call from Python costs about 0.1 us per array handed over. So a model consists of one buffer of integers and one of
-floats, and the scratch memory of a call is one buffer. `tree` and `frames` cut views, which costs almost nothing in
-compiled code. A finished head of a workspace can be copied from a `Kinematics` value instead of being computed.
+Every array in a call from Python costs time. So a model consists of one buffer of integers and one of floats, and the
+scratch memory of a call is one buffer. `tree` and `frames` cut views, which costs almost nothing in compiled code. A
+finished head of a workspace can be copied from a `Kinematics` value instead of being computed.
 
 Links are the moving frames, one per elementary joint, parents before children. A body added to the model is fixed to
 one link (or to the world, -1). Spatial vectors (angular part first) have world axes and refer to the origin of the root

@@ -1,8 +1,7 @@
 """Pose and motion column of a link on a revolute joint about x, y or z; sines and cosines of all joint angles at once.
 
 These are most of the links of most robots. Their poses are in scalars from end to end. Links of a branch wait for each
-other, so the time from the parent's rotation to the own one counts. Without passing through memory in between, the
-poses of a robot are a quarter faster.
+other, so the time from the parent's rotation to the own one counts, and memory in between costs time.
 
 A library's two calls per joint for sine and cosine take longer than all other parts of a link's pose. Here one loop
 without branches and calls takes as many joints together as the processor's vectors hold.
